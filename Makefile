@@ -1,0 +1,59 @@
+# `make` lists the targets. Everything is installed into .venv, by the first target that needs it.
+
+# Where TensorFlow's notes about the CPU would drown ours; 0 shows them.
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+
+VENV := .venv
+PY := $(VENV)/bin/python
+# The stamp is touched when an installation has ended well, so one that was killed is repeated.
+INSTALLED := $(VENV)/installed
+# More arguments for pytest, as in make test PYTEST_ARGS="-x tests/test_bootstrap.py".
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install install-gpu test test-slow lint check demo reproduce-vi-en bench bench-peers \
+	constraints clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+
+$(INSTALLED): setup.cfg constraints.txt
+	@sh scripts/install.sh
+	@touch $@
+
+install: $(INSTALLED) ## what every other target does first; PYTHON=path chooses the interpreter
+
+install-gpu: $(INSTALLED) ## also the CUDA libraries, for an NVIDIA GPU
+	$(PY) -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[gpu]'
+
+test: $(INSTALLED) ## the tests that take under ten minutes together
+	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-slow: $(INSTALLED) ## the tests that train models
+	$(PY) -m pytest -m slow --timeout=3600 $(PYTEST_ARGS)
+
+lint: $(INSTALLED) ## ruff
+	$(PY) -m ruff check --output-format=concise
+
+check: lint ## ruff, and mypy on the annotated functions
+	$(PY) -m mypy
+
+demo: $(INSTALLED) ## trains, translates and scores on the synthetic corpus, in five minutes
+	$(PY) -m tfmann.demo
+
+reproduce-vi-en: $(INSTALLED) ## Collier & Beel 2019, Table 1; SCALE=paper|cpu CORPUS_DIR= OUT_DIR=
+	$(PY) -m tfmann.reproduce $(@:reproduce-%=%) $(if $(SCALE),--scale="$(SCALE)") \
+		$(if $(CORPUS_DIR),--corpus_dir="$(CORPUS_DIR)") $(if $(OUT_DIR),--out_dir="$(OUT_DIR)")
+
+bench: $(INSTALLED) ## our speed and memory, as JSON lines
+	$(PY) benchmarks/speed.py
+
+bench-peers: $(INSTALLED) ## the same for JoeyNMT and OpenNMT-tf
+	sh benchmarks/peers/run.sh
+
+constraints: ## resolves constraints.txt anew, for every Python of python3.9, 3.10 and 3.11
+	sh scripts/constraints.sh
+
+clean: ## removes caches and build products; keeps .venv and what was trained
+	rm -rf build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name '.?*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

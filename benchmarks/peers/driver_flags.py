@@ -1,0 +1,36 @@
+"""The command line that both peers' drivers share, so that compare.py calls them alike."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def parse() -> argparse.Namespace:
+    """Reads `train` or `decode` and its flags; every path comes back absolute."""
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers(dest="command", required=True)
+    train = commands.add_parser("train")
+    decode = commands.add_parser("decode")
+    for command in (train, decode):
+        command.add_argument("--model_dir", type=_path, required=True)
+        command.add_argument("--src", required=True, help="source language: a file suffix")
+        command.add_argument("--tgt", required=True)
+        command.add_argument("--vocab", type=_path, required=True, help="without the suffix")
+    train.add_argument("--train", type=_path, required=True, help="corpus, without the suffix")
+    train.add_argument("--dev", type=_path, required=True)
+    train.add_argument("--steps", type=int, required=True, help="updates after the warm-up")
+    train.add_argument("--warmup", type=int, required=True)
+    decode.add_argument("--warmup_input", type=_path, required=True, help="without the suffix")
+    decode.add_argument("--input", type=_path, required=True, help="without the suffix")
+    decode.add_argument("--output", type=_path, required=True)
+    return parser.parse_args()
+
+
+def suffixed(path: Path, suffix: str) -> str:
+    """`train` + `de` = `train.de`; unlike with_suffix it keeps a dot that is in the name."""
+    return f"{path}.{suffix}"
+
+
+def _path(text: str) -> Path:
+    return Path(text).resolve()

@@ -1,0 +1,100 @@
+"""Trains or decodes with an unchanged JoeyNMT 2.3.0 and prints one JSON line of timings.
+
+Runs in the environment that setup.sh makes for it; compare.py calls it.
+"""
+
+from __future__ import annotations
+
+from meter import UpdateMeter  # isort: skip (its import starts the clock)
+
+import json
+import time
+from argparse import Namespace
+from pathlib import Path
+
+import driver_flags
+import importlib_metadata
+import torch
+import yaml
+from joeynmt import builders, prediction, training
+from joeynmt.helpers import make_model_dir
+
+
+def config(flags: Namespace) -> dict:
+    """joey.yaml with this run's languages and vocabularies in it."""
+    settings = yaml.safe_load(Path(__file__).with_name("joey.yaml").read_text("utf-8"))
+    settings["model_dir"] = str(flags.model_dir)
+    for side, language in (("src", flags.src), ("trg", flags.tgt)):
+        vocab = driver_flags.suffixed(flags.vocab, language)
+        settings["data"][side].update(lang=language, voc_file=vocab)
+    return settings
+
+
+def without_verbose(scheduler):
+    """JoeyNMT passes `verbose`, which torch 2.7 and later refuse, to ReduceLROnPlateau."""
+
+    def build(*args, verbose=None, **kwargs):
+        return scheduler(*args, **kwargs)
+
+    return build
+
+
+def train(flags: Namespace) -> dict:
+    """As `joeynmt train --skip-test`, with a clock on the optimizer."""
+    settings = config(flags)
+    settings["data"].update(train=str(flags.train), dev=str(flags.dev))
+    settings["training"]["updates"] = flags.warmup + flags.steps
+    meter = UpdateMeter(flags.warmup)
+    parameters = 0
+
+    class TimedManager(training.TrainManager):
+        """Reports the end of every update to the meter."""
+
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            nonlocal parameters
+            parameters = sum(p.numel() for p in self.model.parameters())
+            # The words of a batch, with </s> and without padding, are added before the update.
+            self.optimizer.register_step_post_hook(
+                lambda *_: meter.update_done(int(self.stats.total_tokens))
+            )
+
+    builders.ReduceLROnPlateau = without_verbose(builders.ReduceLROnPlateau)
+    training.TrainManager = TimedManager
+    make_model_dir(flags.model_dir, overwrite=True)
+    training.train(rank=0, world_size=None, cfg=settings, skip_test=True)
+    return {**meter.result(), "parameters": parameters}
+
+
+def decode(flags: Namespace) -> dict:
+    """As `joeynmt test`: first the warm-up text, in the development set's place, then the text."""
+    settings = config(flags)
+    settings["data"].update(dev=str(flags.warmup_input), test=str(flags.input))
+    runs = []
+    predict = prediction.predict
+
+    def timed_predict(*args, **kwargs):
+        begin = time.perf_counter()
+        result = predict(*args, **kwargs)
+        hypotheses = result[2]
+        runs.append({"sentences": len(hypotheses), "seconds": time.perf_counter() - begin})
+        return result
+
+    prediction.predict = timed_predict
+    prefix = flags.output.with_name(flags.output.name + ".joey")
+    prediction.test(cfg=settings, output_path=str(prefix))
+    Path(f"{prefix}.dev").unlink()
+    Path(f"{prefix}.test").replace(flags.output)
+    return runs[-1]
+
+
+def main() -> None:
+    """Runs what the command line asks for; the JSON line is the last of standard output."""
+    flags = driver_flags.parse()
+    result = {"train": train, "decode": decode}[flags.command](flags)
+    versions = {name: importlib_metadata.version(name) for name in ("joeynmt", "torch")}
+    print(json.dumps({**result, "versions": versions, "torch_threads": torch.get_num_threads()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Trains or decodes with an unchanged OpenNMT-tf 2.32.0 and prints one JSON line of timings.
+
+Runs in the environment that setup.sh makes for it; compare.py calls it.
+"""
+
+from __future__ import annotations
+
+from meter import UpdateMeter  # isort: skip (its import starts the clock)
+
+import json
+import shutil
+import time
+from argparse import Namespace
+from pathlib import Path
+
+import driver_flags
+import opennmt
+import tensorflow as tf
+import yaml
+from onmt_model import rnn_luong
+from opennmt.utils.checkpoint import Checkpoint
+from opennmt.utils.misc import OrderRestorer, extract_batches
+
+SEED = 1
+
+
+def config(flags: Namespace) -> dict:
+    """onmt.yaml with this run's vocabularies in it."""
+    settings = yaml.safe_load(Path(__file__).with_name("onmt.yaml").read_text("utf-8"))
+    settings["model_dir"] = str(flags.model_dir)
+    settings["data"] = {
+        "source_vocabulary": driver_flags.suffixed(flags.vocab, flags.src),
+        "target_vocabulary": driver_flags.suffixed(flags.vocab, flags.tgt),
+    }
+    return settings
+
+
+def train(flags: Namespace) -> dict:
+    """As `onmt-main train`, with a clock on the steps."""
+    settings = config(flags)
+    settings["data"].update(
+        train_features_file=driver_flags.suffixed(flags.train, flags.src),
+        train_labels_file=driver_flags.suffixed(flags.train, flags.tgt),
+    )
+    settings["train"]["max_step"] = flags.warmup + flags.steps
+    meter = UpdateMeter(flags.warmup)
+    parameters = 0
+
+    class TimedTrainer(opennmt.training.Trainer):
+        """Counts the target words of each batch and reports the end of every update."""
+
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self._target_words = tf.Variable(0, dtype=tf.int64, trainable=False)
+
+        def _accumulate_gradients(self, batch):
+            super()._accumulate_gradients(batch)
+            _, labels = self._model.split_features_labels(batch)
+            # The length of the decoder's output: with </s>, without padding.
+            words = tf.reduce_sum(tf.cast(labels["length"], tf.int64))
+            self._target_words.assign_add(words)
+
+        def _steps(self, *args, **kwargs):
+            for loss in super()._steps(*args, **kwargs):
+                meter.update_done(int(self._target_words))
+                nonlocal parameters
+                parameters = self._model.count_params()
+                yield loss
+
+    opennmt.training.Trainer = TimedTrainer
+    shutil.rmtree(flags.model_dir, ignore_errors=True)
+    flags.model_dir.mkdir(parents=True)
+    opennmt.Runner(rnn_luong, settings, seed=SEED).train()
+    return {**meter.result(), "parameters": parameters}
+
+
+def decode(flags: Namespace) -> dict:
+    """As `onmt-main infer`, whose loop this is, with the graph traced and warm before the clock."""
+    settings = config(flags)
+    infer = settings["infer"]
+    model = rnn_luong()
+    model.initialize(settings["data"], params=settings["params"])
+    checkpoint = Checkpoint.from_config(settings, model)
+    if checkpoint.restore(weights_only=True) is None:
+        raise SystemExit(f"no OpenNMT-tf checkpoint in {flags.model_dir}")
+
+    def dataset(prefix: Path) -> tf.data.Dataset:
+        return model.examples_inputter.make_inference_dataset(
+            driver_flags.suffixed(prefix, flags.src), **infer
+        )
+
+    text = dataset(flags.input)
+    translate = tf.function(model.infer, input_signature=(text.element_spec,))
+    for features in dataset(flags.warmup_input):
+        translate(features)
+
+    sentences = 0
+    with open(flags.output, "w", encoding="utf-8") as stream:
+        # Buckets come out of order.
+        writer = OrderRestorer(
+            lambda prediction: prediction.get("index"),
+            lambda prediction: model.print_prediction(prediction, stream=stream),
+        )
+        begin = time.perf_counter()
+        for features in text:
+            predictions = tf.nest.map_structure(lambda t: t.numpy(), translate(features))
+            for prediction in extract_batches(predictions):
+                writer.push(prediction)
+                sentences += 1
+        seconds = time.perf_counter() - begin
+    return {"sentences": sentences, "seconds": seconds}
+
+
+def main() -> None:
+    """Runs what the command line asks for; the JSON line is the last of standard output."""
+    flags = driver_flags.parse()
+    result = {"train": train, "decode": decode}[flags.command](flags)
+    versions = {"OpenNMT-tf": opennmt.__version__, "tensorflow": tf.__version__}
+    print(json.dumps({**result, "versions": versions}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+#!/bin/sh
+# All of the comparison with the peers: installs them, trains the checkpoints that decoding needs
+# (once), and measures training and decoding. JSON lines go to standard output.
+#
+# usage: CORPUS_DIR=dir [OURS_OUT_DIR=dir] [PAIRS=5] [THREADS=2] sh benchmarks/peers/run.sh
+#
+# CORPUS_DIR holds Multi30k's tokenised train, val and test_2016_flickr files (.de and .en).
+# OURS_OUT_DIR is our model, trained on the same corpus with ours.json; without it decoding is
+# measured for the peers alone.
+set -eu
+
+cd "$(dirname -- "$0")/../.."
+if [ -z "${CORPUS_DIR:-}" ]; then
+    echo "bench-peers: set CORPUS_DIR to a folder with train.de, train.en, val.*," \
+        "test_2016_flickr.*" >&2
+    exit 2
+fi
+
+sh benchmarks/peers/setup.sh >&2
+
+compare() {
+    .venv/bin/python -m benchmarks.peers.compare --corpus_dir="$CORPUS_DIR" \
+        --threads="${THREADS:-2}" "$@"
+}
+
+work=benchmarks/peers/.work
+[ -d "$work/joey" ] || compare --what=checkpoint --steps=880 --systems=joey
+[ -d "$work/onmt" ] || compare --what=checkpoint --steps=880 --systems=onmt
+compare --what=train --pairs="${PAIRS:-5}"
+if [ -n "${OURS_OUT_DIR:-}" ]; then
+    compare --what=decode --pairs="${PAIRS:-5}" --ours_out_dir="$OURS_OUT_DIR"
+else
+    compare --what=decode --pairs="${PAIRS:-5}" --systems=joey,onmt
+fi

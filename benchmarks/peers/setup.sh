@@ -1,0 +1,83 @@
+#!/bin/sh
+# Installs the two peer toolkits, each into a virtual environment of its own:
+#
+#   $PEERS_DIR/joey   JoeyNMT 2.3.0 on PyTorch (CPU build)
+#   $PEERS_DIR/onmt   OpenNMT-tf 2.32.0 on TensorFlow 2.13.1 (the last it supports)
+#
+# usage: [PEERS_DIR=dir] [PYTHON=python3.11] sh benchmarks/peers/setup.sh [joey] [onmt]
+#
+# Without arguments both are installed. An environment that already passes its check is left
+# alone, so that running this twice costs nothing; one that does not is made anew. Packages are
+# installed as published: what the peers need on today's machines is done in our drivers.
+set -eu
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+envs=${PEERS_DIR:-$here/.envs}
+python=${PYTHON:-python3.11}
+
+# PyPI's own torch for Linux carries several GB of CUDA. For the CPU build, let pip find it first:
+#   PIP_EXTRA_INDEX_URL=<the CPU index named on pytorch.org>  sh benchmarks/peers/setup.sh
+# Any torch from 2.7 on behaves alike here; the version is part of every line compare.py prints.
+torch=${TORCH:-torch==2.13.0}
+
+case $("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>&1) in
+    3.10 | 3.11) ;;
+    *)
+        echo "setup.sh: $python is not Python 3.10 or 3.11 (TensorFlow 2.13 has no wheels for" \
+            "later ones); name one with PYTHON=path" >&2
+        exit 1
+        ;;
+esac
+
+# fresh NAME: an empty environment; its pip stays the one that Python brought.
+fresh() {
+    rm -rf "${envs:?}/$1"
+    mkdir -p "$envs"
+    "$python" -m venv "$envs/$1"
+}
+
+pip_install() {
+    env=$1
+    shift
+    "$envs/$env/bin/python" -m pip install --quiet --disable-pip-version-check "$@"
+}
+
+# check NAME: imports what the driver imports, and so finds a half-made environment.
+check() {
+    case $1 in
+        joey) code='import torch, joeynmt.prediction, joeynmt.training' ;;
+        onmt) code='import opennmt, tensorflow_addons' ;;
+    esac
+    TF_CPP_MIN_LOG_LEVEL=3 "$envs/$1/bin/python" -W ignore -c "$code" >/dev/null
+}
+
+install_joey() {
+    fresh joey
+    # importlib_metadata is imported by JoeyNMT 2.3.0 but missing from its requirements.
+    pip_install joey "$torch" joeynmt==2.3.0 importlib_metadata
+}
+
+install_onmt() {
+    fresh onmt
+    # NumPy 1.24.3 is the newest that TensorFlow 2.13 allows; setuptools 65 still has
+    # pkg_resources, which tensorboard imports without requiring it. OpenNMT-tf asks for no
+    # TensorFlow by itself, and uses tensorflow-text only for SentencePiece: left out.
+    pip_install onmt "setuptools==65.*" numpy==1.24.3 tensorflow-cpu==2.13.1 \
+        tensorflow-addons==0.21.0 OpenNMT-tf==2.32.0
+}
+
+[ $# -gt 0 ] || set -- joey onmt
+for name in "$@"; do
+    case $name in joey | onmt) ;; *)
+        echo "setup.sh: no peer is called '$name' (there are: joey, onmt)" >&2
+        exit 2
+        ;;
+    esac
+    if [ -x "$envs/$name/bin/python" ] && check "$name" 2>/dev/null; then
+        echo "$name: already in $envs/$name"
+        continue
+    fi
+    echo "$name: installing into $envs/$name"
+    "install_$name"
+    check "$name"
+done

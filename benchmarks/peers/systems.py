@@ -1,0 +1,146 @@
+"""How each system is called, and in which surroundings, so that all are measured alike."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+PEERS = Path(__file__).resolve().parent
+ROOT = PEERS.parents[1]
+SYSTEMS = ("joey", "onmt", "ours")
+# The first 64 development sentences are translated before the clock starts.
+WARMUP_SENTENCES = 64
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Where the corpus and everything made from it lie, and what is being measured."""
+
+    corpus_dir: Path
+    src: str
+    tgt: str
+    work_dir: Path
+    ours_hparams: Path
+    ours_out_dir: Path | None
+
+    @property
+    def input(self) -> Path:
+        """The text to translate, without its suffix; compare.py writes it."""
+        return self.work_dir / "input"
+
+    @property
+    def warmup_input(self) -> Path:
+        """The text translated before the clock starts, without its suffix."""
+        return self.work_dir / "warmup_input"
+
+    def output(self, system: str) -> Path:
+        """The hypotheses of a system's last decoding."""
+        return self.work_dir / f"{system}.hyp"
+
+    def model_dir(self, system: str) -> Path:
+        """A peer's checkpoint, for decoding."""
+        return self.work_dir / system
+
+
+def train_command(setup: Setup, system: str, model_dir: Path, warmup: int, steps: int) -> list[str]:
+    """Trains a fresh model for `warmup` + `steps` updates."""
+    counts = [f"--warmup={warmup}", f"--steps={steps}"]
+    if system == "ours":
+        return [
+            *_ours("train"),
+            f"--hparams_path={setup.ours_hparams}",
+            f"--corpus_dir={setup.corpus_dir}",
+            f"--vocab_prefix={setup.work_dir}/vocab/ours",
+            *counts,
+        ]
+    corpus = [f"--train={setup.corpus_dir}/train", f"--dev={setup.corpus_dir}/val"]
+    return [*_peer(setup, system, "train", model_dir), *corpus, *counts]
+
+
+def decode_command(setup: Setup, system: str) -> list[str]:
+    """Translates the input with a trained model: beam 10, GNMT's penalty, batches of 32."""
+    if system == "ours":
+        return [
+            *_ours("decode"),
+            f"--out_dir={setup.ours_out_dir}",
+            f"--inference_input_file={setup.input}.{setup.src}",
+            f"--inference_output_file={setup.output(system)}",
+        ]
+    return [
+        *_peer(setup, system, "decode", setup.model_dir(system)),
+        f"--warmup_input={setup.warmup_input}",
+        f"--input={setup.input}",
+        f"--output={setup.output(system)}",
+    ]
+
+
+def run(command: list[str], threads: int, log: Path) -> dict:
+    """Runs a command with that many threads and processors; its last line of output is JSON.
+
+    Returns that line's record with the wall time of the whole process added. What else it says
+    goes to `log`; a failure ends the program with the log's name and last lines.
+    """
+    if not Path(command[0]).exists():
+        raise SystemExit(f"compare: there is no {command[0]}; run benchmarks/peers/setup.sh first")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    begin = time.perf_counter()
+    with open(log, "w", encoding="utf-8") as stderr:
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            env={**os.environ, **_environment(threads)},
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
+    wall = time.perf_counter() - begin
+    try:
+        if done.returncode:
+            raise ValueError
+        record = json.loads(done.stdout.rstrip().splitlines()[-1])
+    except (ValueError, IndexError):
+        tail = "\n".join(log.read_text("utf-8").splitlines()[-15:])
+        message = f"compare: this failed (status {done.returncode}): {' '.join(command)}"
+        raise SystemExit(f"{message}\n{tail}\n(all of it is in {log})") from None
+    return {**record, "wall_seconds": wall}
+
+
+def keep_processors(threads: int) -> None:
+    """Confines this process and its children to `threads` processors.
+
+    TensorFlow sizes some of its pools by the processors it sees, whatever it is told.
+    """
+    if hasattr(os, "sched_setaffinity"):  # Linux
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+
+
+def _environment(threads: int) -> dict[str, str]:
+    pools = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+    return {
+        **{pool: str(threads) for pool in pools},
+        # Threads that wait by spinning take time from those that work.
+        "OMP_WAIT_POLICY": "PASSIVE",
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+    }
+
+
+def _ours(command: str) -> list[str]:
+    return [str(ROOT / ".venv/bin/python"), "-m", "benchmarks.speed", command]
+
+
+def _peer(setup: Setup, system: str, command: str, model_dir: Path) -> list[str]:
+    environments = Path(os.environ.get("PEERS_DIR", PEERS / ".envs")).resolve()
+    return [
+        str(environments / system / "bin/python"),
+        str(PEERS / f"{system}_driver.py"),
+        command,
+        f"--model_dir={model_dir}",
+        f"--src={setup.src}",
+        f"--tgt={setup.tgt}",
+        f"--vocab={setup.work_dir}/vocab/{system}",
+    ]

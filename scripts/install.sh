@@ -1,0 +1,44 @@
+#!/bin/sh
+# Makes .venv in the current folder and installs tfmann and the packages of constraints.txt into it.
+#
+# Prints one line; pip's own output goes to .venv.log. The marker .venv/installing is there while
+# the installation runs: one that was killed leaves it behind, and the next starts from nothing,
+# because a half-copied package can look installed.
+set -eu
+
+marker=.venv/installing
+log=.venv.log
+
+if [ -f "$marker" ]; then
+    if kill -0 "$(cat "$marker")" 2>/dev/null; then
+        echo "tfmann: process $(cat "$marker") is installing .venv: wait for it to end." >&2
+        exit 1
+    fi
+    rm -rf .venv
+fi
+# The Python that .venv was made from may be gone.
+.venv/bin/python -c '' 2>/dev/null || rm -rf .venv
+
+# One line of reason is on standard error already where this fails.
+python=$(sh scripts/find_python.sh)
+echo "Installing tfmann into .venv with $python, once: 2 GB, a few minutes" \
+    "(progress in $log) ..."
+
+install() {
+    [ -x .venv/bin/python ] || "$python" -m venv .venv || return
+    pip="env PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install -c constraints.txt"
+    $pip pip setuptools || return
+    # setuptools is there, so building needs no environment of its own.
+    $pip --no-build-isolation -e '.[test]' || return
+    .venv/bin/python -m pip check
+}
+
+mkdir -p .venv
+echo $$ >"$marker"
+if ! install >"$log" 2>&1; then
+    rm -f "$marker"
+    tail -n 5 "$log" >&2
+    echo "tfmann: the installation failed; all of its output is in $log." >&2
+    exit 1
+fi
+rm -f "$marker"

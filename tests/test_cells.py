@@ -1,0 +1,197 @@
+"""Cells and encoder against the oracles, over whole decodings of a padded batch."""
+
+import numpy as np
+import pytest
+import small
+import tensorflow as tf
+from oracles import luong, ntm_attention, recurrent, rnnsearch
+
+from tfmann.cells.noise import Noise
+from tfmann.decoding import search
+
+LENGTHS = [(5, 4), (1, 6), (3, 1), (0, 2), (7, 5)]
+
+
+def decode(model, batch, record, compiled):
+    def run():
+        prepared = model.prepare(batch.source, batch.source_length)
+        outputs, embedded, seen = search.teacher_forced(
+            model, prepared, batch.target_in, batch.target_length, record=record
+        )
+        steps = tf.shape(outputs)[0]
+        flat = tf.reshape(outputs, [-1, outputs.shape[-1]])
+        readout = model.readout(flat, tf.reshape(embedded[:steps], [-1, embedded.shape[-1]]))
+        readout = tf.reshape(readout, [steps, -1, readout.shape[-1]])
+        return prepared, outputs, embedded, readout, seen
+
+    return (tf.function(run) if compiled else run)()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("variant", list(small.VARIANTS))
+def test_cell_equals_its_oracle(variant, compiled):
+    model, batch = small.model(variant), small.batch(LENGTHS)
+    h = model.hparams
+    record = ("alignments",)
+    if h.cell == "ntm_attention":
+        record += ("read_weights", "content_weights", "interpolation_gate", "shift_kernel")
+        record += ("sharpening",)
+    prepared, outputs, embedded, readout, seen = decode(model, batch, record, compiled)
+    weights = small.oracle_weights(model)
+    for row in range(len(LENGTHS)):
+        source, steps = batch.source_length[row], batch.target_length[row]
+        annotations = prepared.encoded.annotations[row, :source].numpy()
+        words = embedded[:steps, row].numpy()
+        if h.cell == "rnnsearch":
+            expected = rnnsearch.decode(weights, annotations, words)
+            got = {"outputs": readout, "states": outputs[..., : h.num_units], **seen}
+        else:
+            states = [tuple(s) for s in small.per_row(prepared.state.layers, row)]
+            states = [s[0] if len(s) == 1 else s for s in states]
+            got = {"outputs": outputs, **seen}
+            if h.cell == "luong":
+                expected = luong.decode(
+                    weights, annotations, states, words, unit=h.unit_type,
+                    scaled=h.attention == "scaled_luong", tanh=h.attention_tanh,
+                )  # fmt: skip
+            else:
+                expected = ntm_attention.decode(
+                    weights, annotations, states, words,
+                    num_heads=h.num_attention_heads, unit=h.unit_type,
+                )  # fmt: skip
+        for name, value in got.items():
+            found = value[:steps, row].numpy()
+            wanted = np.asarray(expected[name])
+            if name in ("alignments", "read_weights", "content_weights"):
+                assert np.all(found[..., source:] == 0), f"{name} falls on padding"
+                found = found[..., :source]
+            if found.ndim > wanted.ndim:
+                found = found[..., 0]
+            np.testing.assert_allclose(found, wanted, atol=1e-5, err_msg=f"{name}, row {row}")
+
+
+@pytest.mark.parametrize("unit", ["gru", "lstm"])
+@pytest.mark.parametrize("kind,layers", [("bi", 1), ("bi", 4), ("uni", 2)])
+def test_encoder_equals_its_oracle(unit, kind, layers):
+    model = small.model(
+        "luong", unit_type=unit, encoder_type=kind, num_encoder_layers=layers, bridge="tanh"
+    )
+    batch = small.batch(LENGTHS)
+    encoded = model.prepare(batch.source, batch.source_length).encoded
+    found = small.arrays(model)
+    directions = ("forward", "backward") if kind == "bi" else ("forward",)
+    parts = ("kernel", "recurrent_kernel", "bias")
+    for row, length in enumerate(batch.source_length):
+        hidden = found["source_embedding"][batch.source[row]]
+        finals = []
+        for layer in range(len(model.encoder.layers)):
+            own = [
+                {p: found[f"encoder/layer_{layer}/{d}/{p}"] for p in parts} for d in directions
+            ]
+            if kind == "bi":
+                hidden, *last = recurrent.bidirectional_layer(hidden, length, unit, *own)
+            else:
+                state = recurrent.zero_state(unit, own[0])
+                rows = []
+                for x in hidden[:length]:
+                    output, state = recurrent.unit_step(unit, x, state, own[0])
+                    rows.append(output)
+                hidden, last = np.array(rows), [state]
+            finals.extend(last)
+        np.testing.assert_allclose(
+            encoded.annotations[row, :length], hidden[:length], atol=1e-5
+        )
+        assert np.all(encoded.annotations[row, length:].numpy() == 0)
+        for state, wanted in zip(encoded.final_state, finals):
+            wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+            for part, value in zip(state, wanted):
+                np.testing.assert_allclose(part[row], value, atol=1e-5)
+
+
+def gradients(model, batch, noise=None):
+    from tfmann.training.objective import sum_loss
+
+    with tf.GradientTape() as tape:
+        loss = sum_loss(model, batch[:5], noise, tf.float32).total
+    values = tape.gradient(loss, model.trainable_variables)
+    return {
+        v.name: tf.convert_to_tensor(g).numpy() for v, g in zip(model.trainable_variables, values)
+    }
+
+
+@pytest.mark.parametrize("variant", list(small.VARIANTS))
+def test_each_column_of_each_weight_gets_a_gradient(variant):
+    model = small.model(variant)
+    batch = small.batch([(6, 9)] * 12 + [(9, 5)] * 12)
+    for name, gradient in gradients(model, batch).items():
+        if "embedding" in name:
+            used = np.abs(gradient).sum(axis=1) > 0
+            assert used.sum() > 10, name
+            continue
+        columns = gradient.reshape(-1, gradient.shape[-1] if gradient.ndim else 1)
+        assert np.all(np.abs(columns).max(axis=0) > 1e-8), name
+
+
+@pytest.mark.parametrize("variant", ["luong", "ntm-heads", "rnnsearch"])
+def test_gradient_equals_finite_differences(variant):
+    from tfmann.training.objective import sum_loss
+
+    model, batch = small.model(variant, init_weight=0.5), small.batch(LENGTHS)
+    found = gradients(model, batch)
+    stream = np.random.default_rng(1)
+    for variable in model.trainable_variables:
+        direction = stream.normal(size=variable.shape).astype(np.float32)
+        direction /= np.linalg.norm(direction) + 1e-9
+        start, losses = variable.numpy(), []
+        for sign in (1, -1):
+            variable.assign(start + sign * 2e-2 * direction)
+            losses.append(float(sum_loss(model, batch[:5], None, tf.float32).total))
+        variable.assign(start)
+        numeric = (losses[0] - losses[1]) / 4e-2
+        analytic = float((found[variable.name] * direction).sum())
+        assert abs(numeric - analytic) < 0.02 * max(1.0, abs(analytic)), variable.name
+
+
+def test_rnnsearch_has_the_papers_parameter_count():
+    from tfmann.hparams import HParams
+    from tfmann.models.seq2seq import Seq2Seq
+
+    h = HParams(
+        cell="rnnsearch", num_units=512, encoder_type="bi", unit_type="gru",
+        annotation_merge="sum", projection_bias=True,
+    )  # fmt: skip
+    assert round(Seq2Seq(h, 30000, 30000).count_parameters() / 1e6, 2) == 53.98
+
+
+@pytest.mark.parametrize("variant", list(small.VARIANTS))
+def test_keras_rnn_runs_the_cell(variant):
+    """`tf.keras.layers.RNN` over the cell gives what our own decoding gives."""
+    model, batch = small.model(variant), small.batch([(5, 4), (2, 4)])
+    prepared, outputs, embedded, *_ = decode(model, batch, (), compiled=False)
+    encoded = prepared.encoded
+    cell = model.cell
+    state, rows = prepared.state, []
+    for time in range(outputs.shape[0]):
+        out, state = cell(embedded[time], state, constants=tuple(encoded[:3]))
+        rows.append(out)
+    np.testing.assert_allclose(tf.stack(rows), outputs, atol=1e-5)
+    assert tf.TensorShape([cell.output_size]) == outputs.shape[-1:]
+    for shape, leaf in zip(tf.nest.flatten(cell.state_size), tf.nest.flatten(state)):
+        assert shape.rank == leaf.shape.rank - 1
+
+
+def test_dropout_changes_with_the_step_and_not_otherwise():
+    model, batch = small.model("luong", dropout=0.5), small.batch(LENGTHS)
+    first, again, later = (
+        gradients(model, batch, Noise(tf.constant([1, step])))["model/cell/memory_kernel:0"]
+        for step in (7, 7, 8)
+    )
+    assert np.array_equal(first, again)
+    assert not np.allclose(first, later)
+
+
+def test_dropout_mask_has_its_rate_and_scale():
+    mask = Noise(tf.constant([1, 2])).mask("here", 0.3, [400, 100]).numpy()
+    assert set(np.unique(mask)) == {0.0, np.float32(1 / 0.7)}
+    assert abs((mask == 0).mean() - 0.3) < 0.01
+    assert abs(mask.mean() - 1.0) < 0.02

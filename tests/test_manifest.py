@@ -1,0 +1,120 @@
+"""Manifests: the shipped ones are sound, and every mistake is named by its key."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tfmann.corpus.manifest import load_manifest
+from tfmann.errors import UsageError
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+def record(*entries):
+    """The smallest manifest, with the given entries in place of its own."""
+    files = {entry["path"]: entry for entry in entries}
+    for split in ("train", "dev", "test"):
+        for side in ("xx", "yy"):
+            path = f"{split}.{side}"
+            files.setdefault(path, {"path": path, "urls": ["http://127.0.0.1:9/"], "lines": 5000})
+    return {
+        "name": "invented",
+        "description": "d",
+        "licence": "l",
+        "tokenisation": "t",
+        "source": "xx",
+        "target": "yy",
+        "splits": {split: {"prefix": split} for split in ("train", "dev", "test")},
+        "vocabularies": None,
+        "files": list(files.values()),
+    }
+
+
+def manifest_of(tmp_path, content):
+    path = tmp_path / "manifest.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return load_manifest(path)
+
+
+@pytest.mark.parametrize("name", ["iwslt15_vi_en", "multi30k_de_en"])
+def test_the_shipped_manifests_are_sound(name):
+    manifest = load_manifest(DATA / f"{name}.json")
+    assert manifest.name == name
+    for entry in manifest.files:
+        assert all(url.startswith("https://") for url in entry.urls) and len(entry.urls) > 1
+        assert entry.lines
+
+
+def test_iwslt15_accepts_the_published_and_the_cleaned_training_text():
+    manifest = load_manifest(DATA / "iwslt15_vi_en.json")
+    train = [entry for entry in manifest.files if entry.path.startswith("train.")]
+    assert len(train) == 2
+    for entry in train:
+        assert entry.lines == 133_317
+        assert [other.lines for other in entry.accept_lines] == [133_166]
+
+
+def changed(**changes):
+    content = record()
+    content.update(changes)
+    return content
+
+
+def file_with(**changes):
+    entry = {"path": "train.xx", "urls": ["https://h/f"], "lines": 1}
+    entry.update(changes)
+    return record(entry)
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        ("[]", "expected an object, got list"),
+        ("{", "not JSON"),
+        ('{"name": "a", "name": "b"}', "'name' stands twice"),
+        ("[" * 100_000, "not JSON"),
+        (changed(licens="x"), "unknown key 'licens'; did you mean 'licence'"),
+        (changed(name=None), "the key 'name' is missing"),
+        (changed(name=3), "name: expected str, got int"),
+        (changed(files={}), "files: expected list, got dict"),
+        (changed(files=[1]), r"files\[0\]: expected an object, got int"),
+        (changed(files=[]), "'train.xx' is missing"),
+        (changed(target="xx"), "both 'xx'"),
+        (changed(splits={"train": {"prefix": "train"}}), "'splits.dev' is missing"),
+        (changed(splits={"tran": {}}), "'splits.tran'; did you mean 'train'"),
+        (changed(vocabularies={"prefix": "vocab"}), "'vocab.xx' is missing"),
+        (changed(vocabularies="vocab"), "vocabularies: expected dict, got str"),
+        (file_with(sha265="0" * 64), r"'files\[0\].sha265'; did you mean 'sha256'"),
+        (file_with(sha256="ABC"), "64 hexadecimal digits"),
+        (file_with(lines=None), "one is needed to check the file by"),
+        (file_with(lines=-1), "expected a count"),
+        (file_with(lines=True), "expected int, got bool"),
+        (file_with(lines="7"), "expected int, got str"),
+        (file_with(urls=[]), "one or more addresses"),
+        (file_with(urls=["file:///etc/passwd"]), "one or more addresses"),
+        (file_with(urls=[3]), "one or more addresses"),
+        (file_with(accept_lines=[3]), r"accept_lines\[0\]: expected an object"),
+        (file_with(accept_lines=[{"lines": 3}]), r"accept_lines\[0\].note' is missing"),
+        (file_with(path="../train.xx"), "plain path"),
+        (file_with(path="/train.xx"), "plain path"),
+        (file_with(path="a/../train.xx"), "plain path"),
+        (file_with(path="a\\train.xx"), "plain path"),
+    ],
+)
+def test_a_wrong_manifest_is_refused_by_key(tmp_path, content, words):
+    with pytest.raises(UsageError, match=words) as caught:
+        manifest_of(tmp_path, content)
+    assert "manifest.json" in str(caught.value)
+
+
+def test_a_file_listed_twice_is_refused(tmp_path):
+    content = record()
+    content["files"].append(content["files"][0])
+    with pytest.raises(UsageError, match="stands twice"):
+        manifest_of(tmp_path, content)
+
+
+def test_a_missing_manifest_is_named(tmp_path):
+    with pytest.raises(UsageError, match="absent.json"):
+        load_manifest(tmp_path / "absent.json")

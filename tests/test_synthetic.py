@@ -1,0 +1,425 @@
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+
+import pytest
+
+from tfmann.corpus.synthetic import PHENOMENA, generate, lexicon, tables, tense_of, write_corpus
+from tfmann.corpus.synthetic.__main__ import main
+from tfmann.errors import UserError
+
+SIZES = {"train": 1500, "dev": 60, "test": 60}
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return generate(10_000, seed=1)
+
+
+@pytest.fixture(scope="module")
+def unmarked_pairs():
+    return generate(10_000, seed=1, document_tense=True)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("synthetic")
+    write_corpus(folder, seed=3, **SIZES)
+    return folder
+
+
+def lines(path):
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def bytes_of(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def digest(folder):
+    joined = b"".join(name.encode() + text for name, text in bytes_of(folder).items())
+    return hashlib.sha256(joined).hexdigest()
+
+
+def counterparts(pair, source_index):
+    return [pair.target[j] for i, j in pair.alignment if i == source_index]
+
+
+def occurrences(pair, entries):
+    """Each entry found in the source with its place; a word of a longer match is left out."""
+    index = 0
+    while index < len(pair.source):
+        for width in (2, 1):
+            found = [e for e in entries if e.source == pair.source[index : index + width]]
+            if found:
+                yield found, index
+                break
+        index += width
+
+
+# The tables: what the grammar's promises rest on.
+
+
+def test_no_verb_form_can_be_mistaken_for_another_tense_or_another_word():
+    finite = Counter()
+    for verb in {(verb.base, verb.third, verb.past) for verb in lexicon.VERBS}:
+        finite.update(set(verb))
+        assert len(set(verb)) == 3
+    assert max(finite.values()) == 1
+    others = {word for noun in lexicon.NOUNS for word in (*noun.singular, *noun.plural)}
+    others |= {target for target, _ in lexicon.ADJECTIVES.values()}
+    closed = (tables.COLOURS, tables.NUMERALS, tables.DETERMINERS, tables.POSTPOSITIONS)
+    for table in (*closed, tables.CONNECTIVES, tables.MANNERS, *tables.TIMES.values()):
+        others |= {word for target in table.values() for word in target.split()}
+    others |= {word for verb in lexicon.VERBS for word in verb.rest} | {"the", "numbers", "not"}
+    assert not others & set(finite)
+
+
+def test_only_topics_and_frames_share_source_words():
+    nouns = defaultdict(list)
+    for noun in lexicon.NOUNS:
+        nouns[noun.source].append(noun.topic)
+    for topics in nouns.values():
+        assert len(set(topics)) == len(topics)
+        assert len(topics) == 1 or lexicon.ANY_TOPIC not in topics
+    verbs = [{verb.source for verb in table} for table in (lexicon.TRANSITIVE, lexicon.STAYING)]
+    assert not verbs[0] & verbs[1]
+    assert len({verb.source for verb in lexicon.TRANSITIVE}) == len(lexicon.TRANSITIVE)
+    # A noun of two words never begins like a person or animal, which may stand before an object.
+    agents = {noun.source[0] for noun in lexicon.NOUNS if noun.kind in ("person", "animal")}
+    assert not any(noun.source[0] in agents for noun in lexicon.NOUNS if len(noun.source) > 1)
+
+
+def test_names_keep_apart_in_both_languages():
+    copied = [name for name in lexicon.NAMES if lexicon.transliterate(name) == name]
+    assert len(copied) == 30
+    assert len(set(lexicon.NAMES)) == len(set(map(lexicon.transliterate, lexicon.NAMES))) == 60
+    assert lexicon.transliterate("Xajkow") == "Shaycov"
+
+
+# The pairs.
+
+
+def test_sizes_are_as_documented(pairs, unmarked_pairs):
+    assert len(pairs) == 10_000
+    for pair in (*pairs, *unmarked_pairs):
+        assert 4 <= len(pair.source) <= 18
+        assert 4 <= len(pair.target) <= 18
+    assert 150 <= len({word for pair in pairs for word in pair.source}) <= 300
+
+
+def test_same_seed_same_pairs_other_seed_other_pairs(pairs):
+    assert generate(500, seed=1) == pairs[:500]
+    assert generate(500, seed=2) != pairs[:500]
+
+
+def test_documents_are_contiguous_and_short(pairs):
+    numbers = [pair.document for pair in pairs]
+    assert numbers == sorted(numbers)
+    assert set(numbers) == set(range(numbers[-1] + 1))
+    counts = Counter(numbers)
+    del counts[numbers[-1]]  # cut to the size
+    assert set(counts.values()) == set(range(3, 9))
+    for left, right in zip(pairs, pairs[1:]):
+        assert left.document != right.document or left.tense == right.tense
+
+
+@pytest.mark.parametrize("document_tense", [False, True])
+def test_alignment_covers_every_word_and_stays_in_range(document_tense):
+    for pair in generate(2000, seed=4, document_tense=document_tense):
+        assert list(pair.alignment) == sorted(set(pair.alignment))
+        assert {i for i, _ in pair.alignment} == set(range(len(pair.source)))
+        assert {j for _, j in pair.alignment} == set(range(len(pair.target)))
+
+
+def test_alignment_links_dictionary_entries_to_their_translations(pairs):
+    particles = set(tables.TENSE_PARTICLES.values())
+    for pair in pairs:
+        for index, word in enumerate(pair.source):
+            got = counterparts(pair, index)
+            if word in tables.COLOURS:
+                assert got == [tables.COLOURS[word]]
+            elif word in tables.NUMERALS:
+                assert got == [tables.NUMERALS[word]]
+            elif word in lexicon.ADJECTIVES:
+                assert got == [lexicon.ADJECTIVES[word][0]]
+            elif word in lexicon.NAMES:
+                assert got == [lexicon.transliterate(word)]
+            elif word in particles:
+                assert tense_of(pair.target[: pair.target.index(got[0]) + 1]) == pair.tense
+
+
+def test_translation_is_a_function_of_the_source_only_if_tense_is_marked(pairs, unmarked_pairs):
+    def most_translations(examples):
+        seen = defaultdict(set)
+        for pair in examples:
+            seen[pair.source].add(pair.target)
+        return max(map(len, seen.values()))
+
+    assert most_translations([*pairs, *generate(10_000, seed=2)]) == 1
+    both = [*unmarked_pairs, *generate(10_000, seed=2, document_tense=True)]
+    assert most_translations(both) > 1
+
+
+# The phenomena: each is there, and in the right form.
+
+
+def test_nouns_and_verbs_are_translated_by_their_entries(pairs):
+    helpers = {"the", "did", "do", "does", "will", "not"}
+    seen = set()
+    for pair in pairs[:3000]:
+        for found, index in occurrences(pair, [*lexicon.NOUNS, *lexicon.VERBS]):
+            allowed = []
+            for entry in found:
+                if isinstance(entry, lexicon.Noun):
+                    allowed += [entry.singular, entry.plural]
+                else:
+                    forms = (entry.base, entry.third, entry.past)
+                    allowed += [(form, *entry.rest) for form in forms]
+            for place in range(index, index + len(found[0].source)):
+                got = tuple(word for word in counterparts(pair, place) if word not in helpers)
+                assert got in allowed
+            seen.add((found[0].source, len(got)))
+    assert len({source for source, _ in seen}) > 120
+
+
+def test_reordering_the_verb_is_last_in_the_source_and_second_in_the_target(pairs):
+    taking_objects = {verb.source[0] for verb in (*lexicon.TRANSITIVE, *lexicon.NUMBERING)}
+    place = {pair: dict(reversed(pair.alignment)) for pair in pairs}  # source -> first target
+    assert all(PHENOMENA["reordering"](pair) for pair in pairs)
+    checked = 0
+    for pair in pairs:
+        verb = len(pair.source) - 3 - (pair.source[-3] == "far")  # ... verb particle .
+        if pair.source[verb] in taking_objects:
+            thing = verb - 1 - (pair.source[verb - 1] == tables.NOT)
+            assert place[pair][verb] < place[pair][thing]
+            checked += 1
+    assert checked > 4000
+
+
+def test_reordering_modifiers_stand_mirrored(pairs):
+    people = {noun.source[0] for noun in lexicon.NOUNS if noun.kind == "person"}
+    checked = 0
+    for pair in pairs:
+        last = dict(pair.alignment)  # source -> last target
+        for noun in range(len(pair.source) - 2):
+            first, second = pair.source[noun + 1 : noun + 3]
+            if pair.source[noun] in people and {first, second} <= set(lexicon.ADJECTIVES):
+                assert last[noun] > last[noun + 1] > last[noun + 2]
+                checked += 1
+    assert checked > 100
+
+
+@pytest.mark.parametrize(
+    ("source", "targets"),
+    [
+        ("tesa", {"cup of tea", "cups of tea"}),
+        ("kurir", {"took care of", "takes care of", "take care of"}),
+        ("ant", {"in front of"}),
+        ("doma liba", {"library"}),
+        ("kiso far", {"kissed", "kisses", "kiss"}),
+        ("luma", {"lamp", "lamps", "lighthouse"}),
+    ],
+)
+def test_fertility_in_both_directions(pairs, source, targets):
+    words = tuple(source.split())
+    seen = set()
+    for pair in pairs:
+        for index in range(len(pair.source) - len(words) + 1):
+            if pair.source[index : index + len(words)] == words:
+                got = [counterparts(pair, index + offset) for offset in range(len(words))]
+                kept = [[w for w in each if w not in ("the", "will", "did")] for each in got]
+                assert all(each == kept[0] for each in kept)
+                seen.add(" ".join(kept[0]))
+                assert PHENOMENA["fertility"](pair) or source == "luma"
+    assert seen == targets
+
+
+def test_repeated_words_are_translated_as_often_as_they_occur(pairs):
+    chosen = [pair for pair in pairs if PHENOMENA["repetition"](pair)]
+    assert len(chosen) > 500
+    lists = {**tables.NUMERALS, **tables.COLOURS}
+    adjacent = apart = 0
+    for pair in chosen:
+        wanted = Counter(lists[word] for word in pair.source if word in lists)
+        assert wanted == Counter(word for word in pair.target if word in lists.values())
+        repeated = [a == b for a, b in zip(pair.source, pair.source[1:]) if a in lists]
+        adjacent += any(repeated)
+        apart += not any(repeated)
+    assert adjacent > 100
+    assert apart > 100
+
+
+def test_ambiguous_nouns_follow_the_topic_that_another_word_shows(pairs):
+    seen = Counter()
+    for pair in pairs:
+        words = [word for word in pair.source if word in lexicon.AMBIGUOUS]
+        assert bool(words) == PHENOMENA["ambiguity"](pair)
+        topics = {lexicon.CUES[word] for word in pair.source if word in lexicon.CUES}
+        assert len(topics) <= 1
+        for word in words:
+            (topic,) = topics
+            noun = lexicon.AMBIGUOUS[word][topic]
+            index = pair.source.index(word)
+            (got,) = set(counterparts(pair, index)) - {"the"}
+            assert got in (*noun.singular, *noun.plural)
+            seen[word, topic] += 1
+    assert len(lexicon.AMBIGUOUS) == 12
+    assert set(seen) == {(word, t) for word, senses in lexicon.AMBIGUOUS.items() for t in senses}
+    assert min(seen.values()) >= 20
+
+
+def test_tense_is_told_by_a_particle_or_by_the_first_sentence_alone(pairs, unmarked_pairs):
+    adverbs = {adverb: tense for tense, table in tables.TIMES.items() for adverb in table}
+    particles = {particle: tense for tense, particle in tables.TENSE_PARTICLES.items()}
+    document = None
+    for marked, unmarked in zip(pairs, unmarked_pairs):
+        assert marked.target == unmarked.target
+        assert tense_of(marked.target) == marked.tense == unmarked.tense
+        assert [particles[w] for w in marked.source if w in particles] == [marked.tense]
+        assert unmarked.source == tuple(w for w in marked.source if w not in particles)
+        told = [adverbs[word] for word in unmarked.source if word in adverbs]
+        first, document = marked.document != document, marked.document
+        assert told == ([marked.tense] if first else [])
+        assert PHENOMENA["unmarked tense"](unmarked) != first
+        assert not PHENOMENA["unmarked tense"](marked)
+    assert min(Counter(pair.tense for pair in pairs).values()) > 2000
+
+
+@pytest.mark.parametrize(
+    ("sentence", "tense"),
+    [
+        ("the boy waited for the dog .", "past"),
+        ("the boy waits for the dog .", "present"),
+        ("two boys wait for the dog .", "present"),
+        ("the boy will wait for the dog .", "future"),
+        ("the boy did not wait for the dog .", "past"),
+        ("two boys do not wait for the dog .", "present"),
+        ("the boy will not wait for the dog .", "future"),
+        ("the dog .", None),
+        ("", None),
+        ("the boy waited and the girl waits .", None),
+        ("the boy will waited for the dog .", "future"),
+    ],
+)
+def test_tense_of(sentence, tense):
+    assert tense_of(sentence.split()) == tense
+
+
+def test_names_are_a_zipf_tail_of_modest_mass(pairs):
+    counts = Counter(word for pair in pairs for word in pair.source)
+    names = sorted((counts[name] for name in lexicon.NAMES), reverse=True)
+    assert names[-1] >= 20
+    assert names[0] > 3 * names[-1]
+    assert sum(names) < 0.08 * sum(counts.values())
+    assert all(
+        PHENOMENA["rare word"](pair) == any(word in lexicon.NAMES for word in pair.source)
+        for pair in pairs
+    )
+
+
+# The files.
+
+
+def test_files_are_the_same_bytes_for_the_same_seed(corpus, tmp_path):
+    write_corpus(tmp_path / "again", seed=3, **SIZES)
+    write_corpus(tmp_path / "other", seed=4, **SIZES)
+    assert bytes_of(corpus) == bytes_of(tmp_path / "again")
+    assert bytes_of(corpus) != bytes_of(tmp_path / "other")
+    write_corpus(tmp_path / "again", seed=4, **SIZES)  # over a corpus of ours
+    assert bytes_of(tmp_path / "again") == bytes_of(tmp_path / "other")
+
+
+def test_golden_bytes(corpus):
+    """Golden: notices any change of the text, between Python versions too. Not a sign of error."""
+    assert digest(corpus) == "GOLDEN"
+
+
+def test_files_hold_the_examples(corpus):
+    expected = generate(SIZES["train"], seed=3)
+    assert lines(corpus / "train.src") == [" ".join(pair.source) for pair in expected]
+    assert lines(corpus / "train.tgt") == [" ".join(pair.target) for pair in expected]
+    assert lines(corpus / "train.docs") == [str(pair.document) for pair in expected]
+    links = [
+        tuple(tuple(map(int, link.split("-"))) for link in line.split())
+        for line in lines(corpus / "train.align")
+    ]
+    assert links == [pair.alignment for pair in expected]
+    for split, size in SIZES.items():
+        for suffix in ("src", "tgt", "docs", "align"):
+            assert len(lines(corpus / f"{split}.{suffix}")) == size
+    assert "SYNTHETIC" in (corpus / "README").read_text(encoding="utf-8")
+    assert not [path for path in corpus.iterdir() if path.name.startswith(".")]
+
+
+def test_splits_share_no_pair(corpus):
+    splits = [
+        set(zip(lines(corpus / f"{split}.src"), lines(corpus / f"{split}.tgt"))) for split in SIZES
+    ]
+    assert not splits[0] & splits[1]
+    assert not splits[0] & splits[2]
+    assert not splits[1] & splits[2]
+
+
+def test_pairs_of_train_are_drawn_anew_for_test(monkeypatch, tmp_path):
+    """With one stream for all splits every first draw collides, and still no pair is shared."""
+    from tfmann.corpus.synthetic import writer
+
+    draws = writer.Draws
+    monkeypatch.setattr(writer, "Draws", lambda seed, purpose: draws(seed, "train"))
+    write_corpus(tmp_path, seed=3, **SIZES)
+    test_splits_share_no_pair(tmp_path)
+
+
+@pytest.mark.parametrize("side", ["src", "tgt"])
+def test_vocabulary_is_of_train_and_covers_dev_and_test(corpus, side):
+    vocabulary = lines(corpus / f"vocab.{side}")
+    assert vocabulary[:3] == ["<unk>", "<s>", "</s>"]
+    counts = Counter(word for line in lines(corpus / f"train.{side}") for word in line.split())
+    assert vocabulary[3:] == sorted(counts, key=lambda word: (-counts[word], word))
+    for split in ("dev", "test"):
+        words = {word for line in lines(corpus / f"{split}.{side}") for word in line.split()}
+        assert words <= set(counts)
+
+
+def test_training_set_too_small_is_refused_and_leaves_nothing(tmp_path):
+    with pytest.raises(UserError, match="more training sentences"):
+        write_corpus(tmp_path, train=3, dev=50, test=50, seed=1)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("train", "dev", "test"), [(0, 1, 1), (10, -1, 1), (10, 1, -1)])
+def test_impossible_sizes_are_refused(tmp_path, train, dev, test):
+    with pytest.raises(UserError, match="at least 1"):
+        write_corpus(tmp_path, train=train, dev=dev, test=test, seed=1)
+
+
+def test_files_of_something_else_are_not_written_over(tmp_path):
+    (tmp_path / "train.src").write_text("mine\n", encoding="utf-8")
+    with pytest.raises(UserError, match="train.src"):
+        write_corpus(tmp_path, seed=3, **SIZES)
+    assert bytes_of(tmp_path) == {"train.src": b"mine\n"}
+
+
+def test_command_writes_a_corpus(corpus, tmp_path, capsys):
+    sizes = [f"--{split}={size}" for split, size in SIZES.items()]
+    assert main([f"--output_dir={tmp_path / 'a'}", "--seed=3", *sizes]) == 0
+    assert bytes_of(tmp_path / "a") == bytes_of(corpus)
+    assert main([f"--output_dir={tmp_path / 'b'}", "--seed=3", "--document_tense", *sizes]) == 0
+    assert lines(tmp_path / "b" / "train.tgt") == lines(corpus / "train.tgt")
+    assert lines(tmp_path / "b" / "train.src") != lines(corpus / "train.src")
+    assert "--document_tense" in (tmp_path / "b" / "README").read_text(encoding="utf-8")
+    assert capsys.readouterr().out.count("synthetic") == 2
+
+
+def test_command_says_what_is_wrong_in_one_line(tmp_path, capsys):
+    taken = tmp_path / "file"
+    taken.write_text("", encoding="utf-8")
+    assert main([f"--output_dir={taken}"]) == 1
+    message = capsys.readouterr().err
+    assert str(taken) in message
+    assert message.count("\n") == 1
+    with pytest.raises(SystemExit) as stopped:
+        main([f"--output_dir={tmp_path}", "--trian=5"])
+    assert stopped.value.code == 2

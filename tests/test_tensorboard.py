@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from matplotlib import image as matplotlib_image
+
+from tfmann.errors import UserError
+from tfmann.report import plots
+from tfmann.report.tensorboard import Board
+
+
+def read(log_dir):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(log_dir), size_guidance={"tensors": 0})
+    events.Reload()
+    return events
+
+
+def values(events, tag):
+    from tensorboard.util import tensor_util
+
+    return [(e.step, tensor_util.make_ndarray(e.tensor_proto)) for e in events.Tensors(tag)]
+
+
+def session(events):
+    """Returns what the HPARAMS tab reads: the start record of the run."""
+    from tensorboard.plugins.hparams import metadata
+
+    content = events.SummaryMetadata(metadata.SESSION_START_INFO_TAG).plugin_data.content
+    return metadata.parse_session_start_info_plugin_data(content)
+
+
+def test_scalars(tmp_path):
+    board = Board(str(tmp_path / "new" / "log"))
+    board.scalars(10, {"train/ppl": 33.5, "dev/bleu": np.float32(1.5)})
+    board.scalars(20, {"train/ppl": float("inf")})
+    board.close()
+    events = read(tmp_path / "new" / "log")
+    assert values(events, "train/ppl") == [(10, 33.5), (20, float("inf"))]
+    assert values(events, "dev/bleu") == [(10, 1.5)]
+
+
+def test_points_are_visible_before_the_end(tmp_path):
+    board = Board(str(tmp_path))
+    board.scalars(1, {"a": 1.0})
+    board.flush()
+    assert values(read(tmp_path), "a") == [(1, 1.0)]
+    board.close()
+
+
+def test_text(tmp_path):
+    board = Board(str(tmp_path))
+    board.text(7, "samples", "**source** đường phố\n\n`translation` the street")
+    board.close()
+    events = read(tmp_path)
+    ((step, text),) = values(events, "samples")
+    assert step == 7
+    assert text.item().decode() == "**source** đường phố\n\n`translation` the street"
+    assert events.SummaryMetadata("samples").plugin_data.plugin_name == "text"
+
+
+def test_attention_images(tmp_path):
+    attention = np.eye(3, 4)
+    words = ["đường", "$", "昨日", "</s>"], ["the", "\x00", "</s>"]
+    board = Board(str(tmp_path))
+    board.attention(100, 0, *words, attention)
+    board.attention(200, 0, *words, attention)
+    board.attention(200, 1, *words, attention)
+    board.close()
+    events = read(tmp_path)
+    assert [step for step, _ in values(events, "attention/0")] == [100, 200]
+    ((step, (width, height, png)),) = values(events, "attention/1")
+    assert step == 200
+    assert events.SummaryMetadata("attention/1").plugin_data.plugin_name == "images"
+    drawn = plots.attention_figure(attention, *words, title="sentence 1, step 200")
+    expected = matplotlib_image.imread(io.BytesIO(plots.figure_to_png(drawn)))
+    assert (int(height), int(width)) == expected.shape[:2]
+    shown = matplotlib_image.imread(io.BytesIO(png))
+    assert np.array_equal(shown[..., :3], expected[..., :3])
+
+
+def test_figure_is_closed(tmp_path):
+    board = Board(str(tmp_path))
+    figure = plots.address_figure(np.eye(3, 8), ["a", "b", "c"])
+    board.figure(1, "addresses/read/0", figure)
+    board.close()
+    assert figure.axes == []
+    assert len(values(read(tmp_path), "addresses/read/0")) == 1
+
+
+def test_hparams_appear_in_the_tab(tmp_path):
+    board = Board(str(tmp_path))
+    board.hparams(
+        {"cell": "luong", "units": 512, "rate": 0.5, "sum": True, "steps": (3, 4), "seed": None}
+    )
+    board.scalars(1, {"dev/bleu": 20.0})
+    board.close()
+    shown = session(read(tmp_path)).hparams
+    assert shown["cell"].string_value == "luong"
+    assert shown["units"].number_value == 512
+    assert shown["rate"].number_value == 0.5
+    assert shown["sum"].bool_value is True
+    assert shown["steps"].string_value == "[3, 4]"
+    assert shown["seed"].string_value == "null"
+
+
+def test_the_tab_sets_runs_of_different_cells_side_by_side(tmp_path):
+    for cell, own in (("luong", {}), ("ntm", {"num_shifts": 3})):
+        board = Board(str(tmp_path / cell))
+        board.hparams({"cell": cell, "units": 512, **own})
+        board.scalars(1, {"dev/bleu": 20.0})
+        board.close()
+    infos, metrics = experiment(str(tmp_path))
+    assert {info.name: info.differs for info in infos} == {
+        "cell": True,
+        "units": False,
+        "num_shifts": False,
+    }
+    assert [metric.name.tag for metric in metrics] == ["dev/bleu"]
+
+
+def experiment(log_dir):
+    """Asks TensorBoard's own hyperparameter plugin for its columns."""
+    from tensorboard import context
+    from tensorboard.backend.event_processing import data_provider, plugin_event_multiplexer
+    from tensorboard.plugins import base_plugin
+    from tensorboard.plugins.hparams import backend_context
+
+    multiplexer = plugin_event_multiplexer.EventMultiplexer()
+    multiplexer.AddRunsFromDirectory(log_dir)
+    multiplexer.Reload()
+    provider = data_provider.MultiplexerDataProvider(multiplexer, log_dir)
+    plugin = backend_context.Context(base_plugin.TBContext(data_provider=provider))
+    request = context.RequestContext()
+    result = plugin.experiment_from_metadata(
+        request,
+        "",
+        include_metrics=True,
+        hparams_run_to_tag_to_content=plugin.hparams_metadata(request, ""),
+        data_provider_hparams=plugin.hparams_from_data_provider(request, "", limit=None),
+    )
+    return result.hparam_infos, result.metric_infos
+
+
+def test_resuming_appends(tmp_path):
+    for step in (1, 2):
+        board = Board(str(tmp_path))
+        board.hparams({"units": 8})
+        board.scalars(step, {"a": step})
+        board.close()
+    assert len(os.listdir(tmp_path)) == 2
+    events = read(tmp_path)
+    assert values(events, "a") == [(1, 1.0), (2, 2.0)]
+    assert session(events).hparams["units"].number_value == 8
+
+
+def test_a_folder_that_cannot_be_is_a_user_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="file/log: cannot write TensorBoard files there"):
+        Board(str(tmp_path / "file" / "log"))
+
+
+def test_tensorflow_is_imported_when_a_board_is_made():
+    code = (
+        "import sys; import tfmann.report.tensorboard;"
+        "assert not {'tensorflow', 'tensorboard'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,134 @@
+"""A trained model in Python: load it, translate, score, align, look inside."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from tfmann import hparams as hparams_module
+from tfmann.corpus import text
+from tfmann.decoding import search
+from tfmann.decoding.translator import Forced, Translation, Translator
+from tfmann.errors import UserError
+from tfmann.evaluation.alignment import hard_alignment
+from tfmann.folder import BEST, CHECKPOINTS, HPARAMS
+from tfmann.hparams import HParams
+from tfmann.models.seq2seq import Seq2Seq
+from tfmann.training import checkpoint
+
+
+class Model:
+    """A trained model with its vocabularies and search settings.
+
+    Attributes:
+      hparams: all settings, those of the search included.
+      checkpoint: the folder the weights came from.
+    """
+
+    def __init__(self, translator: Translator, where: str):
+        """Use `load`."""
+        self._translator = translator
+        self.hparams, self.checkpoint = translator.hparams, where
+
+    def translate(
+        self, lines: Iterable[str], with_attention: bool = False, chunk: int = 0
+    ) -> Iterator[list[Translation]]:
+        """Translates lines; yields for each, in order, its n best translations.
+
+        Args:
+          lines: one sentence each; blank lines come back blank.
+          with_attention: fill in `Translation.attention` `[T, S]`.
+          chunk: lines read before the first is answered; 0 = enough for full batches.
+        """
+        return self._translator.translate(lines, with_attention, chunk)
+
+    def score(self, pairs: Iterable[tuple[str, str]]) -> list[Forced]:
+        """Log-probabilities (natural) of given translations, `</s>` counted, in order."""
+        return self._translator.force(pairs)
+
+    def align(self, pairs: Iterable[tuple[str, str]]) -> list[list[tuple[int, int]]]:
+        """Word alignments of given pairs by the attention of a forced decoding.
+
+        Returns:
+          per pair the links (source token, target token) from 0, one a target token.
+        """
+        forced = self._translator.force(pairs, ("alignments",))
+        return [links(f.diagnostics["alignments"], f.source_tokens, f.tokens) for f in forced]
+
+    def trace(self, pair: tuple[str, str]) -> dict[str, np.ndarray]:
+        """What the cell looked at, and how, at every step of a given pair.
+
+        Returns:
+          arrays by name, first axis T: `alignments` `[T, S]`, and what else the cell shows.
+        """
+        return self._translator.force([pair], search.EVERYTHING)[0].diagnostics
+
+    def tokens(self, pair: tuple[str, str]) -> tuple[list[str], list[str]]:
+        """The tokens on the axes of `trace`: source and target, with `</s>`."""
+        forced = self._translator.force([pair])[0]
+        return forced.source_tokens, forced.tokens
+
+
+def links(
+    attention: np.ndarray, source_tokens: Sequence[str], tokens: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Hard alignment of one sentence's attention `[T, S]`, `</s>` left out on both sides."""
+    ends_in_eos = bool(source_tokens) and source_tokens[-1] == "</s>"
+    if len(source_tokens) - ends_in_eos == 0:
+        return []
+    steps = len(tokens) if tokens and tokens[-1] == "</s>" else len(tokens) + 1
+    return hard_alignment(attention, len(source_tokens), steps, ends_in_eos)
+
+
+def load(
+    out_dir: str,
+    ckpt: str | None = None,
+    log: Callable[[str], None] = lambda message: None,
+    **settings: Any,
+) -> Model:
+    """Loads a trained model.
+
+    Args:
+      out_dir: the folder of a run.
+      ckpt: folder of a checkpoint; the best by dev BLEU if not given, else the latest.
+      log: is told which checkpoint is used.
+      **settings: hyper-parameters of the search to change, e.g. `beam_width=5`.
+
+    Raises:
+      UserError: there is no readable model of this configuration.
+      UsageError: an unknown setting, or one that would be another model.
+    """
+    path = os.path.join(out_dir, HPARAMS)
+    if not os.path.exists(path):
+        raise UserError(f"{out_dir} holds no trained model: there is no {HPARAMS} in it")
+    saved = hparams_module.read_json(path)
+    hparams = hparams_module.merge_saved(saved, settings, where=out_dir)
+    languages = text.load_languages(hparams, out_dir)
+    model = Seq2Seq(hparams, *(len(side.vocabulary) for side in languages))
+    where = _restore(model, out_dir, ckpt, log)
+    log(f"weights of {where}")
+    return Model(Translator(model, languages, hparams), where)
+
+
+def _restore(
+    model: Seq2Seq, out_dir: str, ckpt: str | None, log: Callable[[str], None]
+) -> str:
+    where = ckpt or os.path.join(out_dir, BEST)
+    try:
+        arrays = checkpoint.read_arrays(where)
+    except checkpoint.Unreadable as error:
+        if ckpt is not None:
+            raise
+        found = checkpoint.latest(os.path.join(out_dir, CHECKPOINTS), log)
+        if found is None:
+            raise UserError(f"{out_dir} holds no checkpoint yet ({error})") from None
+        if os.path.exists(where):
+            log(f"{error}: falling back to {found}")
+        where, arrays = found, checkpoint.read_arrays(found)
+    checkpoint.assign(model.trainable_variables, arrays, where)
+    return where
+
+
+__all__ = ["Forced", "HParams", "Model", "Translation", "load"]

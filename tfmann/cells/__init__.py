@@ -1,0 +1,1 @@
+"""Decoder cells: one file per cell, found by the name it declares."""

@@ -1,0 +1,45 @@
+"""Dropout whose masks follow from (seed, update, place) alone, drawn for all time steps at once."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Sequence
+
+import tensorflow as tf
+
+
+class Noise:
+    """The random numbers of one update: the same place in the same update draws the same mask."""
+
+    def __init__(self, seed: tf.Tensor | None, scope: str = ""):
+        """`seed` is an int32 pair (run's seed, update), or None for no noise at all."""
+        self._seed = seed
+        self._scope = scope
+
+    @classmethod
+    def none(cls) -> Noise:
+        """No noise: every mask is absent."""
+        return cls(None)
+
+    @property
+    def training(self) -> bool:
+        """Whether there is noise."""
+        return self._seed is not None
+
+    def scope(self, name: str) -> Noise:
+        """The noise of a part of the model, independent of the other parts'."""
+        return Noise(self._seed, f"{self._scope}/{name}")
+
+    def mask(self, name: str, rate: float, shape: Sequence | tf.Tensor) -> tf.Tensor | None:
+        """Draws a mask of 0 and 1/(1-rate), or None where nothing is dropped."""
+        if self._seed is None or rate == 0.0:
+            return None
+        key = zlib.crc32(f"{self._scope}/{name}".encode()) & 0x7FFFFFFF
+        seed = tf.random.experimental.stateless_fold_in(self._seed, key)
+        uniform = tf.random.stateless_uniform(shape, seed, alg="philox")
+        return tf.cast(uniform >= rate, tf.float32) * (1.0 / (1.0 - rate))
+
+    def dropout(self, name: str, rate: float, values: tf.Tensor) -> tf.Tensor:
+        """Returns `values` with a share `rate` of them zero and the rest scaled up."""
+        mask = self.mask(name, rate, tf.shape(values))
+        return values if mask is None else values * mask

@@ -1,0 +1,155 @@
+"""What the command line does with a trained model: infer, score, align, eval."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import sys
+from typing import Any, BinaryIO, Iterator
+
+from tfmann import api
+from tfmann.corpus import text
+from tfmann.corpus.files import iter_lines, iter_parallel, replacing
+from tfmann.errors import UsageError, UserError
+from tfmann.evaluation import bleu
+from tfmann.evaluation.alignment import format_pharaoh
+from tfmann.run import reference_paths
+
+
+def run(mode: str, values: Any, settings: dict[str, Any]) -> None:
+    """Loads the model of `--out_dir` and does what `mode` says.
+
+    Args:
+      mode: infer, score, align or eval.
+      values: the flags (`nmt.define_flags`).
+      settings: hyper-parameters to change.
+    """
+    model = api.load(values.out_dir, values.ckpt, _note, **settings)
+    if mode == "eval":
+        _evaluate(model, values)
+        return
+    with contextlib.ExitStack() as stack:
+        out = stack.enter_context(_output(values.inference_output_file))
+        if mode == "infer":
+            links = None
+            if values.alignment_file:
+                links = stack.enter_context(replacing(values.alignment_file))
+            _infer(model, values.inference_input_file, out, links)
+        else:
+            _forced(mode, model, values, out)
+    if mode == "infer" and values.inference_ref_file and values.inference_output_file:
+        hypotheses = list(iter_lines(values.inference_output_file))
+        for score in _scores(model, hypotheses, [values.inference_ref_file]):
+            _note(f"{score.name} {score.value:.2f} [{score.signature}]")
+
+
+def _infer(model: api.Model, source: str, out: BinaryIO, links: BinaryIO | None) -> None:
+    """Writes translations: one a line, or `line ||| text ||| score` where n best are asked for."""
+    h = model.hparams
+    chunk = h.infer_batch_size if source == "-" else 0
+    if source == "-" and sys.stdin.isatty():
+        chunk = 1
+    n_best_wanted = h.num_translations_per_input > 1
+    for number, n_best in enumerate(
+        model.translate(_input(source), with_attention=links is not None, chunk=chunk)
+    ):
+        for one in n_best:
+            line = f"{number} ||| {one.text} ||| {one.score:.6f}" if n_best_wanted else one.text
+            out.write(f"{line}\n".encode())
+            if links is not None:
+                found = []
+                if one.attention is not None:
+                    found = api.links(one.attention, one.source_tokens, one.tokens)
+                links.write(f"{format_pharaoh(found)}\n".encode())
+        if source == "-":
+            out.flush()
+
+
+def _forced(mode: str, model: api.Model, values: Any, out: BinaryIO) -> None:
+    """Writes a log-probability, or the alignment, of each given pair."""
+    if values.inference_input_file == "-":
+        raise UsageError(f"--mode={mode} reads pairs from two files, not from standard input")
+    pairs = (
+        (pair.source, pair.target)
+        for pair in iter_parallel(values.inference_input_file, values.inference_ref_file)
+    )
+    for block in _blocks(pairs, 64 * model.hparams.infer_batch_size):
+        if mode == "score":
+            lines = [f"{forced.log_prob:.6f}" for forced in model.score(block)]
+        else:
+            lines = [format_pharaoh(links) for links in model.align(block)]
+        out.write("".join(f"{line}\n" for line in lines).encode())
+
+
+def _evaluate(model: api.Model, values: Any) -> None:
+    """Translates a file with references, or the dev and test sets, and prints scores as JSON."""
+    sets = {}
+    if values.inference_input_file:
+        if not values.inference_ref_file:
+            raise UsageError("--mode=eval with --inference_input_file needs --inference_ref_file")
+        sets["input"] = (values.inference_input_file, [values.inference_ref_file])
+    else:
+        for name in ("dev", "test"):
+            prefix = getattr(model.hparams, f"{name}_prefix")
+            if prefix:
+                source, target = text.prefix_paths(model.hparams, prefix)
+                sets[name] = (source, reference_paths(target))
+    results = {}
+    for name, (source, references) in sets.items():
+        hypotheses = [n_best[0].text for n_best in model.translate(_input(source))]
+        scores = _scores(model, hypotheses, references)
+        results[name] = [dataclasses.asdict(score) for score in scores]
+    with _output(values.inference_output_file) as out:
+        body = {"checkpoint": model.checkpoint, "scores": results}
+        out.write((json.dumps(body, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _scores(
+    model: api.Model, hypotheses: list[str], references: list[str]
+) -> list[bleu.Score]:
+    return bleu.evaluate(
+        hypotheses,
+        [list(iter_lines(path)) for path in references],
+        ("bleu", "chrf", "ter"),
+        model.hparams.bleu_tokenize,
+        model.hparams.bleu_lowercase,
+    )
+
+
+def _input(path: str) -> Iterator[str]:
+    """Lines of a file, or of standard input: UTF-8, ended by line feeds and nothing else."""
+    if path != "-":
+        yield from iter_lines(path)
+        return
+    for number, raw in enumerate(sys.stdin.buffer, start=1):
+        try:
+            yield raw.decode("utf-8").rstrip("\n").rstrip("\r")
+        except UnicodeDecodeError as error:
+            raise UserError(f"standard input, line {number}: not UTF-8 ({error.reason})") from None
+
+
+@contextlib.contextmanager
+def _output(path: str | None) -> Iterator[BinaryIO]:
+    """A file written beside and renamed when complete, or standard output."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with replacing(path) as stream:
+        yield stream
+
+
+def _blocks(items: Iterator, size: int) -> Iterator[list]:
+    block: list = []
+    for item in items:
+        block.append(item)
+        if len(block) == size:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _note(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)

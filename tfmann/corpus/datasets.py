@@ -1,0 +1,203 @@
+"""Published corpora: fetched and checked, or taken from a folder that has them already.
+
+    python -m tfmann.corpus.datasets fetch MANIFEST --directory D [--corpus_dir LOCAL]
+
+With `--corpus_dir` nothing is downloaded: the files there are checked and reported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import sys
+import urllib.parse
+from collections.abc import Sequence
+from pathlib import Path
+
+from tfmann.corpus.archives import extract
+from tfmann.corpus.download import download, problem_with
+from tfmann.corpus.files import Measured, PathLike, iter_parallel, measure
+from tfmann.corpus.manifest import FileEntry, Manifest, load_manifest
+from tfmann.errors import UserError
+
+__all__ = ["Manifest", "Report", "SplitReport", "extract", "fetch", "load_manifest", "use_local"]
+
+
+@dataclasses.dataclass(frozen=True)
+class SplitReport:
+    """What one split of a corpus on disk holds.
+
+    Attributes:
+      name: train, dev or test.
+      prefix: path of its files without the languages' suffixes.
+      pairs: number of sentence pairs.
+      empty_sided: how many of them have an empty side.
+      variant: which copy this is, if not the published one line for line.
+    """
+
+    name: str
+    prefix: str
+    pairs: int
+    empty_sided: int
+    variant: str
+
+    def __str__(self) -> str:
+        variant = f"; {self.variant}" if self.variant else ""
+        return (
+            f"{self.name} ({self.prefix}): {self.pairs:,} pairs, "
+            f"{self.empty_sided:,} of them with an empty side{variant}"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """A corpus on disk, after its check.
+
+    Attributes:
+      splits: split name -> what it holds.
+      matches: path -> whether its SHA-256 is the published one; None if that is not known.
+    """
+
+    manifest: Manifest
+    directory: str
+    splits: dict[str, SplitReport]
+    matches: dict[str, bool | None]
+
+    def hparams(self) -> dict[str, str]:
+        """Returns the settings (`hparams` keys) that point a run at this corpus."""
+        settings = {"src": self.manifest.source, "tgt": self.manifest.target}
+        for name, split in self.splits.items():
+            settings[f"{name}_prefix"] = split.prefix
+        if self.manifest.vocabularies is not None:
+            settings["vocab_prefix"] = os.path.join(
+                self.directory, *self.manifest.vocabularies.split("/")
+            )
+        return settings
+
+    def __str__(self) -> str:
+        lines = [f"{self.manifest.name} in {self.directory}"]
+        lines += [f"  {split}" for split in self.splits.values()]
+        for words, state in (
+            ("as published (SHA-256)", True),
+            ("not the published bytes (SHA-256 differs)", False),
+            ("no published SHA-256 to compare with", None),
+        ):
+            paths = [path for path, match in self.matches.items() if match is state]
+            if paths:
+                lines.append(f"  {words}: {', '.join(paths)}")
+        return "\n".join(lines)
+
+
+def fetch(manifest: Manifest, directory: PathLike) -> Report:
+    """Downloads the files of a corpus that are not there yet, and checks all of them.
+
+    Raises:
+      UserError: a file cannot be had; says whether this machine is offline, and how to use
+        files that were got otherwise. Files that arrived stay; running again goes on.
+    """
+    for entry in manifest.files:
+        path = os.path.join(os.fspath(directory), *entry.path.split("/"))
+        if os.path.isfile(path) and problem_with(path, entry) is None:
+            continue
+        try:
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        except OSError as error:
+            raise UserError(f"cannot make the folder for {path}: {error.strerror}") from None
+        host = urllib.parse.urlsplit(entry.urls[0]).netloc
+        print(f"{entry.path}: downloading from {host}", file=sys.stderr, flush=True)
+        try:
+            download(entry, path)
+        except UserError as error:
+            raise UserError(f"{error}\n{_how_to_use_local_files(manifest)}") from None
+    return use_local(manifest, directory)
+
+
+def use_local(manifest: Manifest, directory: PathLike) -> Report:
+    """Checks a folder that has the files of a corpus, the published ones or a known variant.
+
+    Raises:
+      UserError: files are missing, the sides of a split differ in length, or a file has a line
+        count that neither the published one nor a known variant has.
+    """
+    directory = os.fspath(directory)
+    paths = {
+        entry.path: os.path.join(directory, *entry.path.split("/")) for entry in manifest.files
+    }
+    missing = [name for name, path in paths.items() if not os.path.isfile(path)]
+    if missing:
+        raise UserError(
+            f"{directory} lacks {', '.join(missing)}\n{_how_to_use_local_files(manifest)}"
+        )
+    found = {entry.path: measure(paths[entry.path]) for entry in manifest.files}
+    entries = {entry.path: entry for entry in manifest.files}
+    splits = {}
+    for name, prefix in manifest.splits.items():
+        sides = manifest.sides(prefix)
+        pairs, empty = _count_pairs(*(paths[side] for side in sides))
+        variants = {_variant(entries[side], found[side], paths[side]) for side in sides} - {""}
+        splits[name] = SplitReport(
+            name, os.path.join(directory, *prefix.split("/")), pairs, empty, "; ".join(variants)
+        )
+    for entry in manifest.files:  # those of no split, the vocabularies, too
+        _variant(entry, found[entry.path], paths[entry.path])
+    matches = {
+        entry.path: found[entry.path].sha256 == entry.sha256 if entry.sha256 else None
+        for entry in manifest.files
+    }
+    return Report(manifest, directory, splits, matches)
+
+
+def _count_pairs(source: str, target: str) -> tuple[int, int]:
+    pairs = empty = 0
+    for pair in iter_parallel(source, target):
+        pairs += 1
+        empty += not (pair.source.strip() and pair.target.strip())
+    return pairs, empty
+
+
+def _variant(entry: FileEntry, found: Measured, path: str) -> str:
+    """Returns which known variant a file is by its line count, `""` for the published one."""
+    if found.sha256 == entry.sha256 or entry.lines in (None, found.lines):
+        return ""
+    for other in entry.accept_lines:
+        if found.lines == other.lines:
+            return other.note
+    known = [entry.lines, *(other.lines for other in entry.accept_lines)]
+    raise UserError(
+        f"{path} has {found.lines:,} lines; expected {' or '.join(f'{n:,}' for n in known)}"
+    )
+
+
+def _how_to_use_local_files(manifest: Manifest) -> str:
+    names = ", ".join(entry.path for entry in manifest.files)
+    return (
+        "If you have the corpus elsewhere, give its folder (make: CORPUS_DIR=path; here: "
+        f"--corpus_dir path). These files are expected in it: {names}"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tfmann.corpus.datasets")
+    commands = parser.add_subparsers(dest="command", required=True)
+    command = commands.add_parser("fetch", help="download and check a corpus")
+    command.add_argument("manifest", type=Path, help="e.g. data/iwslt15_vi_en.json")
+    command.add_argument("--directory", required=True, help="where the files go")
+    command.add_argument("--corpus_dir", default="", help="folder with the files: no download")
+    options = parser.parse_args(arguments)
+    try:
+        manifest = load_manifest(options.manifest)
+        if options.corpus_dir:
+            report = use_local(manifest, options.corpus_dir)
+        else:
+            report = fetch(manifest, options.directory)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return error.exit_status
+    print(report)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

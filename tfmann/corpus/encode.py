@@ -1,0 +1,164 @@
+"""Parallel text to ids once, into memory-mapped arrays that no corpus is too long for.
+
+A folder holds per side the ids of all lines one after the other (int32) and where each line begins
+(int64), and the document of each pair (int64). Its name is a hash of the text, the vocabularies and
+the segmentation: changed text is encoded anew, unchanged text never.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from array import array
+from typing import Callable, NamedTuple
+
+import numpy as np
+
+from tfmann.corpus.files import iter_parallel
+from tfmann.corpus.text import Languages
+from tfmann.errors import UserError
+
+_FORMAT = 1  # raise it when the arrays' layout changes
+_FLUSH = 1 << 20  # ids kept in memory before they are written
+
+
+class Encoded(NamedTuple):
+    """An encoded corpus of n pairs; the arrays are memory-mapped and read-only."""
+
+    source_ids: np.ndarray  # [sum of lengths] int32
+    source_starts: np.ndarray  # [n + 1] int64
+    target_ids: np.ndarray
+    target_starts: np.ndarray
+    documents: np.ndarray  # [n] int64, -1 where the corpus has none
+
+    def __len__(self) -> int:  # type: ignore[override]
+        """Number of pairs."""
+        return len(self.documents)
+
+    def source(self, index: int) -> np.ndarray:
+        """Ids of a source line, without `</s>`."""
+        return self.source_ids[self.source_starts[index] : self.source_starts[index + 1]]
+
+    def target(self, index: int) -> np.ndarray:
+        """Ids of a target line, without `</s>`."""
+        return self.target_ids[self.target_starts[index] : self.target_starts[index + 1]]
+
+
+def encode(
+    languages: Languages,
+    source_path: str,
+    target_path: str,
+    documents_path: str | None,
+    folder: str,
+    log: Callable[[str], None] = print,
+) -> Encoded:
+    """Encodes a corpus below `folder`, or maps what an earlier run left there.
+
+    Raises:
+      UserError: the text cannot be used (see `files.iter_parallel`), or the disk is full.
+    """
+    paths = [source_path, target_path] + ([documents_path] if documents_path else [])
+    place = os.path.join(folder, _key(languages, paths))
+    found = _map(place)
+    if found is not None:
+        return found
+    log(f"encoding {source_path} and {target_path}")
+    temporary = f"{place}.tmp{os.getpid()}"
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        os.makedirs(temporary)
+        _write(languages, source_path, target_path, documents_path, temporary)
+        shutil.rmtree(place, ignore_errors=True)
+        os.rename(temporary, place)
+    except OSError as error:
+        raise UserError(f"cannot write the encoded corpus in {folder}: {error.strerror}") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    mapped = _map(place)
+    if mapped is None:
+        raise UserError(f"the encoded corpus in {place} is incomplete right after it was written")
+    return mapped
+
+
+def _key(languages: Languages, paths: list[str]) -> str:
+    digest = hashlib.sha256(f"format {_FORMAT}".encode())
+    for side in languages:
+        digest.update(side.vocabulary.fingerprint.encode())
+        digest.update(side.segmenter.fingerprint.encode())
+    for path in paths:
+        digest.update(_file_hash(path))
+    return digest.hexdigest()[:16]
+
+
+def _file_hash(path: str) -> bytes:
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as stream:
+            for block in iter(lambda: stream.read(1 << 20), b""):
+                digest.update(block)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    return digest.digest()
+
+
+def _write(
+    languages: Languages,
+    source_path: str,
+    target_path: str,
+    documents_path: str | None,
+    folder: str,
+) -> None:
+    starts = (array("q", [0]), array("q", [0]))
+    documents = array("q")
+    names = ("source", "target")
+    streams = [open(os.path.join(folder, f"{name}.ids"), "wb") for name in names]
+    buffers = [array("i"), array("i")]
+    try:
+        for pair in iter_parallel(source_path, target_path, documents_path):
+            documents.append(pair.document)
+            for side, line in enumerate((pair.source, pair.target)):
+                ids = languages[side].encode(line)
+                buffers[side].extend(ids)
+                starts[side].append(starts[side][-1] + len(ids))
+                if len(buffers[side]) > _FLUSH:
+                    buffers[side].tofile(streams[side])
+                    del buffers[side][:]
+        for stream, buffer in zip(streams, buffers):
+            buffer.tofile(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+    finally:
+        for stream in streams:
+            stream.close()
+    for name, values in zip(names, starts):
+        np.frombuffer(values, np.int64).tofile(os.path.join(folder, f"{name}.starts"))
+    np.frombuffer(documents, np.int64).tofile(os.path.join(folder, "documents"))
+    sizes = {name: os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)}
+    with open(os.path.join(folder, "sizes.json"), "w", encoding="utf-8") as stream:
+        json.dump(sizes, stream)
+
+
+def _map(place: str) -> Encoded | None:
+    """Maps a folder, or returns None if it is missing or any file is not as long as written."""
+    try:
+        with open(os.path.join(place, "sizes.json"), encoding="utf-8") as stream:
+            sizes = json.load(stream)
+        if any(os.path.getsize(os.path.join(place, name)) != n for name, n in sizes.items()):
+            return None
+    except (OSError, ValueError):
+        return None
+
+    def load(name: str, dtype: type) -> np.ndarray:
+        if not sizes[name]:
+            return np.zeros([0], dtype)
+        return np.memmap(os.path.join(place, name), dtype=dtype, mode="r")
+
+    return Encoded(
+        source_ids=load("source.ids", np.int32),
+        source_starts=load("source.starts", np.int64),
+        target_ids=load("target.ids", np.int32),
+        target_starts=load("target.starts", np.int64),
+        documents=load("documents", np.int64),
+    )

@@ -1,0 +1,218 @@
+r"""Text files as the corpus has them: UTF-8, one sentence a line, two sides line by line.
+
+A line ends at `\n` or `\r\n` and nowhere else: `str.splitlines` would also cut at U+2028,
+U+0085, form feeds and others, which stand inside sentences of real corpora and would shift one
+side against the other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, NamedTuple, Union
+
+from tfmann.errors import UserError
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+NO_DOCUMENT = -1  # the document id of a sentence whose corpus has no documents
+
+_BOM = b"\xef\xbb\xbf"
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_DOCUMENT_ID = re.compile(r"\d{1,18}", re.ASCII)  # fits an int64
+
+
+class Pair(NamedTuple):
+    """One sentence pair and the id of the document it stands in (`NO_DOCUMENT` without any)."""
+
+    source: str
+    target: str
+    document: int
+
+
+class Measured(NamedTuple):
+    """What a file holds: lines (as `iter_lines` counts them), bytes, SHA-256 in hexadecimal."""
+
+    lines: int
+    bytes: int
+    sha256: str
+
+
+def iter_lines(path: PathLike) -> Iterator[str]:
+    r"""Yields the lines of a UTF-8 file without their ends.
+
+    Drops one byte order mark at the start of the file. Every other character, U+2028, U+0085,
+    NUL and a lone `\r` among them, stays where it is. A last line without an end counts.
+
+    Raises:
+      UserError: the file cannot be read, or is not UTF-8 (names line and byte offset in it).
+    """
+    with open_binary(path) as stream:
+        try:
+            for number, raw in enumerate(stream, start=1):
+                if number == 1 and raw.startswith(_BOM):
+                    raw = raw[len(_BOM) :]
+                    if not raw:
+                        return  # nothing but the mark: an empty file, not an empty line
+                yield _decode(raw, path, number)
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {_reason(error)}") from None
+
+
+def iter_parallel(
+    source_path: PathLike, target_path: PathLike, documents_path: PathLike | None = None
+) -> Iterator[Pair]:
+    """Yields the sentence pairs of a parallel corpus, holding one pair at a time.
+
+    The documents file, if there is one, has a non-negative integer for every line.
+
+    Raises:
+      UserError: unequal line counts (found at the end, after the pairs that did match), an
+        empty corpus, a document id that is none, or a file that `iter_lines` refuses.
+    """
+    paths = [source_path, target_path] + ([documents_path] if documents_path is not None else [])
+    counts = [0] * len(paths)
+    sides = [_counted(path, counts, side) for side, path in enumerate(paths)]
+    for row in itertools.zip_longest(*sides):
+        if None in row:
+            _refuse_unequal(paths, counts, sides)
+        document = NO_DOCUMENT
+        if documents_path is not None:
+            document = _document_id(row[2], documents_path, counts[2])
+        yield Pair(row[0], row[1], document)
+    if counts[0] == 0:
+        raise UserError(f"{source_path} and {target_path} are empty: there is no sentence pair")
+
+
+def count_parallel(source_path: PathLike, target_path: PathLike) -> int:
+    """Returns the number of sentence pairs; raises what `iter_parallel` raises."""
+    return sum(1 for _ in iter_parallel(source_path, target_path))
+
+
+def measure(path: PathLike) -> Measured:
+    """Reads a file once, whatever bytes it holds.
+
+    Raises:
+      UserError: the file cannot be read.
+    """
+    digest = hashlib.sha256()
+    lines = size = 0
+    with open_binary(path) as stream:
+        try:
+            for raw in stream:
+                lines += not (size == 0 and raw == _BOM)
+                size += len(raw)
+                digest.update(raw)
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {_reason(error)}") from None
+    return Measured(lines, size, digest.hexdigest())
+
+
+def write_lines(path: PathLike, lines: Iterable[str]) -> None:
+    r"""Writes lines, each ended by `\n`, so that `path` is either as before or complete.
+
+    Raises:
+      UserError: the file cannot be written, or a line cannot be UTF-8 (a lone surrogate).
+      ValueError: a line holds `\n`, which would come back as two lines.
+    """
+    with replacing(path) as stream:
+        for number, line in enumerate(lines, start=1):
+            if "\n" in line:
+                raise ValueError(f"line {number} for {path} holds a line break: {line!r}")
+            try:
+                stream.write(line.encode("utf-8") + b"\n")
+            except UnicodeEncodeError as error:
+                raise UserError(
+                    f"cannot write {path}: line {number} is not Unicode text: {error.reason}"
+                ) from None
+
+
+@contextlib.contextmanager
+def replacing(path: PathLike) -> Iterator[BinaryIO]:
+    """Opens a file beside `path` for writing; it takes the place of `path` if all went well.
+
+    Raises:
+      UserError: it cannot be written (no such folder, no permission, disk full).
+    """
+    temporary = f"{os.fspath(path)}.tmp{os.getpid()}"
+    try:
+        stream = open(temporary, "wb")
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise UserError(f"cannot write {path}: {_reason(error)}") from None
+    try:
+        with stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {_reason(error)}") from None
+    finally:
+        with contextlib.suppress(FileNotFoundError):  # it has taken its place
+            os.unlink(temporary)
+
+
+def open_binary(path: PathLike) -> BinaryIO:
+    """Opens a file for reading bytes.
+
+    Raises:
+      UserError: there is no such file, it is a directory, or it cannot be read.
+    """
+    try:
+        return open(path, "rb")
+    except FileNotFoundError:
+        raise UserError(f"no such file: {path}") from None
+    except IsADirectoryError:
+        raise UserError(f"{path} is a directory; a file was expected") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise UserError(f"cannot read {path}: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _decode(raw: bytes, path: PathLike, number: int) -> str:
+    if raw.endswith(b"\r\n"):
+        raw = raw[:-2]
+    elif raw.endswith(b"\n"):
+        raw = raw[:-1]
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        utf16 = number == 1 and raw.startswith(_UTF16_BOMS)
+        hint = "the file begins as UTF-16 does" if utf16 else error.reason
+        raise UserError(
+            f"{path}, line {number}: not UTF-8 at byte offset {error.start} of the line "
+            f"(0x{raw[error.start]:02x}: {hint}); convert the file to UTF-8"
+        ) from None
+
+
+def _counted(path: PathLike, counts: list[int], side: int) -> Iterator[str]:
+    """Yields the lines and keeps `counts[side]` at the number of those read."""
+    for line in iter_lines(path):
+        counts[side] += 1
+        yield line
+
+
+def _refuse_unequal(paths: list[PathLike], counts: list[int], sides: list[Iterator[str]]) -> None:
+    for side in sides:  # read to the end, so that the message has every count
+        for _ in side:
+            pass
+    found = ", ".join(f"{path} has {count:,}" for path, count in zip(paths, counts))
+    raise UserError(
+        f"unequal line counts: {found} lines; line i of each file must belong to the same pair"
+    )
+
+
+def _document_id(text: str, path: PathLike, number: int) -> int:
+    if not _DOCUMENT_ID.fullmatch(text.strip(" \t\r")):
+        raise UserError(
+            f"{path}, line {number}: expected the document's id, a non-negative integer, "
+            f"got {text[:40]!r}"
+        )
+    return int(text)

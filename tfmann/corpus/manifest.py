@@ -1,0 +1,228 @@
+"""A manifest: what a published corpus consists of, where it lies, and how to know it is right.
+
+The format is described in `data/README.md`; it is read strictly, because a misspelt key would
+otherwise switch off a check without a word.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tfmann.corpus.files import PathLike
+from tfmann.errors import UsageError
+
+SPLITS = ("train", "dev", "test")
+
+_MISSING = object()
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+# Every part begins with a letter or digit, so that `..`, `/` and hidden names are impossible.
+_SAFE_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*(/[A-Za-z0-9_][A-Za-z0-9_.\-]*)*")
+
+
+@dataclasses.dataclass(frozen=True)
+class OtherCount:
+    """A number of lines that a known variant of a file has, and what that variant is."""
+
+    lines: int
+    note: str
+
+
+@dataclasses.dataclass(frozen=True)
+class FileEntry:
+    """One file of a corpus.
+
+    Attributes:
+      path: where it goes, relative to the corpus folder, `/` between folders.
+      urls: mirrors in the order to be tried.
+      sha256, bytes, lines: what the published file has; at least one of them is known.
+      accept_lines: other line counts that a local copy may have.
+    """
+
+    path: str
+    urls: tuple[str, ...]
+    sha256: str | None
+    bytes: int | None
+    lines: int | None
+    accept_lines: tuple[OtherCount, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Manifest:
+    """A corpus of two languages in three splits; file names are PREFIX.LANGUAGE.
+
+    Attributes:
+      source, target: the suffixes of the two sides.
+      splits: split name -> prefix.
+      vocabularies: prefix of the published vocabularies; None if there are none.
+      files: every file, those of the splits and vocabularies among them.
+    """
+
+    name: str
+    description: str
+    licence: str
+    tokenisation: str
+    note: str
+    source: str
+    target: str
+    splits: Mapping[str, str]
+    vocabularies: str | None
+    files: tuple[FileEntry, ...]
+
+    def sides(self, prefix: str) -> tuple[str, str]:
+        """Returns the paths of the source and the target file of a prefix."""
+        return f"{prefix}.{self.source}", f"{prefix}.{self.target}"
+
+
+def load_manifest(path: PathLike) -> Manifest:
+    """Reads and checks a manifest.
+
+    Raises:
+      UsageError: the file is missing, is not JSON, has a key that is unknown, missing or of
+        the wrong type, or does not list a file that a split needs; the message names the key.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+        record = json.loads(text, object_pairs_hook=_unique)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the manifest {path}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not JSON: {error}") from None
+    try:
+        return _manifest(record)
+    except _WrongError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+class _WrongError(ValueError):
+    """What is wrong with a manifest, without its name."""
+
+
+def _manifest(record: Any) -> Manifest:
+    reader = _Reader(record, "", [field.name for field in dataclasses.fields(Manifest)])
+    splits = _Reader(reader.take("splits", dict), "splits", SPLITS)
+    files = tuple(_file(entry, i) for i, entry in enumerate(reader.take("files", list)))
+    manifest = Manifest(
+        name=reader.take("name", str),
+        description=reader.take("description", str),
+        licence=reader.take("licence", str),
+        tokenisation=reader.take("tokenisation", str),
+        note=reader.take("note", str, default=""),
+        source=reader.take("source", str),
+        target=reader.take("target", str),
+        splits={name: _prefix(splits, name) for name in SPLITS},
+        vocabularies=_prefix(reader, "vocabularies") if reader.has("vocabularies") else None,
+        files=files,
+    )
+    _check_files(manifest)
+    return manifest
+
+
+def _prefix(reader: _Reader, key: str) -> str:
+    return _Reader(reader.take(key, dict), reader.name(key), ["prefix"]).take("prefix", str)
+
+
+def _file(record: Any, index: int) -> FileEntry:
+    where = f"files[{index}]"
+    reader = _Reader(record, where, [field.name for field in dataclasses.fields(FileEntry)])
+    path = reader.take("path", str)
+    if not _SAFE_PATH.fullmatch(path):
+        raise _WrongError(f"{where}.path={path!r}: expected a plain path inside the corpus folder")
+    urls = tuple(reader.take("urls", list))
+    if not urls or not all(
+        isinstance(u, str) and u.startswith(("https://", "http://")) for u in urls
+    ):
+        raise _WrongError(f"{where}.urls: expected one or more addresses, http:// or https://")
+    entry = FileEntry(
+        path=path,
+        urls=urls,
+        sha256=reader.take("sha256", str, default=None),
+        bytes=reader.take("bytes", int, default=None),
+        lines=reader.take("lines", int, default=None),
+        accept_lines=tuple(
+            _other_count(other, f"{where}.accept_lines[{i}]")
+            for i, other in enumerate(reader.take("accept_lines", list, default=[]))
+        ),
+    )
+    if entry.sha256 is not None and not _SHA256.fullmatch(entry.sha256):
+        raise _WrongError(f"{where}.sha256={entry.sha256!r}: expected 64 hexadecimal digits")
+    if entry.sha256 is None and entry.bytes is None and entry.lines is None:
+        raise _WrongError(f"{where}: sha256, bytes or lines: one is needed to check the file by")
+    return entry
+
+
+def _other_count(record: Any, where: str) -> OtherCount:
+    reader = _Reader(record, where, ["lines", "note"])
+    return OtherCount(lines=reader.take("lines", int), note=reader.take("note", str))
+
+
+def _check_files(manifest: Manifest) -> None:
+    paths = [entry.path for entry in manifest.files]
+    twice = {path for path in paths if paths.count(path) > 1}
+    if twice:
+        raise _WrongError(f"files: {', '.join(sorted(twice))} stands twice")
+    if manifest.source == manifest.target:
+        raise _WrongError(f"source and target are both {manifest.source!r}")
+    prefixes = [*manifest.splits.values()]
+    if manifest.vocabularies is not None:
+        prefixes.append(manifest.vocabularies)
+    for prefix in prefixes:
+        for path in manifest.sides(prefix):
+            if path not in paths:
+                raise _WrongError(f"files: {path!r} is missing{_nearest(path, paths)}")
+
+
+class _Reader:
+    """Takes keys of a JSON object, and refuses what is not expected of it."""
+
+    def __init__(self, record: Any, where: str, keys: Iterable[str]) -> None:
+        self._where = where
+        keys = list(keys)
+        if not isinstance(record, dict):
+            raise _WrongError(f"{where or 'the manifest'}: expected an object, got {_kind(record)}")
+        for key in record:
+            if key not in keys:
+                raise _WrongError(f"unknown key {self.name(key)!r}{_nearest(key, keys)}")
+        self._record = record
+
+    def name(self, key: str) -> str:
+        return f"{self._where}.{key}" if self._where else key
+
+    def has(self, key: str) -> bool:
+        return self._record.get(key) is not None
+
+    def take(self, key: str, kind: type, default: Any = _MISSING) -> Any:
+        """Returns a value of the given type; null and absence mean the default."""
+        value = self._record.get(key)
+        if value is None:
+            if default is _MISSING:
+                raise _WrongError(f"the key {self.name(key)!r} is missing")
+            return default
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise _WrongError(f"{self.name(key)}: expected {kind.__name__}, got {_kind(value)}")
+        if isinstance(value, int) and value < 0:
+            raise _WrongError(f"{self.name(key)}={value}: expected a count")
+        return value
+
+
+def _kind(value: Any) -> str:
+    return "null" if value is None else type(value).__name__
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(items)
+    if len(record) != len(items):
+        keys = [key for key, _ in items]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} stands twice")
+    return record

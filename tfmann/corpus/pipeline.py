@@ -1,0 +1,210 @@
+"""Encoded text to batches: an order that follows from (seed, epoch), and padding done once.
+
+The order of an epoch is a permutation, cut into pools; each pool is sorted by length and cut into
+batches; the batches are shuffled. To resume is to make the same plan and start further on.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import Iterator, NamedTuple, Sequence
+
+import numpy as np
+
+from tfmann.corpus.encode import Encoded
+from tfmann.corpus.vocab import EOS_ID, SOS_ID
+from tfmann.errors import UserError
+from tfmann.hparams import HParams
+
+
+class Batch(NamedTuple):
+    """Padded ids; padding is `</s>` and is told by length, never by id."""
+
+    source: np.ndarray  # [B, S] int32
+    source_length: np.ndarray  # [B] int32
+    target_in: np.ndarray  # [B, T] int32, begins with <s>
+    target_out: np.ndarray  # [B, T] int32, ends in </s>
+    target_length: np.ndarray  # [B] int32, </s> counted
+    documents: np.ndarray  # [B] int64
+    sentences: np.ndarray  # [B] int64, line numbers from 0
+
+    @property
+    def words(self) -> int:
+        """Target words, `</s>` counted."""
+        return int(self.target_length.sum())
+
+
+class Position(NamedTuple):
+    """Where a run stands in its data: what a checkpoint keeps of it."""
+
+    epoch: int = 0
+    batch: int = 0
+
+
+class Training:
+    """Batches of a training corpus.
+
+    Attributes:
+      kept: indexes of the pairs that are used.
+      report: in words, what was left out or cut.
+    """
+
+    def __init__(self, corpus: Encoded, hparams: HParams):
+        """Looks at the lengths alone.
+
+        Raises:
+          UserError: no pair is left.
+        """
+        self._corpus, self._hparams = corpus, hparams
+        source, target = np.diff(corpus.source_starts), np.diff(corpus.target_starts)
+        empty = (source == 0) | (target == 0)
+        long = ((source > hparams.src_max_len) | (target > hparams.tgt_max_len)) & ~empty
+        use = ~empty
+        if hparams.max_len_policy == "filter":
+            use &= ~long
+        self.kept = np.flatnonzero(use)
+        eos = int(hparams.append_source_eos)
+        self._source = (np.minimum(source, hparams.src_max_len) + eos).astype(np.int32)
+        self._target = (np.minimum(target, hparams.tgt_max_len) + 1).astype(np.int32)
+        dealt = "left out" if hparams.max_len_policy == "filter" else "cut"
+        self.report = (
+            f"{len(corpus)} pairs; {int(empty.sum())} with an empty side left out; "
+            f"{int(long.sum())} longer than {hparams.src_max_len}/{hparams.tgt_max_len} {dealt}"
+        )
+        if not len(self.kept):
+            raise UserError(f"no training pair is left: {self.report}")
+
+    def plan(self, epoch: int) -> list[np.ndarray]:
+        """The batches of an epoch, each an array of pair indexes."""
+        h = self._hparams
+        stream = np.random.Generator(np.random.PCG64([h.random_seed, epoch]))
+        order = self.kept[stream.permutation(len(self.kept))]
+        if not h.bucket_pool:
+            return self._cut(order)
+        sentences = h.batch_size
+        if h.batch_type == "tokens":
+            sentences = max(1, int(h.batch_size / self._target[self.kept].mean()))
+        pool = h.bucket_pool * sentences
+        batches = []
+        for begin in range(0, len(order), pool):
+            part = order[begin : begin + pool]
+            part = part[np.lexsort((self._source[part], self._target[part]))]
+            batches.extend(self._cut(part))
+        return [batches[i] for i in stream.permutation(len(batches))]
+
+    def batches(self, start: Position) -> Iterator[tuple[Batch, Position]]:
+        """Batches without end from a position on, each with the position after it."""
+        epoch, number = start
+        while True:
+            plan = self.plan(epoch)
+            while number < len(plan):
+                number += 1
+                after = Position(epoch + 1, 0) if number == len(plan) else Position(epoch, number)
+                yield self._make(plan[number - 1]), after
+            epoch, number = epoch + 1, 0
+
+    def _cut(self, order: np.ndarray) -> list[np.ndarray]:
+        size = self._hparams.batch_size
+        if self._hparams.batch_type == "sentences":
+            return [order[i : i + size] for i in range(0, len(order), size)]
+        batches, begin, longest = [], 0, 0
+        for end, index in enumerate(order):
+            longest = max(longest, int(self._target[index]))
+            if end > begin and longest * (end - begin + 1) > size:
+                batches.append(order[begin:end])
+                begin, longest = end, int(self._target[index])
+        return [*batches, order[begin:]]
+
+    def _make(self, indexes: np.ndarray) -> Batch:
+        h = self._hparams
+        sources = [self._corpus.source(i)[: h.src_max_len] for i in indexes]
+        targets = [self._corpus.target(i)[: h.tgt_max_len] for i in indexes]
+        return make_batch(
+            sources, targets, self._corpus.documents[indexes], indexes, h.append_source_eos
+        )
+
+
+def make_batch(
+    sources: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    documents: np.ndarray,
+    sentences: np.ndarray,
+    append_source_eos: bool,
+) -> Batch:
+    """Shifts and pads ids without special symbols; an empty source holds one `</s>`."""
+    source, source_length = pad_sources(sources, append_source_eos)
+    lengths = np.array([len(t) + 1 for t in targets], np.int32)
+    target_in = np.full([len(targets), lengths.max()], EOS_ID, np.int32)
+    target_out = target_in.copy()
+    target_in[:, 0] = SOS_ID
+    for row, ids in enumerate(targets):
+        target_in[row, 1 : len(ids) + 1] = ids
+        target_out[row, : len(ids)] = ids
+    return Batch(
+        source, source_length, target_in, target_out, lengths, documents, np.asarray(sentences)
+    )
+
+
+def pad_sources(
+    sources: Sequence[Sequence[int]], append_source_eos: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ids `[B, S]` and lengths `[B]`, at least 1."""
+    eos = int(append_source_eos)
+    lengths = np.array([max(1, len(s) + eos) for s in sources], np.int32)
+    source = np.full([len(sources), lengths.max()], EOS_ID, np.int32)
+    for row, ids in enumerate(sources):
+        source[row, : len(ids)] = ids
+    return source, lengths
+
+
+def in_order(corpus: Encoded, batch_size: int, append_source_eos: bool) -> Iterator[Batch]:
+    """All pairs, shortest targets first, for measuring perplexity."""
+    order = np.lexsort((np.diff(corpus.source_starts), np.diff(corpus.target_starts)))
+    for begin in range(0, len(order), batch_size):
+        indexes = order[begin : begin + batch_size]
+        yield make_batch(
+            [corpus.source(i) for i in indexes],
+            [corpus.target(i) for i in indexes],
+            corpus.documents[indexes],
+            indexes,
+            append_source_eos,
+        )
+
+
+def shards(batch: Batch, count: int) -> list[Batch]:
+    """Deals the rows of a batch to `count` replicas; some may get none."""
+    return [Batch(*(part[index::count] for part in batch)) for index in range(count)]
+
+
+def ahead(items: Iterator, depth: int = 8) -> Iterator:
+    """Makes items in a thread, up to `depth` before they are asked for."""
+    ready: queue.Queue = queue.Queue(depth)
+    stop = threading.Event()
+
+    def put(item: tuple) -> bool:
+        while not stop.is_set():
+            try:
+                ready.put(item, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def work() -> None:
+        try:
+            for item in items:
+                if not put((item, None)):
+                    return
+        except BaseException as error:  # handed to the consumer, who raises it
+            put((None, error))
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        while True:
+            item, error = ready.get()
+            if error is not None:
+                raise error
+            yield item
+    finally:
+        stop.set()

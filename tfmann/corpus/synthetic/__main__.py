@@ -1,0 +1,44 @@
+"""The command that writes the synthetic corpus: ``python -m tfmann.corpus.synthetic``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from tfmann.corpus.synthetic.writer import write_corpus
+from tfmann.errors import UserError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Writes a corpus as the arguments ask, and returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tfmann.corpus.synthetic",
+        description="Writes a synthetic parallel corpus with gold alignments and documents.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--output_dir", required=True, help="folder to write to")
+    parser.add_argument("--train", type=int, default=10000, help="sentence pairs (%(default)s)")
+    parser.add_argument("--dev", type=int, default=500, help="sentence pairs (%(default)s)")
+    parser.add_argument("--test", type=int, default=500, help="sentence pairs (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of the random choices (%(default)s)")
+    parser.add_argument(
+        "--document_tense",
+        action="store_true",
+        help="tell the tense only in the first sentence of a document",
+    )
+    asked = parser.parse_args(argv)
+    try:
+        write_corpus(
+            asked.output_dir, asked.train, asked.dev, asked.test, asked.seed, asked.document_tense
+        )
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return error.exit_status
+    sizes = f"{asked.train} + {asked.dev} + {asked.test}"
+    print(f"{asked.output_dir}: a synthetic corpus of {sizes} sentence pairs")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Running a cell over time: teacher-forced, greedy, sampling, beam search, forced scoring."""

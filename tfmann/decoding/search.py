@@ -1,0 +1,209 @@
+"""Teacher-forced decoding, greedy search, sampling, beam search and forced scoring of a model."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple, Tuple
+
+import tensorflow as tf
+
+from tfmann.cells.base import StepOutput
+from tfmann.cells.noise import Noise
+from tfmann.corpus.vocab import EOS_ID, SOS_ID
+from tfmann.decoding import adapter
+from tfmann.decoding.beam import Search
+from tfmann.models.seq2seq import Prepared, Seq2Seq
+
+
+EVERYTHING = ("*",)  # as `record`: all diagnostics the cell has
+
+
+class Hypotheses(NamedTuple):
+    """Translations of B sentences, n each, from best to worst."""
+
+    ids: tf.Tensor  # [B, n, T] filled with </s>
+    lengths: tf.Tensor  # [B, n], the first </s> counted
+    scores: tf.Tensor  # [B, n]
+    alignments: tf.Tensor | None  # [B, n, T, S] where they were asked for
+
+
+def limits(source_length: tf.Tensor, tgt_max_len_infer: int) -> tf.Tensor:
+    """Steps a translation may take: the cap, or twice the source and 10 more.
+
+    A sentence's limit is its own, so that no result depends on the sentences beside it.
+    """
+    if tgt_max_len_infer:
+        return tf.fill(tf.shape(source_length), tgt_max_len_infer)
+    return 2 * source_length + 10
+
+
+def teacher_forced(
+    model: Seq2Seq,
+    prepared: Prepared,
+    target_in: tf.Tensor,
+    target_length: tf.Tensor,
+    noise: Noise | None = None,
+    dtype: tf.DType = tf.float32,
+    record: Tuple[str, ...] = (),
+) -> Tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
+    """Runs the decoder over given words.
+
+    Args:
+      model: the model.
+      prepared: the source, made ready.
+      target_in: ids `[B, T]`, beginning with `<s>`; T is the greatest length.
+      target_length: `[B]`.
+      noise: dropout of this update, or none.
+      dtype: type of matrix products.
+      record: diagnostics to record.
+
+    Returns:
+      outputs `[T, B, O]`, embedded inputs `[T, B, E]`, diagnostics by name `[T, B, ...]`.
+    """
+    noise = noise or Noise.none()
+    embedded = model.embed_target(tf.transpose(target_in))
+    inputs = model.cell.prepare_inputs(embedded, noise.scope("cell"), dtype)
+
+    def step(inputs: tf.Tensor, state: Any) -> StepOutput:
+        return model.cell.step(inputs, state, prepared.memory)
+
+    shapes = _diagnostics(step, inputs[0], prepared.state, record)
+    cell = adapter.BoundCell(step, prepared.state, model.cell.output_width, shapes)
+    outputs, seen = adapter.teacher_forced(cell, inputs, target_length)
+    return outputs, embedded, seen
+
+
+def _diagnostics(
+    step: adapter.Step, inputs: tf.Tensor, state: Any, record: Tuple[str, ...]
+) -> Mapping[str, tf.Tensor]:
+    """Tensors of the shapes that recorded diagnostics have, from a step whose result is unused."""
+    if not record:
+        return {}
+    seen = step(inputs, state).diagnostics
+    if record == EVERYTHING:
+        return dict(seen)
+    missing = [name for name in record if name not in seen]
+    if missing:
+        raise KeyError(f"no diagnostic {missing[0]!r}; this cell has {', '.join(sorted(seen))}")
+    return {name: seen[name] for name in record}
+
+
+def forced_log_probs(
+    model: Seq2Seq,
+    prepared: Prepared,
+    target_in: tf.Tensor,
+    target_out: tf.Tensor,
+    target_length: tf.Tensor,
+    record: Tuple[str, ...] = (),
+) -> Tuple[tf.Tensor, dict[str, tf.Tensor]]:
+    """Log-probabilities of given words.
+
+    Returns:
+      `[B, T]`, 0 at padding; diagnostics `[B, T, ...]`.
+    """
+    outputs, embedded, seen = teacher_forced(
+        model, prepared, target_in, target_length, record=record
+    )
+    steps, batch = tf.shape(outputs)[0], tf.shape(outputs)[1]
+    flat = tf.reshape(outputs, [-1, outputs.shape[-1]])
+    words = tf.reshape(embedded[:steps], [-1, embedded.shape[-1]])
+    log_probs = tf.nn.log_softmax(model.logits(flat, words))
+    labels = tf.reshape(tf.transpose(target_out)[:steps], [-1])
+    chosen = tf.gather(log_probs, labels, batch_dims=1)
+    chosen = tf.transpose(tf.reshape(chosen, [steps, batch]))
+    mask = tf.sequence_mask(target_length, steps, dtype=tf.float32)
+    major = {
+        name: tf.transpose(v, tf.concat([[1, 0], tf.range(2, tf.rank(v))], axis=0))
+        for name, v in seen.items()
+    }
+    return chosen * mask, major
+
+
+def _step_logits(model: Seq2Seq, memory: Any) -> adapter.Step:
+    """The step of a search: ids `[B]` and state to logits `[B, V]`."""
+
+    def step(ids: tf.Tensor, state: Any) -> StepOutput:
+        embedded = model.embed_target(ids)
+        inputs = model.cell.prepare_inputs(embedded, Noise.none())
+        out = model.cell.step(inputs, state, memory)
+        return out._replace(output=model.logits(out.output, embedded))
+
+    return step
+
+
+def beam_search(
+    model: Seq2Seq,
+    prepared: Prepared,
+    search: Search,
+    tgt_max_len_infer: int = 0,
+    with_alignments: bool = False,
+) -> Hypotheses:
+    """Beam search; returns the `search.best` best hypotheses of each sentence."""
+    step = _step_logits(model, prepared.memory)
+    length = prepared.encoded.length
+    start = tf.fill(tf.shape(length), SOS_ID)
+    record = ("alignments",) if with_alignments or search.coverage_penalty_weight else ()
+    recorded = _diagnostics(step, start, prepared.state, record)
+    ids, lengths, scores, seen = adapter.beam_search(
+        step,
+        prepared.state,
+        start,
+        limits(length, tgt_max_len_infer),
+        model.target_size,
+        search,
+        recorded,
+    )
+    best = search.best
+    alignments = seen["alignments"][:, :best] if with_alignments else None
+    return Hypotheses(ids[:, :best], lengths[:, :best], scores[:, :best], alignments)
+
+
+def greedy(
+    model: Seq2Seq, prepared: Prepared, tgt_max_len_infer: int = 0, with_alignments: bool = False
+) -> Hypotheses:
+    """The most probable word at every step."""
+
+    def choose(logits: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
+        del time
+        return tf.argmax(logits, axis=-1, output_type=tf.int32)
+
+    return _choose(model, prepared, choose, tgt_max_len_infer, with_alignments)
+
+
+def sample(
+    model: Seq2Seq,
+    prepared: Prepared,
+    temperature: float,
+    seed: tf.Tensor,
+    tgt_max_len_infer: int = 0,
+    with_alignments: bool = False,
+) -> Hypotheses:
+    """Draws every word from `softmax(logits / temperature)`; `seed` is an int32 pair."""
+
+    def choose(logits: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
+        now = tf.random.experimental.stateless_fold_in(seed, time)
+        drawn = tf.random.stateless_categorical(logits / temperature, 1, now, dtype=tf.int32)
+        return drawn[:, 0]
+
+    return _choose(model, prepared, choose, tgt_max_len_infer, with_alignments)
+
+
+def _choose(
+    model: Seq2Seq,
+    prepared: Prepared,
+    choose: Any,
+    tgt_max_len_infer: int,
+    with_alignments: bool,
+) -> Hypotheses:
+    step = _step_logits(model, prepared.memory)
+    length = prepared.encoded.length
+    start = tf.fill(tf.shape(length), SOS_ID)
+    record = ("alignments",) if with_alignments else ()
+    recorded = _diagnostics(step, start, prepared.state, record)
+    ids, lengths, log_probs, seen = adapter.choose_step_by_step(
+        step, choose, prepared.state, start, limits(length, tgt_max_len_infer), recorded
+    )
+    real = tf.sequence_mask(lengths, tf.shape(ids)[1])
+    ids = tf.where(real, ids, EOS_ID)
+    scores = tf.reduce_sum(tf.where(real, log_probs, 0.0), axis=1)
+    alignments = seen["alignments"][:, None] if with_alignments else None
+    return Hypotheses(ids[:, None], lengths[:, None], scores[:, None], alignments)

@@ -1,0 +1,148 @@
+"""Is one system better than another, or lucky on this test set? Two paired tests on BLEU.
+
+The sign test is that of Collins, Koehn & Kucerova (2005), section 5.2, which the papers report;
+the paired bootstrap (Koehn 2004) is sacreBLEU's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tfmann.evaluation.bleu import bleu_metric, check_parallel, number_references
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A system beside its baseline on one test set.
+
+    Attributes:
+      baseline_bleu: corpus BLEU of the baseline, 0 to 100.
+      system_bleu: corpus BLEU of the system.
+      signature: sacreBLEU's signature of both.
+      better: sentences whose translation by the system, put into the baseline's output in place
+        of the baseline's own, raises corpus BLEU.
+      worse: sentences for which it lowers it.
+      ties: the others; the sign test leaves them out.
+      sign_test_p: two-sided p value of the sign test.
+      bootstrap_p: p value of the paired bootstrap.
+      bootstrap_signature: sacreBLEU's signature of the bootstrap (its resamples and its seed).
+    """
+
+    baseline_bleu: float
+    system_bleu: float
+    signature: str
+    better: int
+    worse: int
+    ties: int
+    sign_test_p: float
+    bootstrap_p: float
+    bootstrap_signature: str
+
+
+def compare(
+    baseline_lines: Sequence[str],
+    system_lines: Sequence[str],
+    references: Sequence[Sequence[str]],
+    tokenize: str = "none",
+) -> Comparison:
+    """Compares two systems' translations of the same sentences.
+
+    Args:
+      baseline_lines: translations by the system to beat.
+      system_lines: translations by the system that should be better.
+      references: one list per reference set.
+      tokenize: sacreBLEU's tokeniser, as in `tfmann.evaluation.bleu.evaluate`.
+
+    Raises:
+      UserError: nothing to score, or line counts that differ.
+      UsageError: an unknown tokeniser.
+    """
+    # The baseline against each reference set, then the system against the baseline.
+    check_parallel(
+        [("the baseline's translations", baseline_lines), *number_references(references)]
+    )
+    check_parallel(
+        [
+            ("the baseline's translations", baseline_lines),
+            ("the system's translations", system_lines),
+        ]
+    )
+    metric = bleu_metric(tokenize)
+    baseline = metric._extract_corpus_statistics(baseline_lines, references)
+    system = metric._extract_corpus_statistics(system_lines, references)
+    better, worse, ties = _swaps(metric, baseline, system)
+    bootstrap_p, bootstrap_signature = _paired_bootstrap(
+        baseline_lines, system_lines, references, tokenize
+    )
+    return Comparison(
+        baseline_bleu=_bleu(metric, _total(baseline)),
+        system_bleu=_bleu(metric, _total(system)),
+        signature=str(metric.get_signature()),
+        better=better,
+        worse=worse,
+        ties=ties,
+        sign_test_p=sign_test_p(better, worse),
+        # sacreBLEU answers 1 / (resamples + 1) for two outputs that always score the same, as if
+        # a difference that is never there were the surest of all.
+        bootstrap_p=1.0 if baseline == system else bootstrap_p,
+        bootstrap_signature=bootstrap_signature,
+    )
+
+
+def sign_test_p(better: int, worse: int) -> float:
+    """Exact two-sided p value of ``better`` heads and ``worse`` tails of a fair coin.
+
+    Computed in whole numbers, so that it is right for any count; 1 where there is no throw.
+    """
+    throws = better + worse
+    term, tail = 1, 0  # term: the binomial coefficient (throws over k)
+    for k in range(min(better, worse) + 1):
+        tail += term
+        term = term * (throws - k) // (k + 1)
+    return min(1.0, 2 * tail / 2**throws)
+
+
+def _swaps(
+    metric: Any, baseline: Sequence[Sequence[int]], system: Sequence[Sequence[int]]
+) -> tuple[int, int, int]:
+    """Counts the sentences whose swap raises, lowers and leaves corpus BLEU.
+
+    BLEU is a function of sums over sentences (matches, n-grams, lengths), so a swap costs one
+    subtraction and one addition, not another pass over the corpus.
+    """
+    total = _total(baseline)
+    score = _bleu(metric, total)
+    better = worse = 0
+    for old, new in zip(baseline, system):
+        swapped = _bleu(metric, [t - o + n for t, o, n in zip(total, old, new)])
+        better += swapped > score
+        worse += swapped < score
+    return better, worse, len(baseline) - better - worse
+
+
+def _total(statistics: Sequence[Sequence[int]]) -> list[int]:
+    return [sum(column) for column in zip(*statistics)]
+
+
+def _bleu(metric: Any, statistics: list[int]) -> float:
+    return metric._compute_score_from_stats(statistics).score
+
+
+def _paired_bootstrap(
+    baseline_lines: Sequence[str],
+    system_lines: Sequence[str],
+    references: Sequence[Sequence[str]],
+    tokenize: str,
+) -> tuple[float, str]:
+    """Returns the p value of sacreBLEU's paired bootstrap, and its signature."""
+    from sacrebleu.significance import PairedTest
+
+    signatures, results = PairedTest(
+        [("baseline", baseline_lines), ("system", system_lines)],
+        {"BLEU": bleu_metric(tokenize)},
+        references,
+        test_type="bs",
+    )()
+    return float(results["BLEU"][1].p_value), str(signatures["BLEU"])

@@ -1,0 +1,244 @@
+"""The one configuration record: frozen fields, strict flat JSON, flags made from the fields.
+
+Keys carry tensorflow/nmt's names where the meaning is the same. The fields common to all
+models are declared in `tfmann.hparams_fields`; a memory cell declares its own in its own file, as
+a literal dictionary `HPARAMS`, which is read here without importing TensorFlow.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import json
+import os
+from pathlib import Path
+from typing import Any, Iterable, Mapping
+
+from tfmann.errors import UsageError, UserError
+from tfmann.hparams_fields import Field, core_fields
+
+_CELLS = Path(__file__).parent / "cells"
+
+
+def _literal(tree: ast.Module, name: str) -> Any:
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == name for target in node.targets
+        ):
+            return ast.literal_eval(node.value)
+    return None
+
+
+def declared_cells() -> dict[str, dict[str, Field]]:
+    """Reads what each file of `tfmann/cells` declares: cell name -> its own fields.
+
+    A file declares a cell by a module-level string `NAME` and, if it has fields of its own, a
+    literal `HPARAMS = {"key": {"default": ..., "help": ..., "minimum": ..., "choices": ...}}`.
+    """
+    cells = {}
+    for path in sorted(_CELLS.glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        name = _literal(tree, "NAME")
+        if name is not None:
+            own = _literal(tree, "HPARAMS") or {}
+            cells[name] = {key: Field(kind="architecture", **spec) for key, spec in own.items()}
+    return cells
+
+
+def cell_module(name: str) -> str:
+    """The module that declares the cell `name`."""
+    for path in sorted(_CELLS.glob("*.py")):
+        if _literal(ast.parse(path.read_text(encoding="utf-8")), "NAME") == name:
+            return f"tfmann.cells.{path.stem}"
+    raise UsageError(f"no cell is called {name!r}")
+
+
+def _all_fields() -> dict[str, Field]:
+    cells = declared_cells()
+    fields = dict(core_fields(cell_names=tuple(cells)))
+    for name, own in cells.items():
+        for key, field in own.items():
+            if key in fields and fields[key] != field:
+                raise ValueError(f"cells/{name}.py declares {key!r} unlike another file does")
+            fields[key] = field
+    return fields
+
+
+FIELDS: Mapping[str, Field] = _all_fields()
+
+_Record = dataclasses.make_dataclass(
+    "_Record",
+    [(key, Any, dataclasses.field(default=field.default)) for key, field in FIELDS.items()],
+    frozen=True,
+)
+
+
+class HParams(_Record):  # type: ignore[misc, valid-type]
+    """All settings of a run, immutable and checked; results never live here.
+
+    Raises:
+      UsageError: a value has the wrong type, is out of range, or two settings cannot go together.
+    """
+
+    def __post_init__(self) -> None:
+        """Checks every value, then the combinations."""
+        for key, field in FIELDS.items():
+            object.__setattr__(self, key, field.check(key, getattr(self, key)))
+        _check_combinations(self)
+
+    def replace(self, **changes: Any) -> HParams:
+        """Returns a copy with some values changed; unknown keys are errors."""
+        refuse_unknown(changes, where="replace()")
+        return dataclasses.replace(self, **changes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns every key with its value, in the order of declaration."""
+        return {key: getattr(self, key) for key in FIELDS}
+
+    @property
+    def encoder_layers(self) -> int:
+        """Number of encoder layers: `num_encoder_layers`, or `num_layers`."""
+        return self.num_encoder_layers or self.num_layers
+
+    @property
+    def decoder_layers(self) -> int:
+        """Number of decoder layers: `num_decoder_layers`, or `num_layers`."""
+        return self.num_decoder_layers or self.num_layers
+
+    @property
+    def final_states(self) -> int:
+        """How many states the encoder ends in: one per layer and direction."""
+        return max(2, self.encoder_layers) if self.encoder_type == "bi" else self.encoder_layers
+
+    @property
+    def embedding_width(self) -> int:
+        """E: `embedding_size`, or `num_units`."""
+        return self.embedding_size or self.num_units
+
+
+def refuse_unknown(keys: Iterable[str], where: str) -> None:
+    """Raises UsageError for the first key that is no hyper-parameter, with the nearest name."""
+    for key in keys:
+        if key not in FIELDS:
+            near = difflib.get_close_matches(key, FIELDS, n=1, cutoff=0.5)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UsageError(f"{where}: unknown key {key!r}{hint}")
+
+
+def _check_combinations(hparams: HParams) -> None:
+    h = hparams
+    rules = [
+        (
+            h.encoder_type == "bi" and h.encoder_layers % 2 and h.encoder_layers != 1,
+            f"num_encoder_layers={h.encoder_layers} with encoder_type='bi': L layers are L/2 "
+            "bidirectional ones, so give an even number (or 1 for a single bidirectional layer)",
+        ),
+        (
+            h.infer_mode == "sample" and h.sampling_temperature <= 0,
+            "infer_mode='sample' needs sampling_temperature above 0",
+        ),
+        (
+            h.infer_mode == "beam_search" and h.beam_width < 1,
+            "infer_mode='beam_search' needs beam_width of at least 1",
+        ),
+        (
+            h.infer_mode == "greedy" and h.num_translations_per_input > 1,
+            "num_translations_per_input above 1 needs infer_mode='beam_search' or 'sample'",
+        ),
+        (
+            h.infer_mode == "beam_search" and h.num_translations_per_input > h.beam_width,
+            f"num_translations_per_input={h.num_translations_per_input} is more than "
+            f"beam_width={h.beam_width}",
+        ),
+        (
+            h.subword_option == "spm" and not h.subword_model,
+            "subword_option='spm' needs subword_model, the SentencePiece model file",
+        ),
+        (
+            h.src is not None and h.src == h.tgt,
+            f"src and tgt are both {h.src!r}: they are the suffixes of different files",
+        ),
+    ]
+    for broken, message in rules:
+        if broken:
+            raise UsageError(message)
+
+
+def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Reads a flat JSON object of hyper-parameters; keys are checked, values are not yet.
+
+    Raises:
+      UsageError: the file is missing, is not JSON, repeats a key, or has an unknown key.
+    """
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        seen: dict[str, Any] = {}
+        for key, value in items:
+            if key in seen:
+                raise UsageError(f"{path}: the key {key!r} stands twice")
+            seen[key] = value
+        return seen
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the hparams file {path}: {error}") from None
+    try:
+        values = json.loads(text, object_pairs_hook=pairs)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise UsageError(f"{path}: expected one flat JSON object, got {type(values).__name__}")
+    refuse_unknown(values, where=str(path))
+    for key, value in values.items():
+        try:
+            FIELDS[key].check(key, value)
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}") from None
+    return values
+
+
+def make(explicit: Mapping[str, Any], path: str | None = None) -> HParams:
+    """Explicit values over the JSON file over the defaults."""
+    values = read_json(path) if path else {}
+    refuse_unknown(explicit, where="command line")
+    try:
+        return HParams(**{**values, **explicit})
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}" if path and not explicit else str(error)) from None
+
+
+def save(hparams: HParams, path: str | os.PathLike[str]) -> None:
+    """Writes the record beside `path` and renames it there."""
+    temporary = f"{path}.tmp{os.getpid()}"
+    try:
+        with open(temporary, "w", encoding="utf-8") as stream:
+            json.dump(hparams.as_dict(), stream, indent=2)
+            stream.write("\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise UserError(f"cannot write {path}: {error.strerror}") from None
+
+
+def merge_saved(saved: Mapping[str, Any], explicit: Mapping[str, Any], where: str) -> HParams:
+    """Explicit values over those a run was saved with; the architecture must stay as it was.
+
+    Raises:
+      UsageError: an architecture key differs from the saved one.
+    """
+    changed = [
+        f"{key}={explicit[key]!r} (saved: {saved[key]!r})"
+        for key in explicit
+        if FIELDS[key].kind == "architecture" and key in saved and explicit[key] != saved[key]
+    ]
+    if changed:
+        raise UsageError(
+            f"{where} holds a model that was trained otherwise: {', '.join(changed)}. "
+            "Use another out_dir, or leave these settings as they were."
+        )
+    return make({**saved, **explicit})

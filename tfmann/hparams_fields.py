@@ -1,0 +1,226 @@
+"""Every hyper-parameter that does not belong to one cell: default, meaning, what is allowed.
+
+Kinds: "architecture" (what the checkpoint's shapes depend on: never changed for a trained model),
+"data", "training", "inference" and "run". Names are tensorflow/nmt's where the meaning is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from tfmann.errors import UsageError
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """One key: its default decides its type; None as a default means "not given", a string."""
+
+    default: Any
+    help: str
+    kind: str = "training"
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Lets a literal declaration write its choices as a list."""
+        if self.choices is not None:
+            object.__setattr__(self, "choices", tuple(self.choices))
+
+    @property
+    def type(self) -> type:
+        """The type of a value: bool, int, float or str."""
+        return str if self.default is None else type(self.default)
+
+    def check(self, key: str, value: Any) -> Any:
+        """Returns the value in its type, or raises UsageError naming the key and the rule."""
+        if value is None and self.default is None:
+            return None
+        wanted = self.type
+        if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if type(value) is not wanted:
+            raise UsageError(f"{key}: expected {wanted.__name__}, got {value!r}")
+        if wanted is float and not math.isfinite(value):
+            raise UsageError(f"{key}: expected a finite number, got {value!r}")
+        if self.choices is not None and value not in self.choices:
+            raise UsageError(f"{key}: {value!r} is not one of {', '.join(map(repr, self.choices))}")
+        if self.minimum is not None and value < self.minimum:
+            raise UsageError(f"{key}: {value!r} is below the least value {self.minimum}")
+        if self.maximum is not None and value > self.maximum:
+            raise UsageError(f"{key}: {value!r} is above the greatest value {self.maximum}")
+        return value
+
+
+_INITS = ("uniform", "normal", "glorot_uniform", "glorot_normal")
+
+
+def _architecture(cell_names: tuple[str, ...]) -> dict[str, Field]:
+    def field(default: Any, help: str, **rules: Any) -> Field:
+        return Field(default, help, kind="architecture", **rules)
+
+    return {
+        "cell": field("luong", "Decoder cell, by name.", choices=cell_names),
+        "num_units": field(32, "Width U of every recurrent layer.", minimum=1),
+        "embedding_size": field(0, "Embedding width E; 0 = num_units.", minimum=0),
+        "num_layers": field(2, "Layers of encoder and decoder.", minimum=1),
+        "num_encoder_layers": field(0, "Encoder layers; 0 = num_layers.", minimum=0),
+        "num_decoder_layers": field(0, "Decoder layers; 0 = num_layers.", minimum=0),
+        "encoder_type": field(
+            "uni",
+            "uni, or bi: L layers are L/2 bidirectional ones; 1 layer is one bidirectional layer.",
+            choices=("uni", "bi"),
+        ),
+        "unit_type": field("lstm", "Recurrent unit.", choices=("lstm", "gru")),
+        "annotation_merge": field(
+            "concat", "How the two directions make one annotation.", choices=("concat", "sum")
+        ),
+        "bridge": field(
+            "copy",
+            "Start of the decoder: copy the encoder's final states (forward and backward layer by "
+            "layer), an affine map of them through tanh, or zeros.",
+            choices=("copy", "tanh", "zero"),
+        ),
+        "forget_bias": field(1.0, "Start value of the LSTM's forget bias."),
+        "projection_bias": field(False, "Bias on the projection to the vocabulary."),
+        "append_source_eos": field(True, "End every source sentence in a real </s> position."),
+        "share_vocab": field(False, "One vocabulary and one embedding matrix for both sides."),
+        "subword_option": field(
+            "", "Segmentation: words, BPE (@@ ), SentencePiece.", choices=("", "bpe", "spm")
+        ),
+    }
+
+
+def _initialisation() -> dict[str, Field]:
+    return {
+        "init_op": Field("uniform", "How weights start.", choices=_INITS),
+        "init_weight": Field(0.1, "Range (uniform) or standard deviation (normal).", minimum=0.0),
+        "embedding_init_op": Field("uniform", "How embeddings start.", choices=_INITS),
+        "embedding_init_weight": Field(0.1, "Range or deviation of embeddings.", minimum=0.0),
+        "recurrent_init_op": Field(
+            "same",
+            "Recurrent kernels: as init_op, or orthogonal gate by gate.",
+            choices=("same", "orthogonal"),
+        ),
+        "init_checkpoint": Field(None, "Folder of a checkpoint whose fitting weights start this."),
+    }
+
+
+def _data() -> dict[str, Field]:
+    def field(default: Any, help: str, **rules: Any) -> Field:
+        return Field(default, help, kind="data", **rules)
+
+    return {
+        "src": field(None, "Source suffix, e.g. vi."),
+        "tgt": field(None, "Target suffix, e.g. en."),
+        "train_prefix": field(None, "Training files are PREFIX.SRC and PREFIX.TGT."),
+        "dev_prefix": field(None, "Development files; the best checkpoint is chosen on them."),
+        "test_prefix": field(None, "Test files, scored with the best checkpoint at the end."),
+        "vocab_prefix": field(
+            None, "Vocabulary files are PREFIX.SRC and PREFIX.TGT; built from train if not given."
+        ),
+        "vocab_size": field(0, "Cap on a built vocabulary; 0 = none.", minimum=0),
+        "vocab_min_frequency": field(1, "Rarer words of a built vocabulary are <unk>.", minimum=1),
+        "subword_model": field(None, "BPE codes or SentencePiece model; BPE text may lack one."),
+        "src_max_len": field(50, "Longest training source, in tokens.", minimum=1),
+        "tgt_max_len": field(50, "Longest training target, in tokens.", minimum=1),
+        "max_len_policy": field(
+            "truncate", "Longer training pairs are cut or left out.", choices=("truncate", "filter")
+        ),
+    }
+
+
+def _training() -> dict[str, Field]:
+    def field(default: Any, help: str, **rules: Any) -> Field:
+        return Field(default, help, **rules)
+
+    return {
+        "optimizer": field("sgd", "Optimizer.", choices=("sgd", "adam", "adadelta")),
+        "learning_rate": field(1.0, "Rate before warm-up and decay.", minimum=0.0),
+        "adadelta_rho": field(0.95, "AdaDelta's decay.", minimum=0.0, maximum=1.0),
+        "adadelta_epsilon": field(1e-6, "AdaDelta's epsilon.", minimum=0.0),
+        "warmup_steps": field(0, "Warm-up length, in steps.", minimum=0),
+        "warmup_scheme": field("t2t", "How the rate rises.", choices=("t2t",)),
+        "decay_scheme": field(
+            "", "How the rate is halved.", choices=("", "luong5", "luong10", "luong234")
+        ),
+        "num_train_steps": field(12000, "Updates of the whole run.", minimum=1),
+        "max_gradient_norm": field(5.0, "Clip of the global norm; 0 = none.", minimum=0.0),
+        "batch_size": field(128, "Sentences, or target tokens, an update.", minimum=1),
+        "batch_type": field(
+            "sentences", "What batch_size counts.", choices=("sentences", "tokens")
+        ),
+        "bucket_pool": field(
+            100, "Batches whose sentences are sorted by length together; 0 = no sorting.", minimum=0
+        ),
+        "dropout": field(0.2, "Dropout on the inputs of recurrent layers.", minimum=0.0, maximum=1),
+        "readout_dropout": field(
+            0.0, "Dropout before the projection.", minimum=0.0, maximum=1.0
+        ),
+        "label_smoothing": field(0.0, "Mass given to all words alike.", minimum=0.0, maximum=1.0),
+        "loss_normalization": field(
+            "sentences",
+            "The loss is the sum over words divided by the batch's sentences or words.",
+            choices=("sentences", "tokens"),
+        ),
+        "precision": field(
+            "float32",
+            "Matrix products in training; weights, softmax and memories stay float32.",
+            choices=("float32", "mixed_bfloat16"),
+        ),
+        "distribution": field("none", "Devices of this machine.", choices=("none", "mirrored")),
+        "random_seed": field(1, "Seeds weights, order of data, dropout, sampling.", minimum=0),
+        "steps_per_stats": field(100, "Updates between two lines of statistics.", minimum=1),
+        "steps_per_external_eval": field(
+            0, "Updates between two evaluations; 0 = 10 * steps_per_stats.", minimum=0
+        ),
+        "steps_per_checkpoint": field(
+            0, "Updates between two checkpoints; 0 = at evaluations.", minimum=0
+        ),
+        "num_keep_ckpts": field(5, "Latest checkpoints that are kept.", minimum=1),
+        "avg_ckpts": field(False, "At the end, also score the mean of the last checkpoints."),
+        "early_stopping_patience": field(
+            0, "Evaluations without a better dev BLEU before stopping; 0 = never.", minimum=0
+        ),
+        "num_attention_images": field(4, "Dev sentences drawn at evaluations.", minimum=0),
+    }
+
+
+def _inference() -> dict[str, Field]:
+    def field(default: Any, help: str, **rules: Any) -> Field:
+        return Field(default, help, kind="inference", **rules)
+
+    return {
+        "infer_mode": field(
+            "beam_search", "Search.", choices=("greedy", "sample", "beam_search")
+        ),
+        "beam_width": field(10, "Hypotheses K of a sentence.", minimum=1),
+        "length_penalty_weight": field(0.0, "GNMT's alpha.", minimum=0.0),
+        "coverage_penalty_weight": field(0.0, "GNMT's beta.", minimum=0.0),
+        "sampling_temperature": field(1.0, "Temperature of infer_mode=sample.", minimum=0.0),
+        "num_translations_per_input": field(1, "Translations of a line (n-best).", minimum=1),
+        "infer_batch_size": field(32, "Sentences decoded together.", minimum=1),
+        "src_max_len_infer": field(0, "Cut longer sources; 0 = never.", minimum=0),
+        "tgt_max_len_infer": field(
+            0, "Longest translation, in tokens; 0 = twice the source and 10 more.", minimum=0
+        ),
+        "bleu_tokenize": field(
+            "none",
+            "sacreBLEU's tokeniser; none takes the text's own tokens.",
+            choices=("none", "13a", "intl", "zh", "char"),
+        ),
+        "bleu_lowercase": field(False, "Score without case."),
+    }
+
+
+def core_fields(cell_names: tuple[str, ...]) -> dict[str, Field]:
+    """All fields that no cell owns, in the order in which they are shown and saved."""
+    return {
+        **_architecture(cell_names),
+        **_initialisation(),
+        **_data(),
+        **_training(),
+        **_inference(),
+    }

@@ -1,0 +1,1 @@
+"""The papers' equations as pure functions: no variables, no state."""

@@ -1,0 +1,86 @@
+"""Content and location addressing of the NTM, over the last axis of weights `[..., N]`.
+
+Graves et al. 2014 (arXiv:1410.5401) section 3.3 and Collier & Beel 2019 equations 3-7, 11-15.
+A mask `[..., N]` of 0 and 1, broadcast against the weights, marks the locations that exist; none
+of these functions ever puts weight elsewhere. Everything is float32.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+_NOWHERE = -1e30  # a score whose exponential is exactly 0 in float32, and whose gradient is 0
+_SHARPEN_EPSILON = 1e-12  # keeps the logarithm of an empty location finite
+
+
+def masked_softmax(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+    """Softmax of scores `[..., N]` over the locations that exist."""
+    if mask is not None:
+        scores = tf.where(mask > 0, scores, _NOWHERE)
+    return tf.nn.softmax(scores)
+
+
+def interpolate(gate: tf.Tensor, content: tf.Tensor, previous: tf.Tensor) -> tf.Tensor:
+    """`g w^c + (1-g) w_{t-1}`: gate `[..., 1]`, weights `[..., N]` (Collier eqs 5, 13)."""
+    return previous + gate * (content - previous)
+
+
+def shift(weights: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+    """Circular convolution over all N locations (Collier eq 6).
+
+    Args:
+      weights: `[..., N]`.
+      kernel: `[..., J]`, J odd, ordered by offset: a weight of 1 on the last tap moves an address
+        (J-1)/2 locations forward.
+
+    Returns:
+      `[..., N]`, by rolls: no `[N, N]` matrix.
+    """
+    reach = kernel.shape[-1] // 2
+    return tf.add_n(
+        [
+            kernel[..., tap : tap + 1] * tf.roll(weights, offset, axis=-1)
+            for tap, offset in enumerate(range(-reach, reach + 1))
+        ]
+    )
+
+
+def shift_within(
+    weights: tf.Tensor, kernel: tf.Tensor, mask: tf.Tensor, last: tf.Tensor
+) -> tf.Tensor:
+    """As `shift`, circular modulo each sentence's own length: what leaves one end enters the other.
+
+    Args:
+      weights: `[..., S]`, zero at padding.
+      kernel: `[..., J]`, J odd.
+      mask: `[..., S]`, 1 at real positions.
+      last: `[..., S]`, 1 at the last real position, 0 elsewhere.
+
+    Returns:
+      `[..., S]`, zero at padding.
+    """
+    reach = kernel.shape[-1] // 2
+    shifted = [kernel[..., reach : reach + 1] * weights]
+    forward = backward = weights
+    for step in range(1, reach + 1):
+        final = tf.reduce_sum(forward * last, axis=-1, keepdims=True)
+        forward = tf.concat([final, forward[..., :-1]], axis=-1) * mask
+        first = backward[..., :1]
+        backward = tf.concat([backward[..., 1:], tf.zeros_like(first)], axis=-1) + first * last
+        shifted.append(kernel[..., reach + step : reach + step + 1] * forward)
+        shifted.append(kernel[..., reach - step : reach - step + 1] * backward)
+    return tf.add_n(shifted)
+
+
+def sharpen(weights: tf.Tensor, gamma: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+    """`w^gamma / sum w^gamma` in log space (Collier eqs 7, 15).
+
+    Unlike the paper: `softmax(gamma log(max(w, 1e-12)))`. The printed form is 0/0 in float32 for
+    uniform weights over 128 locations at gamma = 20.
+
+    Args:
+      weights: `[..., N]`.
+      gamma: `[..., 1]`, at least 1.
+      mask: `[..., N]` or None.
+    """
+    return masked_softmax(gamma * tf.math.log(tf.maximum(weights, _SHARPEN_EPSILON)), mask)

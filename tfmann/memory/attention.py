@@ -1,0 +1,25 @@
+"""Scores of a query against the source, and the reading of it.
+
+Queries are grouped by sentence: `[B, K, U]`, K hypotheses (times heads) of one source; they share
+its annotations.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+
+def dot_scores(query: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
+    """`q . k` (Luong et al. 2015, eq 8): `[B, K, U]`, `[B, S, U]` to `[B, K, S]`."""
+    return tf.matmul(query, keys, transpose_b=True)
+
+
+def additive_scores(query: tf.Tensor, keys: tf.Tensor, vector: tf.Tensor) -> tf.Tensor:
+    """`v . tanh(q + k)` (Bahdanau et al. 2015): `[B, K, A]`, `[B, S, A]`, `[A]` to `[B, K, S]`."""
+    hidden = tf.tanh(query[:, :, None] + keys[:, None])  # [B, K, S, A]
+    return tf.einsum("bksa,a->bks", hidden, vector)
+
+
+def read(weights: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """`sum_s w(s) v(s)`: `[B, K, S]`, `[B, S, D]` to `[B, K, D]`."""
+    return tf.matmul(weights, values)

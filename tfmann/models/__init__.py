@@ -1,0 +1,1 @@
+"""Models: an encoder, a cell found by name, and the projection to the vocabulary."""

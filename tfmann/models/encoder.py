@@ -1,0 +1,107 @@
+"""The recurrent encoder: source words to annotations and final states."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+import tensorflow as tf
+
+from tfmann.cells.base import Encoded
+from tfmann.cells.noise import Noise
+from tfmann.cells.recurrent import GATES, gate_bias, product
+from tfmann.cells.scan import scan
+from tfmann.cells.weights import Weights
+from tfmann.hparams import HParams
+
+
+class EncoderLayer(tf.Module):
+    """One layer, of one or two directions that run side by side in one loop."""
+
+    def __init__(self, hparams: HParams, width: int, directions: int, weights: Weights):
+        """Creates per direction a kernel `[in, G*U]`, a recurrent kernel `[U, G*U]` and a bias."""
+        super().__init__(name="layer")
+        self._unit_type, self._units = hparams.unit_type, hparams.num_units
+        self._rate = hparams.dropout
+        gates = GATES[hparams.unit_type]
+        self.kernels, self.recurrent_kernels, self.biases = [], [], []
+        for direction in ("forward", "backward")[:directions]:
+            scope = weights.scope(direction)
+            self.kernels.append(scope.matrix("kernel", [width, gates * self._units]))
+            self.recurrent_kernels.append(
+                scope.recurrent("recurrent_kernel", self._units, gates)
+            )
+            bias = gate_bias(hparams.unit_type, self._units, hparams.forget_bias)
+            self.biases.append(scope.constant("bias", bias))
+
+    def run(
+        self, inputs: tf.Tensor, length: tf.Tensor, noise: Noise, dtype: tf.DType
+    ) -> Tuple[list[tf.Tensor], Tuple[Tuple[tf.Tensor, ...], ...]]:
+        """Runs over `inputs [S, B, in]`.
+
+        Returns:
+          per direction h `[S, B, U]` in the order of the words (not masked), and the states at
+          each sentence's end (its beginning for the backward direction).
+        """
+        inputs = noise.dropout("input", self._rate, inputs)
+        kernel = tf.cast(tf.concat(self.kernels, axis=1), dtype)
+        projected = product(inputs, kernel) + tf.concat(self.biases, axis=0)
+        parts = tf.split(projected, len(self.kernels), axis=-1)
+        if len(parts) == 2:
+            parts[1] = _reverse(parts[1], length)
+        states = scan(
+            self._unit_type, tf.stack(parts, axis=1), tf.stack(self.recurrent_kernels), dtype
+        )  # h and c, [S, directions, B, U]
+        last = tf.stack([length - 1, tf.range(tf.shape(length)[0])], axis=1)  # [B, 2]
+        per_direction = [tf.unstack(part, len(parts), axis=1) for part in states]
+        final = tuple(
+            tuple(tf.gather_nd(part[direction], last) for part in per_direction)
+            for direction in range(len(parts))
+        )
+        hidden = per_direction[0]
+        if len(hidden) == 2:
+            hidden[1] = _reverse(hidden[1], length)
+        return hidden, final
+
+
+class Encoder(tf.Module):
+    """`encoder_type` uni: L layers. bi: L/2 bidirectional ones, each reading both directions.
+
+    Annotations are the top layer's h, its directions concatenated or summed.
+    """
+
+    def __init__(self, hparams: HParams, weights: Weights):
+        """Creates the layers."""
+        super().__init__(name="encoder")
+        self._merge = hparams.annotation_merge
+        directions = 2 if hparams.encoder_type == "bi" else 1
+        width = hparams.embedding_width
+        self.layers = []
+        for index in range(max(1, hparams.encoder_layers // directions)):
+            scope = weights.scope(f"layer_{index}")
+            self.layers.append(EncoderLayer(hparams, width, directions, scope))
+            width = directions * hparams.num_units
+        if hparams.annotation_merge == "sum":
+            width = hparams.num_units
+        self.annotation_width = width
+
+    def encode(
+        self, embedded: tf.Tensor, length: tf.Tensor, noise: Noise, dtype: tf.DType
+    ) -> Encoded:
+        """Encodes embedded words `[B, S, E]`, of which the first `length` of a row are real."""
+        hidden, finals = tf.transpose(embedded, [1, 0, 2]), []
+        for index, layer in enumerate(self.layers):
+            parts, final = layer.run(hidden, length, noise.scope(f"layer_{index}"), dtype)
+            finals.extend(final)
+            top = index == len(self.layers) - 1
+            if top and self._merge == "sum":
+                hidden = tf.add_n(parts)
+            else:
+                hidden = tf.concat(parts, axis=-1)
+        mask = tf.sequence_mask(length, tf.shape(embedded)[1], dtype=tf.float32)
+        annotations = tf.transpose(hidden, [1, 0, 2]) * mask[:, :, None]
+        return Encoded(annotations, mask, length, final_state=tuple(finals))
+
+
+def _reverse(values: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
+    """Reverses the real part of every sentence of `[S, B, ...]`."""
+    return tf.reverse_sequence(values, length, seq_axis=0, batch_axis=1)

@@ -1,0 +1,112 @@
+"""The sentence model: encoder, a decoder cell found by name, projection to the vocabulary."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from tfmann import hparams as hparams_module
+from tfmann.cells.base import Encoded, MemoryCell
+from tfmann.cells.noise import Noise
+from tfmann.cells.weights import Weights
+from tfmann.hparams import HParams
+from tfmann.models.encoder import Encoder
+
+
+class Prepared(NamedTuple):
+    """A source made ready for decoding: what is read, and the first state."""
+
+    encoded: Encoded
+    memory: Any
+    state: Any
+
+
+def make_cell(hparams: HParams, annotation_width: int, weights: Weights) -> MemoryCell:
+    """Builds the cell named `hparams.cell`: the one `MemoryCell` of the file that declares it."""
+    module = importlib.import_module(hparams_module.cell_module(hparams.cell))
+    classes = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, MemoryCell)
+        and value.__module__ == module.__name__
+    ]
+    if len(classes) != 1:
+        raise TypeError(f"{module.__name__} must define one MemoryCell, it has {len(classes)}")
+    return classes[0](hparams, annotation_width, weights)
+
+
+class Seq2Seq(tf.Module):
+    """Source ids to a distribution over target ids.
+
+    Attributes:
+      compute_dtype: the type of matrix products in training; everything else is float32.
+    """
+
+    def __init__(self, hparams: HParams, source_size: int, target_size: int):
+        """Creates all weights; the sizes are those of the vocabularies."""
+        super().__init__(name="seq2seq")
+        self.hparams = hparams
+        weights = Weights(hparams, "model")
+        width = hparams.embedding_width
+        if hparams.share_vocab:
+            self.source_embedding = weights.embedding("embedding", source_size, width)
+            self.target_embedding = self.source_embedding
+        else:
+            self.source_embedding = weights.embedding("source_embedding", source_size, width)
+            self.target_embedding = weights.embedding("target_embedding", target_size, width)
+        self.encoder = Encoder(hparams, weights.scope("encoder"))
+        self.cell = make_cell(hparams, self.encoder.annotation_width, weights.scope("cell"))
+        self.projection_kernel = weights.matrix(
+            "projection_kernel", [self.cell.readout_width, target_size]
+        )
+        self.projection_bias = None
+        if hparams.projection_bias:
+            self.projection_bias = weights.constant("projection_bias", np.zeros(target_size))
+        bfloat16 = hparams.precision == "mixed_bfloat16"
+        self.compute_dtype = tf.bfloat16 if bfloat16 else tf.float32
+        self.target_size = target_size
+
+    def prepare(
+        self,
+        source: tf.Tensor,
+        length: tf.Tensor,
+        noise: Noise | None = None,
+        dtype: tf.DType = tf.float32,
+    ) -> Prepared:
+        """Encodes ids `[B, S]` and lets the cell make ready."""
+        noise = noise or Noise.none()
+        embedded = tf.gather(self.source_embedding, source)
+        encoded = self.encoder.encode(embedded, length, noise.scope("encoder"), dtype)
+        return Prepared(
+            encoded=encoded,
+            memory=self.cell.prepare(encoded, dtype),
+            state=self.cell.initial_state(encoded),
+        )
+
+    def embed_target(self, ids: tf.Tensor) -> tf.Tensor:
+        """Embeds target ids `[...]` to `[..., E]`."""
+        return tf.gather(self.target_embedding, ids)
+
+    def readout(
+        self,
+        outputs: tf.Tensor,
+        embedded: tf.Tensor,
+        noise: Noise | None = None,
+        dtype: tf.DType = tf.float32,
+    ) -> tf.Tensor:
+        """Cell outputs `[M, O]` beside their input words `[M, E]` to what is projected."""
+        noise = noise or Noise.none()
+        return self.cell.readout(outputs, embedded, noise.scope("cell"), dtype)
+
+    def logits(self, outputs: tf.Tensor, embedded: tf.Tensor) -> tf.Tensor:
+        """Cell outputs `[M, O]` beside their input words `[M, E]` to `[M, V]`."""
+        logits = tf.matmul(self.readout(outputs, embedded), self.projection_kernel)
+        return logits if self.projection_bias is None else logits + self.projection_bias
+
+    def count_parameters(self) -> int:
+        """Number of trainable numbers."""
+        return sum(int(np.prod(v.shape)) for v in self.trainable_variables)

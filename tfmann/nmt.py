@@ -1,0 +1,156 @@
+"""The command line: `python -m tfmann.nmt --hparams_path=FILE --out_dir=DIR`.
+
+Trains and evaluates; with --inference_input_file it translates. An explicit flag wins over the
+JSON file, which wins over the default. TensorFlow is imported when the command line is known to be
+right.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Sequence
+
+from absl import flags
+
+from tfmann import hparams as hparams_module
+from tfmann.errors import UsageError, UserError
+
+MODES = ("train", "infer", "score", "align", "eval")
+_OWN = ("hparams_path", "out_dir", "mode", "ckpt", "inference_input_file",
+        "inference_output_file", "inference_ref_file", "alignment_file", "help")  # fmt: skip
+
+
+def define_flags() -> flags.FlagValues:
+    """One flag for every hyper-parameter, and those that say what to do."""
+    values = flags.FlagValues()
+    text = {
+        "hparams_path": "JSON file of settings.",
+        "out_dir": "Folder of the run: everything is written here.",
+        "ckpt": "Folder of a checkpoint to decode with, rather than the best.",
+        "inference_input_file": "Text to translate, score or align; - is standard input.",
+        "inference_output_file": "Where the result goes; standard output if not given.",
+        "inference_ref_file": "Translations to score, to align or to compare with.",
+        "alignment_file": "Where the alignments of translations go, in Pharaoh format.",
+    }
+    for name, meaning in text.items():
+        flags.DEFINE_string(name, None, meaning, flag_values=values)
+    flags.DEFINE_enum("mode", None, MODES, "What to do.", flag_values=values)
+    flags.DEFINE_boolean("help", False, "Show this help.", flag_values=values)
+    for name, field in hparams_module.FIELDS.items():
+        if field.choices is not None:
+            flags.DEFINE_enum(
+                name, field.default, field.choices, field.help, flag_values=values
+            )
+            continue
+        define = {
+            bool: flags.DEFINE_boolean,
+            int: flags.DEFINE_integer,
+            float: flags.DEFINE_float,
+            str: flags.DEFINE_string,
+        }[field.type]
+        define(name, field.default, field.help, flag_values=values)
+    return values
+
+
+def parse(argv: Sequence[str]) -> tuple[flags.FlagValues, dict[str, Any]]:
+    """Parses a command line without its program name.
+
+    Returns:
+      all flags, and the hyper-parameters that were given explicitly.
+
+    Raises:
+      UsageError: an unknown flag (with the nearest name), a bad value, a left-over argument.
+    """
+    values = define_flags()
+    try:
+        rest = values(["nmt", *argv])[1:]
+    except flags.Error as error:
+        raise UsageError(str(error)) from None
+    if rest:
+        raise UsageError(f"what is {rest[0]!r}? Settings are given as --name=value")
+    explicit = {
+        name: getattr(values, name)
+        for name in hparams_module.FIELDS
+        if values[name].present
+    }
+    for name, value in explicit.items():
+        hparams_module.FIELDS[name].check(name, value)
+    return values, explicit
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line; returns the exit status."""
+    argv = sys.argv[1:] if argv is None else argv
+    try:
+        values, explicit = parse(argv)
+        if values.help:
+            print(_help(values))
+            return 0
+        _dispatch(values, explicit)
+    except UserError as error:
+        print(f"tfmann: {error}", file=sys.stderr)
+        return error.exit_status
+    except BrokenPipeError:  # whoever read our output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print("tfmann: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _help(values: flags.FlagValues) -> str:
+    lines = [str(__doc__), "what to do:"]
+    groups: dict[str, list[str]] = {}
+    for kind in ("architecture", "data", "training", "inference"):
+        groups[kind] = [n for n, f in hparams_module.FIELDS.items() if f.kind == kind]
+    for title, names in (("", list(_OWN)), *groups.items()):
+        lines.append(f"\n{title}:" if title else "")
+        for name in names:
+            flag = values[name]
+            default = "" if flag.default is None else f" (default: {flag.default!r})"
+            lines.append(f"  --{name}: {flag.help}{default}")
+    return "\n".join(lines)
+
+
+def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
+    mode = values.mode or ("infer" if values.inference_input_file else "train")
+    if not values.out_dir:
+        raise UsageError("--out_dir is not given: the folder of the run")
+    if mode == "train":
+        hparams = settings_for_training(values.out_dir, values.hparams_path, explicit)
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        from tfmann import run
+
+        run.train(hparams, values.out_dir, log=_print)
+        return
+    given = {**(hparams_module.read_json(values.hparams_path) if values.hparams_path else {})}
+    if mode != "eval" and not values.inference_input_file:
+        raise UsageError(f"--mode={mode} needs --inference_input_file (or - for standard input)")
+    if mode in ("score", "align") and not values.inference_ref_file:
+        raise UsageError(f"--mode={mode} needs --inference_ref_file, the translations")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from tfmann import commands
+
+    commands.run(mode, values, {**given, **explicit})
+
+
+def settings_for_training(
+    out_dir: str, hparams_path: str | None, explicit: dict[str, Any]
+) -> hparams_module.HParams:
+    """Explicit > JSON > what the run in `out_dir` was begun with > default."""
+    saved_path = os.path.join(out_dir, "hparams.json")
+    if not os.path.exists(saved_path):
+        return hparams_module.make(explicit, hparams_path)
+    given = hparams_module.read_json(hparams_path) if hparams_path else {}
+    saved = hparams_module.read_json(saved_path)
+    return hparams_module.merge_saved(saved, {**given, **explicit}, where=out_dir)
+
+
+def _print(message: str) -> None:
+    print(message, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""What a run shows in TensorBoard: curves, sample translations, attention, hyperparameters.
+
+TensorFlow is imported when a `Board` is made, not before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tfmann.errors import UserError
+from tfmann.report import plots
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.figure import Figure
+
+
+class Board:
+    """Writes one run's event files; close it when the run ends.
+
+    A run that is resumed opens a new `Board` on the same folder: a further event file is begun
+    there, and TensorBoard shows all of them as one run. Steps that were done again after a crash
+    stand in two files; TensorBoard shows the later ones only, unless it runs with
+    ``--load_fast=false`` or on a machine without its data server, where it shows both.
+
+    Args:
+      log_dir: the run's folder; made if it is missing.
+
+    Raises:
+      UserError: the folder cannot be made or written to.
+    """
+
+    def __init__(self, log_dir: str):
+        import tensorflow as tf
+
+        self._tf = tf
+        try:
+            self._writer = tf.summary.create_file_writer(log_dir)
+            self._writer.init()
+        except (tf.errors.OpError, OSError) as error:
+            raise UserError(f"{log_dir}: cannot write TensorBoard files there: {error}") from error
+
+    def scalars(self, step: int, values: Mapping[str, float]) -> None:
+        """Adds a point to each curve named."""
+        with self._writer.as_default():
+            for name, value in values.items():
+                self._tf.summary.scalar(name, value, step=step)
+
+    def text(self, step: int, name: str, markdown: str) -> None:
+        """Adds a text, shown as Markdown."""
+        with self._writer.as_default():
+            self._tf.summary.text(name, markdown, step=step)
+
+    def figure(self, step: int, name: str, figure: Figure) -> None:
+        """Adds a Matplotlib figure as an image, and closes it."""
+        png = plots.figure_to_png(figure)
+        with self._writer.as_default(), self._tf.device("CPU"):
+            image = self._tf.io.decode_png(png, channels=3)  # [height, width, 3]
+            self._tf.summary.image(name, image[self._tf.newaxis], step=step)
+
+    def attention(
+        self,
+        step: int,
+        index: int,
+        source_tokens: Sequence[str],
+        target_tokens: Sequence[str],
+        attention: np.ndarray,
+    ) -> None:
+        """Adds the attention matrix of one of the sentences that are watched.
+
+        Args:
+          step: training step.
+          index: which of the watched sentences; each has its own slider over the steps.
+          source_tokens: S words.
+          target_tokens: T words, as translated at this step.
+          attention: weights, [T, S].
+        """
+        drawn = plots.attention_figure(
+            attention, source_tokens, target_tokens, title=f"sentence {index}, step {step}"
+        )
+        self.figure(step, f"attention/{index}", drawn)
+
+    def hparams(self, mapping: Mapping[str, Any]) -> None:
+        """Adds the run to the HPARAMS tab, where every scalar of the run is a metric.
+
+        No experiment record is written beside it. TensorBoard would take the columns of all runs
+        from whichever such record it meets first; without one it takes them from the runs, knows
+        the numbers among them and puts those that differ first.
+
+        Args:
+          mapping: hyperparameters by name; what is no number, string or truth value is shown as
+            JSON.
+        """
+        from tensorboard.plugins.hparams import api
+
+        values = {
+            name: value if isinstance(value, (bool, int, float, str)) else json.dumps(value)
+            for name, value in mapping.items()
+        }
+        with self._writer.as_default():
+            api.hparams(values)
+
+    def flush(self) -> None:
+        """Makes everything added so far visible to TensorBoard.
+
+        TensorFlow 2.15 does so after every call above as well, but does not promise it.
+        """
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Writes what is outstanding and ends the event file."""
+        self._writer.close()

@@ -1,0 +1,240 @@
+"""A training run in its folder: data, checkpoints, evaluations, what is shown and what is kept.
+
+    out_dir/hparams.json      the settings of the run
+    out_dir/vocab.*           vocabularies, ids by line
+    out_dir/checkpoints/      the last ones
+    out_dir/best_bleu/        the best by dev BLEU
+    out_dir/train_log/        TensorBoard
+    out_dir/train.log         what was printed
+    out_dir/output_{dev,test} latest translations
+    out_dir/results.json      scores, with all that is needed to read them
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import time
+from typing import Any, Callable
+
+import numpy as np
+
+from tfmann import hparams as hparams_module
+from tfmann.corpus import encode, text
+from tfmann.corpus.files import iter_lines, write_lines
+from tfmann.corpus.pipeline import Training, in_order
+from tfmann.decoding.translator import Translation, Translator
+from tfmann.errors import UsageError, UserError
+from tfmann.evaluation import bleu
+from tfmann.folder import HPARAMS, RunFolder
+from tfmann.hparams import HParams
+from tfmann.provenance import provenance
+from tfmann.report.tensorboard import Board
+from tfmann.training import checkpoint, trainer
+from tfmann.training.step import Learner
+from tfmann.training.validate import Perplexity
+
+
+def train(hparams: HParams, out_dir: str, log: Callable[[str], None] = print) -> dict[str, Any]:
+    """Trains, or goes on training, in `out_dir`; returns the results that are saved there.
+
+    Raises:
+      UserError: see `errors`; everything that can be checked before training is.
+    """
+    _require_data(hparams)
+    with RunFolder(out_dir, log) as folder:
+        return _Session(hparams, folder).run()
+
+
+def _require_data(hparams: HParams) -> None:
+    text.require_languages(hparams)
+    for key in ("train_prefix", "dev_prefix"):
+        if not getattr(hparams, key):
+            raise UsageError(f"{key} is not given: training needs it")
+    for prefix in (hparams.train_prefix, hparams.dev_prefix, hparams.test_prefix):
+        for path in text.prefix_paths(hparams, prefix) if prefix else ():
+            if not os.path.exists(path):
+                raise UserError(f"there is no file {path}")
+
+
+class _Session:
+    """One call of `train`: the parts that its methods share."""
+
+    def __init__(self, hparams: HParams, folder: RunFolder):
+        self.hparams, self.folder, self.log = hparams, folder, folder.log
+        hparams_module.save(hparams, folder.path(HPARAMS))
+        self.languages = text.settle_vocabularies(hparams, folder.root, self.log)
+        self.data = Training(self._encode(hparams.train_prefix), hparams)
+        self.log(self.data.report)
+        self.dev = self._encode(hparams.dev_prefix)
+        self.learner = Learner(
+            hparams,
+            len(self.languages.source.vocabulary),
+            len(self.languages.target.vocabulary),
+        )
+        self.translator = Translator(self.learner.model, self.languages, hparams)
+        self.perplexity = Perplexity(self.learner.model)
+        self.board: Board | None = None
+
+    def run(self) -> dict[str, Any]:
+        """Restores, trains, scores."""
+        run = self._restore()
+        self.log(
+            f"{self.learner.model.count_parameters() / 1e6:.2f}M parameters, "
+            f"cell {self.hparams.cell}, {self.hparams.precision}, "
+            f"{self.learner.strategy.num_replicas_in_sync} replica(s), step {run.step}"
+        )
+        self.board = Board(self.folder.path("train_log"))
+        self.board.hparams({k: v for k, v in self.hparams.as_dict().items() if v is not None})
+        hooks = trainer.Hooks(self.log, self._on_stats, self._evaluate, self._on_best)
+        try:
+            trainer.train(self.learner, self.data, run, self.folder.checkpoints, hooks)
+            results = self._final(run)
+        finally:
+            self.board.close()
+        return results
+
+    def _encode(self, prefix: str) -> encode.Encoded:
+        return encode.encode(
+            self.languages,
+            *text.prefix_paths(self.hparams, prefix),
+            text.documents_path(prefix),
+            self.folder.path("encoded"),
+            self.log,
+        )
+
+    def _restore(self) -> trainer.Run:
+        found = checkpoint.latest(self.folder.checkpoints, self.log)
+        if found is not None:
+            self.learner.restore(found)
+            self.log(f"going on from {found}")
+            return trainer.Run.from_dict(checkpoint.read_state(found))
+        if self.hparams.init_checkpoint:
+            where = self.hparams.init_checkpoint
+            arrays = checkpoint.read_arrays(where)
+            taken, fresh = checkpoint.assign_fitting(self.learner.variables, arrays, where)
+            self.log(f"from {where}: {', '.join(taken)}")
+            self.log(f"new: {', '.join(fresh) or 'nothing'}")
+        return trainer.Run()
+
+    def _on_stats(self, step: int, stats: dict[str, float]) -> None:
+        assert self.board is not None
+        self.board.scalars(step, {f"train/{name}": value for name, value in stats.items()})
+
+    def _evaluate(self, run: trainer.Run) -> float:
+        """Dev perplexity and BLEU; shows a sample and the watched sentences' attention."""
+        assert self.board is not None
+        begun = time.perf_counter()
+        eos = self.hparams.append_source_eos
+        mean = self.perplexity.mean_loss(in_order(self.dev, 64, eos))
+        source, target = text.prefix_paths(self.hparams, self.hparams.dev_prefix)
+        lines = list(iter_lines(source))
+        best = [n_best[0] for n_best in self.translator.translate(lines)]
+        hypotheses = [translation.text for translation in best]
+        write_lines(self.folder.path("output_dev"), hypotheses)
+        score = self._score(hypotheses, target, ("bleu",))[0]
+        ppl = math.exp(min(mean, 100.0))
+        seconds = time.perf_counter() - begun
+        run.history.append({"step": run.step, "dev_ppl": ppl, "dev_bleu": score.value})
+        self.log(
+            f"step {run.step}: dev ppl {ppl:.2f}, dev bleu {score.value:.2f} ({seconds:.0f}s)"
+        )
+        self.board.scalars(run.step, {"dev/perplexity": ppl, "dev/bleu": score.value})
+        self._show_sample(run.step, lines, target, best)
+        self._show_attention(run.step, lines)
+        self.board.flush()
+        return score.value
+
+    def _show_sample(
+        self, step: int, lines: list[str], target: str, best: list[Translation]
+    ) -> None:
+        assert self.board is not None
+        index = int(np.random.Generator(np.random.PCG64(step)).integers(len(lines)))
+        reference = list(iter_lines(target))[index]
+        for name, value in (
+            ("src", lines[index]), ("ref", reference), ("nmt", best[index].text)
+        ):
+            self.log(f"  {name}: {value}")
+        table = f"| | |\n|-|-|\n|src|{lines[index]}|\n|ref|{reference}|\n|nmt|{best[index].text}|"
+        self.board.text(step, "sample", table)
+
+    def _show_attention(self, step: int, lines: list[str]) -> None:
+        assert self.board is not None
+        watched = lines[: self.hparams.num_attention_images]
+        for index, n_best in enumerate(self.translator.translate(watched, with_attention=True)):
+            one = n_best[0]
+            if one.attention is not None:
+                self.board.attention(step, index, one.source_tokens, one.tokens, one.attention)
+
+    def _on_best(self, run: trainer.Run) -> None:
+        weights = self.learner.weight_arrays()
+        checkpoint.write(self.folder.best, weights, None, run.as_dict())
+
+    def _score(
+        self, hypotheses: list[str], target: str, metrics: tuple[str, ...]
+    ) -> list[bleu.Score]:
+        references = [list(iter_lines(path)) for path in reference_paths(target)]
+        return bleu.evaluate(
+            hypotheses,
+            references,
+            metrics,
+            self.hparams.bleu_tokenize,
+            self.hparams.bleu_lowercase,
+        )
+
+    def _final(self, run: trainer.Run) -> dict[str, Any]:
+        """Scores dev and test with the best checkpoint, and with the average where asked for."""
+        results: dict[str, Any] = {
+            "cell": self.hparams.cell,
+            "steps": run.step,
+            "best_step": run.best_step,
+            "parameters": self.learner.model.count_parameters(),
+            "train_seconds": run.train_seconds,
+            "words": run.words,
+            "words_per_second": run.words / max(run.train_seconds, 1e-9),
+            "history": run.history,
+            "hparams": self.hparams.as_dict(),
+            **provenance(),
+        }
+        results["best"] = self._score_weights(self.folder.best, "best")
+        if self.hparams.avg_ckpts:
+            kept = checkpoint.steps(self.folder.checkpoints)
+            folders = [checkpoint.folder_of_step(self.folder.checkpoints, s) for s in kept]
+            place = self.folder.path("avg_checkpoints")
+            checkpoint.write(place, checkpoint.average(folders), None, run.as_dict())
+            results["average"] = self._score_weights(place, f"mean of the last {len(folders)}")
+        with open(self.folder.path("results.json.tmp"), "w", encoding="utf-8") as stream:
+            json.dump(results, stream, indent=1)
+        os.replace(self.folder.path("results.json.tmp"), self.folder.path("results.json"))
+        return results
+
+    def _score_weights(self, where: str, what: str) -> dict[str, Any]:
+        checkpoint.assign(self.learner.variables, checkpoint.read_arrays(where), where)
+        scores: dict[str, Any] = {}
+        for name in ("dev", "test"):
+            prefix = getattr(self.hparams, f"{name}_prefix")
+            if not prefix:
+                continue
+            source, target = text.prefix_paths(self.hparams, prefix)
+            lines = self.translator.translate(iter_lines(source))
+            hypotheses = [n_best[0].text for n_best in lines]
+            write_lines(self.folder.path(f"output_{name}"), hypotheses)
+            found = self._score(hypotheses, target, ("bleu", "chrf", "ter"))
+            scores[name] = [dataclasses.asdict(score) for score in found]
+            shown = ", ".join(f"{score.name} {score.value:.2f}" for score in found)
+            self.log(f"{what}, {name}: {shown} [{found[0].signature}]")
+        return scores
+
+
+def reference_paths(target: str) -> list[str]:
+    """`PREFIX.tgt`, or `PREFIX.tgt0`, `PREFIX.tgt1`, ... where there are several references."""
+    if os.path.exists(target):
+        return [target]
+    paths = []
+    while os.path.exists(f"{target}{len(paths)}"):
+        paths.append(f"{target}{len(paths)}")
+    if not paths:
+        raise UserError(f"there is neither {target} nor {target}0")
+    return paths

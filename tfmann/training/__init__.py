@@ -1,0 +1,1 @@
+"""Objective, optimizer, checkpoints and the training loop."""

@@ -1,0 +1,241 @@
+"""Checkpoints: folders of NumPy archives, written beside and renamed, checked before they are used.
+
+    step-00012000/weights.npz     every weight by name ("model/cell/memory_kernel")
+    step-00012000/optimizer.npz   the optimizer's slots by name, for going on
+    step-00012000/state.json      step, position in the data, history; SHA-256 of the two above
+
+A folder that stands under its final name is complete. `np.load` opens the archives; nothing in
+them is pickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any, Callable, Mapping, Sequence
+
+import numpy as np
+
+from tfmann.errors import UserError
+
+Arrays = Mapping[str, np.ndarray]
+_NAME = re.compile(r"step-(\d{8,})")
+
+
+class Unreadable(UserError):
+    """A checkpoint is missing, truncated or altered."""
+
+
+def write(folder: str, weights: Arrays, optimizer: Arrays | None, state: Mapping) -> None:
+    """Writes a checkpoint folder; an older one of that name is replaced when all is on disk.
+
+    Raises:
+      UserError: the disk is full or the place cannot be written to; what was there stays.
+    """
+    temporary = f"{folder}.tmp{os.getpid()}"
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        os.makedirs(temporary)
+        parts = {"weights.npz": weights}
+        if optimizer is not None:
+            parts["optimizer.npz"] = optimizer
+        sums = {name: _save(os.path.join(temporary, name), part) for name, part in parts.items()}
+        body = {**state, "sha256": sums}
+        body["sha256_of_this"] = _digest(body)
+        with open(os.path.join(temporary, "state.json"), "w", encoding="utf-8") as stream:
+            json.dump(body, stream, indent=1)
+            stream.flush()
+            os.fsync(stream.fileno())
+        _swap(temporary, folder)
+    except OSError as error:
+        raise UserError(
+            f"cannot write the checkpoint {folder}: {error.strerror}. Earlier checkpoints are "
+            "as they were; make room (or mend the folder) and give the same command again."
+        ) from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _save(path: str, arrays: Arrays) -> str:
+    with open(path, "wb") as stream:
+        np.savez(stream, **arrays)
+        stream.flush()
+        os.fsync(stream.fileno())
+    return _file_digest(path)
+
+
+def _swap(temporary: str, folder: str) -> None:
+    """Puts a complete folder in another's place; killed between the renames, one of both is left."""
+    old = f"{folder}.old"
+    shutil.rmtree(old, ignore_errors=True)
+    if os.path.exists(folder):
+        os.rename(folder, old)
+    os.rename(temporary, folder)
+    shutil.rmtree(old, ignore_errors=True)
+    handle = os.open(os.path.dirname(os.path.abspath(folder)), os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _file_digest(path: str) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        for block in iter(lambda: stream.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _digest(body: Mapping) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def read_state(folder: str) -> dict[str, Any]:
+    """Reads and verifies `state.json`.
+
+    Raises:
+      Unreadable: it is missing or not as it was written.
+    """
+    path = os.path.join(folder, "state.json")
+    try:
+        state = json.loads(Path(path).read_text(encoding="utf-8"))
+        claimed = state.pop("sha256_of_this")
+    except (OSError, ValueError, KeyError, AttributeError, RecursionError):
+        raise Unreadable(f"{path} is missing or damaged") from None
+    if _digest(state) != claimed:
+        raise Unreadable(f"{path} is not as it was written")
+    return state
+
+
+def read_arrays(folder: str, name: str = "weights") -> dict[str, np.ndarray]:
+    """Reads and verifies one archive of a checkpoint.
+
+    Raises:
+      Unreadable: it is missing or not as it was written.
+    """
+    path = os.path.join(folder, f"{name}.npz")
+    claimed = read_state(folder)["sha256"].get(f"{name}.npz")
+    try:
+        if _file_digest(path) != claimed:
+            raise Unreadable(f"{path} is not as it was written")
+        with np.load(path, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError):
+        raise Unreadable(f"{path} is missing or damaged") from None
+
+
+def folder_of_step(root: str, step: int) -> str:
+    """`root/step-00001000`."""
+    return os.path.join(root, f"step-{step:08d}")
+
+
+def steps(root: str) -> list[int]:
+    """Steps that have a checkpoint below `root`, ascending."""
+    if not os.path.isdir(root):
+        return []
+    for name in os.listdir(root):  # a kill between two renames: the older one comes back
+        old = os.path.join(root, name)
+        if name.endswith(".old") and not os.path.exists(old[:-4]):
+            os.rename(old, old[:-4])
+    matches = (_NAME.fullmatch(name) for name in os.listdir(root))
+    return sorted(int(match.group(1)) for match in matches if match)
+
+
+def latest(root: str, log: Callable[[str], None] = print) -> str | None:
+    """The newest checkpoint below `root` that can be read; says which ones cannot.
+
+    Raises:
+      Unreadable: there are checkpoints, but none can be read.
+    """
+    found = steps(root)
+    for step in reversed(found):
+        folder = folder_of_step(root, step)
+        try:
+            for name in read_state(folder)["sha256"]:
+                read_arrays(folder, name[: -len(".npz")])
+            return folder
+        except Unreadable as error:
+            log(f"{error}: falling back to the checkpoint before it")
+    if found:
+        raise Unreadable(f"none of the {len(found)} checkpoints in {root} can be read")
+    return None
+
+
+def keep_last(root: str, count: int) -> None:
+    """Removes all but the newest `count` checkpoints, and what killed runs left half written."""
+    for name in os.listdir(root):
+        if ".tmp" in name:
+            shutil.rmtree(os.path.join(root, name), ignore_errors=True)
+    for step in steps(root)[:-count]:
+        shutil.rmtree(folder_of_step(root, step), ignore_errors=True)
+
+
+def average(folders: Sequence[str]) -> dict[str, np.ndarray]:
+    """The plain mean of several checkpoints' weights, summed in float64."""
+    total: dict[str, np.ndarray] = {}
+    for folder in folders:
+        for name, value in read_arrays(folder).items():
+            total[name] = total.get(name, 0.0) + value.astype(np.float64)
+    return {name: (value / len(folders)).astype(np.float32) for name, value in total.items()}
+
+
+def assign(variables: Sequence[Any], arrays: Arrays, where: str) -> None:
+    """Sets every variable from the array of its name.
+
+    Raises:
+      UserError: names or shapes are not the same on both sides; nothing was set then.
+    """
+    named = by_name(variables)
+    problems = [f"{name} is missing there" for name in named if name not in arrays]
+    problems += [f"{name} is not in this model" for name in arrays if name not in named]
+    problems += _unlike_shapes(named, arrays)
+    if problems:
+        more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
+        raise UserError(f"{where} is another model's: {'; '.join(problems[:3])}{more}")
+    for name, variable in named.items():
+        variable.assign(arrays[name])
+
+
+def assign_fitting(
+    variables: Sequence[Any], arrays: Arrays, where: str
+) -> tuple[list[str], list[str]]:
+    """Sets the variables that the arrays have; returns the names set and those left as they are.
+
+    Raises:
+      UserError: a name is on both sides with unlike shapes, or no name is on both sides.
+    """
+    named = by_name(variables)
+    problems = _unlike_shapes(named, arrays)
+    shared = [name for name in named if name in arrays]
+    if problems or not shared:
+        reason = problems[0] if problems else "no weight there has a name of this model"
+        raise UserError(f"{where} cannot start this model: {reason}")
+    for name in shared:
+        named[name].assign(arrays[name])
+    return shared, [name for name in named if name not in arrays]
+
+
+def by_name(variables: Sequence[Any]) -> dict[str, Any]:
+    """Variables by name, without TensorFlow's `:0`.
+
+    Raises:
+      ValueError: two have the same name.
+    """
+    named = {variable.name.split(":")[0]: variable for variable in variables}
+    if len(named) != len(variables):
+        raise ValueError("two variables have the same name")
+    return named
+
+
+def _unlike_shapes(named: Mapping[str, Any], arrays: Arrays) -> list[str]:
+    return [
+        f"{name} is {list(arrays[name].shape)} there and {list(variable.shape)} here"
+        for name, variable in named.items()
+        if name in arrays and tuple(arrays[name].shape) != tuple(variable.shape)
+    ]

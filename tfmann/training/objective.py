@@ -1,0 +1,48 @@
+"""The loss: cross-entropy of the target words, summed, over the batch's sentences or words."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from tfmann.cells.noise import Noise
+from tfmann.decoding import search
+from tfmann.models.seq2seq import Seq2Seq
+from tfmann.training.cross_entropy import projected_cross_entropy
+
+
+class Loss(NamedTuple):
+    """Sums over a part of a batch; nothing is divided yet."""
+
+    total: tf.Tensor  # what is minimised (with label smoothing)
+    cross_entropy: tf.Tensor  # without smoothing, for perplexity
+    words: tf.Tensor  # int32, target words with </s>
+
+
+def sum_loss(model: Seq2Seq, batch: tuple, noise: Noise | None, dtype: tf.DType) -> Loss:
+    """Sums over the words of a batch (`corpus.pipeline.Batch`, as tensors).
+
+    The projection to the vocabulary stands after the loop and at real positions only.
+    """
+    noise = noise or Noise.none()
+    source, source_length, target_in, target_out, target_length, *_ = batch
+    prepared = model.prepare(source, source_length, noise, dtype)
+    at_least_one = tf.maximum(target_length, 1)  # a replica may have a row without words
+    outputs, embedded, _ = search.teacher_forced(
+        model, prepared, target_in, at_least_one, noise, dtype
+    )
+    steps = tf.shape(outputs)[0]
+    real = tf.where(tf.transpose(tf.sequence_mask(target_length, steps)))  # [M, 2] (t, b)
+    readout = model.readout(
+        tf.gather_nd(outputs, real), tf.gather_nd(embedded[:steps], real), noise, dtype
+    )
+    total, plain = projected_cross_entropy(
+        readout,
+        model.projection_kernel,
+        model.projection_bias,
+        tf.gather_nd(tf.transpose(target_out), real),
+        model.hparams.label_smoothing,
+        dtype,
+    )
+    return Loss(total, plain, tf.reduce_sum(target_length))
