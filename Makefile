@@ -46,7 +46,7 @@ reproduce-vi-en: $(INSTALLED) ## Collier & Beel 2019, Table 1; SCALE=paper|cpu C
 		$(if $(CORPUS_DIR),--corpus_dir="$(CORPUS_DIR)") $(if $(OUT_DIR),--out_dir="$(OUT_DIR)")
 
 bench: $(INSTALLED) ## our speed and memory, as JSON lines
-	$(PY) benchmarks/speed.py
+	$(PY) -m benchmarks.speed
 
 bench-peers: $(INSTALLED) ## the same for JoeyNMT and OpenNMT-tf
 	sh benchmarks/peers/run.sh

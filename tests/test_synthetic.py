@@ -157,8 +157,8 @@ def test_translation_is_a_function_of_the_source_only_if_tense_is_marked(pairs, 
             seen[pair.source].add(pair.target)
         return max(map(len, seen.values()))
 
-    assert most_translations([*pairs, *generate(10_000, seed=2)]) == 1
-    both = [*unmarked_pairs, *generate(10_000, seed=2, document_tense=True)]
+    assert most_translations([*pairs, *generate(4000, seed=2)]) == 1
+    both = [*unmarked_pairs, *generate(4000, seed=2, document_tense=True)]
     assert most_translations(both) > 1
 
 
@@ -333,7 +333,7 @@ def test_files_are_the_same_bytes_for_the_same_seed(corpus, tmp_path):
 
 def test_golden_bytes(corpus):
     """Golden: notices any change of the text, between Python versions too. Not a sign of error."""
-    assert digest(corpus) == "GOLDEN"
+    assert digest(corpus) == "7826436b04dbd5c5344840e3fd287ccae2fe3ff21f80897f5746a260d40c38c2"
 
 
 def test_files_hold_the_examples(corpus):

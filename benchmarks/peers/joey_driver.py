@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from meter import UpdateMeter  # isort: skip (its import starts the clock)
 
-import json
 import time
 from argparse import Namespace
 from pathlib import Path
 
-import driver_flags
+import driver
 import importlib_metadata
 import torch
 import yaml
@@ -25,7 +24,7 @@ def config(flags: Namespace) -> dict:
     settings = yaml.safe_load(Path(__file__).with_name("joey.yaml").read_text("utf-8"))
     settings["model_dir"] = str(flags.model_dir)
     for side, language in (("src", flags.src), ("trg", flags.tgt)):
-        vocab = driver_flags.suffixed(flags.vocab, language)
+        vocab = driver.suffixed(flags.vocab, language)
         settings["data"][side].update(lang=language, voc_file=vocab)
     return settings
 
@@ -90,10 +89,10 @@ def decode(flags: Namespace) -> dict:
 
 def main() -> None:
     """Runs what the command line asks for; the JSON line is the last of standard output."""
-    flags = driver_flags.parse()
+    flags = driver.parse()
     result = {"train": train, "decode": decode}[flags.command](flags)
     versions = {name: importlib_metadata.version(name) for name in ("joeynmt", "torch")}
-    print(json.dumps({**result, "versions": versions, "torch_threads": torch.get_num_threads()}))
+    driver.report({**result, "torch_threads": torch.get_num_threads()}, versions)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from meter import UpdateMeter  # isort: skip (its import starts the clock)
 
-import json
 import shutil
 import time
 from argparse import Namespace
 from pathlib import Path
 
-import driver_flags
+import driver
 import opennmt
 import tensorflow as tf
 import yaml
@@ -29,8 +28,8 @@ def config(flags: Namespace) -> dict:
     settings = yaml.safe_load(Path(__file__).with_name("onmt.yaml").read_text("utf-8"))
     settings["model_dir"] = str(flags.model_dir)
     settings["data"] = {
-        "source_vocabulary": driver_flags.suffixed(flags.vocab, flags.src),
-        "target_vocabulary": driver_flags.suffixed(flags.vocab, flags.tgt),
+        "source_vocabulary": driver.suffixed(flags.vocab, flags.src),
+        "target_vocabulary": driver.suffixed(flags.vocab, flags.tgt),
     }
     return settings
 
@@ -39,8 +38,8 @@ def train(flags: Namespace) -> dict:
     """As `onmt-main train`, with a clock on the steps."""
     settings = config(flags)
     settings["data"].update(
-        train_features_file=driver_flags.suffixed(flags.train, flags.src),
-        train_labels_file=driver_flags.suffixed(flags.train, flags.tgt),
+        train_features_file=driver.suffixed(flags.train, flags.src),
+        train_labels_file=driver.suffixed(flags.train, flags.tgt),
     )
     settings["train"]["max_step"] = flags.warmup + flags.steps
     meter = UpdateMeter(flags.warmup)
@@ -86,7 +85,7 @@ def decode(flags: Namespace) -> dict:
 
     def dataset(prefix: Path) -> tf.data.Dataset:
         return model.examples_inputter.make_inference_dataset(
-            driver_flags.suffixed(prefix, flags.src), **infer
+            driver.suffixed(prefix, flags.src), **infer
         )
 
     text = dataset(flags.input)
@@ -113,10 +112,10 @@ def decode(flags: Namespace) -> dict:
 
 def main() -> None:
     """Runs what the command line asks for; the JSON line is the last of standard output."""
-    flags = driver_flags.parse()
+    flags = driver.parse()
     result = {"train": train, "decode": decode}[flags.command](flags)
     versions = {"OpenNMT-tf": opennmt.__version__, "tensorflow": tf.__version__}
-    print(json.dumps({**result, "versions": versions}))
+    driver.report(result, versions)
 
 
 if __name__ == "__main__":

@@ -257,8 +257,16 @@ class BeamOutput(NamedTuple):
 class _BeamDecoder(tfa.seq2seq.BeamSearchDecoder):
     """tfa's BeamSearchDecoder with our selection (`decoding.beam`) and recorded diagnostics."""
 
-    def __init__(self, cell: BoundCell, search: beam.Search, limits: tf.Tensor):
+    def __init__(
+        self,
+        cell: BoundCell,
+        project: Callable[[tf.Tensor], tf.Tensor],
+        vocabulary_size: int,
+        search: beam.Search,
+        limits: tf.Tensor,
+    ):
         super().__init__(cell, search.beam_width, reorder_tensor_arrays=False)
+        self._project, self._vocabulary_size = project, vocabulary_size
         self._search, self._limits = search, limits
         self._batch_size = tf.shape(limits)[0]
         self._end_token = EOS_ID
@@ -291,18 +299,15 @@ class _BeamDecoder(tfa.seq2seq.BeamSearchDecoder):
         return start.finished, tf.repeat(inputs, width), begun
 
     def step(self, time, inputs, state, training=None, name=None):
-        logits, next_state = self._cell(inputs, state.cell_state, training=training)
+        readout, next_state = self._cell(inputs, state.cell_state, training=training)
         old = beam.Beam(
             state.log_probs, state.finished, state.lengths, state.accumulated_attention_probs
         )
-        chosen, new = beam.select(
-            logits=tf.reshape(logits, [self._batch_size, self._beam_width, logits.shape[-1]]),
-            beam=old,
-            alignments=self._alignments(next_state),
-            time=time,
-            limits=self._limits,
-            search=self._search,
+        found = beam.continuations(
+            self._project, readout, old, time, self._limits, self._vocabulary_size
         )
+        alignments = self._alignments(next_state)
+        chosen, new = beam.select(found, old, alignments, self._limits, self._search)
         first_rows = tf.range(self._batch_size)[:, None] * self._beam_width
         rows = tf.reshape(chosen.parents + first_rows, [-1])
         kept = tf.nest.map_structure(lambda leaf: tf.gather(leaf, rows), next_state)
@@ -345,22 +350,34 @@ class _BeamDecoder(tfa.seq2seq.BeamSearchDecoder):
 
 
 def beam_search(
-    step_logits: Step,
+    step: Step,
+    project: Callable[[tf.Tensor], tf.Tensor],
+    sizes: Tuple[int, int],
     state: Any,
     start: tf.Tensor,
     limits: tf.Tensor,
-    vocabulary_size: int,
     search: beam.Search,
     recorded: Mapping[str, tf.Tensor],
 ) -> Tuple[tf.Tensor, tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
-    """Beam search by tfa's BeamSearchDecoder; arguments as in `choose_step_by_step`.
+    """Beam search by tfa's BeamSearchDecoder.
+
+    Args:
+      step: ids `[B*K]` and state to a StepOutput whose output is a readout `[B*K, R]`.
+      project: readout `[M, R]` to logits `[M, V]`.
+      sizes: R and V.
+      state: first state, a row a sentence.
+      start: `[B]` first ids.
+      limits: `[B]` steps of each sentence; the last may only be `</s>`.
+      search: how.
+      recorded: diagnostics to record.
 
     Returns:
       ids `[B, K, T]` filled with `</s>`, lengths `[B, K]` with the first `</s>`, scores `[B, K]`
       from best to worst, diagnostics `[B, K, T, ...]`.
     """
-    cell = BoundCell(step_logits, state, vocabulary_size, recorded)
-    decoder = _BeamDecoder(cell, search, limits)
+    readout_width, vocabulary_size = sizes
+    cell = BoundCell(step, state, readout_width, recorded)
+    decoder = _BeamDecoder(cell, project, vocabulary_size, search, limits)
     emitted, final, _ = tfa.seq2seq.dynamic_decode(
         decoder,
         output_time_major=True,

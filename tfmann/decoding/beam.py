@@ -8,7 +8,7 @@ is counted ever after.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Tuple
+from typing import Callable, NamedTuple, Tuple
 
 import tensorflow as tf
 
@@ -33,6 +33,13 @@ class Beam(NamedTuple):
     finished: tf.Tensor  # [B, K] bool
     lengths: tf.Tensor  # [B, K] int64, with </s>
     coverage: tf.Tensor  # [B, K, S] attention summed over steps; S = 0 where not used
+
+
+class Continuations(NamedTuple):
+    """What each hypothesis may go on with."""
+
+    log_probs: tf.Tensor  # [B, K, C]
+    ids: tf.Tensor  # [B, K, C]
 
 
 class Selection(NamedTuple):
@@ -91,44 +98,82 @@ def certain(beam: Beam, limits: tf.Tensor, search: Search) -> tf.Tensor:
     return (wanted >= hope) & (wanted > -float("inf"))
 
 
+def continuations(
+    project: Callable[[tf.Tensor], tf.Tensor],
+    readout: tf.Tensor,
+    beam: Beam,
+    time: tf.Tensor,
+    limits: tf.Tensor,
+    vocabulary_size: int,
+) -> Continuations:
+    """The best C = min(K, V) words after each hypothesis; only live ones are projected.
+
+    Args:
+      project: `[M, R]` to logits `[M, V]`.
+      readout: `[B*K, R]`, of all hypotheses.
+      beam: the hypotheses so far.
+      time: the step's index from 0.
+      limits: `[B]` steps a sentence may take; at its last only `</s>` is allowed.
+      vocabulary_size: V.
+    """
+    width = min(beam.log_probs.shape[1], vocabulary_size)
+    live = tf.where(tf.reshape(~beam.finished, [-1]))  # [M, 1]
+    logits = project(tf.gather(readout, live[:, 0]))
+    values, ids = tf.math.top_k(logits, width)
+    greatest = values[:, :1]
+    normaliser = greatest + tf.math.log(
+        tf.reduce_sum(tf.exp(logits - greatest), axis=-1, keepdims=True)
+    )
+    rest = tf.fill(tf.shape(values[:, 1:]), -float("inf"))
+    ending = tf.concat([logits[:, EOS_ID : EOS_ID + 1] - normaliser, rest], axis=-1)
+    at_limit = tf.gather(time >= limits - 1, live // beam.log_probs.shape[1])  # [M, 1]
+    log_probs = tf.where(at_limit, ending, values - normaliser)
+    ids = tf.where(at_limit, EOS_ID, ids)
+    rows = tf.size(beam.finished)
+    free = tf.concat([tf.zeros([rows, 1]), tf.fill([rows, width - 1], -float("inf"))], axis=-1)
+    shape = [tf.shape(limits)[0], beam.log_probs.shape[1], width]
+    return Continuations(
+        log_probs=tf.reshape(tf.tensor_scatter_nd_update(free, live, log_probs), shape),
+        ids=tf.reshape(
+            tf.tensor_scatter_nd_update(tf.fill([rows, width], EOS_ID), live, ids), shape
+        ),
+    )
+
+
 def select(
-    logits: tf.Tensor,
+    found: Continuations,
     beam: Beam,
     alignments: tf.Tensor | None,
-    time: tf.Tensor,
     limits: tf.Tensor,
     search: Search,
 ) -> Tuple[Selection, Beam]:
     """Chooses the K best continuations of each sentence.
 
     Args:
-      logits: `[B, K, V]`.
+      found: what each hypothesis may go on with.
       beam: the hypotheses so far.
       alignments: `[B, K, S]` attention of this step, for the coverage penalty.
-      time: the step's index from 0.
-      limits: `[B]` steps a sentence may take; at its last only `</s>` is allowed.
+      limits: `[B]` steps a sentence may take.
       search: how.
 
     Returns:
       what was chosen, and the hypotheses after it.
     """
     done = certain(beam, limits, search)
-    log_probs, ids = _continuations(logits, beam, time >= limits - 1)  # [B, K, C]
-    totals = beam.log_probs[..., None] + log_probs
+    totals = beam.log_probs[..., None] + found.log_probs
     growing = tf.cast(~beam.finished, tf.int64)
     coverage = beam.coverage
     scores = totals
     if search.length_penalty_weight:
-        counted = growing[..., None] * tf.cast(ids != EOS_ID, tf.int64)
+        counted = growing[..., None] * tf.cast(found.ids != EOS_ID, tf.int64)
         lengths = beam.lengths[..., None] + counted
         scores /= length_penalty(lengths, search.length_penalty_weight)
     if search.coverage_penalty_weight:
         coverage += tf.where(beam.finished[..., None], 0.0, alignments)
         scores += coverage_penalty(coverage, search.coverage_penalty_weight)[..., None]
-    width, candidates = search.beam_width, ids.shape[-1]
-    best, index = tf.math.top_k(_flat(scores), width)
-    parents = index // candidates
-    chosen = tf.gather(_flat(ids), index, batch_dims=1)
+    best, index = tf.math.top_k(_flat(scores), search.beam_width)
+    parents = index // found.ids.shape[-1]
+    chosen = tf.gather(_flat(found.ids), index, batch_dims=1)
 
     def inherit(values: tf.Tensor) -> tf.Tensor:
         return tf.gather(values, parents, batch_dims=1)
@@ -143,24 +188,6 @@ def select(
     lost = done[:, None] & ~finished  # of a sentence that is done: out of the race
     new = new._replace(log_probs=tf.where(lost, -float("inf"), new.log_probs))
     return Selection(chosen, parents, best), new
-
-
-def _continuations(
-    logits: tf.Tensor, beam: Beam, at_limit: tf.Tensor
-) -> Tuple[tf.Tensor, tf.Tensor]:
-    """The best min(K, V) words of each hypothesis: log-probabilities and ids `[B, K, C]`."""
-    width = min(beam.log_probs.shape[1], logits.shape[-1])
-    values, ids = tf.math.top_k(logits, width)
-    greatest = values[..., :1]
-    total = tf.reduce_sum(tf.exp(logits - greatest), axis=-1, keepdims=True)
-    normaliser = greatest + tf.math.log(total)
-    forced = beam.finished | at_limit[:, None]
-    ending = tf.where(beam.finished, 0.0, (logits[..., EOS_ID : EOS_ID + 1] - normaliser)[..., 0])
-    only = tf.concat(
-        [ending[..., None], tf.fill(tf.shape(values[..., 1:]), -float("inf"))], axis=-1
-    )
-    log_probs = tf.where(forced[..., None], only, values - normaliser)
-    return log_probs, tf.where(forced[..., None], EOS_ID, ids)
 
 
 def _flat(values: tf.Tensor) -> tf.Tensor:

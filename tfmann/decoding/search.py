@@ -118,14 +118,15 @@ def forced_log_probs(
     return chosen * mask, major
 
 
-def _step_logits(model: Seq2Seq, memory: Any) -> adapter.Step:
-    """The step of a search: ids `[B]` and state to logits `[B, V]`."""
+def _step_words(model: Seq2Seq, memory: Any, project: bool) -> adapter.Step:
+    """The step of a search: ids `[B]` and state to a readout `[B, R]`, or to logits `[B, V]`."""
 
     def step(ids: tf.Tensor, state: Any) -> StepOutput:
         embedded = model.embed_target(ids)
         inputs = model.cell.prepare_inputs(embedded, Noise.none())
         out = model.cell.step(inputs, state, memory)
-        return out._replace(output=model.logits(out.output, embedded))
+        readout = model.readout(out.output, embedded)
+        return out._replace(output=model.project(readout) if project else readout)
 
     return step
 
@@ -138,17 +139,18 @@ def beam_search(
     with_alignments: bool = False,
 ) -> Hypotheses:
     """Beam search; returns the `search.best` best hypotheses of each sentence."""
-    step = _step_logits(model, prepared.memory)
+    step = _step_words(model, prepared.memory, project=False)
     length = prepared.encoded.length
     start = tf.fill(tf.shape(length), SOS_ID)
     record = ("alignments",) if with_alignments or search.coverage_penalty_weight else ()
     recorded = _diagnostics(step, start, prepared.state, record)
     ids, lengths, scores, seen = adapter.beam_search(
         step,
+        model.project,
+        (model.cell.readout_width, model.target_size),
         prepared.state,
         start,
         limits(length, tgt_max_len_infer),
-        model.target_size,
         search,
         recorded,
     )
@@ -194,7 +196,7 @@ def _choose(
     tgt_max_len_infer: int,
     with_alignments: bool,
 ) -> Hypotheses:
-    step = _step_logits(model, prepared.memory)
+    step = _step_words(model, prepared.memory, project=True)
     length = prepared.encoded.length
     start = tf.fill(tf.shape(length), SOS_ID)
     record = ("alignments",) if with_alignments else ()

@@ -102,10 +102,14 @@ class Seq2Seq(tf.Module):
         noise = noise or Noise.none()
         return self.cell.readout(outputs, embedded, noise.scope("cell"), dtype)
 
+    def project(self, readout: tf.Tensor) -> tf.Tensor:
+        """A readout `[M, R]` to logits `[M, V]`."""
+        logits = tf.matmul(readout, self.projection_kernel)
+        return logits if self.projection_bias is None else logits + self.projection_bias
+
     def logits(self, outputs: tf.Tensor, embedded: tf.Tensor) -> tf.Tensor:
         """Cell outputs `[M, O]` beside their input words `[M, E]` to `[M, V]`."""
-        logits = tf.matmul(self.readout(outputs, embedded), self.projection_kernel)
-        return logits if self.projection_bias is None else logits + self.projection_bias
+        return self.project(self.readout(outputs, embedded))
 
     def count_parameters(self) -> int:
         """Number of trainable numbers."""

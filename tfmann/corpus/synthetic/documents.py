@@ -16,8 +16,8 @@ from tfmann.errors import UserError
 SENTENCE_LENGTHS = (4, 18)  # in words, the full stop counted, on either side
 DOCUMENT_LENGTHS = (3, 4, 5, 6, 7, 8)
 # After so many refusals in a row the fault is in what is asked for, not in the luck of the draw.
-_SENTENCE_TRIES = 200
-_DOCUMENT_TRIES = 200
+_SENTENCE_TRIES = 100
+_DOCUMENT_TRIES = 100
 
 
 @dataclass(frozen=True)

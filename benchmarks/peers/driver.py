@@ -1,8 +1,10 @@
-"""The command line that both peers' drivers share, so that compare.py calls them alike."""
+"""The command line and the answer that both peers' drivers share, so that they are called alike."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import resource
 from pathlib import Path
 
 
@@ -30,6 +32,12 @@ def parse() -> argparse.Namespace:
 def suffixed(path: Path, suffix: str) -> str:
     """`train` + `de` = `train.de`; unlike with_suffix it keeps a dot that is in the name."""
     return f"{path}.{suffix}"
+
+
+def report(result: dict, versions: dict[str, str]) -> None:
+    """Prints the JSON line, with the most memory this process has held: compare.py reads it."""
+    peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # on Linux
+    print(json.dumps({**result, "versions": versions, "peak_mib": round(peak_kib / 1024)}))
 
 
 def _path(text: str) -> Path:

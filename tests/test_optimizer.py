@@ -1,0 +1,141 @@
+"""Learning rates and updates of the weights against the oracles, clipping included."""
+
+import numpy as np
+import pytest
+import small
+import tensorflow as tf
+from oracles import objective
+
+from tfmann.hparams import HParams
+from tfmann.training.objective import sum_loss
+from tfmann.training.optimizer import learning_rate
+from tfmann.training.step import Learner
+
+SCHEMES = ["", "luong5", "luong10", "luong234"]
+BATCHES = [[(5, 4), (1, 6), (3, 1)], [(2, 2)], [(4, 3), (6, 5), (0, 2), (7, 1)]]
+UPDATES = len(BATCHES)
+
+
+def edges(steps):
+    """Steps around which something may change, and some others."""
+    stream = np.random.default_rng(steps)
+    tenths = [steps * part // 60 + near for part in range(61) for near in (-1, 0, 1)]
+    return sorted({s for s in [*tenths, *stream.integers(0, steps, 50)] if 0 <= s < steps + 2})
+
+
+@pytest.mark.parametrize("warmup", [0, 1, 40, 8000])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_learning_rate_equals_the_oracle(scheme, warmup):
+    lengths = [1, 2, 3, 7, 10, 29, 100, 999, 1000, 12000, 12345, 100_001, 340_000]
+    for steps in lengths:
+        h = HParams(
+            learning_rate=0.7, decay_scheme=scheme, warmup_steps=warmup, num_train_steps=steps
+        )
+        for step in edges(steps):
+            wanted = objective.learning_rate(int(step), 0.7, warmup, scheme, steps)
+            assert learning_rate(h, int(step)) == pytest.approx(wanted, rel=1e-9), (steps, step)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES[1:])
+def test_decay_begins_at_the_same_step_for_every_length_of_run(scheme):
+    """The beginning is a whole number of steps, rounded down as the oracle rounds it."""
+    numerator, denominator, _ = objective.DECAY_SCHEMES[scheme]
+    for steps in range(10, 3000):
+        h = HParams(decay_scheme=scheme, num_train_steps=steps)
+        start = steps * numerator // denominator
+        interval = max(1, (steps - start) // objective.DECAY_SCHEMES[scheme][2])
+        for step in (start - 1, start + interval - 1, start + interval):
+            wanted = objective.learning_rate(step, 1.0, 0, scheme, steps)
+            assert learning_rate(h, step) == wanted, (steps, step)
+
+
+def test_the_schedules_values():
+    """By hand: 1% at first, then all of it; the last of ten halvings in the last tenth."""
+    h = HParams(learning_rate=2.0, warmup_steps=100, num_train_steps=1000)
+    rates = [learning_rate(h, step) for step in (0, 50, 100, 999)]
+    assert rates == pytest.approx([0.02, 0.2, 2.0, 2.0])
+    h = HParams(learning_rate=1.0, decay_scheme="luong10", num_train_steps=1000)
+    rates = [learning_rate(h, step) for step in (499, 549, 550, 600, 999)]
+    assert rates == [1.0, 1.0, 0.5, 0.25, 0.5**9]
+
+
+class Replay:
+    """Makes the same updates in NumPy, from gradients that a tape takes before each of them."""
+
+    def __init__(self, learner):
+        self.learner, self.hparams = learner, learner.hparams
+        self.weights = {v.name: v.numpy().astype(np.float64) for v in learner.variables}
+        self.slots = {name: (0.0, 0.0) for name in self.weights}
+        self.updates = 0
+
+    def gradients(self, batch):
+        """Clipped gradients by name, and the norm before."""
+        model = self.learner.model
+        with tf.GradientTape() as tape:
+            loss = sum_loss(model, batch[:5], None, tf.float32).total
+        gradients = tape.gradient(loss, self.learner.variables)
+        arrays = [tf.convert_to_tensor(g).numpy().astype(np.float64) for g in gradients]
+        by_sentences = self.hparams.loss_normalization == "sentences"
+        divisor = len(batch.source) if by_sentences else batch.target_length.sum()
+        arrays = [array / divisor for array in arrays]
+        limit = self.hparams.max_gradient_norm or np.inf
+        arrays, norm = objective.clip_by_global_norm(arrays, limit)
+        return dict(zip(self.weights, arrays)), norm
+
+    def update(self, batch, rate):
+        """One update by the oracle; returns the gradient's norm."""
+        gradients, norm = self.gradients(batch)
+        self.updates += 1
+        for name, gradient in gradients.items():
+            weight, slots = self.weights[name], self.slots[name]
+            if self.hparams.optimizer == "sgd":
+                weight = objective.sgd_step(weight, gradient, rate)
+            elif self.hparams.optimizer == "adam":
+                weight, *slots = objective.adam_step(
+                    weight, gradient, *slots, self.updates, rate
+                )
+            else:
+                weight, *slots = objective.adadelta_step(
+                    weight, gradient, *slots, rate,
+                    self.hparams.adadelta_rho, self.hparams.adadelta_epsilon,
+                )  # fmt: skip
+            self.weights[name], self.slots[name] = weight, tuple(slots)
+        return norm
+
+
+# an optimizer with a rate for each update, and how far one may be from the oracle
+CASES = {
+    "sgd": ({"optimizer": "sgd"}, [1.0, 0.5, 0.25]),
+    "adam": ({"optimizer": "adam"}, [0.01, 0.02, 0.005]),
+    "adadelta": ({"optimizer": "adadelta"}, [1.0, 1.0, 0.5]),
+    "adadelta-mild": (
+        {"optimizer": "adadelta", "adadelta_rho": 0.8, "adadelta_epsilon": 1e-3}, [1.0, 0.5, 1.0]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("normalization", ["sentences", "tokens"])
+@pytest.mark.parametrize("clip", [0.0, 0.05, 1e3])
+@pytest.mark.parametrize("case", list(CASES))
+def test_updates_equal_the_oracle(case, clip, normalization):
+    changes, rates = CASES[case]
+    h = small.hparams(
+        "luong", init_weight=0.3, max_gradient_norm=clip, loss_normalization=normalization,
+        **changes,
+    )  # fmt: skip
+    learner = Learner(h, small.SOURCE_SIZE, small.TARGET_SIZE)
+    start = {v.name: v.numpy() for v in learner.variables}
+    replay = Replay(learner)
+    for step, lengths in enumerate(BATCHES):
+        batch = small.batch(lengths, seed=step)
+        norm = replay.update(batch, rates[step])
+        update = learner.update(batch, step, rates[step])
+        assert float(update.gradient_norm) == pytest.approx(norm, rel=1e-4)
+        assert norm > 0.05 and norm < 1e3  # the middle clip bites, the last does not
+        assert int(update.words) == batch.words
+    for variable in learner.variables:
+        moved = np.abs(variable.numpy() - start[variable.name])
+        assert moved.max() > 1e-4, variable.name
+        error = np.abs(variable.numpy() - replay.weights[variable.name])
+        print(case, clip, variable.name, error.max(), moved.max(), np.median(error))
+        assert error.max() < 2e-3 * moved.max(), variable.name

@@ -1,0 +1,90 @@
+"""The main job on a synthetic corpus, in a few minutes: `python -m tfmann.demo`.
+
+Writes the corpus, trains a translator whose attention is addressed like the memory of a neural
+Turing machine, scores it, and draws what it looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Sequence
+
+from tfmann.errors import UserError
+
+_HPARAMS = Path(__file__).parent.parent / "hparams" / "tiny" / "ntm_attention.json"
+GOAL = 90.0  # BLEU on the synthetic test set
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the demo; returns 0 if the model reached the goal."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out_dir", default="runs/demo", help="folder of the demo")
+    out_dir = parser.parse_args(argv).out_dir
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    try:
+        bleu = _train(out_dir)
+        _show(out_dir)
+    except UserError as error:
+        print(f"tfmann: {error}", file=sys.stderr)
+        return error.exit_status
+    if bleu < GOAL:
+        print(f"\nBLEU {bleu:.2f} is below {GOAL:.0f}: something is wrong here.")
+        return 1
+    _say_what_next(out_dir, bleu)
+    return 0
+
+
+def _train(out_dir: str) -> float:
+    from tfmann import hparams, run
+    from tfmann.corpus import synthetic
+
+    corpus = os.path.join(out_dir, "corpus")
+    if not os.path.exists(os.path.join(corpus, "vocab.tgt")):
+        print(f"writing a synthetic corpus to {corpus}: an invented language, invented sentences")
+        synthetic.write_corpus(corpus, train=10000, dev=500, test=500, seed=1)
+    settings = {f"{name}_prefix": os.path.join(corpus, name) for name in ("train", "dev", "test")}
+    settings["vocab_prefix"] = os.path.join(corpus, "vocab")
+    results = run.train(
+        hparams.make(settings, str(_HPARAMS)),
+        os.path.join(out_dir, "model"),
+        log=lambda message: print(message, flush=True),
+    )
+    return results["best"]["test"][0]["value"]
+
+
+def _show(out_dir: str) -> None:
+    """Prints translations of test sentences and draws the addresses of one."""
+    import tfmann
+    from tfmann.corpus.files import iter_lines
+    from tfmann.report import plots
+
+    model = tfmann.load(os.path.join(out_dir, "model"))
+    sources = list(iter_lines(os.path.join(out_dir, "corpus", "test.src")))
+    references = list(iter_lines(os.path.join(out_dir, "corpus", "test.tgt")))
+    print("\nfive sentences of the synthetic test set:")
+    n_best = list(model.translate(sources[:5], with_attention=True))
+    for source, reference, (best, *_) in zip(sources, references, n_best):
+        print(f"  source       {source}\n  reference    {reference}\n  translation  {best.text}\n")
+    longest = max((n[0] for n in n_best), key=lambda one: len(one.tokens))
+    figure = plots.attention_figure(
+        longest.attention, longest.source_tokens, longest.tokens, title="NTM-style attention"
+    )
+    plots.save_figure(figure, os.path.join(out_dir, "attention.png"))
+
+
+def _say_what_next(out_dir: str, bleu: float) -> None:
+    print(
+        f"""BLEU {bleu:.2f} on the synthetic test set. Where to look next:
+  {out_dir}/attention.png                     where the decoder looked, word by word
+  .venv/bin/tensorboard --logdir {out_dir}    curves, sample translations, attention over time
+  echo "..." | .venv/bin/python -m tfmann.nmt --out_dir={out_dir}/model --inference_input_file=-
+  make reproduce-vi-en                        the same model on real text (IWSLT'15)
+  README.md                                   what the models are, and how to change them"""
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

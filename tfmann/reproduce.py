@@ -1,0 +1,193 @@
+"""Rebuilds a paper's table: `python -m tfmann.reproduce vi-en`.
+
+Trains what is missing, goes on with what was interrupted, leaves alone what is done; then prints
+the paper's column beside ours and keeps our rows in results/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Sequence
+
+from tfmann import hparams as hparams_module
+from tfmann.corpus import datasets
+from tfmann.errors import UserError
+from tfmann.tables import TABLES, Row, Table
+
+_ROOT = Path(__file__).parent.parent
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("table", choices=sorted(TABLES))
+    parser.add_argument("--scale", choices=("paper", "cpu"), help="default: paper with a GPU")
+    parser.add_argument("--corpus_dir", help="folder with the plain files; nothing is downloaded")
+    parser.add_argument("--out_dir", default="runs", help="runs go to OUT_DIR/TABLE/SCALE/ROW")
+    parser.add_argument("--rows", help="comma-separated: only these")
+    parser.add_argument("--results_dir", default=str(_ROOT / "results"))
+    args = parser.parse_args(argv)
+    try:
+        return _reproduce(args)
+    except UserError as error:
+        print(f"tfmann: {error}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:
+        print("interrupted: the same command goes on from here", file=sys.stderr)
+        return 130
+
+
+def _reproduce(args: argparse.Namespace) -> int:
+    table = TABLES[args.table]
+    scale = args.scale or _choose_scale()
+    report = _corpus(table, args.corpus_dir)
+    rows = _chosen(table, args.rows)
+    print(f"{table.title}\nscale {scale}: {len(rows)} rows; each run estimates its time as it goes")
+    records = []
+    for number, row in enumerate(rows, start=1):
+        out_dir = os.path.join(args.out_dir, args.table, scale, row.name)
+        print(f"\nrow {number} of {len(rows)}: {row.title}, in {out_dir}", flush=True)
+        results = _finished(out_dir)
+        if results is None:
+            _train(table, scale, row, report, out_dir)
+            results = _finished(out_dir)
+            if results is None:
+                raise UserError(f"the run in {out_dir} has ended without results")
+        records.append(_record(args.table, scale, row, report, results))
+    _keep(records, Path(args.results_dir) / f"{args.table}-{scale}.jsonl")
+    print("\n" + render(table, scale, records))
+    return 0
+
+
+def _choose_scale() -> str:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    import tensorflow as tf
+
+    if tf.config.list_physical_devices("GPU"):
+        print("a GPU is visible: the paper's own sizes (SCALE=cpu for the small ones)")
+        return "paper"
+    print("no GPU is visible: sizes for a CPU (SCALE=paper for the paper's own, which take days)")
+    return "cpu"
+
+
+def _corpus(table: Table, corpus_dir: str | None) -> datasets.Report:
+    manifest = datasets.load_manifest(_ROOT / "data" / table.manifest)
+    if corpus_dir:
+        report = datasets.use_local(manifest, corpus_dir)
+    else:
+        report = datasets.fetch(manifest, os.path.join("corpora", manifest.name))
+    for name, split in report.splits.items():
+        print(f"{name}: {split.pairs} pairs, {split.empty_sided} with an empty side")
+    return report
+
+
+def _chosen(table: Table, names: str | None) -> list[Row]:
+    if not names:
+        return list(table.rows)
+    known = {row.name: row for row in table.rows}
+    wanted = names.split(",")
+    for name in wanted:
+        if name not in known:
+            raise UserError(f"--rows: there is no row {name!r}; there are {', '.join(known)}")
+    return [known[name] for name in wanted]
+
+
+def _finished(out_dir: str) -> dict[str, Any] | None:
+    try:
+        return json.loads(Path(out_dir, "results.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _train(table: Table, scale: str, row: Row, report: datasets.Report, out_dir: str) -> None:
+    """Trains in a process of its own, which gives its memory back at the end."""
+    folder = _ROOT / "hparams" / ("cpu" if scale == "cpu" else "") / table.folder
+    command = [
+        sys.executable,
+        "-m",
+        "tfmann.nmt",
+        f"--hparams_path={folder / f'{table.prefix}_{row.name}.json'}",
+        f"--out_dir={out_dir}",
+        *(f"--{key}={value}" for key, value in report.hparams().items()),
+    ]
+    status = subprocess.run(command, check=False).returncode
+    if status:
+        raise UserError(f"the run in {out_dir} stopped with status {status}")
+
+
+def _record(
+    name: str, scale: str, row: Row, report: datasets.Report, results: dict[str, Any]
+) -> dict[str, Any]:
+    """A row as it is kept: settings without this machine's paths."""
+    kinds = {key: field.kind for key, field in hparams_module.FIELDS.items()}
+    settings = {
+        key: value
+        for key, value in results["hparams"].items()
+        if not (kinds.get(key) == "data" and key.endswith(("_prefix", "_model")))
+    }
+    pairs = {split: one.pairs for split, one in report.splits.items()}
+    kept = {key: value for key, value in results.items() if key != "hparams"}
+    return {
+        "table": name, "scale": scale, "row": row.name, "pairs": pairs, **kept, "hparams": settings
+    }  # fmt: skip
+
+
+def _keep(records: list[dict[str, Any]], path: Path) -> None:
+    """Puts rows into a JSON-lines file, in the place of earlier ones of the same name."""
+    rows = {}
+    if path.exists():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            rows[record["row"]] = record
+    rows.update({record["row"]: record for record in records})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in rows.values())
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+    print(f"\nkept in {path}")
+
+
+def render(table: Table, scale: str, records: Sequence[dict[str, Any]]) -> str:
+    """The table in Markdown: the paper's columns, ours, and what ours need beside them."""
+    titles = {row.name: row for row in table.rows}
+    lines = [
+        f"{table.title} (ours: scale {scale})",
+        "",
+        f"| system | paper {table.dev} | paper {table.test} | ours {table.dev} | "
+        f"ours {table.test} | chrF | parameters | updates | words/s | minutes |",
+        "|-|-|-|-|-|-|-|-|-|-|",
+    ]
+    notes, signatures = [], set()
+    for record in records:
+        row = titles[record["row"]]
+        dev, test = record["best"]["dev"], record["best"]["test"]
+        signatures.update(score["signature"] for score in (dev[0], test[0]))
+        mark = ""
+        if row.note:
+            notes.append(row.note)
+            mark = "*" * len(notes)
+        lines.append(
+            f"| {row.title} | {_cell(row.paper_dev)} | {_cell(row.paper_test)}{mark} | "
+            f"{dev[0]['value']:.2f} | {test[0]['value']:.2f} | {test[1]['value']:.1f} | "
+            f"{record['parameters'] / 1e6:.2f}M | {record['steps']} | "
+            f"{record['words_per_second']:.0f} | {record['train_seconds'] / 60:.0f} |"
+        )
+    lines += [""] + [f"{'*' * (i + 1)} {note}" for i, note in enumerate(notes)]
+    lines += [f"BLEU signature: {signature}" for signature in sorted(signatures)]
+    machines = {record["hardware"]["cpu"] for record in records}
+    lines.append(f"hardware: {', '.join(sorted(machines))}")
+    return "\n".join(lines)
+
+
+def _cell(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
