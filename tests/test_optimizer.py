@@ -103,26 +103,35 @@ class Replay:
         return norm
 
 
-# an optimizer with a rate for each update, and how far one may be from the oracle
+# settings and the rates of the three updates
 CASES = {
-    "sgd": ({"optimizer": "sgd"}, [1.0, 0.5, 0.25]),
-    "adam": ({"optimizer": "adam"}, [0.01, 0.02, 0.005]),
-    "adadelta": ({"optimizer": "adadelta"}, [1.0, 1.0, 0.5]),
-    "adadelta-mild": (
-        {"optimizer": "adadelta", "adadelta_rho": 0.8, "adadelta_epsilon": 1e-3}, [1.0, 0.5, 1.0]
+    "sgd": ({"optimizer": "sgd", "max_gradient_norm": 0.0}, [1.0, 0.5, 0.25]),
+    "sgd-clipped": (
+        {"optimizer": "sgd", "max_gradient_norm": 0.05, "loss_normalization": "tokens"},
+        [1.0, 3.0, 0.5],
     ),
-}  # fmt: skip
+    "adam": (
+        {"optimizer": "adam", "max_gradient_norm": 0.0, "loss_normalization": "tokens"},
+        [0.01, 0.02, 0.005],
+    ),
+    "adam-clipped": ({"optimizer": "adam", "max_gradient_norm": 0.05}, [0.01, 0.02, 0.005]),
+    "adadelta": ({"optimizer": "adadelta", "max_gradient_norm": 1e3}, [1.0, 1.0, 0.5]),
+    "adadelta-clipped": (
+        {
+            "optimizer": "adadelta",
+            "adadelta_rho": 0.8,
+            "adadelta_epsilon": 1e-3,
+            "max_gradient_norm": 0.05,
+        },
+        [1.0, 0.5, 1.0],
+    ),
+}
 
 
-@pytest.mark.parametrize("normalization", ["sentences", "tokens"])
-@pytest.mark.parametrize("clip", [0.0, 0.05, 1e3])
 @pytest.mark.parametrize("case", list(CASES))
-def test_updates_equal_the_oracle(case, clip, normalization):
+def test_updates_equal_the_oracle(case):
     changes, rates = CASES[case]
-    h = small.hparams(
-        "luong", init_weight=0.3, max_gradient_norm=clip, loss_normalization=normalization,
-        **changes,
-    )  # fmt: skip
+    h = small.hparams("luong", num_layers=1, encoder_type="uni", init_weight=0.3, **changes)
     learner = Learner(h, small.SOURCE_SIZE, small.TARGET_SIZE)
     start = {v.name: v.numpy() for v in learner.variables}
     replay = Replay(learner)
@@ -131,11 +140,11 @@ def test_updates_equal_the_oracle(case, clip, normalization):
         norm = replay.update(batch, rates[step])
         update = learner.update(batch, step, rates[step])
         assert float(update.gradient_norm) == pytest.approx(norm, rel=1e-4)
-        assert norm > 0.05 and norm < 1e3  # the middle clip bites, the last does not
+        assert 0.05 < norm < 1e3  # the small limit clips, the great one does not
         assert int(update.words) == batch.words
     for variable in learner.variables:
         moved = np.abs(variable.numpy() - start[variable.name])
-        assert moved.max() > 1e-4, variable.name
         error = np.abs(variable.numpy() - replay.weights[variable.name])
-        print(case, clip, variable.name, error.max(), moved.max(), np.median(error))
-        assert error.max() < 2e-3 * moved.max(), variable.name
+        assert moved.max() > 1e-5, variable.name
+        # Adam divides gradients near zero by their size, and so enlarges their rounding
+        assert error.max() < (5e-6 if h.optimizer == "adam" else 1e-6), variable.name

@@ -6,6 +6,7 @@ import small
 import tensorflow as tf
 from oracles import beam as oracle
 
+from tfmann.cells.noise import Noise
 from tfmann.decoding import search
 from tfmann.models.seq2seq import Seq2Seq
 
@@ -45,29 +46,23 @@ class Stepper:
 
     def __init__(self, model, batch, row):
         self.model, length = model, int(batch.source_length[row])
-        self.prepared = model.prepare(batch.source[row : row + 1, :length], [length])
+        self.prepared = model.prepare(
+            tf.constant(batch.source[row : row + 1, :length]), tf.constant([length])
+        )
         self._known = {(): (None, self.prepared.state, None)}
 
     def __call__(self, token, prefix):
         read = (*prefix, token)
         if read not in self._known:
-            cell = self.model.cell
             embedded = self.model.embed_target(tf.constant([token]))
-            state = self._known[prefix][1]
-            out = cell(embedded, state, constants=tuple(self.prepared.encoded[:3]))
-            logits = self.model.logits(out[0], embedded)[0].numpy().astype(np.float64)
+            inputs = self.model.cell.prepare_inputs(embedded, Noise.none())
+            out = self.model.cell.step(inputs, self._known[prefix][1], self.prepared.memory)
+            logits = self.model.logits(out.output, embedded)[0].numpy().astype(np.float64)
             log_probs = logits - np.logaddexp.reduce(logits)
-            inputs = cell.prepare_inputs(embedded, small_noise())
-            seen = cell.step(inputs, state, self.prepared.memory).diagnostics
-            self._known[read] = (log_probs, out[1], seen["alignments"][0].numpy())
-        log_probs, _, alignments = self._known[read]
-        return log_probs, read, alignments
-
-
-def small_noise():
-    from tfmann.cells.noise import Noise
-
-    return Noise.none()
+            alignment = out.diagnostics["alignments"][0].numpy()
+            self._known[read] = (log_probs, out.state, alignment)
+        log_probs, _, alignment = self._known[read]
+        return log_probs, read, alignment
 
 
 def check(found, row, wanted, best, source_length):

@@ -5,7 +5,16 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from tfmann.corpus.synthetic import PHENOMENA, generate, lexicon, tables, tense_of, write_corpus
+from tfmann.corpus.synthetic import (
+    PHENOMENA,
+    documents,
+    generate,
+    lexicon,
+    tables,
+    tense_of,
+    write_corpus,
+    writer,
+)
 from tfmann.corpus.synthetic.__main__ import main
 from tfmann.errors import UserError
 
@@ -19,7 +28,7 @@ def pairs():
 
 @pytest.fixture(scope="module")
 def unmarked_pairs():
-    return generate(10_000, seed=1, document_tense=True)
+    return generate(4000, seed=1, document_tense=True)
 
 
 @pytest.fixture(scope="module")
@@ -287,6 +296,13 @@ def test_tense_is_told_by_a_particle_or_by_the_first_sentence_alone(pairs, unmar
     assert min(Counter(pair.tense for pair in pairs).values()) > 2000
 
 
+def test_both_kinds_of_tense_keep_the_same_sentences_at_the_length_limit(monkeypatch):
+    monkeypatch.setattr(documents, "SENTENCE_LENGTHS", (4, 9))
+    marked, unmarked = generate(1000, seed=1), generate(1000, seed=1, document_tense=True)
+    assert max(len(pair.source) for pair in marked) == 9
+    assert [pair.target for pair in marked] == [pair.target for pair in unmarked]
+
+
 @pytest.mark.parametrize(
     ("sentence", "tense"),
     [
@@ -364,8 +380,6 @@ def test_splits_share_no_pair(corpus):
 
 def test_pairs_of_train_are_drawn_anew_for_test(monkeypatch, tmp_path):
     """With one stream for all splits every first draw collides, and still no pair is shared."""
-    from tfmann.corpus.synthetic import writer
-
     draws = writer.Draws
     monkeypatch.setattr(writer, "Draws", lambda seed, purpose: draws(seed, "train"))
     write_corpus(tmp_path, seed=3, **SIZES)

@@ -6,12 +6,13 @@ import contextlib
 import dataclasses
 import json
 import sys
-from typing import Any, BinaryIO, Iterator
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 from tfmann import api
 from tfmann.corpus import text
-from tfmann.corpus.files import iter_lines, iter_parallel, replacing
-from tfmann.errors import UsageError, UserError
+from tfmann.corpus.files import iter_lines, iter_parallel, replacing, stream_lines
+from tfmann.errors import UsageError
 from tfmann.evaluation import bleu
 from tfmann.evaluation.alignment import format_pharaoh
 from tfmann.run import reference_paths
@@ -118,15 +119,8 @@ def _scores(
 
 
 def _input(path: str) -> Iterator[str]:
-    """Lines of a file, or of standard input: UTF-8, ended by line feeds and nothing else."""
-    if path != "-":
-        yield from iter_lines(path)
-        return
-    for number, raw in enumerate(sys.stdin.buffer, start=1):
-        try:
-            yield raw.decode("utf-8").rstrip("\n").rstrip("\r")
-        except UnicodeDecodeError as error:
-            raise UserError(f"standard input, line {number}: not UTF-8 ({error.reason})") from None
+    """Lines of a file, or of standard input."""
+    return stream_lines(sys.stdin.buffer, "standard input") if path == "-" else iter_lines(path)
 
 
 @contextlib.contextmanager

@@ -14,6 +14,16 @@ BEST = "best_bleu"
 CHECKPOINTS = "checkpoints"
 
 
+def begun(root: str) -> bool:
+    """Whether a run's folder holds something trained; until then nothing in it binds."""
+    try:
+        kept = os.listdir(os.path.join(root, CHECKPOINTS))
+    except OSError:
+        kept = []
+    steps = [name for name in kept if name.startswith("step-") and ".tmp" not in name]
+    return bool(steps) or os.path.exists(os.path.join(root, BEST))
+
+
 class RunFolder:
     """Opens `out_dir` for one process at a time.
 
@@ -41,6 +51,7 @@ class RunFolder:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
+            self.__exit__(None, None, None)
             raise UserError(f"another process is training in {self.root}") from None
         return self
 

@@ -12,8 +12,9 @@ import dataclasses
 import difflib
 import json
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Iterable, Mapping
+from typing import Any
 
 from tfmann.errors import UsageError, UserError
 from tfmann.hparams_fields import Field, core_fields
@@ -70,6 +71,7 @@ FIELDS: Mapping[str, Field] = _all_fields()
 _Record = dataclasses.make_dataclass(
     "_Record",
     [(key, Any, dataclasses.field(default=field.default)) for key, field in FIELDS.items()],
+    namespace={"__post_init__": lambda self: None},  # called only if it is there by now
     frozen=True,
 )
 
@@ -182,7 +184,7 @@ def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
 
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the name
         raise UsageError(f"cannot read the hparams file {path}: {error}") from None
     try:
         values = json.loads(text, object_pairs_hook=pairs)
@@ -229,8 +231,9 @@ def merge_saved(saved: Mapping[str, Any], explicit: Mapping[str, Any], where: st
     """Explicit values over those a run was saved with; the architecture must stay as it was.
 
     Raises:
-      UsageError: an architecture key differs from the saved one.
+      UsageError: an architecture key differs from the saved one, or a key is unknown.
     """
+    refuse_unknown(explicit, where="settings")
     changed = [
         f"{key}={explicit[key]!r} (saved: {saved[key]!r})"
         for key in explicit

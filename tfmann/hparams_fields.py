@@ -38,9 +38,9 @@ class Field:
         """Returns the value in its type, or raises UsageError naming the key and the rule."""
         if value is None and self.default is None:
             return None
-        wanted = self.type
+        wanted: Any = self.type
         if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
+            value = float(value) if abs(value) < 1e308 else math.inf  # float(10**400) is an error
         if type(value) is not wanted:
             raise UsageError(f"{key}: expected {wanted.__name__}, got {value!r}")
         if wanted is float and not math.isfinite(value):
@@ -171,7 +171,9 @@ def _training() -> dict[str, Field]:
             choices=("float32", "mixed_bfloat16"),
         ),
         "distribution": field("none", "Devices of this machine.", choices=("none", "mirrored")),
-        "random_seed": field(1, "Seeds weights, order of data, dropout, sampling.", minimum=0),
+        "random_seed": field(
+            1, "Seeds weights, order of data, dropout, sampling.", minimum=0, maximum=2**31 - 1
+        ),
         "steps_per_stats": field(100, "Updates between two lines of statistics.", minimum=1),
         "steps_per_external_eval": field(
             0, "Updates between two evaluations; 0 = 10 * steps_per_stats.", minimum=0

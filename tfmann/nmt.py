@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from absl import flags
 
 from tfmann import hparams as hparams_module
 from tfmann.errors import UsageError, UserError
+from tfmann.folder import HPARAMS, begun
 
 MODES = ("train", "infer", "score", "align", "eval")
 _OWN = ("hparams_path", "out_dir", "mode", "ckpt", "inference_input_file",
@@ -43,7 +45,7 @@ def define_flags() -> flags.FlagValues:
                 name, field.default, field.choices, field.help, flag_values=values
             )
             continue
-        define = {
+        define: Any = {
             bool: flags.DEFINE_boolean,
             int: flags.DEFINE_integer,
             float: flags.DEFINE_float,
@@ -139,12 +141,11 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
 def settings_for_training(
     out_dir: str, hparams_path: str | None, explicit: dict[str, Any]
 ) -> hparams_module.HParams:
-    """Explicit > JSON > what the run in `out_dir` was begun with > default."""
-    saved_path = os.path.join(out_dir, "hparams.json")
-    if not os.path.exists(saved_path):
+    """Explicit > JSON > what the model in `out_dir` was trained with > default."""
+    if not begun(out_dir):
         return hparams_module.make(explicit, hparams_path)
     given = hparams_module.read_json(hparams_path) if hparams_path else {}
-    saved = hparams_module.read_json(saved_path)
+    saved = hparams_module.read_json(os.path.join(out_dir, HPARAMS))
     return hparams_module.merge_saved(saved, {**given, **explicit}, where=out_dir)
 
 

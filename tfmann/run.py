@@ -1,13 +1,13 @@
 """A training run in its folder: data, checkpoints, evaluations, what is shown and what is kept.
 
-    out_dir/hparams.json      the settings of the run
-    out_dir/vocab.*           vocabularies, ids by line
-    out_dir/checkpoints/      the last ones
-    out_dir/best_bleu/        the best by dev BLEU
-    out_dir/train_log/        TensorBoard
-    out_dir/train.log         what was printed
-    out_dir/output_{dev,test} latest translations
-    out_dir/results.json      scores, with all that is needed to read them
+out_dir/hparams.json      the settings of the run
+out_dir/vocab.*           vocabularies, ids by line
+out_dir/checkpoints/      the last ones
+out_dir/best_bleu/        the best by dev BLEU
+out_dir/train_log/        TensorBoard
+out_dir/train.log         what was printed
+out_dir/output_{dev,test} latest translations
+out_dir/results.json      scores, with all that is needed to read them
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import numpy as np
 
 from tfmann import hparams as hparams_module
 from tfmann.corpus import encode, text
-from tfmann.corpus.files import iter_lines, write_lines
+from tfmann.corpus.files import iter_lines, replacing, write_lines
 from tfmann.corpus.pipeline import Training, in_order
 from tfmann.decoding.translator import Translation, Translator
 from tfmann.errors import UsageError, UserError
 from tfmann.evaluation import bleu
-from tfmann.folder import HPARAMS, RunFolder
+from tfmann.folder import HPARAMS, RunFolder, begun
 from tfmann.hparams import HParams
 from tfmann.provenance import provenance
 from tfmann.report.tensorboard import Board
@@ -64,7 +64,6 @@ class _Session:
 
     def __init__(self, hparams: HParams, folder: RunFolder):
         self.hparams, self.folder, self.log = hparams, folder, folder.log
-        hparams_module.save(hparams, folder.path(HPARAMS))
         self.languages = text.settle_vocabularies(hparams, folder.root, self.log)
         self.data = Training(self._encode(hparams.train_prefix), hparams)
         self.log(self.data.report)
@@ -81,6 +80,7 @@ class _Session:
     def run(self) -> dict[str, Any]:
         """Restores, trains, scores."""
         run = self._restore()
+        self._keep_settings()
         self.log(
             f"{self.learner.model.count_parameters() / 1e6:.2f}M parameters, "
             f"cell {self.hparams.cell}, {self.hparams.precision}, "
@@ -95,6 +95,12 @@ class _Session:
         finally:
             self.board.close()
         return results
+
+    def _keep_settings(self) -> None:
+        """Makes the folder this run's, now that everything given was found usable."""
+        if not begun(self.folder.root):
+            text.save_languages(self.languages, self.hparams, self.folder.root)
+        hparams_module.save(self.hparams, self.folder.path(HPARAMS))
 
     def _encode(self, prefix: str) -> encode.Encoded:
         return encode.encode(
@@ -205,9 +211,8 @@ class _Session:
             place = self.folder.path("avg_checkpoints")
             checkpoint.write(place, checkpoint.average(folders), None, run.as_dict())
             results["average"] = self._score_weights(place, f"mean of the last {len(folders)}")
-        with open(self.folder.path("results.json.tmp"), "w", encoding="utf-8") as stream:
-            json.dump(results, stream, indent=1)
-        os.replace(self.folder.path("results.json.tmp"), self.folder.path("results.json"))
+        with replacing(self.folder.path("results.json")) as stream:
+            stream.write(json.dumps(results, indent=1).encode())
         return results
 
     def _score_weights(self, where: str, what: str) -> dict[str, Any]:

@@ -8,13 +8,14 @@ row b of the source. `per_sentence` brings a row-wise tensor beside its source.
 from __future__ import annotations
 
 import abc
-from typing import Any, Mapping, NamedTuple, Tuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from tfmann.cells.noise import Noise
 from tfmann.cells.weights import Weights
 from tfmann.hparams import HParams
-from tfmann.cells.noise import Noise
 
 
 class Encoded(NamedTuple):
@@ -23,7 +24,7 @@ class Encoded(NamedTuple):
     annotations: tf.Tensor  # [B, S, D], zero at padding
     mask: tf.Tensor  # [B, S] float32, 1 at real positions
     length: tf.Tensor  # [B] int32
-    final_state: Tuple[Tuple[tf.Tensor, ...], ...]  # per layer and direction: (h,) or (h, c)
+    final_state: tuple[tuple[tf.Tensor, ...], ...]  # per layer and direction: (h,) or (h, c)
 
 
 class StepOutput(NamedTuple):
@@ -93,7 +94,7 @@ class MemoryCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
             annotations=tf.zeros([1, 1, width]),
             mask=tf.ones([1, 1]),
             length=tf.ones([1], tf.int32),
-            final_state=tuple((tf.zeros([1, units]),) * parts for _ in range(self.hparams.final_states)),
+            final_state=((tf.zeros([1, units]),) * parts,) * self.hparams.final_states,
         )
         return tf.nest.map_structure(lambda t: t.shape[1:], self.initial_state(nothing))
 
@@ -103,8 +104,8 @@ class MemoryCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
         return self.output_width
 
     def call(
-        self, inputs: tf.Tensor, states: Any, constants: Tuple[tf.Tensor, ...]
-    ) -> Tuple[tf.Tensor, Any]:
+        self, inputs: tf.Tensor, states: Any, constants: tuple[tf.Tensor, ...]
+    ) -> tuple[tf.Tensor, Any]:
         """One step as `tf.keras.layers.RNN` wants it, without dropout.
 
         Args:
@@ -115,7 +116,8 @@ class MemoryCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
         Returns:
           output `[B, O]`, new state.
         """
-        encoded = Encoded(*constants, final_state=())
+        annotations, mask, length = constants
+        encoded = Encoded(annotations, mask, length, final_state=())
         memory = self.prepare(encoded)
         prepared = self.prepare_inputs(inputs, Noise.none())
         out = self.step(prepared, states, memory)

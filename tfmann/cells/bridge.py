@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Tuple
-
 import numpy as np
 import tensorflow as tf
 
@@ -41,7 +39,7 @@ class Bridge(tf.keras.layers.Layer):
             self.kernel = weights.matrix("kernel", [states * units, layers * units])
             self.bias = weights.constant("bias", np.zeros(layers * units))
 
-    def start(self, encoded: Encoded) -> Tuple[State, ...]:
+    def start(self, encoded: Encoded) -> tuple[State, ...]:
         """Returns the decoder layers' first states, each `[B, U]`."""
         h = self._hparams
         if h.bridge == "copy":

@@ -5,7 +5,7 @@ The baseline of Collier & Beel 2019: LSTM layers with input feeding, scaled gene
 
 from __future__ import annotations
 
-from typing import NamedTuple, Tuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -36,7 +36,7 @@ class LuongState(NamedTuple):
     """What one step leaves for the next."""
 
     attention: tf.Tensor  # [B, U] a_{t-1}, the attention vector that is fed back
-    layers: Tuple[State, ...]  # per layer h [B, U] (and c [B, U])
+    layers: tuple[State, ...]  # per layer h [B, U] (and c [B, U])
 
 
 class LuongMemory(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from typing import Sequence
+from collections.abc import Sequence
 
 import tensorflow as tf
 

@@ -5,7 +5,7 @@ As the luong cell, with its score replaced by equations 11-15.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Tuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -41,7 +41,7 @@ class NTMAttentionState(NamedTuple):
 
     attention: tf.Tensor  # [B, U] a_{t-1}
     weights: tf.Tensor  # [B, R, S] w_{t-1}
-    layers: Tuple[State, ...]  # per layer h [B, U] (and c [B, U])
+    layers: tuple[State, ...]  # per layer h [B, U] (and c [B, U])
 
 
 class NTMAttentionMemory(NamedTuple):
@@ -140,7 +140,7 @@ class NTMAttentionCell(MemoryCell):
 
     def _address(
         self, heads: tf.Tensor, previous: tf.Tensor, memory: NTMAttentionMemory
-    ) -> Tuple[tf.Tensor, dict]:
+    ) -> tuple[tf.Tensor, dict]:
         """Heads' numbers `[B*K, R*(U+J+3)]` and w_{t-1} `[B*K, R, S]` to w_t `[B, K*R, S]`."""
         units, sentences = self.hparams.num_units, tf.shape(memory.keys)[0]
         heads = tf.clip_by_value(heads, -HEAD_CLIP, HEAD_CLIP)

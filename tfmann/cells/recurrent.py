@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Tuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from tfmann.cells.weights import Weights
 from tfmann.cells.noise import Noise
+from tfmann.cells.weights import Weights
 
 GATES = {"lstm": 4, "gru": 3}
-State = Tuple[tf.Tensor, ...]  # (h,) or (h, c), each [B, U]
+State = tuple[tf.Tensor, ...]  # (h,) or (h, c), each [B, U]
 
 
 def product(values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
@@ -27,7 +27,7 @@ def product(values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
     return tf.cast(tf.matmul(tf.cast(values, kernel.dtype), kernel), tf.float32)
 
 
-def lstm_gates(sums: tf.Tensor) -> Tuple[tf.Tensor, ...]:
+def lstm_gates(sums: tf.Tensor) -> tuple[tf.Tensor, ...]:
     """Sums `[..., 4U]` to input, forget, candidate and output gate, each `[..., U]`."""
     i, f, candidate, o = tf.split(sums, 4, axis=-1)
     return tf.sigmoid(i), tf.sigmoid(f), tf.tanh(candidate), tf.sigmoid(o)
@@ -75,9 +75,9 @@ class StackWeights(NamedTuple):
     """A stack's kernels in the type of the products, cut where inputs and feed meet."""
 
     feed: tf.Tensor | None  # [F, G*U], rows of layer 1 that multiply what is fed back
-    upper: Tuple[tf.Tensor, ...]  # per layer above the first: [U, G*U]
-    recurrent: Tuple[tf.Tensor, ...]  # per layer: [U, G*U]
-    biases: Tuple[tf.Tensor, ...]  # per layer above the first: [G*U]
+    upper: tuple[tf.Tensor, ...]  # per layer above the first: [U, G*U]
+    recurrent: tuple[tf.Tensor, ...]  # per layer: [U, G*U]
+    biases: tuple[tf.Tensor, ...]  # per layer above the first: [G*U]
 
 
 class RecurrentStack(tf.keras.layers.Layer):
@@ -142,9 +142,9 @@ class RecurrentStack(tf.keras.layers.Layer):
         self,
         prepared: tf.Tensor,
         feed: tf.Tensor | None,
-        states: Tuple[State, ...],
+        states: tuple[State, ...],
         weights: StackWeights,
-    ) -> Tuple[tf.Tensor, Tuple[State, ...]]:
+    ) -> tuple[tf.Tensor, tuple[State, ...]]:
         """One step of all layers: the top's h `[B, U]` and the new states."""
         projected, masks = self._split(prepared)
         if feed is not None:
@@ -160,7 +160,7 @@ class RecurrentStack(tf.keras.layers.Layer):
             new_states.append(recurrent_step(self.unit_type, projected, recurrent, state))
         return new_states[-1][0], tuple(new_states)
 
-    def _split(self, prepared: tf.Tensor) -> Tuple[tf.Tensor, list[tf.Tensor] | None]:
+    def _split(self, prepared: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor] | None]:
         """What `prepare_inputs` put together: layer 1's sums, and the masks if there are any."""
         width = GATES[self.unit_type] * self.units
         if prepared.shape[-1] == width:

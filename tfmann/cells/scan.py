@@ -7,7 +7,7 @@ differentiation would multiply and add the whole kernel at every step.
 
 from __future__ import annotations
 
-from typing import Callable, Tuple
+from typing import Callable
 
 import tensorflow as tf
 
@@ -16,7 +16,7 @@ from tfmann.cells.recurrent import lstm_gates
 
 def scan(
     unit_type: str, projected: tf.Tensor, kernel: tf.Tensor, dtype: tf.DType
-) -> Tuple[tf.Tensor, ...]:
+) -> tuple[tf.Tensor, ...]:
     """Runs a GRU or LSTM layer from a zero state.
 
     Args:
@@ -33,8 +33,8 @@ def scan(
 
 
 def _loop(
-    body: Callable, sequences: Tuple[tf.Tensor, ...], state: Tuple[tf.Tensor, ...], reverse: bool
-) -> Tuple[tf.Tensor, ...]:
+    body: Callable, sequences: tuple[tf.Tensor, ...], state: tuple[tf.Tensor, ...], reverse: bool
+) -> tuple[tf.Tensor, ...]:
     """Calls `body(inputs of a step, state) -> (outputs, state)`; stacks the outputs over time."""
     steps = tf.shape(sequences[0])[0]
     arrays = [
@@ -83,7 +83,7 @@ def _zero_state(projected: tf.Tensor, gates: int) -> tf.Tensor:
 
 def _gru(
     projected: tf.Tensor, kernel: tf.Tensor, dtype: tf.DType
-) -> Tuple[tf.Tensor, ...]:
+) -> tuple[tf.Tensor, ...]:
     """`h' = z h + (1-z) c`, `c = tanh(p_c + r (h U_c))`."""
 
     @tf.custom_gradient
@@ -135,7 +135,7 @@ def _gru(
 
 def _lstm(
     projected: tf.Tensor, kernel: tf.Tensor, dtype: tf.DType
-) -> Tuple[tf.Tensor, ...]:
+) -> tuple[tf.Tensor, ...]:
     """`c' = f c + i g`, `h' = o tanh(c')`."""
 
     @tf.custom_gradient

@@ -6,7 +6,7 @@ Adding or removing a weight therefore never changes how another one starts.
 from __future__ import annotations
 
 import zlib
-from typing import Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf

@@ -136,8 +136,8 @@ def _write(
         np.frombuffer(values, np.int64).tofile(os.path.join(folder, f"{name}.starts"))
     np.frombuffer(documents, np.int64).tofile(os.path.join(folder, "documents"))
     sizes = {name: os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)}
-    with open(os.path.join(folder, "sizes.json"), "w", encoding="utf-8") as stream:
-        json.dump(sizes, stream)
+    with open(os.path.join(folder, "sizes.json"), "w", encoding="utf-8") as listing:
+        json.dump(sizes, listing)
 
 
 def _map(place: str) -> Encoded | None:

@@ -52,15 +52,20 @@ def iter_lines(path: PathLike) -> Iterator[str]:
       UserError: the file cannot be read, or is not UTF-8 (names line and byte offset in it).
     """
     with open_binary(path) as stream:
-        try:
-            for number, raw in enumerate(stream, start=1):
-                if number == 1 and raw.startswith(_BOM):
-                    raw = raw[len(_BOM) :]
-                    if not raw:
-                        return  # nothing but the mark: an empty file, not an empty line
-                yield _decode(raw, path, number)
-        except OSError as error:
-            raise UserError(f"cannot read {path}: {_reason(error)}") from None
+        yield from stream_lines(stream, path)
+
+
+def stream_lines(stream: BinaryIO, name: PathLike) -> Iterator[str]:
+    """Yields the lines of an open stream as `iter_lines` does those of a file; errors say `name`."""
+    try:
+        for number, raw in enumerate(stream, start=1):
+            if number == 1 and raw.startswith(_BOM):
+                raw = raw[len(_BOM) :]
+                if not raw:
+                    return  # nothing but the mark: an empty file, not an empty line
+            yield _decode(raw, name, number)
+    except OSError as error:
+        raise UserError(f"cannot read {name}: {_reason(error)}") from None
 
 
 def iter_parallel(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from typing import Iterator, NamedTuple, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -126,8 +127,8 @@ class Training:
 
 
 def make_batch(
-    sources: Sequence[Sequence[int]],
-    targets: Sequence[Sequence[int]],
+    sources: Sequence[Any],
+    targets: Sequence[Any],
     documents: np.ndarray,
     sentences: np.ndarray,
     append_source_eos: bool,
@@ -147,7 +148,7 @@ def make_batch(
 
 
 def pad_sources(
-    sources: Sequence[Sequence[int]], append_source_eos: bool
+    sources: Sequence[Any], append_source_eos: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Ids `[B, S]` and lengths `[B]`, at least 1."""
     eos = int(append_source_eos)

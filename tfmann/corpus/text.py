@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Callable, Iterator, NamedTuple
+from typing import Callable, NamedTuple
 
-from tfmann.corpus.files import iter_lines
+from tfmann.corpus.files import iter_lines, open_binary, replacing
 from tfmann.corpus.subword import Segmenter, make_segmenter, sentencepiece_vocabulary
 from tfmann.corpus.vocab import EOS_ID, UNK_ID, Vocabulary
 from tfmann.errors import UsageError, UserError
+from tfmann.folder import HPARAMS, begun
 from tfmann.hparams import HParams
 
 
@@ -60,7 +61,7 @@ def require_languages(hparams: HParams) -> None:
 def settle_vocabularies(
     hparams: HParams, out_dir: str, log: Callable[[str], None] = print
 ) -> Languages:
-    """Copies (or builds) vocabularies and subword model into a new run's folder, and loads them.
+    """Loads the vocabularies of the run in `out_dir`, or finds those of a new one; writes nothing.
 
     With `vocab_prefix` the files are taken from there; a SentencePiece model is its own
     vocabulary; otherwise the words of the training text are counted.
@@ -68,24 +69,46 @@ def settle_vocabularies(
     Raises:
       UsageError, UserError: something needed is not given or cannot be used.
     """
+    if begun(out_dir):
+        return load_languages(hparams, out_dir)
     require_languages(hparams)
-    if hparams.subword_model and not os.path.exists(_model_path(out_dir)):
-        if not os.path.exists(hparams.subword_model):
-            raise UserError(f"subword_model: there is no file {hparams.subword_model}")
-        shutil.copyfile(hparams.subword_model, _model_path(out_dir))
-    segmenter = _segmenter(hparams, out_dir)
-    for suffix, prefix_index in ((hparams.src, 0), (hparams.tgt, 1)):
-        path = _vocabulary_path(out_dir, suffix)
-        if not os.path.exists(path):
-            vocabulary = _find_vocabulary(hparams, out_dir, segmenter, prefix_index, log)
-            vocabulary.save(path)
-    return load_languages(hparams, out_dir)
+    segmenter = make_segmenter(hparams.subword_option, hparams.subword_model)
+    return Languages(
+        *(Side(_find_vocabulary(hparams, segmenter, side, log), segmenter) for side in (0, 1))
+    )
+
+
+def save_languages(languages: Languages, hparams: HParams, out_dir: str) -> None:
+    """Writes vocabularies and subword model into a run's folder; its settings come after them.
+
+    Raises:
+      UserError: the folder is no run's and holds other files of these names, or the disk is full.
+    """
+    files = {}
+    for side, suffix in zip(languages, (hparams.src, hparams.tgt)):
+        lines = "".join(f"{token}\n" for token in side.vocabulary.tokens)
+        files[_vocabulary_path(out_dir, suffix)] = lines.encode()
+    if hparams.subword_model:
+        files[_model_path(out_dir)] = _read(hparams.subword_model)
+    ours = os.path.exists(os.path.join(out_dir, HPARAMS))
+    for path, content in files.items():
+        if os.path.exists(path) and not ours and _read(path) != content:
+            raise UserError(f"{path} belongs to no run: give an out_dir without other files")
+    for path, content in files.items():
+        with replacing(path) as stream:
+            stream.write(content)
+
+
+def _read(path: str) -> bytes:
+    with open_binary(path) as stream:
+        return stream.read()
 
 
 def load_languages(hparams: HParams, out_dir: str) -> Languages:
-    """Loads what `settle_vocabularies` left in a run's folder."""
+    """Loads what `save_languages` left in a run's folder."""
     require_languages(hparams)
-    segmenter = _segmenter(hparams, out_dir)
+    model = _model_path(out_dir) if hparams.subword_model else None
+    segmenter = make_segmenter(hparams.subword_option, model)
     sides = [
         Side(Vocabulary.load(_vocabulary_path(out_dir, suffix)), segmenter)
         for suffix in (hparams.src, hparams.tgt)
@@ -101,24 +124,19 @@ def _model_path(out_dir: str) -> str:
     return os.path.join(out_dir, "subword.model")
 
 
-def _segmenter(hparams: HParams, out_dir: str) -> Segmenter:
-    model = _model_path(out_dir) if hparams.subword_model else None
-    return make_segmenter(hparams.subword_option, model)
-
-
 def _find_vocabulary(
-    hparams: HParams, out_dir: str, segmenter: Segmenter, side: int, log: Callable[[str], None]
+    hparams: HParams, segmenter: Segmenter, side: int, log: Callable[[str], None]
 ) -> Vocabulary:
     suffixes = (hparams.src, hparams.tgt)
     if hparams.vocab_prefix:
         suffix = suffixes[0] if hparams.share_vocab else suffixes[side]
         return Vocabulary.load(f"{hparams.vocab_prefix}.{suffix}")
     if hparams.subword_option == "spm":
-        return sentencepiece_vocabulary(_model_path(out_dir))
+        return sentencepiece_vocabulary(hparams.subword_model)
     if not hparams.train_prefix:
         raise UsageError("neither vocab_prefix nor train_prefix is given: no vocabulary to use")
-    paths = prefix_paths(hparams, hparams.train_prefix)
-    paths = paths if hparams.share_vocab else (paths[side],)
+    both = prefix_paths(hparams, hparams.train_prefix)
+    paths = both if hparams.share_vocab else (both[side],)
 
     def lines() -> Iterator[list[str]]:
         for path in paths:

@@ -9,7 +9,8 @@ alignments is one re-ordering late under beam search.
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable, Mapping, NamedTuple, Tuple
+from collections.abc import Mapping
+from typing import Any, Callable, NamedTuple
 
 import tensorflow as tf
 
@@ -33,8 +34,8 @@ Step = Callable[[tf.Tensor, Any], StepOutput]  # inputs [B, I], state -> StepOut
 class Flat(NamedTuple):
     """A state as tfa sees it: every leaf `[B, n]`, and the last step's diagnostics."""
 
-    leaves: Tuple[tf.Tensor, ...]
-    diagnostics: Tuple[tf.Tensor, ...]
+    leaves: tuple[tf.Tensor, ...]
+    diagnostics: tuple[tf.Tensor, ...]
 
 
 class BoundCell(tf.keras.layers.Layer):
@@ -93,11 +94,11 @@ class BoundCell(tf.keras.layers.Layer):
                 leaf = tf.ensure_shape(leaf, tf.TensorShape([None]).concatenate(static))
             leaves.append(leaf)
         out = self._step(inputs, tf.nest.pack_sequence_as(self._structure, leaves))
-        leaves = tuple(_flatten(leaf) for leaf in tf.nest.flatten(out.state))
+        flat = tuple(_flatten(leaf) for leaf in tf.nest.flatten(out.state))
         seen = tuple(_flatten(out.diagnostics[name]) for name in self.recorded)
-        return out.output, Flat(leaves, seen)
+        return out.output, Flat(flat, seen)
 
-    def restore(self, seen: Tuple[tf.Tensor, ...], lead: int) -> dict[str, tf.Tensor]:
+    def restore(self, seen: tuple[tf.Tensor, ...], lead: int) -> dict[str, tf.Tensor]:
         """Undoes the flattening of recorded diagnostics that have `lead` axes before it."""
         return {
             name: tf.reshape(value, tf.concat([tf.shape(value)[:lead], tf.shape(like)[1:]], 0))
@@ -123,7 +124,7 @@ class _Recorded(NamedTuple):
 
     output: tf.Tensor
     ids: tf.Tensor
-    diagnostics: Tuple[tf.Tensor, ...]
+    diagnostics: tuple[tf.Tensor, ...]
 
 
 class _RecordingDecoder(tfa.seq2seq.BasicDecoder):
@@ -156,7 +157,7 @@ class _TeacherSampler(tfa.seq2seq.TrainingSampler):
 
 def teacher_forced(
     cell: BoundCell, inputs: tf.Tensor, lengths: tf.Tensor
-) -> Tuple[tf.Tensor, dict[str, tf.Tensor]]:
+) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
     """Runs the cell over given inputs `[T, B, I]` by tfa's BasicDecoder.
 
     Returns:
@@ -205,7 +206,7 @@ def choose_step_by_step(
     start: tf.Tensor,
     limits: tf.Tensor,
     recorded: Mapping[str, tf.Tensor],
-) -> Tuple[tf.Tensor, tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
     """Greedy decoding or sampling by tfa's BasicDecoder.
 
     Args:
@@ -251,7 +252,7 @@ class BeamOutput(NamedTuple):
     scores: tf.Tensor  # [B, K]
     predicted_ids: tf.Tensor  # [B, K]
     parent_ids: tf.Tensor  # [B, K]
-    diagnostics: Tuple[tf.Tensor, ...]  # each [B, K, n], of the selected hypotheses
+    diagnostics: tuple[tf.Tensor, ...]  # each [B, K, n], of the selected hypotheses
 
 
 class _BeamDecoder(tfa.seq2seq.BeamSearchDecoder):
@@ -326,14 +327,17 @@ class _BeamDecoder(tfa.seq2seq.BeamSearchDecoder):
         return output, next_search, tf.reshape(chosen.ids, [-1]), new.finished
 
     def finalize(self, outputs, final_state, sequence_lengths):
-        """Follows the parents: ids `[T, B, K]` and diagnostics `[T, B, K, ...]` of each path."""
+        """Follows the parents: ids `[T, B, K]` and diagnostics `[T, B, K, ...]` of each path.
+
+        From the last step of all: a sentence that is done goes on beside the others, and its
+        hypotheses change places then (tfa begins at a sentence's own greatest length).
+        """
         del sequence_lengths
-        lengths = final_state.lengths
-        ids = gather_tree_from_array(outputs.predicted_ids, outputs.parent_ids, lengths)
+        parents, lengths = outputs.parent_ids, final_state.lengths
+        whole = tf.fill(tf.shape(lengths), tf.shape(parents)[0])
+        ids = gather_tree_from_array(outputs.predicted_ids, parents, whole)
         steps = tf.transpose(tf.sequence_mask(lengths, tf.shape(ids)[0]), [2, 0, 1])
-        seen = tuple(
-            gather_tree_from_array(v, outputs.parent_ids, lengths) for v in outputs.diagnostics
-        )
+        seen = tuple(gather_tree_from_array(v, parents, whole) for v in outputs.diagnostics)
         ids = tf.where(steps, ids, EOS_ID)
         return BeamOutput(outputs.scores, ids, outputs.parent_ids, seen), final_state
 
@@ -352,13 +356,13 @@ class _BeamDecoder(tfa.seq2seq.BeamSearchDecoder):
 def beam_search(
     step: Step,
     project: Callable[[tf.Tensor], tf.Tensor],
-    sizes: Tuple[int, int],
+    sizes: tuple[int, int],
     state: Any,
     start: tf.Tensor,
     limits: tf.Tensor,
     search: beam.Search,
     recorded: Mapping[str, tf.Tensor],
-) -> Tuple[tf.Tensor, tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
     """Beam search by tfa's BeamSearchDecoder.
 
     Args:

@@ -8,7 +8,7 @@ is counted ever after.
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Tuple
+from typing import Callable, NamedTuple
 
 import tensorflow as tf
 
@@ -146,7 +146,7 @@ def select(
     alignments: tf.Tensor | None,
     limits: tf.Tensor,
     search: Search,
-) -> Tuple[Selection, Beam]:
+) -> tuple[Selection, Beam]:
     """Chooses the K best continuations of each sentence.
 
     Args:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Tuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -12,7 +13,6 @@ from tfmann.corpus.vocab import EOS_ID, SOS_ID
 from tfmann.decoding import adapter
 from tfmann.decoding.beam import Search
 from tfmann.models.seq2seq import Prepared, Seq2Seq
-
 
 EVERYTHING = ("*",)  # as `record`: all diagnostics the cell has
 
@@ -43,8 +43,8 @@ def teacher_forced(
     target_length: tf.Tensor,
     noise: Noise | None = None,
     dtype: tf.DType = tf.float32,
-    record: Tuple[str, ...] = (),
-) -> Tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
+    record: tuple[str, ...] = (),
+) -> tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
     """Runs the decoder over given words.
 
     Args:
@@ -73,7 +73,7 @@ def teacher_forced(
 
 
 def _diagnostics(
-    step: adapter.Step, inputs: tf.Tensor, state: Any, record: Tuple[str, ...]
+    step: adapter.Step, inputs: tf.Tensor, state: Any, record: tuple[str, ...]
 ) -> Mapping[str, tf.Tensor]:
     """Tensors of the shapes that recorded diagnostics have, from a step whose result is unused."""
     if not record:
@@ -93,8 +93,8 @@ def forced_log_probs(
     target_in: tf.Tensor,
     target_out: tf.Tensor,
     target_length: tf.Tensor,
-    record: Tuple[str, ...] = (),
-) -> Tuple[tf.Tensor, dict[str, tf.Tensor]]:
+    record: tuple[str, ...] = (),
+) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
     """Log-probabilities of given words.
 
     Returns:

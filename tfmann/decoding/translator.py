@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, NamedTuple, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -79,7 +80,7 @@ class Translator:
             rows = order[begin : begin + size]
             source, length = pad_sources([ids[i] for i in rows], self.hparams.append_source_eos)
             found = self._search(with_attention)(source, length)
-            arrays = [None if part is None else part.numpy() for part in found]
+            arrays: Any = [None if part is None else part.numpy() for part in found]
             for row, index in enumerate(rows):
                 source_tokens = self._source_tokens(ids[index])
                 results[index] = self._read(row, source_tokens, *arrays)

@@ -145,4 +145,5 @@ def _paired_bootstrap(
         references,
         test_type="bs",
     )()
-    return float(results["BLEU"][1].p_value), str(signatures["BLEU"])
+    found: Any = results["BLEU"][1]
+    return float(found.p_value), str(signatures["BLEU"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Tuple
-
 import tensorflow as tf
 
 from tfmann.cells.base import Encoded
@@ -35,7 +33,7 @@ class EncoderLayer(tf.Module):
 
     def run(
         self, inputs: tf.Tensor, length: tf.Tensor, noise: Noise, dtype: tf.DType
-    ) -> Tuple[list[tf.Tensor], Tuple[Tuple[tf.Tensor, ...], ...]]:
+    ) -> tuple[list[tf.Tensor], tuple[tuple[tf.Tensor, ...], ...]]:
         """Runs over `inputs [S, B, in]`.
 
         Returns:

@@ -13,7 +13,7 @@ import sys
 import unicodedata
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -119,7 +119,7 @@ def address_figure(
     figure, axes = _heat_map(weights.T, width, height)
     _word_axis(axes, "x", step_tokens, width)
     axes.set_ylabel(slot_label, fontsize=_FONT_POINTS, family=_fonts())
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="y", integer=True)
     if phase_boundary is not None:
         axes.axvline(phase_boundary - 0.5, color="#c44e52", linewidth=1.5)
     _title(axes, title)
@@ -182,7 +182,7 @@ def _word_axis(axes: Axes, which: str, tokens: Sequence[str], inches: float) -> 
     """Writes the words along an axis, in smaller type or with gaps where they are very many."""
     points = inches / max(len(tokens), 1) * _POINTS_PER_INCH / 1.25  # a line is 1.25 letters high
     every = max(1, int(np.ceil(4.0 / points)))  # below 4 points nobody can read
-    style = {
+    style: dict[str, Any] = {
         "fontsize": float(np.clip(points, 4.0, _FONT_POINTS)),
         "family": _fonts(),
         "parse_math": False,  # a "$" is a dollar

@@ -16,8 +16,9 @@ import os
 import re
 import shutil
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def _save(path: str, arrays: Arrays) -> str:
 
 
 def _swap(temporary: str, folder: str) -> None:
-    """Puts a complete folder in another's place; killed between the renames, one of both is left."""
+    """Puts a complete folder in another's place; a kill between the renames leaves one of both."""
     old = f"{folder}.old"
     shutil.rmtree(old, ignore_errors=True)
     if os.path.exists(folder):

@@ -6,8 +6,6 @@ softmax, and multiplied back; no second tensor of its size lives beside it in fl
 
 from __future__ import annotations
 
-from typing import Tuple
-
 import tensorflow as tf
 
 
@@ -18,7 +16,7 @@ def projected_cross_entropy(
     labels: tf.Tensor,
     smoothing: float,
     dtype: tf.DType,
-) -> Tuple[tf.Tensor, tf.Tensor]:
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Sums the cross-entropies of words.
 
     Args:

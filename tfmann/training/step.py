@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Tuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -16,7 +16,7 @@ from tfmann.training.objective import sum_loss
 from tfmann.training.optimizer import make_optimizer
 
 _IDS, _LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
-BATCH_SIGNATURE = (_IDS, _LENGTHS, _IDS, _IDS, _LENGTHS)  # a Batch without document and line numbers
+BATCH_SIGNATURE = (_IDS, _LENGTHS, _IDS, _IDS, _LENGTHS)  # a Batch up to target_length
 
 
 class Update(NamedTuple):
@@ -94,7 +94,7 @@ class Learner:
 
     def _replica(
         self, parts: tuple, step: tf.Tensor, divisor: tf.Tensor
-    ) -> Tuple[tf.Tensor, tf.Tensor]:
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """One replica's part: its gradient, the sum over replicas, the clipped update."""
         context = tf.distribute.get_replica_context()
         replica = int(tf.get_static_value(context.replica_id_in_sync_group))

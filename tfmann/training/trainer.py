@@ -7,8 +7,9 @@ import math
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import tensorflow as tf
 from tqdm import tqdm

@@ -1,0 +1,127 @@
+"""What each speed-up of training gives: all on, and each off in turn, alternating in one process.
+
+    python -m benchmarks.ablation --hparams_path=F --corpus_dir=D [--vocab_prefix=P]
+
+Prints JSON lines: target words/s of every round, then the median ratio of each variant to all on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from unittest import mock
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import tensorflow as tf  # noqa: E402
+
+from tfmann import hparams  # noqa: E402
+from tfmann.cells.recurrent import recurrent_step  # noqa: E402
+from tfmann.corpus import encode, text  # noqa: E402
+from tfmann.corpus.pipeline import Position, Training  # noqa: E402
+from tfmann.training.step import Learner  # noqa: E402
+
+
+def plain_scan(unit_type, projected, kernel, dtype):
+    """The encoder's loop, differentiated automatically."""
+    cast = tf.cast(kernel, dtype)
+    steps, gates = tf.shape(projected)[0], 4 if unit_type == "lstm" else 3
+    units = projected.shape[-1] // gates
+    zeros = tf.zeros(tf.concat([tf.shape(projected)[1:3], [units]], axis=0))
+    zeros = tf.ensure_shape(zeros, [projected.shape[1], None, units])
+    parts = 2 if unit_type == "lstm" else 1
+    inputs = tf.TensorArray(tf.float32, steps, element_shape=projected.shape[1:]).unstack(projected)
+    stacks = tuple(
+        tf.TensorArray(tf.float32, steps, element_shape=zeros.shape) for _ in range(parts)
+    )
+
+    def body(count, state, stacks):
+        recurrent = tf.cast(tf.matmul(tf.cast(state[0], dtype), cast), tf.float32)
+        state = recurrent_step(unit_type, inputs.read(count), recurrent, state)
+        return count + 1, state, tuple(s.write(count, part) for s, part in zip(stacks, state))
+
+    loop = (tf.constant(0), (zeros,) * parts, stacks)
+    *_, stacks = tf.while_loop(lambda count, *_: count < steps, body, loop)
+    return tuple(stack.stack() for stack in stacks)
+
+
+def plain_cross_entropy(readout, kernel, bias, labels, smoothing, dtype):
+    """TensorFlow's own projection and loss."""
+    assert not smoothing
+    logits = tf.cast(tf.matmul(tf.cast(readout, dtype), tf.cast(kernel, dtype)), tf.float32)
+    logits = logits if bias is None else logits + bias
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    total = tf.reduce_sum(losses)
+    return total, tf.stop_gradient(total)
+
+
+VARIANTS = {
+    "all on": {},
+    "encoder loop differentiated automatically": {
+        "patch": ("tfmann.models.encoder.scan", plain_scan)
+    },
+    "TensorFlow's cross-entropy": {
+        "patch": ("tfmann.training.objective.projected_cross_entropy", plain_cross_entropy)
+    },
+    "batches not sorted by length": {"settings": {"bucket_pool": 0}},
+    "bfloat16 products": {"settings": {"precision": "mixed_bfloat16"}},
+}
+
+
+class Variant:
+    """A compiled training step and its batches."""
+
+    def __init__(self, path, base, patch=None, settings=None):
+        self.hparams = hparams.make({**base, **(settings or {})}, path)
+        with tempfile.TemporaryDirectory() as folder:
+            languages = text.settle_vocabularies(self.hparams, folder, lambda line: None)
+            paths = text.prefix_paths(self.hparams, self.hparams.train_prefix)
+            corpus = encode.encode(languages, *paths, None, folder, lambda line: None)
+            stream = Training(corpus, self.hparams).batches(Position())
+            self.batches = [next(stream)[0] for _ in range(60)]
+        self.learner = Learner(self.hparams, *(len(s.vocabulary) for s in languages))
+        self.step = 0
+        with mock.patch(*patch) if patch else contextlib.nullcontext():
+            self.run(20)  # compiles
+
+    def run(self, steps):
+        """Target words a second over some updates."""
+        words, begin = 0, time.perf_counter()
+        for _ in range(steps):
+            batch = self.batches[self.step % len(self.batches)]
+            self.learner.update(batch, self.step, self.hparams.learning_rate)
+            words += batch.words
+            self.step += 1
+        return words / (time.perf_counter() - begin)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--hparams_path", required=True)
+    parser.add_argument("--corpus_dir", required=True)
+    parser.add_argument("--vocab_prefix")
+    parser.add_argument("--rounds", type=int, default=5)
+    args = parser.parse_args()
+    base = {"train_prefix": str(Path(args.corpus_dir) / "train"), "precision": "float32"}
+    if args.vocab_prefix:
+        base["vocab_prefix"] = args.vocab_prefix
+    variants = {name: Variant(args.hparams_path, base, **v) for name, v in VARIANTS.items()}
+    speeds = {name: [] for name in variants}
+    for number in range(args.rounds):
+        for name, variant in variants.items():
+            speeds[name].append(variant.run(30))
+        row = {name: round(values[-1]) for name, values in speeds.items()}
+        print(json.dumps({"round": number, **row}), flush=True)
+    for name, values in speeds.items():
+        ratios = [value / on for value, on in zip(values, speeds["all on"])]
+        print(json.dumps({"variant": name, "ratio": round(statistics.median(ratios), 3)}))
+
+
+if __name__ == "__main__":
+    main()

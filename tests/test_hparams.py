@@ -1,0 +1,358 @@
+"""Settings: what wins, what is refused and in which words, and that nothing is declared twice."""
+
+import ast
+import dataclasses
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tfmann
+from tfmann import hparams, hparams_fields, nmt
+from tfmann.errors import UsageError, UserError
+from tfmann.hparams import FIELDS, HParams
+
+PACKAGE = Path(tfmann.__file__).parent
+
+
+def json_file(tmp_path, values, name="h.json"):
+    path = tmp_path / name
+    path.write_text(values if isinstance(values, str) else json.dumps(values), encoding="utf-8")
+    return str(path)
+
+
+def test_explicit_over_json_over_default(tmp_path):
+    path = json_file(tmp_path, {"num_units": 7, "dropout": 0.3})
+    made = hparams.make({"num_units": 9}, path)
+    assert (made.num_units, made.dropout) == (9, 0.3)
+    assert made.num_layers == FIELDS["num_layers"].default
+    assert hparams.make({}, None) == HParams()
+
+
+def test_an_explicit_flag_wins_even_where_it_is_the_default(tmp_path):
+    path = json_file(tmp_path, {"num_layers": 4, "share_vocab": True, "subword_option": "bpe"})
+    default = FIELDS["num_layers"].default
+    _, explicit = nmt.parse([f"--num_layers={default}", "--noshare_vocab", "--subword_option="])
+    assert explicit == {"num_layers": default, "share_vocab": False, "subword_option": ""}
+    made = hparams.make(explicit, path)
+    assert (made.num_layers, made.share_vocab, made.subword_option) == (default, False, "")
+
+
+def test_flags_have_the_defaults_of_the_fields():
+    values = nmt.define_flags()
+    for name, field in FIELDS.items():
+        assert values[name].default == field.default, name
+    _, explicit = nmt.parse([])
+    assert explicit == {}
+
+
+@pytest.mark.parametrize(
+    "key, nearest",
+    [("num_unit", "num_units"), ("dropuot", "dropout"), ("learning_rates", "learning_rate")],
+)
+def test_an_unknown_key_is_refused_with_the_nearest_name(tmp_path, key, nearest):
+    path = json_file(tmp_path, {key: 1})
+    for call in (
+        lambda: hparams.read_json(path),
+        lambda: hparams.make({key: 1}),
+        lambda: HParams().replace(**{key: 1}),
+        lambda: nmt.parse([f"--{key}=1"]),
+    ):
+        with pytest.raises(UsageError) as caught:
+            call()
+        assert key in str(caught.value) and nearest in str(caught.value)
+    with pytest.raises(UsageError, match=r"h\.json: unknown key"):
+        hparams.read_json(path)
+
+
+def test_a_key_that_is_like_none_gets_no_suggestion(tmp_path):
+    with pytest.raises(UsageError) as caught:
+        hparams.read_json(json_file(tmp_path, {"zzzz": 1}))
+    assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "key, value, words",
+    [
+        ("num_units", "512", "expected int, got '512'"),
+        ("num_units", 512.0, "expected int, got 512.0"),
+        ("num_units", True, "expected int, got True"),
+        ("num_units", None, "expected int, got None"),
+        ("num_units", [512], r"expected int, got \[512\]"),
+        ("dropout", "0.2", "expected float, got '0.2'"),
+        ("dropout", False, "expected float, got False"),
+        ("share_vocab", 1, "expected bool, got 1"),
+        ("share_vocab", "true", "expected bool, got 'true'"),
+        ("src", 3, "expected str, got 3"),
+        ("cell", {"name": "luong"}, "expected str"),
+        ("num_units", 0, "0 is below the least value 1"),
+        ("dropout", -0.1, "below the least value 0"),
+        ("dropout", 1.5, "above the greatest value 1"),
+        ("dropout", 10**400, "expected a finite number"),
+        ("random_seed", 2**31, "above the greatest value"),
+        ("cell", "lstm", "'lstm' is not one of 'luong', "),
+        ("optimizer", "", "'' is not one of 'sgd', 'adam', 'adadelta'"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_key_rule_and_file(tmp_path, key, value, words):
+    path = json_file(tmp_path, {key: value})
+    with pytest.raises(UsageError, match=words) as caught:
+        hparams.read_json(path)
+    assert str(caught.value).startswith(f"{path}: {key}: ")
+    with pytest.raises(UsageError, match=words):
+        HParams(**{key: value})
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
+def test_numbers_that_are_none_are_refused(tmp_path, number):
+    path = json_file(tmp_path, f'{{"learning_rate": {number}}}')
+    with pytest.raises(UsageError, match=r"h\.json: learning_rate: expected a finite number"):
+        hparams.read_json(path)
+    with pytest.raises(UsageError, match="learning_rate: expected a finite number"):
+        nmt.parse([f"--learning_rate={number.replace('Infinity', 'inf')}"])
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ('{"num_units": 1, "num_units": 1}', "the key 'num_units' stands twice"),
+        ("[]", "expected one flat JSON object, got list"),
+        ('"cell"', "expected one flat JSON object, got str"),
+        ("null", "expected one flat JSON object, got NoneType"),
+        ("", "is not JSON"),
+        ("{", "is not JSON"),
+        ("{'num_units': 1}", "is not JSON"),
+        ('{"num_units": 1,}', "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ('{"num_units": ' * 50_000, "is not JSON"),
+        ('{"num_units": ' + "9" * 5000 + "}", ""),
+        ("\ufeff{}", "is not JSON"),
+    ],
+)
+def test_what_is_no_flat_object_is_refused_by_file(tmp_path, text, words):
+    path = json_file(tmp_path, text)
+    if not words:  # an integer of any length is one to Python 3.9; 3.11 refuses to read it
+        try:
+            hparams.make({}, path)
+        except UsageError:
+            return
+    with pytest.raises(UsageError, match=words) as caught:
+        hparams.read_json(path)
+    assert path in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "latin").write_bytes(b'{"src": "\xe9"}')
+    for path in (tmp_path / "absent", tmp_path, tmp_path / "latin", "a\0b"):
+        with pytest.raises(UsageError, match="cannot read the hparams file") as caught:
+            hparams.read_json(path)
+        assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"encoder_type": "bi", "num_layers": 3}, "num_encoder_layers=3 with encoder_type='bi'"),
+        (
+            {"encoder_type": "bi", "num_layers": 2, "num_encoder_layers": 5},
+            "num_encoder_layers=5 with",
+        ),
+        ({"infer_mode": "sample", "sampling_temperature": 0.0}, "sampling_temperature above 0"),
+        ({"infer_mode": "greedy", "num_translations_per_input": 2}, "needs infer_mode="),
+        ({"beam_width": 3, "num_translations_per_input": 4}, "is more than beam_width=3"),
+        ({"subword_option": "spm"}, "needs subword_model"),
+        ({"src": "en", "tgt": "en"}, "src and tgt are both 'en'"),
+    ],
+)
+def test_settings_that_cannot_go_together(changes, words):
+    with pytest.raises(UsageError, match=words):
+        HParams(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"encoder_type": "bi", "num_layers": 1},
+        {"encoder_type": "bi", "num_layers": 3, "num_encoder_layers": 4},
+        {"infer_mode": "sample", "num_translations_per_input": 40},
+        {"infer_mode": "greedy", "sampling_temperature": 0.0},
+        {"beam_width": 4, "num_translations_per_input": 4},
+        {"subword_option": "spm", "subword_model": "m"},
+    ],
+)
+def test_settings_that_can(changes):
+    HParams(**changes)
+
+
+def test_a_wrong_combination_in_a_file_names_the_file(tmp_path):
+    path = json_file(tmp_path, {"subword_option": "spm"})
+    with pytest.raises(UsageError, match=r"h\.json: subword_option='spm' needs"):
+        hparams.make({}, path)
+
+
+def test_derived_sizes():
+    made = HParams(num_units=8, num_layers=4, encoder_type="bi")
+    assert (made.encoder_layers, made.decoder_layers, made.embedding_width) == (4, 4, 8)
+    assert made.final_states == 4
+    made = made.replace(num_encoder_layers=1, num_decoder_layers=3, embedding_size=5)
+    assert (made.encoder_layers, made.decoder_layers, made.embedding_width) == (1, 3, 5)
+    assert made.final_states == 2  # one layer, two directions
+    assert made.replace(encoder_type="uni").final_states == 1
+
+
+def test_a_record_does_not_change():
+    made = HParams()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.num_units = 3
+    other = made.replace(num_units=3)
+    assert (other.num_units, made.num_units) == (3, FIELDS["num_units"].default)
+
+
+def test_saved_settings_come_back(tmp_path):
+    made = HParams(src="né", tgt="\u2028", dropout=1, learning_rate=1e-30, share_vocab=True)
+    assert isinstance(made.dropout, float)
+    path = tmp_path / "hparams.json"
+    hparams.save(made, path)
+    assert hparams.make({}, str(path)) == made
+    assert list(hparams.read_json(path)) == list(FIELDS)
+    assert [p.name for p in tmp_path.iterdir()] == ["hparams.json"]
+
+
+def test_a_save_that_fails_leaves_the_old_file(tmp_path):
+    with pytest.raises(UserError, match="cannot write .*absent"):
+        hparams.save(HParams(), tmp_path / "absent" / "hparams.json")
+    (tmp_path / "hparams.json").mkdir()
+    with pytest.raises(UserError, match="cannot write"):
+        hparams.save(HParams(), tmp_path / "hparams.json")
+    assert [p.name for p in tmp_path.iterdir()] == ["hparams.json"]
+
+
+def test_a_trained_model_keeps_its_architecture():
+    saved = HParams(num_units=16, dropout=0.1, forget_bias=1.0).as_dict()
+    merged = hparams.merge_saved(saved, {"num_units": 16, "dropout": 0.4}, "D")
+    assert (merged.num_units, merged.dropout) == (16, 0.4)
+    assert hparams.merge_saved(saved, {"forget_bias": 1}, "D").forget_bias == 1.0
+    with pytest.raises(UsageError) as caught:
+        hparams.merge_saved(saved, {"num_units": 32, "cell": "rnnsearch"}, "the/folder")
+    for part in ("the/folder", "num_units=32 (saved: 16)", "cell='rnnsearch' (saved: 'luong')"):
+        assert part in str(caught.value)
+    with pytest.raises(UsageError, match="unknown key"):
+        hparams.merge_saved(saved, {"num_unit": 1}, "D")
+
+
+@pytest.mark.parametrize("key", [k for k, f in FIELDS.items() if f.kind == "architecture"])
+def test_every_architecture_key_is_refused(key):
+    field = FIELDS[key]
+    other = {
+        bool: lambda: not field.default,
+        int: lambda: field.default + 2,
+        float: lambda: field.default + 1,
+        str: lambda: next(c for c in field.choices if c != field.default),
+    }[field.type]()
+    with pytest.raises(UsageError, match=f"{key}=.*saved"):
+        hparams.merge_saved(HParams().as_dict(), {key: other}, "D")
+
+
+def test_every_cell_is_declared_and_read_without_tensorflow():
+    program = (
+        "import sys, tfmann.hparams as h, tfmann.nmt\n"
+        "print({name: sorted(own) for name, own in h.declared_cells().items()})\n"
+        "assert all(own.keys() <= h.FIELDS.keys() for own in h.declared_cells().values())\n"
+        "loaded = {'tensorflow', 'keras', 'numpy'} & set(sys.modules)\n"
+        "assert not loaded, loaded"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=PACKAGE.parent
+    )
+    assert done.returncode == 0, done.stderr
+    declared = ast.literal_eval(done.stdout)
+    classes = cell_classes()
+    assert set(declared) == set(classes) == set(FIELDS["cell"].choices)
+    assert declared["luong"] == ["attention", "attention_tanh"]
+
+
+def cell_classes():
+    """Names of the cells, found another way: files of `cells/` that subclass MemoryCell."""
+    found = {}
+    for path in (PACKAGE / "cells").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and "MemoryCell" in [
+                base.id for base in node.bases if isinstance(base, ast.Name)
+            ]:
+                found[path.stem] = node.name
+    return found
+
+
+def test_a_cell_is_found_by_its_name():
+    for name in hparams.declared_cells():
+        assert (PACKAGE / "cells" / f"{hparams.cell_module(name).rpartition('.')[2]}.py").exists()
+    with pytest.raises(UsageError, match="no cell is called 'x'"):
+        hparams.cell_module("x")
+
+
+def test_every_field_explains_itself_and_its_default_is_allowed():
+    for key, field in FIELDS.items():
+        assert field.check(key, field.default) == field.default
+        assert field.help.endswith("."), key
+        assert field.kind in ("architecture", "data", "training", "inference"), key
+        if field.choices is not None:
+            assert field.type is str and len(set(field.choices)) == len(field.choices), key
+
+
+def test_no_default_is_declared_twice():
+    """A key is declared in one file, and nobody gives a default for a setting he reads."""
+    core = set(hparams_fields.core_fields(cell_names=("luong",)))
+    seen = set(core)
+    for own in hparams.declared_cells().values():
+        assert not seen & set(own), "declared in two files"
+        seen |= set(own)
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr":
+                assert len(node.args) == 2 or not is_key(node.args[1]), f"{path}:{node.lineno}"
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get":
+                assert len(node.args) < 2 or not is_key(node.args[0]), f"{path}:{node.lineno}"
+
+
+def is_key(node):
+    return isinstance(node, ast.Constant) and node.value in FIELDS
+
+
+scalars = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8),
+    st.sampled_from(["luong", "bi", "sgd", "beam_search", "", "spm"]),
+    st.sampled_from([10**400, -(10**400), 2**31, 2**63, 0, 1, 2, 0.0, 0.5, math.nan]),
+)  # fmt: skip
+values = st.recursive(
+    scalars, lambda part: st.lists(part, max_size=3) | st.dictionaries(st.text(), part, max_size=3)
+)
+keys = st.one_of(st.sampled_from(sorted(FIELDS)), st.text(max_size=8))
+objects = st.dictionaries(keys, values, max_size=6).map(json.dumps)
+near_json = st.text(alphabet='{}[]":,\\u0dN aef19.-+Etrun\n\t', max_size=40)
+
+
+@pytest.fixture(scope="module")
+def fuzz_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("fuzz")
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(text=st.one_of(objects, values.map(json.dumps), near_json, st.text(max_size=20)))
+def test_any_text_gives_settings_or_a_usage_error(fuzz_folder, text):
+    path = fuzz_folder / "h.json"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    try:
+        made = hparams.make({}, str(path))
+    except UsageError as error:
+        assert "h.json" in str(error)
+        return
+    for key, value in json.loads(text).items():
+        assert getattr(made, key) == value
+    hparams.save(made, fuzz_folder / "again.json")
+    assert hparams.make({}, str(fuzz_folder / "again.json")) == made

@@ -1,0 +1,180 @@
+"""The compiled update: replicas make the update of one device; what is not finite is noticed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small
+import tensorflow as tf
+
+from tfmann.corpus.pipeline import shards
+from tfmann.training import checkpoint
+from tfmann.training.step import Learner
+
+TESTS = Path(__file__).parent
+# 5 rows are dealt 3 and 2; of 1 row one replica gets nothing; words are dealt unevenly
+BATCHES = [
+    [(5, 4), (1, 6), (3, 1), (0, 9), (7, 5)],
+    [(4, 3)],
+    [(2, 7), (6, 1), (3, 8), (1, 2)],
+]
+CASES = {
+    "luong-sgd-sentences": {"variant": "luong", "loss_normalization": "sentences"},
+    "ntm-adam-tokens": {"variant": "ntm", "loss_normalization": "tokens", "optimizer": "adam"},
+}
+
+
+def learner(variant="luong", **changes):
+    settings = {"num_layers": 1, "encoder_type": "uni", "init_weight": 0.4}
+    h = small.hparams(variant, **{**settings, **changes})
+    return Learner(h, small.SOURCE_SIZE, small.TARGET_SIZE)
+
+
+def train(one):
+    """Makes an update a batch; returns the weights by name, and what each update told."""
+    rate = 0.01 if one.hparams.optimizer == "adam" else 0.5
+    told = []
+    for step, lengths in enumerate(BATCHES):
+        update = one.update(small.batch(lengths, seed=step), step, rate)
+        told.append([float(value) for value in update])
+    return one.weight_arrays(), np.array(told)
+
+
+def main(folder):
+    """Runs in a process of its own, because devices are settled before TensorFlow begins."""
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    one = tf.config.LogicalDeviceConfiguration()
+    tf.config.set_logical_device_configuration(cpu, [one, one])
+    for name, changes in CASES.items():
+        mirrored = learner(distribution="mirrored", **changes)
+        assert mirrored.strategy.num_replicas_in_sync == 2
+        weights, told = train(mirrored)
+        for variable in mirrored.variables:
+            first, second = (part.numpy() for part in variable.values)
+            assert np.array_equal(first, second), f"replicas differ in {variable.name}"
+        assert int(mirrored.bad_step.numpy()) == -1
+        np.savez(Path(folder, f"{name}.npz"), **weights)
+        np.save(Path(folder, f"{name}.told.npy"), told)
+        slots = mirrored.optimizer_arrays()
+        checkpoint.write(str(Path(folder, name)), weights, slots, {})
+    poison(mirrored)
+    mirrored.update(small.batch(BATCHES[0]), 8, 0.1)
+    assert int(mirrored.bad_step.numpy()) == 8, "a replica's infinity went unnoticed"
+    print("done")
+
+
+def poison(one):
+    """Makes every later loss infinite or not a number."""
+    one.model.projection_kernel.assign(np.inf * np.ones(one.model.projection_kernel.shape))
+
+
+@pytest.fixture(scope="module")
+def mirrored(tmp_path_factory):
+    """The folder with what two replicas made."""
+    folder = tmp_path_factory.mktemp("mirrored")
+    result = subprocess.run(
+        [sys.executable, "-c", f"import test_step; test_step.main({str(folder)!r})"],
+        cwd=TESTS,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)])},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert result.returncode == 0 and "done" in result.stdout, result.stderr
+    return folder
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_two_replicas_make_the_updates_of_one_device(case, mirrored):
+    one = learner(**CASES[case])
+    start = one.weight_arrays()
+    weights, told = train(one)
+    np.testing.assert_allclose(np.load(mirrored / f"{case}.told.npy"), told, rtol=1e-5)
+    with np.load(mirrored / f"{case}.npz", allow_pickle=False) as found:
+        assert sorted(found.files) == sorted(weights)
+        for name, value in weights.items():
+            assert np.abs(value - start[name]).max() > 1e-5, f"{name} did not move"
+            # Adam divides gradients near zero by their size, and so enlarges their rounding
+            atol = 5e-5 if one.hparams.optimizer == "adam" else 1e-6
+            np.testing.assert_allclose(found[name], value, atol=atol, err_msg=name)
+
+
+def test_one_device_goes_on_from_a_checkpoint_of_two(mirrored):
+    case = "ntm-adam-tokens"
+    one = learner(**CASES[case])
+    one.restore(str(mirrored / case))
+    with np.load(mirrored / f"{case}.npz", allow_pickle=False) as found:
+        for name, value in one.weight_arrays().items():
+            assert np.array_equal(found[name], value), name
+    slots = one.optimizer_arrays()
+    assert len(slots) == 2 * len(one.variables) + 1
+    assert [int(v) for n, v in slots.items() if n.endswith("iter")] == [len(BATCHES)]
+
+
+def test_rows_are_dealt_once_each():
+    batch = small.batch(BATCHES[0])
+    parts = shards(batch, 3)
+    assert sorted(np.concatenate([part.sentences for part in parts])) == list(range(5))
+    assert [len(part.source) for part in parts] == [2, 2, 1]
+    assert sum(part.words for part in parts) == batch.words
+
+
+def test_the_first_step_that_is_not_finite_is_kept():
+    one = learner(max_gradient_norm=5.0)
+    batch = small.batch(BATCHES[0])
+    update = one.update(batch, 3, 0.1)
+    assert int(one.bad_step.numpy()) == -1
+    assert float(update.cross_entropy) > 0
+    poison(one)
+    for step in (4, 5):
+        update = one.update(batch, step, 0.1)
+        assert not np.isfinite(float(update.gradient_norm))
+    assert int(one.bad_step.numpy()) == 4
+
+
+def test_an_infinite_gradient_of_a_finite_loss_is_noticed():
+    one = learner()
+    real = one.model.cell.readout
+
+    @tf.custom_gradient
+    def broken(values):
+        return tf.identity(values), lambda gradient: gradient * np.inf
+
+    one.model.cell.readout = lambda *args: broken(real(*args))
+    update = one.update(small.batch(BATCHES[0]), 7, 0.1)
+    assert np.isfinite(float(update.cross_entropy))
+    assert int(one.bad_step.numpy()) == 7
+
+
+@pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16"])
+def test_same_seed_same_bits_another_seed_others(precision):
+    """With dropout: weights follow from seed and step alone."""
+    settings = {"dropout": 0.3, "readout_dropout": 0.2, "precision": precision}
+    first, again, other = (
+        train(learner(**settings, random_seed=seed)) for seed in (5, 5, 6)
+    )
+    assert all(np.array_equal(value, again[0][name]) for name, value in first[0].items())
+    assert np.array_equal(first[1], again[1])
+    assert not np.array_equal(first[1], other[1])
+    assert all(value.dtype == np.float32 for value in first[0].values())
+
+
+def test_dropout_follows_the_step():
+    one = learner(dropout=0.3)
+    batch = small.batch(BATCHES[0])
+    losses = [float(one.update(batch, step, 0.0).cross_entropy) for step in (0, 1, 0)]
+    assert losses[0] == losses[2] != losses[1]
+
+
+def test_bfloat16_makes_nearly_the_same_updates():
+    (exact, told), (rounded, told_) = (
+        train(learner(precision=precision)) for precision in ("float32", "mixed_bfloat16")
+    )
+    assert not np.array_equal(told, told_)
+    np.testing.assert_allclose(told_[:, 0], told[:, 0], rtol=0.02)
+    for name, value in exact.items():
+        error = np.linalg.norm(rounded[name] - value)
+        assert error < 0.02 * np.linalg.norm(value) + 1e-3, name
