@@ -1,7 +1,7 @@
 # `make` lists the targets. Everything is installed into .venv, by the first target that needs it.
 
-# Where TensorFlow's notes about the CPU would drown ours; 0 shows them.
-export TF_CPP_MIN_LOG_LEVEL ?= 2
+# TensorFlow says at every start that CUDA libraries are registered twice; 0 shows what it says.
+export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 VENV := .venv
 PY := $(VENV)/bin/python

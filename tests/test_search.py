@@ -87,7 +87,7 @@ def test_beam_search_equals_the_oracle(variant, round_):
     seed, width = 100 * round_ + number, 2 + (number + round_) % 4
     model, batch = large_model(variant, seed), small.batch(LENGTHS, seed)
     steppers = [Stepper(model, batch, row) for row in range(len(LENGTHS))]
-    ended, cut = 0, 0
+    lengths = set()
     for alpha, beta in PENALTIES:
         wanted = [oracle.beam_search(s, (), width, LIMIT, alpha, beta) for s in steppers]
         for best in (1, width):
@@ -95,6 +95,5 @@ def test_beam_search_equals_the_oracle(variant, round_):
             assert found.ids.shape[:2] == (len(LENGTHS), best)
             for row in range(len(LENGTHS)):
                 check(found, row, wanted[row], best, batch.source_length[row])
-        ended += sum(len(h.ids) < LIMIT for hypotheses in wanted for h in hypotheses)
-        cut += sum(len(h.ids) == LIMIT for hypotheses in wanted for h in hypotheses)
-    assert ended and cut, "seeds where nothing is decided show nothing"
+        lengths |= {len(hypothesis.ids) for hypotheses in wanted for hypothesis in hypotheses}
+    assert len(lengths) > 2, "hypotheses of one length show nothing"

@@ -45,7 +45,9 @@ class RunFolder:
         try:
             os.makedirs(self.checkpoints, exist_ok=True)
             self._lock = open(self.path("lock"), "w")  # noqa: SIM115 (kept while the run lasts)
-            self._log = open(self.path("train.log"), "a", encoding="utf-8")  # noqa: SIM115
+            self._log = open(  # noqa: SIM115
+                self.path("train.log"), "a", encoding="utf-8", errors="backslashreplace"
+            )
         except OSError as error:
             raise UserError(f"out_dir {self.root} cannot be used: {error.strerror}") from None
         try:

@@ -7,6 +7,7 @@ right.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -84,17 +85,22 @@ def parse(argv: Sequence[str]) -> tuple[flags.FlagValues, dict[str, Any]]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
     argv = sys.argv[1:] if argv is None else argv
+    for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show a word stops nothing
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         values, explicit = parse(argv)
         if values.help:
-            print(_help(values))
+            _print(_help(values))
             return 0
         _dispatch(values, explicit)
     except UserError as error:
         print(f"tfmann: {error}", file=sys.stderr)
         return error.exit_status
-    except BrokenPipeError:  # whoever read our output has gone
+    except OSError as error:  # of standard output; our files' errors are UserErrors
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # a reader that has gone wants no message
+            print(f"tfmann: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("tfmann: interrupted", file=sys.stderr)
@@ -122,7 +128,7 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
         raise UsageError("--out_dir is not given: the folder of the run")
     if mode == "train":
         hparams = settings_for_training(values.out_dir, values.hparams_path, explicit)
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         from tfmann import run
 
         run.train(hparams, values.out_dir, log=_print)
@@ -132,7 +138,9 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
         raise UsageError(f"--mode={mode} needs --inference_input_file (or - for standard input)")
     if mode in ("score", "align") and not values.inference_ref_file:
         raise UsageError(f"--mode={mode} needs --inference_ref_file, the translations")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    if values.alignment_file and values.alignment_file == values.inference_output_file:
+        raise UsageError("--alignment_file and --inference_output_file are the same file")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from tfmann import commands
 
     commands.run(mode, values, {**given, **explicit})

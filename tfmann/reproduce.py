@@ -66,7 +66,7 @@ def _reproduce(args: argparse.Namespace) -> int:
 
 
 def _choose_scale() -> str:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
 
     if tf.config.list_physical_devices("GPU"):

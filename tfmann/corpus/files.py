@@ -56,7 +56,7 @@ def iter_lines(path: PathLike) -> Iterator[str]:
 
 
 def stream_lines(stream: BinaryIO, name: PathLike) -> Iterator[str]:
-    """Yields the lines of an open stream as `iter_lines` does those of a file; errors say `name`."""
+    """Yields the lines of a stream as `iter_lines` does those of a file; errors call it `name`."""
     try:
         for number, raw in enumerate(stream, start=1):
             if number == 1 and raw.startswith(_BOM):
@@ -140,11 +140,15 @@ def write_lines(path: PathLike, lines: Iterable[str]) -> None:
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
     """Opens a file beside `path` for writing; it takes the place of `path` if all went well.
 
+    A device or a pipe is written to as it is: nothing can stand in for `/dev/null`.
+
     Raises:
       UserError: it cannot be written (no such folder, no permission, disk full).
     """
-    temporary = f"{os.fspath(path)}.tmp{os.getpid()}"
+    in_place = os.path.exists(path) and not os.path.isfile(path)
     try:
+        target = os.fspath(path) if in_place else os.path.realpath(path)
+        temporary = target if in_place else f"{target}.tmp{os.getpid()}"
         stream = open(temporary, "wb")
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise UserError(f"cannot write {path}: {_reason(error)}") from None
@@ -152,13 +156,18 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
         with stream:
             yield stream
             stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
+            if not in_place:
+                os.fsync(stream.fileno())
+        if not in_place:
+            os.replace(temporary, target)
+    except BrokenPipeError:  # of standard output, not of this file
+        raise
     except OSError as error:
         raise UserError(f"cannot write {path}: {_reason(error)}") from None
     finally:
-        with contextlib.suppress(FileNotFoundError):  # it has taken its place
-            os.unlink(temporary)
+        if not in_place:
+            with contextlib.suppress(FileNotFoundError):  # it has taken its place
+                os.unlink(temporary)
 
 
 def open_binary(path: PathLike) -> BinaryIO:

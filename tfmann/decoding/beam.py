@@ -106,7 +106,10 @@ def continuations(
     limits: tf.Tensor,
     vocabulary_size: int,
 ) -> Continuations:
-    """The best C = min(K, V) words after each hypothesis; only live ones are projected.
+    """The best C = min(K + 1, V) words after each hypothesis; only live ones are projected.
+
+    One more than K, because `</s>` alone has a length penalty of its own: it may stand among the
+    K most probable words and yet not be among the K best.
 
     Args:
       project: `[M, R]` to logits `[M, V]`.
@@ -116,7 +119,7 @@ def continuations(
       limits: `[B]` steps a sentence may take; at its last only `</s>` is allowed.
       vocabulary_size: V.
     """
-    width = min(beam.log_probs.shape[1], vocabulary_size)
+    width = min(beam.log_probs.shape[1] + 1, vocabulary_size)
     live = tf.where(tf.reshape(~beam.finished, [-1]))  # [M, 1]
     logits = project(tf.gather(readout, live[:, 0]))
     values, ids = tf.math.top_k(logits, width)
