@@ -18,7 +18,8 @@ from typing import Any
 from tfmann import hparams as hparams_module
 from tfmann.corpus import datasets
 from tfmann.errors import UserError
-from tfmann.tables import TABLES, Row, Table
+from tfmann.report import tables
+from tfmann.report.tables import TABLES, Row, Table
 
 _ROOT = Path(__file__).parent.parent
 
@@ -60,8 +61,10 @@ def _reproduce(args: argparse.Namespace) -> int:
             if results is None:
                 raise UserError(f"the run in {out_dir} has ended without results")
         records.append(_record(args.table, scale, row, report, results))
-    _keep(records, Path(args.results_dir) / f"{args.table}-{scale}.jsonl")
-    print("\n" + render(table, scale, records))
+    results_dir = Path(args.results_dir)
+    _keep(records, results_dir / f"{args.table}-{scale}.jsonl")
+    (results_dir / "README.md").write_text(tables.render_all(results_dir), encoding="utf-8")
+    print("\n" + tables.render(table, scale, records))
     return 0
 
 
@@ -152,42 +155,6 @@ def _keep(records: list[dict[str, Any]], path: Path) -> None:
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, path)
     print(f"\nkept in {path}")
-
-
-def render(table: Table, scale: str, records: Sequence[dict[str, Any]]) -> str:
-    """The table in Markdown: the paper's columns, ours, and what ours need beside them."""
-    titles = {row.name: row for row in table.rows}
-    lines = [
-        f"{table.title} (ours: scale {scale})",
-        "",
-        f"| system | paper {table.dev} | paper {table.test} | ours {table.dev} | "
-        f"ours {table.test} | chrF | parameters | updates | words/s | minutes |",
-        "|-|-|-|-|-|-|-|-|-|-|",
-    ]
-    notes, signatures = [], set()
-    for record in records:
-        row = titles[record["row"]]
-        dev, test = record["best"]["dev"], record["best"]["test"]
-        signatures.update(score["signature"] for score in (dev[0], test[0]))
-        mark = ""
-        if row.note:
-            notes.append(row.note)
-            mark = "*" * len(notes)
-        lines.append(
-            f"| {row.title} | {_cell(row.paper_dev)} | {_cell(row.paper_test)}{mark} | "
-            f"{dev[0]['value']:.2f} | {test[0]['value']:.2f} | {test[1]['value']:.1f} | "
-            f"{record['parameters'] / 1e6:.2f}M | {record['steps']} | "
-            f"{record['words_per_second']:.0f} | {record['train_seconds'] / 60:.0f} |"
-        )
-    lines += [""] + [f"{'*' * (i + 1)} {note}" for i, note in enumerate(notes)]
-    lines += [f"BLEU signature: {signature}" for signature in sorted(signatures)]
-    machines = {record["hardware"]["cpu"] for record in records}
-    lines.append(f"hardware: {', '.join(sorted(machines))}")
-    return "\n".join(lines)
-
-
-def _cell(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,12 @@ def make_strategy(hparams: HParams) -> tf.distribute.Strategy:
     """`none`: the default device. `mirrored`: all GPUs, or all logical CPU devices without one."""
     if hparams.distribution == "none":
         return tf.distribute.get_strategy()
+    return _mirrored()
+
+
+@functools.cache
+def _mirrored() -> tf.distribute.Strategy:
+    """One for the whole process: two would number their sums alike, and TensorFlow mix them up."""
     kind = "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
     devices = [device.name for device in tf.config.list_logical_devices(kind)]
     return tf.distribute.MirroredStrategy(devices)
