@@ -17,14 +17,17 @@ SOS, EOS = 1, 2
 SOME = ["luong", "ntm-heads", "rnnsearch"]
 
 
-def large_model(variant, seed=5, target_size=small.TARGET_SIZE, init_weight=1.2, **changes):
-    """A model sure enough of its words that searches differ, and not too sure to end early."""
-    h = small.hparams(variant, random_seed=seed, init_weight=init_weight, **changes)
+def large_model(variant, seed=5, target_size=small.TARGET_SIZE, **changes):
+    """A model with large weights, whose translations end at many lengths."""
+    sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": seed}
+    h = small.hparams(variant, **{**sizes, **changes})
     model = Seq2Seq(h, small.SOURCE_SIZE, target_size)
     stream = np.random.default_rng(seed)
     for variable in model.trainable_variables:
         if "bias" in variable.name:
             variable.assign_add(stream.normal(scale=0.5, size=variable.shape))
+    ending = np.where(np.arange(target_size) == EOS, 3.0, 1.0)  # </s> now likely, now not
+    model.projection_kernel.assign(model.projection_kernel * ending)
     return model
 
 
@@ -80,20 +83,242 @@ def check(found, row, wanted, best, source_length):
         )
 
 
-@pytest.mark.parametrize("round_", range(3))
+def force(model, batch, found):
+    """Log-probabilities and alignments of all hypotheses of a search by forced decoding."""
+    count, steps = found.ids.shape[1:]
+    ids = found.ids.reshape(-1, steps)
+    read = np.concatenate([np.full([len(ids), 1], SOS), ids[:, :-1]], axis=1)
+    prepared = model.prepare(
+        tf.repeat(tf.constant(batch.source), count, axis=0), np.repeat(batch.source_length, count)
+    )
+    log_probs, seen = search.forced_log_probs(
+        model, prepared, tf.constant(read, tf.int32), tf.constant(ids),
+        tf.constant(found.lengths.reshape(-1), tf.int32), ("alignments",),
+    )  # fmt: skip
+    alignments = seen["alignments"].numpy()
+    return (
+        log_probs.numpy().sum(axis=1).reshape(-1, count),
+        alignments.reshape(-1, count, *alignments.shape[1:]),
+    )
+
+
 @pytest.mark.parametrize("variant", list(small.VARIANTS))
-def test_beam_search_equals_the_oracle(variant, round_):
-    number = list(small.VARIANTS).index(variant)
-    seed, width = 100 * round_ + number, 2 + (number + round_) % 4
-    model, batch = large_model(variant, seed), small.batch(LENGTHS, seed)
-    steppers = [Stepper(model, batch, row) for row in range(len(LENGTHS))]
-    lengths = set()
-    for alpha, beta in PENALTIES:
-        wanted = [oracle.beam_search(s, (), width, LIMIT, alpha, beta) for s in steppers]
-        for best in (1, width):
-            found = run_beam(model, batch, width, alpha, beta, best)
-            assert found.ids.shape[:2] == (len(LENGTHS), best)
-            for row in range(len(LENGTHS)):
-                check(found, row, wanted[row], best, batch.source_length[row])
-        lengths |= {len(hypothesis.ids) for hypotheses in wanted for hypothesis in hypotheses}
-    assert len(lengths) > 2, "hypotheses of one length show nothing"
+def test_beam_search_equals_the_oracle(variant):
+    number, lengths = list(small.VARIANTS).index(variant), set()
+    for round_ in range(3):
+        seed, width = 100 * round_ + number, 2 + (number + round_) % 4
+        model, batch = large_model(variant, seed), small.batch(LENGTHS, seed)
+        steppers = [Stepper(model, batch, row) for row in range(len(LENGTHS))]
+        for alpha, beta in PENALTIES:
+            wanted = [oracle.beam_search(s, (), width, LIMIT, alpha, beta) for s in steppers]
+            for best in (1, width):  # a search for fewer stops sooner
+                found = run_beam(model, batch, width, alpha, beta, best)
+                assert found.ids.shape[:2] == (len(LENGTHS), best)
+                for row in range(len(LENGTHS)):
+                    check(found, row, wanted[row], best, batch.source_length[row])
+            lengths |= {len(hypothesis.ids) for hypotheses in wanted for hypothesis in hypotheses}
+    assert len(lengths) >= 4, "hypotheses of one length show nothing"
+
+
+@pytest.mark.parametrize("variant", list(small.VARIANTS))
+@pytest.mark.parametrize("alpha", [0.0, 0.8])
+def test_hypothesis_is_what_forced_decoding_of_it_says(variant, alpha):
+    model, batch = large_model(variant), small.batch(LENGTHS, 7)
+    found = run_beam(model, batch, 3, alpha, best=3)
+    log_probs, alignments = force(model, batch, found)
+    penalty = ((5.0 + found.lengths) / 6.0) ** alpha
+    np.testing.assert_allclose(found.scores * penalty, log_probs, rtol=1e-4, atol=1e-4)
+    assert np.all(np.diff(found.scores, axis=1) <= 0), "from best to worst"
+    for row, rank in np.ndindex(*found.lengths.shape):
+        length = found.lengths[row, rank]
+        np.testing.assert_allclose(
+            found.alignments[row, rank, :length], alignments[row, rank, :length], atol=1e-4
+        )
+
+
+@pytest.mark.parametrize("variant", list(small.VARIANTS))
+def test_beam_of_one_is_greedy_and_both_are_the_oracle(variant):
+    model, batch = large_model(variant, 11), small.batch(LENGTHS, 11)
+    beam = run_beam(model, batch, 1)
+    greedy = as_arrays(search.greedy(model, prepare(model, batch), LIMIT, True))
+    for row in range(len(LENGTHS)):
+        wanted = [oracle.greedy(Stepper(model, batch, row), (), LIMIT)]
+        check(beam, row, wanted, 1, batch.source_length[row])
+        check(greedy, row, wanted, 1, batch.source_length[row])
+
+
+def test_coverage_counts_a_position_whose_attention_is_exactly_nothing():
+    model, batch = large_model("ntm"), small.batch(LENGTHS, 2)
+    bias = model.cell.head_bias.numpy()
+    bias[-6:] = [40.0, 40.0, -40.0, 40.0, -40.0, 40.0]  # sure of the content, sharp, no shift
+    model.cell.head_bias.assign(bias)
+    unseen = 0
+    for row, length in enumerate(batch.source_length):
+        stepper = Stepper(model, batch, row)
+        wanted = oracle.beam_search(stepper, (), 3, LIMIT, beta=0.3)
+        check(run_beam(model, batch, 3, beta=0.3, best=3), row, wanted, 3, length)
+        unseen += np.sum(wanted[0].alignments.sum(axis=0) == 0.0)
+    assert unseen, "every position was looked at a little"
+
+
+def same(one, row, other, other_row):
+    """Two searches found the same hypotheses for a sentence."""
+    for rank, length in enumerate(one.lengths[row]):
+        assert other.lengths[other_row, rank] == length
+        assert np.array_equal(
+            one.ids[row, rank, :length], other.ids[other_row, rank, :length]
+        )
+        width = min(one.alignments.shape[-1], other.alignments.shape[-1])
+        np.testing.assert_allclose(
+            one.alignments[row, rank, :length, :width],
+            other.alignments[other_row, rank, :length, :width],
+            atol=1e-5,
+        )
+    np.testing.assert_allclose(one.scores[row], other.scores[other_row], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("variant", SOME)
+def test_no_result_depends_on_the_sentences_beside_it(variant):
+    model, batch = large_model(variant, 3), small.batch(LENGTHS, 3)
+
+    def run(rows, padding=0):
+        source, length = batch.source[rows], batch.source_length[rows]
+        source = np.pad(source, [(0, 0), (0, padding)], constant_values=5)
+        part = batch._replace(source=source, source_length=length)
+        return run_beam(model, part, 3, 0.8, 0.3, best=3, limit=0)  # each its own limit
+
+    together = run([0, 1, 2, 3])
+    assert together.lengths[3].max() > together.lengths[1].max(), "all end together"
+    other = run([3, 1, 1])
+    for row, other_row in ((3, 0), (1, 1), (1, 2)):
+        same(together, row, other, other_row)
+    padded = run([0, 1, 2, 3], padding=20)
+    for row in range(len(LENGTHS)):
+        width = int(batch.source_length[row])
+        alone = batch.source[row : row + 1, :width]
+        found = run_beam(
+            model, batch._replace(source=alone, source_length=batch.source_length[row : row + 1]),
+            3, 0.8, 0.3, best=3, limit=0,
+        )  # fmt: skip
+        same(together, row, found, 0)
+        same(together, row, padded, row)
+
+
+@pytest.mark.parametrize("variant", SOME)
+def test_compiled_search_equals_the_eager_one(variant):
+    model, batch = large_model(variant, 4), small.batch(LENGTHS, 4)
+    how = search.Search(3, 0.8, 0.3, best=3)
+
+    def run(source, length):
+        return search.beam_search(model, model.prepare(source, length), how, 0, True)
+
+    ids, lengths = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
+    compiled = tf.function(run, input_signature=[ids, lengths])
+    for rows in (slice(0, 4), slice(1, 3)):
+        source, length = batch.source[rows], batch.source_length[rows]
+        eager = as_arrays(run(tf.constant(source), tf.constant(length)))
+        found = as_arrays(compiled(source, length))
+        for row in range(len(length)):
+            same(eager, row, found, row)
+
+
+@pytest.mark.parametrize("variant", SOME)
+@pytest.mark.parametrize("alpha,beta", PENALTIES)
+def test_wide_beam_finds_the_best_of_all_translations(variant, alpha, beta):
+    model, batch = large_model(variant, 9, target_size=4), small.batch([(4, 1), (0, 1)], 9)
+    count = 1 + 3 + 9 + 27  # translations of at most 4 ids over 4, </s> included
+    found = run_beam(model, batch, count, alpha, beta, best=count, limit=4)
+    for row, length in enumerate(batch.source_length):
+        wanted = oracle.exhaustive(Stepper(model, batch, row), (), 4, 4, alpha, beta)
+        assert len(wanted) == count
+        check(found, row, wanted, count, length)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3])
+def test_vocabulary_smaller_than_the_beam(beta):
+    model, batch = large_model("luong", 9, target_size=4), small.batch(LENGTHS, 9)
+    for limit in (1, 2, 3):
+        found = run_beam(model, batch, 6, 0.8, beta, best=6, limit=limit)
+        assert not np.any(np.isnan(found.scores))
+        for row, length in enumerate(batch.source_length):
+            wanted = oracle.beam_search(Stepper(model, batch, row), (), 6, limit, 0.8, beta)
+            check(found, row, wanted, 6, length)
+            missing = found.scores[row, len(wanted) :]
+            assert np.all(np.isneginf(missing)), "what does not exist is impossible"
+
+
+def endless(variant="rnnsearch"):
+    """A model that never ends a sentence of its own will."""
+    model = large_model(variant)
+    bias = model.projection_bias.numpy()
+    bias[EOS] = -200.0
+    model.projection_bias.assign(bias)
+    return model
+
+
+@pytest.mark.parametrize("cap", [1, 4, 0])
+def test_translation_ends_at_its_limit(cap):
+    model, batch = endless(), small.batch(LENGTHS[:3])
+    prepared = prepare(model, batch)
+    limit = [cap or 2 * length + 10 for length in batch.source_length]
+    beam = run_beam(model, batch, 2, limit=cap)
+    greedy = as_arrays(search.greedy(model, prepared, cap, True))
+    drawn = as_arrays(search.sample(model, prepared, 1.0, tf.constant([1, 2]), cap, True))
+    for found in (beam, greedy, drawn):
+        assert found.lengths[:, 0].tolist() == limit
+        log_probs, _ = force(model, batch, found)
+        np.testing.assert_allclose(found.scores, log_probs, rtol=1e-4)
+        for row, length in enumerate(limit):
+            assert EOS not in found.ids[row, 0, : length - 1]
+            assert np.all(found.ids[row, 0, length - 1 :] == EOS)
+
+
+@pytest.mark.parametrize("variant", SOME)
+def test_sampling_at_no_temperature_is_greedy(variant):
+    model, batch = large_model(variant), small.batch(LENGTHS)
+    prepared = prepare(model, batch)
+    drawn = search.sample(model, prepared, 1e-4, tf.constant([1, 2]), LIMIT, True)
+    greedy = as_arrays(search.greedy(model, prepared, LIMIT, True))
+    for row in range(len(LENGTHS)):
+        same(greedy, row, as_arrays(drawn), row)
+
+
+def test_sample_follows_from_its_seed():
+    model, batch = large_model("luong"), small.batch([(5, 1)] * 6)
+    prepared = prepare(model, batch)
+    first, again, other = (
+        as_arrays(search.sample(model, prepared, 3.0, tf.constant([1, seed]), LIMIT))
+        for seed in (2, 2, 3)
+    )
+    assert np.array_equal(first.ids, again.ids) and np.array_equal(first.scores, again.scores)
+    assert not np.array_equal(first.ids, other.ids)
+    log_probs, _ = force(model, batch, first)
+    np.testing.assert_allclose(first.scores, log_probs, rtol=1e-4)
+
+
+def test_samples_are_distributed_as_the_model_says():
+    model, count, temperature = large_model("luong"), 4000, 4.0
+    one = small.batch([(5, 1)], 1)
+    source, length = np.repeat(one.source, count, axis=0), np.repeat(one.source_length, count)
+    batch = one._replace(source=source, source_length=length)
+    drawn = search.sample(
+        model, prepare(model, batch), temperature, tf.constant([3, 1]), tgt_max_len_infer=3
+    )
+    stepper = Stepper(model, one, 0)
+    for time in (0, 1):  # the first word, and the second after the most frequent first
+        ids = drawn.ids.numpy()[:, 0, time]
+        if time == 1:
+            first = drawn.ids.numpy()[:, 0, 0]
+            often = np.bincount(first[first != EOS]).argmax()
+            ids = ids[first == often]
+            log_probs, *_ = stepper(int(often), (SOS,))
+        else:
+            log_probs, *_ = stepper(SOS, ())
+        expected = np.exp(log_probs / temperature)
+        expected *= len(ids) / expected.sum()
+        counts = np.bincount(ids, minlength=small.TARGET_SIZE)
+        common = expected >= 5
+        statistic = np.sum((counts - expected)[common] ** 2 / expected[common])
+        freedom = common.sum() - 1
+        assert freedom >= 5 and statistic < freedom + 4 * np.sqrt(2 * freedom)
+        assert counts[~common].sum() < 2 * expected[~common].sum() + 15

@@ -86,7 +86,8 @@ def measure(flags: argparse.Namespace, setup: systems.Setup, system: str) -> dic
         record.update(quality(flags, setup, system))
     else:
         model_dir = setup.work_dir / f"{system}.training"
-        command = systems.train_command(setup, system, model_dir, flags.warmup, flags.steps)
+        kind = systems.checkpoint_command if flags.what == "checkpoint" else systems.train_command
+        command = kind(setup, system, model_dir, flags.warmup, flags.steps)
         record = systems.run(command, flags.threads, log)
         if flags.what == "checkpoint":
             # Only a training that has ended leaves a model where decoding looks for it.

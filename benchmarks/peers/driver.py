@@ -23,6 +23,9 @@ def parse() -> argparse.Namespace:
     train.add_argument("--dev", type=_path, required=True)
     train.add_argument("--steps", type=int, required=True, help="updates after the warm-up")
     train.add_argument("--warmup", type=int, required=True)
+    train.add_argument(
+        "--random_batches", action="store_true", help="not from buckets of like length"
+    )
     decode.add_argument("--warmup_input", type=_path, required=True, help="without the suffix")
     decode.add_argument("--input", type=_path, required=True, help="without the suffix")
     decode.add_argument("--output", type=_path, required=True)

@@ -39,7 +39,10 @@ def without_verbose(scheduler):
 
 
 def train(flags: Namespace) -> dict:
-    """As `joeynmt train --skip-test`, with a clock on the optimizer."""
+    """As `joeynmt train --skip-test`, with a clock on the optimizer.
+
+    JoeyNMT has random batches only, whether they are asked for or not.
+    """
     settings = config(flags)
     settings["data"].update(train=str(flags.train), dev=str(flags.dev))
     settings["training"]["updates"] = flags.warmup + flags.steps

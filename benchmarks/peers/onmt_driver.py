@@ -42,6 +42,8 @@ def train(flags: Namespace) -> dict:
         train_labels_file=driver.suffixed(flags.train, flags.tgt),
     )
     settings["train"]["max_step"] = flags.warmup + flags.steps
+    if flags.random_batches:
+        settings["train"]["length_bucket_width"] = 0
     meter = UpdateMeter(flags.warmup)
     parameters = 0
 

@@ -7,6 +7,7 @@ the segmentation: changed text is encoded anew, unchanged text never.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -22,6 +23,7 @@ from tfmann.errors import UserError
 
 _FORMAT = 1  # raise it when the arrays' layout changes
 _FLUSH = 1 << 20  # ids kept in memory before they are written
+_FILES = ("source.ids", "source.starts", "target.ids", "target.starts", "documents")
 
 
 class Encoded(NamedTuple):
@@ -66,7 +68,8 @@ def encode(
         return found
     log(f"encoding {source_path} and {target_path}")
     temporary = f"{place}.tmp{os.getpid()}"
-    shutil.rmtree(temporary, ignore_errors=True)
+    for left in glob.glob(os.path.join(glob.escape(folder), "*.tmp*")):  # by runs that were killed
+        shutil.rmtree(left, ignore_errors=True)
     try:
         os.makedirs(temporary)
         _write(languages, source_path, target_path, documents_path, temporary)
@@ -145,9 +148,9 @@ def _map(place: str) -> Encoded | None:
     try:
         with open(os.path.join(place, "sizes.json"), encoding="utf-8") as stream:
             sizes = json.load(stream)
-        if any(os.path.getsize(os.path.join(place, name)) != n for name, n in sizes.items()):
+        if any(os.path.getsize(os.path.join(place, name)) != sizes[name] for name in _FILES):
             return None
-    except (OSError, ValueError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
 
     def load(name: str, dtype: type) -> np.ndarray:

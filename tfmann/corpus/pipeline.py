@@ -195,17 +195,20 @@ def ahead(items: Iterator, depth: int = 8) -> Iterator:
     def work() -> None:
         try:
             for item in items:
-                if not put((item, None)):
+                if not put((item, None, False)):
                     return
+            put((None, None, True))
         except BaseException as error:  # handed to the consumer, who raises it
-            put((None, error))
+            put((None, error, True))
 
     threading.Thread(target=work, daemon=True).start()
     try:
         while True:
-            item, error = ready.get()
+            item, error, ended = ready.get()
             if error is not None:
                 raise error
+            if ended:
+                return
             yield item
     finally:
         stop.set()

@@ -32,7 +32,7 @@ class Beam(NamedTuple):
     log_probs: tf.Tensor  # [B, K]
     finished: tf.Tensor  # [B, K] bool
     lengths: tf.Tensor  # [B, K] int64, with </s>
-    coverage: tf.Tensor  # [B, K, S] attention summed over steps; S = 0 where not used
+    coverage: tf.Tensor  # [B, K, S] attention summed over steps, 1 at padding; S = 0 if not used
 
 
 class Continuations(NamedTuple):
@@ -50,14 +50,14 @@ class Selection(NamedTuple):
     scores: tf.Tensor  # [B, K]
 
 
-def start(batch_size: tf.Tensor, beam_width: int, source_width: tf.Tensor) -> Beam:
-    """One live hypothesis a sentence; the others are impossible (log 0)."""
+def start(batch_size: tf.Tensor, beam_width: int, coverage: tf.Tensor) -> Beam:
+    """One live hypothesis a sentence, with `coverage` `[B, S]`; the others are impossible."""
     first = tf.one_hot(tf.zeros([batch_size], tf.int32), beam_width, 0.0, -float("inf"))
     return Beam(
         log_probs=first,
         finished=tf.zeros([batch_size, beam_width], tf.bool),
         lengths=tf.zeros([batch_size, beam_width], tf.int64),
-        coverage=tf.zeros([batch_size, beam_width, source_width]),
+        coverage=tf.repeat(coverage[:, None], beam_width, axis=1),
     )
 
 
@@ -67,9 +67,8 @@ def length_penalty(lengths: tf.Tensor, alpha: float) -> tf.Tensor:
 
 
 def coverage_penalty(coverage: tf.Tensor, beta: float) -> tf.Tensor:
-    """`beta sum_s log min(coverage_s, 1)`: `[B, K, S]` to `[B, K]`, 0 at padding by the caller."""
-    inside = tf.where(coverage > 0, tf.clip_by_value(coverage, _EPSILON, 1.0), 1.0)
-    return beta * tf.reduce_sum(tf.math.log(inside), axis=-1)
+    """`beta sum_s log min(coverage_s, 1)`: `[B, K, S]` to `[B, K]`."""
+    return beta * tf.reduce_sum(tf.math.log(tf.clip_by_value(coverage, _EPSILON, 1.0)), axis=-1)
 
 
 def settled_scores(beam: Beam, search: Search) -> tf.Tensor:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tfmann.cells.base import StepOutput
 from tfmann.cells.noise import Noise
 from tfmann.corpus.vocab import EOS_ID, SOS_ID
-from tfmann.decoding import adapter
+from tfmann.decoding import adapter, beam_decoder
 from tfmann.decoding.beam import Search
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
@@ -144,13 +144,14 @@ def beam_search(
     start = tf.fill(tf.shape(length), SOS_ID)
     record = ("alignments",) if with_alignments or search.coverage_penalty_weight else ()
     recorded = _diagnostics(step, start, prepared.state, record)
-    ids, lengths, scores, seen = adapter.beam_search(
+    ids, lengths, scores, seen = beam_decoder.beam_search(
         step,
         model.project,
         (model.cell.readout_width, model.target_size),
         prepared.state,
         start,
         limits(length, tgt_max_len_infer),
+        prepared.encoded.mask,
         search,
         recorded,
     )

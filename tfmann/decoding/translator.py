@@ -154,7 +154,8 @@ class Translator:
         ids = [(self._source_ids(s), self.languages.target.encode(t)) for s, t in pairs]
         results: list[Forced | None] = [None] * len(ids)
         order = sorted(range(len(ids)), key=lambda i: (len(ids[i][1]), len(ids[i][0])))
-        size = self.hparams.infer_batch_size
+        # What else a cell shows may lie along the source or not; alone, it has no padding to cut.
+        size = 1 if record == search.EVERYTHING else self.hparams.infer_batch_size
         for begin in range(0, len(order), size):
             rows = order[begin : begin + size]
             batch = make_batch(
@@ -194,11 +195,9 @@ class Translator:
         source_tokens = self._source_tokens(ids[0])
         tokens = [*self.languages.target.vocabulary.decode(ids[1]), EOS]
         steps, width = len(tokens), len(source_tokens)
-        padded = int(max((a.shape[-1] for n, a in arrays.items() if n == "alignments"), default=-1))
-        seen = {
-            name: a[row, :steps, ..., :width] if a.shape[-1] == padded else a[row, :steps]
-            for name, a in arrays.items()
-        }
+        seen = {name: value[row, :steps] for name, value in arrays.items()}
+        if "alignments" in seen:
+            seen["alignments"] = seen["alignments"][:, :width]
         words = log_probs[:steps]
         return Forced(float(words.sum()), source_tokens, tokens, words, seen)
 

@@ -84,3 +84,24 @@ def sharpen(weights: tf.Tensor, gamma: tf.Tensor, mask: tf.Tensor | None) -> tf.
       mask: `[..., N]` or None.
     """
     return masked_softmax(gamma * tf.math.log(tf.maximum(weights, _SHARPEN_EPSILON)), mask)
+
+
+def cosine_similarity(keys: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:
+    """`u.v / (|u||v| + 1e-8)` (Collier eq 4): keys `[B, H, W]`, memory `[B, N, W]` to `[B, H, N]`.
+
+    The epsilon stands in the denominator: inside the norms it would flatten a memory that starts
+    at 1e-6 to no similarity at all. The norms are guarded so that a row of zeros has a gradient.
+    """
+    dots = tf.matmul(keys, memory, transpose_b=True)
+    norms = norm(keys)[:, :, None] * norm(memory)[:, None]
+    return dots / (norms + 1e-8)
+
+
+def norm(vectors: tf.Tensor) -> tf.Tensor:
+    """Length of vectors `[..., W]`, with a finite gradient at zero."""
+    return tf.sqrt(tf.reduce_sum(tf.square(vectors), axis=-1) + 1e-30)
+
+
+def content_weights(keys: tf.Tensor, strengths: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:
+    """`softmax(beta K[k, M(i)])` (Collier eq 3): `[B, H, W]`, `[B, H, 1]`, `[B, N, W]`."""
+    return tf.nn.softmax(strengths * cosine_similarity(keys, memory))

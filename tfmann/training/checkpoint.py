@@ -64,7 +64,11 @@ def write(folder: str, weights: Arrays, optimizer: Arrays | None, state: Mapping
 
 def _save(path: str, arrays: Arrays) -> str:
     with open(path, "wb") as stream:
-        np.savez(stream, **arrays)
+        # not by np.savez, which pickles objects and leaves its archive open when the disk is full
+        with zipfile.ZipFile(stream, "w") as archive:
+            for name, value in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
         stream.flush()
         os.fsync(stream.fileno())
     return _file_digest(path)
@@ -107,7 +111,7 @@ def read_state(folder: str) -> dict[str, Any]:
     try:
         state = json.loads(Path(path).read_text(encoding="utf-8"))
         claimed = state.pop("sha256_of_this")
-    except (OSError, ValueError, KeyError, AttributeError, RecursionError):
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
         raise Unreadable(f"{path} is missing or damaged") from None
     if _digest(state) != claimed:
         raise Unreadable(f"{path} is not as it was written")
@@ -169,10 +173,12 @@ def latest(root: str, log: Callable[[str], None] = print) -> str | None:
 
 
 def keep_last(root: str, count: int) -> None:
-    """Removes all but the newest `count` checkpoints, and what killed runs left half written."""
+    """Removes all but the newest `count` checkpoints, and what killed runs left behind."""
     for name in os.listdir(root):
-        if ".tmp" in name:
-            shutil.rmtree(os.path.join(root, name), ignore_errors=True)
+        path = os.path.join(root, name)
+        replaced = name.endswith(".old") and os.path.exists(path[: -len(".old")])
+        if ".tmp" in name or replaced:
+            shutil.rmtree(path, ignore_errors=True)
     for step in steps(root)[:-count]:
         shutil.rmtree(folder_of_step(root, step), ignore_errors=True)
 

@@ -1,0 +1,66 @@
+"""Writes benchmarks/RESULTS.md from the JSON lines of results/: `python -m benchmarks.report`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parent.parent
+UNITS = {"train": "target words/s", "decode": "sentences/s, beam 10"}
+
+
+def lines_of(name: str) -> list[dict]:
+    path = _ROOT / "results" / f"{name}.jsonl"
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def peers() -> list[str]:
+    out = ["## Beside the peers", ""]
+    for what, unit in UNITS.items():
+        records = lines_of(f"peers-{what}")
+        runs = [r for r in records if "pair" in r]
+        if not runs:
+            continue
+        systems = list(dict.fromkeys(r["system"] for r in runs))
+        pairs = len({r["pair"] for r in runs})
+        out += [f"### {unit}", "", f"Medians of {pairs} turns on {runs[0]['cpu']}, "]
+        out[-1] += f"{runs[0]['threads']} threads, float32."
+        out += ["", "| system | median | BLEU | words a sentence |", "|-|-|-|-|"]
+        for system in systems:
+            own = [r for r in runs if r["system"] == system]
+            median = sorted(r["value"] for r in own)[len(own) // 2]
+            bleu, length = own[0].get("bleu"), own[0].get("words_per_sentence")
+            cells = [f"{v:.1f}" if isinstance(v, (int, float)) else "-" for v in (bleu, length)]
+            out.append(f"| {system} | {median:.0f} | {cells[0]} | {cells[1]} |")
+        out += ["", *(f"- {r['ratio']}: {r['median']:.2f}" for r in records if "ratio" in r), ""]
+    return out if len(out) > 2 else []
+
+
+def ablation() -> list[str]:
+    records = [r for r in lines_of("ablation") if "variant" in r]
+    if not records:
+        return []
+    out = ["## What gave how much", "", "Training speed of a variant over that of all on,"]
+    out += ["median of alternating rounds in one process.", "", "| variant | ratio |", "|-|-|"]
+    return out + [f"| {r['variant']} | {r['ratio']:.2f} |" for r in records] + [""]
+
+
+def memory() -> list[str]:
+    records = lines_of("memory")
+    if not records:
+        return []
+    out = ["## Memory against corpus size", "", "Encoding and a few updates of a tiny model."]
+    out += ["", "| pairs | peak MiB |", "|-|-|"]
+    return out + [f"| {r['pairs']:,} | {r['peak_mib']:.0f} |" for r in records] + [""]
+
+
+def render() -> str:
+    head = ["# Measured speed and memory", "", "Written by `python -m benchmarks.report` from"]
+    head += ["`results/`; see README.md beside this file for how it was taken.", ""]
+    return "\n".join(head + peers() + ablation() + memory()).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    (_ROOT / "benchmarks" / "RESULTS.md").write_text(render(), encoding="utf-8")

@@ -1,0 +1,290 @@
+"""Text to ids on disk and back: what the arrays hold, and when an earlier run's are taken."""
+
+import json
+import os
+import random
+import shutil
+
+import numpy as np
+import pytest
+
+from tfmann.corpus import encode as encode_module
+from tfmann.corpus import files, text
+from tfmann.corpus.encode import encode
+from tfmann.corpus.subword import BpeSegmenter, WordSegmenter, learn_bpe
+from tfmann.corpus.text import Languages, Side
+from tfmann.corpus.vocab import SPECIALS, Vocabulary
+from tfmann.errors import UsageError, UserError
+from tfmann.hparams import HParams
+
+SOURCE = ["a b c", "", "c\u2028 x  a ", "b"]
+TARGET = ["X", "Y Z", "\t", "Z Z unknown <s> </s> X"]
+
+
+def languages(source=("a", "b", "c"), target=("X", "Y", "Z")):
+    return Languages(
+        *(Side(Vocabulary.of(words), WordSegmenter()) for words in (source, target))
+    )
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Writes a corpus; returns a function that encodes it and says whether it had to."""
+    files.write_lines(tmp_path / "t.src", SOURCE)
+    files.write_lines(tmp_path / "t.tgt", TARGET)
+
+    def run(sides=None, documents=None):
+        said = []
+        paths = [str(tmp_path / f"t.{side}") for side in ("src", "tgt")]
+        folder = str(tmp_path / "encoded")
+        found = encode(sides or languages(), *paths, documents, folder, said.append)
+        assert len(said) <= 1
+        return found, bool(said)
+
+    run.folder = tmp_path / "encoded"
+    run.path = tmp_path / "t.src"
+    return run
+
+
+def test_ids_are_those_of_each_line(corpus):
+    found, fresh = corpus()
+    assert fresh and len(found) == 4
+    assert [found.source(i).tolist() for i in range(4)] == [[3, 4, 5], [], [0, 0, 3], [4]]
+    assert [found.target(i).tolist() for i in range(4)] == [[3], [4, 5], [], [5, 5, 0, 0, 0, 3]]
+    assert found.documents.tolist() == [-1] * 4
+    assert found.source_ids.dtype == found.target_ids.dtype == np.int32
+
+
+def test_many_random_lines_come_back(corpus, monkeypatch):
+    """Ids are written in several pieces, and the pieces fit together."""
+    monkeypatch.setattr(encode_module, "_FLUSH", 50)
+    draw = random.Random(3)
+    sides = languages([f"w{i}" for i in range(40)], [f"v{i}" for i in range(40)])
+    lines = [
+        [" ".join(f"{letter}{draw.randrange(40)}" for _ in range(draw.randrange(9)))
+         for _ in range(300)]
+        for letter in "wv"
+    ]  # fmt: skip
+    for suffix, side in zip(("src", "tgt"), lines):
+        files.write_lines(corpus.path.with_suffix(f".{suffix}"), side)
+    found, _ = corpus(sides)
+    for i in range(300):
+        assert sides.source.decode(found.source(i).tolist()) == lines[0][i]
+        assert sides.target.decode(found.target(i).tolist()) == lines[1][i]
+
+
+def test_documents_are_carried_along(corpus, tmp_path):
+    files.write_lines(tmp_path / "t.docs", ["7", "7", "0", "123456789012"])
+    assert text.documents_path(str(tmp_path / "t")) == str(tmp_path / "t.docs")
+    assert text.documents_path(str(tmp_path / "u")) is None
+    found, _ = corpus(documents=str(tmp_path / "t.docs"))
+    assert found.documents.tolist() == [7, 7, 0, 123456789012]
+    without, fresh = corpus()
+    assert fresh and without.documents.tolist() == [-1] * 4
+
+
+def test_the_arrays_are_read_only_and_on_disk(corpus):
+    found, _ = corpus()
+    for array in found:
+        assert isinstance(array, np.memmap)
+        with pytest.raises(ValueError):
+            array[0] = 1
+
+
+def test_a_side_without_any_word(corpus):
+    files.write_lines(corpus.path, ["", " ", "", "\t"])
+    found, _ = corpus()
+    assert len(found) == 4 and found.source(3).tolist() == [] and len(found.target(3)) == 6
+    again, fresh = corpus()
+    assert not fresh and len(again.source_ids) == 0
+
+
+def test_text_is_encoded_once(corpus):
+    first, fresh = corpus()
+    again, second = corpus()
+    assert (fresh, second) == (True, False)
+    for one, other in zip(first, again):
+        assert np.array_equal(one, other)
+    os.utime(corpus.path, (1, 1))  # what counts is what the file holds
+    assert not corpus()[1]
+
+
+def test_whatever_changes_the_ids_changes_the_place(corpus, tmp_path):
+    corpus()
+    assert not corpus()[1]
+    learn_bpe([str(corpus.path)] * 3, str(tmp_path / "codes"), 1)
+    codes = BpeSegmenter(str(tmp_path / "codes"))
+    plain = languages()
+    changed = [
+        languages(source=["b", "a", "c"]),
+        languages(target=["X", "Y"]),
+        plain._replace(source=plain.source._replace(segmenter=codes)),
+        plain._replace(target=plain.target._replace(segmenter=codes)),
+        Languages(*reversed(plain)),
+    ]
+    for sides in changed:
+        assert corpus(sides)[1]
+        assert not corpus(sides)[1]
+    files.write_lines(corpus.path, [*SOURCE[:3], "c"])
+    found, fresh = corpus()
+    assert fresh and found.source(3).tolist() == [5]
+    files.write_lines(corpus.path, SOURCE)
+    assert not corpus()[1]
+
+
+def test_the_layout_is_part_of_the_place(corpus, monkeypatch):
+    corpus()
+    monkeypatch.setattr(encode_module, "_FORMAT", encode_module._FORMAT + 1)
+    assert corpus()[1]
+
+
+def damage(place, name, how):
+    path = place / name
+    if how == "gone":
+        path.unlink()
+    elif how == "shorter":
+        path.write_bytes(path.read_bytes()[:-1])
+    elif how == "longer":
+        path.write_bytes(path.read_bytes() + b"\0\0\0\0")
+    else:
+        path.write_text(how)
+
+
+FILES = ["source.ids", "source.starts", "target.ids", "target.starts", "documents"]
+
+
+@pytest.mark.parametrize(
+    "name, how",
+    [(name, how) for name in FILES for how in ("gone", "shorter", "longer")]
+    + [("sizes.json", how) for how in ("gone", "shorter", "", "[]", "{}", "null", "[" * 99999)],
+)
+def test_a_damaged_place_is_made_anew(corpus, name, how):
+    whole, _ = corpus()
+    kept = [array.copy() for array in whole]
+    (place,) = corpus.folder.iterdir()
+    damage(place, name, how)
+    found, fresh = corpus()
+    assert fresh
+    for one, other in zip(kept, found):
+        assert np.array_equal(one, other)
+    assert not corpus()[1]
+    assert list(corpus.folder.iterdir()) == [place]
+
+
+def test_what_a_killed_run_left_is_passed_over_and_removed(corpus):
+    corpus()
+    (place,) = corpus.folder.iterdir()
+    shutil.move(place, f"{place}.tmp1")
+    damage(corpus.folder / f"{place.name}.tmp1", "target.ids", "gone")
+    _, fresh = corpus()
+    assert fresh and list(corpus.folder.iterdir()) == [place]
+
+
+@pytest.mark.parametrize("lines", [["a"], ["a"] * 9])
+def test_a_corpus_that_is_refused_leaves_nothing(corpus, lines):
+    files.write_lines(corpus.path, lines)
+    with pytest.raises(UserError, match="unequal line counts"):
+        corpus()
+    assert list(corpus.folder.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_is_named(corpus):
+    corpus.folder.write_text("a file")
+    with pytest.raises(UserError, match="cannot write the encoded corpus in .*encoded"):
+        corpus()
+    assert corpus.folder.read_text() == "a file"
+
+
+def test_missing_text_is_named(corpus):
+    corpus.path.unlink()
+    with pytest.raises(UserError, match=r"cannot read .*t\.src"):
+        corpus()
+
+
+def test_sizes_are_in_bytes_of_the_right_types(corpus):
+    corpus()
+    (place,) = corpus.folder.iterdir()
+    sizes = json.loads((place / "sizes.json").read_text())
+    assert sizes == {
+        "source.ids": 4 * 7, "target.ids": 4 * 9,
+        "source.starts": 8 * 5, "target.starts": 8 * 5, "documents": 8 * 4,
+    }  # fmt: skip
+
+
+# --- a side, and the vocabularies of a run ----------------------------------------------------
+
+
+def test_special_symbols_written_out_in_the_text_are_unknown_words():
+    side = languages().source
+    assert side.encode("a <s> </s> <unk> b") == [3, 0, 0, 0, 4]
+
+
+def test_decoding_ends_at_the_end_of_the_sentence():
+    side = languages().source
+    assert side.decode([3, 5, 2, 4]) == "a c"
+    assert side.decode([2]) == side.decode([]) == ""
+    assert side.decode([0, 4]) == "<unk> b"
+
+
+@pytest.fixture
+def settings(corpus, tmp_path):
+    prefix = str(tmp_path / "t")
+    return HParams(src="src", tgt="tgt", train_prefix=prefix)
+
+
+def settle(settings, out):
+    return text.settle_vocabularies(settings, str(out), lambda message: None)
+
+
+def test_vocabularies_are_built_from_the_training_text(settings, tmp_path):
+    found = settle(settings, tmp_path / "out")
+    assert found.source.vocabulary.tokens == (*SPECIALS, "a", "b", "c", "c\u2028", "x")
+    assert found.target.vocabulary.tokens == (*SPECIALS, "Z", "X", "Y", "unknown")
+    assert not (tmp_path / "out").exists()
+
+
+def test_vocabularies_obey_their_limits(settings, tmp_path):
+    capped = settle(settings.replace(vocab_size=5), tmp_path)
+    assert capped.source.vocabulary.tokens[3:] == ("a", "b")
+    frequent = settle(settings.replace(vocab_min_frequency=2), tmp_path)
+    assert frequent.target.vocabulary.tokens[3:] == ("Z", "X")
+
+
+def test_one_vocabulary_for_both_sides(settings, tmp_path):
+    shared = settle(settings.replace(share_vocab=True), tmp_path)
+    assert shared.source.vocabulary == shared.target.vocabulary
+    assert {"a", "Z"} <= set(shared.source.vocabulary.tokens)
+    Vocabulary.of(["q"]).save(tmp_path / "v.src")
+    given = settings.replace(share_vocab=True, vocab_prefix=str(tmp_path / "v"))
+    assert settle(given, tmp_path).target.vocabulary.tokens == (*SPECIALS, "q")
+
+
+def test_given_vocabularies_are_taken_and_kept(settings, tmp_path):
+    for side, word in (("src", "c"), ("tgt", "Y")):
+        files.write_lines(tmp_path / f"v.{side}", [word, "</s>", "<s>", "<unk>"])
+    given = settings.replace(vocab_prefix=str(tmp_path / "v"))
+    found = settle(given, tmp_path)
+    assert found.source.encode("a c") == [0, 3]
+    text.save_languages(found, given, str(tmp_path))
+    again = text.load_languages(given, str(tmp_path))
+    assert [s.vocabulary for s in again] == [s.vocabulary for s in found]
+
+
+def test_merge_operations_are_kept_with_the_run(settings, tmp_path):
+    learn_bpe([str(tmp_path / "t.src")] * 3, str(tmp_path / "codes"), 1)
+    given = settings.replace(subword_option="bpe", subword_model=str(tmp_path / "codes"))
+    found = settle(given, tmp_path)
+    text.save_languages(found, given, str(tmp_path))
+    (tmp_path / "codes").unlink()
+    again = text.load_languages(given, str(tmp_path))
+    for one, other in zip(found, again):
+        assert one.vocabulary == other.vocabulary
+        assert one.segmenter.fingerprint == other.segmenter.fingerprint
+        assert one.decode(one.encode("a b c")) in ("a b c", "<unk> <unk> <unk>")
+
+
+def test_what_is_needed_for_vocabularies(settings, tmp_path):
+    with pytest.raises(UsageError, match="neither vocab_prefix nor train_prefix"):
+        settle(HParams(src="src", tgt="tgt"), tmp_path)
+    with pytest.raises(UsageError, match="tgt is not given"):
+        settle(HParams(src="src", train_prefix="x"), tmp_path)
