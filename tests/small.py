@@ -74,6 +74,7 @@ def oracle_weights(built):
     layers = sorted({k.split("/")[1] for k in cell if k.startswith("stack/layer_")})
     parts = ("kernel", "recurrent_kernel", "bias")
     weights["layers"] = [{p: cell[f"stack/{layer}/{p}"] for p in parts} for layer in layers]
+    weights.update({k.split("/")[1]: v for k, v in cell.items() if k.startswith("memory/")})
     for gru in ("query_gru", "state_gru"):
         if f"{gru}/kernel" in cell:
             weights[gru] = {p: cell[f"{gru}/{p}"] for p in parts}

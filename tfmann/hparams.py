@@ -110,7 +110,9 @@ class HParams(_Record):  # type: ignore[misc, valid-type]
 
     @property
     def final_states(self) -> int:
-        """How many states the encoder ends in: one per layer and direction."""
+        """How many states the encoder ends in: one per layer and direction, none if it has none."""
+        if self.encoder_type == "memory":
+            return 0
         return max(2, self.encoder_layers) if self.encoder_type == "bi" else self.encoder_layers
 
     @property

@@ -70,8 +70,9 @@ def _architecture(cell_names: tuple[str, ...]) -> dict[str, Field]:
         "num_decoder_layers": field(0, "Decoder layers; 0 = num_layers.", minimum=0),
         "encoder_type": field(
             "uni",
-            "uni, or bi: L layers are L/2 bidirectional ones; 1 layer is one bidirectional layer.",
-            choices=("uni", "bi"),
+            "uni, or bi: L layers are L/2 bidirectional ones (1 layer is one bidirectional layer), "
+            "or memory: no encoder, the decoder's cell reads the source itself (pure MANN).",
+            choices=("uni", "bi", "memory"),
         ),
         "unit_type": field("lstm", "Recurrent unit.", choices=("lstm", "gru")),
         "annotation_merge": field(

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from tfmann.cells.base import Encoded, MemoryCell, StepOutput, per_row, per_sentence
-from tfmann.cells.bridge import Bridge
+from tfmann.cells.bridge import Bridge, decoder_stack
 from tfmann.cells.noise import Noise
-from tfmann.cells.recurrent import RecurrentStack, StackWeights, State, product
+from tfmann.cells.recurrent import StackWeights, State, product
 from tfmann.cells.weights import Weights
 from tfmann.hparams import HParams
 from tfmann.memory import addressing, attention
@@ -60,16 +60,7 @@ class LuongCell(MemoryCell):
         super().__init__(hparams, annotation_width, weights)
         h, units = hparams, hparams.num_units
         self.output_width = self.readout_width = units
-        self.stack = RecurrentStack(
-            unit_type=h.unit_type,
-            num_layers=h.decoder_layers,
-            units=units,
-            input_width=h.embedding_width,
-            feed_width=units,
-            dropout=h.dropout,
-            forget_bias=h.forget_bias,
-            weights=weights.scope("stack"),
-        )
+        self.stack = decoder_stack(h, feed_width=units, weights=weights)
         self.bridge = Bridge(h, weights.scope("bridge"))
         self.memory_kernel = weights.matrix("memory_kernel", [annotation_width, units])
         self.attention_kernel = weights.matrix(

@@ -12,8 +12,10 @@ from tfmann import hparams as hparams_module
 from tfmann.cells.base import Encoded, MemoryCell
 from tfmann.cells.noise import Noise
 from tfmann.cells.weights import Weights
+from tfmann.errors import UsageError
 from tfmann.hparams import HParams
 from tfmann.models.encoder import Encoder
+from tfmann.models.reader import read_source
 
 
 class Prepared(NamedTuple):
@@ -22,6 +24,7 @@ class Prepared(NamedTuple):
     encoded: Encoded
     memory: Any
     state: Any
+    diagnostics: dict[str, tf.Tensor]  # of reading the source, [S, B, ...], where recorded
 
 
 def make_cell(hparams: HParams, annotation_width: int, weights: Weights) -> MemoryCell:
@@ -58,8 +61,16 @@ class Seq2Seq(tf.Module):
         else:
             self.source_embedding = weights.embedding("source_embedding", source_size, width)
             self.target_embedding = weights.embedding("target_embedding", target_size, width)
-        self.encoder = Encoder(hparams, weights.scope("encoder"))
-        self.cell = make_cell(hparams, self.encoder.annotation_width, weights.scope("cell"))
+        self.encoder = None
+        if hparams.encoder_type != "memory":
+            self.encoder = Encoder(hparams, weights.scope("encoder"))
+        annotation_width = self.encoder.annotation_width if self.encoder else 0
+        self.cell = make_cell(hparams, annotation_width, weights.scope("cell"))
+        if self.encoder is None and self.cell.needs_annotations:
+            raise UsageError(
+                f"encoder_type='memory' lets the cell read the source itself, and the cell "
+                f"{hparams.cell!r} cannot: it needs an encoder's annotations"
+            )
         self.projection_kernel = weights.matrix(
             "projection_kernel", [self.cell.readout_width, target_size]
         )
@@ -76,16 +87,26 @@ class Seq2Seq(tf.Module):
         length: tf.Tensor,
         noise: Noise | None = None,
         dtype: tf.DType = tf.float32,
+        record: bool = False,
     ) -> Prepared:
-        """Encodes ids `[B, S]` and lets the cell make ready."""
+        """Encodes ids `[B, S]` and lets the cell make ready.
+
+        Without an encoder the cell itself reads the source; `record` then keeps what it showed.
+        """
         noise = noise or Noise.none()
         embedded = tf.gather(self.source_embedding, source)
-        encoded = self.encoder.encode(embedded, length, noise.scope("encoder"), dtype)
-        return Prepared(
-            encoded=encoded,
-            memory=self.cell.prepare(encoded, dtype),
-            state=self.cell.initial_state(encoded),
-        )
+        if self.encoder is not None:
+            encoded = self.encoder.encode(embedded, length, noise.scope("encoder"), dtype)
+        else:
+            mask = tf.sequence_mask(length, tf.shape(source)[1], dtype=tf.float32)
+            encoded = Encoded(embedded[..., :0], mask, length, final_state=())
+        memory = self.cell.prepare(encoded, dtype)
+        state, seen = self.cell.initial_state(encoded), {}
+        if self.encoder is None:
+            words = tf.transpose(embedded, [1, 0, 2])
+            inputs = self.cell.prepare_inputs(words, noise.scope("source"), dtype)
+            state, seen = read_source(self.cell, inputs, length, state, memory, record)
+        return Prepared(encoded, memory, state, seen)
 
     def embed_target(self, ids: tf.Tensor) -> tf.Tensor:
         """Embeds target ids `[...]` to `[..., E]`."""

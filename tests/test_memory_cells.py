@@ -1,0 +1,171 @@
+"""NTM, DNC and MAD against the oracles over whole sentences, source phase included."""
+
+import numpy as np
+import pytest
+import small
+import tensorflow as tf
+from oracles import dnc, mad, ntm
+from test_cells import gradients
+
+from tfmann.decoding import search
+from tfmann.hparams import HParams
+from tfmann.models.seq2seq import Seq2Seq
+
+LENGTHS = [(4, 3), (0, 5), (2, 1)]
+HEADS = [(1, 1), (2, 3), (3, 2)]
+SIZES = {"num_memory_locations": 6, "memory_unit_size": 4, "num_units": 8, "embedding_size": 5}
+
+
+def build(cell, heads, encoder_type, **changes):
+    settings = {
+        "cell": cell, "encoder_type": encoder_type, "read_heads": heads[0],
+        "write_heads": heads[1], "init_weight": 0.8, "embedding_init_weight": 1.5,
+        "dropout": 0.0, "random_seed": 4, **SIZES, **changes,
+    }  # fmt: skip
+    model = Seq2Seq(HParams(**settings), small.SOURCE_SIZE, small.TARGET_SIZE)
+    stream = np.random.default_rng(2)
+    for variable in model.trainable_variables:
+        if "bias" in variable.name or "initial_memory" in variable.name:
+            variable.assign_add(stream.normal(scale=0.5, size=variable.shape))
+    return model
+
+
+def decode(model, batch):
+    """Everything the model says of a batch, in graph mode: by name `[S + T, B, ...]`."""
+
+    @tf.function
+    def run():
+        prepared = model.prepare(batch.source, batch.source_length, record=True)
+        outputs, embedded, seen = search.teacher_forced(
+            model, prepared, batch.target_in, batch.target_length, record=search.EVERYTHING
+        )
+        flat = tf.reshape(outputs, [-1, outputs.shape[-1]])
+        readout = model.readout(flat, tf.reshape(embedded, [-1, embedded.shape[-1]]))
+        shape = [tf.shape(outputs)[0], -1, readout.shape[-1]]
+        return prepared, tf.reshape(readout, shape), seen
+
+    prepared, readout, seen = run()
+    return prepared, {"outputs": readout, **seen}
+
+
+def squeeze(value, wanted):
+    return value[..., 0] if value.ndim > wanted.ndim else value
+
+
+@pytest.mark.parametrize("heads", HEADS)
+@pytest.mark.parametrize(
+    "cell,unit,taps", [("ntm", "lstm", 1), ("ntm", "gru", 2), ("dnc", "lstm", 1)]
+)
+def test_pure_mann_equals_its_oracle(cell, unit, taps, heads):
+    changes = {"shift_range": taps} if cell == "ntm" else {}
+    model = build(cell, heads, "memory", unit_type=unit, **changes)
+    batch = small.batch(LENGTHS)
+    prepared, got = decode(model, batch)
+    weights, found = small.oracle_weights(model), small.arrays(model)
+    for row in range(len(LENGTHS)):
+        source, steps = batch.source_length[row], batch.target_length[row]
+        words = np.concatenate(
+            [
+                found["source_embedding"][batch.source[row, :source]],
+                found["target_embedding"][batch.target_in[row, :steps]],
+            ]
+        )
+        more = {"num_slots": 6} if cell == "dnc" else {}
+        expected = {"ntm": ntm, "dnc": dnc}[cell].run(weights, words, *heads, unit=unit, **more)
+        for name, value in got.items():
+            if name.endswith("_norm"):
+                continue
+            phases = [value[:steps, row].numpy()]
+            if name in prepared.diagnostics:
+                phases.insert(0, prepared.diagnostics[name][:source, row].numpy())
+            wanted = expected[name][-sum(map(len, phases)) :]
+            value = squeeze(np.concatenate(phases), wanted)
+            np.testing.assert_allclose(value, wanted, atol=1e-5, err_msg=f"{name}, row {row}")
+        # padding never touched the memory: the state after the source is that of the real words
+        memory = prepared.state.memory.memory[row].numpy()
+        np.testing.assert_allclose(memory, expected["memory"][source - 1], atol=1e-5)
+
+
+@pytest.mark.parametrize("heads", HEADS)
+@pytest.mark.parametrize("addressing", ["ntm", "dnc"])
+def test_mad_equals_its_oracle(addressing, heads):
+    model = build("mad", heads, "bi", external_addressing=addressing)
+    batch = small.batch(LENGTHS)
+    prepared, got = decode(model, batch)
+    weights = small.oracle_weights(model)
+    words = small.arrays(model)["target_embedding"]
+    for row in range(len(LENGTHS)):
+        source, steps = batch.source_length[row], batch.target_length[row]
+        expected = mad.decode(
+            weights,
+            prepared.encoded.annotations[row, :source].numpy(),
+            [tuple(s) for s in small.per_row(prepared.state.layers, row)],
+            words[batch.target_in[row, :steps]],
+            *heads,
+            addressing=addressing,
+            num_slots=6,
+        )
+        for name, value in got.items():
+            if name.endswith("_norm"):
+                continue
+            value = value[:steps, row].numpy()
+            value = value[..., :source] if name == "alignments" else value
+            value = squeeze(value, expected[name])
+            np.testing.assert_allclose(value, expected[name], atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "cell,encoder_type,changes",
+    [
+        ("ntm", "memory", {}),
+        ("dnc", "memory", {}),
+        ("mad", "bi", {}),
+        ("mad", "bi", {"external_addressing": "dnc"}),
+        ("ntm", "bi", {}),
+    ],
+)
+def test_each_column_of_each_weight_gets_a_gradient(cell, encoder_type, changes):
+    model = build(cell, (2, 2), encoder_type, **changes)
+    batch = small.batch([(6, 9)] * 10 + [(9, 5)] * 10)
+    for name, gradient in gradients(model, batch).items():
+        assert np.all(np.isfinite(gradient)), name
+        if "embedding" in name:
+            continue
+        columns = gradient.reshape(-1, gradient.shape[-1] if gradient.ndim else 1)
+        assert np.all(np.abs(columns).max(axis=0) > 1e-9), name
+
+
+@pytest.mark.parametrize("cell,encoder_type", [("ntm", "memory"), ("dnc", "memory"), ("mad", "bi")])
+def test_a_sentence_does_not_depend_on_its_batch(cell, encoder_type):
+    model = build(cell, (2, 2), encoder_type)
+    batch = small.batch(LENGTHS)
+    how = search.Search(4, best=4)
+
+    ids, lengths = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
+
+    @tf.function(input_signature=[ids, lengths])
+    def run(source, length):
+        return search.beam_search(model, model.prepare(source, length), how, 6)
+
+    together = run(batch.source, batch.source_length)
+    for row, length in enumerate(batch.source_length):
+        alone = run(batch.source[row : row + 1, :length], batch.source_length[row : row + 1])
+        shorter = min(alone.ids.shape[2], together.ids.shape[2])
+        same = alone.ids[0, :, :shorter].numpy() == together.ids[row, :, :shorter].numpy()
+        assert same.all()
+        np.testing.assert_allclose(alone.scores[0], together.scores[row], atol=1e-4)
+        prepared = model.prepare(batch.source[row : row + 1, :length], [int(length)])
+        ids = together.ids[row, :1]
+        end = together.lengths[row, :1]
+        fed = tf.concat([[[1]], ids[:, :-1]], axis=1)
+        log_probs, _ = search.forced_log_probs(model, prepared, fed, ids, tf.cast(end, tf.int32))
+        np.testing.assert_allclose(
+            tf.reduce_sum(log_probs[0, : int(end[0])]), together.scores[row, 0], atol=1e-4
+        )
+
+
+def test_a_cell_that_needs_an_encoder_is_refused_without_one():
+    from tfmann.errors import UsageError
+
+    with pytest.raises(UsageError, match="rnnsearch"):
+        small.model("rnnsearch", encoder_type="memory")

@@ -1,0 +1,103 @@
+"""The DNC's dynamic memory: usage, allocation, temporal links (Graves et al. 2016, Methods).
+
+Weights are `[B, H, N]` for write heads and `[B, R, N]` for read heads; each sums to at most 1.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+_EPSILON = 1e-6  # usage is squeezed above it: the gradient of a cumulative product divides by it
+
+
+def usage_after(
+    usage: tf.Tensor, write_weights: tf.Tensor, free_gates: tf.Tensor, read_weights: tf.Tensor
+) -> tf.Tensor:
+    """Usage `[B, N]` after the last step's writes, then after what its reads set free.
+
+    Args:
+      usage: `[B, N]` before.
+      write_weights: `[B, H, N]` of the last step.
+      free_gates: `[B, R, 1]` of this step.
+      read_weights: `[B, R, N]` of the last step.
+    """
+    written = 1.0 - tf.reduce_prod(1.0 - write_weights, axis=1)
+    usage = usage + (1.0 - usage) * written
+    return usage * tf.reduce_prod(1.0 - free_gates * read_weights, axis=1)
+
+
+def allocation(usage: tf.Tensor) -> tf.Tensor:
+    """Weights `[B, N]` on the least used locations: `a[phi_j] = (1 - u[phi_j]) prod_i<j u[phi_i]`.
+
+    phi sorts by usage; of equal ones the lowest index comes first. No gradient flows through the
+    order.
+    """
+    usage = _EPSILON + (1.0 - _EPSILON) * usage
+    order = tf.math.top_k(-usage, usage.shape[-1]).indices
+    ascending = tf.gather(usage, order, batch_dims=1)
+    weights = (1.0 - ascending) * tf.math.cumprod(ascending, axis=-1, exclusive=True)
+    back = tf.argsort(order, axis=-1)
+    return tf.gather(weights, back, batch_dims=1)
+
+
+def write_allocation(
+    usage: tf.Tensor, write_gates: tf.Tensor, allocation_gates: tf.Tensor
+) -> tf.Tensor:
+    """Allocation of all write heads, one after the other: `[B, H, N]`.
+
+    Each sees a usage raised by what the heads before it are about to write.
+
+    Args:
+      usage: `[B, N]`.
+      write_gates: `[B, H, 1]`.
+      allocation_gates: `[B, H, 1]`.
+    """
+    allocated = []
+    for head in range(write_gates.shape[1]):
+        weights = allocation(usage)
+        allocated.append(weights)
+        share = write_gates[:, head] * allocation_gates[:, head]
+        usage = usage + (1.0 - usage) * share * weights
+    return tf.stack(allocated, axis=1)
+
+
+def link_after(link: tf.Tensor, precedence: tf.Tensor, write_weights: tf.Tensor) -> tf.Tensor:
+    """`L[i, j] = (1 - w_i - w_j) L[i, j] + w_i p_j`, zero on the diagonal: `[B, H, N, N]`.
+
+    Args:
+      link: `[B, H, N, N]` before.
+      precedence: `[B, H, N]` before.
+      write_weights: `[B, H, N]` of this step.
+    """
+    row, column = write_weights[..., None], write_weights[:, :, None]
+    link = (1.0 - row - column) * link + row * precedence[:, :, None]
+    return tf.linalg.set_diag(link, tf.zeros_like(write_weights))
+
+
+def precedence_after(precedence: tf.Tensor, write_weights: tf.Tensor) -> tf.Tensor:
+    """`p = (1 - sum_i w_i) p + w`: `[B, H, N]`."""
+    total = tf.reduce_sum(write_weights, axis=-1, keepdims=True)
+    return (1.0 - total) * precedence + write_weights
+
+
+def directional(link: tf.Tensor, read_weights: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Backward `L^T w` and forward `L w` weights of each read head along each write head's links.
+
+    Args:
+      link: `[B, H, N, N]`.
+      read_weights: `[B, R, N]` of the last step.
+
+    Returns:
+      two `[B, R, H, N]`.
+    """
+    backward = tf.einsum("bhij,bri->brhj", link, read_weights)
+    forward = tf.einsum("bhij,brj->brhi", link, read_weights)
+    return backward, forward
+
+
+def read_weights_of(
+    modes: tf.Tensor, backward: tf.Tensor, content: tf.Tensor, forward: tf.Tensor
+) -> tf.Tensor:
+    """Mixes by the read modes: `[B, R, 1+2H]` in the order backward 1..H, content, forward 1..H."""
+    ways = tf.concat([backward, content[:, :, None], forward], axis=2)  # [B, R, 1+2H, N]
+    return tf.einsum("brm,brmn->brn", modes, ways)

@@ -1,0 +1,68 @@
+"""Reading a source with the decoder's own cell: the pure MANN (Collier & Beel 2019, 3.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from tfmann.cells.base import MemoryCell
+
+
+def read_source(
+    cell: MemoryCell, inputs: tf.Tensor, length: tf.Tensor, state: Any, memory: Any, record: bool
+) -> tuple[Any, dict[str, tf.Tensor]]:
+    """Runs the cell over a source; padding touches nothing of the state.
+
+    Args:
+      cell: the cell.
+      inputs: prepared inputs `[S, B, I]`.
+      length: `[B]` real positions, at least 1.
+      state: the state before the first word.
+      memory: what `cell.prepare` returned.
+      record: also return what the cell showed at every position.
+
+    Returns:
+      each sentence's state after its last word; diagnostics by name `[S, B, ...]`, or none.
+    """
+    steps = tf.shape(inputs)[0]
+    words = tf.TensorArray(tf.float32, steps, element_shape=inputs.shape[1:]).unstack(inputs)
+    names: list[str] = []
+    shapes: list[tf.Tensor] = []
+    if record:
+        seen = cell.step(inputs[0], state, memory).diagnostics  # for names and shapes alone
+        names, shapes = list(seen), [seen[name] for name in seen]
+    arrays = tuple(
+        tf.TensorArray(tf.float32, steps, element_shape=tf.TensorShape([None, *s.shape[1:]]))
+        for s in shapes
+    )
+    all_real = tf.reduce_min(length)  # up to here no sentence has ended
+
+    def body(time: tf.Tensor, state: Any, arrays: tuple) -> tuple:
+        out = cell.step(words.read(time), state, memory)
+
+        def carry() -> Any:
+            def keep(new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
+                going = tf.reshape(time < length, [-1] + [1] * (new.shape.rank - 1))
+                return tf.where(going, new, old)
+
+            return tf.nest.map_structure(keep, out.state, state)
+
+        kept = tf.cond(time < all_real, lambda: out.state, carry)
+        kept = tf.nest.map_structure(lambda new, old: tf.ensure_shape(new, old.shape), kept, state)
+        written = tuple(a.write(time, out.diagnostics[n]) for a, n in zip(arrays, names))
+        return time + 1, kept, written
+
+    state = tf.nest.map_structure(_any_batch, state)
+    _, state, arrays = tf.while_loop(
+        lambda time, *_: time < steps, body, (tf.constant(0), state, arrays)
+    )
+    return state, {name: array.stack() for name, array in zip(names, arrays)}
+
+
+def _any_batch(leaf: tf.Tensor) -> tf.Tensor:
+    """The same tensor, its batch size not known to the graph: loop variables keep their shape."""
+    shape = tf.TensorShape([None, *leaf.shape[1:]])
+    if tf.executing_eagerly():
+        return leaf
+    return tf.compat.v1.placeholder_with_default(leaf, shape)
