@@ -108,6 +108,7 @@ def test_weights_alone_have_no_optimizer(tmp_path):
 
 def test_a_checkpoint_takes_the_place_of_an_older_one(tmp_path):
     folder = write(tmp_path, 7, seed=1)
+    shutil.copytree(folder, f"{folder}.tmp")  # left by a kill
     write(tmp_path, 7, seed=2)
     assert whole(folder, 2)
     assert sorted(os.listdir(tmp_path)) == ["step-00000007"]

@@ -185,9 +185,10 @@ def write_corpus(folder):
     stream = np.random.default_rng(1)
     source = [" ".join(stream.choice(WORDS, stream.integers(1, 6))) for _ in range(12)]
     target = [" ".join(reversed(line.split())).upper() for line in source]
-    for name in ("train", "dev"):
+    for name, suffixes in {"train": ("",), "dev": ("0", "1"), "test": ("",)}.items():
         files.write_lines(folder / f"{name}.src", source)
-        files.write_lines(folder / f"{name}.tgt", target)
+        for suffix in suffixes:
+            files.write_lines(folder / f"{name}.tgt{suffix}", target)
 
     def pair(name, source_bytes, target_bytes):
         (folder / f"{name}.src").write_bytes(source_bytes)
@@ -199,6 +200,9 @@ def write_corpus(folder):
     pair("latin", b"a b\nc\n", b"x\n\xe9t\xe9\n")
     pair("vocab_plain", b"der\nhund\n", SPECIALS.encode())
     pair("vocab_half", SPECIALS.encode() + b"der\n", b"<unk>\nDER\n")
+    pair("two", b"a b\nc\n", b"x\ny\n")
+    (folder / "two.tgt").rename(folder / "two.tgt0")
+    (folder / "two.tgt1").write_bytes(b"x\n")
     pair("documents", b"a b\nc\n", b"x y\nz\n")
     (folder / "documents.docs").write_bytes(b"1\n")
     (folder / "is_a_file").write_bytes(b"")
@@ -212,7 +216,7 @@ TRAINING = {
 
 
 def training(corpus, out, *flags, **changes):
-    own = {"train_prefix": corpus / "train", "dev_prefix": corpus / "dev"}
+    own = {f"{name}_prefix": corpus / name for name in ("train", "dev", "test")}
     settings = {**TRAINING, **own, **changes}
     return command(out, *flags, **{k: v for k, v in settings.items() if v is not None})
 
@@ -224,11 +228,14 @@ BROKEN = [
     ("no training text", {"train_prefix": None}, 2, "train_prefix is not given"),
     ("no dev text", {"dev_prefix": None}, 2, "dev_prefix is not given"),
     ("missing train", {"train_prefix": "{}/absent"}, 1, r"no file .*/absent\.src"),
-    ("missing dev", {"dev_prefix": "{}/absent"}, 1, r"no file .*/absent\.src"),
-    ("missing test", {"test_prefix": "{}/absent"}, 1, r"absent\.src"),
+    ("missing dev", {"dev_prefix": "{}/absent"}, 1, r"neither .*/absent\.tgt nor .*absent\.tgt0"),
+    ("missing test", {"test_prefix": "{}/absent"}, 1, r"neither .*/absent\.tgt nor"),
     ("missing vocabulary", {"vocab_prefix": "{}/absent"}, 1, r"no such file: .*/absent\.src"),
     ("unequal", {"train_prefix": "{}/unequal"}, 1, r"unequal\.src has 2, .*unequal\.tgt has 1"),
     ("unequal dev", {"dev_prefix": "{}/unequal"}, 1, "unequal line counts"),
+    ("unequal test", {"test_prefix": "{}/unequal"}, 1, "unequal line counts"),
+    ("unequal references", {"test_prefix": "{}/two"}, 1, r"two\.src has 2, .*two\.tgt1 has 1"),
+    ("not UTF-8 test", {"test_prefix": "{}/latin"}, 1, r"latin\.tgt, line 2: not UTF-8"),
     ("empty", {"train_prefix": "{}/empty"}, 1, "no token is left"),
     ("empty dev", {"dev_prefix": "{}/empty"}, 1, "there is no sentence pair"),
     ("blank", {"train_prefix": "{}/blank"}, 1, "no token is left"),
@@ -333,6 +340,8 @@ def test_the_corrected_command_works_after_every_failure(trained, corpus):
     results = json.loads((trained / "results.json").read_text())
     assert results["steps"] == 2 and results["hparams"] == saved
     assert checkpoint.steps(str(trained / "checkpoints")) == [2]
+    references = {name: scores[0]["signature"] for name, scores in results["best"].items()}
+    assert "nrefs:2" in references["dev"] and "nrefs:1" in references["test"]
 
 
 @pytest.mark.parametrize(

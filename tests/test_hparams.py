@@ -95,7 +95,7 @@ def test_a_key_that_is_like_none_gets_no_suggestion(tmp_path):
         ("dropout", 1.5, "above the greatest value 1"),
         ("dropout", 10**400, "expected a finite number"),
         ("random_seed", 2**31, "above the greatest value"),
-        ("cell", "lstm", "'lstm' is not one of 'luong', "),
+        ("cell", "lstm", "'lstm' is not one of '.*'luong', "),
         ("optimizer", "", "'' is not one of 'sgd', 'adam', 'adadelta'"),
     ],
 )
@@ -305,12 +305,13 @@ def test_every_field_explains_itself_and_its_default_is_allowed():
 
 
 def test_no_default_is_declared_twice():
-    """A key is declared in one file, and nobody gives a default for a setting he reads."""
+    """No cell repeats a common key, and nobody gives a default for a setting he reads.
+
+    Cells that share a key each declare it, so that a cell is one file; they must agree.
+    """
     core = set(hparams_fields.core_fields(cell_names=("luong",)))
-    seen = set(core)
-    for own in hparams.declared_cells().values():
-        assert not seen & set(own), "declared in two files"
-        seen |= set(own)
+    for name, own in hparams.declared_cells().items():
+        assert not core & set(own), name
     for path in PACKAGE.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
@@ -318,6 +319,15 @@ def test_no_default_is_declared_twice():
                 assert len(node.args) == 2 or not is_key(node.args[1]), f"{path}:{node.lineno}"
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get":
                 assert len(node.args) < 2 or not is_key(node.args[0]), f"{path}:{node.lineno}"
+
+
+@pytest.mark.parametrize("key", ["num_units", "attention"])
+def test_declarations_that_disagree_are_refused(key, monkeypatch):
+    declared = hparams.declared_cells()
+    declared["another"] = {key: hparams_fields.Field(77, "Something else.", "architecture")}
+    monkeypatch.setattr(hparams, "declared_cells", lambda: declared)
+    with pytest.raises(ValueError, match=f"another.* declares '{key}' unlike another file"):
+        hparams._all_fields()
 
 
 def is_key(node):

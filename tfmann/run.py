@@ -23,7 +23,7 @@ import numpy as np
 
 from tfmann import hparams as hparams_module
 from tfmann.corpus import encode, text
-from tfmann.corpus.files import iter_lines, replacing, write_lines
+from tfmann.corpus.files import count_parallel, iter_lines, replacing, write_lines
 from tfmann.corpus.pipeline import Training, in_order
 from tfmann.decoding.translator import Translation, Translator
 from tfmann.errors import UsageError, UserError
@@ -53,10 +53,14 @@ def _require_data(hparams: HParams) -> None:
     for key in ("train_prefix", "dev_prefix"):
         if not getattr(hparams, key):
             raise UsageError(f"{key} is not given: training needs it")
-    for prefix in (hparams.train_prefix, hparams.dev_prefix, hparams.test_prefix):
-        for path in text.prefix_paths(hparams, prefix) if prefix else ():
-            if not os.path.exists(path):
-                raise UserError(f"there is no file {path}")
+    for path in text.prefix_paths(hparams, hparams.train_prefix):
+        if not os.path.exists(path):
+            raise UserError(f"there is no file {path}")
+    for prefix in (hparams.dev_prefix, hparams.test_prefix):
+        if prefix:
+            source, target = text.prefix_paths(hparams, prefix)
+            for reference in reference_paths(target):
+                count_parallel(source, reference)  # not found out after days of training
 
 
 class _Session:
@@ -103,9 +107,11 @@ class _Session:
         hparams_module.save(self.hparams, self.folder.path(HPARAMS))
 
     def _encode(self, prefix: str) -> encode.Encoded:
+        source, target = text.prefix_paths(self.hparams, prefix)
         return encode.encode(
             self.languages,
-            *text.prefix_paths(self.hparams, prefix),
+            source,
+            reference_paths(target)[0],
             text.documents_path(prefix),
             self.folder.path("encoded"),
             self.log,
@@ -158,7 +164,7 @@ class _Session:
     ) -> None:
         assert self.board is not None
         index = int(np.random.Generator(np.random.PCG64(step)).integers(len(lines)))
-        reference = list(iter_lines(target))[index]
+        reference = list(iter_lines(reference_paths(target)[0]))[index]
         for name, value in (
             ("src", lines[index]), ("ref", reference), ("nmt", best[index].text)
         ):

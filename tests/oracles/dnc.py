@@ -293,9 +293,8 @@ def run(
         unit: 'lstm' or 'gru'.
         initial_states: as of `ntm.run`.
         start: the memory's state before the first step; zeros when None. From zeros the
-            untouched slots have usages that differ by 1e-12 or less, and which of them is
-            allocated next hangs on the precision of the floats; the outputs do not, since
-            those slots are alike. A start of distinct usages avoids it.
+            untouched slots are alike: which of them is allocated next may hang on the
+            rounding of the floats, the outputs do not. Distinct usages avoid it.
 
     Returns:
         As each step leaves them: `memory` [L, N, W], `usage` [L, N], `link` [L, H, N, N],

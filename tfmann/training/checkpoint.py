@@ -38,7 +38,7 @@ def write(folder: str, weights: Arrays, optimizer: Arrays | None, state: Mapping
     Raises:
       UserError: the disk is full or the place cannot be written to; what was there stays.
     """
-    temporary = f"{folder}.tmp{os.getpid()}"
+    temporary = f"{folder}.tmp"  # one process writes at a time: what is there, a kill has left
     shutil.rmtree(temporary, ignore_errors=True)
     try:
         os.makedirs(temporary)

@@ -142,15 +142,18 @@ def train(learner: Learner, data: Training, run: Run, root: str, hooks: Hooks) -
             meter.add(learner.update(batch, run.step, rate), batch.words)
             run.step += 1
             bar.update(1)
-            if due(h.steps_per_stats) or due(evaluate_every) or due(save_every) or stop:
+            stopping = bool(stop)  # once: a signal between two looks would save what is not settled
+            if due(h.steps_per_stats) or due(evaluate_every) or due(save_every) or stopping:
                 settle()
             if due(evaluate_every):
                 _evaluate(run, hooks)
-            if due(evaluate_every) or due(save_every) or stop:
+            if due(evaluate_every) or due(save_every) or stopping:
                 save(learner, run, root)
                 meter.reset()
-            if stop:
-                raise Stopped(f"stopped at step {run.step}; the same command goes on from there")
+                if stop:
+                    raise Stopped(f"stopped at step {run.step}; the same command goes on there")
+    if run.step < h.num_train_steps:
+        hooks.log(f"no better dev bleu in {run.stale_evaluations} evaluations: training ends here")
 
 
 def save(learner: Learner, run: Run, root: str) -> None:
