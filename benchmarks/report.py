@@ -53,7 +53,7 @@ def memory() -> list[str]:
         return []
     out = ["## Memory against corpus size", "", "Encoding and a few updates of a tiny model."]
     out += ["", "| pairs | peak MiB |", "|-|-|"]
-    return out + [f"| {r['pairs']:,} | {r['peak_mib']:.0f} |" for r in records] + [""]
+    return out + [f"| {r['pairs']:,} | {r['peak_rss_mib']:.0f} |" for r in records] + [""]
 
 
 def render() -> str:

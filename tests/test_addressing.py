@@ -92,9 +92,7 @@ def test_interpolate(run):
     gate = stream.uniform(size=[len(LENGTHS), 2, 1])
     gate[0, 0], gate[0, 1] = 0.0, 1.0
     found = run(addressing.interpolate, gate, content, previous)
-    wanted = each(
-        (gate, content, previous), lambda length, g, c, p: oracle.interpolate(g[0], c, p)
-    )
+    wanted = each((gate, content, previous), lambda length, g, c, p: oracle.interpolate(g[0], c, p))
     np.testing.assert_allclose(found, wanted, atol=1e-6)
     for gradient in gradients(addressing.interpolate, gate, content, previous):
         assert np.any(gradient != 0)
@@ -221,9 +219,7 @@ def test_additive_scores(run):
     stream = np.random.default_rng(8)
     query, keys = stream.normal(size=[2, 3, 4]), stream.normal(size=[2, 5, 4])
     vector = stream.normal(size=[4])
-    wanted = [
-        [[sum(vector * np.tanh(q + k)) for k in keys[b]] for q in query[b]] for b in range(2)
-    ]
+    wanted = [[[sum(vector * np.tanh(q + k)) for k in keys[b]] for q in query[b]] for b in range(2)]
     found = run(attention.additive_scores, query, keys, vector)
     np.testing.assert_allclose(found, wanted, atol=1e-5)
     for gradient in gradients(attention.additive_scores, query, keys, vector):
@@ -234,7 +230,6 @@ def test_read(run):
     stream = np.random.default_rng(9)
     weights, values = stream.dirichlet(np.ones(5), [2, 3]), stream.normal(size=[2, 5, 4])
     wanted = [
-        [sum(weights[b, k, s] * values[b, s] for s in range(5)) for k in range(3)]
-        for b in range(2)
+        [sum(weights[b, k, s] * values[b, s] for s in range(5)) for k in range(3)] for b in range(2)
     ]
     np.testing.assert_allclose(run(attention.read, weights, values), wanted, atol=1e-5)

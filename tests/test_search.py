@@ -165,9 +165,7 @@ def same(one, row, other, other_row):
     """Two searches found the same hypotheses for a sentence."""
     for rank, length in enumerate(one.lengths[row]):
         assert other.lengths[other_row, rank] == length
-        assert np.array_equal(
-            one.ids[row, rank, :length], other.ids[other_row, rank, :length]
-        )
+        assert np.array_equal(one.ids[row, rank, :length], other.ids[other_row, rank, :length])
         width = min(one.alignments.shape[-1], other.alignments.shape[-1])
         np.testing.assert_allclose(
             one.alignments[row, rank, :length, :width],

@@ -297,7 +297,7 @@ def test_what_a_cell_shows_does_not_depend_on_the_pairs_beside_it(untraced):
         assert set(result.diagnostics) == set(alone.diagnostics)
         for name, value in alone.diagnostics.items():
             np.testing.assert_allclose(result.diagnostics[name], value, atol=1e-5, err_msg=name)
-    with pytest.raises(KeyError, match="alignments"):
+    with pytest.raises(UserError, match="alignments"):
         one.force(pairs, ("no_such_thing",))
 
 

@@ -33,10 +33,15 @@ def corpus(folder, pairs, dev=12):
 
 
 def flags(data, out, **changes):
-    """The command line that trains in `out` on `data`; a setting that is None is left out."""
+    """The command line that trains in `out` on `data` with SETTINGS."""
+    return places(data, out, **{**SETTINGS, **changes})
+
+
+def places(data, out, **settings):
+    """The command line that trains in `out` on `data`."""
     prefixes = {f"{split}_prefix": Path(data, split) for split in ("train", "dev", "test")}
-    settings = {"out_dir": out, **prefixes, **SETTINGS, **changes}
-    return [f"--{name}={value}" for name, value in settings.items() if value is not None]
+    settings = {"out_dir": out, **prefixes, **settings}
+    return [f"--{name}={value}" for name, value in settings.items()]
 
 
 def start(argv, log):

@@ -174,6 +174,8 @@ class _Session:
 
     def _show_attention(self, step: int, lines: list[str]) -> None:
         assert self.board is not None
+        if not self.learner.model.cell.needs_annotations:
+            return  # it has no alignments with the source
         watched = lines[: self.hparams.num_attention_images]
         for index, n_best in enumerate(self.translator.translate(watched, with_attention=True)):
             one = n_best[0]

@@ -44,7 +44,7 @@ class MemoryCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
     `prepare_inputs` (of the inputs); `step` does the rest.
     """
 
-    needs_annotations = True  # False: the cell can do without an encoder
+    needs_annotations = True  # False: the cell can do without an encoder, and has no alignments
     output_width: int  # O, of StepOutput.output
     readout_width: int  # of what is projected to the vocabulary
 

@@ -12,6 +12,7 @@ from tfmann.cells.noise import Noise
 from tfmann.corpus.vocab import EOS_ID, SOS_ID
 from tfmann.decoding import adapter, beam_decoder
 from tfmann.decoding.beam import Search
+from tfmann.errors import UserError
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
 EVERYTHING = ("*",)  # as `record`: all diagnostics the cell has
@@ -83,7 +84,7 @@ def _diagnostics(
         return dict(seen)
     missing = [name for name in record if name not in seen]
     if missing:
-        raise KeyError(f"no diagnostic {missing[0]!r}; this cell has {', '.join(sorted(seen))}")
+        raise UserError(f"this cell shows no {missing[0]}; it has {', '.join(sorted(seen))}")
     return {name: seen[name] for name in record}
 
 
