@@ -8,6 +8,7 @@ from oracles import beam as oracle
 
 from tfmann.cells.noise import Noise
 from tfmann.decoding import search
+from tfmann.decoding.beam import Beam, certain
 from tfmann.models.seq2seq import Seq2Seq
 
 LENGTHS = [(5, 1), (0, 1), (2, 1), (7, 1)]  # the second sentence is a blank line
@@ -243,6 +244,29 @@ def test_vocabulary_smaller_than_the_beam(beta):
             check(found, row, wanted, 6, length)
             missing = found.scores[row, len(wanted) :]
             assert np.all(np.isneginf(missing)), "what does not exist is impossible"
+
+
+@pytest.mark.parametrize(
+    "live,best,expected",
+    [
+        (-2.5, 1, False),  # behind now, but -2.5 / ((5 + 20) / 6) = -0.6 is within its reach
+        (-8.3, 1, False),  # -1.99
+        (-8.4, 1, True),  # -2.02
+        (-8.4, 2, False),  # the second best, -3, can still be overtaken
+        (-12.6, 2, True),  # -3.02
+        (-np.inf, 2, True),
+        (-np.inf, 3, False),  # there is no third
+    ],
+)
+def test_search_stops_only_when_nothing_can_overtake(live, best, expected):
+    state = Beam(
+        log_probs=tf.constant([[-2.0, live, -3.0]]),
+        finished=tf.constant([[True, False, True]]),
+        lengths=tf.constant([[1, 1, 1]], tf.int64),
+        coverage=tf.zeros([1, 3, 0]),
+    )
+    stops = certain(state, tf.constant([20]), search.Search(3, 1.0, 0.0, best))
+    assert stops.numpy().tolist() == [expected]
 
 
 def endless(variant="rnnsearch"):
