@@ -111,6 +111,7 @@ class Translator:
         if with_attention not in self._searches:
             self._searches[with_attention] = tf.function(
                 lambda source, length: self._run(source, length, with_attention),
+                autograph=False,  # nothing here needs it, and it takes seconds
                 input_signature=[_IDS, _LENGTHS],
             )
         return self._searches[with_attention]
@@ -182,7 +183,7 @@ class Translator:
                 )
 
             signature = [_IDS, _LENGTHS, _IDS, _IDS, _LENGTHS]
-            self._forced[record] = tf.function(run, input_signature=signature)
+            self._forced[record] = tf.function(run, autograph=False, input_signature=signature)
         return self._forced[record]
 
     def _read_forced(

@@ -69,6 +69,7 @@ class Learner:
         replicas = self.strategy.num_replicas_in_sync
         self._compiled = tf.function(
             self._update,
+            autograph=False,  # nothing here needs it, and it takes seconds
             input_signature=[
                 (BATCH_SIGNATURE,) * replicas,
                 tf.TensorSpec([], tf.int32),
