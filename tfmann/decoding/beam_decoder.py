@@ -1,4 +1,9 @@
-"""Beam search by tfa's BeamSearchDecoder, over states of any rank."""
+"""Beam search by tfa's BeamSearchDecoder, over states of any rank.
+
+Sentences end at different steps, and one that has ended costs as much as one that goes on. So the
+search runs in stretches: a stretch ends as soon as a quarter of its sentences have ended, and the
+next goes on with the others alone.
+"""
 
 from __future__ import annotations
 
@@ -14,31 +19,52 @@ from tfmann.decoding.adapter import BoundCell, Flat, Step, tfa
 _tfa_beam = tfa.seq2seq.beam_search_decoder
 
 
+class Problem(NamedTuple):
+    """What is searched, the same for every stretch."""
+
+    bind: Callable[[tf.Tensor], Step]  # sentences [n] to the step of their hypotheses [n*K]
+    project: Callable[[tf.Tensor], tf.Tensor]  # readout [M, R] to logits [M, V]
+    readout_width: int  # R
+    vocabulary_size: int  # V
+    state: Any  # the first state, a row a sentence
+    limits: tf.Tensor  # [B] steps of each sentence; the last may only be </s>
+    recorded: Mapping[str, tf.Tensor]  # diagnostics to record, [B, ...]
+
+    def cell(self, sentences: tf.Tensor) -> BoundCell:
+        """The cell over the hypotheses of some sentences."""
+        return BoundCell(self.bind(sentences), self.state, self.readout_width, self.recorded)
+
+
 class BeamOutput(NamedTuple):
     """What the beam search emits at a step."""
 
-    scores: tf.Tensor  # [B, K]
     predicted_ids: tf.Tensor  # [B, K]
     parent_ids: tf.Tensor  # [B, K]
     diagnostics: tuple[tf.Tensor, ...]  # each [B, K, n], of the selected hypotheses
 
 
-class _BeamDecoder(tfa.seq2seq.BeamSearchDecoder):
-    """tfa's BeamSearchDecoder with our selection (`decoding.beam`) and recorded diagnostics."""
+class _Standing(NamedTuple):
+    """Where the search stands between two stretches: n of B sentences go on."""
 
-    def __init__(
-        self,
-        cell: BoundCell,
-        project: Callable[[tf.Tensor], tf.Tensor],
-        vocabulary_size: int,
-        search: beam.Search,
-        limits: tf.Tensor,
-        coverage: tf.Tensor,
-    ):
-        super().__init__(cell, search.beam_width, reorder_tensor_arrays=False)
-        self._project, self._vocabulary_size = project, vocabulary_size
-        self._search, self._limits, self._coverage = search, limits, coverage
-        self._batch_size = tf.shape(limits)[0]
+    time: tf.Tensor  # steps taken
+    sentences: tf.Tensor  # [n]
+    last_ids: tf.Tensor  # [n, K]
+    hypotheses: beam.Beam  # of n sentences
+    state: Flat  # rows n*K
+    ended: beam.Beam  # of B sentences; true of those that have ended
+    emitted: BeamOutput  # [time, B, K, ...]
+
+
+class _BeamDecoder(tfa.seq2seq.BeamSearchDecoder):
+    """tfa's BeamSearchDecoder with our selection (`decoding.beam`), for one stretch."""
+
+    def __init__(self, problem: Problem, search: beam.Search, begin: _Standing):
+        super().__init__(
+            problem.cell(begin.sentences), search.beam_width, reorder_tensor_arrays=False
+        )
+        self._problem, self._search, self._begin = problem, search, begin
+        self._limits = tf.gather(problem.limits, begin.sentences)
+        self._batch_size = tf.size(begin.sentences)
         self._end_token = EOS_ID
 
     @property
@@ -46,128 +72,228 @@ class _BeamDecoder(tfa.seq2seq.BeamSearchDecoder):
         width = tf.TensorShape([self._beam_width])
         first = self._cell.first().diagnostics
         seen = tuple(tf.concat([[self._beam_width], tf.shape(v)[1:]], 0) for v in first)
-        return BeamOutput(width, width, width, seen)
+        return BeamOutput(width, width, seen)
 
     @property
     def output_dtype(self) -> BeamOutput:
-        seen = tuple(tf.float32 for _ in self._cell.recorded)
-        return BeamOutput(tf.float32, tf.int32, tf.int32, seen)
+        return BeamOutput(tf.int32, tf.int32, tuple(tf.float32 for _ in self._cell.recorded))
 
     def initialize(self, inputs, initial_state=None, **kwargs):
-        """`inputs` are first ids `[B]`; `initial_state` is flattened, rows are sentences."""
-        del kwargs
-        width = self._beam_width
-        state = tf.nest.map_structure(lambda leaf: tf.repeat(leaf, width, axis=0), initial_state)
-        start = beam.start(self._batch_size, width, self._coverage)
-        begun = _tfa_beam.BeamSearchDecoderState(
-            cell_state=state,
-            log_probs=start.log_probs,
-            finished=start.finished,
-            lengths=start.lengths,
-            accumulated_attention_probs=start.coverage,
-        )
-        return start.finished, tf.repeat(inputs, width), begun
+        """Goes on where the last stretch ended, whatever is given."""
+        del inputs, initial_state, kwargs
+        begin = self._begin
+        ids = tf.reshape(begin.last_ids, [-1])
+        return begin.hypotheses.finished, ids, _to_tfa(begin.hypotheses, begin.state)
 
     def step(self, time, inputs, state, training=None, name=None):
         readout, next_state = self._cell(inputs, state.cell_state, training=training)
-        old = beam.Beam(
-            state.log_probs, state.finished, state.lengths, state.accumulated_attention_probs
-        )
+        old, problem = _from_tfa(state), self._problem
         found = beam.continuations(
-            self._project, readout, old, time, self._limits, self._vocabulary_size
+            problem.project,
+            readout,
+            old,
+            self._begin.time + time,
+            self._limits,
+            problem.vocabulary_size,
         )
-        alignments = self._alignments(next_state)
+        alignments = self._alignments(next_state, old)
         chosen, new = beam.select(found, old, alignments, self._limits, self._search)
-        first_rows = tf.range(self._batch_size)[:, None] * self._beam_width
-        rows = tf.reshape(chosen.parents + first_rows, [-1])
+        rows = _rows(tf.range(self._batch_size), self._beam_width, chosen.parents)
         kept = tf.nest.map_structure(lambda leaf: tf.gather(leaf, rows), next_state)
-        seen = tuple(
-            tf.reshape(v, [self._batch_size, self._beam_width, tf.shape(v)[1]])
-            for v in kept.diagnostics
-        )
-        next_search = _tfa_beam.BeamSearchDecoderState(
-            cell_state=kept,
-            log_probs=new.log_probs,
-            finished=new.finished,
-            lengths=new.lengths,
-            accumulated_attention_probs=new.coverage,
-        )
-        output = BeamOutput(chosen.scores, chosen.ids, chosen.parents, seen)
-        return output, next_search, tf.reshape(chosen.ids, [-1]), new.finished
+        shape = [self._batch_size, self._beam_width, -1]
+        seen = tuple(tf.reshape(value, shape) for value in kept.diagnostics)
+        output = BeamOutput(chosen.ids, chosen.parents, seen)
+        going = tf.reduce_sum(tf.cast(_unfinished(new), tf.int32))
+        over = new.finished | (4 * going <= 3 * self._batch_size)
+        return output, _to_tfa(new, kept), tf.reshape(chosen.ids, [-1]), over
 
     def finalize(self, outputs, final_state, sequence_lengths):
-        """Follows the parents: ids `[T, B, K]` and diagnostics `[T, B, K, ...]` of each path.
-
-        From the last step of all: a sentence that is done goes on beside the others, and its
-        hypotheses change places then (tfa begins at a sentence's own greatest length).
-        """
+        """Leaves all as it is: the parents are followed when every stretch is over."""
         del sequence_lengths
-        parents, lengths = outputs.parent_ids, final_state.lengths
-        whole = tf.fill(tf.shape(lengths), tf.shape(parents)[0])
-        follow = _tfa_beam.gather_tree_from_array
-        ids = follow(outputs.predicted_ids, parents, whole)
-        steps = tf.transpose(tf.sequence_mask(lengths, tf.shape(ids)[0]), [2, 0, 1])
-        seen = tuple(follow(value, parents, whole) for value in outputs.diagnostics)
-        ids = tf.where(steps, ids, EOS_ID)
-        return BeamOutput(outputs.scores, ids, outputs.parent_ids, seen), final_state
+        return outputs, final_state
 
-    def _alignments(self, state: Flat) -> tf.Tensor | None:
+    def _alignments(self, state: Flat, hypotheses: beam.Beam) -> tf.Tensor | None:
         if not self._search.coverage_penalty_weight:
             return None
         index = list(self._cell.recorded).index("alignments")
-        shape = [self._batch_size, self._beam_width, tf.shape(self._coverage)[1]]
-        return tf.reshape(state.diagnostics[index], shape)
+        return tf.reshape(state.diagnostics[index], tf.shape(hypotheses.coverage))
 
 
 def beam_search(
-    step: Step,
-    project: Callable[[tf.Tensor], tf.Tensor],
-    sizes: tuple[int, int],
-    state: Any,
-    start: tf.Tensor,
-    limits: tf.Tensor,
-    mask: tf.Tensor,
-    search: beam.Search,
-    recorded: Mapping[str, tf.Tensor],
+    problem: Problem, start: tf.Tensor, mask: tf.Tensor, search: beam.Search
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
     """Beam search by tfa's BeamSearchDecoder.
 
     Args:
-      step: ids `[B*K]` and state to a StepOutput whose output is a readout `[B*K, R]`.
-      project: readout `[M, R]` to logits `[M, V]`.
-      sizes: R and V.
-      state: first state, a row a sentence.
+      problem: what is searched; with a coverage penalty it records `alignments`.
       start: `[B]` first ids.
-      limits: `[B]` steps of each sentence; the last may only be `</s>`.
       mask: `[B, S]`, 1 at real source positions.
       search: how.
-      recorded: diagnostics to record; with a coverage penalty, `alignments` among them.
 
     Returns:
       ids `[B, K, T]` filled with `</s>`, lengths `[B, K]` with the first `</s>`, scores `[B, K]`
       from best to worst, diagnostics `[B, K, T, ...]`.
     """
-    readout_width, vocabulary_size = sizes
-    cell = BoundCell(step, state, readout_width, recorded)
+    first = _begin(problem, start, mask, search)
+    (last,) = tf.while_loop(
+        lambda now: tf.size(now.sentences) > 0,
+        lambda now: (_stretch(problem, search, now),),
+        (first,),
+        shape_invariants=(_any_count(first),),
+    )
+    ids, seen = _follow(last.emitted, last.ended.lengths)
+    scores, order = tf.math.top_k(beam.settled_scores(last.ended, search), search.beam_width)
+
+    def best_first(value: tf.Tensor) -> tf.Tensor:
+        """`[T, B, K, ...]` to `[B, K, T, ...]`, in the order of the scores."""
+        axes = tf.concat([[1, 2, 0], tf.range(3, tf.rank(value))], axis=0)
+        return tf.gather(tf.transpose(value, axes), order, batch_dims=1)
+
+    diagnostics = problem.cell(first.sentences).restore(seen, lead=3)
+    return (
+        best_first(ids),
+        tf.gather(last.ended.lengths, order, batch_dims=1),
+        scores,
+        {name: best_first(value) for name, value in diagnostics.items()},
+    )
+
+
+def _begin(
+    problem: Problem, start: tf.Tensor, mask: tf.Tensor, search: beam.Search
+) -> _Standing:
+    """Before the first step: one hypothesis a sentence, all sentences going on."""
+    batch, width = tf.size(start), search.beam_width
+    sentences = tf.range(batch)
     coverage = 1.0 - mask if search.coverage_penalty_weight else mask[:, :0]
-    decoder = _BeamDecoder(cell, project, vocabulary_size, search, limits, coverage)
+    hypotheses = beam.start(batch, width, coverage)
+    state = tf.nest.map_structure(
+        lambda leaf: tf.repeat(leaf, width, axis=0), problem.cell(sentences).first()
+    )
+    nothing = tf.zeros([0, batch, width], tf.int32)
+    seen = tuple(
+        tf.zeros(tf.concat([[0, batch, width], tf.shape(value)[1:]], axis=0))
+        for value in state.diagnostics
+    )
+    return _Standing(
+        time=tf.constant(0),
+        sentences=sentences,
+        last_ids=tf.repeat(start[:, None], width, axis=1),
+        hypotheses=hypotheses,
+        state=state,
+        ended=hypotheses,
+        emitted=BeamOutput(nothing, nothing, seen),
+    )
+
+
+def _stretch(problem: Problem, search: beam.Search, now: _Standing) -> _Standing:
+    """Searches until enough sentences have ended, and takes them out."""
+    limits = tf.gather(problem.limits, now.sentences)
     emitted, final, _ = tfa.seq2seq.dynamic_decode(
-        decoder,
+        _BeamDecoder(problem, search, now),
         output_time_major=True,
-        maximum_iterations=tf.reduce_max(limits),
-        decoder_init_input=start,
-        decoder_init_kwargs={"initial_state": cell.first()},
+        maximum_iterations=tf.reduce_max(limits) - now.time,
     )
-    ended = beam.Beam(
-        final.log_probs, final.finished, final.lengths, final.accumulated_attention_probs
+    hypotheses = _from_tfa(final)
+    going = tf.where(_unfinished(hypotheses))[:, 0]
+    width = search.beam_width
+    rows = _rows(going, width, tf.range(width, dtype=tf.int64)[None])
+    batch, count = tf.size(problem.limits), tf.size(now.sentences)
+    places = tf.tensor_scatter_nd_update(
+        tf.range(batch), now.sentences[:, None], batch + tf.range(count)
     )
-    scores, order = tf.math.top_k(beam.settled_scores(ended, search), search.beam_width)
-    ids = tf.gather(tf.transpose(emitted.predicted_ids, [1, 2, 0]), order, batch_dims=1)
-    seen = cell.restore(emitted.diagnostics, lead=3)
-    seen = {
-        name: tf.gather(
-            tf.transpose(v, tf.concat([[1, 2, 0], tf.range(3, tf.rank(v))], 0)), order, batch_dims=1
+    return _Standing(
+        time=now.time + tf.shape(emitted.predicted_ids)[0],
+        sentences=tf.gather(now.sentences, going),
+        last_ids=tf.gather(emitted.predicted_ids[-1], going),
+        hypotheses=tf.nest.map_structure(lambda v: tf.gather(v, going), hypotheses),
+        state=tf.nest.map_structure(lambda v: tf.gather(v, rows), final.cell_state),
+        ended=tf.nest.map_structure(
+            lambda old, new: tf.gather(tf.concat([old, new], axis=0), places), now.ended, hypotheses
+        ),
+        emitted=_lengthen(now.emitted, emitted, places),
+    )
+
+
+def _lengthen(old: BeamOutput, new: BeamOutput, places: tf.Tensor) -> BeamOutput:
+    """What was emitted before and in a stretch.
+
+    Where nothing was searched, every hypothesis goes on by `</s>` in its place.
+
+    Args:
+      old: `[time, B, K, ...]`.
+      new: `[steps, n, K, ...]`.
+      places: `[B]`, where among B sentences without a search and n with one each is found.
+    """
+    steps, batch = tf.shape(new.parent_ids)[0], tf.size(places)
+
+    def append(old: tf.Tensor, new: tf.Tensor, idle: Any) -> tf.Tensor:
+        still = tf.broadcast_to(idle, tf.concat([[steps, batch], tf.shape(new)[2:]], axis=0))
+        return tf.concat([old, tf.gather(tf.concat([still, new], axis=1), places, axis=1)], axis=0)
+
+    return BeamOutput(
+        append(old.predicted_ids, new.predicted_ids, EOS_ID),
+        append(old.parent_ids, new.parent_ids, tf.range(new.parent_ids.shape[2])),
+        tuple(append(*values, 0.0) for values in zip(old.diagnostics, new.diagnostics)),
+    )
+
+
+def _any_count(standing: _Standing) -> _Standing:
+    """The shapes, open to other numbers of steps, sentences and rows."""
+
+    def open_axes(structure: Any, count: int) -> Any:
+        return tf.nest.map_structure(
+            lambda v: tf.TensorShape([None] * count).concatenate(v.shape[count:]), structure
         )
-        for name, v in seen.items()
-    }
-    return ids, tf.gather(ended.lengths, order, batch_dims=1), scores, seen
+
+    return _Standing(
+        time=tf.TensorShape([]),
+        sentences=tf.TensorShape([None]),
+        last_ids=open_axes(standing.last_ids, 1),
+        hypotheses=open_axes(standing.hypotheses, 1),
+        state=open_axes(standing.state, 1),
+        ended=open_axes(standing.ended, 1),
+        emitted=open_axes(standing.emitted, 2),
+    )
+
+
+def _follow(emitted: BeamOutput, lengths: tf.Tensor) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
+    """Follows the parents: ids `[T, B, K]` and diagnostics `[T, B, K, n]` of each path.
+
+    From the last step of all: a sentence that is done goes on beside the others, and its
+    hypotheses change places then (tfa begins at a sentence's own greatest length).
+    """
+    steps = tf.shape(emitted.parent_ids)[0]
+    whole = tf.fill(tf.shape(lengths), steps)
+
+    def follow(values: tf.Tensor) -> tf.Tensor:
+        return _tfa_beam.gather_tree_from_array(values, emitted.parent_ids, whole)
+
+    real = tf.transpose(tf.sequence_mask(lengths, steps), [2, 0, 1])
+    ids = tf.where(real, follow(emitted.predicted_ids), EOS_ID)
+    return ids, tuple(follow(value) for value in emitted.diagnostics)
+
+
+def _unfinished(hypotheses: beam.Beam) -> tf.Tensor:
+    """Sentences with a hypothesis that goes on."""
+    return tf.reduce_any(~hypotheses.finished, axis=1)
+
+
+def _rows(sentences: tf.Tensor, width: int, ranks: tf.Tensor) -> tf.Tensor:
+    """Rows of the state: the hypotheses `ranks` `[n or 1, K]` of sentences `[n]`."""
+    return tf.reshape(sentences[:, None] * width + ranks, [-1])
+
+
+def _to_tfa(hypotheses: beam.Beam, state: Flat) -> _tfa_beam.BeamSearchDecoderState:
+    return _tfa_beam.BeamSearchDecoderState(
+        cell_state=state,
+        log_probs=hypotheses.log_probs,
+        finished=hypotheses.finished,
+        lengths=hypotheses.lengths,
+        accumulated_attention_probs=hypotheses.coverage,
+    )
+
+
+def _from_tfa(state: _tfa_beam.BeamSearchDecoderState) -> beam.Beam:
+    return beam.Beam(
+        state.log_probs, state.finished, state.lengths, state.accumulated_attention_probs
+    )

@@ -140,21 +140,26 @@ def beam_search(
     with_alignments: bool = False,
 ) -> Hypotheses:
     """Beam search; returns the `search.best` best hypotheses of each sentence."""
-    step = _step_words(model, prepared.memory, project=False)
     length = prepared.encoded.length
     start = tf.fill(tf.shape(length), SOS_ID)
     record = ("alignments",) if with_alignments or search.coverage_penalty_weight else ()
-    recorded = _diagnostics(step, start, prepared.state, record)
+
+    def bind(sentences: tf.Tensor) -> adapter.Step:
+        encoded = tf.nest.map_structure(lambda v: tf.gather(v, sentences), prepared.encoded)
+        return _step_words(model, model.cell.prepare(encoded), project=False)
+
+    first_step = _step_words(model, prepared.memory, project=False)
+    problem = beam_decoder.Problem(
+        bind=bind,
+        project=model.project,
+        readout_width=model.cell.readout_width,
+        vocabulary_size=model.target_size,
+        state=prepared.state,
+        limits=limits(length, tgt_max_len_infer),
+        recorded=_diagnostics(first_step, start, prepared.state, record),
+    )
     ids, lengths, scores, seen = beam_decoder.beam_search(
-        step,
-        model.project,
-        (model.cell.readout_width, model.target_size),
-        prepared.state,
-        start,
-        limits(length, tgt_max_len_infer),
-        prepared.encoded.mask,
-        search,
-        recorded,
+        problem, start, prepared.encoded.mask, search
     )
     best = search.best
     alignments = seen["alignments"][:, :best] if with_alignments else None
