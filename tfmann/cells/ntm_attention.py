@@ -34,6 +34,10 @@ HPARAMS = {
 }
 
 HEAD_CLIP = 20.0  # "stable NTM" (Collier & Beel 2018): bounds strength and sharpening
+# Where the gate (g = 0.88) and the kernel's middle tap (0.91) begin: an address is nearly its
+# content's. From zero, half of it is the last address, blurred over three positions: it drifts
+# round to the sentence's end, whose annotation knows the whole sentence, and stays there.
+GATE_START, STAY_START = 2.0, 3.0
 
 
 class NTMAttentionState(NamedTuple):
@@ -60,9 +64,9 @@ class NTMAttentionCell(MemoryCell):
     """Content weights (12), interpolation (13), shift (14) and sharpening (15) per head.
 
     Unlike the paper: the shift is circular modulo each sentence's true length and no weight falls
-    on padding (the authors' code wraps round 50 padded positions); w_{-1} is the first position,
-    which the paper leaves open. With several heads the contexts are concatenated and
-    `alignments` is their mean.
+    on padding (the authors' code wraps round 50 padded positions). w_{-1} is the first position
+    and the heads' biases start at `GATE_START` and `STAY_START`, both of which the paper leaves
+    open. With several heads the contexts are concatenated and `alignments` is their mean.
     """
 
     def __init__(self, hparams: HParams, annotation_width: int, weights: Weights):
@@ -76,7 +80,10 @@ class NTMAttentionCell(MemoryCell):
         self.memory_kernel = weights.matrix("memory_kernel", [annotation_width, units])
         width = heads * (units + self.taps + 3)
         self.head_kernel = weights.matrix("head_kernel", [units, width])
-        self.head_bias = weights.constant("head_bias", np.zeros(width))
+        start = np.zeros([heads, units + self.taps + 3])
+        start[:, units + 1] = GATE_START
+        start[:, units + 2 + h.shift_range] = STAY_START
+        self.head_bias = weights.constant("head_bias", start.reshape(-1))
         self.attention_kernel = weights.matrix(
             "attention_kernel", [heads * annotation_width + units, units]
         )
