@@ -25,6 +25,7 @@ from tfmann import hparams  # noqa: E402
 from tfmann.cells.recurrent import recurrent_step  # noqa: E402
 from tfmann.corpus import encode, text  # noqa: E402
 from tfmann.corpus.pipeline import Position, Training  # noqa: E402
+from tfmann.provenance import provenance  # noqa: E402
 from tfmann.training.step import Learner  # noqa: E402
 
 
@@ -120,7 +121,8 @@ def main():
         print(json.dumps({"round": number, **row}), flush=True)
     for name, values in speeds.items():
         ratios = [value / on for value, on in zip(values, speeds["all on"])]
-        print(json.dumps({"variant": name, "ratio": round(statistics.median(ratios), 3)}))
+        record = {"variant": name, "ratio": round(statistics.median(ratios), 3), "runs": ratios}
+        print(json.dumps({**record, "hparams_path": args.hparams_path, **provenance()}))
 
 
 if __name__ == "__main__":

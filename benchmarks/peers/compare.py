@@ -17,6 +17,7 @@ import statistics
 from pathlib import Path
 
 from benchmarks.peers import corpus, systems
+from tfmann.provenance import provenance
 
 RATES = {
     "train": ("words", "target words/s"),
@@ -158,7 +159,7 @@ def main() -> None:
             values[system].append(record["value"])
             print(json.dumps({"pair": pair, **record}), flush=True)
     for line in summary(flags.what, values):
-        print(json.dumps(line), flush=True)
+        print(json.dumps({**line, **provenance()}), flush=True)
 
 
 if __name__ == "__main__":
