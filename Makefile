@@ -11,8 +11,8 @@ INSTALLED := $(VENV)/installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-gpu test test-slow lint check demo reproduce-vi-en bench bench-peers \
-	constraints clean
+.PHONY: help install install-gpu test test-slow lint check demo reproduce-vi-en reproduce-ro-en \
+	learning-tasks bench bench-peers constraints clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -42,8 +42,16 @@ demo: $(INSTALLED) ## trains, translates and scores on the synthetic corpus, in 
 	$(PY) -m tfmann.demo
 
 reproduce-vi-en: $(INSTALLED) ## Collier & Beel 2019, Table 1; SCALE=paper|cpu CORPUS_DIR= OUT_DIR=
+reproduce-ro-en: $(INSTALLED) ## the same for its Table 2, on WMT16 Romanian-English
+reproduce-vi-en reproduce-ro-en:
 	$(PY) -m tfmann.reproduce $(@:reproduce-%=%) $(if $(SCALE),--scale="$(SCALE)") \
 		$(if $(CORPUS_DIR),--corpus_dir="$(CORPUS_DIR)") $(if $(OUT_DIR),--out_dir="$(OUT_DIR)")
+
+learning-tasks: $(INSTALLED) ## copy, repeat copy, recall: NTM, DNC, LSTM; SEEDS="1 2 3" JOBS=2, hours
+	@for seed in $(or $(SEEDS),1 2 3); do for task in copy repeat_copy associative_recall; do \
+	for cell in ntm dnc lstm; do echo "--task=$$task --cell=$$cell --seed=$$seed"; done; done; done \
+	| xargs -P $(or $(JOBS),1) -L 1 $(PY) -m benchmarks.tasks --out=runs/learning-tasks
+	$(PY) -m benchmarks.tasks.plot runs/learning-tasks/*.jsonl --out=runs/learning-tasks
 
 bench: $(INSTALLED) ## our speed and memory, as JSON lines
 	$(PY) -m benchmarks.speed

@@ -22,7 +22,7 @@ FLOORS = [
     {"decoding"},
     {"training", "evaluation"},
     {"report"},
-    {"run", "api"},
+    {"run", "api", "usage"},
     {"commands"},
     {"nmt", "demo", "reproduce"},
 ]

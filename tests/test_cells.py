@@ -1,13 +1,17 @@
 """Cells and encoder against the oracles, over whole decodings of a padded batch."""
 
+import importlib
+
 import numpy as np
 import pytest
 import small
 import tensorflow as tf
 from oracles import luong, ntm_attention, recurrent, rnnsearch
 
+from tfmann.cells.base import MemoryCell
 from tfmann.cells.noise import Noise
 from tfmann.decoding import search
+from tfmann.hparams import cell_module, declared_cells, has_alignments
 
 LENGTHS = [(5, 4), (1, 6), (3, 1), (0, 2), (7, 5)]
 
@@ -195,3 +199,15 @@ def test_dropout_mask_has_its_rate_and_scale():
     assert set(np.unique(mask)) == {0.0, np.float32(1 / 0.7)}
     assert abs((mask == 0).mean() - 0.3) < 0.01
     assert abs(mask.mean() - 1.0) < 0.02
+
+
+@pytest.mark.parametrize("name", sorted(declared_cells()))
+def test_settings_know_without_tensorflow_which_cells_have_alignments(name):
+    module = importlib.import_module(cell_module(name))
+    (cell,) = (
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == module.__name__
+        if issubclass(value, MemoryCell)
+    )
+    assert has_alignments(name) == cell.needs_annotations

@@ -285,6 +285,27 @@ def test_killed_between_the_renames(tmp_path):
     assert whole(folder, 8) and checkpoint.steps(str(tmp_path)) == [7]
 
 
+def test_what_a_kill_left_is_taken_and_kept_until_the_next_one_stands(tmp_path, monkeypatch):
+    folder, said = write(tmp_path, 7), []
+    old = f"{folder}.old"
+    assert checkpoint.standing(str(folder), said.append) == str(folder) and not said
+    folder.rename(old)
+    assert checkpoint.standing(str(folder), said.append) == old
+    assert len(said) == 1 and str(folder) in said[0] and old in said[0]
+
+    def killed(*paths):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(os, "rename", killed)
+        write(tmp_path, 7, seed=8)
+    assert whole(Path(old), 7)
+    write(tmp_path, 7, seed=8)
+    assert whole(folder, 8) and os.listdir(tmp_path) == [folder.name]
+    absent = str(tmp_path / "absent")
+    assert checkpoint.standing(absent, pytest.fail) == absent
+
+
 # --- no room ----------------------------------------------------------------------------------
 
 

@@ -1,71 +1,18 @@
-"""Published corpora: downloads from servers that misbehave, local copies, the command line.
+"""Published corpora: downloads from servers that misbehave, the command line.
 
 The servers are threads on 127.0.0.1; no test leaves the machine.
 """
 
-import hashlib
-import http.server
-import json
 import socket
 import threading
 import time
 
 import pytest
+from published import COMPLETE, TEXT, WITHOUT_IT, Server, corpus, names_in, one_file
 
 from tfmann.corpus import datasets, download
-from tfmann.corpus.datasets import fetch, load_manifest, use_local
+from tfmann.corpus.datasets import fetch
 from tfmann.errors import UserError
-
-TEXT = b"".join(b"line %d of an invented file\n" % i for i in range(5000))  # some 140 kB
-
-
-class Server:
-    """Serves `content`; its behaviour is set by the test, its requests are kept."""
-
-    def __init__(self):
-        self.content = TEXT
-        self.status = 200
-        self.honours_range = True
-        self.stops_after = None  # bytes of an answer after which it closes the connection
-        self.skips = 0  # bytes by which a range begins later than asked for
-        self.breaks = False  # closes with a reset instead
-        self.ranges = []
-        outer = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):  # noqa: N802 (http.server's name)
-                outer.answer(self)
-
-            def log_message(self, *unused):
-                pass
-
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/file"
-        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
-
-    def answer(self, handler):
-        wanted = handler.headers.get("Range")
-        self.ranges.append(wanted)
-        body, status = self.content, self.status
-        begin = 0
-        if wanted and self.honours_range and status == 200:
-            begin = int(wanted[len("bytes=") : -1]) + self.skips
-            status = 206 if begin < len(body) else 416
-        body = body[begin:] if status in (200, 206) else b"<html>no such thing</html>"
-        handler.send_response(status)
-        if status == 206:
-            handler.send_header("Content-Range", f"bytes {begin}-{len(self.content) - 1}/*")
-        handler.send_header("Content-Length", str(len(body)))
-        handler.end_headers()
-        if self.stops_after is not None:
-            body = body[: self.stops_after]
-        handler.wfile.write(body)
-        if self.breaks:
-            linger = b"\x01\x00\x00\x00\x00\x00\x00\x00"  # on, 0 s: close() sends a reset
-            time.sleep(0.3)  # a reset overtakes data that is not read yet
-            handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-            handler.connection.close()
 
 
 @pytest.fixture
@@ -83,59 +30,6 @@ def second_server():
     yield running
     running.http.shutdown()
     running.http.server_close()
-
-
-def record(*entries):
-    """A manifest of six files; those not given are refused by nobody's server."""
-    files = {entry["path"]: entry for entry in entries}
-    for split in ("train", "dev", "test"):
-        for side in ("xx", "yy"):
-            path = f"{split}.{side}"
-            files.setdefault(path, {"path": path, "urls": ["http://127.0.0.1:9/"], "lines": 5000})
-    return {
-        "name": "invented",
-        "description": "d",
-        "licence": "l",
-        "tokenisation": "t",
-        "source": "xx",
-        "target": "yy",
-        "splits": {split: {"prefix": split} for split in ("train", "dev", "test")},
-        "vocabularies": None,
-        "files": list(files.values()),
-    }
-
-
-def manifest_of(tmp_path, content):
-    path = tmp_path / "manifest.json"
-    path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return load_manifest(path)
-
-
-def one_file(*urls, **checks):
-    checks = checks or {"sha256": hashlib.sha256(TEXT).hexdigest()}
-    return {"path": "train.xx", "urls": list(urls), **checks}
-
-
-def corpus(tmp_path, *entries, missing=("train.xx",)):
-    """Returns a manifest and a folder that lacks only `missing`."""
-    folder = tmp_path / "corpus"
-    folder.mkdir(exist_ok=True)
-    manifest = manifest_of(tmp_path, record(*entries))
-    for entry in manifest.files:
-        if entry.path not in missing:
-            (folder / entry.path).write_bytes(TEXT)
-    return manifest, folder
-
-
-def names_in(folder):
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
-
-
-COMPLETE = ["dev.xx", "dev.yy", "test.xx", "test.yy", "train.xx", "train.yy"]
-WITHOUT_IT = [name for name in COMPLETE if name != "train.xx"]
-
-
-# Downloads
 
 
 def test_a_good_download_arrives_and_is_not_repeated(server, tmp_path, capsys):
@@ -337,88 +231,6 @@ def test_a_folder_that_cannot_be_made_is_named(server, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="file/x"):
         fetch(manifest, tmp_path / "file" / "x")
-
-
-# Local copies
-
-
-def test_a_local_copy_is_checked_and_reported(tmp_path):
-    manifest, folder = corpus(tmp_path, one_file("http://127.0.0.1:9/"), missing=())
-    report = use_local(manifest, folder)
-    assert report.splits["train"].pairs == 5000 and report.splits["train"].empty_sided == 0
-    assert report.matches["train.xx"] is True
-    assert report.hparams() == {
-        "src": "xx",
-        "tgt": "yy",
-        "train_prefix": str(folder / "train"),
-        "dev_prefix": str(folder / "dev"),
-        "test_prefix": str(folder / "test"),
-    }
-    (folder / "train.xx").write_bytes(TEXT.replace(b"line 7 of an invented file", b" "))
-    report = use_local(manifest, folder)
-    assert report.matches["train.xx"] is False
-    assert report.splits["train"].empty_sided == 1
-    assert "5,000 pairs, 1 of them with an empty side" in str(report)
-    assert "SHA-256 differs): train.xx" in str(report)
-
-
-def test_a_known_variant_is_accepted_by_its_count_and_named(tmp_path):
-    other = {"accept_lines": [{"lines": 3, "note": "the short copy"}], "lines": 5000}
-    urls = ["http://127.0.0.1:9/"]
-    entries = [{"path": f"train.{side}", "urls": urls, **other} for side in ("xx", "yy")]
-    manifest, folder = corpus(tmp_path, *entries, missing=())
-    assert use_local(manifest, folder).splits["train"].variant == ""
-    for side in ("xx", "yy"):
-        (folder / f"train.{side}").write_bytes(b"a\nb\nc\n")
-    report = use_local(manifest, folder)
-    assert report.splits["train"].pairs == 3
-    assert report.splits["train"].variant == "the short copy"
-    assert "3 pairs" in str(report) and "the short copy" in str(report)
-    for side in ("xx", "yy"):
-        (folder / f"train.{side}").write_bytes(b"a\nb\n")
-    with pytest.raises(UserError, match=r"train.xx has 2 lines; expected 5,000 or 3"):
-        use_local(manifest, folder)
-
-
-def test_vocabularies_are_part_of_a_corpus(tmp_path):
-    content = record()
-    content["vocabularies"] = {"prefix": "words/v"}
-    for side in ("xx", "yy"):
-        entry = {"path": f"words/v.{side}", "urls": ["http://127.0.0.1:9/"], "lines": 2}
-        content["files"].append(entry)
-    manifest, folder = manifest_of(tmp_path, content), tmp_path / "corpus"
-    (folder / "words").mkdir(parents=True)
-    for entry in manifest.files:
-        (folder / entry.path).write_bytes(b"a\nb\n" if entry.lines == 2 else TEXT)
-    report = use_local(manifest, folder)
-    assert report.hparams()["vocab_prefix"] == str(folder / "words/v")
-    (folder / "words/v.yy").write_bytes(b"a\n")
-    with pytest.raises(UserError, match="v.yy has 1 lines; expected 2"):
-        use_local(manifest, folder)
-
-
-def test_a_published_file_is_right_whatever_its_line_count(tmp_path):
-    entry = one_file("http://127.0.0.1:9/", sha256=hashlib.sha256(TEXT).hexdigest(), lines=4999)
-    manifest, folder = corpus(tmp_path, entry, missing=())
-    assert use_local(manifest, folder).splits["train"].pairs == 5000
-
-
-def test_missing_files_are_named_with_what_is_expected(tmp_path):
-    manifest, folder = corpus(tmp_path, missing=("dev.yy", "test.xx"))
-    with pytest.raises(UserError, match="lacks dev.yy, test.xx\n.*expected in it: .*train.xx"):
-        use_local(manifest, folder)
-    with pytest.raises(UserError, match="lacks"):
-        use_local(manifest, tmp_path / "absent")
-
-
-def test_sides_of_different_length_are_refused(tmp_path):
-    manifest, folder = corpus(tmp_path, missing=())
-    (folder / "dev.xx").write_bytes(TEXT + b"one more\n")
-    with pytest.raises(UserError, match="unequal line counts.*5001.*5000|5,001.*5,000"):
-        use_local(manifest, folder)
-
-
-# The command line
 
 
 def test_the_command_line_reports_or_says_what_is_wrong(server, tmp_path, capsys):

@@ -13,9 +13,8 @@ from tfmann.corpus import files, text
 from tfmann.corpus.encode import encode
 from tfmann.corpus.subword import BpeSegmenter, WordSegmenter, learn_bpe
 from tfmann.corpus.text import Languages, Side
-from tfmann.corpus.vocab import SPECIALS, Vocabulary
-from tfmann.errors import UsageError, UserError
-from tfmann.hparams import HParams
+from tfmann.corpus.vocab import Vocabulary
+from tfmann.errors import UserError
 
 SOURCE = ["a b c", "", "c\u2028 x  a ", "b"]
 TARGET = ["X", "Y Z", "\t", "Z Z unknown <s> </s> X"]
@@ -209,82 +208,3 @@ def test_sizes_are_in_bytes_of_the_right_types(corpus):
         "source.ids": 4 * 7, "target.ids": 4 * 9,
         "source.starts": 8 * 5, "target.starts": 8 * 5, "documents": 8 * 4,
     }  # fmt: skip
-
-
-# --- a side, and the vocabularies of a run ----------------------------------------------------
-
-
-def test_special_symbols_written_out_in_the_text_are_unknown_words():
-    side = languages().source
-    assert side.encode("a <s> </s> <unk> b") == [3, 0, 0, 0, 4]
-
-
-def test_decoding_ends_at_the_end_of_the_sentence():
-    side = languages().source
-    assert side.decode([3, 5, 2, 4]) == "a c"
-    assert side.decode([2]) == side.decode([]) == ""
-    assert side.decode([0, 4]) == "<unk> b"
-
-
-@pytest.fixture
-def settings(corpus, tmp_path):
-    prefix = str(tmp_path / "t")
-    return HParams(src="src", tgt="tgt", train_prefix=prefix)
-
-
-def settle(settings, out):
-    return text.settle_vocabularies(settings, str(out), lambda message: None)
-
-
-def test_vocabularies_are_built_from_the_training_text(settings, tmp_path):
-    found = settle(settings, tmp_path / "out")
-    assert found.source.vocabulary.tokens == (*SPECIALS, "a", "b", "c", "c\u2028", "x")
-    assert found.target.vocabulary.tokens == (*SPECIALS, "Z", "X", "Y", "unknown")
-    assert not (tmp_path / "out").exists()
-
-
-def test_vocabularies_obey_their_limits(settings, tmp_path):
-    capped = settle(settings.replace(vocab_size=5), tmp_path)
-    assert capped.source.vocabulary.tokens[3:] == ("a", "b")
-    frequent = settle(settings.replace(vocab_min_frequency=2), tmp_path)
-    assert frequent.target.vocabulary.tokens[3:] == ("Z", "X")
-
-
-def test_one_vocabulary_for_both_sides(settings, tmp_path):
-    shared = settle(settings.replace(share_vocab=True), tmp_path)
-    assert shared.source.vocabulary == shared.target.vocabulary
-    assert {"a", "Z"} <= set(shared.source.vocabulary.tokens)
-    Vocabulary.of(["q"]).save(tmp_path / "v.src")
-    given = settings.replace(share_vocab=True, vocab_prefix=str(tmp_path / "v"))
-    assert settle(given, tmp_path).target.vocabulary.tokens == (*SPECIALS, "q")
-
-
-def test_given_vocabularies_are_taken_and_kept(settings, tmp_path):
-    for side, word in (("src", "c"), ("tgt", "Y")):
-        files.write_lines(tmp_path / f"v.{side}", [word, "</s>", "<s>", "<unk>"])
-    given = settings.replace(vocab_prefix=str(tmp_path / "v"))
-    found = settle(given, tmp_path)
-    assert found.source.encode("a c") == [0, 3]
-    text.save_languages(found, given, str(tmp_path))
-    again = text.load_languages(given, str(tmp_path))
-    assert [s.vocabulary for s in again] == [s.vocabulary for s in found]
-
-
-def test_merge_operations_are_kept_with_the_run(settings, tmp_path):
-    learn_bpe([str(tmp_path / "t.src")] * 3, str(tmp_path / "codes"), 1)
-    given = settings.replace(subword_option="bpe", subword_model=str(tmp_path / "codes"))
-    found = settle(given, tmp_path)
-    text.save_languages(found, given, str(tmp_path))
-    (tmp_path / "codes").unlink()
-    again = text.load_languages(given, str(tmp_path))
-    for one, other in zip(found, again):
-        assert one.vocabulary == other.vocabulary
-        assert one.segmenter.fingerprint == other.segmenter.fingerprint
-        assert one.decode(one.encode("a b c")) in ("a b c", "<unk> <unk> <unk>")
-
-
-def test_what_is_needed_for_vocabularies(settings, tmp_path):
-    with pytest.raises(UsageError, match="neither vocab_prefix nor train_prefix"):
-        settle(HParams(src="src", tgt="tgt"), tmp_path)
-    with pytest.raises(UsageError, match="tgt is not given"):
-        settle(HParams(src="src", train_prefix="x"), tmp_path)

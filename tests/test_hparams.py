@@ -167,6 +167,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
         ({"infer_mode": "greedy", "num_translations_per_input": 2}, "needs infer_mode="),
         ({"beam_width": 3, "num_translations_per_input": 4}, "is more than beam_width=3"),
         ({"subword_option": "spm"}, "needs subword_model"),
+        ({"cell": "ntm", "coverage_penalty_weight": 0.1}, "=0.1 needs alignments.*'ntm' has no"),
         ({"src": "en", "tgt": "en"}, "src and tgt are both 'en'"),
     ],
 )

@@ -46,6 +46,21 @@ def test_the_shipped_manifests_are_sound(name):
         assert entry.lines
 
 
+def test_wmt16_comes_out_of_archives_that_are_known_by_their_bytes():
+    manifest = load_manifest(DATA / "wmt16_ro_en.json")
+    assert manifest.name == "wmt16_ro_en" and (manifest.source, manifest.target) == ("ro", "en")
+    for archive in manifest.archives:
+        assert archive.sha256 and archive.bytes
+        assert all(url.startswith("https://") for url in archive.urls) and len(archive.urls) > 1
+    counts = {entry.path: entry.lines for entry in manifest.files}
+    assert sorted(counts.values()) == [1_999] * 4 + [399_375] * 2
+    for entry in manifest.files:
+        assert manifest.archive_of(entry).path == entry.archive
+        side = entry.path[-2:]
+        assert entry.member.endswith(f".{side}") or f".{side}.sgm" in entry.member
+        assert {other.lines for other in entry.accept_lines} <= {610_320, 22_764}
+
+
 def test_iwslt15_accepts_the_published_and_the_cleaned_training_text():
     manifest = load_manifest(DATA / "iwslt15_vi_en.json")
     train = [entry for entry in manifest.files if entry.path.startswith("train.")]

@@ -12,7 +12,7 @@ from matplotlib import image as matplotlib_image
 from matplotlib import pyplot
 
 from tfmann.errors import UserError
-from tfmann.report import plots
+from tfmann.report import drawing, plots
 
 SOURCE = ["wo", "steht", "der", "Kran", "?", "</s>"]
 TARGET = ["where", "is", "the", "crane", "?"]
@@ -117,7 +117,6 @@ def test_any_token_can_be_drawn(token, label):
         assert labels(figure, "x") == [label, "b"]
         assert labels(figure, "y") == [label]
         assert plots.figure_to_png(figure).startswith(b"\x89PNG")
-        assert plots.figure_to_png(plots.address_figure(weights(1, 4), [token], title=token))
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (2, 0), (1, 1)])
@@ -137,29 +136,10 @@ def test_a_weight_that_is_no_number_is_grey():
 def test_shapes_must_agree():
     with pytest.raises(ValueError, match=r"\(6, 5\) does not match 5 target words and 6 source"):
         plots.attention_figure(weights(6, 5), SOURCE, TARGET)
-    with pytest.raises(ValueError, match=r"\(5, 6\) do not match 6 steps"):
-        plots.address_figure(weights(5, 6), SOURCE)
-
-
-def test_addresses_run_along_time():
-    address = np.zeros([6, 128])
-    address[2, 100] = 1.0
-    figure = plots.address_figure(
-        address, SOURCE, title="read head 0", slot_label="cache slot", phase_boundary=4
-    )
-    axes = figure.axes[0]
-    assert axes.images[0].get_array().shape == (128, 6)
-    assert axes.images[0].get_array()[100, 2] == 1.0
-    assert labels(figure, "x") == SOURCE
-    assert axes.get_ylabel() == "cache slot"
-    assert axes.get_title(loc="left") == "read head 0"
-    assert [list(line.get_xdata()) for line in axes.lines] == [[3.5, 3.5]]
-    assert not plots.address_figure(address, SOURCE).axes[0].lines
-    assert plots.figure_to_png(figure).startswith(b"\x89PNG")
 
 
 def test_colours_go_from_white_in_equal_steps_of_lightness():
-    colours = plots._colour_map()(np.linspace(0, 1, 256))[:, :3]
+    colours = drawing.colour_map()(np.linspace(0, 1, 256))[:, :3]
     assert np.all(colours[0] == 1.0)
     linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     # CIELAB lightness, another measure than the one the map was made with.

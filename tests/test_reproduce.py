@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tfmann import reproduce
-from tfmann.corpus import synthetic
+from tfmann.corpus import synthetic, tokenise
 from tfmann.report import tables
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,6 +89,68 @@ def test_trains_once_then_only_prints(world, capsys):
     assert reproduce.main(command) == 0
     assert results.stat().st_mtime_ns == stamp
     assert (root / "results" / "README.md").read_text() == tables.render_all(root / "results")
+
+
+@pytest.fixture
+def raw_world(world, monkeypatch):
+    """The same with a table of raw text, on a known variant of its corpus."""
+    root, corpus = world
+    path = root / "data" / "toy.json"
+    manifest = json.loads(path.read_text())
+    manifest["vocabularies"] = None
+    other = [{"lines": 120, "note": "a stand-in"}]
+    manifest["files"] = [f for f in manifest["files"] if not f["path"].startswith("vocab")]
+    for entry in manifest["files"]:
+        if entry["path"].startswith("train"):
+            entry.update(lines=7, accept_lines=other)
+        file = corpus / entry["path"]
+        lines = file.read_text(encoding="utf-8").splitlines()
+        file.write_text("".join(f"„{line}”, {line}!\n" for line in lines), encoding="utf-8")
+    path.write_text(json.dumps(manifest))
+    row = root / "hparams" / "cpu" / "toy" / "toy_luong.json"
+    row.write_text(json.dumps({**json.loads(row.read_text()), "subword_option": "bpe"}))
+    table = tables.TABLES["vi-en"]._replace(bpe_merges={"cpu": 15})
+    monkeypatch.setitem(tables.TABLES, "vi-en", table)
+    return root, corpus
+
+
+def test_raw_text_is_prepared_once_and_scored_as_text_too(raw_world, capsys):
+    root, corpus = raw_world
+    command = [
+        "vi-en", "--scale=cpu", f"--corpus_dir={corpus}", f"--out_dir={root / 'runs'}",
+        f"--results_dir={root / 'results'}",
+    ]  # fmt: skip
+    assert reproduce.main(command) == 0
+    out = capsys.readouterr().out
+    assert "learning 15 merges" in out and "120 pairs, 0 with an empty side; a stand-in" in out
+    assert "| ours test | 13a dev | 13a test | chrF |" in out and "\ntrain: a stand-in\n" in out
+    assert "tok:none" in out and "tok:13a" in out
+    heading, _, row = (line.split(" | ") for line in out.splitlines() if line.startswith("|"))
+    assert len(heading) == len(row) == 12
+    (line,) = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
+    kept = json.loads(line)
+    assert kept["preparation"]["merges"] == 15 and kept["variants"] == {"train": "a stand-in"}
+    assert set(kept["detokenised"]) == {"dev", "test"}
+    assert "subword_model" not in kept["hparams"] and kept["hparams"]["subword_option"] == "bpe"
+    vocabulary = (root / "runs" / "vi-en" / "cpu" / "luong" / "vocab.tgt").read_text()
+    assert "@@\n" in vocabulary and '\n"\n' in vocabulary
+    assert reproduce.main(command) == 0
+    assert "learning" not in capsys.readouterr().out
+
+
+def test_text_is_scored_against_the_raw_references(raw_world, tmp_path):
+    root, corpus = raw_world
+    report = reproduce._corpus(tables.TABLES["vi-en"], str(corpus))
+    for name in ("dev", "test"):
+        raw = (corpus / f"{name}.tgt").read_text(encoding="utf-8").splitlines()
+        tokens = [tokenise.tokenise(line.replace("„", '"').replace("”", '"')) for line in raw]
+        (tmp_path / f"output_{name}").write_text("".join(f"{line}\n" for line in tokens))
+        plain = "".join(f"{line.replace('„', chr(34)).replace('”', chr(34))}\n" for line in raw)
+        (corpus / f"{name}.tgt").write_text(plain)
+    for name, score in reproduce._detokenised_scores(report, str(tmp_path)).items():
+        assert score["value"] == pytest.approx(100) and "tok:13a" in score["signature"]
+        text = (tmp_path / f"output_{name}.detok").read_text()
+        assert text == (corpus / f"{name}.tgt").read_text().replace(" .", ".")
 
 
 def test_unknown_row_is_named(world, capsys):

@@ -20,6 +20,11 @@ CONFIGURATIONS = sorted((tiny.ROOT / "hparams").rglob("*.json"))
 TINY = sorted(path.stem for path in (tiny.ROOT / "hparams" / "tiny").glob("*.json"))
 WITHOUT_ALIGNMENTS = ("dnc", "ntm")
 FIRST = "luong"  # the one that is looked at more closely
+WATCHED = {  # what is drawn of a dev sentence
+    "luong": {"attention"},
+    "ntm": {"addresses/read_head_0", "addresses/write_head_0"},
+    "mad": {"attention", "addresses/read_head_0", "addresses/write_head_0"},
+}
 PAIRS, STEPS = 200, 4
 SHRUNK = {
     "num_units": 8,
@@ -55,7 +60,7 @@ def trained(data, tmp_path_factory):
     def folder(name):
         if name not in folders:
             folders[name] = tmp_path_factory.mktemp(name) / "out"
-            images = int(name == FIRST)
+            images = 2 if name in WATCHED else 0
             argv = shipped(name, data, folders[name], num_attention_images=images)
             assert nmt.main(argv) == 0
         return folders[name]
@@ -118,7 +123,7 @@ def test_a_trained_configuration_translates_scores_and_aligns(name, data, traine
     told = [*model, f"--inference_output_file={tmp_path / 'text'}",
             f"--alignment_file={tmp_path / 'links'}"]  # fmt: skip
     if name in WITHOUT_ALIGNMENTS:
-        assert nmt.main(told) == 1
+        assert nmt.main(told) == 2
         assert not (tmp_path / "links").exists()
         assert nmt.main(told[:-1]) == 0
         assert len(read(tmp_path / "text")) == len(read(source))
@@ -162,15 +167,28 @@ def test_the_log_has_a_line_an_update_and_an_evaluation(trained):
     assert any(line.startswith(f"{PAIRS} pairs; 0 with an empty side") for line in log)
 
 
-def test_tensorboard_has_curves_samples_attention_and_settings(trained):
+def drawn(out):
+    """The steps at which each tag stands in a run's TensorBoard files."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    events = EventAccumulator(str(trained(FIRST) / "train_log"), size_guidance={"tensors": 0})
+    events = EventAccumulator(str(out / "train_log"), size_guidance={"tensors": 0})
     events.Reload()
-    steps = {tag: [e.step for e in events.Tensors(tag)] for tag in events.Tags()["tensors"]}
+    return {tag: [e.step for e in events.Tensors(tag)] for tag in events.Tags()["tensors"]}
+
+
+@pytest.mark.parametrize("name", ["dnc", *WATCHED])
+def test_tensorboard_has_the_memory_at_the_watched_sentences(name, trained):
+    steps = drawn(trained(name))
+    wanted = {f"{tag}/{index}" for tag in WATCHED.get(name, ()) for index in (0, 1)}
+    assert {tag for tag in steps if tag.startswith(("attention", "addresses"))} == wanted
+    assert all(steps[tag] == [2, 4] for tag in wanted)
+
+
+def test_tensorboard_has_curves_samples_and_settings(trained):
+    steps = drawn(trained(FIRST))
     for tag in ("train/perplexity", "train/gradient_norm", "train/words_per_second"):
         assert steps[tag] == [1, 2, 3, 4]
-    for tag in ("dev/bleu", "dev/perplexity", "sample", "attention/0"):
+    for tag in ("dev/bleu", "dev/perplexity", "sample"):
         assert steps[tag] == [2, 4]
     assert any("hparams" in tag for tag in steps)
 

@@ -4,13 +4,15 @@ import io
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
 from matplotlib import image as matplotlib_image
+from test_memory_figures import trace
 
 from tfmann.errors import UserError
-from tfmann.report import plots
+from tfmann.report import memory_figures, plots
 from tfmann.report.tensorboard import Board
 
 
@@ -87,11 +89,32 @@ def test_attention_images(tmp_path):
 
 def test_figure_is_closed(tmp_path):
     board = Board(str(tmp_path))
-    figure = plots.address_figure(np.eye(3, 8), ["a", "b", "c"])
-    board.figure(1, "addresses/read/0", figure)
+    figure = plots.attention_figure(np.eye(3, 8), list("abcdefgh"), list("ijk"))
+    board.figure(1, "some/figure", figure)
     board.close()
     assert figure.axes == []
-    assert len(values(read(tmp_path), "addresses/read/0")) == 1
+    assert len(values(read(tmp_path), "some/figure")) == 1
+
+
+def test_addresses_of_every_head(tmp_path):
+    board = Board(str(tmp_path))
+    one = trace(heads=(1, 2))
+    board.addresses(10, 3, one)
+    board.addresses(20, 3, one)
+    board.addresses(20, 0, one)
+    board.close()
+    events = read(tmp_path)
+    assert set(events.Tags()["tensors"]) == {
+        f"addresses/{head}/{index}"
+        for head in ("read_head_0", "write_head_0", "write_head_1")
+        for index in (0, 3)
+    }
+    assert [step for step, _ in values(events, "addresses/write_head_1/3")] == [10, 20]
+    ((_, (width, height, png)),) = values(events, "addresses/write_head_1/0")
+    drawn = dict(memory_figures.head_figures(one, "sentence 0, step 20"))["write_head_1"]
+    expected = matplotlib_image.imread(io.BytesIO(plots.figure_to_png(drawn)))
+    assert (int(height), int(width)) == expected.shape[:2]
+    assert np.array_equal(matplotlib_image.imread(io.BytesIO(png))[..., :3], expected[..., :3])
 
 
 def test_hparams_appear_in_the_tab(tmp_path):
@@ -150,6 +173,7 @@ def experiment(log_dir):
 
 def test_resuming_appends(tmp_path):
     for step in (1, 2):
+        time.sleep(1.0)  # files are read in the order of their names, which tell the second
         board = Board(str(tmp_path))
         board.hparams({"units": 8})
         board.scalars(step, {"a": step})

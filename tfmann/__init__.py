@@ -7,7 +7,16 @@ width, R read heads, H write heads, J shift taps, K beam width, I cache slots.
 
 __version__ = "0.1.0"
 
-__all__ = ["Forced", "HParams", "Model", "Translation", "UsageError", "UserError", "load"]
+__all__ = [
+    "Forced",
+    "HParams",
+    "Model",
+    "Trace",
+    "Translation",
+    "UsageError",
+    "UserError",
+    "load",
+]
 
 
 def __getattr__(name: str):

@@ -9,15 +9,17 @@ from typing import Any, Callable
 import numpy as np
 
 from tfmann import hparams as hparams_module
+from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.corpus import text
-from tfmann.decoding import search
 from tfmann.decoding.translator import Forced, Translation, Translator
 from tfmann.errors import UserError
 from tfmann.evaluation.alignment import hard_alignment
-from tfmann.folder import BEST, CHECKPOINTS, HPARAMS
+from tfmann.evaluation.trace import Trace
+from tfmann.folder import BEST, CHECKPOINTS
 from tfmann.hparams import HParams
 from tfmann.models.seq2seq import Seq2Seq
 from tfmann.training import checkpoint
+from tfmann.usage import settings_of_model
 
 
 class Model:
@@ -42,7 +44,16 @@ class Model:
           lines: one sentence each; blank lines come back blank.
           with_attention: fill in `Translation.attention` `[T, S]`.
           chunk: lines read before the first is answered; 0 = enough for full batches.
+
+        Returns:
+          lists of one to `num_translations_per_input` translations, from best to worst: fewer
+          where the search found fewer.
+
+        Raises:
+          UsageError: attention of a cell that has no alignments.
         """
+        if with_attention:
+            hparams_module.require_alignments(self.hparams.cell, "with_attention")
         return self._translator.translate(lines, with_attention, chunk)
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[Forced]:
@@ -54,20 +65,27 @@ class Model:
 
         Returns:
           per pair the links (source token, target token) from 0, one a target token.
+
+        Raises:
+          UsageError: the cell has no alignments.
         """
+        hparams_module.require_alignments(self.hparams.cell, "align")
         forced = self._translator.force(pairs, ("alignments",))
         return [links(f.diagnostics["alignments"], f.source_tokens, f.tokens) for f in forced]
 
-    def trace(self, pair: tuple[str, str]) -> dict[str, np.ndarray]:
-        """What the cell looked at, and how, at every step of a given pair.
+    def trace(self, pair: tuple[str, str]) -> Trace:
+        """What the cell looked at, wrote and how, at every step of a given pair.
 
         Returns:
-          arrays by name, first axis T: `alignments` `[T, S]`, and what else the cell shows.
+          arrays by name, time first: T steps over an encoder, as in `trace["alignments"]` `[T, S]`;
+          S + T steps where the cell reads the source itself. `Trace` says which step is which
+          token, and what is whose head's. All names and shapes: `tfmann.cells.diagnostics.SHAPES`.
+          The DNC's `link` has N*N numbers a write head and step.
         """
-        return self._translator.force([pair], search.EVERYTHING)[0].diagnostics
+        return Trace(self._translator.force([pair], EVERYTHING)[0])
 
     def tokens(self, pair: tuple[str, str]) -> tuple[list[str], list[str]]:
-        """The tokens on the axes of `trace`: source and target, with `</s>`."""
+        """Source and target tokens of a pair, with `</s>`, as in `trace`."""
         forced = self._translator.force([pair])[0]
         return forced.source_tokens, forced.tokens
 
@@ -101,11 +119,7 @@ def load(
       UserError: there is no readable model of this configuration.
       UsageError: an unknown setting, or one that would be another model.
     """
-    path = os.path.join(out_dir, HPARAMS)
-    if not os.path.exists(path):
-        raise UserError(f"{out_dir} holds no trained model: there is no {HPARAMS} in it")
-    saved = hparams_module.read_json(path)
-    hparams = hparams_module.merge_saved(saved, settings, where=out_dir)
+    hparams = settings_of_model(out_dir, settings)
     languages = text.load_languages(hparams, out_dir)
     model = Seq2Seq(hparams, *(len(side.vocabulary) for side in languages))
     where = _restore(model, out_dir, ckpt, log)
@@ -116,7 +130,7 @@ def load(
 def _restore(
     model: Seq2Seq, out_dir: str, ckpt: str | None, log: Callable[[str], None]
 ) -> str:
-    where = ckpt or os.path.join(out_dir, BEST)
+    where = checkpoint.standing(ckpt or os.path.join(out_dir, BEST), log)
     try:
         arrays = checkpoint.read_arrays(where)
     except checkpoint.Unreadable as error:
@@ -132,4 +146,4 @@ def _restore(
     return where
 
 
-__all__ = ["Forced", "HParams", "Model", "Translation", "load"]
+__all__ = ["Forced", "HParams", "Model", "Trace", "Translation", "load"]

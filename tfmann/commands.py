@@ -10,12 +10,10 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from tfmann import api
-from tfmann.corpus import text
 from tfmann.corpus.files import iter_lines, iter_parallel, replacing, stream_lines
-from tfmann.errors import UsageError
+from tfmann.corpus.inputs import evaluation_sets
 from tfmann.evaluation import bleu
 from tfmann.evaluation.alignment import format_pharaoh
-from tfmann.run import reference_paths
 
 
 def run(mode: str, values: Any, settings: dict[str, Any]) -> None:
@@ -36,17 +34,35 @@ def run(mode: str, values: Any, settings: dict[str, Any]) -> None:
             links = None
             if values.alignment_file:
                 links = stack.enter_context(replacing(values.alignment_file))
-            _infer(model, values.inference_input_file, out, links)
+            best: list[str] | None = [] if values.inference_ref_file else None
+            _infer(model, values.inference_input_file, out, links, best)
         else:
+            best = None
             _forced(mode, model, values, out)
-    if mode == "infer" and values.inference_ref_file and values.inference_output_file:
-        hypotheses = list(iter_lines(values.inference_output_file))
-        for score in _scores(model, hypotheses, [values.inference_ref_file]):
+    if best is not None:
+        for score in _scores(model, best, [values.inference_ref_file]):
             _note(f"{score.name} {score.value:.2f} [{score.signature}]")
 
 
-def _infer(model: api.Model, source: str, out: BinaryIO, links: BinaryIO | None) -> None:
-    """Writes translations: one a line, or `line ||| text ||| score` where n best are asked for."""
+def _infer(
+    model: api.Model,
+    source: str,
+    out: BinaryIO,
+    links: BinaryIO | None,
+    best: list[str] | None,
+) -> None:
+    """Writes translations: one a line, or `line ||| text ||| score` where n best are asked for.
+
+    Of these a sentence has at least one and at most n, from best to worst: fewer where the search
+    found fewer, as with a tiny vocabulary. The number of the line, from 0, says whose they are.
+
+    Args:
+      model: what translates.
+      source: a file, or - for standard input.
+      out: where translations go.
+      links: where their alignments go, a line each, if they are asked for.
+      best: takes the best translation of each line, if that is asked for.
+    """
     h = model.hparams
     chunk = h.infer_batch_size if source == "-" else 0
     if source == "-" and sys.stdin.isatty():
@@ -55,6 +71,8 @@ def _infer(model: api.Model, source: str, out: BinaryIO, links: BinaryIO | None)
     for number, n_best in enumerate(
         model.translate(_input(source), with_attention=links is not None, chunk=chunk)
     ):
+        if best is not None:
+            best.append(n_best[0].text)
         for one in n_best:
             line = f"{number} ||| {one.text} ||| {one.score:.6f}" if n_best_wanted else one.text
             out.write(f"{line}\n".encode())
@@ -69,8 +87,6 @@ def _infer(model: api.Model, source: str, out: BinaryIO, links: BinaryIO | None)
 
 def _forced(mode: str, model: api.Model, values: Any, out: BinaryIO) -> None:
     """Writes a log-probability, or the alignment, of each given pair."""
-    if values.inference_input_file == "-":
-        raise UsageError(f"--mode={mode} reads pairs from two files, not from standard input")
     pairs = (
         (pair.source, pair.target)
         for pair in iter_parallel(values.inference_input_file, values.inference_ref_file)
@@ -85,17 +101,10 @@ def _forced(mode: str, model: api.Model, values: Any, out: BinaryIO) -> None:
 
 def _evaluate(model: api.Model, values: Any) -> None:
     """Translates a file with references, or the dev and test sets, and prints scores as JSON."""
-    sets = {}
     if values.inference_input_file:
-        if not values.inference_ref_file:
-            raise UsageError("--mode=eval with --inference_input_file needs --inference_ref_file")
-        sets["input"] = (values.inference_input_file, [values.inference_ref_file])
+        sets = {"input": (values.inference_input_file, [values.inference_ref_file])}
     else:
-        for name in ("dev", "test"):
-            prefix = getattr(model.hparams, f"{name}_prefix")
-            if prefix:
-                source, target = text.prefix_paths(model.hparams, prefix)
-                sets[name] = (source, reference_paths(target))
+        sets = evaluation_sets(model.hparams)
     results = {}
     for name, (source, references) in sets.items():
         hypotheses = [n_best[0].text for n_best in model.translate(_input(source))]

@@ -59,7 +59,7 @@ def _show(out_dir: str) -> None:
     """Prints translations of test sentences and draws the addresses of one."""
     import tfmann
     from tfmann.corpus.files import iter_lines
-    from tfmann.report import plots
+    from tfmann.report import memory_figures, plots
 
     model = tfmann.load(os.path.join(out_dir, "model"))
     sources = list(iter_lines(os.path.join(out_dir, "corpus", "test.src")))
@@ -68,17 +68,23 @@ def _show(out_dir: str) -> None:
     n_best = list(model.translate(sources[:5], with_attention=True))
     for source, reference, (best, *_) in zip(sources, references, n_best):
         print(f"  source       {source}\n  reference    {reference}\n  translation  {best.text}\n")
-    longest = max((n[0] for n in n_best), key=lambda one: len(one.tokens))
+    longest, source = max(
+        ((n[0], source) for n, source in zip(n_best, sources)), key=lambda one: len(one[0].tokens)
+    )
+    title = "NTM-style attention"
     figure = plots.attention_figure(
-        longest.attention, longest.source_tokens, longest.tokens, title="NTM-style attention"
+        longest.attention, longest.source_tokens, longest.tokens, title=title
     )
     plots.save_figure(figure, os.path.join(out_dir, "attention.png"))
+    for head, figure in memory_figures.head_figures(model.trace((source, longest.text)), title):
+        plots.save_figure(figure, os.path.join(out_dir, f"{head}.png"))
 
 
 def _say_what_next(out_dir: str, bleu: float) -> None:
     print(
         f"""BLEU {bleu:.2f} on the synthetic test set. Where to look next:
   {out_dir}/attention.png                     where the decoder looked, word by word
+  {out_dir}/read_head_0.png                   how it got there: content, gate, shift, sharpening
   .venv/bin/tensorboard --logdir {out_dir}    curves, sample translations, attention over time
   echo "..." | .venv/bin/python -m tfmann.nmt --out_dir={out_dir}/model --inference_input_file=-
   make reproduce-vi-en                        the same model on real text (IWSLT'15)

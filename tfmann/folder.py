@@ -21,7 +21,8 @@ def begun(root: str) -> bool:
     except OSError:
         kept = []
     steps = [name for name in kept if name.startswith("step-") and ".tmp" not in name]
-    return bool(steps) or os.path.exists(os.path.join(root, BEST))
+    best = [os.path.join(root, name) for name in (BEST, f"{BEST}.old")]  # .old: by a kill
+    return bool(steps) or any(os.path.exists(path) for path in best)
 
 
 class RunFolder:

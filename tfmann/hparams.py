@@ -22,7 +22,7 @@ from tfmann.hparams_fields import Field, core_fields
 _CELLS = Path(__file__).parent / "cells"
 
 
-def _literal(tree: ast.Module, name: str) -> Any:
+def _literal(tree: ast.Module | ast.ClassDef, name: str) -> Any:
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == name for target in node.targets
@@ -47,12 +47,32 @@ def declared_cells() -> dict[str, dict[str, Field]]:
     return cells
 
 
+def _declaration(name: str) -> tuple[Path, ast.Module]:
+    for path in sorted(_CELLS.glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if _literal(tree, "NAME") == name:
+            return path, tree
+    raise UsageError(f"no cell is called {name!r}")
+
+
 def cell_module(name: str) -> str:
     """The module that declares the cell `name`."""
-    for path in sorted(_CELLS.glob("*.py")):
-        if _literal(ast.parse(path.read_text(encoding="utf-8")), "NAME") == name:
-            return f"tfmann.cells.{path.stem}"
-    raise UsageError(f"no cell is called {name!r}")
+    return f"tfmann.cells.{_declaration(name)[0].stem}"
+
+
+def has_alignments(name: str) -> bool:
+    """Whether the cell `name` attends to the source: what its class says as `needs_annotations`."""
+    classes = [node for node in _declaration(name)[1].body if isinstance(node, ast.ClassDef)]
+    return all(_literal(node, "needs_annotations") is not False for node in classes)
+
+
+def require_alignments(cell: str, what: str) -> None:
+    """Raises UsageError where `what` needs alignments and the cell has none."""
+    if not has_alignments(cell):
+        raise UsageError(
+            f"{what} needs alignments with the source, and the cell {cell!r} has no alignments: "
+            "it knows the source by its memory alone"
+        )
 
 
 def _all_fields() -> dict[str, Field]:
@@ -167,6 +187,8 @@ def _check_combinations(hparams: HParams) -> None:
     for broken, message in rules:
         if broken:
             raise UsageError(message)
+    if h.coverage_penalty_weight:
+        require_alignments(h.cell, f"coverage_penalty_weight={h.coverage_penalty_weight}")
 
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:

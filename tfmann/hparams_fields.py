@@ -133,61 +133,65 @@ def _data() -> dict[str, Field]:
     }
 
 
-def _training() -> dict[str, Field]:
-    def field(default: Any, help: str, **rules: Any) -> Field:
-        return Field(default, help, **rules)
-
+def _updates() -> dict[str, Field]:
     return {
-        "optimizer": field("sgd", "Optimizer.", choices=("sgd", "adam", "adadelta")),
-        "learning_rate": field(1.0, "Rate before warm-up and decay.", minimum=0.0),
-        "adadelta_rho": field(0.95, "AdaDelta's decay.", minimum=0.0, maximum=1.0),
-        "adadelta_epsilon": field(1e-6, "AdaDelta's epsilon.", minimum=0.0),
-        "warmup_steps": field(0, "Warm-up length, in steps.", minimum=0),
-        "warmup_scheme": field("t2t", "How the rate rises.", choices=("t2t",)),
-        "decay_scheme": field(
+        "optimizer": Field("sgd", "Optimizer.", choices=("sgd", "adam", "adadelta")),
+        "learning_rate": Field(1.0, "Rate before warm-up and decay.", minimum=0.0),
+        "adadelta_rho": Field(0.95, "AdaDelta's decay.", minimum=0.0, maximum=1.0),
+        "adadelta_epsilon": Field(1e-6, "AdaDelta's epsilon.", minimum=0.0),
+        "warmup_steps": Field(0, "Warm-up length, in steps.", minimum=0),
+        "warmup_scheme": Field("t2t", "How the rate rises.", choices=("t2t",)),
+        "decay_scheme": Field(
             "", "How the rate is halved.", choices=("", "luong5", "luong10", "luong234")
         ),
-        "num_train_steps": field(12000, "Updates of the whole run.", minimum=1),
-        "max_gradient_norm": field(5.0, "Clip of the global norm; 0 = none.", minimum=0.0),
-        "batch_size": field(128, "Sentences, or target tokens, an update.", minimum=1),
-        "batch_type": field(
+        "num_train_steps": Field(12000, "Updates of the whole run.", minimum=1),
+        "max_gradient_norm": Field(5.0, "Clip of the global norm; 0 = none.", minimum=0.0),
+        "batch_size": Field(128, "Sentences, or target tokens, an update.", minimum=1),
+        "batch_type": Field(
             "sentences", "What batch_size counts.", choices=("sentences", "tokens")
         ),
-        "bucket_pool": field(
+        "bucket_pool": Field(
             100, "Batches whose sentences are sorted by length together; 0 = no sorting.", minimum=0
         ),
-        "dropout": field(0.2, "Dropout on the inputs of recurrent layers.", minimum=0.0, maximum=1),
-        "readout_dropout": field(
+        "dropout": Field(0.2, "Dropout on the inputs of recurrent layers.", minimum=0.0, maximum=1),
+        "readout_dropout": Field(
             0.0, "Dropout before the projection.", minimum=0.0, maximum=1.0
         ),
-        "label_smoothing": field(0.0, "Mass given to all words alike.", minimum=0.0, maximum=1.0),
-        "loss_normalization": field(
+        "label_smoothing": Field(0.0, "Mass given to all words alike.", minimum=0.0, maximum=1.0),
+        "loss_normalization": Field(
             "sentences",
             "The loss is the sum over words divided by the batch's sentences or words.",
             choices=("sentences", "tokens"),
         ),
-        "precision": field(
+    }
+
+
+def _course() -> dict[str, Field]:
+    return {
+        "precision": Field(
             "float32",
             "Matrix products in training; weights, softmax and memories stay float32.",
             choices=("float32", "mixed_bfloat16"),
         ),
-        "distribution": field("none", "Devices of this machine.", choices=("none", "mirrored")),
-        "random_seed": field(
+        "distribution": Field("none", "Devices of this machine.", choices=("none", "mirrored")),
+        "random_seed": Field(
             1, "Seeds weights, order of data, dropout, sampling.", minimum=0, maximum=2**31 - 1
         ),
-        "steps_per_stats": field(100, "Updates between two lines of statistics.", minimum=1),
-        "steps_per_external_eval": field(
+        "steps_per_stats": Field(100, "Updates between two lines of statistics.", minimum=1),
+        "steps_per_external_eval": Field(
             0, "Updates between two evaluations; 0 = 10 * steps_per_stats.", minimum=0
         ),
-        "steps_per_checkpoint": field(
+        "steps_per_checkpoint": Field(
             0, "Updates between two checkpoints; 0 = at evaluations.", minimum=0
         ),
-        "num_keep_ckpts": field(5, "Latest checkpoints that are kept.", minimum=1),
-        "avg_ckpts": field(False, "At the end, also score the mean of the last checkpoints."),
-        "early_stopping_patience": field(
+        "num_keep_ckpts": Field(5, "Latest checkpoints that are kept.", minimum=1),
+        "avg_ckpts": Field(False, "At the end, also score the mean of the last checkpoints."),
+        "early_stopping_patience": Field(
             0, "Evaluations without a better dev BLEU before stopping; 0 = never.", minimum=0
         ),
-        "num_attention_images": field(4, "Dev sentences drawn at evaluations.", minimum=0),
+        "num_attention_images": Field(
+            4, "Dev sentences whose attention and addresses evaluations draw.", minimum=0
+        ),
     }
 
 
@@ -203,7 +207,9 @@ def _inference() -> dict[str, Field]:
         "length_penalty_weight": field(0.0, "GNMT's alpha.", minimum=0.0),
         "coverage_penalty_weight": field(0.0, "GNMT's beta.", minimum=0.0),
         "sampling_temperature": field(1.0, "Temperature of infer_mode=sample.", minimum=0.0),
-        "num_translations_per_input": field(1, "Translations of a line (n-best).", minimum=1),
+        "num_translations_per_input": field(
+            1, "Translations of a line (n-best); a tiny vocabulary may have fewer.", minimum=1
+        ),
         "infer_batch_size": field(32, "Sentences decoded together.", minimum=1),
         "src_max_len_infer": field(0, "Cut longer sources; 0 = never.", minimum=0),
         "tgt_max_len_infer": field(
@@ -224,6 +230,7 @@ def core_fields(cell_names: tuple[str, ...]) -> dict[str, Field]:
         **_architecture(cell_names),
         **_initialisation(),
         **_data(),
-        **_training(),
+        **_updates(),
+        **_course(),
         **_inference(),
     }

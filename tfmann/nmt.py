@@ -16,10 +16,10 @@ from typing import Any
 from absl import flags
 
 from tfmann import hparams as hparams_module
+from tfmann import usage
+from tfmann.corpus import inputs
 from tfmann.errors import UsageError, UserError
-from tfmann.folder import HPARAMS, begun
 
-MODES = ("train", "infer", "score", "align", "eval")
 _OWN = ("hparams_path", "out_dir", "mode", "ckpt", "inference_input_file",
         "inference_output_file", "inference_ref_file", "alignment_file", "help")  # fmt: skip
 
@@ -38,7 +38,7 @@ def define_flags() -> flags.FlagValues:
     }
     for name, meaning in text.items():
         flags.DEFINE_string(name, None, meaning, flag_values=values)
-    flags.DEFINE_enum("mode", None, MODES, "What to do.", flag_values=values)
+    flags.DEFINE_enum("mode", None, usage.MODES, "What to do.", flag_values=values)
     flags.DEFINE_boolean("help", False, "Show this help.", flag_values=values)
     for name, field in hparams_module.FIELDS.items():
         if field.choices is not None:
@@ -124,37 +124,22 @@ def _help(values: flags.FlagValues) -> str:
 
 def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     mode = values.mode or ("infer" if values.inference_input_file else "train")
-    if not values.out_dir:
-        raise UsageError("--out_dir is not given: the folder of the run")
+    usage.check_flags(mode, values)
     if mode == "train":
-        hparams = settings_for_training(values.out_dir, values.hparams_path, explicit)
+        hparams = usage.settings_for_training(values.out_dir, values.hparams_path, explicit)
+        inputs.require_training(hparams, values.out_dir)
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         from tfmann import run
 
         run.train(hparams, values.out_dir, log=_print)
         return
-    given = {**(hparams_module.read_json(values.hparams_path) if values.hparams_path else {})}
-    if mode != "eval" and not values.inference_input_file:
-        raise UsageError(f"--mode={mode} needs --inference_input_file (or - for standard input)")
-    if mode in ("score", "align") and not values.inference_ref_file:
-        raise UsageError(f"--mode={mode} needs --inference_ref_file, the translations")
-    if values.alignment_file and values.alignment_file == values.inference_output_file:
-        raise UsageError("--alignment_file and --inference_output_file are the same file")
+    given = hparams_module.read_json(values.hparams_path) if values.hparams_path else {}
+    settings = {**given, **explicit}
+    usage.check_model(mode, values, usage.settings_of_model(values.out_dir, settings))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from tfmann import commands
 
-    commands.run(mode, values, {**given, **explicit})
-
-
-def settings_for_training(
-    out_dir: str, hparams_path: str | None, explicit: dict[str, Any]
-) -> hparams_module.HParams:
-    """Explicit > JSON > what the model in `out_dir` was trained with > default."""
-    if not begun(out_dir):
-        return hparams_module.make(explicit, hparams_path)
-    given = hparams_module.read_json(hparams_path) if hparams_path else {}
-    saved = hparams_module.read_json(os.path.join(out_dir, HPARAMS))
-    return hparams_module.merge_saved(saved, {**given, **explicit}, where=out_dir)
+    commands.run(mode, values, settings)
 
 
 def _print(message: str) -> None:

@@ -7,6 +7,7 @@ the paper's column beside ours and keeps our rows in results/.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import subprocess
@@ -16,8 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from tfmann import hparams as hparams_module
-from tfmann.corpus import datasets
+from tfmann.corpus import datasets, tokenise
+from tfmann.corpus.files import iter_lines, write_lines
+from tfmann.corpus.prepare import prepare
 from tfmann.errors import UserError
+from tfmann.evaluation import bleu
 from tfmann.report import tables
 from tfmann.report.tables import TABLES, Row, Table
 
@@ -49,18 +53,27 @@ def _reproduce(args: argparse.Namespace) -> int:
     scale = args.scale or _choose_scale()
     report = _corpus(table, args.corpus_dir)
     rows = _chosen(table, args.rows)
+    place = os.path.join(args.out_dir, args.table, scale)
+    settings, preparation = report.hparams(), None
+    if table.bpe_merges:
+        corpus = os.path.join(place, "corpus")
+        settings, preparation = prepare(report, corpus, table.bpe_merges[scale])
     print(f"{table.title}\nscale {scale}: {len(rows)} rows; each run estimates its time as it goes")
     records = []
     for number, row in enumerate(rows, start=1):
-        out_dir = os.path.join(args.out_dir, args.table, scale, row.name)
+        out_dir = os.path.join(place, row.name)
         print(f"\nrow {number} of {len(rows)}: {row.title}, in {out_dir}", flush=True)
         results = _finished(out_dir)
         if results is None:
-            _train(table, scale, row, report, out_dir)
+            _train(table, scale, row, settings, out_dir)
             results = _finished(out_dir)
             if results is None:
                 raise UserError(f"the run in {out_dir} has ended without results")
-        records.append(_record(args.table, scale, row, report, results))
+        record = _record(args.table, scale, row, report, results)
+        if preparation is not None:
+            record["preparation"] = preparation
+            record["detokenised"] = _detokenised_scores(report, out_dir)
+        records.append(record)
     results_dir = Path(args.results_dir)
     _keep(records, results_dir / f"{args.table}-{scale}.jsonl")
     (results_dir / "README.md").write_text(tables.render_all(results_dir), encoding="utf-8")
@@ -86,7 +99,8 @@ def _corpus(table: Table, corpus_dir: str | None) -> datasets.Report:
     else:
         report = datasets.fetch(manifest, os.path.join("corpora", manifest.name))
     for name, split in report.splits.items():
-        print(f"{name}: {split.pairs} pairs, {split.empty_sided} with an empty side")
+        variant = f"; {split.variant}" if split.variant else ""
+        print(f"{name}: {split.pairs} pairs, {split.empty_sided} with an empty side{variant}")
     return report
 
 
@@ -108,7 +122,7 @@ def _finished(out_dir: str) -> dict[str, Any] | None:
         return None
 
 
-def _train(table: Table, scale: str, row: Row, report: datasets.Report, out_dir: str) -> None:
+def _train(table: Table, scale: str, row: Row, settings: dict[str, str], out_dir: str) -> None:
     """Trains in a process of its own, which gives its memory back at the end."""
     folder = _ROOT / "hparams" / ("cpu" if scale == "cpu" else "") / table.folder
     command = [
@@ -117,7 +131,7 @@ def _train(table: Table, scale: str, row: Row, report: datasets.Report, out_dir:
         "tfmann.nmt",
         f"--hparams_path={folder / f'{table.prefix}_{row.name}.json'}",
         f"--out_dir={out_dir}",
-        *(f"--{key}={value}" for key, value in report.hparams().items()),
+        *(f"--{key}={value}" for key, value in settings.items()),
     ]
     status = subprocess.run(command, check=False).returncode
     if status:
@@ -135,10 +149,28 @@ def _record(
         if not (kinds.get(key) == "data" and key.endswith(("_prefix", "_model")))
     }
     pairs = {split: one.pairs for split, one in report.splits.items()}
+    variants = {split: one.variant for split, one in report.splits.items() if one.variant}
     kept = {key: value for key, value in results.items() if key != "hparams"}
     return {
-        "table": name, "scale": scale, "row": row.name, "pairs": pairs, **kept, "hparams": settings
+        "table": name, "scale": scale, "row": row.name, "pairs": pairs, "variants": variants,
+        **kept, "hparams": settings,
     }  # fmt: skip
+
+
+def _detokenised_scores(report: datasets.Report, out_dir: str) -> dict[str, Any]:
+    """BLEU by mteval-v13a's rules of the best translations as text, against the raw references.
+
+    The text is left beside the tokens, in `output_dev.detok` and `output_test.detok`.
+    """
+    scores = {}
+    for name in ("dev", "test"):
+        tokens = os.path.join(out_dir, f"output_{name}")
+        translations = f"{tokens}.detok"
+        write_lines(translations, map(tokenise.detokenise, iter_lines(tokens)))
+        references = f"{report.splits[name].prefix}.{report.manifest.target}"
+        (score,) = bleu.evaluate_files(translations, [references], tokenize="13a")
+        scores[name] = dataclasses.asdict(score)
+    return scores
 
 
 def _keep(records: list[dict[str, Any]], path: Path) -> None:

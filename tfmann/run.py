@@ -15,19 +15,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import os
 import time
 from typing import Any, Callable
 
 import numpy as np
 
 from tfmann import hparams as hparams_module
+from tfmann.cells.diagnostics import VECTORS
 from tfmann.corpus import encode, text
-from tfmann.corpus.files import count_parallel, iter_lines, replacing, write_lines
+from tfmann.corpus.files import iter_lines, replacing, write_lines
+from tfmann.corpus.inputs import reference_paths, require_training
 from tfmann.corpus.pipeline import Training, in_order
 from tfmann.decoding.translator import Translation, Translator
-from tfmann.errors import UsageError, UserError
 from tfmann.evaluation import bleu
+from tfmann.evaluation.trace import Trace
 from tfmann.folder import HPARAMS, RunFolder, begun
 from tfmann.hparams import HParams
 from tfmann.provenance import provenance
@@ -43,24 +44,9 @@ def train(hparams: HParams, out_dir: str, log: Callable[[str], None] = print) ->
     Raises:
       UserError: see `errors`; everything that can be checked before training is.
     """
-    _require_data(hparams)
+    require_training(hparams, out_dir)
     with RunFolder(out_dir, log) as folder:
         return _Session(hparams, folder).run()
-
-
-def _require_data(hparams: HParams) -> None:
-    text.require_languages(hparams)
-    for key in ("train_prefix", "dev_prefix"):
-        if not getattr(hparams, key):
-            raise UsageError(f"{key} is not given: training needs it")
-    for path in text.prefix_paths(hparams, hparams.train_prefix):
-        if not os.path.exists(path):
-            raise UserError(f"there is no file {path}")
-    for prefix in (hparams.dev_prefix, hparams.test_prefix):
-        if prefix:
-            source, target = text.prefix_paths(hparams, prefix)
-            for reference in reference_paths(target):
-                count_parallel(source, reference)  # not found out after days of training
 
 
 class _Session:
@@ -124,7 +110,7 @@ class _Session:
             self.log(f"going on from {found}")
             return trainer.Run.from_dict(checkpoint.read_state(found))
         if self.hparams.init_checkpoint:
-            where = self.hparams.init_checkpoint
+            where = checkpoint.standing(self.hparams.init_checkpoint, self.log)
             arrays = checkpoint.read_arrays(where)
             taken, fresh = checkpoint.assign_fitting(self.learner.variables, arrays, where)
             self.log(f"from {where}: {', '.join(taken)}")
@@ -136,7 +122,7 @@ class _Session:
         self.board.scalars(step, {f"train/{name}": value for name, value in stats.items()})
 
     def _evaluate(self, run: trainer.Run) -> float:
-        """Dev perplexity and BLEU; shows a sample and the watched sentences' attention."""
+        """Dev perplexity and BLEU; shows a sample, and the memory at the watched sentences."""
         assert self.board is not None
         begun = time.perf_counter()
         eos = self.hparams.append_source_eos
@@ -155,7 +141,7 @@ class _Session:
         )
         self.board.scalars(run.step, {"dev/perplexity": ppl, "dev/bleu": score.value})
         self._show_sample(run.step, lines, target, best)
-        self._show_attention(run.step, lines)
+        self._show_memory(run.step, best)
         self.board.flush()
         return score.value
 
@@ -172,15 +158,25 @@ class _Session:
         table = f"| | |\n|-|-|\n|src|{lines[index]}|\n|ref|{reference}|\n|nmt|{best[index].text}|"
         self.board.text(step, "sample", table)
 
-    def _show_attention(self, step: int, lines: list[str]) -> None:
+    def _show_memory(self, step: int, best: list[Translation]) -> None:
+        """Draws attention and addresses, as the cell has them, at the first dev sentences.
+
+        They are those of forcing the translations that were just made: one short pass, where
+        recording them in the search would be a second search.
+        """
         assert self.board is not None
-        if not self.learner.model.cell.needs_annotations:
-            return  # it has no alignments with the source
-        watched = lines[: self.hparams.num_attention_images]
-        for index, n_best in enumerate(self.translator.translate(watched, with_attention=True)):
-            one = n_best[0]
-            if one.attention is not None:
-                self.board.attention(step, index, one.source_tokens, one.tokens, one.attention)
+        watched = {
+            index: translation
+            for index, translation in enumerate(best[: self.hparams.num_attention_images])
+            if translation.tokens  # a blank line has nothing to show
+        }
+        traces = map(Trace, self.translator.force_again(watched.values(), VECTORS))
+        for index, trace in zip(watched, traces):
+            if "alignments" in trace:
+                self.board.attention(
+                    step, index, trace.source_tokens, trace.tokens, trace["alignments"]
+                )
+            self.board.addresses(step, index, trace)
 
     def _on_best(self, run: trainer.Run) -> None:
         weights = self.learner.weight_arrays()
@@ -224,6 +220,7 @@ class _Session:
         return results
 
     def _score_weights(self, where: str, what: str) -> dict[str, Any]:
+        where = checkpoint.standing(where, self.log)
         checkpoint.assign(self.learner.variables, checkpoint.read_arrays(where), where)
         scores: dict[str, Any] = {}
         for name in ("dev", "test"):
@@ -239,15 +236,3 @@ class _Session:
             shown = ", ".join(f"{score.name} {score.value:.2f}" for score in found)
             self.log(f"{what}, {name}: {shown} [{found[0].signature}]")
         return scores
-
-
-def reference_paths(target: str) -> list[str]:
-    """`PREFIX.tgt`, or `PREFIX.tgt0`, `PREFIX.tgt1`, ... where there are several references."""
-    if os.path.exists(target):
-        return [target]
-    paths = []
-    while os.path.exists(f"{target}{len(paths)}"):
-        paths.append(f"{target}{len(paths)}")
-    if not paths:
-        raise UserError(f"there is neither {target} nor {target}0")
-    return paths

@@ -24,10 +24,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .addressing import softmax, softplus
-from .ntm import content_address, erase_and_add, read
+from .ntm import erase_and_add, read
 from .recurrent import sigmoid, stack_step, zero_state
 
 USAGE_EPSILON = 1e-6
+NORM_FLOOR = 1e-6
 CONTROLLER_CLIP = 20.0
 
 
@@ -113,8 +114,21 @@ def split(raw, num_read: int, num_write: int) -> Interface:
 
 
 def content(keys, strengths, memory) -> np.ndarray:
-    """Content addresses [K, N] of K keys [K, W] with their strengths [K]."""
-    return np.array([content_address(beta, key, memory) for key, beta in zip(keys, strengths)])
+    """Content addresses [K, N] of K keys [K, W] with their strengths [K]: softmax(beta cosine).
+
+    Norms are sqrt(sum x^2 + 1e-6), as in deepmind/dnc; the denominator has 1e-8 beside them.
+    """
+
+    def length(vector) -> float:
+        return np.sqrt(np.sum(np.square(np.asarray(vector, dtype=np.float64))) + NORM_FLOOR)
+
+    def cosine(key, slot) -> float:
+        return np.dot(key, slot) / (length(key) * length(slot) + 1e-8)
+
+    weights = []
+    for key, beta in zip(keys, strengths):
+        weights.append(softmax([beta * cosine(key, slot) for slot in memory]))
+    return np.array(weights)
 
 
 def usage_after(usage, write_weights, free_gates, read_weights) -> np.ndarray:

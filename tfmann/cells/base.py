@@ -32,7 +32,7 @@ class StepOutput(NamedTuple):
 
     output: tf.Tensor  # [B, O]
     state: Any
-    diagnostics: Mapping[str, tf.Tensor]  # alignments [B, S], read_weights [B, R, N], ...
+    diagnostics: Mapping[str, tf.Tensor]  # [B, ...]; names and shapes: `cells.diagnostics`
 
 
 class MemoryCell(tf.keras.layers.AbstractRNNCell, abc.ABC):

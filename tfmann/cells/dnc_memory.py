@@ -12,6 +12,10 @@ from tfmann.cells.weights import Weights
 from tfmann.hparams import HParams
 from tfmann.memory import addressing, allocation, writing
 
+# Inside the norms of the similarity, as in deepmind/dnc. The allocation's own epsilon leaves a
+# faint copy of every item on free slots; a cosine blind to length reads the copies as the item.
+NORM_FLOOR = 1e-6
+
 
 class DNCMemoryState(NamedTuple):
     """What one step leaves for the next; all zero at first."""
@@ -85,7 +89,9 @@ class DNCMemory(tf.keras.layers.Layer):
             state.usage, state.write_weights, said.free_gates, state.read_weights
         )
         allocated = allocation.write_allocation(usage, said.write_gates, said.allocation_gates)
-        sought = addressing.content_weights(said.write_keys, said.write_strengths, state.memory)
+        sought = addressing.content_weights(
+            said.write_keys, said.write_strengths, state.memory, NORM_FLOOR
+        )
         mixed = addressing.interpolate(said.allocation_gates, allocated, sought)
         write_weights = said.write_gates * mixed
         memory = writing.erase_and_add(
@@ -93,7 +99,9 @@ class DNCMemory(tf.keras.layers.Layer):
         )
         link = allocation.link_after(state.link, state.precedence, write_weights)
         precedence = allocation.precedence_after(state.precedence, write_weights)
-        content = addressing.content_weights(said.read_keys, said.read_strengths, memory)
+        content = addressing.content_weights(
+            said.read_keys, said.read_strengths, memory, NORM_FLOOR
+        )
         backward, forward = allocation.directional(link, state.read_weights)
         read_weights = allocation.read_weights_of(said.read_modes, backward, content, forward)
         new = DNCMemoryState(
@@ -110,14 +118,15 @@ class DNCMemory(tf.keras.layers.Layer):
             "write_weights": write_weights,
             "content_weights": tf.concat([content, sought], axis=1),
             "usage": usage,
+            "allocation_weights": allocated,
             "allocation_gate": said.allocation_gates,
             "write_gate": said.write_gates,
             "free_gate": said.free_gates,
             "read_modes": said.read_modes,
             "link": link,
             "precedence": precedence,
-            "erase_norm": addressing.norm(said.erase),
-            "add_norm": addressing.norm(said.write_vectors),
+            "erase_norm": addressing.norm(said.erase)[..., None],
+            "add_norm": addressing.norm(said.write_vectors)[..., None],
         }
 
     def _interface(self, hidden: tf.Tensor, kernel: tf.Tensor) -> Interface:

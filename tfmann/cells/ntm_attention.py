@@ -36,7 +36,8 @@ HPARAMS = {
 HEAD_CLIP = 20.0  # "stable NTM" (Collier & Beel 2018): bounds strength and sharpening
 # Where the gate (g = 0.88) and the kernel's middle tap (0.91) begin: an address is nearly its
 # content's. From zero, half of it is the last address, blurred over three positions: it drifts
-# round to the sentence's end, whose annotation knows the whole sentence, and stays there.
+# round to the sentence's end, whose annotation knows the whole sentence, and stays there (BLEU 8.2
+# instead of 15.8 on Vi-En after 2,500 updates at cpu scale).
 GATE_START, STAY_START = 2.0, 3.0
 
 

@@ -84,8 +84,8 @@ class NTMMemory(tf.keras.layers.Layer):
         seen.update(
             read_weights=read_weights,
             write_weights=write_weights,
-            erase_norm=addressing.norm(erase),
-            add_norm=addressing.norm(add),
+            erase_norm=addressing.norm(erase)[..., None],
+            add_norm=addressing.norm(add)[..., None],
         )
         return new, seen
 

@@ -1,4 +1,4 @@
-"""Extracting archives made by others: nothing leaves the folder, nothing comes half.
+"""Archives made by others: nothing leaves the folder, nothing comes half.
 
 `tarfile` learned to filter members in Python 3.12 only, so the rules are written out here:
 plain files and folders, relative names without `..`, and a limit on what comes out in all.
@@ -23,7 +23,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import IO, cast
 
-from tfmann.corpus.files import PathLike, open_binary
+from tfmann.corpus.files import PathLike, open_binary, replacing
 from tfmann.errors import UserError
 
 MAX_EXTRACTED_BYTES = 8 << 30
@@ -83,6 +83,39 @@ def extract(
         shutil.rmtree(staging, ignore_errors=True)
 
 
+def extract_member(
+    archive: PathLike, member: str, path: PathLike, max_bytes: int = MAX_EXTRACTED_BYTES
+) -> None:
+    """Extracts one file of an archive to `path`; the other members are not judged.
+
+    Args:
+      archive: tar (also .gz, .bz2, .xz) or zip, recognised by its content.
+      member: its name in there, without `./` before it.
+      path: replaced when the whole member has been read.
+      max_bytes: greatest size of the member.
+
+    Raises:
+      UserError: the archive is broken, has no plain file of that name, or it is too big.
+    """
+    with open_binary(archive):
+        pass  # says what is wrong with the name, if anything
+    try:
+        with contextlib.closing(_members(archive, member)) as members:
+            for _, stream in members:
+                with replacing(path) as output:
+                    _copy(stream, output, max_bytes, max_bytes)
+                return
+        raise _RefusedError(f"there is no {member!r} in it")
+    except _RefusedError as error:
+        raise UserError(f"{archive}: {error}") from None
+    except _BROKEN as error:
+        raise UserError(
+            f"{archive}: not a sound archive ({error or type(error).__name__})"
+        ) from None
+    except OSError as error:
+        raise UserError(f"cannot extract {archive}: {error.strerror or error}") from None
+
+
 class _RefusedError(Exception):
     """Why an archive is not extracted."""
 
@@ -110,14 +143,25 @@ def _unpack(archive: PathLike, staging: Path, max_bytes: int) -> list[str]:
 def _write(stream: IO[bytes], path: Path, room: int, max_bytes: int) -> int:
     """Copies at most `room` bytes; returns their number."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    size = 0
     with open(path, "xb") as output:
-        while chunk := stream.read(_CHUNK):
-            size += len(chunk)
-            if size > room:
-                raise _RefusedError(f"holds more than {max_bytes:,} bytes")
-            output.write(chunk)
+        return _copy(stream, output, room, max_bytes)
+
+
+def _copy(stream: IO[bytes], output: IO[bytes], room: int, max_bytes: int) -> int:
+    size = 0
+    while chunk := _read(stream):
+        size += len(chunk)
+        if size > room:
+            raise _RefusedError(f"holds more than {max_bytes:,} bytes")
+        output.write(chunk)
     return size
+
+
+def _read(stream: IO[bytes]) -> bytes:
+    try:
+        return stream.read(_CHUNK)
+    except OSError as error:  # gzip's for a wrong checksum: not to be taken for one of writing
+        raise _RefusedError(f"not a sound archive ({error})") from None
 
 
 def _move(staging: Path, target: Path, name: str) -> Path:
@@ -134,20 +178,23 @@ def _refuse_link_on_the_way(target: Path, name: str) -> None:
         raise _RefusedError(f"{name!r} would go through a link that leads out of {target}")
 
 
-def _members(archive: PathLike) -> _Members:
+def _members(archive: PathLike, only: str | None = None) -> _Members:
+    """Yields the plain files of an archive, or the one that is called `only`."""
     if zipfile.is_zipfile(archive):
-        return _zip_members(archive)
+        return _zip_members(archive, only)
     if tarfile.is_tarfile(archive):
-        return _tar_members(archive)
+        return _tar_members(archive, only)
     with open_binary(archive) as stream:
         if stream.read(2) == _GZIP_MAGIC:
             return _gzip_member(archive)
     raise _RefusedError("expected a tar, zip or gz archive")
 
 
-def _tar_members(archive: PathLike) -> _Members:
+def _tar_members(archive: PathLike, only: str | None) -> _Members:
     with tarfile.open(archive, "r:*") as tar:
         for member in tar:
+            if only not in (None, _plain_name(member.name)):
+                continue
             name = _safe_name(member.name)
             if member.isdir():
                 continue
@@ -157,9 +204,11 @@ def _tar_members(archive: PathLike) -> _Members:
             yield name, content
 
 
-def _zip_members(archive: PathLike) -> _Members:
+def _zip_members(archive: PathLike, only: str | None) -> _Members:
     with zipfile.ZipFile(archive) as bundle:
         for member in bundle.infolist():
+            if only not in (None, _plain_name(member.filename)):
+                continue
             name = _safe_name(member.filename)
             kind = stat.S_IFMT(member.external_attr >> 16)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
@@ -184,7 +233,12 @@ def _safe_name(name: str) -> str:
 
     Backslashes and drive letters are refused too: they separate folders on other systems.
     """
-    parts = [part for part in name.split("/") if part not in ("", ".")]
-    if name.startswith("/") or ".." in parts or re.search(r"\\|^[A-Za-z]:", name):
+    plain = _plain_name(name)
+    if name.startswith("/") or ".." in plain.split("/") or re.search(r"\\|^[A-Za-z]:", name):
         raise _RefusedError(f"the member {name!r} would come to lie outside the folder")
-    return "/".join(parts)
+    return plain
+
+
+def _plain_name(name: str) -> str:
+    """Returns a member's name without empty parts and `.`."""
+    return "/".join(part for part in name.split("/") if part not in ("", "."))

@@ -8,6 +8,7 @@ With `--corpus_dir` nothing is downloaded: the files there are checked and repor
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import os
 import sys
@@ -15,10 +16,11 @@ import urllib.parse
 from collections.abc import Sequence
 from pathlib import Path
 
-from tfmann.corpus.archives import extract
+from tfmann.corpus.archives import extract, extract_member
 from tfmann.corpus.download import download, problem_with
 from tfmann.corpus.files import Measured, PathLike, iter_parallel, measure
 from tfmann.corpus.manifest import FileEntry, Manifest, load_manifest
+from tfmann.corpus.sgml import to_plain_text
 from tfmann.errors import UserError
 
 __all__ = ["Manifest", "Report", "SplitReport", "extract", "fetch", "load_manifest", "use_local"]
@@ -97,20 +99,48 @@ def fetch(manifest: Manifest, directory: PathLike) -> Report:
         files that were got otherwise. Files that arrived stay; running again goes on.
     """
     for entry in manifest.files:
-        path = os.path.join(os.fspath(directory), *entry.path.split("/"))
-        if os.path.isfile(path) and problem_with(path, entry) is None:
-            continue
         try:
-            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        except OSError as error:
-            raise UserError(f"cannot make the folder for {path}: {error.strerror}") from None
-        host = urllib.parse.urlsplit(entry.urls[0]).netloc
-        print(f"{entry.path}: downloading from {host}", file=sys.stderr, flush=True)
-        try:
-            download(entry, path)
+            _get(manifest, entry, os.fspath(directory))
         except UserError as error:
             raise UserError(f"{error}\n{_how_to_use_local_files(manifest)}") from None
     return use_local(manifest, directory)
+
+
+def _get(manifest: Manifest, entry: FileEntry, directory: str) -> str:
+    """Downloads a file, or takes it out of its archive, unless it is there; returns its path."""
+    path = os.path.join(directory, *entry.path.split("/"))
+    if os.path.isfile(path) and problem_with(path, entry) is None:
+        return path
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the folder for {path}: {error.strerror}") from None
+    if entry.member is not None:
+        _take_out(_get(manifest, manifest.archive_of(entry), directory), entry, path)
+        return path
+    host = urllib.parse.urlsplit(entry.urls[0]).netloc
+    print(f"{entry.path}: downloading from {host}", file=sys.stderr, flush=True)
+    download(entry, path)
+    return path
+
+
+def _take_out(archive: str, entry: FileEntry, path: str) -> None:
+    """Puts a member of an archive at `path`, as plain text, if it is the right one."""
+    assert entry.member is not None
+    part = f"{path}.part"
+    try:
+        extract_member(archive, entry.member, part)
+        if entry.member.endswith(".sgm"):
+            to_plain_text(part, part)
+        problem = problem_with(part, entry)
+        if problem is not None:
+            raise UserError(f"{entry.member} of {archive} is not what was expected: {problem}")
+        os.replace(part, path)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from None
+    finally:
+        with contextlib.suppress(OSError):  # it has taken its place
+            os.unlink(part)
 
 
 def use_local(manifest: Manifest, directory: PathLike) -> Report:

@@ -20,6 +20,7 @@ from tfmann.errors import UsageError
 SPLITS = ("train", "dev", "test")
 
 _MISSING = object()
+_ARCHIVE_KEYS = ("path", "urls", "sha256", "bytes")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 # Every part begins with a letter or digit, so that `..`, `/` and hidden names are impossible.
 _SAFE_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*(/[A-Za-z0-9_][A-Za-z0-9_.\-]*)*")
@@ -35,13 +36,15 @@ class OtherCount:
 
 @dataclasses.dataclass(frozen=True)
 class FileEntry:
-    """One file of a corpus.
+    """One file of a corpus, or an archive that holds some.
 
     Attributes:
       path: where it goes, relative to the corpus folder, `/` between folders.
-      urls: mirrors in the order to be tried.
+      urls: mirrors in the order to be tried; none for a file that comes out of an archive.
       sha256, bytes, lines: what the published file has; at least one of them is known.
       accept_lines: other line counts that a local copy may have.
+      archive: path of the archive that holds it, None if it has addresses of its own.
+      member: its name in the archive; what ends in `.sgm` there becomes plain text.
     """
 
     path: str
@@ -50,6 +53,8 @@ class FileEntry:
     bytes: int | None
     lines: int | None
     accept_lines: tuple[OtherCount, ...]
+    archive: str | None
+    member: str | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +66,7 @@ class Manifest:
       splits: split name -> prefix.
       vocabularies: prefix of the published vocabularies; None if there are none.
       files: every file, those of the splits and vocabularies among them.
+      archives: what is downloaded to take files out of; a local copy needs none of them.
     """
 
     name: str
@@ -73,10 +79,15 @@ class Manifest:
     splits: Mapping[str, str]
     vocabularies: str | None
     files: tuple[FileEntry, ...]
+    archives: tuple[FileEntry, ...]
 
     def sides(self, prefix: str) -> tuple[str, str]:
         """Returns the paths of the source and the target file of a prefix."""
         return f"{prefix}.{self.source}", f"{prefix}.{self.target}"
+
+    def archive_of(self, entry: FileEntry) -> FileEntry:
+        """Returns the archive that holds a file."""
+        return next(archive for archive in self.archives if archive.path == entry.archive)
 
 
 def load_manifest(path: PathLike) -> Manifest:
@@ -106,7 +117,16 @@ class _WrongError(ValueError):
 def _manifest(record: Any) -> Manifest:
     reader = _Reader(record, "", [field.name for field in dataclasses.fields(Manifest)])
     splits = _Reader(reader.take("splits", dict), "splits", SPLITS)
-    files = tuple(_file(entry, i) for i, entry in enumerate(reader.take("files", list)))
+    lists = {
+        key: tuple(
+            _entry(record, f"{key}[{i}]", keys)
+            for i, record in enumerate(reader.take(key, list, default=default))
+        )
+        for key, keys, default in (
+            ("files", [field.name for field in dataclasses.fields(FileEntry)], _MISSING),
+            ("archives", _ARCHIVE_KEYS, []),
+        )
+    }
     manifest = Manifest(
         name=reader.take("name", str),
         description=reader.take("description", str),
@@ -117,7 +137,8 @@ def _manifest(record: Any) -> Manifest:
         target=reader.take("target", str),
         splits={name: _prefix(splits, name) for name in SPLITS},
         vocabularies=_prefix(reader, "vocabularies") if reader.has("vocabularies") else None,
-        files=files,
+        files=lists["files"],
+        archives=lists["archives"],
     )
     _check_files(manifest)
     return manifest
@@ -127,20 +148,11 @@ def _prefix(reader: _Reader, key: str) -> str:
     return _Reader(reader.take(key, dict), reader.name(key), ["prefix"]).take("prefix", str)
 
 
-def _file(record: Any, index: int) -> FileEntry:
-    where = f"files[{index}]"
-    reader = _Reader(record, where, [field.name for field in dataclasses.fields(FileEntry)])
-    path = reader.take("path", str)
-    if not _SAFE_PATH.fullmatch(path):
-        raise _WrongError(f"{where}.path={path!r}: expected a plain path inside the corpus folder")
-    urls = tuple(reader.take("urls", list))
-    if not urls or not all(
-        isinstance(u, str) and u.startswith(("https://", "http://")) for u in urls
-    ):
-        raise _WrongError(f"{where}.urls: expected one or more addresses, http:// or https://")
+def _entry(record: Any, where: str, keys: Iterable[str]) -> FileEntry:
+    reader = _Reader(record, where, keys)
     entry = FileEntry(
-        path=path,
-        urls=urls,
+        path=reader.take("path", str),
+        urls=tuple(reader.take("urls", list, default=[])),
         sha256=reader.take("sha256", str, default=None),
         bytes=reader.take("bytes", int, default=None),
         lines=reader.take("lines", int, default=None),
@@ -148,12 +160,30 @@ def _file(record: Any, index: int) -> FileEntry:
             _other_count(other, f"{where}.accept_lines[{i}]")
             for i, other in enumerate(reader.take("accept_lines", list, default=[]))
         ),
+        archive=reader.take("archive", str, default=None),
+        member=reader.take("member", str, default=None),
     )
+    _check_entry(entry, where)
+    return entry
+
+
+def _check_entry(entry: FileEntry, where: str) -> None:
+    if not _SAFE_PATH.fullmatch(entry.path):
+        raise _WrongError(
+            f"{where}.path={entry.path!r}: expected a plain path inside the corpus folder"
+        )
+    if (entry.archive is None) != (entry.member is None) or (entry.archive and entry.urls):
+        raise _WrongError(f"{where}: expected urls, or an archive and a member, not both")
+    if entry.archive is None and not (entry.urls and all(map(_is_address, entry.urls))):
+        raise _WrongError(f"{where}.urls: expected one or more addresses, http:// or https://")
     if entry.sha256 is not None and not _SHA256.fullmatch(entry.sha256):
         raise _WrongError(f"{where}.sha256={entry.sha256!r}: expected 64 hexadecimal digits")
     if entry.sha256 is None and entry.bytes is None and entry.lines is None:
         raise _WrongError(f"{where}: sha256, bytes or lines: one is needed to check the file by")
-    return entry
+
+
+def _is_address(url: Any) -> bool:
+    return isinstance(url, str) and url.startswith(("https://", "http://"))
 
 
 def _other_count(record: Any, where: str) -> OtherCount:
@@ -163,9 +193,16 @@ def _other_count(record: Any, where: str) -> OtherCount:
 
 def _check_files(manifest: Manifest) -> None:
     paths = [entry.path for entry in manifest.files]
-    twice = {path for path in paths if paths.count(path) > 1}
+    archives = [archive.path for archive in manifest.archives]
+    twice = {path for path in paths + archives if (paths + archives).count(path) > 1}
     if twice:
         raise _WrongError(f"files: {', '.join(sorted(twice))} stands twice")
+    for i, entry in enumerate(manifest.files):
+        if entry.archive is not None and entry.archive not in archives:
+            raise _WrongError(
+                f"files[{i}].archive={entry.archive!r} is not among archives"
+                f"{_nearest(entry.archive, archives)}"
+            )
     if manifest.source == manifest.target:
         raise _WrongError(f"source and target are both {manifest.source!r}")
     prefixes = [*manifest.splits.values()]

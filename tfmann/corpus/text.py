@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Callable, NamedTuple
 
+from tfmann import hparams as hparams_module
 from tfmann.corpus.files import iter_lines, open_binary, replacing
 from tfmann.corpus.subword import Segmenter, make_segmenter, sentencepiece_vocabulary
 from tfmann.corpus.vocab import EOS_ID, UNK_ID, Vocabulary
@@ -43,6 +44,12 @@ class Languages(NamedTuple):
 def prefix_paths(hparams: HParams, prefix: str) -> tuple[str, str]:
     """`PREFIX.src` and `PREFIX.tgt`."""
     return f"{prefix}.{hparams.src}", f"{prefix}.{hparams.tgt}"
+
+
+def vocabulary_paths(hparams: HParams) -> tuple[str, str]:
+    """The files of `vocab_prefix`: `PREFIX.src` for both sides with `share_vocab`."""
+    source, target = prefix_paths(hparams, str(hparams.vocab_prefix))
+    return source, source if hparams.share_vocab else target
 
 
 def documents_path(prefix: str) -> str | None:
@@ -105,15 +112,67 @@ def _read(path: str) -> bytes:
 
 
 def load_languages(hparams: HParams, out_dir: str) -> Languages:
-    """Loads what `save_languages` left in a run's folder."""
+    """Loads what `save_languages` left in a run's folder.
+
+    Raises:
+      UsageError: a setting asks for another vocabulary or other subwords than the run has.
+    """
     require_languages(hparams)
-    model = _model_path(out_dir) if hparams.subword_model else None
-    segmenter = make_segmenter(hparams.subword_option, model)
+    path = os.path.join(out_dir, HPARAMS)
+    saved = hparams_module.make({}, path) if os.path.exists(path) else hparams
+    model = _model_path(out_dir) if saved.subword_model else None
+    segmenter = make_segmenter(saved.subword_option, model)
     sides = [
         Side(Vocabulary.load(_vocabulary_path(out_dir, suffix)), segmenter)
         for suffix in (hparams.src, hparams.tgt)
     ]
-    return Languages(*sides)
+    languages = Languages(*sides)
+    _refuse_others(hparams, saved, languages, out_dir)
+    return languages
+
+
+def _refuse_others(
+    hparams: HParams, saved: HParams, languages: Languages, out_dir: str
+) -> None:
+    """Compares what settings that are not the saved ones stand for with what the run has."""
+
+    def changed(*keys: str) -> str:
+        return ", ".join(
+            f"{key}={getattr(hparams, key)!r} (saved: {getattr(saved, key)!r})"
+            for key in keys
+            if getattr(hparams, key) != getattr(saved, key)
+        )
+
+    for what, named, same in (
+        ("subwords", changed("subword_model"), _same_subwords),
+        ("vocabulary", changed("vocab_prefix", "vocab_size", "vocab_min_frequency"), _same_words),
+    ):
+        if not named:
+            continue
+        try:
+            reason = "" if same(hparams, languages, out_dir) else "gives others"
+        except UserError as error:
+            reason = f"cannot be compared with it: {error}"
+        if reason:
+            raise UsageError(
+                f"{out_dir} holds a model with its own {what}, and {named} {reason}. "
+                "Use another out_dir, or leave these settings as they were."
+            )
+
+
+def _same_subwords(hparams: HParams, languages: Languages, out_dir: str) -> bool:
+    del languages
+    given, kept = hparams.subword_model, _model_path(out_dir)
+    return bool(given) and os.path.exists(kept) and _read(given) == _read(kept)
+
+
+def _same_words(hparams: HParams, languages: Languages, out_dir: str) -> bool:
+    if hparams.subword_model:  # the same as the run's by now; its own place may be gone
+        hparams = hparams.replace(subword_model=_model_path(out_dir))
+    return all(
+        _find_vocabulary(hparams, side.segmenter, index, lambda message: None) == side.vocabulary
+        for index, side in enumerate(languages)
+    )
 
 
 def _vocabulary_path(out_dir: str, suffix: str) -> str:
@@ -127,10 +186,8 @@ def _model_path(out_dir: str) -> str:
 def _find_vocabulary(
     hparams: HParams, segmenter: Segmenter, side: int, log: Callable[[str], None]
 ) -> Vocabulary:
-    suffixes = (hparams.src, hparams.tgt)
     if hparams.vocab_prefix:
-        suffix = suffixes[0] if hparams.share_vocab else suffixes[side]
-        return Vocabulary.load(f"{hparams.vocab_prefix}.{suffix}")
+        return Vocabulary.load(vocabulary_paths(hparams)[side])
     if hparams.subword_option == "spm":
         return sentencepiece_vocabulary(hparams.subword_model)
     if not hparams.train_prefix:

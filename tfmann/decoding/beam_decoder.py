@@ -283,7 +283,7 @@ def _rows(sentences: tf.Tensor, width: int, ranks: tf.Tensor) -> tf.Tensor:
     return tf.reshape(sentences[:, None] * width + ranks, [-1])
 
 
-def _to_tfa(hypotheses: beam.Beam, state: Flat) -> _tfa_beam.BeamSearchDecoderState:
+def _to_tfa(hypotheses: beam.Beam, state: Flat) -> Any:
     return _tfa_beam.BeamSearchDecoderState(
         cell_state=state,
         log_probs=hypotheses.log_probs,
@@ -293,7 +293,7 @@ def _to_tfa(hypotheses: beam.Beam, state: Flat) -> _tfa_beam.BeamSearchDecoderSt
     )
 
 
-def _from_tfa(state: _tfa_beam.BeamSearchDecoderState) -> beam.Beam:
+def _from_tfa(state: Any) -> beam.Beam:
     return beam.Beam(
         state.log_probs, state.finished, state.lengths, state.accumulated_attention_probs
     )

@@ -7,15 +7,13 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from tfmann.cells import diagnostics
 from tfmann.cells.base import StepOutput
 from tfmann.cells.noise import Noise
 from tfmann.corpus.vocab import EOS_ID, SOS_ID
 from tfmann.decoding import adapter, beam_decoder
 from tfmann.decoding.beam import Search
-from tfmann.errors import UserError
 from tfmann.models.seq2seq import Prepared, Seq2Seq
-
-EVERYTHING = ("*",)  # as `record`: all diagnostics the cell has
 
 
 class Hypotheses(NamedTuple):
@@ -55,7 +53,7 @@ def teacher_forced(
       target_length: `[B]`.
       noise: dropout of this update, or none.
       dtype: type of matrix products.
-      record: diagnostics to record.
+      record: diagnostics to record (`cells.diagnostics`).
 
     Returns:
       outputs `[T, B, O]`, embedded inputs `[T, B, E]`, diagnostics by name `[T, B, ...]`.
@@ -79,13 +77,7 @@ def _diagnostics(
     """Tensors of the shapes that recorded diagnostics have, from a step whose result is unused."""
     if not record:
         return {}
-    seen = step(inputs, state).diagnostics
-    if record == EVERYTHING:
-        return dict(seen)
-    missing = [name for name in record if name not in seen]
-    if missing:
-        raise UserError(f"this cell shows no {missing[0]}; it has {', '.join(sorted(seen))}")
-    return {name: seen[name] for name in record}
+    return diagnostics.select(step(inputs, state).diagnostics, record)
 
 
 def forced_log_probs(

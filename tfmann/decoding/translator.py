@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from tfmann.cells.diagnostics import EVERYTHING, VECTORS
 from tfmann.corpus.pipeline import make_batch, pad_sources
 from tfmann.corpus.text import Languages
 from tfmann.corpus.vocab import EOS
@@ -36,7 +38,8 @@ class Forced(NamedTuple):
     source_tokens: list[str]
     tokens: list[str]
     word_log_probs: np.ndarray  # [len(tokens)]
-    diagnostics: dict[str, np.ndarray]  # by name, [len(tokens), ...]
+    diagnostics: dict[str, np.ndarray]  # by name, [source_steps + len(tokens), ...]
+    source_steps: int  # len(source_tokens) where the cell reads the source itself, else 0
 
 
 class Translator:
@@ -97,13 +100,15 @@ class Translator:
     ) -> list[Translation]:
         side, translations = self.languages.target, []
         for rank in range(ids.shape[1]):
+            score = float(scores[row, rank])
+            if rank and score == -math.inf:
+                break  # there are no more: a tiny vocabulary, or a limit of few words
             words = ids[row, rank, : lengths[row, rank]].tolist()
             attention = None
             if alignments is not None:
                 attention = alignments[row, rank, : len(words), : len(source_tokens)]
             tokens = side.vocabulary.decode(words)
             text = side.decode(words)
-            score = float(scores[row, rank])
             translations.append(Translation(text, score, source_tokens, tokens, attention))
         return translations
 
@@ -147,16 +152,37 @@ class Translator:
 
         Args:
           pairs: source and target lines.
-          record: diagnostics to return (`search.EVERYTHING` for all).
+          record: diagnostics to return (`cells.diagnostics`), those of reading the source among
+            them where the cell does that.
 
         Returns:
           one `Forced` a pair, in order.
         """
-        ids = [(self._source_ids(s), self.languages.target.encode(t)) for s, t in pairs]
+        source, target = self.languages
+        return self._force_ids([(self._source_ids(s), target.encode(t)) for s, t in pairs], record)
+
+    def force_again(
+        self, translations: Iterable[Translation], record: tuple[str, ...] = ()
+    ) -> list[Forced]:
+        """As `force`, over translations that this translator has made, token by token.
+
+        Their text would not do: it need not fall into the same subwords again.
+        """
+        ids = []
+        for one in translations:
+            both = zip(self.languages, (one.source_tokens, one.tokens))
+            source, target = (side.vocabulary.encode(_without_end(t)) for side, t in both)
+            ids.append((source, target))
+        return self._force_ids(ids, record)
+
+    def _force_ids(
+        self, ids: Sequence[tuple[list[int], list[int]]], record: tuple[str, ...]
+    ) -> list[Forced]:
+        """Forces ids of source and target, both without `</s>`."""
         results: list[Forced | None] = [None] * len(ids)
         order = sorted(range(len(ids)), key=lambda i: (len(ids[i][1]), len(ids[i][0])))
         # What else a cell shows may lie along the source or not; alone, it has no padding to cut.
-        size = 1 if record == search.EVERYTHING else self.hparams.infer_batch_size
+        size = 1 if record in (EVERYTHING, VECTORS) else self.hparams.infer_batch_size
         for begin in range(0, len(order), size):
             rows = order[begin : begin + size]
             batch = make_batch(
@@ -166,21 +192,21 @@ class Translator:
                 np.asarray(rows),
                 self.hparams.append_source_eos,
             )
-            log_probs, seen = self._force(record)(*batch[:5])
-            log_probs = log_probs.numpy()
-            arrays = {name: value.numpy() for name, value in seen.items()}
+            found = self._force(record)(*batch[:5])
+            log_probs, read, seen = tf.nest.map_structure(lambda part: part.numpy(), found)
             for row, index in enumerate(rows):
-                results[index] = self._read_forced(ids[index], log_probs[row], arrays, row)
+                results[index] = self._read_forced(ids[index], log_probs[row], read, seen, row)
         return [result for result in results if result is not None]
 
     def _force(self, record: tuple[str, ...]) -> tf.types.experimental.GenericFunction:
         if record not in self._forced:
 
             def run(source, source_length, target_in, target_out, target_length):
-                prepared = self.model.prepare(source, source_length)
-                return search.forced_log_probs(
+                prepared = self.model.prepare(source, source_length, record=record)
+                log_probs, seen = search.forced_log_probs(
                     self.model, prepared, target_in, target_out, target_length, record
                 )
+                return log_probs, prepared.diagnostics, seen
 
             signature = [_IDS, _LENGTHS, _IDS, _IDS, _LENGTHS]
             self._forced[record] = tf.function(run, autograph=False, input_signature=signature)
@@ -190,17 +216,22 @@ class Translator:
         self,
         ids: tuple[list[int], list[int]],
         log_probs: np.ndarray,
-        arrays: dict[str, np.ndarray],
+        read: dict[str, np.ndarray],
+        seen: dict[str, np.ndarray],
         row: int,
     ) -> Forced:
+        """One row of a batch: `read` `[S, B, ...]` of the source phase, `seen` `[B, T, ...]`."""
         source_tokens = self._source_tokens(ids[0])
         tokens = [*self.languages.target.vocabulary.decode(ids[1]), EOS]
         steps, width = len(tokens), len(source_tokens)
-        seen = {name: value[row, :steps] for name, value in arrays.items()}
-        if "alignments" in seen:
-            seen["alignments"] = seen["alignments"][:, :width]
+        arrays = {name: value[row, :steps] for name, value in seen.items()}
+        for name, value in read.items():
+            arrays[name] = np.concatenate([value[:width, row], arrays[name]])
+        if "alignments" in arrays:
+            arrays["alignments"] = arrays["alignments"][:, :width]
         words = log_probs[:steps]
-        return Forced(float(words.sum()), source_tokens, tokens, words, seen)
+        source_steps = width if read else 0
+        return Forced(float(words.sum()), source_tokens, tokens, words, arrays, source_steps)
 
     def _source_ids(self, line: str) -> list[int]:
         ids = self.languages.source.encode(line)
@@ -210,6 +241,10 @@ class Translator:
     def _source_tokens(self, ids: list[int]) -> list[str]:
         tokens = self.languages.source.vocabulary.decode(ids)
         return [*tokens, EOS] if self.hparams.append_source_eos or not tokens else tokens
+
+
+def _without_end(tokens: Sequence[str]) -> Sequence[str]:
+    return tokens[:-1] if tokens and tokens[-1] == EOS else tokens
 
 
 def _group(part: tf.Tensor, count: int) -> tf.Tensor:

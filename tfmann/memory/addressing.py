@@ -86,22 +86,24 @@ def sharpen(weights: tf.Tensor, gamma: tf.Tensor, mask: tf.Tensor | None) -> tf.
     return masked_softmax(gamma * tf.math.log(tf.maximum(weights, _SHARPEN_EPSILON)), mask)
 
 
-def cosine_similarity(keys: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:
+def cosine_similarity(keys: tf.Tensor, memory: tf.Tensor, floor: float = 1e-30) -> tf.Tensor:
     """`u.v / (|u||v| + 1e-8)` (Collier eq 4): keys `[B, H, W]`, memory `[B, N, W]` to `[B, H, N]`.
 
     The epsilon stands in the denominator: inside the norms it would flatten a memory that starts
-    at 1e-6 to no similarity at all. The norms are guarded so that a row of zeros has a gradient.
+    at 1e-6 to no similarity at all. Where that is wanted, `floor` is what stands inside.
     """
     dots = tf.matmul(keys, memory, transpose_b=True)
-    norms = norm(keys)[:, :, None] * norm(memory)[:, None]
+    norms = norm(keys, floor)[:, :, None] * norm(memory, floor)[:, None]
     return dots / (norms + 1e-8)
 
 
-def norm(vectors: tf.Tensor) -> tf.Tensor:
-    """Length of vectors `[..., W]`, with a finite gradient at zero."""
-    return tf.sqrt(tf.reduce_sum(tf.square(vectors), axis=-1) + 1e-30)
+def norm(vectors: tf.Tensor, floor: float = 1e-30) -> tf.Tensor:
+    """`sqrt(sum x^2 + floor)` of vectors `[..., W]`, with a finite gradient at zero."""
+    return tf.sqrt(tf.reduce_sum(tf.square(vectors), axis=-1) + floor)
 
 
-def content_weights(keys: tf.Tensor, strengths: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:
+def content_weights(
+    keys: tf.Tensor, strengths: tf.Tensor, memory: tf.Tensor, floor: float = 1e-30
+) -> tf.Tensor:
     """`softmax(beta K[k, M(i)])` (Collier eq 3): `[B, H, W]`, `[B, H, 1]`, `[B, N, W]`."""
-    return tf.nn.softmax(strengths * cosine_similarity(keys, memory))
+    return tf.nn.softmax(strengths * cosine_similarity(keys, memory, floor))

@@ -6,11 +6,17 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfmann.cells import diagnostics
 from tfmann.cells.base import MemoryCell
 
 
 def read_source(
-    cell: MemoryCell, inputs: tf.Tensor, length: tf.Tensor, state: Any, memory: Any, record: bool
+    cell: MemoryCell,
+    inputs: tf.Tensor,
+    length: tf.Tensor,
+    state: Any,
+    memory: Any,
+    record: tuple[str, ...] = (),
 ) -> tuple[Any, dict[str, tf.Tensor]]:
     """Runs the cell over a source; padding touches nothing of the state.
 
@@ -20,10 +26,11 @@ def read_source(
       length: `[B]` real positions, at least 1.
       state: the state before the first word.
       memory: what `cell.prepare` returned.
-      record: also return what the cell showed at every position.
+      record: diagnostics to record at every position (`cells.diagnostics`).
 
     Returns:
-      each sentence's state after its last word; diagnostics by name `[S, B, ...]`, or none.
+      each sentence's state after its last word; diagnostics by name `[S, B, ...]`, of which those
+      at padding mean nothing.
     """
     steps = tf.shape(inputs)[0]
     words = tf.TensorArray(tf.float32, steps, element_shape=inputs.shape[1:]).unstack(inputs)
@@ -31,6 +38,7 @@ def read_source(
     shapes: list[tf.Tensor] = []
     if record:
         seen = cell.step(inputs[0], state, memory).diagnostics  # for names and shapes alone
+        seen = diagnostics.select(seen, record)
         names, shapes = list(seen), [seen[name] for name in seen]
     arrays = tuple(
         tf.TensorArray(tf.float32, steps, element_shape=tf.TensorShape([None, *s.shape[1:]]))

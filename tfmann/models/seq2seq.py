@@ -87,11 +87,12 @@ class Seq2Seq(tf.Module):
         length: tf.Tensor,
         noise: Noise | None = None,
         dtype: tf.DType = tf.float32,
-        record: bool = False,
+        record: tuple[str, ...] = (),
     ) -> Prepared:
         """Encodes ids `[B, S]` and lets the cell make ready.
 
-        Without an encoder the cell itself reads the source; `record` then keeps what it showed.
+        Without an encoder the cell itself reads the source; `record` then names the diagnostics
+        to keep of that (`cells.diagnostics`).
         """
         noise = noise or Noise.none()
         embedded = tf.gather(self.source_embedding, source)

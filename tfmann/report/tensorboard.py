@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfmann.errors import UserError
-from tfmann.report import plots
+from tfmann.report import memory_figures, plots
 
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.figure import Figure
+
+    from tfmann.evaluation.trace import Trace
 
 
 class Board:
@@ -81,6 +83,18 @@ class Board:
             attention, source_tokens, target_tokens, title=f"sentence {index}, step {step}"
         )
         self.figure(step, f"attention/{index}", drawn)
+
+    def addresses(self, step: int, index: int, trace: Trace) -> None:
+        """Adds what each head did at one of the watched sentences: `addresses/HEAD/INDEX`.
+
+        Args:
+          step: training step.
+          index: which of the watched sentences.
+          trace: of the sentence and its translation; a cell without heads adds nothing.
+        """
+        title = f"sentence {index}, step {step}"
+        for head, drawn in memory_figures.head_figures(trace, title):
+            self.figure(step, f"addresses/{head}/{index}", drawn)
 
     def hparams(self, mapping: Mapping[str, Any]) -> None:
         """Adds the run to the HPARAMS tab, where every scalar of the run is a metric.

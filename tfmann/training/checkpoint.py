@@ -75,10 +75,13 @@ def _save(path: str, arrays: Arrays) -> str:
 
 
 def _swap(temporary: str, folder: str) -> None:
-    """Puts a complete folder in another's place; a kill between the renames leaves one of both."""
+    """Puts a complete folder in another's place; a kill between the renames leaves one of both.
+
+    What is there as `.old` alone was left by such a kill; it goes when the new one stands.
+    """
     old = f"{folder}.old"
-    shutil.rmtree(old, ignore_errors=True)
     if os.path.exists(folder):
+        shutil.rmtree(old, ignore_errors=True)
         os.rename(folder, old)
     os.rename(temporary, folder)
     shutil.rmtree(old, ignore_errors=True)
@@ -133,6 +136,15 @@ def read_arrays(folder: str, name: str = "weights") -> dict[str, np.ndarray]:
             return {key: archive[key] for key in archive.files}
     except (OSError, ValueError, zipfile.BadZipFile, EOFError):
         raise Unreadable(f"{path} is missing or damaged") from None
+
+
+def standing(folder: str, log: Callable[[str], None]) -> str:
+    """A checkpoint's folder, or the `.old` that a kill left while it was replaced; says so."""
+    old = f"{folder}.old"
+    if os.path.exists(folder) or not os.path.exists(old):
+        return folder
+    log(f"{folder} was being replaced when a run was stopped: taking {old}, the one before")
+    return old
 
 
 def folder_of_step(root: str, step: int) -> str:

@@ -1,0 +1,125 @@
+"""What a memory costs: time of an update against its size, and peak memory at the papers' sizes.
+
+    python -m benchmarks.cost slots            NTM: N of 64 to 512, then W of 64 to 512
+    python -m benchmarks.cost peak             every row of Collier & Beel 2019 at paper size
+
+Prints JSON lines; every measurement is made in a process of its own, sizes in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+_ROOT = Path(__file__).resolve().parent.parent
+SIZES = (64, 128, 256, 512)
+# Small enough for the memory to be most of what a step does.
+SLOTS_SETTINGS = {
+    "cell": "ntm", "encoder_type": "memory", "num_units": 32, "embedding_size": 32, "dropout": 0.0
+}  # fmt: skip
+ROWS = ("luong", "ntm_attention", "mad_1", "mad_2", "ntm_1", "ntm_2", "dnc_1")
+
+
+def update(settings: dict, path: str | None, shape: tuple[int, int, int], updates: int) -> dict:
+    """Milliseconds of an update on one batch of random words, and the peak memory so far.
+
+    Args:
+      settings: hyper-parameters beside the file's.
+      path: a JSON file of hyper-parameters, or None.
+      shape: sentences, source and target words of each, `</s>` included; all of full length.
+      updates: how many are timed, after two that are not.
+    """
+    import numpy as np
+
+    from tfmann import hparams
+    from tfmann.corpus.pipeline import make_batch
+    from tfmann.training.step import Learner
+
+    sentences, source, target = shape
+    h = hparams.make(settings, path)
+    stream = np.random.default_rng(0)
+    words = [stream.integers(3, 7000, [sentences, n - 1]) for n in (source, target)]
+    rows = np.arange(sentences)
+    batch = make_batch(*words, np.full(sentences, -1), rows, h.append_source_eos)
+    learner = Learner(h, 17000, 7000)
+    times = []
+    for step in range(2 + updates):
+        begin = time.perf_counter()
+        loss = float(learner.update(batch, step, h.learning_rate).cross_entropy)
+        times.append(time.perf_counter() - begin)
+    return {
+        "milliseconds": round(1000 * statistics.median(times[2:]), 1),
+        "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "loss": loss,
+        "parameters": learner.model.count_parameters(),
+    }
+
+
+def apart(settings: dict, path: str | None, shape: tuple[int, int, int], updates: int) -> dict:
+    """`update` in a process of its own."""
+    asked = json.dumps([settings, path, shape, updates])
+    command = [sys.executable, "-m", "benchmarks.cost", "one", asked]
+    done = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout.decode().splitlines()[-1])
+
+
+def slots(args: argparse.Namespace) -> None:
+    """Time against N at W = 128, and against W at N = 128."""
+    cases = [("num_memory_locations", n) for n in SIZES] + [("memory_unit_size", w) for w in SIZES]
+    runs: dict[tuple[str, int], list[float]] = {case: [] for case in cases}
+    for _ in range(args.rounds):
+        for name, size in cases:
+            sizes = {"num_memory_locations": 128, "memory_unit_size": 128, name: size}
+            found = apart({**SLOTS_SETTINGS, **sizes}, None, (64, 20, 20), args.updates)
+            runs[name, size].append(found["milliseconds"])
+    for (name, size), times in runs.items():
+        median = statistics.median(times)
+        ratio = median / statistics.median(runs[name, SIZES[0]])
+        record = {"benchmark": "slots", "varied": name, "size": size, "milliseconds": median}
+        print(json.dumps({**record, "ratio_to_smallest": round(ratio, 2), "runs": times}))
+
+
+def peak(args: argparse.Namespace) -> None:
+    """Peak memory of an update on 128 pairs of 50 words, every row at paper size."""
+    for row in args.rows.split(","):
+        path = str(_ROOT / "hparams" / "collier2019" / f"vi_en_{row}.json")
+        settings = json.loads(args.settings)
+        found = apart(settings, path, (128, 51, 51), 1)
+        print(json.dumps({"benchmark": "peak", "row": row, **settings, **found}), flush=True)
+
+
+def one(args: argparse.Namespace) -> None:
+    """What `apart` asks for."""
+    settings, path, shape, updates = json.loads(args.asked)
+    print(json.dumps(update(settings, path, tuple(shape), updates)))
+
+
+def main() -> None:
+    """Runs what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    kinds = parser.add_subparsers(required=True)
+    first = kinds.add_parser("slots")
+    first.set_defaults(what=slots)
+    first.add_argument("--rounds", type=int, default=3)
+    first.add_argument("--updates", type=int, default=10)
+    second = kinds.add_parser("peak")
+    second.set_defaults(what=peak)
+    second.add_argument("--rows", default=",".join(ROWS))
+    second.add_argument("--settings", default="{}", help="more hyper-parameters, as JSON")
+    third = kinds.add_parser("one")
+    third.set_defaults(what=one)
+    third.add_argument("asked")
+    args = parser.parse_args()
+    args.what(args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+import sys
+
+from benchmarks.tasks.train import main
+
+sys.exit(main())

@@ -1,0 +1,117 @@
+"""A cell over real-valued inputs instead of embedded words, and the update that trains it.
+
+The cells are those of the translation models, in the mode in which they read a source by themselves
+(`encoder_type` memory); nothing here knows how they work. Letters as in generate.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from benchmarks.tasks.control import LSTMCell
+from benchmarks.tasks.generate import Task
+from tfmann.cells.base import Encoded, MemoryCell
+from tfmann.cells.noise import Noise
+from tfmann.cells.weights import Weights
+from tfmann.hparams import HParams
+from tfmann.models.seq2seq import make_cell
+from tfmann.training.optimizer import make_optimizer
+
+CONTROL = "lstm"
+CELLS = ("ntm", "dnc", CONTROL)
+
+
+class TaskModel(tf.Module):
+    """Inputs, a cell, one logit for every bit of the output."""
+
+    def __init__(self, hparams: HParams, cell: str, output_width: int):
+        """Creates the weights; `embedding_size` is the width of the inputs."""
+        super().__init__(name="task_model")
+        weights = Weights(hparams, "task")
+        make = LSTMCell if cell == CONTROL else make_cell
+        self.cell: MemoryCell = make(hparams, 0, weights.scope("cell"))
+        width = self.cell.readout_width
+        self.projection_kernel = weights.matrix("projection_kernel", [width, output_width])
+        self.projection_bias = weights.constant("projection_bias", np.zeros(output_width))
+
+    def logits(self, inputs: tf.Tensor) -> tf.Tensor:
+        """Inputs `[T, B, C]` to logits `[T, B, O]`, of which all but the loop is done at once."""
+        steps, rows = tf.unstack(tf.shape(inputs)[:2])
+        encoded = Encoded(
+            annotations=tf.zeros([rows, 1, 0]),
+            mask=tf.zeros([rows, 1]),
+            length=tf.zeros([rows], tf.int32),
+            final_state=(),
+        )
+        outputs = _unroll(
+            self.cell,
+            self.cell.prepare_inputs(inputs, Noise.none()),
+            self.cell.initial_state(encoded),
+            self.cell.prepare(encoded),
+        )
+        flat = tf.reshape(outputs, [-1, self.cell.output_width])
+        embedded = tf.reshape(inputs, [-1, inputs.shape[-1]])
+        readout = self.cell.readout(flat, embedded, Noise.none())
+        logits = tf.matmul(readout, self.projection_kernel) + self.projection_bias
+        return tf.reshape(logits, [steps, rows, logits.shape[-1]])
+
+
+def _unroll(cell: MemoryCell, inputs: tf.Tensor, state: Any, memory: Any) -> tf.Tensor:
+    """Prepared inputs `[T, B, I]` to outputs `[T, B, O]`."""
+    steps = tf.shape(inputs)[0]
+    words = tf.TensorArray(tf.float32, steps, element_shape=inputs.shape[1:]).unstack(inputs)
+    outputs = tf.TensorArray(tf.float32, steps, element_shape=[None, cell.output_width])
+
+    def body(time: tf.Tensor, state: Any, outputs: tf.TensorArray) -> tuple:
+        out = cell.step(words.read(time), state, memory)
+        return time + 1, out.state, outputs.write(time, out.output)
+
+    _, _, outputs = tf.while_loop(
+        lambda time, *_: time < steps,
+        body,
+        (tf.constant(0), state, outputs),
+        shape_invariants=(
+            tf.TensorShape([]),
+            tf.nest.map_structure(lambda s: tf.TensorShape([None, *s.shape[1:]]), state),
+            tf.TensorShape(None),
+        ),
+        maximum_iterations=steps,
+    )
+    return outputs.stack()
+
+
+class Learner:
+    """Model, optimizer and the compiled update."""
+
+    def __init__(self, hparams: HParams, cell: str, task: Task):
+        """Creates the weights and the optimizer's slots."""
+        self.hparams = hparams
+        self.model = TaskModel(hparams, cell, task.output_width)
+        self.variables = self.model.trainable_variables
+        self.optimizer = make_optimizer(hparams)
+        self.optimizer._create_all_weights(self.variables)
+        inputs = tf.TensorSpec([None, None, task.input_width])
+        targets = tf.TensorSpec([None, None, task.output_width])
+        signature = [inputs, targets, tf.TensorSpec([None, None])]
+        self.update = tf.function(self._update, input_signature=signature, autograph=False)
+        self.evaluate = tf.function(self._loss, input_signature=signature, autograph=False)
+
+    def _loss(
+        self, inputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """The answers' cross-entropy summed over bits, a sequence; and the logits `[T, B, O]`."""
+        logits = self.model.logits(inputs)
+        bits = tf.nn.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits)
+        rows = tf.cast(tf.shape(mask)[1], tf.float32)
+        return tf.reduce_sum(bits * mask[..., None]) / rows, logits
+
+    def _update(self, inputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            loss, _ = self._loss(inputs, targets, mask)
+        gradients = tape.gradient(loss, self.variables)
+        gradients, _ = tf.clip_by_global_norm(gradients, self.hparams.max_gradient_norm)
+        self.optimizer.apply_gradients(zip(gradients, self.variables))
+        return loss

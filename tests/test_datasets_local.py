@@ -1,0 +1,85 @@
+"""Published corpora: local copies, checked and reported."""
+
+import hashlib
+
+import pytest
+from published import TEXT, corpus, manifest_of, one_file, record
+
+from tfmann.corpus.datasets import use_local
+from tfmann.errors import UserError
+
+
+def test_a_local_copy_is_checked_and_reported(tmp_path):
+    manifest, folder = corpus(tmp_path, one_file("http://127.0.0.1:9/"), missing=())
+    report = use_local(manifest, folder)
+    assert report.splits["train"].pairs == 5000 and report.splits["train"].empty_sided == 0
+    assert report.matches["train.xx"] is True
+    assert report.hparams() == {
+        "src": "xx",
+        "tgt": "yy",
+        "train_prefix": str(folder / "train"),
+        "dev_prefix": str(folder / "dev"),
+        "test_prefix": str(folder / "test"),
+    }
+    (folder / "train.xx").write_bytes(TEXT.replace(b"line 7 of an invented file", b" "))
+    report = use_local(manifest, folder)
+    assert report.matches["train.xx"] is False
+    assert report.splits["train"].empty_sided == 1
+    assert "5,000 pairs, 1 of them with an empty side" in str(report)
+    assert "SHA-256 differs): train.xx" in str(report)
+
+
+def test_a_known_variant_is_accepted_by_its_count_and_named(tmp_path):
+    other = {"accept_lines": [{"lines": 3, "note": "the short copy"}], "lines": 5000}
+    urls = ["http://127.0.0.1:9/"]
+    entries = [{"path": f"train.{side}", "urls": urls, **other} for side in ("xx", "yy")]
+    manifest, folder = corpus(tmp_path, *entries, missing=())
+    assert use_local(manifest, folder).splits["train"].variant == ""
+    for side in ("xx", "yy"):
+        (folder / f"train.{side}").write_bytes(b"a\nb\nc\n")
+    report = use_local(manifest, folder)
+    assert report.splits["train"].pairs == 3
+    assert report.splits["train"].variant == "the short copy"
+    assert "3 pairs" in str(report) and "the short copy" in str(report)
+    for side in ("xx", "yy"):
+        (folder / f"train.{side}").write_bytes(b"a\nb\n")
+    with pytest.raises(UserError, match=r"train.xx has 2 lines; expected 5,000 or 3"):
+        use_local(manifest, folder)
+
+
+def test_vocabularies_are_part_of_a_corpus(tmp_path):
+    content = record()
+    content["vocabularies"] = {"prefix": "words/v"}
+    for side in ("xx", "yy"):
+        entry = {"path": f"words/v.{side}", "urls": ["http://127.0.0.1:9/"], "lines": 2}
+        content["files"].append(entry)
+    manifest, folder = manifest_of(tmp_path, content), tmp_path / "corpus"
+    (folder / "words").mkdir(parents=True)
+    for entry in manifest.files:
+        (folder / entry.path).write_bytes(b"a\nb\n" if entry.lines == 2 else TEXT)
+    report = use_local(manifest, folder)
+    assert report.hparams()["vocab_prefix"] == str(folder / "words/v")
+    (folder / "words/v.yy").write_bytes(b"a\n")
+    with pytest.raises(UserError, match="v.yy has 1 lines; expected 2"):
+        use_local(manifest, folder)
+
+
+def test_a_published_file_is_right_whatever_its_line_count(tmp_path):
+    entry = one_file("http://127.0.0.1:9/", sha256=hashlib.sha256(TEXT).hexdigest(), lines=4999)
+    manifest, folder = corpus(tmp_path, entry, missing=())
+    assert use_local(manifest, folder).splits["train"].pairs == 5000
+
+
+def test_missing_files_are_named_with_what_is_expected(tmp_path):
+    manifest, folder = corpus(tmp_path, missing=("dev.yy", "test.xx"))
+    with pytest.raises(UserError, match="lacks dev.yy, test.xx\n.*expected in it: .*train.xx"):
+        use_local(manifest, folder)
+    with pytest.raises(UserError, match="lacks"):
+        use_local(manifest, tmp_path / "absent")
+
+
+def test_sides_of_different_length_are_refused(tmp_path):
+    manifest, folder = corpus(tmp_path, missing=())
+    (folder / "dev.xx").write_bytes(TEXT + b"one more\n")
+    with pytest.raises(UserError, match="unequal line counts.*5001.*5000|5,001.*5,000"):
+        use_local(manifest, folder)

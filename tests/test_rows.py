@@ -1,0 +1,110 @@
+"""The rows of a table are comparable: their settings differ in the cell and what is its own."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tfmann import hparams
+from tfmann.report.tables import TABLES
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES = sorted((ROOT / "hparams").rglob("*.json"))
+OWN = {cell: set(fields) for cell, fields in hparams.declared_cells().items()}
+# What a cell brings with it beside its own fields: how the source comes to it and how it ends.
+WITH_THE_CELL = {"cell", "encoder_type", "bridge", "annotation_merge", "projection_bias"}
+MAY_DIFFER = WITH_THE_CELL.union(*OWN.values())
+
+
+def path_of(table, row, scale):
+    folder = ROOT / "hparams" / ("cpu" if scale == "cpu" else "") / table.folder
+    return folder / f"{table.prefix}_{row.name}.json"
+
+
+def rows(name, scale):
+    """Settings by row, of the rows that have any at this scale."""
+    table = TABLES[name]
+    paths = {row.name: path_of(table, row, scale) for row in table.rows}
+    return {row: hparams.make({}, str(path)) for row, path in paths.items() if path.exists()}
+
+
+def differences(one, other):
+    first, second = one.as_dict(), other.as_dict()
+    return {key for key in first if first[key] != second[key]}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "hparams")))
+def test_every_file_is_read_strictly_and_holds_no_key_of_another_cell(path):
+    made = hparams.make({}, str(path))
+    given = set(json.loads(path.read_text(encoding="utf-8")))
+    others = set().union(*OWN.values()) - OWN[made.cell]
+    assert not given & others
+    if "collier2019" in str(path):
+        assert OWN[made.cell] - given <= {"attention_tanh"}, "a field of its own is left implicit"
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+@pytest.mark.parametrize("scale", ["paper", "cpu"])
+def test_rows_differ_in_the_cell_and_what_is_its_own(name, scale):
+    found = rows(name, scale)
+    for row, made in found.items():
+        first = next(iter(found.values()))
+        assert differences(made, first) <= MAY_DIFFER, row
+
+
+def test_no_file_is_of_no_table():
+    known = {path_of(t, row, scale) for t in TABLES.values() for row in t.rows
+             for scale in ("paper", "cpu")}  # fmt: skip
+    assert [path for path in FILES if path.parent.name != "tiny" and path not in known] == []
+
+
+COLLIER = ("vi-en", "ro-en")
+
+
+@pytest.mark.parametrize("scale", ["paper", "cpu"])
+def test_both_tables_of_collier_have_the_same_systems(scale):
+    vi_en, ro_en = (rows(name, scale) for name in COLLIER)
+    assert list(vi_en) == list(ro_en) and len(vi_en) == 7
+    corpus = {"src", "subword_option"}
+    if scale == "paper":
+        corpus |= {"batch_size", "num_train_steps", "steps_per_external_eval"}
+    for row in vi_en:
+        assert differences(vi_en[row], ro_en[row]) == corpus, row
+
+
+def test_the_rows_of_collier_are_the_systems_that_they_are_called():
+    heads = {"mad_1": 1, "mad_2": 2, "ntm_1": 1, "ntm_2": 2, "dnc_1": 1}
+    for scale in ("paper", "cpu"):
+        for name in COLLIER:
+            found = rows(name, scale)
+            for row, made in found.items():
+                assert made.cell == (row if row not in heads else row[:-2])
+                alone = made.cell in ("ntm", "dnc")
+                assert made.encoder_type == ("memory" if alone else "bi")
+                if row in heads:
+                    assert made.read_heads == made.write_heads == heads[row]
+            # a memory of one size for the pure MANNs, of another for the augmented decoders
+            for group in (["mad_1", "mad_2"], ["ntm_1", "ntm_2", "dnc_1"]):
+                sizes = {(h.num_memory_locations, h.memory_unit_size)
+                         for h in map(found.get, group)}  # fmt: skip
+                assert len(sizes) == 1
+
+
+def test_the_paper_scale_of_collier_has_the_paper_s_numbers():
+    for name, steps in (("vi-en", 14_000), ("ro-en", 120_000)):
+        for row, made in rows(name, "paper").items():
+            assert (made.num_units, made.num_layers, made.unit_type) == (512, 2, "lstm")
+            assert (made.optimizer, made.learning_rate, made.decay_scheme) == ("adam", 0.001, "")
+            assert (made.dropout, made.beam_width, made.num_train_steps) == (0.3, 10, steps)
+            if "read_heads" in OWN[made.cell]:
+                slots = 64 if made.cell == "mad" else 128
+                assert (made.num_memory_locations, made.memory_unit_size) == (slots, 512), row
+    assert TABLES["ro-en"].bpe_merges["paper"] == 89_500
+
+
+def test_the_tables_have_the_paper_s_scores():
+    """Tables 1 and 2 of the paper: the sums of their columns, so that no figure is misread."""
+    for name, dev, test in (("vi-en", 126.6, 164.4), ("ro-en", 204.2, 197.6)):
+        found = TABLES[name].rows
+        assert sum(row.paper_dev or 0 for row in found) == pytest.approx(dev)
+        assert sum(row.paper_test for row in found) == pytest.approx(test)

@@ -1,0 +1,63 @@
+"""What a step shows of itself: standard names, their shapes, and the choice among them.
+
+Letters: S source positions, R read heads, H write heads, J shift taps, N memory slots (of the
+ntm_attention cell the S source positions: the source is its memory). The batch axis goes before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tfmann.errors import UserError
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+# A cell shows those that it has, under these names and in these shapes, and whatever else it
+# likes. Of "R+H" heads the read heads come first. All are those of the step itself.
+SHAPES: Mapping[str, tuple[str, ...]] = {
+    "alignments": ("S",),  # attention on the source; of several heads the mean
+    "read_weights": ("R", "N"),  # addresses; they sum to 1, in the DNC to at most 1
+    "write_weights": ("H", "N"),
+    "content_weights": ("R+H", "N"),  # where the content alone would have led
+    # NTM
+    "interpolation_gate": ("R+H", "1"),  # 1: from the content alone, 0: from the last address
+    "shift_kernel": ("R+H", "J"),  # by offset: -1, 0, +1
+    "sharpening": ("R+H", "1"),  # gamma, at least 1
+    # what is written
+    "erase_norm": ("H", "1"),  # length of the erase vector
+    "add_norm": ("H", "1"),  # length of the vector that is added
+    # DNC
+    "usage": ("N",),  # before this step's write, after what this step set free
+    "allocation_weights": ("H", "N"),  # where the next free slot is
+    "allocation_gate": ("H", "1"),  # 1: write where it is free, 0: where the content is
+    "write_gate": ("H", "1"),  # 0: nothing is written
+    "free_gate": ("R", "1"),  # 1: what was read last is free now
+    "read_modes": ("R", "1+2H"),  # shares: backward 1..H, content, forward 1..H
+    "precedence": ("H", "N"),  # how much each slot was the last one written, after the write
+    "link": ("H", "N", "N"),  # [i, j]: slot i was written right after slot j; after the write
+}
+
+EVERYTHING = ("*",)  # as `record`: all that a cell shows
+VECTORS = ("*vectors",)  # as `record`: all but matrices a head, of which a step has N*N numbers
+
+
+def select(seen: Mapping[str, tf.Tensor], record: tuple[str, ...]) -> dict[str, tf.Tensor]:
+    """Those diagnostics of a step that are to be recorded.
+
+    Args:
+      seen: all of a step, `[B, ...]` each.
+      record: names, or `EVERYTHING`, or `VECTORS`.
+
+    Raises:
+      UserError: the cell shows nothing of that name.
+    """
+    if record == EVERYTHING:
+        return dict(seen)
+    if record == VECTORS:
+        return {name: value for name, value in seen.items() if value.shape.rank <= 3}
+    missing = [name for name in record if name not in seen]
+    if missing:
+        raise UserError(f"this cell shows no {missing[0]}; it has {', '.join(sorted(seen))}")
+    return {name: seen[name] for name in record}

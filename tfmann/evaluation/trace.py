@@ -1,0 +1,80 @@
+"""What a cell showed, step by step, of one pair of sentences (Collier & Beel 2019, 5.1).
+
+Letters: S source tokens, T target tokens, both with `</s>`, R read heads, H write heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfmann.cells.diagnostics import SHAPES
+
+if TYPE_CHECKING:
+    from tfmann.decoding.translator import Forced
+
+
+class Trace(Mapping[str, np.ndarray]):
+    """Arrays by name, time first; names and further axes are those of `cells.diagnostics.SHAPES`.
+
+    A cell that reads the source itself (`encoder_type` memory) takes S + T steps. In the first S,
+    the source phase, step i reads `source_tokens[i]`. In the T steps of the target phase, which
+    begin at `boundary` = S, step `boundary + t` produces `tokens[t]`; its input is the token
+    before, `<s>` at first. Over an encoder there are the T steps of the target alone, and
+    `boundary` is 0. So `step_tokens[i]` is always the token of step i.
+
+    Attributes:
+      source_tokens: S tokens, as the model saw them.
+      tokens: T target tokens.
+      boundary: the first step of the target phase, S or 0.
+    """
+
+    def __init__(self, forced: Forced):
+        """Takes what was recorded over a forced decoding."""
+        self.source_tokens, self.tokens = forced.source_tokens, forced.tokens
+        self.boundary = forced.source_steps
+        self._arrays = forced.diagnostics
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """The array of that name, `[steps, ...]`."""
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of what the cell shows."""
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        """How many arrays there are."""
+        return len(self._arrays)
+
+    @property
+    def step_tokens(self) -> list[str]:
+        """The token of each step: the one read in the source phase, then the one produced."""
+        return [*self.source_tokens[: self.boundary], *self.tokens]
+
+    @property
+    def heads(self) -> dict[str, dict[str, np.ndarray]]:
+        """What each head did: `read_head_0`, ..., then `write_head_0`, ..., each `[steps, n]`.
+
+        A head's address is called `weights`; the rest is called as in the trace, for example
+        `trace.heads["write_head_0"]["shift_kernel"]` `[steps, J]`. What belongs to no head or is a
+        matrix a head stays in the trace alone. Of a cell without heads there are none.
+        """
+        readers, writers = (
+            self[name].shape[1] if name in self else 0 for name in ("read_weights", "write_weights")
+        )
+        found = {}
+        for kind, count, before in (("read", readers, 0), ("write", writers, readers)):
+            for index in range(count):
+                # where the head's row is, by what the rows of a quantity are
+                rows = {"R" if kind == "read" else "H": index, "R+H": before + index}
+                seen = {
+                    name: self[name][:, rows[shape[0]]]
+                    for name, shape in SHAPES.items()
+                    if name in self and len(shape) == 2 and shape[0] in rows
+                }
+                weights = seen.pop(f"{kind}_weights")
+                found[f"{kind}_head_{index}"] = {"weights": weights, **seen}
+        return found

@@ -1,0 +1,104 @@
+"""What is wrong with a command line, said before TensorFlow is loaded: flags, settings, files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from tfmann import hparams as hparams_module
+from tfmann.corpus import inputs
+from tfmann.errors import UsageError, UserError
+from tfmann.folder import HPARAMS, begun
+from tfmann.hparams import HParams
+
+MODES = ("train", "infer", "score", "align", "eval")
+
+# Flags that are not for every mode: the modes that use them, and what to do in the others.
+_USED = {
+    "inference_input_file": (
+        ("infer", "score", "align", "eval"),
+        "leave out --mode to translate",
+    ),
+    "inference_output_file": (
+        ("infer", "score", "align", "eval"),
+        "to translate, give --inference_input_file",
+    ),
+    "inference_ref_file": (
+        ("infer", "score", "align", "eval"),
+        "give --mode=score, align or eval, or --inference_input_file",
+    ),
+    "ckpt": (
+        ("infer", "score", "align", "eval"),
+        "--init_checkpoint starts a run from other weights",
+    ),
+    "alignment_file": (
+        ("infer",),
+        "it is for what --inference_input_file is translated to; "
+        "--mode=align writes to --inference_output_file",
+    ),
+}
+
+
+def check_flags(mode: str, flags: Any) -> None:
+    """Raises UsageError for the first flag that `mode` lacks, or would pass over in silence."""
+    if not flags.out_dir:
+        raise UsageError("--out_dir is not given: the folder of the run")
+    for name, (modes, advice) in _USED.items():
+        if getattr(flags, name) and mode not in modes:
+            raise UsageError(f"--mode={mode} does not use --{name}: {advice}")
+    source, reference = flags.inference_input_file, flags.inference_ref_file
+    if mode in ("infer", "score", "align") and not source:
+        raise UsageError(f"--mode={mode} needs --inference_input_file (or - for standard input)")
+    if mode in ("score", "align") and not reference:
+        raise UsageError(f"--mode={mode} needs --inference_ref_file, the translations")
+    if mode in ("score", "align") and source == "-":
+        raise UsageError(f"--mode={mode} reads pairs from two files, not from standard input")
+    if mode == "eval" and source and not reference:
+        raise UsageError("--mode=eval with --inference_input_file needs --inference_ref_file")
+    if mode == "eval" and reference and not source:
+        raise UsageError("--mode=eval with --inference_ref_file needs --inference_input_file")
+    if flags.alignment_file and flags.alignment_file == flags.inference_output_file:
+        raise UsageError("--alignment_file and --inference_output_file are the same file")
+
+
+def settings_for_training(
+    out_dir: str, hparams_path: str | None, explicit: Mapping[str, Any]
+) -> HParams:
+    """Explicit > JSON > what the model in `out_dir` was trained with > default."""
+    if not begun(out_dir):
+        return hparams_module.make(explicit, hparams_path)
+    given = hparams_module.read_json(hparams_path) if hparams_path else {}
+    saved = hparams_module.read_json(os.path.join(out_dir, HPARAMS))
+    return hparams_module.merge_saved(saved, {**given, **explicit}, where=out_dir)
+
+
+def settings_of_model(out_dir: str, settings: Mapping[str, Any]) -> HParams:
+    """The settings of the trained model in `out_dir`, with those of the search changed.
+
+    Raises:
+      UserError: there is no model.
+      UsageError: an unknown setting, or one that would be another model.
+    """
+    path = os.path.join(out_dir, HPARAMS)
+    if not os.path.exists(path):
+        raise UserError(f"{out_dir} holds no trained model: there is no {HPARAMS} in it")
+    return hparams_module.merge_saved(hparams_module.read_json(path), settings, where=out_dir)
+
+
+def check_model(mode: str, flags: Any, hparams: HParams) -> None:
+    """Looks for the files of a command that uses a model, and whether it can do what is asked.
+
+    Raises:
+      UsageError: alignments of a cell that has none.
+      UserError: a file is not there.
+    """
+    if mode == "align" or flags.alignment_file:
+        hparams_module.require_alignments(
+            hparams.cell, "--mode=align" if mode == "align" else "--alignment_file"
+        )
+    if mode == "eval" and not flags.inference_input_file:
+        inputs.evaluation_sets(hparams)
+    for path in (flags.inference_input_file, flags.inference_ref_file):
+        if path and path != "-":
+            inputs.require_file(path)
