@@ -12,10 +12,10 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help install install-gpu test test-slow lint check demo reproduce-vi-en reproduce-ro-en \
-	learning-tasks bench bench-peers constraints clean
+	reproduce-synthetic learning-tasks bench bench-peers constraints clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' Makefile
 
 $(INSTALLED): setup.cfg constraints.txt
 	@sh scripts/install.sh
@@ -43,7 +43,8 @@ demo: $(INSTALLED) ## trains, translates and scores on the synthetic corpus, in 
 
 reproduce-vi-en: $(INSTALLED) ## Collier & Beel 2019, Table 1; SCALE=paper|cpu CORPUS_DIR= OUT_DIR=
 reproduce-ro-en: $(INSTALLED) ## the same for its Table 2, on WMT16 Romanian-English
-reproduce-vi-en reproduce-ro-en:
+reproduce-synthetic: $(INSTALLED) ## every cell at its tiny size on the synthetic corpus
+reproduce-vi-en reproduce-ro-en reproduce-synthetic:
 	$(PY) -m tfmann.reproduce $(@:reproduce-%=%) $(if $(SCALE),--scale="$(SCALE)") \
 		$(if $(CORPUS_DIR),--corpus_dir="$(CORPUS_DIR)") $(if $(OUT_DIR),--out_dir="$(OUT_DIR)")
 

@@ -7,6 +7,7 @@ import pytest
 
 from tfmann import reproduce
 from tfmann.corpus import synthetic, tokenise
+from tfmann.errors import UserError
 from tfmann.report import tables
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,11 +18,10 @@ def test_every_row_has_its_settings_at_both_scales_where_a_paper_has_it():
 
     for name, table in tables.TABLES.items():
         for row in table.rows:
-            file = f"{table.prefix}_{row.name}.json"
-            hparams.make({}, str(ROOT / "hparams" / "cpu" / table.folder / file))
-            if row.paper_test is not None:
-                hparams.make({}, str(ROOT / "hparams" / table.folder / file))
-        assert (ROOT / "data" / table.manifest).exists(), name
+            for scale in table.scales:
+                if scale != "paper" or row.paper_test is not None:
+                    hparams.make({}, str(ROOT / "hparams" / table.settings_file(row, scale)))
+        assert table.manifest is None or (ROOT / "data" / table.manifest).exists(), name
 
 
 def test_results_readme_is_what_the_results_say():
@@ -64,7 +64,7 @@ def world(tmp_path, monkeypatch):
     }  # fmt: skip
     (folder / "toy_luong.json").write_text(json.dumps(settings))
     table = tables.Table(
-        "Toy", "toy.json", "toy", "toy", "dev", "test",
+        "Toy", "toy.json", "toy", "toy_", "dev", "test",
         (tables.Row("luong", "toy system", None, 23.3, "a note"),),
     )  # fmt: skip
     monkeypatch.setattr(reproduce, "_ROOT", tmp_path)
@@ -140,7 +140,7 @@ def test_raw_text_is_prepared_once_and_scored_as_text_too(raw_world, capsys):
 
 def test_text_is_scored_against_the_raw_references(raw_world, tmp_path):
     root, corpus = raw_world
-    report = reproduce._corpus(tables.TABLES["vi-en"], str(corpus))
+    report = reproduce._corpus(tables.TABLES["vi-en"], str(corpus), "")
     for name in ("dev", "test"):
         raw = (corpus / f"{name}.tgt").read_text(encoding="utf-8").splitlines()
         tokens = [tokenise.tokenise(line.replace("„", '"').replace("”", '"')) for line in raw]
@@ -166,3 +166,31 @@ def test_missing_corpus_is_one_line(world, capsys):
     status = reproduce.main(["vi-en", "--scale=cpu", f"--corpus_dir={root / 'none'}"])
     error = capsys.readouterr().err
     assert status in (1, 2) and "Traceback" not in error and error.startswith("tfmann:")
+
+
+def test_the_synthetic_table_writes_its_corpus(tmp_path, monkeypatch, capsys):
+    trained = []
+
+    def train(table, scale, row, settings, out_dir):
+        trained.append((scale, row.name, settings))
+        raise UserError("not trained here")
+
+    monkeypatch.setattr(reproduce, "_train", train)
+    monkeypatch.setattr(reproduce, "_SYNTHETIC", {"train": 30, "dev": 5, "test": 5})
+    command = ["synthetic", "--rows=mad", f"--out_dir={tmp_path}"]
+    assert reproduce.main(command) == reproduce.main(command) == 1
+    assert "train: 30 pairs" in capsys.readouterr().out
+    corpus = tmp_path / "synthetic" / "tiny" / "corpus"
+    assert trained[0] == trained[1]
+    assert trained[0][:2] == ("tiny", "mad")
+    assert trained[0][2]["vocab_prefix"] == str(corpus / "vocab")
+    assert len((corpus / "train.src").read_text("utf-8").splitlines()) == 30
+    monkeypatch.setattr(reproduce, "_SYNTHETIC", {"train": 31, "dev": 5, "test": 5})
+    assert reproduce.main(command) == 1
+    assert "train.src" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("table,scale", [("synthetic", "cpu"), ("vi-en", "tiny")])
+def test_a_scale_that_a_table_has_not_is_refused(table, scale, capsys):
+    assert reproduce.main([table, f"--scale={scale}"]) == 2
+    assert f"not '{scale}'" in capsys.readouterr().err

@@ -20,19 +20,21 @@ from tfmann import hparams as hparams_module
 from tfmann.corpus import datasets, tokenise
 from tfmann.corpus.files import iter_lines, write_lines
 from tfmann.corpus.prepare import prepare
-from tfmann.errors import UserError
+from tfmann.corpus.synthetic import published as synthetic
+from tfmann.errors import UsageError, UserError
 from tfmann.evaluation import bleu
 from tfmann.report import tables
 from tfmann.report.tables import TABLES, Row, Table
 
 _ROOT = Path(__file__).parent.parent
+_SYNTHETIC = {"train": 10000, "dev": 500, "test": 500}  # sentence pairs
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("table", choices=sorted(TABLES))
-    parser.add_argument("--scale", choices=("paper", "cpu"), help="default: paper with a GPU")
+    parser.add_argument("--scale", help="paper or cpu; paper with a GPU if not given")
     parser.add_argument("--corpus_dir", help="folder with the plain files; nothing is downloaded")
     parser.add_argument("--out_dir", default="runs", help="runs go to OUT_DIR/TABLE/SCALE/ROW")
     parser.add_argument("--rows", help="comma-separated: only these")
@@ -50,10 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _reproduce(args: argparse.Namespace) -> int:
     table = TABLES[args.table]
-    scale = args.scale or _choose_scale()
-    report = _corpus(table, args.corpus_dir)
+    scale = _scale(table, args.scale)
     rows = _chosen(table, args.rows)
     place = os.path.join(args.out_dir, args.table, scale)
+    report = _corpus(table, args.corpus_dir, place)
     settings, preparation = report.hparams(), None
     if table.bpe_merges:
         corpus = os.path.join(place, "corpus")
@@ -81,7 +83,11 @@ def _reproduce(args: argparse.Namespace) -> int:
     return 0
 
 
-def _choose_scale() -> str:
+def _scale(table: Table, asked: str | None) -> str:
+    if asked and asked not in table.scales:
+        raise UsageError(f"--scale: expected {' or '.join(table.scales)}, not {asked!r}")
+    if asked or len(table.scales) == 1:
+        return asked or table.scales[0]
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
 
@@ -92,12 +98,15 @@ def _choose_scale() -> str:
     return "cpu"
 
 
-def _corpus(table: Table, corpus_dir: str | None) -> datasets.Report:
-    manifest = datasets.load_manifest(_ROOT / "data" / table.manifest)
-    if corpus_dir:
-        report = datasets.use_local(manifest, corpus_dir)
+def _corpus(table: Table, corpus_dir: str | None, place: str) -> datasets.Report:
+    if table.manifest is None:
+        report = synthetic.as_report(corpus_dir or os.path.join(place, "corpus"), **_SYNTHETIC)
     else:
-        report = datasets.fetch(manifest, os.path.join("corpora", manifest.name))
+        manifest = datasets.load_manifest(_ROOT / "data" / table.manifest)
+        if corpus_dir:
+            report = datasets.use_local(manifest, corpus_dir)
+        else:
+            report = datasets.fetch(manifest, os.path.join("corpora", manifest.name))
     for name, split in report.splits.items():
         variant = f"; {split.variant}" if split.variant else ""
         print(f"{name}: {split.pairs} pairs, {split.empty_sided} with an empty side{variant}")
@@ -124,12 +133,11 @@ def _finished(out_dir: str) -> dict[str, Any] | None:
 
 def _train(table: Table, scale: str, row: Row, settings: dict[str, str], out_dir: str) -> None:
     """Trains in a process of its own, which gives its memory back at the end."""
-    folder = _ROOT / "hparams" / ("cpu" if scale == "cpu" else "") / table.folder
     command = [
         sys.executable,
         "-m",
         "tfmann.nmt",
-        f"--hparams_path={folder / f'{table.prefix}_{row.name}.json'}",
+        f"--hparams_path={_ROOT / 'hparams' / table.settings_file(row, scale)}",
         f"--out_dir={out_dir}",
         *(f"--{key}={value}" for key, value in settings.items()),
     ]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 class Row(NamedTuple):
     """One system of a table."""
 
-    name: str  # hparams/[cpu/]FOLDER/PREFIX_NAME.json
+    name: str  # of its settings too: `Table.settings_file`
     title: str
     paper_dev: float | None
     paper_test: float | None
@@ -22,11 +22,12 @@ class Table(NamedTuple):
     """A table and the corpus it is measured on.
 
     A table with `bpe_merges`, by scale, is of raw text: tokenised first, then cut by a BPE of so
-    many merges that is learned on it; its translations are scored detokenised too.
+    many merges that is learned on it; its translations are scored detokenised too. One without a
+    manifest is of the synthetic corpus, at the one scale "tiny".
     """
 
     title: str
-    manifest: str  # below data/
+    manifest: str | None  # below data/
     folder: str  # below hparams/ and hparams/cpu/
     prefix: str
     dev: str  # names of the sets, for the heading
@@ -34,13 +35,23 @@ class Table(NamedTuple):
     rows: tuple[Row, ...]
     bpe_merges: Mapping[str, int] = {}
 
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """At which sizes it can be rebuilt."""
+        return ("paper", "cpu") if self.manifest else ("tiny",)
+
+    def settings_file(self, row: Row, scale: str) -> Path:
+        """A row's JSON, below hparams/."""
+        folder = Path("cpu", self.folder) if scale == "cpu" else Path(self.folder)
+        return folder / f"{self.prefix}{row.name}.json"
+
 
 TABLES = {
     "vi-en": Table(
         title="Collier & Beel 2019, Table 1: Vietnamese to English, BLEU",
         manifest="iwslt15_vi_en.json",
         folder="collier2019",
-        prefix="vi_en",
+        prefix="vi_en_",
         dev="tst2012",
         test="tst2013",
         rows=(
@@ -63,7 +74,7 @@ TABLES = {
         title="Collier & Beel 2019, Table 2: Romanian to English, BLEU",
         manifest="wmt16_ro_en.json",
         folder="collier2019",
-        prefix="ro_en",
+        prefix="ro_en_",
         dev="newsdev2016",
         test="newstest2016",
         # the paper's number; a vocabulary of 50,000 would be most of a small model's work
@@ -88,12 +99,28 @@ TABLES = {
         title="Multi30k, German to English, BLEU (no paper's table: small and quick)",
         manifest="multi30k_de_en.json",
         folder="multi30k",
-        prefix="de_en",
+        prefix="de_en_",
         dev="val",
         test="test_2016_flickr",
         rows=(
             Row("luong", "GRU, Luong attention, input feeding", None, None),
             Row("rnnsearch", "RNNSearch (Bahdanau et al. 2015, two GRUs)", None, None),
+        ),
+    ),
+    "synthetic": Table(
+        title="Synthetic corpus, an invented language: what each cell can learn, BLEU",
+        manifest=None,
+        folder="tiny",
+        prefix="",
+        dev="dev",
+        test="test",
+        rows=(
+            Row("luong", "attentional encoder-decoder", None, None),
+            Row("ntm_attention", "NTM-style attention", None, None),
+            Row("rnnsearch", "RNNSearch", None, None),
+            Row("mad", "M.A.D., 1 R/W head", None, None),
+            Row("ntm", "pure MANN, NTM, 1 R/W head", None, None),
+            Row("dnc", "pure MANN, DNC, 1 R/W head", None, None),
         ),
     ),
 }
