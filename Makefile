@@ -12,10 +12,12 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help install install-gpu test test-slow lint check demo reproduce-vi-en reproduce-ro-en \
-	reproduce-synthetic learning-tasks bench bench-peers constraints clean
+	reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja reproduce-en-ja-ntcir \
+	reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic learning-tasks bench \
+	bench-peers constraints clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' Makefile
 
 $(INSTALLED): setup.cfg constraints.txt
 	@sh scripts/install.sh
@@ -43,8 +45,16 @@ demo: $(INSTALLED) ## trains, translates and scores on the synthetic corpus, in 
 
 reproduce-vi-en: $(INSTALLED) ## Collier & Beel 2019, Table 1; SCALE=paper|cpu CORPUS_DIR= OUT_DIR=
 reproduce-ro-en: $(INSTALLED) ## the same for its Table 2, on WMT16 Romanian-English
+reproduce-zh-en: $(INSTALLED) ## Meng et al. 2018, Table 1; CORPUS_DIR= of your own NIST text
+reproduce-de-en: $(INSTALLED) ## its Table 4, on WMT17 German-English
+reproduce-en-de: $(INSTALLED) ## the same in the other direction
+reproduce-en-ja: $(INSTALLED) ## Mino et al. 2017, Table 2, IWSLT'07; CORPUS_DIR= of your own text
+reproduce-en-ja-ntcir: $(INSTALLED) ## the same, NTCIR-10
+reproduce-en-ja-aspec: $(INSTALLED) ## the same, ASPEC
+reproduce-multi30k: $(INSTALLED) ## Meng's systems at the size for a CPU, on Multi30k
 reproduce-synthetic: $(INSTALLED) ## every cell at its tiny size on the synthetic corpus
-reproduce-vi-en reproduce-ro-en reproduce-synthetic:
+reproduce-vi-en reproduce-ro-en reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja \
+reproduce-en-ja-ntcir reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic:
 	$(PY) -m tfmann.reproduce $(@:reproduce-%=%) $(if $(SCALE),--scale="$(SCALE)") \
 		$(if $(CORPUS_DIR),--corpus_dir="$(CORPUS_DIR)") $(if $(OUT_DIR),--out_dir="$(OUT_DIR)")
 

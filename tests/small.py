@@ -22,6 +22,12 @@ VARIANTS = {
     "rnnsearch-sizes": {
         "cell": "rnnsearch", "unit_type": "gru", "attention_size": 7, "readout_size": 11,
     },
+    "mematt": {"cell": "mematt", "unit_type": "gru"},
+    "kvmematt-1": {"cell": "kvmematt", "unit_type": "gru", "annotation_merge": "sum"},
+    "kvmematt-3": {"cell": "kvmematt", "unit_type": "gru", "num_rounds": 3, "attention_size": 7},
+    "key-value": {"cell": "key_value", "projection_bias": True},
+    "key-value-attn": {"cell": "key_value", "key_value_system": "attn"},
+    "key-value-iw": {"cell": "key_value", "key_value_system": "modifying_iw"},
 }  # fmt: skip
 
 
@@ -78,7 +84,16 @@ def oracle_weights(built):
     for gru in ("query_gru", "state_gru"):
         if f"{gru}/kernel" in cell:
             weights[gru] = {p: cell[f"{gru}/{p}"] for p in parts}
+    weights["rounds"] = []
+    while found_here := _below(cell, f"round_{len(weights['rounds']) + 1}/"):
+        one = {k: v for k, v in found_here.items() if "/" not in k}
+        one["state_gru"] = _below(found_here, "state_gru/")
+        weights["rounds"].append(one)
     return weights
+
+
+def _below(arrays, prefix):
+    return {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
 
 
 def per_row(value, row):

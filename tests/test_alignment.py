@@ -101,3 +101,107 @@ def test_aer_refuses_what_it_cannot_compare():
         alignment.aer([[], []], [[]], [[]])
     with pytest.raises(UserError, match="no alignment links"):
         alignment.aer([[]], [[]], [[(0, 0)]])
+
+
+def test_other_ways_to_write_links():
+    gold = alignment.parse_pharaoh("1-1 2?3 4p2", line_number=1, first=1)
+    assert gold.sure == {(0, 0)} and gold.possible == {(0, 0), (1, 2), (3, 1)}
+    gold = alignment.parse_pharaoh("0-1 2?3", line_number=1, reverse=True)
+    assert gold.sure == {(1, 0)} and gold.possible == {(1, 0), (3, 2)}
+
+
+@pytest.mark.parametrize("item", ["0-1", "1-0", "0p1", "0?0"])
+def test_a_position_before_the_first(item):
+    with pytest.raises(UserError, match=r"gold, line 3: '.*' is not a link .* counted from 1"):
+        alignment.parse_pharaoh(f"1-1 {item}", 3, "gold", first=1)
+    assert alignment.parse_pharaoh(item, 3, "gold").possible
+
+
+def oracle_quality(found, sure, possible):
+    """Och & Ney's three quotients, link by link over the cells of matrices."""
+    hits_sure = hits_possible = links = wanted = 0
+    for a, s, p in zip(found, sure, possible):
+        for i in range(9):
+            for j in range(9):
+                one = (i, j)
+                links += one in a
+                wanted += one in s
+                hits_sure += one in a and one in s
+                hits_possible += one in a and (one in s or one in p)
+    return (
+        1 - (hits_sure + hits_possible) / (links + wanted),
+        hits_possible / links,
+        hits_sure / wanted,
+    )
+
+
+def random_links(stream, count):
+    return [{tuple(map(int, stream.integers(0, 9, 2))) for _ in range(9)} for _ in range(count)]
+
+
+def test_quality_against_the_oracle():
+    stream = np.random.default_rng(2)
+    for _ in range(20):
+        found, sure, possible = (random_links(stream, 3) for _ in range(3))
+        got = alignment.quality(found, sure, possible)
+        np.testing.assert_allclose(got, oracle_quality(found, sure, possible))
+        assert alignment.aer(found, sure, possible) == got.aer
+
+
+def test_published_example():
+    """NLTK's documentation of alignment_error_rate: three sure links, one of them found: 2/3."""
+    gold, found = [[(0, 0), (1, 1), (2, 2)]], [[(0, 0), (1, 2), (2, 1)]]
+    assert alignment.quality(found, gold, gold) == pytest.approx((2 / 3, 1 / 3, 1 / 3))
+
+
+def test_properties_that_och_and_ney_name():
+    """No error where S is in A and A in P; 1 - F where all links are sure."""
+    stream = np.random.default_rng(3)
+    possible = random_links(stream, 4)
+    found = [set(sorted(links)[:6]) for links in possible]
+    sure = [set(sorted(links)[:3]) for links in possible]
+    assert alignment.quality(found, sure, possible) == (0.0, 1.0, 1.0)
+    error, precision, recall = alignment.quality(found, possible, possible)
+    assert error == pytest.approx(1 - 2 * precision * recall / (precision + recall))
+
+
+def test_quality_of_nothing():
+    assert alignment.quality([[]], [[(0, 0)]], [[]]) == (1.0, 1.0, 0.0)
+    assert alignment.quality([[(0, 0)]], [[]], [[(0, 0)]]) == (0.0, 1.0, 1.0)
+
+
+def test_soft_aer_by_hand():
+    # |M_A| = 1.9, |M_S| = 2; M_A * M_S = 0.5 + 0.6, M_A * M_P = that and 0.3.
+    weights = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.2]])  # rows: target words
+    found = alignment.soft_aer([weights], [[(0, 0), (1, 1)]], [[(1, 0)]])
+    assert found == pytest.approx(1 - (1.1 + 1.4) / 3.9)
+
+
+def test_soft_aer_of_hard_weights_is_the_aer():
+    stream = np.random.default_rng(4)
+    for _ in range(10):
+        found, sure, possible = (random_links(stream, 3) for _ in range(3))
+        weights = [np.zeros([9, 9]) for _ in found]
+        for matrix, links in zip(weights, found):
+            for i, j in links:
+                matrix[j, i] = 1.0
+        wanted = alignment.aer(found, sure, possible)
+        assert alignment.soft_aer(weights, sure, possible) == pytest.approx(wanted)
+
+
+def test_soft_aer_leaves_out_the_end_on_both_sides():
+    words = alignment.word_attention(ATTENTION, 4, 3, append_source_eos=True)
+    assert words.shape == (2, 3)
+    # 0.9 + 0.5 on words, one sure link with 0.6.
+    found = alignment.soft_aer([words], [[(2, 0)]], [[]])
+    assert found == pytest.approx(1 - 2 * 0.6 / (1.4 + 1))
+
+
+def test_soft_aer_refuses_what_it_cannot_compare():
+    for link in ((2, 0), (0, 3)):
+        with pytest.raises(UserError, match="sentence 2: the reference links .* 2 source and 3 "):
+            alignment.soft_aer([np.ones([3, 2])] * 2, [[], []], [[(1, 2)], [link]])
+    with pytest.raises(UserError, match="1 sentences .* 2 "):
+        alignment.soft_aer([np.ones([1, 1])], [[], []], [[], []])
+    with pytest.raises(UserError, match="no alignment links"):
+        alignment.soft_aer([np.zeros([2, 2])], [[]], [[(0, 0)]])

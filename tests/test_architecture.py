@@ -158,8 +158,16 @@ def test_what_answers_at_once_does_not_load_tensorflow(name):
     assert "tensorflow" in late_tensorflow("tfmann.run")
 
 
+def declares_a_cell(path):
+    """Whether a file has a NAME to find its cell by; others hold what several cells share."""
+    return any(
+        isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "NAME"
+        for node in TREES[path].body
+    )
+
+
 def concrete_cells():
-    """Classes below MemoryCell, with the file that has them."""
+    """Classes below MemoryCell that can be asked for by name, with the file that has them."""
     bases = {
         node.name: ({base.id for base in node.bases if isinstance(base, ast.Name)}, path)
         for path in FILES
@@ -175,7 +183,7 @@ def concrete_cells():
         }
         if not more:
             del found["MemoryCell"]
-            return found
+            return {name: path for name, path in found.items() if declares_a_cell(path)}
         found.update(more)
 
 

@@ -116,7 +116,7 @@ def world(server, tmp_path):
         folder.mkdir(exist_ok=True)
         manifest = manifest_of(tmp_path, content)
         for one in manifest.files:
-            if one.archive is None:
+            if not one.members:
                 (folder / one.path).write_text("line\n" * 5000)
         return manifest, folder
 
@@ -137,6 +137,27 @@ def test_an_archive_is_downloaded_once_and_sgml_becomes_text(world):
     (folder / "archives" / "all.tgz").unlink()
     fetch(manifest, folder)
     assert server.ranges == [None] and not (folder / "archives" / "all.tgz").exists()
+
+
+def test_a_file_is_joined_of_parts_in_their_order(world):
+    server, make = world
+    one, two = "set/src.xx.sgm", "set/ref.yy"
+    parts = [{"archive": "archives/all.tgz", "member": name} for name in (two, one, two)]
+    manifest, folder = make(*({"path": f"train.{side}", "parts": parts} for side in ("xx", "yy")))
+    assert fetch(manifest, folder).splits["train"].pairs == 21
+    assert (folder / "train.xx").read_text() == PLAIN * 3 and server.ranges == [None]
+    left = [name for name in names_in(folder) if name.endswith((".part", ".whole"))]
+    assert left == []
+
+
+def test_a_part_without_a_last_line_end_gets_one(world, tmp_path):
+    server, make = world
+    archive = tar_of(tmp_path / "y.tgz", ("a", "one\ntwo"), ("b", "three\n"))
+    server.content = archive.read_bytes()
+    parts = [{"archive": "archives/all.tgz", "member": name} for name in "ab"]
+    manifest, folder = make(*({"path": f"train.{side}", "parts": parts} for side in ("xx", "yy")))
+    assert fetch(manifest, folder).splits["train"].pairs == 3
+    assert (folder / "train.yy").read_text() == "one\ntwo\nthree\n"
 
 
 def test_an_archive_that_broke_off_goes_on(world):
@@ -185,7 +206,10 @@ ARCHIVE = {"path": "archives/all.tgz", "urls": ["https://h/f"], "sha256": "0" * 
     "entry, archive, words",
     [
         (ENTRY, {**ARCHIVE, "path": "all.tgz"}, "'archives/all.tgz' is not among archives"),
-        ({**ENTRY, "urls": ["https://h/f"]}, ARCHIVE, "not both"),
+        ({**ENTRY, "urls": ["https://h/f"]}, ARCHIVE, "only one of them"),
+        ({**ENTRY, "parts": [{"archive": "x", "member": "y"}]}, ARCHIVE, "only one of them"),
+        ({"path": "train.xx", "parts": [{"archive": "x", "member": "y"}]}, ARCHIVE, "'x' is not"),
+        ({"path": "train.xx", "parts": [{"archive": "x"}]}, ARCHIVE, r"parts\[0\].member' is miss"),
         ({**ENTRY, "member": None}, ARCHIVE, "an archive and a member"),
         ({**ENTRY, "archive": None}, ARCHIVE, "an archive and a member"),
         (ENTRY, {**ARCHIVE, "urls": []}, r"archives\[0\].urls: expected one or more"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import small
 import tensorflow as tf
-from oracles import luong, ntm_attention, recurrent, rnnsearch
+from oracles import key_value, kvmematt, luong, ntm_attention, recurrent, rnnsearch
 
 from tfmann.cells.base import MemoryCell
 from tfmann.cells.noise import Noise
@@ -31,23 +31,47 @@ def decode(model, batch, record, compiled):
     return (tf.function(run) if compiled else run)()
 
 
+FAMILY = ("rnnsearch", "mematt", "kvmematt")
+ROUNDS = ("read_weights", "write_weights", "erase_norm", "add_norm", "key_drift")
+RECORDED = {
+    "ntm_attention": (
+        "read_weights", "content_weights", "interpolation_gate", "shift_kernel", "sharpening",
+    ),
+    "mematt": ROUNDS,
+    "kvmematt": ROUNDS,
+}  # fmt: skip
+
+
+def of_the_readout(h, weights, annotations, words):
+    """What the oracle says of a cell whose oracle ends in the readout."""
+    if h.cell == "rnnsearch":
+        return rnnsearch.decode(weights, annotations, words)
+    if h.cell == "key_value":
+        system = {"key_value": "key-value", "modifying_iw": "modifying-IW"}
+        name = system.get(h.key_value_system, "attn")
+        return key_value.decode(weights, name, annotations, words)
+    single = h.cell == "mematt"
+    expected = kvmematt.decode(weights, annotations, words, single_memory=single)
+    names = {"read_weights": "round_alignments", "erase_norm": "forget_norms",
+             "add_norm": "add_norms"}  # fmt: skip
+    return {**expected, **{ours: expected[theirs] for ours, theirs in names.items()}}
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("variant", list(small.VARIANTS))
 def test_cell_equals_its_oracle(variant, compiled):
     model, batch = small.model(variant), small.batch(LENGTHS)
     h = model.hparams
     record = ("alignments",)
-    if h.cell == "ntm_attention":
-        record += ("read_weights", "content_weights", "interpolation_gate", "shift_kernel")
-        record += ("sharpening",)
+    record += RECORDED.get(h.cell, ())
     prepared, outputs, embedded, readout, seen = decode(model, batch, record, compiled)
     weights = small.oracle_weights(model)
     for row in range(len(LENGTHS)):
         source, steps = batch.source_length[row], batch.target_length[row]
         annotations = prepared.encoded.annotations[row, :source].numpy()
         words = embedded[:steps, row].numpy()
-        if h.cell == "rnnsearch":
-            expected = rnnsearch.decode(weights, annotations, words)
+        if h.cell in FAMILY or h.cell == "key_value":
+            expected = of_the_readout(h, weights, annotations, words)
             got = {"outputs": readout, "states": outputs[..., : h.num_units], **seen}
         else:
             states = [tuple(s) for s in small.per_row(prepared.state.layers, row)]
@@ -66,7 +90,9 @@ def test_cell_equals_its_oracle(variant, compiled):
         for name, value in got.items():
             found = value[:steps, row].numpy()
             wanted = np.asarray(expected[name])
-            if name in ("alignments", "read_weights", "content_weights"):
+            if name == "key_drift":  # the oracle tells the last round's
+                found = found[:, -1]
+            if name.endswith(("alignments", "_weights")):
                 assert np.all(found[..., source:] == 0), f"{name} falls on padding"
                 found = found[..., :source]
             if found.ndim > wanted.ndim:
@@ -156,15 +182,19 @@ def test_gradient_equals_finite_differences(variant):
         assert abs(numeric - analytic) < 0.02 * max(1.0, abs(analytic)), variable.name
 
 
-def test_rnnsearch_has_the_papers_parameter_count():
+@pytest.mark.parametrize(
+    "cell,rounds,millions",
+    [("rnnsearch", 1, 53.98), ("mematt", 1, 55.03), ("kvmematt", 1, 55.03), ("kvmematt", 2, 58.18)],
+)
+def test_the_rnnsearch_family_has_the_papers_parameter_counts(cell, rounds, millions):
     from tfmann.hparams import HParams
     from tfmann.models.seq2seq import Seq2Seq
 
     h = HParams(
-        cell="rnnsearch", num_units=512, encoder_type="bi", unit_type="gru",
+        cell=cell, num_rounds=rounds, num_units=512, encoder_type="bi", unit_type="gru",
         annotation_merge="sum", projection_bias=True,
     )  # fmt: skip
-    assert round(Seq2Seq(h, 30000, 30000).count_parameters() / 1e6, 2) == 53.98
+    assert round(Seq2Seq(h, 30000, 30000).count_parameters() / 1e6, 2) == millions
 
 
 @pytest.mark.parametrize("variant", list(small.VARIANTS))

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 from published import TEXT, corpus, manifest_of, one_file, record
 
-from tfmann.corpus.datasets import use_local
+from tfmann.corpus.datasets import fetch, use_local
 from tfmann.errors import UserError
 
 
@@ -83,3 +83,24 @@ def test_sides_of_different_length_are_refused(tmp_path):
     (folder / "dev.xx").write_bytes(TEXT + b"one more\n")
     with pytest.raises(UserError, match="unequal line counts.*5001.*5000|5,001.*5,000"):
         use_local(manifest, folder)
+
+
+def test_a_variant_is_named_where_the_published_count_is_not_known(tmp_path):
+    content = record()
+    content["obtain"] = "ask its owners."
+    content["files"] = [{"path": entry["path"]} for entry in content["files"]]
+    for entry in content["files"]:
+        if entry["path"].startswith("train"):
+            entry["accept_lines"] = [{"lines": 5000, "note": "a stand-in"}]
+    manifest, folder = manifest_of(tmp_path, content), tmp_path / "corpus"
+    with pytest.raises(UserError, match="invented cannot be downloaded: ask its owners") as caught:
+        fetch(manifest, folder)
+    assert "train.xx, train.yy" in str(caught.value) and "CORPUS_DIR" in str(caught.value)
+    folder.mkdir()
+    for entry in manifest.files:
+        (folder / entry.path).write_bytes(TEXT)
+    report = use_local(manifest, folder)
+    assert report.splits["train"].variant == "a stand-in" and report.splits["dev"].variant == ""
+    for side in ("xx", "yy"):
+        (folder / f"train.{side}").write_bytes(b"a\n")
+    assert use_local(manifest, folder).splits["train"].variant == ""

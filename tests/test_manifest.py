@@ -55,10 +55,43 @@ def test_wmt16_comes_out_of_archives_that_are_known_by_their_bytes():
     counts = {entry.path: entry.lines for entry in manifest.files}
     assert sorted(counts.values()) == [1_999] * 4 + [399_375] * 2
     for entry in manifest.files:
-        assert manifest.archive_of(entry).path == entry.archive
+        (one,) = entry.members
+        assert manifest.archive_of(one).path == one.archive
         side = entry.path[-2:]
-        assert entry.member.endswith(f".{side}") or f".{side}.sgm" in entry.member
+        assert one.member.endswith(f".{side}") or f".{side}.sgm" in one.member
         assert {other.lines for other in entry.accept_lines} <= {610_320, 22_764}
+
+
+def test_wmt17_is_joined_out_of_archives_that_are_known_by_their_bytes():
+    manifest = load_manifest(DATA / "wmt17_de_en.json")
+    for archive in manifest.archives:
+        assert archive.sha256 and archive.bytes
+        assert all(url.startswith("https://") for url in archive.urls) and len(archive.urls) > 1
+    entries = {entry.path: entry for entry in manifest.files}
+    for side in ("de", "en"):
+        members = entries[f"train.{side}"].members
+        assert len(members) == 4 and all(one.member.endswith(f".de-en.{side}") for one in members)
+    german, english = ([one.archive for one in entries[f"train.{x}"].members] for x in ("de", "en"))
+    assert german == english
+    assert [entries[f"newstest{year}.de-en.en"].lines for year in (2016, 2017)] == [2_999, 3_004]
+
+
+@pytest.mark.parametrize("name", ["nist_zh_en", "iwslt07_en_ja", "ntcir10_en_ja", "aspec_en_ja"])
+def test_what_nobody_can_download_says_how_to_come_by_it(name):
+    manifest = load_manifest(DATA / f"{name}.json")
+    assert manifest.name == name and manifest.obtain
+    assert not [entry for entry in manifest.files if entry.urls or entry.members]
+
+
+def test_nist_has_four_references_and_four_test_sets():
+    manifest = load_manifest(DATA / "nist_zh_en.json")
+    tests = [manifest.splits["test"], *manifest.more_tests]
+    assert tests == ["mt03", "mt04", "mt05", "mt06"]
+    paths = {entry.path for entry in manifest.files}
+    assert manifest.sides("mt03") == ("mt03.zh", "mt03.en0")
+    for test in [*tests, "mt02"]:
+        assert {f"{test}.en{i}" for i in range(4)} <= paths
+    assert manifest.sides("train") == ("train.zh", "train.en")
 
 
 def test_iwslt15_accepts_the_published_and_the_cleaned_training_text():
@@ -111,6 +144,9 @@ def file_with(**changes):
         (file_with(urls=[3]), "one or more addresses"),
         (file_with(accept_lines=[3]), r"accept_lines\[0\]: expected an object"),
         (file_with(accept_lines=[{"lines": 3}]), r"accept_lines\[0\].note' is missing"),
+        (changed(obtain="ask"), "neither urls nor an archive beside 'obtain'"),
+        (changed(more_tests=["other"]), "'other.xx' is missing"),
+        (changed(more_tests="other"), "more_tests: expected list, got str"),
         (file_with(path="../train.xx"), "plain path"),
         (file_with(path="/train.xx"), "plain path"),
         (file_with(path="a/../train.xx"), "plain path"),

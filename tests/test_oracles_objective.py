@@ -127,3 +127,57 @@ def test_clip_by_global_norm():
     np.testing.assert_allclose(clipped[1], [[2.0]])
     untouched, _ = objective.clip_by_global_norm(gradients, 50.0)
     np.testing.assert_array_equal(untouched[0], gradients[0])
+
+
+def test_eos_objective_of_a_sentence_by_hand():
+    # "b c </s>" from "x y </s>": n = 3, m = 3. While b and c are said, 0.1 and 0.3 of the
+    # attention lie on the source's </s>; when </s> is said 0.6 does, which lacks 0.4.
+    alignment = [[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]]
+    value, (gradient,) = objective.eos_attention([alignment], [3], [3], "sentence", 1.0)
+    assert value == pytest.approx(0.1 + 0.3 + (1.0 - 0.6))
+    np.testing.assert_array_equal(gradient, [[0, 0, 1], [0, 0, 1], [0, 0, -1]])
+
+
+def test_eos_objective_ignores_padding_and_is_divided_as_the_loss():
+    # Second sentence: n = 2, m = 1; only </s> is said, 0.25 of it lies on </s>. Its row
+    # of padding and its column of padding say 9.
+    first = [[0.7, 0.2, 0.1], [0.3, 0.4, 0.3]]
+    second = [[0.75, 0.25, 9.0], [9.0, 9.0, 9.0]]
+    total = (0.1 + 1.0 - 0.3) + (1.0 - 0.25)
+    for normalize, number in (("sentence", 2), ("token", 3)):
+        value, gradients = objective.eos_attention([first, second], [3, 2], [2, 1], normalize, 0.5)
+        assert value == pytest.approx(0.5 * total / number)
+        share = 0.5 / number
+        np.testing.assert_allclose(gradients[0], [[0, 0, share], [0, 0, -share]])
+        np.testing.assert_allclose(gradients[1], [[0, -share, 0], [0, 0, 0]])
+    with pytest.raises(ValueError, match="'sentence' or 'token'"):
+        objective.eos_attention([first], [3], [2], "batch", 1.0)
+
+
+def test_eos_objective_of_a_perfect_and_of_a_blank_sentence():
+    value, _ = objective.eos_attention([np.eye(3)], [3], [3], "sentence", 1.0)
+    assert value == 0.0
+    # A blank source has nothing but </s> to look at: every word but the last costs 1.
+    value, _ = objective.eos_attention([np.ones((3, 1))], [1], [3], "sentence", 1.0)
+    assert value == 2.0
+
+
+def test_eos_objective_gradient_equals_central_differences():
+    rng = np.random.default_rng(32)
+    sizes, step = [(4, 3), (2, 5), (1, 1)], 1e-6
+    alignments = [rng.dirichlet(np.ones(5), size=5) for _ in sizes]
+
+    def value(changed):
+        lengths = [n for _, n in sizes], [m for m, _ in sizes]
+        return objective.eos_attention(changed, *lengths, "sentence", 0.7)
+
+    _, gradients = value(alignments)
+    for sentence, gradient in enumerate(gradients):
+        for index in np.ndindex(5, 5):
+            ends = []
+            for sign in (1, -1):
+                changed = [alignment.copy() for alignment in alignments]
+                changed[sentence][index] += sign * step
+                ends.append(value(changed)[0])
+            assert gradient[index] == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-8)
+    assert sum(np.count_nonzero(gradient) for gradient in gradients) == 4 + 2 + 1

@@ -13,14 +13,13 @@ from tfmann.report import tables
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def test_every_row_has_its_settings_at_both_scales_where_a_paper_has_it():
+def test_every_row_has_its_settings_at_every_scale_of_its_table():
     from tfmann import hparams
 
     for name, table in tables.TABLES.items():
         for row in table.rows:
             for scale in table.scales:
-                if scale != "paper" or row.paper_test is not None:
-                    hparams.make({}, str(ROOT / "hparams" / table.settings_file(row, scale)))
+                hparams.make({}, str(ROOT / "hparams" / table.settings_file(row, scale)))
         assert table.manifest is None or (ROOT / "data" / table.manifest).exists(), name
 
 
@@ -151,6 +150,104 @@ def test_text_is_scored_against_the_raw_references(raw_world, tmp_path):
         assert score["value"] == pytest.approx(100) and "tok:13a" in score["signature"]
         text = (tmp_path / f"output_{name}.detok").read_text()
         assert text == (corpus / f"{name}.tgt").read_text().replace(" .", ".")
+
+
+@pytest.fixture
+def started(world, monkeypatch):
+    """A table of three rows, two of which start from the first; nothing is trained."""
+    root, corpus = world
+    rows = (
+        tables.Row("late", "late", start="base"),
+        tables.Row("base", "base"),
+        tables.Row("later", "later", None, 2.5, start="base"),
+    )
+    monkeypatch.setitem(tables.TABLES, "vi-en", tables.TABLES["vi-en"]._replace(rows=rows))
+    trained = []
+
+    def train(table, scale, row, settings, out_dir):
+        trained.append((row.name, settings.get("init_checkpoint")))
+        score = [{"value": 1.0, "signature": "s"}, {"value": 2.0, "signature": "s"}]
+        results = {
+            "best": {"dev": score, "test": score}, "parameters": 1, "steps": 7, "train_seconds": 1,
+            "words_per_second": 1.0, "hardware": {"cpu": "c"},
+            "hparams": {"cell": "luong", "init_checkpoint": settings.get("init_checkpoint")},
+        }  # fmt: skip
+        Path(out_dir).mkdir(parents=True)
+        (Path(out_dir) / "results.json").write_text(json.dumps(results))
+
+    monkeypatch.setattr(reproduce, "_train", train)
+    return root, corpus, trained
+
+
+def started_command(root, corpus, *more):
+    places = [f"--out_dir={root / 'runs'}", f"--results_dir={root / 'results'}"]
+    return ["vi-en", "--scale=cpu", f"--corpus_dir={corpus}", *places, *more]
+
+
+def test_a_row_starts_from_the_best_checkpoint_of_another(started, capsys):
+    root, corpus, trained = started
+    base = str(root / "runs" / "vi-en" / "cpu" / "base" / "best_bleu")
+    assert reproduce.main(started_command(root, corpus)) == 0
+    assert trained == [("base", None), ("late", base), ("later", base)]
+    out = capsys.readouterr().out
+    assert "late, which starts from base" in out and "because others" not in out
+    assert "| +7 |" in out and "| 7 |" in out and "+ updates: on top of those of base" in out
+    kept = [json.loads(x) for x in (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()]
+    assert [record.get("start") for record in kept] == [None, "base", "base"]
+    assert not [record for record in kept if "init_checkpoint" in record["hparams"]]
+
+
+def test_the_row_to_start_from_is_trained_first_and_once(started, capsys):
+    root, corpus, trained = started
+    command = started_command(root, corpus, "--rows=later,late")
+    assert reproduce.main(command) == reproduce.main(command) == 0
+    assert [name for name, _ in trained] == ["base", "later", "late"]
+    assert "base is among them because others start from it" in capsys.readouterr().out
+
+
+def test_further_tests_are_scored_once_and_averaged(started, monkeypatch, capsys):
+    root, corpus, _ = started
+    path = root / "data" / "toy.json"
+    manifest = json.loads(path.read_text())
+    manifest["more_tests"] = ["other"]
+    files = [{"path": f"other.{side}", "urls": ["https://h/f"], "lines": 2}
+             for side in ("src", "tgt0", "tgt1")]  # fmt: skip
+    path.write_text(json.dumps({**manifest, "files": manifest["files"] + files}))
+    for entry in files:
+        (corpus / entry["path"]).write_text("a\nb\n")
+    commands = []
+
+    class Done:
+        returncode = 0
+
+    def run(command, check):
+        commands.append(command)
+        flags = dict(one.split("=", 1) for one in command[3:])
+        scores = {"test": [{"value": 4.0}, {"value": 6.0}]}
+        Path(flags["--inference_output_file"]).write_text(json.dumps({"scores": scores}))
+        return Done()
+
+    monkeypatch.setattr(reproduce.subprocess, "run", run)
+    command = started_command(root, corpus, "--rows=base")
+    assert reproduce.main(command) == reproduce.main(command) == 0
+    assert "| base | - | - | 1.00 | 2.50 | 4.0 |" in capsys.readouterr().out
+    assert len(commands) == 1 and "--mode=eval" in commands[0] and "--dev_prefix=" in commands[0]
+    assert f"--test_prefix={corpus / 'other'}" in commands[0]
+
+
+def test_a_table_in_reverse_has_the_languages_exchanged(started):
+    _, corpus, _ = started
+    table = tables.TABLES["vi-en"]._replace(reverse=True)
+    settings = reproduce._corpus(table, str(corpus), "").hparams()
+    assert (settings["src"], settings["tgt"]) == ("tgt", "src")
+
+
+@pytest.mark.parametrize("table", ["zh-en", "en-ja", "en-ja-ntcir", "en-ja-aspec"])
+def test_what_nobody_can_download_is_asked_for_by_its_files(table, capsys):
+    assert reproduce.main([table, "--scale=paper"]) == 1
+    error = capsys.readouterr().err
+    assert "cannot be downloaded: its text" in error and "CORPUS_DIR" in error
+    assert f"train.{table[:2]}, train.{table[3:5]}" in error
 
 
 def test_unknown_row_is_named(world, capsys):

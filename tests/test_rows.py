@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tfmann import hparams
-from tfmann.report.tables import TABLES
+from tfmann.report.systems import TABLES
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted((ROOT / "hparams").rglob("*.json"))
@@ -14,6 +14,9 @@ OWN = {cell: set(fields) for cell, fields in hparams.declared_cells().items()}
 # What a cell brings with it beside its own fields: how the source comes to it and how it ends.
 WITH_THE_CELL = {"cell", "encoder_type", "bridge", "annotation_merge", "projection_bias"}
 MAY_DIFFER = WITH_THE_CELL.union(*OWN.values())
+COMPARED = sorted(set(TABLES) - {"synthetic"})
+MENG = {"zh-en": "paper", "de-en": "paper", "en-de": "paper", "multi30k": "cpu"}
+MINO = ("en-ja", "en-ja-ntcir", "en-ja-aspec")
 
 
 def path_of(table, row, scale):
@@ -42,13 +45,65 @@ def test_every_file_is_read_strictly_and_holds_no_key_of_another_cell(path):
         assert OWN[made.cell] - given <= {"attention_tanh"}, "a field of its own is left implicit"
 
 
-@pytest.mark.parametrize("name", ["multi30k", "ro-en", "vi-en"])
-@pytest.mark.parametrize("scale", ["paper", "cpu"])
-def test_rows_differ_in_the_cell_and_what_is_its_own(name, scale):
+@pytest.mark.parametrize("name", COMPARED)
+def test_rows_differ_in_the_cell_and_what_is_its_own(name):
+    eos = {row.name for row in TABLES[name].rows if row.name.endswith("_eos")}
+    for scale in TABLES[name].scales:
+        found = rows(name, scale)
+        assert len(found) == len(TABLES[name].rows)
+        for row, made in found.items():
+            first = next(iter(found.values()))
+            objective = {"eos_attention_weight"} if row in eos else set()
+            assert differences(made, first) <= MAY_DIFFER | objective, row
+            assert made.eos_attention_weight == (1.0 if row in eos else 0.0), row
+
+
+@pytest.mark.parametrize("name,scale", MENG.items())
+def test_the_rows_of_meng_start_from_rnnsearch_and_are_what_they_are_called(name, scale):
     found = rows(name, scale)
-    for row, made in found.items():
-        first = next(iter(found.values()))
-        assert differences(made, first) <= MAY_DIFFER, row
+    for row in TABLES[name].rows:
+        if row.name == "luong":
+            continue
+        assert row.start == ("" if row.name == "rnnsearch" else "rnnsearch")
+        made = found[row.name]
+        what = row.name.replace("_eos", "").replace("_longer", "")
+        assert made.cell == what.split("_r")[0] or what == "rnnsearch" == made.cell
+        if made.cell == "kvmematt":
+            assert made.num_rounds == int(what[-1])
+        allowed = {"cell", "num_rounds", "eos_attention_weight"}
+        assert differences(made, found["rnnsearch"]) <= allowed
+    assert differences(found["rnnsearch_longer"], found["rnnsearch"]) == set()
+
+
+def test_the_paper_scale_of_meng_has_the_paper_s_numbers():
+    for name in ("zh-en", "de-en", "en-de"):
+        chinese = name == "zh-en"
+        for row, made in rows(name, "paper").items():
+            sizes = (made.num_units, made.embedding_width)
+            assert sizes == (512, 512) and made.annotation_merge == "sum"
+            assert (made.attention_size, made.readout_size) == (512, 512), row
+            assert (made.optimizer, made.learning_rate) == ("adadelta", 1.0)
+            assert (made.adadelta_rho, made.adadelta_epsilon) == (0.95, 1e-6)
+            assert (made.batch_size, made.beam_width, made.readout_dropout) == (80, 10, 0.5)
+            assert made.src_max_len == made.tgt_max_len == (80 if chinese else 100)
+            assert made.max_len_policy == "filter" and made.bleu_lowercase == chinese
+            assert made.vocab_size == (30_000 if chinese else 0)
+            assert made.share_vocab == (not chinese)
+            assert name[:2] == made.src and name[3:] == made.tgt
+    assert TABLES["de-en"].bpe_merges == TABLES["en-de"].bpe_merges == {"paper": 36_000}
+    assert TABLES["en-de"].reverse and not TABLES["de-en"].reverse
+
+
+def test_the_rows_of_mino_are_one_cell_at_the_paper_s_size():
+    for name in MINO:
+        for row, made in rows(name, "paper").items():
+            assert (made.cell, made.key_value_system) == ("key_value", row)
+            assert (made.num_units, made.embedding_width, made.decoder_layers) == (540, 540, 2)
+            assert (made.encoder_layers, made.init_op, made.init_weight) == (4, "normal", 0.05)
+            assert (made.optimizer, made.learning_rate, made.batch_size) == ("adam", 0.001, 64)
+            assert made.src_max_len == made.tgt_max_len == 40 and made.beam_width == 10
+            assert made.vocab_min_frequency == (1 if name == "en-ja" else 3)
+            assert made.num_train_steps // made.steps_per_external_eval == 20  # epochs
 
 
 def test_no_file_is_of_no_table():
@@ -102,8 +157,11 @@ def test_the_paper_scale_of_collier_has_the_paper_s_numbers():
 
 
 def test_the_tables_have_the_paper_s_scores():
-    """Tables 1 and 2 of the paper: the sums of their columns, so that no figure is misread."""
-    for name, dev, test in (("vi-en", 126.6, 164.4), ("ro-en", 204.2, 197.6)):
+    """The sums of the papers' columns, so that no figure is misread."""
+    sums = [("vi-en", 126.6, 164.4), ("ro-en", 204.2, 197.6), ("zh-en", 0, 229.70)]
+    sums += [("de-en", 0, 90.44), ("en-de", 0, 73.84)]
+    sums += [("en-ja", 0, 148.0), ("en-ja-ntcir", 0, 97.5), ("en-ja-aspec", 0, 90.3)]
+    for name, dev, test in sums:
         found = TABLES[name].rows
         assert sum(row.paper_dev or 0 for row in found) == pytest.approx(dev)
-        assert sum(row.paper_test for row in found) == pytest.approx(test)
+        assert sum(row.paper_test or 0 for row in found) == pytest.approx(test)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tfmann import hparams as hparams_module
 from tfmann.cells.diagnostics import EVERYTHING
-from tfmann.corpus import text
+from tfmann.corpus import lexicon, text
 from tfmann.decoding.translator import Forced, Translation, Translator
 from tfmann.errors import UserError
 from tfmann.evaluation.alignment import hard_alignment
@@ -121,10 +121,11 @@ def load(
     """
     hparams = settings_of_model(out_dir, settings)
     languages = text.load_languages(hparams, out_dir)
+    words = lexicon.load(hparams, out_dir)
     model = Seq2Seq(hparams, *(len(side.vocabulary) for side in languages))
     where = _restore(model, out_dir, ckpt, log)
     log(f"weights of {where}")
-    return Model(Translator(model, languages, hparams), where)
+    return Model(Translator(model, languages, hparams, words), where)
 
 
 def _restore(

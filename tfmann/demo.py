@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tfmann.errors import UserError
 
+_STEPS = 1500  # two minutes; the file's own number is for the slowest of the cells
 _HPARAMS = Path(__file__).parent.parent / "hparams" / "tiny" / "ntm_attention.json"
 GOAL = 90.0  # BLEU on the synthetic test set
 
@@ -45,8 +46,9 @@ def _train(out_dir: str) -> float:
     if not os.path.exists(os.path.join(corpus, "vocab.tgt")):
         print(f"writing a synthetic corpus to {corpus}: an invented language, invented sentences")
         synthetic.write_corpus(corpus, train=10000, dev=500, test=500, seed=1)
-    settings = {f"{name}_prefix": os.path.join(corpus, name) for name in ("train", "dev", "test")}
-    settings["vocab_prefix"] = os.path.join(corpus, "vocab")
+    prefixes = {f"{name}_prefix": os.path.join(corpus, name) for name in ("train", "dev", "test")}
+    vocabulary = os.path.join(corpus, "vocab")
+    settings = {**prefixes, "vocab_prefix": vocabulary, "num_train_steps": _STEPS}
     results = run.train(
         hparams.make(settings, str(_HPARAMS)),
         os.path.join(out_dir, "model"),

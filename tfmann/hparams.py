@@ -183,12 +183,23 @@ def _check_combinations(hparams: HParams) -> None:
             h.src is not None and h.src == h.tgt,
             f"src and tgt are both {h.src!r}: they are the suffixes of different files",
         ),
+        (
+            h.eos_attention_weight and not h.append_source_eos,
+            "eos_attention_weight is about the attention to the source's </s>: it needs "
+            "append_source_eos=true",
+        ),
+        (
+            h.replace_unk and h.subword_option,
+            f"replace_unk is about words, and subword_option={h.subword_option!r} leaves hardly "
+            "any unknown",
+        ),
     ]
     for broken, message in rules:
         if broken:
             raise UsageError(message)
-    if h.coverage_penalty_weight:
-        require_alignments(h.cell, f"coverage_penalty_weight={h.coverage_penalty_weight}")
+    for key in ("coverage_penalty_weight", "eos_attention_weight", "replace_unk"):
+        if getattr(h, key):
+            require_alignments(h.cell, f"{key}={getattr(h, key)}")
 
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:

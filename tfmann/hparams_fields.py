@@ -158,6 +158,11 @@ def _updates() -> dict[str, Field]:
             0.0, "Dropout before the projection.", minimum=0.0, maximum=1.0
         ),
         "label_smoothing": Field(0.0, "Mass given to all words alike.", minimum=0.0, maximum=1.0),
+        "eos_attention_weight": Field(
+            0.0,
+            "Weight of the EOS-attention objective (Meng et al. 2018, equation 18; there 1.0).",
+            minimum=0.0,
+        ),
         "loss_normalization": Field(
             "sentences",
             "The loss is the sum over words divided by the batch's sentences or words.",
@@ -214,6 +219,16 @@ def _inference() -> dict[str, Field]:
         "src_max_len_infer": field(0, "Cut longer sources; 0 = never.", minimum=0),
         "tgt_max_len_infer": field(
             0, "Longest translation, in tokens; 0 = twice the source and 10 more.", minimum=0
+        ),
+        "replace_unk": field(
+            False,
+            "Replace <unk> in translations: by what the lexicon has for the source word attended "
+            "to most, else by that word itself.",
+        ),
+        "lexicon_file": field(
+            None,
+            "Lexicon of replace_unk, a source word, a target word and a weight a line; if not "
+            "given, the one that --mode=lexicon learns from the training text into out_dir.",
         ),
         "bleu_tokenize": field(
             "none",

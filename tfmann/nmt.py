@@ -1,8 +1,8 @@
 """The command line: `python -m tfmann.nmt --hparams_path=FILE --out_dir=DIR`.
 
-Trains and evaluates; with --inference_input_file it translates. An explicit flag wins over the
-JSON file, which wins over the default. TensorFlow is imported when the command line is known to be
-right.
+Trains and evaluates; with --inference_input_file it translates; with --mode=lexicon it learns what
+--replace_unk needs. An explicit flag wins over the JSON file, which wins over the default.
+TensorFlow is imported when the command line is known to be right.
 """
 
 from __future__ import annotations
@@ -125,8 +125,14 @@ def _help(values: flags.FlagValues) -> str:
 def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     mode = values.mode or ("infer" if values.inference_input_file else "train")
     usage.check_flags(mode, values)
-    if mode == "train":
+    if mode in ("train", "lexicon"):
         hparams = usage.settings_for_training(values.out_dir, values.hparams_path, explicit)
+    if mode == "lexicon":
+        from tfmann.corpus import ibm1
+
+        ibm1.learn_lexicon(hparams, values.out_dir, log=_print)
+        return
+    if mode == "train":
         inputs.require_training(hparams, values.out_dir)
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         from tfmann import run

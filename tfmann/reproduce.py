@@ -53,7 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _reproduce(args: argparse.Namespace) -> int:
     table = TABLES[args.table]
     scale = _scale(table, args.scale)
-    rows = _chosen(table, args.rows)
+    chosen = _chosen(table, args.rows)
+    rows = table.with_starts(chosen)
     place = os.path.join(args.out_dir, args.table, scale)
     report = _corpus(table, args.corpus_dir, place)
     settings, preparation = report.hparams(), None
@@ -61,17 +62,23 @@ def _reproduce(args: argparse.Namespace) -> int:
         corpus = os.path.join(place, "corpus")
         settings, preparation = prepare(report, corpus, table.bpe_merges[scale])
     print(f"{table.title}\nscale {scale}: {len(rows)} rows; each run estimates its time as it goes")
+    for row in rows:
+        if row not in chosen:
+            print(f"{row.name} is among them because others start from it")
     records = []
     for number, row in enumerate(rows, start=1):
         out_dir = os.path.join(place, row.name)
-        print(f"\nrow {number} of {len(rows)}: {row.title}, in {out_dir}", flush=True)
+        first = f", which starts from {row.start}" if row.start else ""
+        print(f"\nrow {number} of {len(rows)}: {row.title}{first}, in {out_dir}", flush=True)
         results = _finished(out_dir)
         if results is None:
-            _train(table, scale, row, settings, out_dir)
+            _train(table, scale, row, {**settings, **_start(row, place)}, out_dir)
             results = _finished(out_dir)
             if results is None:
                 raise UserError(f"the run in {out_dir} has ended without results")
         record = _record(args.table, scale, row, report, results)
+        if report.manifest.more_tests:
+            record["more_tests"] = _more_tests(report, out_dir)
         if preparation is not None:
             record["preparation"] = preparation
             record["detokenised"] = _detokenised_scores(report, out_dir)
@@ -103,6 +110,10 @@ def _corpus(table: Table, corpus_dir: str | None, place: str) -> datasets.Report
         report = synthetic.as_report(corpus_dir or os.path.join(place, "corpus"), **_SYNTHETIC)
     else:
         manifest = datasets.load_manifest(_ROOT / "data" / table.manifest)
+        if table.reverse:
+            manifest = dataclasses.replace(
+                manifest, source=manifest.target, target=manifest.source
+            )
         if corpus_dir:
             report = datasets.use_local(manifest, corpus_dir)
         else:
@@ -146,6 +157,28 @@ def _train(table: Table, scale: str, row: Row, settings: dict[str, str], out_dir
         raise UserError(f"the run in {out_dir} stopped with status {status}")
 
 
+def _start(row: Row, place: str) -> dict[str, str]:
+    """Where a row starts that goes on from another, which has ended by then."""
+    return {"init_checkpoint": os.path.join(place, row.start, "best_bleu")} if row.start else {}
+
+
+def _more_tests(report: datasets.Report, out_dir: str) -> dict[str, Any]:
+    """Scores of the best checkpoint on the manifest's further tests, in processes of their own."""
+    scores = {}
+    for name in report.manifest.more_tests:
+        kept = Path(out_dir, f"scores_{name}.json")
+        if not kept.exists():
+            command = [
+                sys.executable, "-m", "tfmann.nmt", "--mode=eval", f"--out_dir={out_dir}",
+                "--dev_prefix=", f"--test_prefix={os.path.join(report.directory, name)}",
+                f"--inference_output_file={kept}",
+            ]  # fmt: skip
+            if subprocess.run(command, check=False).returncode:
+                raise UserError(f"{name} could not be scored with the model in {out_dir}")
+        scores[name] = json.loads(kept.read_text(encoding="utf-8"))["scores"]["test"]
+    return scores
+
+
 def _record(
     name: str, scale: str, row: Row, report: datasets.Report, results: dict[str, Any]
 ) -> dict[str, Any]:
@@ -155,13 +188,14 @@ def _record(
         key: value
         for key, value in results["hparams"].items()
         if not (kinds.get(key) == "data" and key.endswith(("_prefix", "_model")))
+        and key != "init_checkpoint"
     }
     pairs = {split: one.pairs for split, one in report.splits.items()}
     variants = {split: one.variant for split, one in report.splits.items() if one.variant}
     kept = {key: value for key, value in results.items() if key != "hparams"}
     return {
         "table": name, "scale": scale, "row": row.name, "pairs": pairs, "variants": variants,
-        **kept, "hparams": settings,
+        **({"start": row.start} if row.start else {}), **kept, "hparams": settings,
     }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from tfmann import hparams as hparams_module
 from tfmann.cells.diagnostics import VECTORS
-from tfmann.corpus import encode, text
+from tfmann.corpus import encode, lexicon, text
 from tfmann.corpus.files import iter_lines, replacing, write_lines
 from tfmann.corpus.inputs import reference_paths, require_training
 from tfmann.corpus.pipeline import Training, in_order
@@ -63,7 +63,8 @@ class _Session:
             len(self.languages.source.vocabulary),
             len(self.languages.target.vocabulary),
         )
-        self.translator = Translator(self.learner.model, self.languages, hparams)
+        words = lexicon.load(hparams, folder.root)
+        self.translator = Translator(self.learner.model, self.languages, hparams, words)
         self.perplexity = Perplexity(self.learner.model)
         self.board: Board | None = None
 
@@ -112,7 +113,9 @@ class _Session:
         if self.hparams.init_checkpoint:
             where = checkpoint.standing(self.hparams.init_checkpoint, self.log)
             arrays = checkpoint.read_arrays(where)
-            taken, fresh = checkpoint.assign_fitting(self.learner.variables, arrays, where)
+            taken, fresh = checkpoint.assign_fitting(
+                self.learner.variables, arrays, where, self.learner.model.cell.ancestor
+            )
             self.log(f"from {where}: {', '.join(taken)}")
             self.log(f"new: {', '.join(fresh) or 'nothing'}")
         return trainer.Run()

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from tfmann import hparams as hparams_module
-from tfmann.corpus import inputs
+from tfmann.corpus import inputs, lexicon
 from tfmann.errors import UsageError, UserError
 from tfmann.folder import HPARAMS, begun
 from tfmann.hparams import HParams
 
-MODES = ("train", "infer", "score", "align", "eval")
+MODES = ("train", "infer", "score", "align", "eval", "lexicon")
 
 # Flags that are not for every mode: the modes that use them, and what to do in the others.
 _USED = {
@@ -90,13 +90,16 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     """Looks for the files of a command that uses a model, and whether it can do what is asked.
 
     Raises:
-      UsageError: alignments of a cell that has none.
+      UsageError: alignments of a cell that has none, a lexicon that nothing uses.
       UserError: a file is not there.
     """
     if mode == "align" or flags.alignment_file:
         hparams_module.require_alignments(
             hparams.cell, "--mode=align" if mode == "align" else "--alignment_file"
         )
+    if flags.lexicon_file and not hparams.replace_unk:
+        raise UsageError("--lexicon_file is of no use without --replace_unk")
+    lexicon.require(hparams, flags.out_dir)
     if mode == "eval" and not flags.inference_input_file:
         inputs.evaluation_sets(hparams)
     for path in (flags.inference_input_file, flags.inference_ref_file):

@@ -43,11 +43,55 @@ def cross_entropy(
         for position_logits, target in zip(sentence_logits, sentence_targets):
             total += token_cross_entropy(position_logits, target, label_smoothing)
             tokens += 1
+    return total / divisor(normalize, len(targets), tokens)
+
+
+def divisor(normalize: str, sentences: int, tokens: int) -> int:
+    """What a batch's sum is divided by."""
     if normalize == "sentence":
-        return total / len(targets)
+        return sentences
     if normalize == "token":
-        return total / tokens
+        return tokens
     raise ValueError(f"normalize {normalize!r}: expected 'sentence' or 'token'")
+
+
+def eos_attention(
+    alignments: Sequence,
+    source_lengths: Sequence[int],
+    target_lengths: Sequence[int],
+    normalize: str,
+    scale: float,
+) -> tuple[float, list[np.ndarray]]:
+    """What Meng et al. 2018 add to the loss of a batch, equations 17 to 19, with gradient.
+
+    lambda times the sum, over the sentences and their steps t = 1 .. m, of a_{t,n} where
+    t < m and of 1 - a_{m,n} at the last: n is the source's `</s>`, m the step that emits
+    the target's. Divided as `cross_entropy` is, so that lambda weighs sum against sum.
+
+    Args:
+        alignments: of each sentence a [T, S]; what lies beyond its lengths is padding.
+        source_lengths: n of each sentence, `</s>` included.
+        target_lengths: m of each sentence, `</s>` included.
+        normalize: 'sentence' or 'token', as of `cross_entropy`.
+        scale: lambda.
+
+    Returns:
+        The added term, and of each sentence its derivative by every weight [T, S].
+    """
+    weight = scale / divisor(normalize, len(alignments), sum(target_lengths))
+    total, gradients = 0.0, []
+    for alignment, n, m in zip(alignments, source_lengths, target_lengths):
+        alignment = np.asarray(alignment, dtype=np.float64)
+        gradient = np.zeros(alignment.shape)
+        for t in range(m):
+            if t < m - 1:
+                total += alignment[t, n - 1]
+                gradient[t, n - 1] = weight
+            else:
+                total += 1.0 - alignment[t, n - 1]
+                gradient[t, n - 1] = -weight
+        gradients.append(gradient)
+    return weight * total, gradients
 
 
 # Name: (the part of training after which the halvings begin, as numerator and

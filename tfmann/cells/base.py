@@ -85,6 +85,11 @@ class MemoryCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
         del embedded, dtype
         return noise.dropout("readout", self.hparams.readout_dropout, outputs)
 
+    @staticmethod
+    def ancestor(name: str) -> str:
+        """The weight of a simpler model that the weight `name` starts from (`init_checkpoint`)."""
+        return name
+
     @property
     def state_size(self) -> Any:
         """The state's shapes without the batch; source positions are unknown (None)."""

@@ -1,7 +1,8 @@
 """What a step shows of itself: standard names, their shapes, and the choice among them.
 
-Letters: S source positions, R read heads, H write heads, J shift taps, N memory slots (of the
-ntm_attention cell the S source positions: the source is its memory). The batch axis goes before.
+Letters: S source positions, R read heads, H write heads, J shift taps, N memory slots (where the
+source is the memory its S positions). Of kvmematt and mematt every round has one read and one write
+head. The batch axis goes before.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ SHAPES: Mapping[str, tuple[str, ...]] = {
     "shift_kernel": ("R+H", "J"),  # by offset: -1, 0, +1
     "sharpening": ("R+H", "1"),  # gamma, at least 1
     # what is written
-    "erase_norm": ("H", "1"),  # length of the erase vector
+    "erase_norm": ("H", "1"),  # length of the erase vector (kvmematt: FORGET)
     "add_norm": ("H", "1"),  # length of the vector that is added
+    # kvmematt, mematt
+    "key_drift": ("H", "1"),  # how far the keys have moved from the annotations, mean over S
     # DNC
     "usage": ("N",),  # before this step's write, after what this step set free
     "allocation_weights": ("H", "N"),  # where the next free slot is

@@ -15,6 +15,7 @@ import sys
 import urllib.parse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from tfmann.corpus.archives import extract, extract_member
 from tfmann.corpus.download import download, problem_with
@@ -97,7 +98,13 @@ def fetch(manifest: Manifest, directory: PathLike) -> Report:
     Raises:
       UserError: a file cannot be had; says whether this machine is offline, and how to use
         files that were got otherwise. Files that arrived stay; running again goes on.
+        Or nobody can download the corpus; says how to come by it.
     """
+    if manifest.obtain:
+        raise UserError(
+            f"{manifest.name} cannot be downloaded: {manifest.obtain}\n"
+            f"{_how_to_use_local_files(manifest)}"
+        )
     for entry in manifest.files:
         try:
             _get(manifest, entry, os.fspath(directory))
@@ -115,8 +122,11 @@ def _get(manifest: Manifest, entry: FileEntry, directory: str) -> str:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     except OSError as error:
         raise UserError(f"cannot make the folder for {path}: {error.strerror}") from None
-    if entry.member is not None:
-        _take_out(_get(manifest, manifest.archive_of(entry), directory), entry, path)
+    if entry.members:
+        archives = [
+            _get(manifest, manifest.archive_of(member), directory) for member in entry.members
+        ]
+        _take_out(archives, entry, path)
         return path
     host = urllib.parse.urlsplit(entry.urls[0]).netloc
     print(f"{entry.path}: downloading from {host}", file=sys.stderr, flush=True)
@@ -124,23 +134,40 @@ def _get(manifest: Manifest, entry: FileEntry, directory: str) -> str:
     return path
 
 
-def _take_out(archive: str, entry: FileEntry, path: str) -> None:
-    """Puts a member of an archive at `path`, as plain text, if it is the right one."""
-    assert entry.member is not None
-    part = f"{path}.part"
+def _take_out(archives: Sequence[str], entry: FileEntry, path: str) -> None:
+    """Puts the members of a file, joined, at `path`, as plain text, if it is the right one."""
+    part, whole = f"{path}.part", f"{path}.whole"
     try:
-        extract_member(archive, entry.member, part)
-        if entry.member.endswith(".sgm"):
-            to_plain_text(part, part)
-        problem = problem_with(part, entry)
+        with open(whole, "wb") as stream:
+            for archive, one in zip(archives, entry.members):
+                extract_member(archive, one.member, part)
+                if one.member.endswith(".sgm"):
+                    to_plain_text(part, part)
+                _append(part, stream)
+        problem = problem_with(whole, entry)
         if problem is not None:
-            raise UserError(f"{entry.member} of {archive} is not what was expected: {problem}")
-        os.replace(part, path)
+            names = " and ".join(one.member for one in entry.members)
+            raise UserError(
+                f"{names} of {' and '.join(archives)} is not what was expected: {problem}"
+            )
+        os.replace(whole, path)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
     finally:
-        with contextlib.suppress(OSError):  # it has taken its place
-            os.unlink(part)
+        for left in (part, whole):
+            with contextlib.suppress(OSError):  # it has taken its place
+                os.unlink(left)
+
+
+def _append(path: str, stream: BinaryIO) -> None:
+    """Copies a file that may lack its last line end, so that no line runs into the next file's."""
+    last = b"\n"
+    with open(path, "rb") as source:
+        while block := source.read(1 << 20):
+            stream.write(block)
+            last = block[-1:]
+    if last != b"\n":
+        stream.write(b"\n")
 
 
 def use_local(manifest: Manifest, directory: PathLike) -> Report:
@@ -188,11 +215,13 @@ def _count_pairs(source: str, target: str) -> tuple[int, int]:
 
 def _variant(entry: FileEntry, found: Measured, path: str) -> str:
     """Returns which known variant a file is by its line count, `""` for the published one."""
-    if found.sha256 == entry.sha256 or entry.lines in (None, found.lines):
+    if found.sha256 == entry.sha256 or found.lines == entry.lines:
         return ""
     for other in entry.accept_lines:
         if found.lines == other.lines:
             return other.note
+    if entry.lines is None:
+        return ""
     known = [entry.lines, *(other.lines for other in entry.accept_lines)]
     raise UserError(
         f"{path} has {found.lines:,} lines; expected {' or '.join(f'{n:,}' for n in known)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tfmann.corpus import text
+from tfmann.corpus import lexicon, text
 from tfmann.corpus.files import count_parallel
 from tfmann.errors import UsageError, UserError
 from tfmann.folder import begun
@@ -27,6 +27,7 @@ def require_training(hparams: HParams, out_dir: str) -> None:
     for path in text.prefix_paths(hparams, hparams.train_prefix):
         if not os.path.exists(path):
             raise UserError(f"there is no file {path}")
+    lexicon.require(hparams, out_dir)
     for source, references in evaluation_sets(hparams).values():
         for reference in references:
             count_parallel(source, reference)  # not found out after days of training

@@ -10,7 +10,7 @@ import dataclasses
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ SPLITS = ("train", "dev", "test")
 
 _MISSING = object()
 _ARCHIVE_KEYS = ("path", "urls", "sha256", "bytes")
+_FILE_KEYS = (*_ARCHIVE_KEYS, "lines", "accept_lines", "archive", "member", "parts")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 # Every part begins with a letter or digit, so that `..`, `/` and hidden names are impossible.
 _SAFE_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*(/[A-Za-z0-9_][A-Za-z0-9_.\-]*)*")
@@ -35,16 +36,24 @@ class OtherCount:
 
 
 @dataclasses.dataclass(frozen=True)
+class Member:
+    """A file in an archive; what is called `.sgm` becomes plain text."""
+
+    archive: str
+    member: str
+
+
+@dataclasses.dataclass(frozen=True)
 class FileEntry:
     """One file of a corpus, or an archive that holds some.
 
     Attributes:
       path: where it goes, relative to the corpus folder, `/` between folders.
-      urls: mirrors in the order to be tried; none for a file that comes out of an archive.
-      sha256, bytes, lines: what the published file has; at least one of them is known.
+      urls: mirrors in the order to be tried; none for a file that comes out of an archive or
+        that nobody can download.
+      sha256, bytes, lines: what the published file has; one of them is known of a download.
       accept_lines: other line counts that a local copy may have.
-      archive: path of the archive that holds it, None if it has addresses of its own.
-      member: its name in the archive; what ends in `.sgm` there becomes plain text.
+      members: what it consists of, one after the other, if it comes out of archives.
     """
 
     path: str
@@ -52,9 +61,8 @@ class FileEntry:
     sha256: str | None
     bytes: int | None
     lines: int | None
-    accept_lines: tuple[OtherCount, ...]
-    archive: str | None
-    member: str | None
+    accept_lines: tuple[OtherCount, ...] = ()
+    members: tuple[Member, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,8 +70,10 @@ class Manifest:
     """A corpus of two languages in three splits; file names are PREFIX.LANGUAGE.
 
     Attributes:
+      obtain: how to come by a corpus that nobody can download, "" for one to be downloaded.
       source, target: the suffixes of the two sides.
       splits: split name -> prefix.
+      more_tests: prefixes of further test sets.
       vocabularies: prefix of the published vocabularies; None if there are none.
       files: every file, those of the splits and vocabularies among them.
       archives: what is downloaded to take files out of; a local copy needs none of them.
@@ -74,20 +84,27 @@ class Manifest:
     licence: str
     tokenisation: str
     note: str
+    obtain: str
     source: str
     target: str
     splits: Mapping[str, str]
+    more_tests: tuple[str, ...]
     vocabularies: str | None
     files: tuple[FileEntry, ...]
     archives: tuple[FileEntry, ...]
 
     def sides(self, prefix: str) -> tuple[str, str]:
-        """Returns the paths of the source and the target file of a prefix."""
-        return f"{prefix}.{self.source}", f"{prefix}.{self.target}"
+        """Returns the paths of the source and the target file of a prefix.
 
-    def archive_of(self, entry: FileEntry) -> FileEntry:
-        """Returns the archive that holds a file."""
-        return next(archive for archive in self.archives if archive.path == entry.archive)
+        Of several references, `PREFIX.target0`, `PREFIX.target1` ..., the first is meant.
+        """
+        target = f"{prefix}.{self.target}"
+        several = f"{target}0" in {entry.path for entry in self.files}
+        return f"{prefix}.{self.source}", f"{target}0" if several else target
+
+    def archive_of(self, member: Member) -> FileEntry:
+        """Returns the archive that holds a member."""
+        return next(archive for archive in self.archives if archive.path == member.archive)
 
 
 def load_manifest(path: PathLike) -> Manifest:
@@ -123,7 +140,7 @@ def _manifest(record: Any) -> Manifest:
             for i, record in enumerate(reader.take(key, list, default=default))
         )
         for key, keys, default in (
-            ("files", [field.name for field in dataclasses.fields(FileEntry)], _MISSING),
+            ("files", _FILE_KEYS, _MISSING),
             ("archives", _ARCHIVE_KEYS, []),
         )
     }
@@ -133,9 +150,11 @@ def _manifest(record: Any) -> Manifest:
         licence=reader.take("licence", str),
         tokenisation=reader.take("tokenisation", str),
         note=reader.take("note", str, default=""),
+        obtain=reader.take("obtain", str, default=""),
         source=reader.take("source", str),
         target=reader.take("target", str),
         splits={name: _prefix(splits, name) for name in SPLITS},
+        more_tests=tuple(map(str, reader.take("more_tests", list, default=[]))),
         vocabularies=_prefix(reader, "vocabularies") if reader.has("vocabularies") else None,
         files=lists["files"],
         archives=lists["archives"],
@@ -160,11 +179,25 @@ def _entry(record: Any, where: str, keys: Iterable[str]) -> FileEntry:
             _other_count(other, f"{where}.accept_lines[{i}]")
             for i, other in enumerate(reader.take("accept_lines", list, default=[]))
         ),
-        archive=reader.take("archive", str, default=None),
-        member=reader.take("member", str, default=None),
+        members=tuple(_members(reader, where)),
     )
     _check_entry(entry, where)
     return entry
+
+
+def _members(reader: _Reader, where: str) -> Iterator[Member]:
+    """The one of `archive` and `member`, or those of `parts`."""
+    if reader.has("archive") != reader.has("member") or (
+        reader.has("archive") + reader.has("parts") + reader.has("urls") > 1
+    ):
+        raise _WrongError(
+            f"{where}: expected urls, or an archive and a member, or parts, only one of them"
+        )
+    if reader.has("archive"):
+        yield Member(reader.take("archive", str), reader.take("member", str))
+    for i, part in enumerate(reader.take("parts", list, default=[])):
+        one = _Reader(part, f"{where}.parts[{i}]", ("archive", "member"))
+        yield Member(one.take("archive", str), one.take("member", str))
 
 
 def _check_entry(entry: FileEntry, where: str) -> None:
@@ -172,13 +205,12 @@ def _check_entry(entry: FileEntry, where: str) -> None:
         raise _WrongError(
             f"{where}.path={entry.path!r}: expected a plain path inside the corpus folder"
         )
-    if (entry.archive is None) != (entry.member is None) or (entry.archive and entry.urls):
-        raise _WrongError(f"{where}: expected urls, or an archive and a member, not both")
-    if entry.archive is None and not (entry.urls and all(map(_is_address, entry.urls))):
+    if not all(map(_is_address, entry.urls)):
         raise _WrongError(f"{where}.urls: expected one or more addresses, http:// or https://")
     if entry.sha256 is not None and not _SHA256.fullmatch(entry.sha256):
         raise _WrongError(f"{where}.sha256={entry.sha256!r}: expected 64 hexadecimal digits")
-    if entry.sha256 is None and entry.bytes is None and entry.lines is None:
+    known = (entry.sha256, entry.bytes, entry.lines)
+    if entry.urls and known == (None, None, None):
         raise _WrongError(f"{where}: sha256, bytes or lines: one is needed to check the file by")
 
 
@@ -198,20 +230,33 @@ def _check_files(manifest: Manifest) -> None:
     if twice:
         raise _WrongError(f"files: {', '.join(sorted(twice))} stands twice")
     for i, entry in enumerate(manifest.files):
-        if entry.archive is not None and entry.archive not in archives:
-            raise _WrongError(
-                f"files[{i}].archive={entry.archive!r} is not among archives"
-                f"{_nearest(entry.archive, archives)}"
-            )
+        _check_origin(entry, f"files[{i}]", archives, manifest.obtain)
+    for i, archive in enumerate(manifest.archives):
+        if not archive.urls:
+            raise _WrongError(f"archives[{i}].urls: expected one or more addresses")
     if manifest.source == manifest.target:
         raise _WrongError(f"source and target are both {manifest.source!r}")
-    prefixes = [*manifest.splits.values()]
+    prefixes = [*manifest.splits.values(), *manifest.more_tests]
     if manifest.vocabularies is not None:
         prefixes.append(manifest.vocabularies)
     for prefix in prefixes:
         for path in manifest.sides(prefix):
             if path not in paths:
                 raise _WrongError(f"files: {path!r} is missing{_nearest(path, paths)}")
+
+
+def _check_origin(entry: FileEntry, where: str, archives: list[str], obtain: str) -> None:
+    """Whether a file comes from somewhere, or from nowhere if nobody can download the corpus."""
+    if obtain and (entry.urls or entry.members):
+        raise _WrongError(f"{where}: expected neither urls nor an archive beside 'obtain'")
+    if not (obtain or entry.urls or entry.members):
+        raise _WrongError(f"{where}.urls: expected one or more addresses, http:// or https://")
+    for one in entry.members:
+        if one.archive not in archives:
+            raise _WrongError(
+                f"{where}: the archive {one.archive!r} is not among archives"
+                f"{_nearest(one.archive, archives)}"
+            )
 
 
 class _Reader:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from tfmann.corpus.pipeline import make_batch, pad_sources
 from tfmann.corpus.text import Languages
 from tfmann.corpus.vocab import EOS
 from tfmann.decoding import search
+from tfmann.decoding.replacement import replace_unknown
 from tfmann.hparams import HParams
 from tfmann.models.seq2seq import Seq2Seq
 
@@ -24,10 +25,10 @@ _IDS, _LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf
 class Translation(NamedTuple):
     """One translation of one line."""
 
-    text: str
+    text: str  # with unknown words replaced, where that is asked for
     score: float
     source_tokens: list[str]  # as the model saw them, with </s> where it stands
-    tokens: list[str]  # with </s>
+    tokens: list[str]  # as the model chose them, with </s>
     attention: np.ndarray | None  # [len(tokens), len(source_tokens)]
 
 
@@ -45,9 +46,20 @@ class Forced(NamedTuple):
 class Translator:
     """A model with its languages and search settings."""
 
-    def __init__(self, model: Seq2Seq, languages: Languages, hparams: HParams):
-        """Compiles nothing yet; `hparams` says how to search."""
+    def __init__(
+        self,
+        model: Seq2Seq,
+        languages: Languages,
+        hparams: HParams,
+        lexicon: Mapping[str, str] | None = None,
+    ):
+        """Compiles nothing yet; `hparams` says how to search.
+
+        With a `lexicon`, words of text to words of text, unknown words of translations are
+        replaced (`decoding.replacement`); the cell has alignments then.
+        """
         self.model, self.languages, self.hparams = model, languages, hparams
+        self.lexicon = lexicon
         self._searches: dict[bool, tf.types.experimental.GenericFunction] = {}
         self._forced: dict[tuple, tf.types.experimental.GenericFunction] = {}
 
@@ -82,12 +94,27 @@ class Translator:
         for begin in range(0, len(order), size):
             rows = order[begin : begin + size]
             source, length = pad_sources([ids[i] for i in rows], self.hparams.append_source_eos)
-            found = self._search(with_attention)(source, length)
+            attended = with_attention or self.lexicon is not None
+            found = self._search(attended)(source, length)
             arrays: Any = [None if part is None else part.numpy() for part in found]
             for row, index in enumerate(rows):
-                source_tokens = self._source_tokens(ids[index])
-                results[index] = self._read(row, source_tokens, *arrays)
+                n_best = self._read(row, self._source_tokens(ids[index]), *arrays)
+                if self.lexicon is not None:
+                    n_best = [self._without_unknown(one, lines[index]) for one in n_best]
+                    if not with_attention:
+                        n_best = [one._replace(attention=None) for one in n_best]
+                results[index] = n_best
         return results
+
+    def _without_unknown(self, translation: Translation, line: str) -> Translation:
+        """The source words are taken from the line: those that the model saw may be `<unk>`."""
+        assert self.lexicon is not None and translation.attention is not None
+        words = self.languages.source.segmenter.segment(line)
+        if self.hparams.src_max_len_infer:
+            words = words[: self.hparams.src_max_len_infer]
+        tokens = _without_end(translation.tokens)
+        replaced = replace_unknown(tokens, translation.attention, words, self.lexicon)
+        return translation._replace(text=self.languages.target.segmenter.join(replaced))
 
     def _read(
         self,

@@ -94,7 +94,7 @@ def evaluate_files(
     )
 
 
-def check_parallel(texts: Sequence[tuple[str, Sequence[str]]]) -> None:
+def check_parallel(texts: Sequence[tuple[str, Sequence[Any]]]) -> None:
     """Checks that texts match line by line.
 
     Args:

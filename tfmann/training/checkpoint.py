@@ -222,22 +222,41 @@ def assign(variables: Sequence[Any], arrays: Arrays, where: str) -> None:
 
 
 def assign_fitting(
-    variables: Sequence[Any], arrays: Arrays, where: str
+    variables: Sequence[Any],
+    arrays: Arrays,
+    where: str,
+    ancestor: Callable[[str], str] = lambda name: name,
 ) -> tuple[list[str], list[str]]:
-    """Sets the variables that the arrays have; returns the names set and those left as they are.
+    """Sets the variables that the arrays have.
+
+    Args:
+      variables: of the model that is to start.
+      arrays: of another model, by name.
+      where: what to call it.
+      ancestor: name of a variable to that of the weight it starts as a copy of, where there is
+        none of its own name.
+
+    Returns:
+      what was set, as `NAME` or `NAME (a copy of ANCESTOR)`, and the names left as they are.
 
     Raises:
       UserError: a name is on both sides with unlike shapes, or no name is on both sides.
     """
     named = by_name(variables)
-    problems = _unlike_shapes(named, arrays)
-    shared = [name for name in named if name in arrays]
-    if problems or not shared:
+    origins = {}
+    for name in named:
+        found = [one for one in (name, ancestor(name)) if one in arrays]
+        if found:
+            origins[name] = found[0]
+    taken = {name: arrays[origin] for name, origin in origins.items()}
+    problems = _unlike_shapes(named, taken)
+    if problems or not taken:
         reason = problems[0] if problems else "no weight there has a name of this model"
         raise UserError(f"{where} cannot start this model: {reason}")
-    for name in shared:
-        named[name].assign(arrays[name])
-    return shared, [name for name in named if name not in arrays]
+    for name, value in taken.items():
+        named[name].assign(value)
+    said = [n if n == o else f"{n} (a copy of {o})" for n, o in origins.items()]
+    return said, [name for name in named if name not in taken]
 
 
 def by_name(variables: Sequence[Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The loss: cross-entropy of the target words, summed, over the batch's sentences or words."""
+"""The loss: cross-entropy of the target words, summed, and what is added to it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ def sum_loss(model: Seq2Seq, batch: tuple, noise: Noise | None, dtype: tf.DType)
     source, source_length, target_in, target_out, target_length, *_ = batch
     prepared = model.prepare(source, source_length, noise, dtype)
     at_least_one = tf.maximum(target_length, 1)  # a replica may have a row without words
-    outputs, embedded, _ = search.teacher_forced(
-        model, prepared, target_in, at_least_one, noise, dtype
+    weight = model.hparams.eos_attention_weight
+    record = ("alignments",) if weight else ()
+    outputs, embedded, seen = search.teacher_forced(
+        model, prepared, target_in, at_least_one, noise, dtype, record
     )
     steps = tf.shape(outputs)[0]
     real = tf.where(tf.transpose(tf.sequence_mask(target_length, steps)))  # [M, 2] (t, b)
@@ -45,4 +47,27 @@ def sum_loss(model: Seq2Seq, batch: tuple, noise: Noise | None, dtype: tf.DType)
         model.hparams.label_smoothing,
         dtype,
     )
+    if weight:
+        total += weight * eos_attention(seen["alignments"], source_length, target_length)
     return Loss(total, plain, tf.reduce_sum(target_length))
+
+
+def eos_attention(
+    alignments: tf.Tensor, source_length: tf.Tensor, target_length: tf.Tensor
+) -> tf.Tensor:
+    """`sum_t Att_eos(t)` over a batch (Meng et al. 2018, equations 17 and 19).
+
+    The attention to the source's `</s>` at every step but the one that emits the target's, and 1
+    minus it there.
+
+    Args:
+      alignments: `[T, B, S]`, of a cell with several rounds the last one's.
+      source_length: `[B]`, `</s>` counted.
+      target_length: `[B]`, `</s>` counted; 0 for a row without words.
+    """
+    last = tf.one_hot(source_length - 1, tf.shape(alignments)[2])  # [B, S]
+    to_end = tf.einsum("tbs,bs->bt", alignments, last)
+    steps = tf.shape(to_end)[1]
+    final = tf.one_hot(target_length - 1, steps)  # all zero for a row without words
+    real = tf.sequence_mask(target_length, steps, dtype=tf.float32)
+    return tf.reduce_sum(final + (real - 2.0 * final) * to_end)

@@ -31,10 +31,7 @@ def as_report(directory: PathLike, train: int, dev: int, test: int) -> datasets.
 
 def _manifest(pairs: dict[str, int]) -> Manifest:
     def entry(name: str, lines: int | None) -> FileEntry:
-        return FileEntry(
-            path=name, urls=(), sha256=None, bytes=None, lines=lines, accept_lines=(),
-            archive=None, member=None,
-        )  # fmt: skip
+        return FileEntry(path=name, urls=(), sha256=None, bytes=None, lines=lines)
 
     sides = ("src", "tgt")
     files = [entry(f"{split}.{side}", n) for split, n in pairs.items() for side in sides]
@@ -44,9 +41,11 @@ def _manifest(pairs: dict[str, int]) -> Manifest:
         licence="that of this program, which writes it",
         tokenisation="words and full stops",
         note="",
+        obtain="",
         source="src",
         target="tgt",
         splits={split: split for split in pairs},
+        more_tests=(),
         vocabularies="vocab",
         files=(*files, *(entry(f"vocab.{side}", None) for side in sides)),
         archives=(),

@@ -1,0 +1,121 @@
+"""The RNNSearch family and its objective: what equals what, and what starts from what."""
+
+import numpy as np
+import pytest
+import small
+import tensorflow as tf
+from oracles import objective as oracle
+from test_cells import decode
+
+from tfmann.errors import UsageError
+from tfmann.hparams import HParams
+from tfmann.memory import writing
+from tfmann.training import checkpoint, objective
+
+LENGTHS = [(5, 4), (1, 6), (3, 1), (0, 2)]
+
+
+def named(model):
+    return checkpoint.by_name(model.trainable_variables)
+
+
+def start_from(model, other):
+    arrays = {name: value.numpy() for name, value in named(other).items()}
+    ancestor = model.cell.ancestor
+    return checkpoint.assign_fitting(model.trainable_variables, arrays, "there", ancestor)
+
+
+@pytest.mark.parametrize("variant", ["mematt", "kvmematt-1"])
+def test_with_forget_and_add_at_zero_one_round_is_rnnsearch(variant, monkeypatch):
+    model = small.model(variant, annotation_merge="sum")
+    baseline = small.model("rnnsearch-sum", projection_bias=False)
+    start_from(model, baseline)
+    batch = small.batch(LENGTHS)
+
+    def readouts(of):
+        _, outputs, _, readout, seen = decode(of, batch, ("alignments",), True)
+        return outputs.numpy(), readout.numpy(), seen["alignments"].numpy()
+
+    wanted = readouts(baseline)
+    assert np.abs(readouts(model)[0] - wanted[0]).max() > 1e-3  # it does write
+    write = writing.erase_and_add
+    monkeypatch.setattr(
+        writing, "erase_and_add", lambda keys, weights, f, a: write(keys, weights, 0 * f, 0 * a)
+    )
+    for found, expected in zip(readouts(model), wanted):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("variant,rounds", [("mematt", 1), ("kvmematt-1", 1), ("kvmematt-3", 3)])
+def test_every_round_starts_as_a_copy_of_rnnsearch(variant, rounds):
+    settings = {"annotation_merge": "sum", "attention_size": 0}
+    model = small.model(variant, **settings)
+    baseline = small.model("rnnsearch-sum", projection_bias=False)
+    taken, fresh = start_from(model, baseline)
+    new, old = named(model), named(baseline)
+    for number in range(1, rounds + 1):
+        for name in ("query_kernel", "memory_kernel", "score_vector", "state_gru/recurrent_kernel"):
+            ours, theirs = f"model/cell/round_{number}/{name}", f"model/cell/{name}"
+            np.testing.assert_array_equal(new[ours], old[theirs])
+            assert f"{ours} (a copy of {theirs})" in taken
+    np.testing.assert_array_equal(new["model/source_embedding"], old["model/source_embedding"])
+    assert {name.rsplit("/", 1)[1] for name in fresh} == {
+        "write_query_kernel", "write_memory_kernel", "write_score_vector", "forget_kernel",
+        "add_kernel",
+    }  # fmt: skip
+
+
+def test_w_d_of_modifying_iw_starts_with_zeros_for_the_half_that_is_asked():
+    kernel = small.model("key-value-iw").cell.readout_kernel.numpy()  # [2U, U], U = 8
+    assert np.all(kernel[8:12] == 0) and np.all(kernel[:8] != 0) and np.all(kernel[12:] != 0)
+    assert np.all(small.model("key-value-attn").cell.readout_kernel.numpy() != 0)
+
+
+@pytest.mark.parametrize("changes", [{"num_units": 7}, {"annotation_merge": "sum"}])
+def test_key_value_refuses_states_that_it_cannot_halve(changes):
+    with pytest.raises(UsageError, match="even num_units"):
+        small.model("key-value", **changes)
+
+
+def test_eos_attention_equals_the_oracle_in_value_and_gradient():
+    stream = np.random.default_rng(0)
+    source, target = np.array([4, 1, 3]), np.array([5, 2, 1])
+    drawn = stream.uniform(size=[5, 3, 4]).astype(np.float32)  # [T, B, S]
+    drawn *= np.arange(4) < source[:, None]
+    drawn /= drawn.sum(axis=-1, keepdims=True)
+    per_sentence = [drawn[: target[b], b, : source[b]] for b in range(3)]
+    wanted, slopes = oracle.eos_attention(per_sentence, source, target, "sentence", 1.0)
+    alignments = tf.constant(drawn)
+    with tf.GradientTape() as tape:
+        tape.watch(alignments)
+        found = objective.eos_attention(alignments, tf.constant(source), tf.constant(target))
+    np.testing.assert_allclose(found / 3, wanted, rtol=1e-6)
+    gradient = tape.gradient(found, alignments).numpy() / 3
+    for row, slope in enumerate(slopes):
+        np.testing.assert_allclose(gradient[: target[row], row, : source[row]], slope, atol=1e-6)
+        assert np.all(gradient[target[row] :, row] == 0)
+
+
+@pytest.mark.parametrize("variant", ["luong", "rnnsearch", "kvmematt-3"])
+def test_the_weighted_term_is_added_to_the_loss_and_to_nothing_else(variant):
+    batch = small.batch(LENGTHS)
+    plain = objective.sum_loss(small.model(variant), batch, None, tf.float32)
+    model = small.model(variant, eos_attention_weight=0.7)
+    both = objective.sum_loss(model, batch, None, tf.float32)
+    *_, seen = decode(model, batch, ("alignments",), False)
+    term = objective.eos_attention(seen["alignments"], batch.source_length, batch.target_length)
+    assert float(term) > 0.1
+    np.testing.assert_allclose(both.total, plain.total + 0.7 * term, rtol=1e-5)
+    np.testing.assert_allclose(both.cross_entropy, plain.cross_entropy, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "changes,match",
+    [
+        ({"cell": "ntm", "encoder_type": "memory"}, "has no alignments"),
+        ({"append_source_eos": False}, "append_source_eos=true"),
+    ],
+)
+def test_eos_attention_needs_an_end_to_attend_to(changes, match):
+    with pytest.raises(UsageError, match=match):
+        HParams(eos_attention_weight=1.0, **changes)

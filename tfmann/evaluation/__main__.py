@@ -1,0 +1,116 @@
+"""Scores from files that BLEU does not give: ``python -m tfmann.evaluation aer|adequacy``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from tfmann.corpus.files import iter_lines
+from tfmann.corpus.subword import WordSegmenter
+from tfmann.errors import UsageError, UserError
+from tfmann.evaluation.adequacy import adequacy
+from tfmann.evaluation.alignment import quality, read_pharaoh
+from tfmann.evaluation.bleu import check_parallel
+from tfmann.evaluation.repetition import repetition
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line; returns the exit status."""
+    asked = _parser().parse_args(argv)
+    try:
+        print(asked.command(asked))
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return error.exit_status
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tfmann.evaluation", description=str(__doc__), allow_abbrev=False
+    )
+    commands = parser.add_subparsers(required=True)
+
+    one = commands.add_parser("aer", help="alignment error rate", allow_abbrev=False)
+    one.set_defaults(command=_aer)
+    for name, what in (("gold", "reference links"), ("hypothesis", "the links to score")):
+        one.add_argument(f"--{name}", required=True, help=f"{what}: i-j, ipj or i?j where possible")
+        one.add_argument(f"--one_based_{name}", action="store_true", help="words count from 1")
+        one.add_argument(f"--reversed_{name}", action="store_true", help="links are target-source")
+
+    one = commands.add_parser(
+        "adequacy",
+        help="repeated n-grams; with gold links, under- and over-translated source words",
+        allow_abbrev=False,
+    )
+    one.set_defaults(command=_adequacy)
+    one.add_argument("--hypothesis", required=True, help="translations, tokenised")
+    one.add_argument("--reference", required=True, nargs="+", help="references, tokenised")
+    one.add_argument("--source", help="source text, tokenised")
+    one.add_argument("--gold", help="links of the source and the first reference, i-j from 0")
+    one.add_argument("--alignment", help="links of the source and the translations, if known")
+    return parser
+
+
+def _aer(asked: argparse.Namespace) -> str:
+    gold = read_pharaoh(asked.gold, int(asked.one_based_gold), asked.reversed_gold)
+    found = read_pharaoh(
+        asked.hypothesis, int(asked.one_based_hypothesis), asked.reversed_hypothesis
+    )
+    check_parallel([(asked.hypothesis, found), (asked.gold, gold)])
+    links = [sentence.possible for sentence in found]
+    sure = [sentence.sure for sentence in gold]
+    possible = [sentence.possible for sentence in gold]
+    score = quality(links, sure, possible)
+    return (
+        f"AER {100 * score.aer:.2f}, precision {100 * score.precision:.2f}, "
+        f"recall {100 * score.recall:.2f}: {len(gold)} sentences, {_total(links)} links found, "
+        f"{_total(sure)} sure, {_total(possible) - _total(sure)} only possible"
+    )
+
+
+def _adequacy(asked: argparse.Namespace) -> str:
+    if bool(asked.source) != bool(asked.gold):
+        raise UsageError("--source and --gold go together: gold links of which words?")
+    if asked.alignment and not asked.gold:
+        raise UsageError("--alignment is of no use without --source and --gold")
+    paths = [asked.hypothesis, *asked.reference, *filter(None, [asked.source])]
+    texts = [_words(path) for path in paths]
+    check_parallel(list(zip(paths, texts)))
+    hypotheses, references = texts[0], texts[1 : 1 + len(asked.reference)]
+    shown = [
+        f"repeated {one.order}-grams {100 * one.share:.2f} % ({one.repeated} of {one.ngrams})"
+        for one in repetition(hypotheses, references)
+    ]
+    if asked.gold:
+        links = [read_pharaoh(path) for path in filter(None, [asked.gold, asked.alignment])]
+        check_parallel([(asked.hypothesis, hypotheses), *zip([asked.gold, asked.alignment], links)])
+        gold, *traced = links
+        found = adequacy(
+            texts[-1],
+            references[0],
+            hypotheses,
+            [sentence.sure for sentence in gold],
+            [sentence.possible for sentence in traced[0]] if traced else None,
+        )
+        reworded = f"reworded {100 * found.reworded_share:.2f} %, " if traced else ""
+        shown.append(
+            f"under-translated {100 * found.under_share:.2f} %, {reworded}"
+            f"over-translated {100 * found.over_share:.2f} % of {found.judged} source words that "
+            f"have a sure link ({found.source_words} in all)"
+        )
+    return "\n".join(shown)
+
+
+def _words(path: str) -> list[list[str]]:
+    segment = WordSegmenter().segment
+    return [segment(line) for line in iter_lines(path)]
+
+
+def _total(links: Sequence[frozenset]) -> int:
+    return sum(map(len, links))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""What translations repeat and their references do not: a trace of over-translation.
+
+It needs no alignment. An n-gram that stands c times in a translation is repeated c - max(1, r)
+times, where r is the greatest number of times that it stands in one of the sentence's references.
+These are the over-translated n-grams of OTEM (Yang et al. 2018): a repetition that the reference
+also has adds nothing, nor does a word that is merely another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tfmann.errors import UserError
+
+ORDERS = (1, 2, 3, 4)
+
+
+class Repetition(NamedTuple):
+    """N-grams of one order that translations repeat beyond their references."""
+
+    order: int
+    repeated: int
+    ngrams: int
+
+    @property
+    def share(self) -> float:
+        """Share of the translations' n-grams, from 0 to 1."""
+        return self.repeated / self.ngrams if self.ngrams else 0.0
+
+
+def repetition(
+    hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]
+) -> list[Repetition]:
+    """Counts the repeated n-grams of a set, for each n of `ORDERS`.
+
+    Args:
+      hypotheses: the words of each translation.
+      references: one list per reference set, each as long as ``hypotheses``.
+
+    Raises:
+      UserError: no reference set, or one of another length than the translations.
+    """
+    if not references:
+        raise UserError("no references: what may be repeated is what they repeat")
+    for lines in references:
+        if len(lines) != len(hypotheses):
+            raise UserError(f"{len(hypotheses)} translations, but {len(lines)} references")
+    return [_of_order(order, hypotheses, references) for order in ORDERS]
+
+
+def _of_order(
+    order: int,
+    hypotheses: Sequence[Sequence[str]],
+    references: Sequence[Sequence[Sequence[str]]],
+) -> Repetition:
+    repeated = total = 0
+    for hypothesis, *others in zip(hypotheses, *references):
+        allowed: Counter[tuple[str, ...]] = Counter()
+        for reference in others:
+            allowed |= Counter(_ngrams(reference, order))
+        counts = Counter(_ngrams(hypothesis, order))
+        repeated += sum(max(0, count - max(1, allowed[gram])) for gram, count in counts.items())
+        total += sum(counts.values())
+    return Repetition(order, repeated, total)
+
+
+def _ngrams(words: Sequence[str], order: int) -> Iterator[tuple[str, ...]]:
+    return (tuple(words[i : i + order]) for i in range(len(words) - order + 1))
