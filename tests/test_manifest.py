@@ -1,40 +1,14 @@
 """Manifests: the shipped ones are sound, and every mistake is named by its key."""
 
-import json
 from pathlib import Path
 
 import pytest
+from published import manifest_of, record
 
 from tfmann.corpus.manifest import load_manifest
 from tfmann.errors import UsageError
 
 DATA = Path(__file__).parent.parent / "data"
-
-
-def record(*entries):
-    """The smallest manifest, with the given entries in place of its own."""
-    files = {entry["path"]: entry for entry in entries}
-    for split in ("train", "dev", "test"):
-        for side in ("xx", "yy"):
-            path = f"{split}.{side}"
-            files.setdefault(path, {"path": path, "urls": ["http://127.0.0.1:9/"], "lines": 5000})
-    return {
-        "name": "invented",
-        "description": "d",
-        "licence": "l",
-        "tokenisation": "t",
-        "source": "xx",
-        "target": "yy",
-        "splits": {split: {"prefix": split} for split in ("train", "dev", "test")},
-        "vocabularies": None,
-        "files": list(files.values()),
-    }
-
-
-def manifest_of(tmp_path, content):
-    path = tmp_path / "manifest.json"
-    path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return load_manifest(path)
 
 
 @pytest.mark.parametrize("name", ["iwslt15_vi_en", "multi30k_de_en"])
