@@ -13,11 +13,12 @@ PYTEST_ARGS ?=
 .DEFAULT_GOAL := help
 .PHONY: help install install-gpu test test-slow lint check demo reproduce-vi-en reproduce-ro-en \
 	reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja reproduce-en-ja-ntcir \
-	reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic learning-tasks bench \
-	bench-peers constraints clean
+	reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic reproduce-synthetic-adequacy \
+	reproduce-synthetic-tense reproduce-alignment reproduce-cache learning-tasks bench bench-peers \
+	constraints clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-28s %s\n", $$1, $$2 }' Makefile
 
 $(INSTALLED): setup.cfg constraints.txt
 	@sh scripts/install.sh
@@ -43,20 +44,28 @@ check: lint ## ruff, and mypy on the annotated functions
 demo: $(INSTALLED) ## trains, translates and scores on the synthetic corpus, in five minutes
 	$(PY) -m tfmann.demo
 
-reproduce-vi-en: $(INSTALLED) ## Collier & Beel 2019, Table 1; SCALE=paper|cpu CORPUS_DIR= OUT_DIR=
+reproduce-vi-en: $(INSTALLED) ## Collier & Beel 2019, Table 1; SCALE=paper|cpu CORPUS_DIR= OUT_DIR= SEEDS="1 2"
 reproduce-ro-en: $(INSTALLED) ## the same for its Table 2, on WMT16 Romanian-English
 reproduce-zh-en: $(INSTALLED) ## Meng et al. 2018, Table 1; CORPUS_DIR= of your own NIST text
+reproduce-alignment: $(INSTALLED) ## its Table 2, alignment error; SCALE=cpu on the Hansards, CORPUS_DIR=
 reproduce-de-en: $(INSTALLED) ## its Table 4, on WMT17 German-English
 reproduce-en-de: $(INSTALLED) ## the same in the other direction
 reproduce-en-ja: $(INSTALLED) ## Mino et al. 2017, Table 2, IWSLT'07; CORPUS_DIR= of your own text
 reproduce-en-ja-ntcir: $(INSTALLED) ## the same, NTCIR-10
 reproduce-en-ja-aspec: $(INSTALLED) ## the same, ASPEC
+reproduce-cache: $(INSTALLED) ## Tu et al. 2018, Tables 2 to 6; DOMAIN=subtitle|news|ted CORPUS_DIR= of your own text
 reproduce-multi30k: $(INSTALLED) ## Meng's systems at the size for a CPU, on Multi30k
 reproduce-synthetic: $(INSTALLED) ## every cell at its tiny size on the synthetic corpus
+reproduce-synthetic-adequacy: $(INSTALLED) ## Meng's systems there, three seeds: AER, adequacy
+reproduce-synthetic-tense: $(INSTALLED) ## Tu's systems on documents that tell their tense once, three seeds
+reproduce-%: TABLE = $(@:reproduce-%=%)
+reproduce-cache: TABLE = cache-$(or $(DOMAIN),subtitle)
 reproduce-vi-en reproduce-ro-en reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja \
-reproduce-en-ja-ntcir reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic:
-	$(PY) -m tfmann.reproduce $(@:reproduce-%=%) $(if $(SCALE),--scale="$(SCALE)") \
-		$(if $(CORPUS_DIR),--corpus_dir="$(CORPUS_DIR)") $(if $(OUT_DIR),--out_dir="$(OUT_DIR)")
+reproduce-en-ja-ntcir reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic \
+reproduce-synthetic-adequacy reproduce-synthetic-tense reproduce-alignment reproduce-cache:
+	$(PY) -m tfmann.reproduce $(TABLE) $(if $(SCALE),--scale="$(SCALE)") \
+		$(if $(CORPUS_DIR),--corpus_dir="$(CORPUS_DIR)") $(if $(OUT_DIR),--out_dir="$(OUT_DIR)") \
+		$(if $(SEEDS),--seeds="$(SEEDS)")
 
 learning-tasks: $(INSTALLED) ## copy, repeat copy, recall: NTM, DNC, LSTM; SEEDS="1 2 3" JOBS=2, hours
 	@for seed in $(or $(SEEDS),1 2 3); do for task in copy repeat_copy associative_recall; do \

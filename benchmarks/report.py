@@ -47,6 +47,22 @@ def ablation() -> list[str]:
     return out + [f"| {r['variant']} | {r['ratio']:.2f} |" for r in records] + [""]
 
 
+def rewriting() -> list[str]:
+    records = lines_of("rewriting")
+    if not records:
+        return []
+    out = ["## Rewriting the memory", "", "Training speed over RNNSearch's on the same batch,"]
+    out += ["median of alternating pairs in one process, beside the ratio that the floating-point"]
+    out += ["operations allow (`rewriting.py` counts them). Reached: the one over the other.", ""]
+    out += ["| size | products | system | target words/s | ratio | operations allow | reached |"]
+    out += ["|-|-|-|-|-|-|-|"]
+    for r in records:
+        cells = [r["size"], r["precision"], r["variant"], r["words_per_second"]]
+        cells += [f"{r[key]:.2f}" for key in ("ratio", "operations_allow", "reached")]
+        out.append(f"| {' | '.join(str(cell) for cell in cells)} |")
+    return out + [""]
+
+
 def memory() -> list[str]:
     records = lines_of("memory")
     if not records:
@@ -59,7 +75,7 @@ def memory() -> list[str]:
 def render() -> str:
     head = ["# Measured speed and memory", "", "Written by `python -m benchmarks.report` from"]
     head += ["`results/`; see README.md beside this file for how it was taken.", ""]
-    return "\n".join(head + peers() + ablation() + memory()).rstrip() + "\n"
+    return "\n".join(head + peers() + ablation() + rewriting() + memory()).rstrip() + "\n"
 
 
 if __name__ == "__main__":

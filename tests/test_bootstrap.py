@@ -276,3 +276,16 @@ def test_make_alone_lists_every_target(checkout: Machine):
 def test_reproduce_passes_on_what_was_given(checkout: Machine, given: list[str], passed: str):
     result = checkout.run("make", "--dry-run", "reproduce-vi-en", *given)
     assert passed in " ".join(result.stdout.replace("\\\n", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("target", "given", "table"),
+    [
+        ("reproduce-cache", [], "cache-subtitle"),
+        ("reproduce-cache", ["DOMAIN=news"], "cache-news"),
+        ("reproduce-synthetic-tense", ["DOMAIN=news"], "synthetic-tense"),
+    ],
+)
+def test_a_target_has_its_table(checkout: Machine, target: str, given: list[str], table: str):
+    result = checkout.run("make", "--dry-run", target, *given)
+    assert f"-m tfmann.reproduce {table} " in result.stdout

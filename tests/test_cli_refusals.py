@@ -106,7 +106,7 @@ def test_a_reader_that_goes_away_is_no_error_of_ours(model, source, tmp_path):
 def test_an_interrupted_translation_leaves_the_old_file(model, tmp_path, monkeypatch, capsys):
     from tfmann import api
 
-    def interrupted(self, lines, **how):
+    def interrupted(self, lines, *how, **more):
         next(iter(lines))
         raise KeyboardInterrupt
 

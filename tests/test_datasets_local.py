@@ -104,3 +104,47 @@ def test_a_variant_is_named_where_the_published_count_is_not_known(tmp_path):
     for side in ("xx", "yy"):
         (folder / f"train.{side}").write_bytes(b"a\n")
     assert use_local(manifest, folder).splits["train"].variant == ""
+
+
+def in_documents(tmp_path, **of_train):
+    """A corpus of documents of 2,000 lines; those of dev are not there."""
+    entries = [{"path": f"{split}.docs", "urls": ["http://127.0.0.1:9/"], "lines": 5000}
+               for split in ("train", "dev", "test")]  # fmt: skip
+    entries[0].update(of_train)
+    manifest, folder = corpus(tmp_path, *entries, missing=("dev.docs",))
+    ids = "".join(f"{i // 2000}\n" for i in range(5000))
+    for split in ("train", "test"):
+        (folder / f"{split}.docs").write_text(ids)
+    return manifest, folder
+
+
+def test_documents_are_counted_and_may_be_missing(tmp_path):
+    manifest, folder = in_documents(tmp_path)
+    report = use_local(manifest, folder)
+    found = {name: split.documents for name, split in report.splits.items()}
+    assert found == {"train": 3, "dev": None, "test": 3}
+    assert "0 of them with an empty side; 3 documents" in str(report)
+    assert "dev.docs" not in report.matches and "train.docs" in report.matches
+    (folder / "train.xx").unlink()
+    with pytest.raises(UserError, match=r"lacks train.xx\n.*\(.docs only for systems that look"):
+        use_local(manifest, folder)
+
+
+@pytest.mark.parametrize(("line", "words"), [
+    ("", "unequal line counts.*4,999"), ("x\n", "line 5000: expected the document's id"),
+])  # fmt: skip
+def test_documents_must_fit_the_lines(line, words, tmp_path):
+    manifest, folder = in_documents(tmp_path)
+    (folder / "test.docs").write_text("0\n" * 4999 + line)
+    with pytest.raises(UserError, match=words):
+        use_local(manifest, folder)
+
+
+def test_documents_of_another_variant_are_named_or_refused(tmp_path):
+    other = {"accept_lines": [{"lines": 5000, "note": "a part"}]}
+    manifest, folder = in_documents(tmp_path, **{**other, "lines": 7000})
+    use_local(manifest, folder)
+    (tmp_path / "second").mkdir()
+    manifest, folder = in_documents(tmp_path / "second", lines=7000)
+    with pytest.raises(UserError, match="train.docs has 5,000 lines; expected 7,000"):
+        use_local(manifest, folder)

@@ -99,9 +99,9 @@ def test_eos_attention_equals_the_oracle_in_value_and_gradient():
 @pytest.mark.parametrize("variant", ["luong", "rnnsearch", "kvmematt-3"])
 def test_the_weighted_term_is_added_to_the_loss_and_to_nothing_else(variant):
     batch = small.batch(LENGTHS)
-    plain = objective.sum_loss(small.model(variant), batch, None, tf.float32)
+    plain = objective.sum_loss(small.model(variant), batch[:5], None, tf.float32)
     model = small.model(variant, eos_attention_weight=0.7)
-    both = objective.sum_loss(model, batch, None, tf.float32)
+    both = objective.sum_loss(model, batch[:5], None, tf.float32)
     *_, seen = decode(model, batch, ("alignments",), False)
     term = objective.eos_attention(seen["alignments"], batch.source_length, batch.target_length)
     assert float(term) > 0.1

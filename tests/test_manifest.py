@@ -50,7 +50,10 @@ def test_wmt17_is_joined_out_of_archives_that_are_known_by_their_bytes():
     assert [entries[f"newstest{year}.de-en.en"].lines for year in (2016, 2017)] == [2_999, 3_004]
 
 
-@pytest.mark.parametrize("name", ["nist_zh_en", "iwslt07_en_ja", "ntcir10_en_ja", "aspec_en_ja"])
+@pytest.mark.parametrize("name", [
+    "nist_zh_en", "tsinghua_zh_en", "hansards_en_fr", "iwslt07_en_ja", "ntcir10_en_ja",
+    "aspec_en_ja", "tvsub", "ted_zh_en", "nist_documents_zh_en",
+])  # fmt: skip
 def test_what_nobody_can_download_says_how_to_come_by_it(name):
     manifest = load_manifest(DATA / f"{name}.json")
     assert manifest.name == name and manifest.obtain
@@ -66,6 +69,38 @@ def test_nist_has_four_references_and_four_test_sets():
     for test in [*tests, "mt02"]:
         assert {f"{test}.en{i}" for i in range(4)} <= paths
     assert manifest.sides("train") == ("train.zh", "train.en")
+
+
+def test_the_corpora_of_tu_have_documents_in_every_split():
+    for name, references in (("tvsub", 3), ("ted_zh_en", 1), ("nist_documents_zh_en", 4)):
+        manifest = load_manifest(DATA / f"{name}.json")
+        paths = {entry.path for entry in manifest.files}
+        for prefix in manifest.splits.values():
+            assert manifest.documents(prefix) == f"{prefix}.docs"
+            assert manifest.may_lack(f"{prefix}.docs") and not manifest.may_lack(f"{prefix}.zh")
+        test = manifest.splits["test"]
+        suffixes = [""] if references == 1 else range(references)
+        assert {f"{test}.en{suffix}" for suffix in suffixes} <= paths
+        assert len(paths) == 3 + 3 + 2 + references + (3 if "nist" in name else 0)
+    assert load_manifest(DATA / "iwslt15_vi_en.json").documents("train") is None
+
+
+def test_tvsub_is_known_by_its_lines_and_part_of_it_is_named():
+    counts = {"train": 2_150_945, "dev": 1_086, "test": 1_154}
+    for entry in load_manifest(DATA / "tvsub.json").files:
+        split = entry.path.split(".")[0]
+        assert entry.lines == counts[split]
+        assert [other.lines for other in entry.accept_lines] == [99_457] * (split == "train")
+        assert (entry.sha256 is None) == (split == "train")
+
+
+def test_aligned_sets_have_gold_links_of_the_test():
+    sets = ("tsinghua_zh_en", "tsinghua", 900), ("hansards_en_fr", "test", 447)
+    for name, prefix, lines in sets:
+        manifest = load_manifest(DATA / f"{name}.json")
+        assert manifest.splits["test"] == prefix and manifest.alignments == f"{prefix}.align"
+        of_the_set = [entry for entry in manifest.files if entry.path.startswith(f"{prefix}.")]
+        assert [entry.lines for entry in of_the_set] == [lines] * 3
 
 
 def test_iwslt15_accepts_the_published_and_the_cleaned_training_text():
@@ -120,6 +155,8 @@ def file_with(**changes):
         (file_with(accept_lines=[{"lines": 3}]), r"accept_lines\[0\].note' is missing"),
         (changed(obtain="ask"), "neither urls nor an archive beside 'obtain'"),
         (changed(more_tests=["other"]), "'other.xx' is missing"),
+        (changed(alignments="dev.align"), "'dev.align' is missing"),
+        (changed(alignments={"test": "x"}), "alignments: expected str, got dict"),
         (changed(more_tests="other"), "more_tests: expected list, got str"),
         (file_with(path="../train.xx"), "plain path"),
         (file_with(path="/train.xx"), "plain path"),

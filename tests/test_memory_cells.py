@@ -41,7 +41,7 @@ def decode(model, batch):
     @tf.function
     def run():
         prepared = model.prepare(batch.source, batch.source_length, record=EVERYTHING)
-        outputs, embedded, seen = search.teacher_forced(
+        outputs, embedded, seen, _ = search.teacher_forced(
             model, prepared, batch.target_in, batch.target_length, record=EVERYTHING
         )
         flat = tf.reshape(outputs, [-1, outputs.shape[-1]])
@@ -169,7 +169,7 @@ def test_a_sentence_does_not_depend_on_its_batch(cell, encoder_type):
         ids = together.ids[row, :1]
         end = together.lengths[row, :1]
         fed = tf.concat([[[1]], ids[:, :-1]], axis=1)
-        log_probs, _ = search.forced_log_probs(model, prepared, fed, ids, tf.cast(end, tf.int32))
+        log_probs, *_ = search.forced_log_probs(model, prepared, fed, ids, tf.cast(end, tf.int32))
         np.testing.assert_allclose(
             tf.reduce_sum(log_probs[0, : int(end[0])]), together.scores[row, 0], atol=1e-4
         )

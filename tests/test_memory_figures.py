@@ -35,7 +35,7 @@ def trace(kind="ntm", heads=(1, 1), slots=6, reads_source=True, source=SOURCE, t
     arrays = {name: rng.uniform(size=(steps, *shape)) for name, shape in shapes.items()}
     forced = SimpleNamespace(
         source_tokens=source, tokens=target, diagnostics=arrays,
-        source_steps=len(source) if reads_source else 0,
+        source_steps=len(source) if reads_source else 0, slots=None,
     )  # fmt: skip
     return Trace(forced)
 

@@ -21,7 +21,7 @@ CASES = [
 def readouts(model, batch):
     """What is projected, `[T, B, U]`, of forced decoding."""
     prepared = model.prepare(batch.source, batch.source_length)
-    outputs, embedded, _ = search.teacher_forced(
+    outputs, embedded, *_ = search.teacher_forced(
         model, prepared, batch.target_in, batch.target_length
     )
     flat = tf.reshape(outputs, [-1, outputs.shape[-1]])

@@ -139,7 +139,7 @@ def logits_alone(model, batch, row):
     length = batch.source_length[row : row + 1]
     words = batch.target_in[row : row + 1, : batch.target_length[row]]
     prepared = model.prepare(source, length)
-    outputs, embedded, _ = search.teacher_forced(
+    outputs, embedded, *_ = search.teacher_forced(
         model, prepared, words, batch.target_length[row : row + 1]
     )
     return model.logits(outputs[:, 0], embedded[:, 0]).numpy()
@@ -185,7 +185,7 @@ def test_more_padding_changes_neither_loss_nor_gradient(variant):
 def test_loss_is_minus_the_forced_log_probability(variant):
     model, batch = small.model(variant), small.batch(LENGTHS)
     prepared = model.prepare(batch.source, batch.source_length)
-    log_probs, _ = search.forced_log_probs(
+    log_probs, *_ = search.forced_log_probs(
         model, prepared, batch.target_in, batch.target_out, batch.target_length
     )
     assert float(loss_of(model, batch).cross_entropy) == pytest.approx(

@@ -73,6 +73,9 @@ def test_shift_and_padding_by_hand():
         target_length=[2, 3, 1],
         documents=[4, 4, -1],
         sentences=[0, 2, 9],
+        starts=[False] * 3,
+        history=[[]] * 3,
+        history_length=[[]] * 3,
     )
     for name, found, wanted in zip(Batch._fields, batch, expected):
         assert found.tolist() == wanted, name

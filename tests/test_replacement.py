@@ -54,7 +54,7 @@ def both():
     plain = translator("luong", **BEAM)
     lexicon = {"a3": "three", "nowhere": "absent", "a12": "<unk>", "a4": "b5"}
     replacing = Translator(plain.model, plain.languages, plain.hparams, lexicon)
-    replacing._searches = plain._searches  # traced once
+    replacing._compiled = plain._compiled  # traced once
     return list(plain.translate(LINES, True)), list(replacing.translate(LINES, True)), lexicon
 
 
@@ -89,7 +89,7 @@ def test_attention_that_was_not_asked_for_is_not_given(both):
     _, after, lexicon = both
     plain = translator("luong", **BEAM)
     replacing = Translator(plain.model, plain.languages, plain.hparams, lexicon)
-    replacing._searches = plain._searches
+    replacing._compiled = plain._compiled
     found = list(replacing.translate(LINES))
     assert texts(found) == texts(after)
     assert all(one.attention is None for n_best in found for one in n_best)
@@ -101,7 +101,7 @@ def test_cut_sources_are_not_copied_from_beyond_the_cut(both):
     short = plain.hparams.replace(src_max_len_infer=2)
     cut = Translator(plain.model, plain.languages, short, lexicon)
     whole = Translator(plain.model, plain.languages, plain.hparams, lexicon)
-    cut._searches = whole._searches = plain._searches
+    cut._compiled = whole._compiled = plain._compiled
     lines = [line for line in LINES if line.strip()]
     heads = [" ".join(line.split()[:2]) for line in lines]
     assert texts(cut.translate(lines)) == texts(whole.translate(heads))

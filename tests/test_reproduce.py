@@ -1,6 +1,7 @@
 """Tables: trained once, gone on with, rendered from what is kept; on an invented corpus."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from tfmann import reproduce
 from tfmann.corpus import synthetic, tokenise
 from tfmann.errors import UserError
-from tfmann.report import tables
+from tfmann.report import records, tables
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -16,11 +17,12 @@ ROOT = Path(__file__).resolve().parent.parent
 def test_every_row_has_its_settings_at_every_scale_of_its_table():
     from tfmann import hparams
 
-    for name, table in tables.TABLES.items():
-        for row in table.rows:
-            for scale in table.scales:
+    for name, shown in tables.TABLES.items():
+        for scale in shown.scales:
+            table = shown.at(scale)
+            for row in table.rows:
                 hparams.make({}, str(ROOT / "hparams" / table.settings_file(row, scale)))
-        assert table.manifest is None or (ROOT / "data" / table.manifest).exists(), name
+            assert table.manifest is None or (ROOT / "data" / table.manifest).exists(), name
 
 
 def test_results_readme_is_what_the_results_say():
@@ -125,7 +127,7 @@ def test_raw_text_is_prepared_once_and_scored_as_text_too(raw_world, capsys):
     assert "| ours test | 13a dev | 13a test | chrF |" in out and "\ntrain: a stand-in\n" in out
     assert "tok:none" in out and "tok:13a" in out
     heading, _, row = (line.split(" | ") for line in out.splitlines() if line.startswith("|"))
-    assert len(heading) == len(row) == 12
+    assert len(heading) == len(row) == 14
     (line,) = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
     kept = json.loads(line)
     assert kept["preparation"]["merges"] == 15 and kept["variants"] == {"train": "a stand-in"}
@@ -139,17 +141,21 @@ def test_raw_text_is_prepared_once_and_scored_as_text_too(raw_world, capsys):
 
 def test_text_is_scored_against_the_raw_references(raw_world, tmp_path):
     root, corpus = raw_world
-    report = reproduce._corpus(tables.TABLES["vi-en"], str(corpus), "")
+    report = reproduce._report(tables.TABLES["vi-en"], str(corpus), "")
     for name in ("dev", "test"):
         raw = (corpus / f"{name}.tgt").read_text(encoding="utf-8").splitlines()
         tokens = [tokenise.tokenise(line.replace("„", '"').replace("”", '"')) for line in raw]
         (tmp_path / f"output_{name}").write_text("".join(f"{line}\n" for line in tokens))
         plain = "".join(f"{line.replace('„', chr(34)).replace('”', chr(34))}\n" for line in raw)
         (corpus / f"{name}.tgt").write_text(plain)
-    for name, score in reproduce._detokenised_scores(report, str(tmp_path)).items():
+    for name, score in records._detokenised_scores(report, str(tmp_path)).items():
         assert score["value"] == pytest.approx(100) and "tok:13a" in score["signature"]
         text = (tmp_path / f"output_{name}.detok").read_text()
         assert text == (corpus / f"{name}.tgt").read_text().replace(" .", ".")
+
+
+def settings_of(root, row):
+    return root / "hparams" / "cpu" / "toy" / f"toy_{row}.json"
 
 
 @pytest.fixture
@@ -162,19 +168,27 @@ def started(world, monkeypatch):
         tables.Row("later", "later", None, 2.5, start="base"),
     )
     monkeypatch.setitem(tables.TABLES, "vi-en", tables.TABLES["vi-en"]._replace(rows=rows))
-    trained = []
+    for row in rows:
+        shutil.copy(settings_of(root, "luong"), settings_of(root, row.name))
+    trained, seeds = [], []
 
     def train(table, scale, row, settings, out_dir):
         trained.append((row.name, settings.get("init_checkpoint")))
+        seeds.append((Path(out_dir).name, settings["random_seed"]))
         score = [{"value": 1.0, "signature": "s"}, {"value": 2.0, "signature": "s"}]
         results = {
             "best": {"dev": score, "test": score}, "parameters": 1, "steps": 7, "train_seconds": 1,
             "words_per_second": 1.0, "hardware": {"cpu": "c"},
-            "hparams": {"cell": "luong", "init_checkpoint": settings.get("init_checkpoint")},
+            "hparams": {
+                "cell": "luong",
+                **{name: settings.get(name) for name in ("init_checkpoint", "lexicon_file")},
+            },
         }  # fmt: skip
         Path(out_dir).mkdir(parents=True)
+        (Path(out_dir) / "output_test").write_text("said it said it\n" * 6)
         (Path(out_dir) / "results.json").write_text(json.dumps(results))
 
+    train.seeds = seeds
     monkeypatch.setattr(reproduce, "_train", train)
     return root, corpus, trained
 
@@ -205,6 +219,118 @@ def test_the_row_to_start_from_is_trained_first_and_once(started, capsys):
     assert "base is among them because others start from it" in capsys.readouterr().out
 
 
+def test_a_row_is_trained_with_every_seed_from_the_start_of_its_seed(started, capsys):
+    root, corpus, trained = started
+    place = root / "runs" / "vi-en" / "cpu"
+    assert reproduce.main(started_command(root, corpus, "--rows=late", "--seeds=1,3")) == 0
+    assert reproduce._train.seeds == [
+        ("base", "1"), ("late", "1"), ("base-seed3", "3"), ("late-seed3", "3")
+    ]  # fmt: skip
+    assert [start for _, start in trained] == [
+        None, str(place / "base" / "best_bleu"), None, str(place / "base-seed3" / "best_bleu")
+    ]  # fmt: skip
+    out = capsys.readouterr().out
+    assert "2 rows, each with seed 1, 3" in out and "row 2 of 2, seed 3: late" in out
+    assert "| late | - | - | 1.00 ± 0.00 | 1.00 ± 0.00 |" in out
+    assert reproduce.main(started_command(root, corpus, "--rows=late", "--seeds=3 2")) == 0
+    assert [where for where, _ in reproduce._train.seeds[4:]] == ["base-seed2", "late-seed2"]
+    kept = [json.loads(x) for x in (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()]
+    assert [(record["row"], record["seed"]) for record in kept] == [
+        ("base", 1), ("late", 1), ("base", 3), ("late", 3), ("base", 2), ("late", 2)
+    ]  # fmt: skip
+
+
+def test_a_table_has_its_own_seeds(started, monkeypatch):
+    root, corpus, _ = started
+    table = tables.TABLES["vi-en"]._replace(seeds=(4, 5))
+    monkeypatch.setitem(tables.TABLES, "vi-en", table)
+    assert reproduce.main(started_command(root, corpus, "--rows=base")) == 0
+    assert reproduce._train.seeds == [("base-seed4", "4"), ("base-seed5", "5")]
+
+
+def test_a_line_that_names_no_seed_is_of_the_first(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    lines = [{"row": "a", "old": 1}, {"row": "b", "old": 1}, {"row": "a", "seed": 2, "old": 1}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    new = [{"row": "a", "seed": 1}, {"row": "b", "seed": 2}]
+    records.keep(new, path)
+    kept = [json.loads(line) for line in path.read_text().splitlines()]
+    assert kept == [new[0], lines[1], lines[2], new[1]]
+
+
+@pytest.mark.parametrize("seeds", ["x", "1,,", "1.5", "-1", ",", "99999999999", "4294967296"])
+def test_seeds_that_are_none_are_refused(started, seeds, capsys):
+    root, corpus, trained = started
+    assert reproduce.main(started_command(root, corpus, f"--seeds={seeds}")) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("tfmann: --seeds") and not trained
+
+
+def test_what_translations_repeat_is_kept(started, capsys):
+    root, corpus, _ = started
+    assert reproduce.main(started_command(root, corpus, "--rows=base")) == 0
+    (line,) = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
+    # "said it said it", six times: of its n-grams of 1 to 4 words, 2, 1, 0 and 0 are repeated
+    assert json.loads(line)["repetition"] == [
+        {"order": 1, "repeated": 12, "ngrams": 24}, {"order": 2, "repeated": 6, "ngrams": 18},
+        {"order": 3, "repeated": 0, "ngrams": 12}, {"order": 4, "repeated": 0, "ngrams": 6},
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def aligned(started):
+    """The same with gold links of the test."""
+    root, corpus, trained = started
+    path = root / "data" / "toy.json"
+    manifest = json.loads(path.read_text())
+    manifest["alignments"] = "test.align"
+    manifest["files"].append({"path": "test.align", "urls": ["https://h/f"], "lines": 6})
+    path.write_text(json.dumps(manifest))
+    return root, corpus, trained
+
+
+def test_gold_links_score_alignments_and_translations_once(aligned, monkeypatch, capsys):
+    root, corpus, _ = aligned
+    commands = []
+
+    class Done:
+        returncode = 0
+
+    def run(command, check):
+        commands.append(command)
+        scores = {"input": [{"value": 4.0}, {"value": 6.0}]}
+        found = {"aer": 0.25, "soft_aer": 0.5, "sentences": 6, "sure": 9, "possible": 9}
+        judged = {"under": 0.1, "reworded": 0.2, "over": 0.3, "judged": 9}
+        body = {"scores": scores, "alignment": found, "adequacy": judged}
+        flags = dict(one.split("=", 1) for one in command[3:])
+        Path(flags["--inference_output_file"]).write_text(json.dumps(body))
+        return Done()
+
+    monkeypatch.setattr(records.subprocess, "run", run)
+    command = started_command(root, corpus, "--rows=base")
+    assert reproduce.main(command) == reproduce.main(command) == 0
+    out = capsys.readouterr().out
+    assert "| 25.00 | 50.00 | 10.00 | 20.00 | 30.00 |" in out and "gold links of test: " in out
+    (flags,) = [one[3:] for one in commands]
+    assert "--mode=eval" in flags and f"--out_dir={root / 'runs/vi-en/cpu/base'}" in flags
+    assert f"--gold_file={corpus / 'test.align'}" in flags
+    assert f"--inference_input_file={corpus / 'test.src'}" in flags
+    assert f"--inference_ref_file={corpus / 'test.tgt'}" in flags
+    (line,) = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
+    assert json.loads(line)["adequacy"]["judged"] == 9 and "alignment" in json.loads(line)
+
+
+@pytest.mark.parametrize("links, words", [("0-0\n" * 6 + "0-0\n", "7 lines; expected 6"),
+                                          ("0-0\n" * 5 + "0:0\n", "line 6: '0:0' is not a link"),
+                                          ("0-0\n" * 5 + "99-0\n", "line 6: 99-0 is a link")])
+def test_gold_links_are_looked_at_before_training(aligned, links, words, capsys):
+    root, corpus, trained = aligned
+    (corpus / "test.align").write_text(links)
+    assert reproduce.main(started_command(root, corpus)) == 1
+    error = capsys.readouterr().err
+    assert words in error and "test.align" in error and not trained
+
+
 def test_further_tests_are_scored_once_and_averaged(started, monkeypatch, capsys):
     root, corpus, _ = started
     path = root / "data" / "toy.json"
@@ -227,10 +353,10 @@ def test_further_tests_are_scored_once_and_averaged(started, monkeypatch, capsys
         Path(flags["--inference_output_file"]).write_text(json.dumps({"scores": scores}))
         return Done()
 
-    monkeypatch.setattr(reproduce.subprocess, "run", run)
+    monkeypatch.setattr(records.subprocess, "run", run)
     command = started_command(root, corpus, "--rows=base")
     assert reproduce.main(command) == reproduce.main(command) == 0
-    assert "| base | - | - | 1.00 | 2.50 | 4.0 |" in capsys.readouterr().out
+    assert "| base | - | - | 1.00 | 2.50 | 4.0 | 33.33 |" in capsys.readouterr().out
     assert len(commands) == 1 and "--mode=eval" in commands[0] and "--dev_prefix=" in commands[0]
     assert f"--test_prefix={corpus / 'other'}" in commands[0]
 
@@ -238,16 +364,21 @@ def test_further_tests_are_scored_once_and_averaged(started, monkeypatch, capsys
 def test_a_table_in_reverse_has_the_languages_exchanged(started):
     _, corpus, _ = started
     table = tables.TABLES["vi-en"]._replace(reverse=True)
-    settings = reproduce._corpus(table, str(corpus), "").hparams()
+    settings = reproduce._corpus(table, "cpu", str(corpus), "").settings
     assert (settings["src"], settings["tgt"]) == ("tgt", "src")
 
 
-@pytest.mark.parametrize("table", ["zh-en", "en-ja", "en-ja-ntcir", "en-ja-aspec"])
+@pytest.mark.parametrize("table", [
+    "zh-en", "alignment", "en-ja", "en-ja-ntcir", "en-ja-aspec", "cache-news", "cache-subtitle",
+    "cache-ted",
+])  # fmt: skip
 def test_what_nobody_can_download_is_asked_for_by_its_files(table, capsys):
     assert reproduce.main([table, "--scale=paper"]) == 1
     error = capsys.readouterr().err
     assert "cannot be downloaded: its text" in error and "CORPUS_DIR" in error
-    assert f"train.{table[:2]}, train.{table[3:5]}" in error
+    chinese = table == "alignment" or table.startswith("cache")
+    sides = ("zh", "en") if chinese else (table[:2], table[3:5])
+    assert "train.{}, train.{}".format(*sides) in error
 
 
 def test_unknown_row_is_named(world, capsys):

@@ -21,11 +21,13 @@ def inputs(unit, steps, chains, seed=0):
     return tf.constant(projected, tf.float32), tf.constant(kernel, tf.float32)
 
 
-def unrolled(unit, projected, kernel):
+def unrolled(unit, projected, kernel, initial=None):
     """The same recurrence, step by step and chain by chain, left to autodiff."""
     chains = []
     for chain in range(kernel.shape[0]):
         state = (tf.zeros([BATCH, UNITS]),) * (2 if unit == "lstm" else 1)
+        if initial is not None:
+            state = (initial[chain], *state[1:])
         states = []
         for time in range(projected.shape[0]):
             products = tf.matmul(state[0], kernel[chain])
@@ -93,6 +95,33 @@ def test_gradients_equal_autodiff(unit, weights, steps, chains):
         np.testing.assert_allclose(found[1], wanted[1], atol=2e-5, err_msg="to the kernel")
     assert np.abs(wanted[0]).max() > 0.1
     assert (np.abs(wanted[1]).max() > 0.1) == (steps > 1)
+
+
+@pytest.mark.parametrize("steps", [1, 6])
+@pytest.mark.parametrize("unit,weights", OUTPUTS)
+def test_a_given_first_state_is_where_it_begins_and_gets_a_gradient(unit, weights, steps):
+    projected, kernel = inputs(unit, steps, 2)
+    initial = np.random.default_rng(3).normal(size=(2, BATCH, UNITS))
+    initial = tf.constant(initial, tf.float32)
+    values = scan(unit, projected, kernel, tf.float32, initial)
+    for found, wanted in zip(values, unrolled(unit, projected, kernel, initial)):
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+    zero = scan(unit, projected, kernel, tf.float32, tf.zeros_like(initial))
+    for found, wanted in zip(zero, scan(unit, projected, kernel, tf.float32)):
+        np.testing.assert_array_equal(found, wanted)
+
+    def slopes(run, one, other):
+        """Of `gradients`, which knows two arguments."""
+        return gradients(run, one, other, weights)
+
+    wanted = slopes(lambda p, i: unrolled(unit, p, kernel, i), projected, initial)
+    found = slopes(lambda p, i: scan(unit, p, kernel, tf.float32, i), projected, initial)
+    np.testing.assert_allclose(found[0], wanted[0], atol=2e-5, err_msg="to the inputs")
+    np.testing.assert_allclose(found[1], wanted[1], atol=2e-5, err_msg="to the first state")
+    assert np.abs(wanted[1]).max() > 0.1
+    wanted = slopes(lambda p, k: unrolled(unit, p, k, initial), projected, kernel)
+    found = slopes(lambda p, k: scan(unit, p, k, tf.float32, initial), projected, kernel)
+    np.testing.assert_allclose(found[1], wanted[1], atol=2e-5, err_msg="to the kernel")
 
 
 @pytest.mark.parametrize("unit,weights", OUTPUTS)

@@ -92,7 +92,7 @@ def force(model, batch, found):
     prepared = model.prepare(
         tf.repeat(tf.constant(batch.source), count, axis=0), np.repeat(batch.source_length, count)
     )
-    log_probs, seen = search.forced_log_probs(
+    log_probs, seen, _ = search.forced_log_probs(
         model, prepared, tf.constant(read, tf.int32), tf.constant(ids),
         tf.constant(found.lengths.reshape(-1), tf.int32), ("alignments",),
     )  # fmt: skip

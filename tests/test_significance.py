@@ -59,6 +59,17 @@ def test_swaps_equal_a_naive_recomputation(sets, tokenize):
     assert f"tok:{tokenize}" in result.signature
 
 
+def test_case_counts_only_where_it_is_asked_for():
+    truth = corpus(1, 30)
+    baseline = damage(truth, 3, 0.4)
+    shouted = [line.upper() for line in baseline]
+    assert significance.compare(baseline, shouted, [truth]).worse > 20
+    found = significance.compare(baseline, shouted, [truth], lowercase=True)
+    assert (found.better, found.worse, found.bootstrap_p) == (0, 0, 1.0)
+    assert found.system_bleu == found.baseline_bleu == corpus_bleu(baseline, [truth])
+    assert "case:lc" in found.signature and "case:lc" in found.bootstrap_signature
+
+
 def test_identical_systems_do_not_differ():
     truth = corpus(5, 20)
     system = damage(truth, 6, 0.3)

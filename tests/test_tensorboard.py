@@ -9,10 +9,13 @@ import time
 import numpy as np
 import pytest
 from matplotlib import image as matplotlib_image
+from test_cache_figures import trace as cache_trace
 from test_memory_figures import trace
+from test_round_figures import rounds_trace
 
+from tfmann.decoding.lines import Slots
 from tfmann.errors import UserError
-from tfmann.report import memory_figures, plots
+from tfmann.report import memory_figures, plots, round_figures
 from tfmann.report.tensorboard import Board
 
 
@@ -115,6 +118,35 @@ def test_addresses_of_every_head(tmp_path):
     expected = matplotlib_image.imread(io.BytesIO(plots.figure_to_png(drawn)))
     assert (int(height), int(width)) == expected.shape[:2]
     assert np.array_equal(matplotlib_image.imread(io.BytesIO(png))[..., :3], expected[..., :3])
+
+
+def test_rounds_of_a_watched_sentence_in_one_image(tmp_path):
+    board = Board(str(tmp_path))
+    one = rounds_trace(rounds=2)
+    board.addresses(10, 2, one)
+    board.close()
+    events = read(tmp_path)
+    heads = {f"addresses/{kind}_head_{i}/2" for kind in ("read", "write") for i in range(2)}
+    assert set(events.Tags()["tensors"]) == {"attention/rounds/2", *heads}
+    ((step, (width, height, png)),) = values(events, "attention/rounds/2")
+    drawn = round_figures.rounds_of_trace(one, "sentence 2, step 10")
+    expected = matplotlib_image.imread(io.BytesIO(plots.figure_to_png(drawn)))
+    assert (step, int(height), int(width)) == (10, *expected.shape[:2])
+    assert np.array_equal(matplotlib_image.imread(io.BytesIO(png))[..., :3], expected[..., :3])
+
+
+def test_cache_matching_of_a_watched_sentence_and_recency(tmp_path):
+    board = Board(str(tmp_path))
+    board.addresses(10, 0, cache_trace(Slots(["", ""], np.array([-1, -1]))))  # begins a document
+    board.addresses(10, 1, cache_trace())
+    board.recency(10, {"dev": np.array([0.5, 0.3, np.nan])})
+    board.close()
+    events = read(tmp_path)
+    assert set(events.Tags()["tensors"]) == {"cache/1", "cache/recency"}
+    for tag in ("cache/1", "cache/recency"):
+        ((step, (_, _, png)),) = values(events, tag)
+        assert step == 10 and png.startswith(b"\x89PNG")
+        assert events.SummaryMetadata(tag).plugin_data.plugin_name == "images"
 
 
 def test_hparams_appear_in_the_tab(tmp_path):

@@ -11,9 +11,11 @@ import numpy as np
 from tfmann import hparams as hparams_module
 from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.corpus import lexicon, text
-from tfmann.decoding.translator import Forced, Translation, Translator
+from tfmann.decoding.document import make_translator
+from tfmann.decoding.lines import Forced, Translation
+from tfmann.decoding.translator import Translator
 from tfmann.errors import UserError
-from tfmann.evaluation.alignment import hard_alignment
+from tfmann.evaluation.alignment import hard_alignment, word_attention
 from tfmann.evaluation.trace import Trace
 from tfmann.folder import BEST, CHECKPOINTS
 from tfmann.hparams import HParams
@@ -36,7 +38,11 @@ class Model:
         self.hparams, self.checkpoint = translator.hparams, where
 
     def translate(
-        self, lines: Iterable[str], with_attention: bool = False, chunk: int = 0
+        self,
+        lines: Iterable[str],
+        with_attention: bool = False,
+        chunk: int = 0,
+        documents: Iterable[int] | None = None,
     ) -> Iterator[list[Translation]]:
         """Translates lines; yields for each, in order, its n best translations.
 
@@ -44,6 +50,8 @@ class Model:
           lines: one sentence each; blank lines come back blank.
           with_attention: fill in `Translation.attention` `[T, S]`.
           chunk: lines read before the first is answered; 0 = enough for full batches.
+          documents: a number for the document of each line, which changes where a document ends;
+            for models that look at other sentences. Without it a blank line ends one.
 
         Returns:
           lists of one to `num_translations_per_input` translations, from best to worst: fewer
@@ -54,13 +62,20 @@ class Model:
         """
         if with_attention:
             hparams_module.require_alignments(self.hparams.cell, "with_attention")
-        return self._translator.translate(lines, with_attention, chunk)
+        return self._translator.translate(lines, with_attention, chunk, documents)
 
-    def score(self, pairs: Iterable[tuple[str, str]]) -> list[Forced]:
-        """Log-probabilities (natural) of given translations, `</s>` counted, in order."""
-        return self._translator.force(pairs)
+    def score(
+        self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None
+    ) -> list[Forced]:
+        """Log-probabilities (natural) of given translations, `</s>` counted, in order.
 
-    def align(self, pairs: Iterable[tuple[str, str]]) -> list[list[tuple[int, int]]]:
+        A document's sentences have to come in one call; `documents` as in `translate`.
+        """
+        return self._translator.force(pairs, documents=documents)
+
+    def align(
+        self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None
+    ) -> list[list[tuple[int, int]]]:
         """Word alignments of given pairs by the attention of a forced decoding.
 
         Returns:
@@ -69,9 +84,26 @@ class Model:
         Raises:
           UsageError: the cell has no alignments.
         """
+        return [links for _, links in self.attend(pairs, documents)]
+
+    def attend(
+        self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None
+    ) -> list[tuple[np.ndarray, list[tuple[int, int]]]]:
+        """The attention that `align` reads its links off.
+
+        Returns:
+          per pair the weights of target words to source words, [target words, source words], and
+          the links. Rows sum to less than 1 by what fell on `</s>`.
+
+        Raises:
+          UsageError: the cell has no alignments.
+        """
         hparams_module.require_alignments(self.hparams.cell, "align")
-        forced = self._translator.force(pairs, ("alignments",))
-        return [links(f.diagnostics["alignments"], f.source_tokens, f.tokens) for f in forced]
+        found = []
+        for one in self._translator.force(pairs, ("alignments",), documents):
+            seen = (one.diagnostics["alignments"], one.source_tokens, one.tokens)
+            found.append((word_attention(seen[0], *_lengths(*seen[1:])), links(*seen)))
+        return found
 
     def trace(self, pair: tuple[str, str]) -> Trace:
         """What the cell looked at, wrote and how, at every step of a given pair.
@@ -82,7 +114,13 @@ class Model:
           token, and what is whose head's. All names and shapes: `tfmann.cells.diagnostics.SHAPES`.
           The DNC's `link` has N*N numbers a write head and step.
         """
-        return Trace(self._translator.force([pair], EVERYTHING)[0])
+        return self.traces([pair])[0]
+
+    def traces(
+        self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None
+    ) -> list[Trace]:
+        """As `trace`, of pairs that stand in `documents`, as in `translate`."""
+        return [Trace(one) for one in self._translator.force(pairs, EVERYTHING, documents)]
 
     def tokens(self, pair: tuple[str, str]) -> tuple[list[str], list[str]]:
         """Source and target tokens of a pair, with `</s>`, as in `trace`."""
@@ -94,11 +132,14 @@ def links(
     attention: np.ndarray, source_tokens: Sequence[str], tokens: Sequence[str]
 ) -> list[tuple[int, int]]:
     """Hard alignment of one sentence's attention `[T, S]`, `</s>` left out on both sides."""
+    return hard_alignment(attention, *_lengths(source_tokens, tokens))
+
+
+def _lengths(source_tokens: Sequence[str], tokens: Sequence[str]) -> tuple[int, int, bool]:
+    """Source and target length, and whether the source ends in `</s>`, as `alignment` has them."""
     ends_in_eos = bool(source_tokens) and source_tokens[-1] == "</s>"
-    if len(source_tokens) - ends_in_eos == 0:
-        return []
     steps = len(tokens) if tokens and tokens[-1] == "</s>" else len(tokens) + 1
-    return hard_alignment(attention, len(source_tokens), steps, ends_in_eos)
+    return len(source_tokens), steps, ends_in_eos
 
 
 def load(
@@ -125,7 +166,7 @@ def load(
     model = Seq2Seq(hparams, *(len(side.vocabulary) for side in languages))
     where = _restore(model, out_dir, ckpt, log)
     log(f"weights of {where}")
-    return Model(Translator(model, languages, hparams, words), where)
+    return Model(make_translator(model, languages, hparams, words), where)
 
 
 def _restore(

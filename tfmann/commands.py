@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from tfmann import api
-from tfmann.corpus.files import iter_lines, iter_parallel, replacing, stream_lines
-from tfmann.corpus.inputs import evaluation_sets
-from tfmann.evaluation import bleu
+from tfmann import hparams as hparams_module
+from tfmann.corpus.files import iter_documents, iter_lines, iter_parallel, replacing, stream_lines
+from tfmann.corpus.inputs import EvaluationSet, evaluation_sets
+from tfmann.evaluation import bleu, gold
 from tfmann.evaluation.alignment import format_pharaoh
 
 
@@ -35,7 +36,7 @@ def run(mode: str, values: Any, settings: dict[str, Any]) -> None:
             if values.alignment_file:
                 links = stack.enter_context(replacing(values.alignment_file))
             best: list[str] | None = [] if values.inference_ref_file else None
-            _infer(model, values.inference_input_file, out, links, best)
+            _infer(model, values, out, links, best)
         else:
             best = None
             _forced(mode, model, values, out)
@@ -46,7 +47,7 @@ def run(mode: str, values: Any, settings: dict[str, Any]) -> None:
 
 def _infer(
     model: api.Model,
-    source: str,
+    values: Any,
     out: BinaryIO,
     links: BinaryIO | None,
     best: list[str] | None,
@@ -58,18 +59,19 @@ def _infer(
 
     Args:
       model: what translates.
-      source: a file, or - for standard input.
+      values: the flags.
       out: where translations go.
       links: where their alignments go, a line each, if they are asked for.
       best: takes the best translation of each line, if that is asked for.
     """
-    h = model.hparams
+    h, source = model.hparams, values.inference_input_file
+    documents = _documents(values.inference_document_file)
     chunk = h.infer_batch_size if source == "-" else 0
     if source == "-" and sys.stdin.isatty():
         chunk = 1
     n_best_wanted = h.num_translations_per_input > 1
     for number, n_best in enumerate(
-        model.translate(_input(source), with_attention=links is not None, chunk=chunk)
+        model.translate(_input(source), links is not None, chunk, documents=documents)
     ):
         if best is not None:
             best.append(n_best[0].text)
@@ -77,42 +79,101 @@ def _infer(
             line = f"{number} ||| {one.text} ||| {one.score:.6f}" if n_best_wanted else one.text
             out.write(f"{line}\n".encode())
             if links is not None:
-                found = []
-                if one.attention is not None:
-                    found = api.links(one.attention, one.source_tokens, one.tokens)
-                links.write(f"{format_pharaoh(found)}\n".encode())
+                links.write(f"{format_pharaoh(_links(one))}\n".encode())
         if source == "-":
             out.flush()
 
 
+def _links(translation: api.Translation) -> list[tuple[int, int]]:
+    """Links by the attention of a translation; a blank line has none."""
+    if translation.attention is None:
+        return []
+    return api.links(translation.attention, translation.source_tokens, translation.tokens)
+
+
 def _forced(mode: str, model: api.Model, values: Any, out: BinaryIO) -> None:
-    """Writes a log-probability, or the alignment, of each given pair."""
-    pairs = (
-        (pair.source, pair.target)
-        for pair in iter_parallel(values.inference_input_file, values.inference_ref_file)
-    )
-    for block in _blocks(pairs, 64 * model.hparams.infer_batch_size):
+    """Writes a log-probability, or the alignment, of each given pair.
+
+    Alignments are scored if there are gold links.
+    """
+    documents = _documents(values.inference_document_file)
+    blocks = _blocks(_pairs(values), 64 * model.hparams.infer_batch_size)
+    if hparams_module.document_memory(model.hparams.cell):
+        blocks = iter([list(_pairs(values))])  # nobody is to cut a document
+    attended = []
+    for block in blocks:
         if mode == "score":
-            lines = [f"{forced.log_prob:.6f}" for forced in model.score(block)]
+            lines = [f"{forced.log_prob:.6f}" for forced in model.score(block, documents)]
         else:
-            lines = [format_pharaoh(links) for links in model.align(block)]
+            found = model.attend(block, documents)
+            lines = [format_pharaoh(links) for _, links in found]
+            if values.gold_file:
+                attended += found
         out.write("".join(f"{line}\n" for line in lines).encode())
+    if values.gold_file:
+        score = gold.alignment_scores(_gold(values), *zip(*attended))
+        _note(
+            f"AER {100 * score['aer']:.2f}, soft AER {100 * score['soft_aer']:.2f}, precision "
+            f"{100 * score['precision']:.2f}, recall {100 * score['recall']:.2f}: "
+            f"{score['sentences']} sentences, {score['links']} links found, {score['sure']} sure, "
+            f"{score['possible'] - score['sure']} only possible"
+        )
+
+
+def _pairs(values: Any) -> Iterator[tuple[str, str]]:
+    for pair in iter_parallel(values.inference_input_file, values.inference_ref_file):
+        yield pair.source, pair.target
+
+
+def _gold(values: Any) -> gold.GoldSet:
+    return gold.read(values.gold_file, values.inference_input_file, values.inference_ref_file)
 
 
 def _evaluate(model: api.Model, values: Any) -> None:
-    """Translates a file with references, or the dev and test sets, and prints scores as JSON."""
+    """Translates a file with references, or the dev and test sets, and prints scores as JSON.
+
+    With gold links, which are of the file, `alignment` and `adequacy` are among them.
+    """
+    traced = bool(values.gold_file) and hparams_module.has_alignments(model.hparams.cell)
     if values.inference_input_file:
-        sets = {"input": (values.inference_input_file, [values.inference_ref_file])}
+        references = [values.inference_ref_file]
+        documents = values.inference_document_file
+        sets = {"input": EvaluationSet(values.inference_input_file, references, documents)}
     else:
         sets = evaluation_sets(model.hparams)
-    results = {}
-    for name, (source, references) in sets.items():
-        hypotheses = [n_best[0].text for n_best in model.translate(_input(source))]
-        scores = _scores(model, hypotheses, references)
-        results[name] = [dataclasses.asdict(score) for score in scores]
+    body: dict[str, Any] = {"checkpoint": model.checkpoint, "scores": {}}
+    for name, one in sets.items():
+        documents = _documents(one.documents)
+        found = model.translate(_input(one.source), traced, documents=documents)
+        best = [n_best[0] for n_best in found]
+        scores = _scores(model, [one.text for one in best], one.references)
+        body["scores"][name] = [dataclasses.asdict(score) for score in scores]
+        if values.gold_file:
+            body.update(_gold_scores(model, values, best, traced))
     with _output(values.inference_output_file) as out:
-        body = {"checkpoint": model.checkpoint, "scores": results}
         out.write((json.dumps(body, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _gold_scores(
+    model: api.Model, values: Any, best: list[api.Translation], traced: bool
+) -> dict[str, Any]:
+    """Scores by gold links: of a forced decoding's alignments, and of the translations.
+
+    Args:
+      model: what made the translations.
+      values: the flags.
+      best: the translations.
+      traced: whether they have attention; without it, there are no alignments to score either.
+    """
+    wanted, links = _gold(values), None
+    scores = {}
+    if traced:
+        documents = _documents(values.inference_document_file)
+        found = model.attend(_pairs(values), documents)
+        scores["alignment"] = gold.alignment_scores(wanted, *zip(*found))
+        links = [_links(one) for one in best]
+    scores["adequacy"] = gold.adequacy_scores(wanted, [one.text for one in best], links)
+    return scores
 
 
 def _scores(
@@ -130,6 +191,11 @@ def _scores(
 def _input(path: str) -> Iterator[str]:
     """Lines of a file, or of standard input."""
     return stream_lines(sys.stdin.buffer, "standard input") if path == "-" else iter_lines(path)
+
+
+def _documents(path: str | None) -> Iterator[int] | None:
+    """The documents' ids of a file, if there is one."""
+    return None if path is None else iter_documents(path)
 
 
 @contextlib.contextmanager

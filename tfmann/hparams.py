@@ -60,10 +60,26 @@ def cell_module(name: str) -> str:
     return f"tfmann.cells.{_declaration(name)[0].stem}"
 
 
+def _attribute(name: str, attribute: str, otherwise: Any) -> Any:
+    """What the class of the cell `name` sets a literal attribute to, read without importing it."""
+    classes = [node for node in _declaration(name)[1].body if isinstance(node, ast.ClassDef)]
+    values = [_literal(node, attribute) for node in classes]
+    return next((value for value in values if value is not None), otherwise)
+
+
 def has_alignments(name: str) -> bool:
     """Whether the cell `name` attends to the source: what its class says as `needs_annotations`."""
-    classes = [node for node in _declaration(name)[1].body if isinstance(node, ast.ClassDef)]
-    return all(_literal(node, "needs_annotations") is not False for node in classes)
+    return _attribute(name, "needs_annotations", True)
+
+
+def document_memory(name: str) -> str:
+    """What the cell `name` looks at of the sentences before: "", "history" or "cache"."""
+    return _attribute(name, "document_memory", "")
+
+
+def history_size(name: str) -> int:
+    """P, how many source sentences before its own the cell `name` looks at; 0 without a history."""
+    return _attribute(name, "history_size", 0)
 
 
 def require_alignments(cell: str, what: str) -> None:
@@ -155,8 +171,8 @@ def _check_combinations(hparams: HParams) -> None:
     rules = [
         (
             h.encoder_type == "bi" and h.encoder_layers % 2 and h.encoder_layers != 1,
-            f"num_encoder_layers={h.encoder_layers} with encoder_type='bi': L layers are L/2 "
-            "bidirectional ones, so give an even number (or 1 for a single bidirectional layer)",
+            f"num_encoder_layers={h.encoder_layers} with encoder_type='bi': L layers are two "
+            "stacks of L/2, so give an even number (or 1 for one layer each way)",
         ),
         (
             h.infer_mode == "sample" and h.sampling_temperature <= 0,
@@ -187,6 +203,10 @@ def _check_combinations(hparams: HParams) -> None:
             h.eos_attention_weight and not h.append_source_eos,
             "eos_attention_weight is about the attention to the source's </s>: it needs "
             "append_source_eos=true",
+        ),
+        (
+            h.top_dropout and h.encoder_type == "memory",
+            "top_dropout is about the encoder's last layer, and encoder_type='memory' has none",
         ),
         (
             h.replace_unk and h.subword_option,

@@ -70,8 +70,9 @@ def _architecture(cell_names: tuple[str, ...]) -> dict[str, Field]:
         "num_decoder_layers": field(0, "Decoder layers; 0 = num_layers.", minimum=0),
         "encoder_type": field(
             "uni",
-            "uni, or bi: L layers are L/2 bidirectional ones (1 layer is one bidirectional layer), "
-            "or memory: no encoder, the decoder's cell reads the source itself (pure MANN).",
+            "uni, or bi: L layers are two stacks of L/2, one from each end, joined at the top (1 "
+            "layer is one each way), or memory: no encoder, the decoder's cell reads the source "
+            "itself (pure MANN).",
             choices=("uni", "bi", "memory"),
         ),
         "unit_type": field("lstm", "Recurrent unit.", choices=("lstm", "gru")),
@@ -106,6 +107,11 @@ def _initialisation() -> dict[str, Field]:
             choices=("same", "orthogonal"),
         ),
         "init_checkpoint": Field(None, "Folder of a checkpoint whose fitting weights start this."),
+        "trainable_parameters": Field(
+            "",
+            "Patterns of the weights that training changes, between commas, as in "
+            "cell/gate_*; the rest stays as init_checkpoint has it. Empty = all.",
+        ),
     }
 
 
@@ -154,6 +160,13 @@ def _updates() -> dict[str, Field]:
             100, "Batches whose sentences are sorted by length together; 0 = no sorting.", minimum=0
         ),
         "dropout": Field(0.2, "Dropout on the inputs of recurrent layers.", minimum=0.0, maximum=1),
+        "top_dropout": Field(
+            0.0,
+            "Dropout on what the last layer of each stack puts out: on the annotations, and in the "
+            "key_value cell on the decoder's states too.",
+            minimum=0.0,
+            maximum=1.0,
+        ),
         "readout_dropout": Field(
             0.0, "Dropout before the projection.", minimum=0.0, maximum=1.0
         ),

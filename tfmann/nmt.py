@@ -21,7 +21,8 @@ from tfmann.corpus import inputs
 from tfmann.errors import UsageError, UserError
 
 _OWN = ("hparams_path", "out_dir", "mode", "ckpt", "inference_input_file",
-        "inference_output_file", "inference_ref_file", "alignment_file", "help")  # fmt: skip
+        "inference_output_file", "inference_ref_file", "alignment_file", "gold_file",
+        "inference_document_file", "help")  # fmt: skip
 
 
 def define_flags() -> flags.FlagValues:
@@ -34,7 +35,10 @@ def define_flags() -> flags.FlagValues:
         "inference_input_file": "Text to translate, score or align; - is standard input.",
         "inference_output_file": "Where the result goes; standard output if not given.",
         "inference_ref_file": "Translations to score, to align or to compare with.",
+        "inference_document_file": "A number for the document of each input line, for models that "
+        "look at other sentences; if not given, a blank line ends a document.",
         "alignment_file": "Where the alignments of translations go, in Pharaoh format.",
+        "gold_file": "Links to score alignments by: i-j sure, ipj possible, words from 0.",
     }
     for name, meaning in text.items():
         flags.DEFINE_string(name, None, meaning, flag_values=values)

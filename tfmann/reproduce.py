@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
+import io
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,17 +18,21 @@ from pathlib import Path
 from typing import Any
 
 from tfmann import hparams as hparams_module
-from tfmann.corpus import datasets, tokenise
-from tfmann.corpus.files import iter_lines, write_lines
+from tfmann.corpus import datasets
 from tfmann.corpus.prepare import prepare
 from tfmann.corpus.synthetic import published as synthetic
 from tfmann.errors import UsageError, UserError
-from tfmann.evaluation import bleu
-from tfmann.report import tables
+from tfmann.evaluation import gold
+from tfmann.report import records, tables
+from tfmann.report.against import significance
+from tfmann.report.records import Corpus
 from tfmann.report.tables import TABLES, Row, Table
+from tfmann.report.tense import tense
 
 _ROOT = Path(__file__).parent.parent
 _SYNTHETIC = {"train": 10000, "dev": 500, "test": 500}  # sentence pairs
+# More of test, since only the sentences after a document's first count.
+_SYNTHETIC_TENSE = {"train": 10000, "dev": 500, "test": 1000}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,10 +41,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("table", choices=sorted(TABLES))
     parser.add_argument("--scale", help="paper or cpu; paper with a GPU if not given")
     parser.add_argument("--corpus_dir", help="folder with the plain files; nothing is downloaded")
-    parser.add_argument("--out_dir", default="runs", help="runs go to OUT_DIR/TABLE/SCALE/ROW")
+    parser.add_argument(
+        "--out_dir", default="runs", help="runs go to OUT_DIR/TABLE/SCALE/ROW or ROW-seedN"
+    )
     parser.add_argument("--rows", help="comma-separated: only these")
+    parser.add_argument("--seeds", help="comma-separated, such as 1,2,3; the table's if not given")
     parser.add_argument("--results_dir", default=str(_ROOT / "results"))
     args = parser.parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal that cannot show a sign stops nothing
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         return _reproduce(args)
     except UserError as error:
@@ -51,43 +61,51 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _reproduce(args: argparse.Namespace) -> int:
-    table = TABLES[args.table]
-    scale = _scale(table, args.scale)
-    chosen = _chosen(table, args.rows)
+    scale = _scale(TABLES[args.table], args.scale)
+    table = TABLES[args.table].at(scale)
+    chosen, seeds = _chosen(table, args.rows), _seeds(table, args.seeds)
     rows = table.with_starts(chosen)
     place = os.path.join(args.out_dir, args.table, scale)
-    report = _corpus(table, args.corpus_dir, place)
-    settings, preparation = report.hparams(), None
-    if table.bpe_merges:
-        corpus = os.path.join(place, "corpus")
-        settings, preparation = prepare(report, corpus, table.bpe_merges[scale])
-    print(f"{table.title}\nscale {scale}: {len(rows)} rows; each run estimates its time as it goes")
+    corpus = _corpus(table, scale, args.corpus_dir, place)
+    _require_documents(table, scale, rows, corpus)
+    each = "" if seeds == [1] else f", each with seed {', '.join(map(str, seeds))}"
+    print(
+        f"{table.title}\nscale {scale}: {len(rows)} rows{each}; each run estimates its time as it "
+        "goes"
+    )
     for row in rows:
         if row not in chosen:
             print(f"{row.name} is among them because others start from it")
-    records = []
-    for number, row in enumerate(rows, start=1):
-        out_dir = os.path.join(place, row.name)
-        first = f", which starts from {row.start}" if row.start else ""
-        print(f"\nrow {number} of {len(rows)}: {row.title}{first}, in {out_dir}", flush=True)
-        results = _finished(out_dir)
-        if results is None:
-            _train(table, scale, row, {**settings, **_start(row, place)}, out_dir)
-            results = _finished(out_dir)
-            if results is None:
-                raise UserError(f"the run in {out_dir} has ended without results")
-        record = _record(args.table, scale, row, report, results)
-        if report.manifest.more_tests:
-            record["more_tests"] = _more_tests(report, out_dir)
-        if preparation is not None:
-            record["preparation"] = preparation
-            record["detokenised"] = _detokenised_scores(report, out_dir)
-        records.append(record)
+    made = []
+    for seed in seeds:
+        for number, row in enumerate(rows, start=1):
+            out_dir = _place_of(place, row.name, seed)
+            first = f", which starts from {row.start}" if row.start else ""
+            which = f"row {number} of {len(rows)}" + (f", seed {seed}" if each else "")
+            print(f"\n{which}: {row.title}{first}, in {out_dir}", flush=True)
+            made.append(_made(args.table, scale, row, seed, corpus, place))
+        for one in made[-len(rows) :]:  # now that all baselines of the seed are there
+            one.update(_against(table, one["row"], seed, corpus, place))
     results_dir = Path(args.results_dir)
-    _keep(records, results_dir / f"{args.table}-{scale}.jsonl")
+    records.keep(made, results_dir / f"{args.table}-{scale}.jsonl")
     (results_dir / "README.md").write_text(tables.render_all(results_dir), encoding="utf-8")
-    print("\n" + tables.render(table, scale, records))
+    print("\n" + tables.render(table, scale, made))
     return 0
+
+
+def _made(
+    name: str, scale: str, row: Row, seed: int, corpus: Corpus, place: str
+) -> dict[str, Any]:
+    """A row's record; it is trained unless that has been done."""
+    table, out_dir = TABLES[name].at(scale), _place_of(place, row.name, seed)
+    if records.finished(out_dir) is None:
+        settings = {**corpus.settings, **_start(row, place, seed), "random_seed": str(seed)}
+        settings.update(_lexicon(table, scale, row, corpus, place))
+        _train(table, scale, row, settings, out_dir)
+    one = records.record(name, scale, row, seed, corpus, out_dir)
+    if table.document_tense:
+        one["tense"] = tense(corpus, out_dir, one["hparams"]["cell"])
+    return one
 
 
 def _scale(table: Table, asked: str | None) -> str:
@@ -105,23 +123,45 @@ def _scale(table: Table, asked: str | None) -> str:
     return "cpu"
 
 
-def _corpus(table: Table, corpus_dir: str | None, place: str) -> datasets.Report:
-    if table.manifest is None:
-        report = synthetic.as_report(corpus_dir or os.path.join(place, "corpus"), **_SYNTHETIC)
-    else:
-        manifest = datasets.load_manifest(_ROOT / "data" / table.manifest)
-        if table.reverse:
-            manifest = dataclasses.replace(
-                manifest, source=manifest.target, target=manifest.source
-            )
-        if corpus_dir:
-            report = datasets.use_local(manifest, corpus_dir)
-        else:
-            report = datasets.fetch(manifest, os.path.join("corpora", manifest.name))
+def _corpus(table: Table, scale: str, corpus_dir: str | None, place: str) -> Corpus:
+    """Finds the corpus, or makes it, and says what is there."""
+    report = _report(table, corpus_dir, place)
     for name, split in report.splits.items():
-        variant = f"; {split.variant}" if split.variant else ""
-        print(f"{name}: {split.pairs} pairs, {split.empty_sided} with an empty side{variant}")
-    return report
+        print(f"{name}: {split.pairs} pairs, {split.empty_sided} with an empty side{split.more}")
+    if report.manifest.alignments:  # looked at now, not after days of training
+        links = gold.read(*records.gold_files(report).values())
+        sure, possible = (sum(map(len, part)) for part in (links.sure, links.possible))
+        print(f"gold links of test: {sure} sure, {possible - sure} only possible")
+    if not table.bpe_merges:
+        return Corpus(report, report.hparams(), None)
+    merges = table.bpe_merges[scale]
+    return Corpus(report, *prepare(report, os.path.join(place, "corpus"), merges))
+
+
+def _report(table: Table, corpus_dir: str | None, place: str) -> datasets.Report:
+    if table.manifest is None:
+        sizes = _SYNTHETIC_TENSE if table.document_tense else _SYNTHETIC
+        directory = corpus_dir or os.path.join(place, "corpus")
+        return synthetic.as_report(directory, **sizes, document_tense=table.document_tense)
+    manifest = datasets.load_manifest(_ROOT / "data" / table.manifest)
+    if table.reverse:  # links would have to be turned round too
+        manifest = dataclasses.replace(
+            manifest, source=manifest.target, target=manifest.source, alignments=None
+        )
+    if corpus_dir:
+        return datasets.use_local(manifest, corpus_dir)
+    return datasets.fetch(manifest, os.path.join("corpora", manifest.name))
+
+
+def _seeds(table: Table, text: str | None) -> list[int]:
+    if not text:
+        return list(table.seeds)
+    field, found = hparams_module.FIELDS["random_seed"], []
+    for one in re.split(r"[\s,]+", text.strip()):
+        if not re.fullmatch(r"[0-9]{1,10}", one):
+            raise UsageError(f"--seeds: expected whole numbers such as 1,2,3, not {text!r}")
+        found.append(field.check("--seeds", int(one)))
+    return list(dict.fromkeys(found))
 
 
 def _chosen(table: Table, names: str | None) -> list[Row]:
@@ -135,100 +175,81 @@ def _chosen(table: Table, names: str | None) -> list[Row]:
     return [known[name] for name in wanted]
 
 
-def _finished(out_dir: str) -> dict[str, Any] | None:
-    try:
-        return json.loads(Path(out_dir, "results.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
+def _settings_path(table: Table, scale: str, row: Row) -> str:
+    return str(_ROOT / "hparams" / table.settings_file(row, scale))
+
+
+def _settings(table: Table, scale: str, row: Row) -> hparams_module.HParams:
+    return hparams_module.make({}, _settings_path(table, scale, row))
+
+
+def _require_documents(table: Table, scale: str, rows: Sequence[Row], corpus: Corpus) -> None:
+    """Raises UserError where a row looks at documents and a split has none: before training."""
+    report = corpus.report
+    lacking = [f"{one.prefix}.docs" for one in report.splits.values() if one.documents is None]
+    looking = [
+        row.name
+        for row in rows
+        if hparams_module.document_memory(_settings(table, scale, row).cell)
+    ]
+    if lacking and looking:
+        others = ",".join(row.name for row in rows if row.name not in looking)
+        raise UserError(
+            f"the rows {', '.join(looking)} look at the sentences before in the same document, and "
+            f"there is no {' nor '.join(lacking)}: one line for each sentence, with a number for "
+            f"its document{f'. Without documents: --rows={others}' if others else ''}"
+        )
+
+
+def _lexicon(
+    table: Table, scale: str, row: Row, corpus: Corpus, place: str
+) -> dict[str, str]:
+    """The lexicon of a row that replaces unknown words, learned once for all rows."""
+    if not _settings(table, scale, row).replace_unk:
+        return {}
+    folder = os.path.join(place, "lexicon")
+    path = os.path.join(folder, "lexicon.txt")
+    if not os.path.exists(path):
+        settings = {key: corpus.settings[key] for key in ("src", "tgt", "train_prefix")}
+        _run({"mode": "lexicon", **settings, "lexicon_file": path}, folder)
+    return {"lexicon_file": path}
 
 
 def _train(table: Table, scale: str, row: Row, settings: dict[str, str], out_dir: str) -> None:
     """Trains in a process of its own, which gives its memory back at the end."""
-    command = [
-        sys.executable,
-        "-m",
-        "tfmann.nmt",
-        f"--hparams_path={_ROOT / 'hparams' / table.settings_file(row, scale)}",
-        f"--out_dir={out_dir}",
-        *(f"--{key}={value}" for key, value in settings.items()),
-    ]
+    _run({"hparams_path": _settings_path(table, scale, row), **settings}, out_dir)
+
+
+def _run(flags: dict[str, str], out_dir: str) -> None:
+    command = [sys.executable, "-m", "tfmann.nmt", f"--out_dir={out_dir}"]
+    command += [f"--{key}={value}" for key, value in flags.items()]
     status = subprocess.run(command, check=False).returncode
     if status:
         raise UserError(f"the run in {out_dir} stopped with status {status}")
 
 
-def _start(row: Row, place: str) -> dict[str, str]:
-    """Where a row starts that goes on from another, which has ended by then."""
-    return {"init_checkpoint": os.path.join(place, row.start, "best_bleu")} if row.start else {}
+def _against(
+    table: Table, row: str, seed: int, corpus: Corpus, place: str
+) -> dict[str, list[dict[str, Any]]]:
+    """A row's run beside those of the baselines before it, those that have ended."""
+    before = table.baselines
+    if row in before:
+        before = before[: before.index(row)]
+    folders = {name: _place_of(place, name, seed) for name in before}
+    found = significance(corpus, _place_of(place, row, seed), folders) if before else []
+    return {"significance": found} if found else {}
 
 
-def _more_tests(report: datasets.Report, out_dir: str) -> dict[str, Any]:
-    """Scores of the best checkpoint on the manifest's further tests, in processes of their own."""
-    scores = {}
-    for name in report.manifest.more_tests:
-        kept = Path(out_dir, f"scores_{name}.json")
-        if not kept.exists():
-            command = [
-                sys.executable, "-m", "tfmann.nmt", "--mode=eval", f"--out_dir={out_dir}",
-                "--dev_prefix=", f"--test_prefix={os.path.join(report.directory, name)}",
-                f"--inference_output_file={kept}",
-            ]  # fmt: skip
-            if subprocess.run(command, check=False).returncode:
-                raise UserError(f"{name} could not be scored with the model in {out_dir}")
-        scores[name] = json.loads(kept.read_text(encoding="utf-8"))["scores"]["test"]
-    return scores
+def _place_of(place: str, row: str, seed: int) -> str:
+    """The folder of a run; what was trained before there were several seeds has the first."""
+    return os.path.join(place, row if seed == 1 else f"{row}-seed{seed}")
 
 
-def _record(
-    name: str, scale: str, row: Row, report: datasets.Report, results: dict[str, Any]
-) -> dict[str, Any]:
-    """A row as it is kept: settings without this machine's paths."""
-    kinds = {key: field.kind for key, field in hparams_module.FIELDS.items()}
-    settings = {
-        key: value
-        for key, value in results["hparams"].items()
-        if not (kinds.get(key) == "data" and key.endswith(("_prefix", "_model")))
-        and key != "init_checkpoint"
-    }
-    pairs = {split: one.pairs for split, one in report.splits.items()}
-    variants = {split: one.variant for split, one in report.splits.items() if one.variant}
-    kept = {key: value for key, value in results.items() if key != "hparams"}
-    return {
-        "table": name, "scale": scale, "row": row.name, "pairs": pairs, "variants": variants,
-        **({"start": row.start} if row.start else {}), **kept, "hparams": settings,
-    }  # fmt: skip
-
-
-def _detokenised_scores(report: datasets.Report, out_dir: str) -> dict[str, Any]:
-    """BLEU by mteval-v13a's rules of the best translations as text, against the raw references.
-
-    The text is left beside the tokens, in `output_dev.detok` and `output_test.detok`.
-    """
-    scores = {}
-    for name in ("dev", "test"):
-        tokens = os.path.join(out_dir, f"output_{name}")
-        translations = f"{tokens}.detok"
-        write_lines(translations, map(tokenise.detokenise, iter_lines(tokens)))
-        references = f"{report.splits[name].prefix}.{report.manifest.target}"
-        (score,) = bleu.evaluate_files(translations, [references], tokenize="13a")
-        scores[name] = dataclasses.asdict(score)
-    return scores
-
-
-def _keep(records: list[dict[str, Any]], path: Path) -> None:
-    """Puts rows into a JSON-lines file, in the place of earlier ones of the same name."""
-    rows = {}
-    if path.exists():
-        for line in path.read_text(encoding="utf-8").splitlines():
-            record = json.loads(line)
-            rows[record["row"]] = record
-    rows.update({record["row"]: record for record in records})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in rows.values())
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
-    print(f"\nkept in {path}")
+def _start(row: Row, place: str, seed: int) -> dict[str, str]:
+    """Where a row starts that goes on from another of its seed, which has ended by then."""
+    if not row.start:
+        return {}
+    return {"init_checkpoint": os.path.join(_place_of(place, row.start, seed), "best_bleu")}
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import dataclasses
 import json
 import math
 import time
+from collections.abc import Iterator
 from typing import Any, Callable
 
 import numpy as np
@@ -25,8 +26,10 @@ from tfmann.cells.diagnostics import VECTORS
 from tfmann.corpus import encode, lexicon, text
 from tfmann.corpus.files import iter_lines, replacing, write_lines
 from tfmann.corpus.inputs import reference_paths, require_training
-from tfmann.corpus.pipeline import Training, in_order
-from tfmann.decoding.translator import Translation, Translator
+from tfmann.corpus.pipeline import Batch, Training, in_order
+from tfmann.corpus.side_by_side import SideBySide, in_documents
+from tfmann.decoding.document import make_translator
+from tfmann.decoding.lines import Translation
 from tfmann.evaluation import bleu
 from tfmann.evaluation.trace import Trace
 from tfmann.folder import HPARAMS, RunFolder, begun
@@ -55,7 +58,14 @@ class _Session:
     def __init__(self, hparams: HParams, folder: RunFolder):
         self.hparams, self.folder, self.log = hparams, folder, folder.log
         self.languages = text.settle_vocabularies(hparams, folder.root, self.log)
-        self.data = Training(self._encode(hparams.train_prefix), hparams)
+        corpus = self._encode(hparams.train_prefix)
+        self.history_size = hparams_module.history_size(hparams.cell)
+        self.in_documents = hparams_module.document_memory(hparams.cell) == "cache"
+        self.data = (
+            SideBySide(corpus, hparams)
+            if self.in_documents
+            else Training(corpus, hparams, self.history_size)
+        )
         self.log(self.data.report)
         self.dev = self._encode(hparams.dev_prefix)
         self.learner = Learner(
@@ -64,7 +74,9 @@ class _Session:
             len(self.languages.target.vocabulary),
         )
         words = lexicon.load(hparams, folder.root)
-        self.translator = Translator(self.learner.model, self.languages, hparams, words)
+        self.translator = make_translator(
+            self.learner.model, self.languages, hparams, words
+        )
         self.perplexity = Perplexity(self.learner.model)
         self.board: Board | None = None
 
@@ -128,11 +140,12 @@ class _Session:
         """Dev perplexity and BLEU; shows a sample, and the memory at the watched sentences."""
         assert self.board is not None
         begun = time.perf_counter()
-        eos = self.hparams.append_source_eos
-        mean = self.perplexity.mean_loss(in_order(self.dev, 64, eos))
+        mean = self.perplexity.mean_loss(self._dev_batches())
         source, target = text.prefix_paths(self.hparams, self.hparams.dev_prefix)
         lines = list(iter_lines(source))
-        best = [n_best[0] for n_best in self.translator.translate(lines)]
+        documents = text.document_ids(self.hparams.dev_prefix)
+        translated = self.translator.translate(lines, documents=documents)
+        best = [n_best[0] for n_best in translated]
         hypotheses = [translation.text for translation in best]
         write_lines(self.folder.path("output_dev"), hypotheses)
         score = self._score(hypotheses, target, ("bleu",))[0]
@@ -144,9 +157,15 @@ class _Session:
         )
         self.board.scalars(run.step, {"dev/perplexity": ppl, "dev/bleu": score.value})
         self._show_sample(run.step, lines, target, best)
-        self._show_memory(run.step, best)
+        self._show_memory(run.step, best, documents)
         self.board.flush()
         return score.value
+
+    def _dev_batches(self) -> Iterator[Batch]:
+        eos = self.hparams.append_source_eos
+        if self.in_documents:
+            return in_documents(self.dev, 64, eos)
+        return in_order(self.dev, 64, eos, self.history_size)
 
     def _show_sample(
         self, step: int, lines: list[str], target: str, best: list[Translation]
@@ -161,20 +180,22 @@ class _Session:
         table = f"| | |\n|-|-|\n|src|{lines[index]}|\n|ref|{reference}|\n|nmt|{best[index].text}|"
         self.board.text(step, "sample", table)
 
-    def _show_memory(self, step: int, best: list[Translation]) -> None:
+    def _show_memory(
+        self, step: int, best: list[Translation], documents: list[int] | None
+    ) -> None:
         """Draws attention and addresses, as the cell has them, at the first dev sentences.
 
         They are those of forcing the translations that were just made: one short pass, where
         recording them in the search would be a second search.
         """
         assert self.board is not None
-        watched = {
-            index: translation
-            for index, translation in enumerate(best[: self.hparams.num_attention_images])
-            if translation.tokens  # a blank line has nothing to show
-        }
-        traces = map(Trace, self.translator.force_again(watched.values(), VECTORS))
-        for index, trace in zip(watched, traces):
+        watched = best[: self.hparams.num_attention_images]
+        seen = self.translator.force_again(
+            watched, VECTORS, documents and documents[: len(watched)]
+        )
+        for index, (translation, trace) in enumerate(zip(watched, map(Trace, seen))):
+            if not translation.tokens:
+                continue  # a blank line has nothing to show
             if "alignments" in trace:
                 self.board.attention(
                     step, index, trace.source_tokens, trace.tokens, trace["alignments"]
@@ -211,31 +232,39 @@ class _Session:
             "hparams": self.hparams.as_dict(),
             **provenance(),
         }
-        results["best"] = self._score_weights(self.folder.best, "best")
+        results["best"], results["decoding"] = self._score_weights(self.folder.best, "best")
         if self.hparams.avg_ckpts:
             kept = checkpoint.steps(self.folder.checkpoints)
             folders = [checkpoint.folder_of_step(self.folder.checkpoints, s) for s in kept]
             place = self.folder.path("avg_checkpoints")
             checkpoint.write(place, checkpoint.average(folders), None, run.as_dict())
-            results["average"] = self._score_weights(place, f"mean of the last {len(folders)}")
+            what = f"mean of the last {len(folders)}"
+            results["average"], _ = self._score_weights(place, what)
         with replacing(self.folder.path("results.json")) as stream:
             stream.write(json.dumps(results, indent=1).encode())
         return results
 
-    def _score_weights(self, where: str, what: str) -> dict[str, Any]:
+    def _score_weights(self, where: str, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Scores by set, and the seconds and words of their decoding."""
         where = checkpoint.standing(where, self.log)
         checkpoint.assign(self.learner.variables, checkpoint.read_arrays(where), where)
         scores: dict[str, Any] = {}
+        decoding: dict[str, Any] = {}
         for name in ("dev", "test"):
             prefix = getattr(self.hparams, f"{name}_prefix")
             if not prefix:
                 continue
             source, target = text.prefix_paths(self.hparams, prefix)
-            lines = self.translator.translate(iter_lines(source))
+            documents = text.document_ids(prefix)
+            begun = time.perf_counter()
+            lines = self.translator.translate(iter_lines(source), documents=documents)
             hypotheses = [n_best[0].text for n_best in lines]
+            seconds = time.perf_counter() - begun
+            words = sum(len(line.split()) for line in hypotheses)
+            decoding[name] = {"seconds": seconds, "words": words}
             write_lines(self.folder.path(f"output_{name}"), hypotheses)
             found = self._score(hypotheses, target, ("bleu", "chrf", "ter"))
             scores[name] = [dataclasses.asdict(score) for score in found]
             shown = ", ".join(f"{score.name} {score.value:.2f}" for score in found)
             self.log(f"{what}, {name}: {shown} [{found[0].signature}]")
-        return scores
+        return scores, decoding

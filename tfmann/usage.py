@@ -37,6 +37,14 @@ _USED = {
         "it is for what --inference_input_file is translated to; "
         "--mode=align writes to --inference_output_file",
     ),
+    "inference_document_file": (
+        ("infer", "score", "align", "eval"),
+        "training takes documents from TRAIN_PREFIX.docs",
+    ),
+    "gold_file": (
+        ("align", "eval"),
+        "it is for --mode=align, or eval, with --inference_input_file and --inference_ref_file",
+    ),
 }
 
 
@@ -58,6 +66,12 @@ def check_flags(mode: str, flags: Any) -> None:
         raise UsageError("--mode=eval with --inference_input_file needs --inference_ref_file")
     if mode == "eval" and reference and not source:
         raise UsageError("--mode=eval with --inference_ref_file needs --inference_input_file")
+    if flags.inference_document_file and not source:
+        raise UsageError(
+            "--inference_document_file is of the lines of a file: give --inference_input_file"
+        )
+    if flags.gold_file and (not source or source == "-"):
+        raise UsageError("--gold_file is of the sentences of a file: give --inference_input_file")
     if flags.alignment_file and flags.alignment_file == flags.inference_output_file:
         raise UsageError("--alignment_file and --inference_output_file are the same file")
 
@@ -90,8 +104,9 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     """Looks for the files of a command that uses a model, and whether it can do what is asked.
 
     Raises:
-      UsageError: alignments of a cell that has none, a lexicon that nothing uses.
-      UserError: a file is not there.
+      UsageError: alignments of a cell that has none, a lexicon that nothing uses, links of words
+        for a model of subwords.
+      UserError: a file is not there, or the gold links are not of these sentences.
     """
     if mode == "align" or flags.alignment_file:
         hparams_module.require_alignments(
@@ -102,6 +117,21 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     lexicon.require(hparams, flags.out_dir)
     if mode == "eval" and not flags.inference_input_file:
         inputs.evaluation_sets(hparams)
-    for path in (flags.inference_input_file, flags.inference_ref_file):
+    documents = flags.inference_document_file
+    if documents and not hparams_module.document_memory(hparams.cell):
+        raise UsageError(
+            f"--inference_document_file is of no use: the cell {hparams.cell!r} translates every "
+            "sentence by itself"
+        )
+    for path in (flags.inference_input_file, flags.inference_ref_file, documents):
         if path and path != "-":
             inputs.require_file(path)
+    if flags.gold_file:
+        if hparams.subword_option:
+            raise UsageError(
+                "--gold_file links words, and the tokens of this model are subwords "
+                f"(subword_option={hparams.subword_option})"
+            )
+        from tfmann.evaluation import gold  # and with it NumPy, for those who need it
+
+        gold.read(flags.gold_file, flags.inference_input_file, flags.inference_ref_file)

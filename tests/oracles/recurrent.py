@@ -1,4 +1,4 @@
-"""One step of a GRU and of an LSTM, a stack of them, and a bidirectional layer.
+"""One step of a GRU and of an LSTM, a stack of them, a bidirectional layer, two stacks.
 
 Weights of a unit: `kernel` [in, G*U], `recurrent_kernel` [U, G*U], `bias` [G*U].
 The gates lie side by side in the columns:
@@ -121,3 +121,39 @@ def bidirectional_layer(
         outputs = np.concatenate([forward_outputs, backward_outputs], axis=1)
         return outputs, forward, backward
     raise ValueError(f"merge {merge!r}: expected 'concat' or 'sum'")
+
+
+def bidirectional_stacks(
+    xs,
+    length: int,
+    unit: str,
+    forward_layers: Sequence[Weights],
+    backward_layers: Sequence[Weights],
+):
+    """Runs a stack from left to right and another from right to left over a sentence.
+
+    The stacks know nothing of each other: every layer reads the one below of its own
+    direction, and only the top layers are put side by side (the `bi` encoder of tensorflow/nmt).
+
+    Args:
+        xs: the inputs [S, in]; positions from `length` on are padding.
+        length: how many positions are real.
+        unit: 'gru' or 'lstm'.
+        forward_layers: of the left-to-right stack, from the bottom.
+        backward_layers: of the right-to-left stack, from the bottom; as many.
+
+    Returns:
+        The top layers' outputs [S, 2U], forward first, zero on padding; the final states from
+        the bottom, of each layer first the forward one's, then the backward one's.
+    """
+    units = len(forward_layers[0]["recurrent_kernel"])
+    outputs = np.zeros((len(xs), 2 * units))
+    finals = []
+    for direction, layers in enumerate((forward_layers, backward_layers)):
+        states = [zero_state(unit, weights) for weights in layers]
+        order = range(length) if direction == 0 else reversed(range(length))
+        for s in order:
+            top, states = stack_step(unit, layers, xs[s], states)
+            outputs[s, direction * units : (direction + 1) * units] = top
+        finals.append(states)
+    return outputs, [state for pair in zip(*finals) for state in pair]

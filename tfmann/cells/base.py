@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import tensorflow as tf
 
@@ -25,6 +25,7 @@ class Encoded(NamedTuple):
     mask: tf.Tensor  # [B, S] float32, 1 at real positions
     length: tf.Tensor  # [B] int32
     final_state: tuple[tuple[tf.Tensor, ...], ...]  # per layer and direction: (h,) or (h, c)
+    document: Any = ()  # what the sentences before this one left, a structure of [B, ...]
 
 
 class StepOutput(NamedTuple):
@@ -45,8 +46,16 @@ class MemoryCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
     """
 
     needs_annotations = True  # False: the cell can do without an encoder, and has no alignments
+    # What the cell looks at of the sentences before this one: nothing, their source words
+    # ("history"), or what was kept of their translation ("cache").
+    document_memory = ""
+    history_size = 0  # P, of a "history": how many sentences before at most
+    history_form = ""  # what becomes of it: "summary" or "annotations" (`cells.history`)
     output_width: int  # O, of StepOutput.output
     readout_width: int  # of what is projected to the vocabulary
+    beside_width = 0  # of what a readout carries beside that, for `distribution`
+    written_from: tuple[str, ...] = ()  # diagnostics that `writes_seen` takes
+    recalls: tuple[str, ...] = ()  # diagnostics of `recall`; none: there is nothing to ask
 
     def __init__(self, hparams: HParams, annotation_width: int, weights: Weights):
         """Keeps the settings; subclasses go on to create their weights."""
@@ -84,6 +93,41 @@ class MemoryCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
         """Maps outputs `[M, O]` beside their input words `[M, E]` to what is projected."""
         del embedded, dtype
         return noise.dropout("readout", self.hparams.readout_dropout, outputs)
+
+    def recall(
+        self, outputs: tf.Tensor, memory: Any, every_step: bool
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+        """What outputs are beside what the cell remembers of other sentences.
+
+        Nothing of it returns into the state. So it stands outside the loop over given words, for
+        all steps at once; in a search it follows `step`. Asked of cells that name `recalls`.
+
+        Args:
+          outputs: `[B, n, O]`, n steps or hypotheses of each sentence.
+          memory: what `prepare` returned.
+          every_step: asked again at each step: what holds for all is better worked out before.
+
+        Returns:
+          outputs as `readout` takes them `[B, n, O']`, diagnostics `[B, n, ...]`.
+        """
+        del memory, every_step
+        return outputs, {}
+
+    def writes(self, outputs: tf.Tensor) -> Any:
+        """What of a sentence's outputs `[B, T, O]`, not recalled, a later sentence may need."""
+        del outputs
+        return ()
+
+    def writes_seen(self, seen: Mapping[str, tf.Tensor], encoded: Encoded) -> Any:
+        """The same from the diagnostics `written_from` of a search, `[B, T, ...]`."""
+        del seen, encoded
+        return ()
+
+    def distribution(
+        self, readout: tf.Tensor, project: Callable[[tf.Tensor], tf.Tensor]
+    ) -> tf.Tensor:
+        """A readout `[M, R]` to logits `[M, V]`, by `project` from `[M, readout_width]`."""
+        return project(readout)
 
     @staticmethod
     def ancestor(name: str) -> str:

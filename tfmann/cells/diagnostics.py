@@ -1,8 +1,8 @@
 """What a step shows of itself: standard names, their shapes, and the choice among them.
 
-Letters: S source positions, R read heads, H write heads, J shift taps, N memory slots (where the
-source is the memory its S positions). Of kvmematt and mematt every round has one read and one write
-head. The batch axis goes before.
+Letters: S source positions, S' those of the source sentence before, R read heads, H write heads,
+J shift taps, N memory slots (where the source is the memory its S positions), I cache slots. Of
+kvmematt and mematt every round has one read and one write head. The batch axis goes before.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 # likes. Of "R+H" heads the read heads come first. All are those of the step itself.
 SHAPES: Mapping[str, tuple[str, ...]] = {
     "alignments": ("S",),  # attention on the source; of several heads the mean
+    "previous_alignments": ("S'",),  # previous: on the sentence before; all 0 where there is none
+    "summary_gate": ("1",),  # summary: how much of d enters, mean over its U numbers
+    "cache_match": ("I",),  # cache: P(c_i | c_t); all 0 while nothing is filled
+    "cache_gate": ("1",),  # cache: lambda_t, mean over its width; 0: nothing is mixed in
     "read_weights": ("R", "N"),  # addresses; they sum to 1, in the DNC to at most 1
     "write_weights": ("H", "N"),
     "content_weights": ("R+H", "N"),  # where the content alone would have led
@@ -31,6 +35,8 @@ SHAPES: Mapping[str, tuple[str, ...]] = {
     "add_norm": ("H", "1"),  # length of the vector that is added
     # kvmematt, mematt
     "key_drift": ("H", "1"),  # how far the keys have moved from the annotations, mean over S
+    # cache: s_t, from which it is written
+    "decoder_state": ("U",),
     # DNC
     "usage": ("N",),  # before this step's write, after what this step set free
     "allocation_weights": ("H", "N"),  # where the next free slot is

@@ -15,7 +15,7 @@ import tensorflow as tf
 from tfmann.cells.base import Encoded, MemoryCell, StepOutput, per_row, per_sentence
 from tfmann.cells.bridge import decoder_stack
 from tfmann.cells.noise import Noise
-from tfmann.cells.recurrent import StackWeights, State, product
+from tfmann.cells.recurrent import GATES, StackWeights, State, product
 from tfmann.cells.weights import Weights
 from tfmann.errors import UsageError
 from tfmann.hparams import HParams
@@ -36,6 +36,7 @@ class KeyValueState(NamedTuple):
     """What one step leaves for the next."""
 
     layers: tuple[State, ...]  # per layer h [B, U] (and c [B, U])
+    asked: tf.Tensor  # [B, Q] of the last layer's h, dropped in training
 
 
 class KeyValueMemory(NamedTuple):
@@ -52,6 +53,10 @@ class KeyValueCell(MemoryCell):
 
     As printed, c_j is asked for by d_{j-1} (8, 12); where keys have half of the units, by its upper
     half. d before `<s>` is a linear map of the last annotation, h of every layer.
+
+    "Dropout to the last layer of each stacking LSTM" (section 4.2) is `top_dropout`, on what that
+    layer puts out: on the annotations, and on d where it asks and is read out, not where the layer
+    itself goes on from it.
     """
 
     def __init__(self, hparams: HParams, annotation_width: int, weights: Weights):
@@ -103,7 +108,8 @@ class KeyValueCell(MemoryCell):
         whole = tf.concat([keys, values], axis=-1) if self.system == "key_value" else values
         hidden = tf.matmul(whole, self.initial_kernel)
         rest = (tf.zeros_like(hidden),) if self.hparams.unit_type == "lstm" else ()
-        return KeyValueState(layers=((hidden, *rest),) * self.hparams.decoder_layers)
+        layers = ((hidden, *rest),) * self.hparams.decoder_layers
+        return KeyValueState(layers, hidden[:, : self.asked_width])
 
     def prepare(self, encoded: Encoded, dtype: tf.DType = tf.float32) -> KeyValueMemory:
         """Keys and values."""
@@ -113,21 +119,38 @@ class KeyValueCell(MemoryCell):
     def prepare_inputs(
         self, embedded: tf.Tensor, noise: Noise, dtype: tf.DType = tf.float32
     ) -> tf.Tensor:
-        """Layer 1's sums from the words."""
-        return self.stack.prepare_inputs(embedded, noise.scope("stack"), dtype)
+        """Layer 1's sums from the words, and behind them in training the mask of d."""
+        prepared = self.stack.prepare_inputs(embedded, noise.scope("stack"), dtype)
+        units = self.hparams.num_units
+        shape = tf.concat([tf.shape(embedded)[:-1], [units]], axis=0)
+        mask = noise.mask("top", self.hparams.top_dropout, shape)
+        if mask is None:
+            return prepared
+        mask.set_shape([*embedded.shape[:-1], units])
+        return tf.concat([prepared, mask], axis=-1)
+
+    def _split(self, prepared: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor | None]:
+        """What `prepare_inputs` put together: the stack's part, and the mask if there is one."""
+        units, width = self.hparams.num_units, prepared.shape[-1]
+        if not self.hparams.top_dropout or width == GATES[self.hparams.unit_type] * units:
+            return prepared, None
+        stack, mask = tf.split(prepared, [width - units, units], axis=-1)
+        return stack, mask
 
     def step(
         self, inputs: tf.Tensor, state: KeyValueState, memory: KeyValueMemory
     ) -> StepOutput:
         """Address by the state before, context, layers."""
-        asked = per_sentence(state.layers[-1][0][:, : self.asked_width], memory.keys)
+        inputs, mask = self._split(inputs)
+        asked = per_sentence(state.asked, memory.keys)
         scores = attention.dot_scores(asked, memory.keys)  # (8, 12, 13)
         alignments = addressing.masked_softmax(scores, memory.mask)  # [B, K, S]
         context = per_row(attention.read(alignments, memory.values))  # (7, 11)
         top, layers = self.stack.step(inputs, None, state.layers, memory.stack)  # (6)
+        top = top if mask is None else top * mask
         return StepOutput(
             output=tf.concat([top, context], axis=-1),
-            state=KeyValueState(layers),
+            state=KeyValueState(layers, top[:, : self.asked_width]),
             diagnostics={"alignments": per_row(alignments)},
         )
 

@@ -15,27 +15,37 @@ from tfmann.cells.recurrent import lstm_gates
 
 
 def scan(
-    unit_type: str, projected: tf.Tensor, kernel: tf.Tensor, dtype: tf.DType
+    unit_type: str,
+    projected: tf.Tensor,
+    kernel: tf.Tensor,
+    dtype: tf.DType,
+    initial: tf.Tensor | None = None,
 ) -> tuple[tf.Tensor, ...]:
-    """Runs a GRU or LSTM layer from a zero state.
+    """Runs a GRU or LSTM layer.
 
     Args:
       unit_type: "gru" or "lstm".
       projected: `[S, C, B, G*U]` the gates' sums from the inputs, for C independent chains.
       kernel: `[C, U, G*U]` recurrent kernels.
       dtype: type of the recurrent products.
+      initial: `[C, B, U]` h before the first step, zero if not given; an LSTM's c begins at zero.
 
     Returns:
       h, and for an LSTM c, of all steps: `[S, C, B, U]`.
     """
-    run = _lstm if unit_type == "lstm" else _gru
-    return run(projected, kernel, dtype)
+    run, gates = (_lstm, 4) if unit_type == "lstm" else (_gru, 3)
+    zero = _zero_state(projected, gates)
+    return run(projected, kernel, dtype, zero if initial is None else initial)
 
 
 def _loop(
     body: Callable, sequences: tuple[tf.Tensor, ...], state: tuple[tf.Tensor, ...], reverse: bool
-) -> tuple[tf.Tensor, ...]:
-    """Calls `body(inputs of a step, state) -> (outputs, state)`; stacks the outputs over time."""
+) -> tuple[tuple[tf.Tensor, ...], tuple[tf.Tensor, ...]]:
+    """Calls `body(inputs of a step, state) -> (outputs, state)`.
+
+    Returns:
+      the outputs, stacked over time; the last state.
+    """
     steps = tf.shape(sequences[0])[0]
     arrays = [
         tf.TensorArray(tf.float32, steps, element_shape=s.shape[1:]).unstack(s) for s in sequences
@@ -48,10 +58,10 @@ def _loop(
         outputs, state = body([array.read(time) for array in arrays], state)
         return count + 1, state, tuple(a.write(time, o) for a, o in zip(stacks, outputs))
 
-    *_, stacks = tf.while_loop(
+    _, state, stacks = tf.while_loop(
         lambda count, *_: count < steps, one, (tf.constant(0), state, stacks)
     )
-    return tuple(array.stack() for array in stacks)
+    return tuple(array.stack() for array in stacks), state
 
 
 def _multiply(values: tf.Tensor, kernel: tf.Tensor, transpose: bool = False) -> tf.Tensor:
@@ -60,9 +70,9 @@ def _multiply(values: tf.Tensor, kernel: tf.Tensor, transpose: bool = False) -> 
     return tf.cast(tf.matmul(values, kernel, transpose_b=transpose), tf.float32)
 
 
-def _before(states: tf.Tensor) -> tf.Tensor:
-    """States one step earlier, zero at first."""
-    return tf.concat([tf.zeros_like(states[:1]), states[:-1]], axis=0)
+def _before(states: tf.Tensor, initial: tf.Tensor) -> tf.Tensor:
+    """States one step earlier."""
+    return tf.concat([initial[None], states[:-1]], axis=0)
 
 
 def _kernel_gradient(states: tf.Tensor, sums: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
@@ -82,12 +92,12 @@ def _zero_state(projected: tf.Tensor, gates: int) -> tf.Tensor:
 
 
 def _gru(
-    projected: tf.Tensor, kernel: tf.Tensor, dtype: tf.DType
+    projected: tf.Tensor, kernel: tf.Tensor, dtype: tf.DType, initial: tf.Tensor
 ) -> tuple[tf.Tensor, ...]:
     """`h' = z h + (1-z) c`, `c = tanh(p_c + r (h U_c))`."""
 
     @tf.custom_gradient
-    def run(projected: tf.Tensor, kernel: tf.Tensor):
+    def run(projected: tf.Tensor, kernel: tf.Tensor, initial: tf.Tensor):
         cast = tf.cast(kernel, dtype)
         units = kernel.shape[1]
 
@@ -101,13 +111,11 @@ def _gru(
             h = candidate + z * (state[0] - candidate)
             return (h, gates, candidate, inner), (h,)
 
-        h, gates, candidate, inner = _loop(
-            forward, (projected,), (_zero_state(projected, 3),), reverse=False
-        )
+        (h, gates, candidate, inner), _ = _loop(forward, (projected,), (initial,), reverse=False)
 
         def gradient(dh: tf.Tensor):
             z, r = tf.split(gates, 2, axis=-1)
-            before = _before(h)
+            before = _before(h, initial)
             by_z = (before - candidate) * z * (1.0 - z)
             by_candidate = (1.0 - z) * (1.0 - tf.square(candidate))
             by_r = inner * r * (1.0 - r)
@@ -122,24 +130,23 @@ def _gru(
                 down = d * z + _multiply(sums, cast, transpose=True)
                 return (sums, dc), (down,)
 
-            sums, dc = _loop(
-                backward, (dh, factors), (_zero_state(projected, 3),), reverse=True
-            )
+            zero = _zero_state(projected, 3)
+            (sums, dc), (d_initial,) = _loop(backward, (dh, factors), (zero,), reverse=True)
             d_projected = tf.concat([sums[..., : 2 * units], dc], axis=-1)
-            return d_projected, _kernel_gradient(before, sums, dtype)
+            return d_projected, _kernel_gradient(before, sums, dtype), d_initial
 
         return h, gradient
 
-    return (run(projected, kernel),)
+    return (run(projected, kernel, initial),)
 
 
 def _lstm(
-    projected: tf.Tensor, kernel: tf.Tensor, dtype: tf.DType
+    projected: tf.Tensor, kernel: tf.Tensor, dtype: tf.DType, initial: tf.Tensor
 ) -> tuple[tf.Tensor, ...]:
     """`c' = f c + i g`, `h' = o tanh(c')`."""
 
     @tf.custom_gradient
-    def run(projected: tf.Tensor, kernel: tf.Tensor):
+    def run(projected: tf.Tensor, kernel: tf.Tensor, initial: tf.Tensor):
         cast = tf.cast(kernel, dtype)
 
         def forward(inputs: list, state: tuple) -> tuple:
@@ -150,14 +157,13 @@ def _lstm(
             return (h, c, tf.concat(gates, axis=-1)), (h, c)
 
         zero = _zero_state(projected, 4)
-        h, c, gates = _loop(forward, (projected,), (zero, zero), reverse=False)
+        (h, c, gates), _ = _loop(forward, (projected,), (initial, zero), reverse=False)
 
         def gradient(dh: tf.Tensor, dc: tf.Tensor):
             i, f, g, o = tf.split(gates, 4, axis=-1)
             squashed = tf.tanh(c)
-            by_c = tf.concat(
-                [g * i * (1.0 - i), _before(c) * f * (1.0 - f), i * (1.0 - tf.square(g))], axis=-1
-            )
+            by_f = _before(c, zero) * f * (1.0 - f)
+            by_c = tf.concat([g * i * (1.0 - i), by_f, i * (1.0 - tf.square(g))], axis=-1)
             by_h = squashed * o * (1.0 - o)
             through = o * (1.0 - tf.square(squashed))
             factors = tf.concat([by_c, by_h, through, f], axis=-1)
@@ -169,9 +175,11 @@ def _lstm(
                 sums = tf.concat([e * by_i, e * by_f, e * by_g, d * by_o], axis=-1)
                 return (sums,), (_multiply(sums, cast, transpose=True), e * f)
 
-            (sums,) = _loop(backward, (dh, dc, factors), (zero, zero), reverse=True)
-            return sums, _kernel_gradient(_before(h), sums, dtype)
+            (sums,), (d_initial, _) = _loop(
+                backward, (dh, dc, factors), (zero, zero), reverse=True
+            )
+            return sums, _kernel_gradient(_before(h, initial), sums, dtype), d_initial
 
         return (h, c), gradient
 
-    return run(projected, kernel)
+    return run(projected, kernel, initial)

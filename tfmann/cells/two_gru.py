@@ -28,9 +28,13 @@ class GRU(NamedTuple):
         """Kernels in the type of the products."""
         return GRU(tf.cast(self.kernel, dtype), tf.cast(self.recurrent, dtype), self.bias)
 
-    def step(self, inputs: tf.Tensor, hidden: tf.Tensor) -> tf.Tensor:
-        """Inputs `[B, I]` and h `[B, U]` to the new h."""
+    def step(
+        self, inputs: tf.Tensor, hidden: tf.Tensor, beside: tf.Tensor | None = None
+    ) -> tf.Tensor:
+        """Inputs `[B, I]` and h `[B, U]` to the new h; `beside [B, 3U]` is added to the sums."""
         projected = product(inputs, self.kernel) + self.bias
+        if beside is not None:
+            projected += beside
         return gru_step(projected, product(hidden, self.recurrent), (hidden,))[0]
 
 
@@ -66,10 +70,14 @@ class TwoGRUCell(MemoryCell):
         self.initial_bias = weights.constant("initial_bias", np.zeros(units))
 
     def initial_hidden(self, encoded: Encoded) -> tf.Tensor:
-        """s_0 `[B, U]`, from the mean over real positions."""
+        """s_0 `[B, U]`."""
+        return tf.tanh(self.initial_sums(encoded))
+
+    def initial_sums(self, encoded: Encoded) -> tf.Tensor:
+        """What s_0 is the tanh of, from the mean over real positions: `[B, U]`."""
         total = tf.reduce_sum(encoded.annotations, axis=1)  # padding is zero
         mean = total / tf.cast(encoded.length, tf.float32)[:, None]
-        return tf.tanh(tf.matmul(mean, self.initial_kernel) + self.initial_bias)
+        return tf.matmul(mean, self.initial_kernel) + self.initial_bias
 
     def prepare_inputs(
         self, embedded: tf.Tensor, noise: Noise, dtype: tf.DType = tf.float32
@@ -87,7 +95,13 @@ class TwoGRUCell(MemoryCell):
         dtype: tf.DType = tf.float32,
     ) -> tf.Tensor:
         """`tanh(W_s s_t + W_y y_{t-1} + W_c c_t)`, then dropout: `[M, readout_width]`."""
+        readout = tf.tanh(self.readout_sums(outputs, embedded, dtype))
+        return noise.dropout("readout", self.hparams.readout_dropout, readout)
+
+    def readout_sums(
+        self, outputs: tf.Tensor, embedded: tf.Tensor, dtype: tf.DType
+    ) -> tf.Tensor:
+        """What the readout is the tanh of: `[M, readout_width]`."""
         hidden, context = tf.split(outputs, [self.hparams.num_units, self.annotation_width], -1)
         joined = tf.concat([hidden, embedded, context], axis=-1)
-        readout = tf.tanh(product(joined, tf.cast(self.readout_kernel, dtype)))
-        return noise.dropout("readout", self.hparams.readout_dropout, readout)
+        return product(joined, tf.cast(self.readout_kernel, dtype))

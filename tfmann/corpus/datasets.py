@@ -37,6 +37,7 @@ class SplitReport:
       pairs: number of sentence pairs.
       empty_sided: how many of them have an empty side.
       variant: which copy this is, if not the published one line for line.
+      documents: how many they are in; None where that is not known.
     """
 
     name: str
@@ -44,13 +45,19 @@ class SplitReport:
     pairs: int
     empty_sided: int
     variant: str
+    documents: int | None
 
     def __str__(self) -> str:
-        variant = f"; {self.variant}" if self.variant else ""
         return (
             f"{self.name} ({self.prefix}): {self.pairs:,} pairs, "
-            f"{self.empty_sided:,} of them with an empty side{variant}"
+            f"{self.empty_sided:,} of them with an empty side{self.more}"
         )
+
+    @property
+    def more(self) -> str:
+        """What else is to be said of it, after a semicolon each."""
+        documents = f"{self.documents:,} documents" if self.documents is not None else ""
+        return "".join(f"; {one}" for one in (documents, self.variant) if one)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,44 +180,51 @@ def _append(path: str, stream: BinaryIO) -> None:
 def use_local(manifest: Manifest, directory: PathLike) -> Report:
     """Checks a folder that has the files of a corpus, the published ones or a known variant.
 
+    Documents may be missing, which is for those to refuse who look at them.
+
     Raises:
-      UserError: files are missing, the sides of a split differ in length, or a file has a line
-        count that neither the published one nor a known variant has.
+      UserError: other files are missing, the sides of a split differ in length, its documents are
+        not numbers, or a file has a line count that neither the published one nor a known variant
+        has.
     """
     directory = os.fspath(directory)
     paths = {
         entry.path: os.path.join(directory, *entry.path.split("/")) for entry in manifest.files
     }
     missing = [name for name, path in paths.items() if not os.path.isfile(path)]
-    if missing:
+    needed = [name for name in missing if not manifest.may_lack(name)]
+    if needed:
         raise UserError(
-            f"{directory} lacks {', '.join(missing)}\n{_how_to_use_local_files(manifest)}"
+            f"{directory} lacks {', '.join(needed)}\n{_how_to_use_local_files(manifest)}"
         )
-    found = {entry.path: measure(paths[entry.path]) for entry in manifest.files}
-    entries = {entry.path: entry for entry in manifest.files}
+    entries = {entry.path: entry for entry in manifest.files if entry.path not in missing}
+    found = {name: measure(paths[name]) for name in entries}
     splits = {}
     for name, prefix in manifest.splits.items():
-        sides = manifest.sides(prefix)
-        pairs, empty = _count_pairs(*(paths[side] for side in sides))
+        sides, documents = manifest.sides(prefix), manifest.documents(prefix)
+        files = [paths[side] for side in (*sides, documents) if side in entries]
         variants = {_variant(entries[side], found[side], paths[side]) for side in sides} - {""}
-        splits[name] = SplitReport(
-            name, os.path.join(directory, *prefix.split("/")), pairs, empty, "; ".join(variants)
-        )
-    for entry in manifest.files:  # those of no split, the vocabularies, too
-        _variant(entry, found[entry.path], paths[entry.path])
+        place = os.path.join(directory, *prefix.split("/"))
+        splits[name] = _split(name, place, files, "; ".join(variants))
+    for name, entry in entries.items():  # those of no split, the vocabularies, too
+        _variant(entry, found[name], paths[name])
     matches = {
-        entry.path: found[entry.path].sha256 == entry.sha256 if entry.sha256 else None
-        for entry in manifest.files
+        name: found[name].sha256 == entry.sha256 if entry.sha256 else None
+        for name, entry in entries.items()
     }
     return Report(manifest, directory, splits, matches)
 
 
-def _count_pairs(source: str, target: str) -> tuple[int, int]:
-    pairs = empty = 0
-    for pair in iter_parallel(source, target):
+def _split(name: str, prefix: str, files: Sequence[str], variant: str) -> SplitReport:
+    """Counts what is in the files of a split: both sides, and its documents if they are there."""
+    pairs = empty = documents = 0
+    last = None
+    for pair in iter_parallel(*files):
         pairs += 1
         empty += not (pair.source.strip() and pair.target.strip())
-    return pairs, empty
+        documents += pair.document != last
+        last = pair.document
+    return SplitReport(name, prefix, pairs, empty, variant, documents if len(files) == 3 else None)
 
 
 def _variant(entry: FileEntry, found: Measured, path: str) -> str:
@@ -230,9 +244,11 @@ def _variant(entry: FileEntry, found: Measured, path: str) -> str:
 
 def _how_to_use_local_files(manifest: Manifest) -> str:
     names = ", ".join(entry.path for entry in manifest.files)
+    documents = any(manifest.may_lack(entry.path) for entry in manifest.files)
+    which = " (.docs only for systems that look at documents)" if documents else ""
     return (
         "If you have the corpus elsewhere, give its folder (make: CORPUS_DIR=path; here: "
-        f"--corpus_dir path). These files are expected in it: {names}"
+        f"--corpus_dir path). These files are expected in it{which}: {names}"
     )
 
 

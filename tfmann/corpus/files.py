@@ -93,6 +93,16 @@ def iter_parallel(
         raise UserError(f"{source_path} and {target_path} are empty: there is no sentence pair")
 
 
+def iter_documents(path: PathLike) -> Iterator[int]:
+    """The documents' ids of a file, one a line.
+
+    Raises:
+      UserError: a line is no non-negative integer.
+    """
+    for number, line in enumerate(iter_lines(path), start=1):
+        yield _document_id(line, path, number)
+
+
 def count_parallel(source_path: PathLike, target_path: PathLike) -> int:
     """Returns the number of sentence pairs; raises what `iter_parallel` raises."""
     return sum(1 for _ in iter_parallel(source_path, target_path))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
+from tfmann import hparams as hparams_module
 from tfmann.corpus import lexicon, text
 from tfmann.corpus.files import count_parallel
 from tfmann.errors import UsageError, UserError
@@ -27,10 +29,11 @@ def require_training(hparams: HParams, out_dir: str) -> None:
     for path in text.prefix_paths(hparams, hparams.train_prefix):
         if not os.path.exists(path):
             raise UserError(f"there is no file {path}")
+    _require_documents(hparams)
     lexicon.require(hparams, out_dir)
-    for source, references in evaluation_sets(hparams).values():
-        for reference in references:
-            count_parallel(source, reference)  # not found out after days of training
+    for one in evaluation_sets(hparams).values():
+        for reference in one.references:
+            count_parallel(one.source, reference)  # not found out after days of training
     if not begun(out_dir):
         if hparams.vocab_prefix:
             for path in text.vocabulary_paths(hparams):
@@ -39,8 +42,36 @@ def require_training(hparams: HParams, out_dir: str) -> None:
             require_file(hparams.subword_model)
 
 
-def evaluation_sets(hparams: HParams) -> dict[str, tuple[str, list[str]]]:
-    """`dev` and `test`, those that are given: the source file and its references.
+def _require_documents(hparams: HParams) -> None:
+    """Raises UserError where the cell looks at other sentences and a corpus does not say which."""
+    memory = hparams_module.document_memory(hparams.cell)
+    if not memory:
+        return
+    for key in ("train_prefix", "dev_prefix", "test_prefix"):
+        prefix = getattr(hparams, key)
+        if prefix and text.documents_path(prefix) is None:
+            raise UserError(
+                f"the cell {hparams.cell!r} looks at the sentences before in the same document, "
+                f"and {key} has no {prefix}.docs: one line for each sentence, with a number for "
+                "its document"
+            )
+    if memory == "cache" and hparams.batch_type == "tokens":
+        raise UsageError(
+            f"batch_type='tokens' does not go with the cell {hparams.cell!r}: its batch_size "
+            "counts documents side by side"
+        )
+
+
+class EvaluationSet(NamedTuple):
+    """Files to translate and to compare with."""
+
+    source: str
+    references: list[str]
+    documents: str | None
+
+
+def evaluation_sets(hparams: HParams) -> dict[str, EvaluationSet]:
+    """`dev` and `test`, those that are given.
 
     Raises:
       UserError: a file is not there.
@@ -52,7 +83,7 @@ def evaluation_sets(hparams: HParams) -> dict[str, tuple[str, list[str]]]:
             source, target = text.prefix_paths(hparams, prefix)
             references = reference_paths(target)
             require_file(source)
-            sets[name] = (source, references)
+            sets[name] = EvaluationSet(source, references, text.documents_path(prefix))
     return sets
 
 

@@ -75,7 +75,9 @@ class Manifest:
       splits: split name -> prefix.
       more_tests: prefixes of further test sets.
       vocabularies: prefix of the published vocabularies; None if there are none.
-      files: every file, those of the splits and vocabularies among them.
+      alignments: path of the gold links of the test set, `i-j` or `ipj` with the source's word
+        first, from 0; None if there are none.
+      files: every file, those of the splits, vocabularies and alignments among them.
       archives: what is downloaded to take files out of; a local copy needs none of them.
     """
 
@@ -90,6 +92,7 @@ class Manifest:
     splits: Mapping[str, str]
     more_tests: tuple[str, ...]
     vocabularies: str | None
+    alignments: str | None
     files: tuple[FileEntry, ...]
     archives: tuple[FileEntry, ...]
 
@@ -101,6 +104,15 @@ class Manifest:
         target = f"{prefix}.{self.target}"
         several = f"{target}0" in {entry.path for entry in self.files}
         return f"{prefix}.{self.source}", f"{target}0" if several else target
+
+    def documents(self, prefix: str) -> str | None:
+        """Returns the path of a prefix's documents, a number a line, if `files` lists it."""
+        path = f"{prefix}.docs"
+        return path if path in {entry.path for entry in self.files} else None
+
+    def may_lack(self, path: str) -> bool:
+        """Whether a local copy may lack a file: documents, which not every system looks at."""
+        return path in map(self.documents, [*self.splits.values(), *self.more_tests])
 
     def archive_of(self, member: Member) -> FileEntry:
         """Returns the archive that holds a member."""
@@ -156,6 +168,7 @@ def _manifest(record: Any) -> Manifest:
         splits={name: _prefix(splits, name) for name in SPLITS},
         more_tests=tuple(map(str, reader.take("more_tests", list, default=[]))),
         vocabularies=_prefix(reader, "vocabularies") if reader.has("vocabularies") else None,
+        alignments=reader.take("alignments", str, default=None),
         files=lists["files"],
         archives=lists["archives"],
     )
@@ -239,10 +252,10 @@ def _check_files(manifest: Manifest) -> None:
     prefixes = [*manifest.splits.values(), *manifest.more_tests]
     if manifest.vocabularies is not None:
         prefixes.append(manifest.vocabularies)
-    for prefix in prefixes:
-        for path in manifest.sides(prefix):
-            if path not in paths:
-                raise _WrongError(f"files: {path!r} is missing{_nearest(path, paths)}")
+    needed = [path for prefix in prefixes for path in manifest.sides(prefix)]
+    for path in [*needed, *filter(None, [manifest.alignments])]:
+        if path not in paths:
+            raise _WrongError(f"files: {path!r} is missing{_nearest(path, paths)}")
 
 
 def _check_origin(entry: FileEntry, where: str, archives: list[str], obtain: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfmann.corpus.documents import beginnings
 from tfmann.corpus.encode import Encoded
 from tfmann.corpus.vocab import EOS_ID, SOS_ID
 from tfmann.errors import UserError
@@ -29,6 +30,9 @@ class Batch(NamedTuple):
     target_length: np.ndarray  # [B] int32, </s> counted
     documents: np.ndarray  # [B] int64
     sentences: np.ndarray  # [B] int64, line numbers from 0
+    starts: np.ndarray  # [B] bool, the first of its document
+    history: np.ndarray  # [B, P, S'] int32, the P source sentences before it, the nearest last
+    history_length: np.ndarray  # [B, P] int32, 0 where there is none
 
     @property
     def words(self) -> int:
@@ -51,13 +55,14 @@ class Training:
       report: in words, what was left out or cut.
     """
 
-    def __init__(self, corpus: Encoded, hparams: HParams):
-        """Looks at the lengths alone.
+    def __init__(self, corpus: Encoded, hparams: HParams, history_size: int = 0):
+        """Looks at the lengths alone; `history_size` sentences go with each pair.
 
         Raises:
           UserError: no pair is left.
         """
         self._corpus, self._hparams = corpus, hparams
+        self._history = History(corpus, history_size, hparams.src_max_len)
         source, target = np.diff(corpus.source_starts), np.diff(corpus.target_starts)
         empty = (source == 0) | (target == 0)
         long = ((source > hparams.src_max_len) | (target > hparams.tgt_max_len)) & ~empty
@@ -122,8 +127,32 @@ class Training:
         sources = [self._corpus.source(i)[: h.src_max_len] for i in indexes]
         targets = [self._corpus.target(i)[: h.tgt_max_len] for i in indexes]
         return make_batch(
-            sources, targets, self._corpus.documents[indexes], indexes, h.append_source_eos
+            sources,
+            targets,
+            self._corpus.documents[indexes],
+            indexes,
+            h.append_source_eos,
+            [self._history.before(i) for i in indexes],
         )
+
+
+class History:
+    """The source sentences before a sentence of an encoded corpus, in its own document."""
+
+    def __init__(self, corpus: Encoded, size: int, max_length: int | None = None):
+        """At most `size` of them, each cut to `max_length`."""
+        self._corpus, self._size, self._max_length = corpus, size, max_length
+        self._begin = beginnings(corpus.documents) if size else None
+
+    def before(self, index: int) -> list[Any]:
+        """Ids of the `size` sentences, oldest first, None for those that are not there."""
+        if self._begin is None:
+            return []
+        wanted = range(index - self._size, index)
+        return [
+            self._corpus.source(i)[: self._max_length] if i >= self._begin[index] else None
+            for i in wanted
+        ]
 
 
 def make_batch(
@@ -132,8 +161,18 @@ def make_batch(
     documents: np.ndarray,
     sentences: np.ndarray,
     append_source_eos: bool,
+    histories: Sequence[Sequence[Any]] = (),
 ) -> Batch:
-    """Shifts and pads ids without special symbols; an empty source holds one `</s>`."""
+    """Shifts and pads ids without special symbols; an empty source holds one `</s>`.
+
+    Args:
+      sources: ids of each sentence.
+      targets: the same.
+      documents: `[B]` ids.
+      sentences: `[B]` line numbers.
+      append_source_eos: end a source in a real `</s>`.
+      histories: of each sentence P sources before it or None, if they are wanted.
+    """
     source, source_length = pad_sources(sources, append_source_eos)
     lengths = np.array([len(t) + 1 for t in targets], np.int32)
     target_in = np.full([len(targets), lengths.max()], EOS_ID, np.int32)
@@ -142,9 +181,35 @@ def make_batch(
     for row, ids in enumerate(targets):
         target_in[row, 1 : len(ids) + 1] = ids
         target_out[row, : len(ids)] = ids
+    history, history_length = pad_histories(histories or [()] * len(sources))
     return Batch(
-        source, source_length, target_in, target_out, lengths, documents, np.asarray(sentences)
+        source=source,
+        source_length=source_length,
+        target_in=target_in,
+        target_out=target_out,
+        target_length=lengths,
+        documents=documents,
+        sentences=np.asarray(sentences),
+        starts=np.zeros(len(sources), bool),
+        history=history,
+        history_length=history_length,
     )
+
+
+def pad_histories(histories: Sequence[Sequence[Any]]) -> tuple[np.ndarray, np.ndarray]:
+    """Ids `[B, P, S']` and lengths `[B, P]` of P sentences each, 0 for None.
+
+    They are read with their `</s>`, whatever the source itself has; a blank one is `</s>` alone.
+    """
+    lengths = np.array(
+        [[0 if ids is None else len(ids) + 1 for ids in row] for row in histories], np.int32
+    )
+    padded = np.full([*lengths.shape, lengths.max(initial=1)], EOS_ID, np.int32)
+    for row, sentences in enumerate(histories):
+        for column, ids in enumerate(sentences):
+            if ids is not None:
+                padded[row, column, : len(ids)] = ids
+    return padded, lengths
 
 
 def pad_sources(
@@ -159,8 +224,11 @@ def pad_sources(
     return source, lengths
 
 
-def in_order(corpus: Encoded, batch_size: int, append_source_eos: bool) -> Iterator[Batch]:
+def in_order(
+    corpus: Encoded, batch_size: int, append_source_eos: bool, history_size: int = 0
+) -> Iterator[Batch]:
     """All pairs, shortest targets first, for measuring perplexity."""
+    history = History(corpus, history_size)
     order = np.lexsort((np.diff(corpus.source_starts), np.diff(corpus.target_starts)))
     for begin in range(0, len(order), batch_size):
         indexes = order[begin : begin + batch_size]
@@ -170,6 +238,7 @@ def in_order(corpus: Encoded, batch_size: int, append_source_eos: bool) -> Itera
             corpus.documents[indexes],
             indexes,
             append_source_eos,
+            [history.before(i) for i in indexes],
         )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Callable, NamedTuple
 
 from tfmann import hparams as hparams_module
-from tfmann.corpus.files import iter_lines, open_binary, replacing
+from tfmann.corpus.files import iter_documents, iter_lines, open_binary, replacing
 from tfmann.corpus.subword import Segmenter, make_segmenter, sentencepiece_vocabulary
 from tfmann.corpus.vocab import EOS_ID, UNK_ID, Vocabulary
 from tfmann.errors import UsageError, UserError
@@ -56,6 +56,16 @@ def documents_path(prefix: str) -> str | None:
     """`PREFIX.docs`, one document id a line, if that file is there."""
     path = f"{prefix}.docs"
     return path if os.path.exists(path) else None
+
+
+def document_ids(prefix: str) -> list[int] | None:
+    """The ids of that file.
+
+    Raises:
+      UserError: a line of it is no non-negative integer.
+    """
+    path = documents_path(prefix)
+    return None if path is None else list(iter_documents(path))
 
 
 def require_languages(hparams: HParams) -> None:

@@ -131,8 +131,8 @@ def beam_search(
       search: how.
 
     Returns:
-      ids `[B, K, T]` filled with `</s>`, lengths `[B, K]` with the first `</s>`, scores `[B, K]`
-      from best to worst, diagnostics `[B, K, T, ...]`.
+      the n = `search.best` best, from best to worst: ids `[B, n, T]` filled with `</s>`, lengths
+      `[B, n]` with the first `</s>`, scores `[B, n]`, diagnostics `[B, n, T, ...]`.
     """
     first = _begin(problem, start, mask, search)
     (last,) = tf.while_loop(
@@ -141,21 +141,12 @@ def beam_search(
         (first,),
         shape_invariants=(_any_count(first),),
     )
-    ids, seen = _follow(last.emitted, last.ended.lengths)
-    scores, order = tf.math.top_k(beam.settled_scores(last.ended, search), search.beam_width)
-
-    def best_first(value: tf.Tensor) -> tf.Tensor:
-        """`[T, B, K, ...]` to `[B, K, T, ...]`, in the order of the scores."""
-        axes = tf.concat([[1, 2, 0], tf.range(3, tf.rank(value))], axis=0)
-        return tf.gather(tf.transpose(value, axes), order, batch_dims=1)
-
+    scores, ranks = tf.math.top_k(beam.settled_scores(last.ended, search), search.best)
+    lengths = tf.gather(last.ended.lengths, ranks, batch_dims=1)
+    ids, seen = _follow(last.emitted, ranks)
+    real = tf.sequence_mask(lengths, tf.shape(ids)[2])
     diagnostics = problem.cell(first.sentences).restore(seen, lead=3)
-    return (
-        best_first(ids),
-        tf.gather(last.ended.lengths, order, batch_dims=1),
-        scores,
-        {name: best_first(value) for name, value in diagnostics.items()},
-    )
+    return tf.where(real, ids, EOS_ID), lengths, scores, diagnostics
 
 
 def _begin(
@@ -256,21 +247,36 @@ def _any_count(standing: _Standing) -> _Standing:
     )
 
 
-def _follow(emitted: BeamOutput, lengths: tf.Tensor) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
-    """Follows the parents: ids `[T, B, K]` and diagnostics `[T, B, K, n]` of each path.
+def _follow(
+    emitted: BeamOutput, ranks: tf.Tensor
+) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
+    """Follows the parents of the hypotheses that are `ranks` `[B, n]` at the end.
 
     From the last step of all: a sentence that is done goes on beside the others, and its
-    hypotheses change places then (tfa begins at a sentence's own greatest length).
+    hypotheses change places then (tfa begins at a sentence's own greatest length). What was emitted
+    is moved once, and only where a path leads.
+
+    Returns:
+      ids `[B, n, T]`, diagnostics `[B, n, T, width]`.
     """
-    steps = tf.shape(emitted.parent_ids)[0]
-    whole = tf.fill(tf.shape(lengths), steps)
-
-    def follow(values: tf.Tensor) -> tf.Tensor:
-        return _tfa_beam.gather_tree_from_array(values, emitted.parent_ids, whole)
-
-    real = tf.transpose(tf.sequence_mask(lengths, steps), [2, 0, 1])
-    ids = tf.where(real, follow(emitted.predicted_ids), EOS_ID)
-    return ids, tuple(follow(value) for value in emitted.diagnostics)
+    before = tf.scan(
+        lambda rank, parents: tf.gather(parents, rank, batch_dims=1),
+        emitted.parent_ids,
+        initializer=ranks,
+        reverse=True,
+    )  # [T, B, n], the ranks that each step began with
+    paths = tf.transpose(tf.concat([before[1:], ranks[None]], axis=0), [1, 2, 0])  # [B, n, T]
+    times, sentences = tf.range(tf.shape(before)[0]), tf.range(tf.shape(ranks)[0])
+    places = tf.stack(
+        [
+            tf.broadcast_to(times, tf.shape(paths)),
+            tf.broadcast_to(sentences[:, None, None], tf.shape(paths)),
+            paths,
+        ],
+        axis=-1,
+    )
+    ids = tf.gather_nd(emitted.predicted_ids, places)
+    return ids, tuple(tf.gather_nd(value, places) for value in emitted.diagnostics)
 
 
 def _unfinished(hypotheses: beam.Beam) -> tf.Tensor:

@@ -8,12 +8,21 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from tfmann.cells import diagnostics
-from tfmann.cells.base import StepOutput
+from tfmann.cells.base import Encoded, StepOutput, per_row, per_sentence
 from tfmann.cells.noise import Noise
 from tfmann.corpus.vocab import EOS_ID, SOS_ID
 from tfmann.decoding import adapter, beam_decoder
 from tfmann.decoding.beam import Search
 from tfmann.models.seq2seq import Prepared, Seq2Seq
+
+
+class Decoded(NamedTuple):
+    """A decoding of given words; T is the greatest length."""
+
+    outputs: tf.Tensor  # [T, B, O'], as the readout takes them
+    embedded: tf.Tensor  # [T, B, E], the input words
+    diagnostics: dict[str, tf.Tensor]  # by name [T, B, ...]
+    raw: tf.Tensor  # [T, B, O], before the cell recalled other sentences
 
 
 class Hypotheses(NamedTuple):
@@ -23,6 +32,7 @@ class Hypotheses(NamedTuple):
     lengths: tf.Tensor  # [B, n], the first </s> counted
     scores: tf.Tensor  # [B, n]
     alignments: tf.Tensor | None  # [B, n, T, S] where they were asked for
+    diagnostics: Mapping[str, tf.Tensor] | None = None  # [B, n, T, ...], what else was asked for
 
 
 def limits(source_length: tf.Tensor, tgt_max_len_infer: int) -> tf.Tensor:
@@ -43,7 +53,7 @@ def teacher_forced(
     noise: Noise | None = None,
     dtype: tf.DType = tf.float32,
     record: tuple[str, ...] = (),
-) -> tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
+) -> Decoded:
     """Runs the decoder over given words.
 
     Args:
@@ -54,9 +64,6 @@ def teacher_forced(
       noise: dropout of this update, or none.
       dtype: type of matrix products.
       record: diagnostics to record (`cells.diagnostics`).
-
-    Returns:
-      outputs `[T, B, O]`, embedded inputs `[T, B, E]`, diagnostics by name `[T, B, ...]`.
     """
     noise = noise or Noise.none()
     embedded = model.embed_target(tf.transpose(target_in))
@@ -65,10 +72,22 @@ def teacher_forced(
     def step(inputs: tf.Tensor, state: Any) -> StepOutput:
         return model.cell.step(inputs, state, prepared.memory)
 
-    shapes = _diagnostics(step, inputs[0], prepared.state, record)
+    of_steps = tuple(name for name in record if name not in model.cell.recalls)
+    shapes = _diagnostics(step, inputs[0], prepared.state, of_steps)
     cell = adapter.BoundCell(step, prepared.state, model.cell.output_width, shapes)
-    outputs, seen = adapter.teacher_forced(cell, inputs, target_length)
-    return outputs, embedded, seen
+    raw, seen = adapter.teacher_forced(cell, inputs, target_length)
+    if not model.cell.recalls:
+        return Decoded(raw, embedded, seen, raw)
+    outputs, shown = model.cell.recall(_swap(raw), prepared.memory, every_step=False)
+    if of_steps not in (diagnostics.EVERYTHING, diagnostics.VECTORS):
+        shown = {name: shown[name] for name in shown if name in record}
+    seen = {**seen, **{name: _swap(value) for name, value in shown.items()}}
+    return Decoded(_swap(outputs), embedded, seen, raw)
+
+
+def _swap(values: tf.Tensor) -> tf.Tensor:
+    """Batch before time, or time before batch."""
+    return tf.transpose(values, [1, 0, *range(2, values.shape.rank)])
 
 
 def _diagnostics(
@@ -87,13 +106,13 @@ def forced_log_probs(
     target_out: tf.Tensor,
     target_length: tf.Tensor,
     record: tuple[str, ...] = (),
-) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+) -> tuple[tf.Tensor, dict[str, tf.Tensor], tf.Tensor]:
     """Log-probabilities of given words.
 
     Returns:
-      `[B, T]`, 0 at padding; diagnostics `[B, T, ...]`.
+      `[B, T]`, 0 at padding; diagnostics `[B, T, ...]`; `Decoded.raw`.
     """
-    outputs, embedded, seen = teacher_forced(
+    outputs, embedded, seen, raw = teacher_forced(
         model, prepared, target_in, target_length, record=record
     )
     steps, batch = tf.shape(outputs)[0], tf.shape(outputs)[1]
@@ -104,24 +123,31 @@ def forced_log_probs(
     chosen = tf.gather(log_probs, labels, batch_dims=1)
     chosen = tf.transpose(tf.reshape(chosen, [steps, batch]))
     mask = tf.sequence_mask(target_length, steps, dtype=tf.float32)
-    major = {
-        name: tf.transpose(v, tf.concat([[1, 0], tf.range(2, tf.rank(v))], axis=0))
-        for name, v in seen.items()
-    }
-    return chosen * mask, major
+    return chosen * mask, {name: _swap(value) for name, value in seen.items()}, raw
 
 
-def _step_words(model: Seq2Seq, memory: Any, project: bool) -> adapter.Step:
+def _step_words(model: Seq2Seq, encoded: Encoded, memory: Any, project: bool) -> adapter.Step:
     """The step of a search: ids `[B]` and state to a readout `[B, R]`, or to logits `[B, V]`."""
 
     def step(ids: tf.Tensor, state: Any) -> StepOutput:
         embedded = model.embed_target(ids)
         inputs = model.cell.prepare_inputs(embedded, Noise.none())
         out = model.cell.step(inputs, state, memory)
+        if model.cell.recalls:
+            out = _recall(model, out, encoded, memory)
         readout = model.readout(out.output, embedded)
         return out._replace(output=model.project(readout) if project else readout)
 
     return step
+
+
+def _recall(model: Seq2Seq, out: StepOutput, encoded: Encoded, memory: Any) -> StepOutput:
+    """A step of all hypotheses beside what the cell remembers of other sentences."""
+    outputs, shown = model.cell.recall(
+        per_sentence(out.output, encoded.length), memory, every_step=True
+    )
+    seen = {name: per_row(value) for name, value in shown.items()}
+    return out._replace(output=per_row(outputs), diagnostics={**out.diagnostics, **seen})
 
 
 def beam_search(
@@ -130,44 +156,53 @@ def beam_search(
     search: Search,
     tgt_max_len_infer: int = 0,
     with_alignments: bool = False,
+    record: tuple[str, ...] = (),
 ) -> Hypotheses:
-    """Beam search; returns the `search.best` best hypotheses of each sentence."""
+    """Beam search; returns the `search.best` best hypotheses of each sentence.
+
+    `record` names diagnostics to return with them (`cells.diagnostics`).
+    """
     length = prepared.encoded.length
     start = tf.fill(tf.shape(length), SOS_ID)
-    record = ("alignments",) if with_alignments or search.coverage_penalty_weight else ()
+    attended = with_alignments or search.coverage_penalty_weight
+    recorded = (*dict.fromkeys((*record, *(("alignments",) if attended else ()))),)
 
     def bind(sentences: tf.Tensor) -> adapter.Step:
         encoded = tf.nest.map_structure(lambda v: tf.gather(v, sentences), prepared.encoded)
-        return _step_words(model, model.cell.prepare(encoded), project=False)
+        return _step_words(model, encoded, model.cell.prepare(encoded), project=False)
 
-    first_step = _step_words(model, prepared.memory, project=False)
+    first_step = _step_words(model, prepared.encoded, prepared.memory, project=False)
     problem = beam_decoder.Problem(
         bind=bind,
         project=model.project,
-        readout_width=model.cell.readout_width,
+        readout_width=model.cell.readout_width + model.cell.beside_width,
         vocabulary_size=model.target_size,
         state=prepared.state,
         limits=limits(length, tgt_max_len_infer),
-        recorded=_diagnostics(first_step, start, prepared.state, record),
+        recorded=_diagnostics(first_step, start, prepared.state, recorded),
     )
     ids, lengths, scores, seen = beam_decoder.beam_search(
         problem, start, prepared.encoded.mask, search
     )
-    best = search.best
-    alignments = seen["alignments"][:, :best] if with_alignments else None
-    return Hypotheses(ids[:, :best], lengths[:, :best], scores[:, :best], alignments)
+    alignments = seen["alignments"] if with_alignments else None
+    shown = {name: seen[name] for name in record} or None
+    return Hypotheses(ids, lengths, scores, alignments, shown)
 
 
 def greedy(
-    model: Seq2Seq, prepared: Prepared, tgt_max_len_infer: int = 0, with_alignments: bool = False
+    model: Seq2Seq,
+    prepared: Prepared,
+    tgt_max_len_infer: int = 0,
+    with_alignments: bool = False,
+    record: tuple[str, ...] = (),
 ) -> Hypotheses:
-    """The most probable word at every step."""
+    """The most probable word at every step; `record` as in `beam_search`."""
 
     def choose(logits: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
         del time
         return tf.argmax(logits, axis=-1, output_type=tf.int32)
 
-    return _choose(model, prepared, choose, tgt_max_len_infer, with_alignments)
+    return _choose(model, prepared, choose, tgt_max_len_infer, with_alignments, record)
 
 
 def sample(
@@ -177,6 +212,7 @@ def sample(
     seed: tf.Tensor,
     tgt_max_len_infer: int = 0,
     with_alignments: bool = False,
+    record: tuple[str, ...] = (),
 ) -> Hypotheses:
     """Draws every word from `softmax(logits / temperature)`; `seed` is an int32 pair."""
 
@@ -185,7 +221,7 @@ def sample(
         drawn = tf.random.stateless_categorical(logits / temperature, 1, now, dtype=tf.int32)
         return drawn[:, 0]
 
-    return _choose(model, prepared, choose, tgt_max_len_infer, with_alignments)
+    return _choose(model, prepared, choose, tgt_max_len_infer, with_alignments, record)
 
 
 def _choose(
@@ -194,12 +230,13 @@ def _choose(
     choose: Any,
     tgt_max_len_infer: int,
     with_alignments: bool,
+    record: tuple[str, ...],
 ) -> Hypotheses:
-    step = _step_words(model, prepared.memory, project=True)
+    step = _step_words(model, prepared.encoded, prepared.memory, project=True)
     length = prepared.encoded.length
     start = tf.fill(tf.shape(length), SOS_ID)
-    record = ("alignments",) if with_alignments else ()
-    recorded = _diagnostics(step, start, prepared.state, record)
+    names = (*dict.fromkeys((*record, *(("alignments",) if with_alignments else ()))),)
+    recorded = _diagnostics(step, start, prepared.state, names)
     ids, lengths, log_probs, seen = adapter.choose_step_by_step(
         step, choose, prepared.state, start, limits(length, tgt_max_len_infer), recorded
     )
@@ -207,4 +244,10 @@ def _choose(
     ids = tf.where(real, ids, EOS_ID)
     scores = tf.reduce_sum(tf.where(real, log_probs, 0.0), axis=1)
     alignments = seen["alignments"][:, None] if with_alignments else None
-    return Hypotheses(ids[:, None], lengths[:, None], scores[:, None], alignments)
+    return Hypotheses(
+        ids[:, None],
+        lengths[:, None],
+        scores[:, None],
+        alignments,
+        {name: seen[name][:, None] for name in record} or None,
+    )

@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tfmann.cells.diagnostics import EVERYTHING, VECTORS
-from tfmann.corpus.pipeline import make_batch, pad_sources
+from tfmann.corpus.pipeline import make_batch, pad_histories, pad_sources
 from tfmann.corpus.text import Languages
-from tfmann.corpus.vocab import EOS
 from tfmann.decoding import search
-from tfmann.decoding.replacement import replace_unknown
+from tfmann.decoding.lines import Forced, Line, Lines, Translation
 from tfmann.hparams import HParams
-from tfmann.models.seq2seq import Seq2Seq
+from tfmann.models.history import History
+from tfmann.models.seq2seq import Prepared, Seq2Seq
 
 _CHUNK = 64  # batches whose lines are sorted by length together
-_IDS, _LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
-
-
-class Translation(NamedTuple):
-    """One translation of one line."""
-
-    text: str  # with unknown words replaced, where that is asked for
-    score: float
-    source_tokens: list[str]  # as the model saw them, with </s> where it stands
-    tokens: list[str]  # as the model chose them, with </s>
-    attention: np.ndarray | None  # [len(tokens), len(source_tokens)]
-
-
-class Forced(NamedTuple):
-    """What a model says of a given pair."""
-
-    log_prob: float  # natural logarithm, </s> counted
-    source_tokens: list[str]
-    tokens: list[str]
-    word_log_probs: np.ndarray  # [len(tokens)]
-    diagnostics: dict[str, np.ndarray]  # by name, [source_steps + len(tokens), ...]
-    source_steps: int  # len(source_tokens) where the cell reads the source itself, else 0
+IDS, LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
+Pair = tuple[Line, list[int]]  # a source line and the target's ids, without `</s>`
 
 
 class Translator:
@@ -59,12 +38,15 @@ class Translator:
         replaced (`decoding.replacement`); the cell has alignments then.
         """
         self.model, self.languages, self.hparams = model, languages, hparams
-        self.lexicon = lexicon
-        self._searches: dict[bool, tf.types.experimental.GenericFunction] = {}
-        self._forced: dict[tuple, tf.types.experimental.GenericFunction] = {}
+        self.lines = Lines(languages, hparams, lexicon)
+        self._compiled: dict[tuple, tf.types.experimental.GenericFunction] = {}
 
     def translate(
-        self, lines: Iterable[str], with_attention: bool = False, chunk: int = 0
+        self,
+        lines: Iterable[str],
+        with_attention: bool = False,
+        chunk: int = 0,
+        documents: Iterable[int] | None = None,
     ) -> Iterator[list[Translation]]:
         """Translates lines; yields the n best of each, in input order.
 
@@ -73,107 +55,135 @@ class Translator:
           with_attention: also return the attention of every translation.
           chunk: lines read before the first is answered; 0 = as many as make full batches of
             sentences of like length.
+          documents: the id of each line's document, for models that look at other sentences; a
+            blank line ends one if this is not given.
         """
-        chunk = chunk or _CHUNK * self.hparams.infer_batch_size
-        waiting: list[str] = []
-        for line in lines:
+        chunk = chunk or self._chunk()
+        waiting: list[Line] = []
+        for line in self.lines.read(lines, documents):
             waiting.append(line)
             if len(waiting) == chunk:
                 yield from self._translate_chunk(waiting, with_attention)
                 waiting = []
         yield from self._translate_chunk(waiting, with_attention)
 
+    def _chunk(self) -> int:
+        return _CHUNK * self.hparams.infer_batch_size
+
     def _translate_chunk(
-        self, lines: Sequence[str], with_attention: bool
+        self, lines: Sequence[Line], with_attention: bool
     ) -> list[list[Translation]]:
-        ids = [self._source_ids(line) for line in lines]
-        blank = Translation("", 0.0, [], [], None)
-        results = [[blank] * self.hparams.num_translations_per_input for _ in lines]
-        order = sorted((i for i in range(len(lines)) if ids[i]), key=lambda i: len(ids[i]))
-        size = self.hparams.infer_batch_size
-        for begin in range(0, len(order), size):
-            rows = order[begin : begin + size]
-            source, length = pad_sources([ids[i] for i in rows], self.hparams.append_source_eos)
-            attended = with_attention or self.lexicon is not None
-            found = self._search(attended)(source, length)
-            arrays: Any = [None if part is None else part.numpy() for part in found]
-            for row, index in enumerate(rows):
-                n_best = self._read(row, self._source_tokens(ids[index]), *arrays)
-                if self.lexicon is not None:
-                    n_best = [self._without_unknown(one, lines[index]) for one in n_best]
-                    if not with_attention:
-                        n_best = [one._replace(attention=None) for one in n_best]
+        results = [self.lines.blank() for _ in lines]
+        real = (i for i, line in enumerate(lines) if line.ids)
+        order = sorted(real, key=lambda i: len(lines[i].ids))
+        run = self._search(with_attention or self.lines.lexicon is not None)
+        for rows in _cut(order, self.hparams.infer_batch_size):
+            found = run(*self._sources([lines[i] for i in rows]))
+            for index, n_best in zip(rows, self._read(found, lines, rows, with_attention)):
                 results[index] = n_best
         return results
 
-    def _without_unknown(self, translation: Translation, line: str) -> Translation:
-        """The source words are taken from the line: those that the model saw may be `<unk>`."""
-        assert self.lexicon is not None and translation.attention is not None
-        words = self.languages.source.segmenter.segment(line)
-        if self.hparams.src_max_len_infer:
-            words = words[: self.hparams.src_max_len_infer]
-        tokens = _without_end(translation.tokens)
-        replaced = replace_unknown(tokens, translation.attention, words, self.lexicon)
-        return translation._replace(text=self.languages.target.segmenter.join(replaced))
-
     def _read(
         self,
-        row: int,
-        source_tokens: list[str],
-        ids: np.ndarray,
-        lengths: np.ndarray,
-        scores: np.ndarray,
-        alignments: np.ndarray | None,
-    ) -> list[Translation]:
-        side, translations = self.languages.target, []
-        for rank in range(ids.shape[1]):
-            score = float(scores[row, rank])
-            if rank and score == -math.inf:
-                break  # there are no more: a tiny vocabulary, or a limit of few words
-            words = ids[row, rank, : lengths[row, rank]].tolist()
-            attention = None
-            if alignments is not None:
-                attention = alignments[row, rank, : len(words), : len(source_tokens)]
-            tokens = side.vocabulary.decode(words)
-            text = side.decode(words)
-            translations.append(Translation(text, score, source_tokens, tokens, attention))
-        return translations
+        found: search.Hypotheses,
+        lines: Sequence[Line],
+        rows: Sequence[int],
+        with_attention: bool,
+    ) -> Iterator[list[Translation]]:
+        """The translations of the lines `rows`, of which `found` is a batch."""
+        arrays: Any = [None if part is None else part.numpy() for part in found[:4]]
+        for row, index in enumerate(rows):
+            own: Any = (None if array is None else array[row] for array in arrays)
+            yield self.lines.n_best(lines[index], *own, with_attention=with_attention)
+
+    def _sources(self, lines: Sequence[Line]) -> tuple[np.ndarray, np.ndarray, Any]:
+        """Ids, lengths and what stands around the sentences."""
+        source, length = pad_sources([line.ids for line in lines], self.hparams.append_source_eos)
+        return source, length, self._around(lines)
+
+    def _around(self, lines: Sequence[Line]) -> Any:
+        if not self.lines.history_size:
+            return ()
+        return History(*pad_histories([line.history for line in lines]))
+
+    def _around_signature(self) -> Any:
+        if not self.lines.history_size:
+            return ()
+        size = self.lines.history_size
+        return History(
+            tf.TensorSpec([None, size, None], tf.int32), tf.TensorSpec([None, size], tf.int32)
+        )
 
     def _search(self, with_attention: bool) -> tf.types.experimental.GenericFunction:
-        if with_attention not in self._searches:
-            self._searches[with_attention] = tf.function(
-                lambda source, length: self._run(source, length, with_attention),
-                autograph=False,  # nothing here needs it, and it takes seconds
-                input_signature=[_IDS, _LENGTHS],
-            )
-        return self._searches[with_attention]
+        """Ids, lengths and what stands around the sentences to `search.Hypotheses`."""
 
-    def _run(
-        self, source: tf.Tensor, length: tf.Tensor, with_attention: bool
-    ) -> search.Hypotheses:
-        h, count = self.hparams, self.hparams.num_translations_per_input
-        cap = h.tgt_max_len_infer
+        def run(source: tf.Tensor, length: tf.Tensor, around: Any) -> search.Hypotheses:
+            return self.find(source, length, around, with_attention)[1]
+
+        return self._compile(
+            ("search", with_attention), run, [IDS, LENGTHS, self._around_signature()]
+        )
+
+    def _compile(
+        self, key: tuple, run: Any, signature: list
+    ) -> tf.types.experimental.GenericFunction:
+        if key not in self._compiled:
+            self._compiled[key] = tf.function(
+                run,
+                autograph=False,  # nothing here needs it, and it takes seconds
+                input_signature=signature,
+            )
+        return self._compiled[key]
+
+    def find(
+        self,
+        source: tf.Tensor,
+        length: tf.Tensor,
+        document: Any,
+        with_attention: bool,
+        record: tuple[str, ...] = (),
+    ) -> tuple[Prepared, search.Hypotheses]:
+        """Searches as the settings say; returns the sources made ready, and what was found."""
+        h = self.hparams
+        asked = (h.tgt_max_len_infer, with_attention, record)
+        prepared = self.model.prepare(source, length, document=document)
         if h.infer_mode == "beam_search":
             how = search.Search(
-                h.beam_width, h.length_penalty_weight, h.coverage_penalty_weight, best=count
+                h.beam_width,
+                h.length_penalty_weight,
+                h.coverage_penalty_weight,
+                best=h.num_translations_per_input,
             )
-            prepared = self.model.prepare(source, length)
-            return search.beam_search(self.model, prepared, how, cap, with_attention)
+            return prepared, search.beam_search(self.model, prepared, how, *asked)
         if h.infer_mode == "greedy":
-            prepared = self.model.prepare(source, length)
-            return search.greedy(self.model, prepared, cap, with_attention)
-        prepared = self.model.prepare(tf.repeat(source, count, 0), tf.repeat(length, count))
-        content = tf.reduce_sum(source)  # so that another batch draws other numbers
-        seed = tf.stack([h.random_seed, content])
-        drawn = search.sample(
-            self.model, prepared, h.sampling_temperature, seed, cap, with_attention
+            return prepared, search.greedy(self.model, prepared, *asked)
+        return prepared, self._sample(source, length, document, asked)
+
+    def _sample(
+        self, source: tf.Tensor, length: tf.Tensor, document: Any, asked: tuple
+    ) -> search.Hypotheses:
+        """Draws the translations of a sentence side by side."""
+        h, count = self.hparams, self.hparams.num_translations_per_input
+        several, lengths, documents = tf.nest.map_structure(
+            lambda part: tf.repeat(part, count, axis=0), (source, length, document)
         )
-        return search.Hypotheses(
-            *(part if part is None else _group(part, count) for part in drawn)
+        content = tf.reduce_sum(source)  # so that another batch draws other numbers
+        found = search.sample(
+            self.model,
+            self.model.prepare(several, lengths, document=documents),
+            h.sampling_temperature,
+            tf.stack([h.random_seed, content]),
+            *asked,
+        )
+        return tf.nest.map_structure(
+            lambda part: part if part is None else _group(part, count), found
         )
 
     def force(
-        self, pairs: Iterable[tuple[str, str]], record: tuple[str, ...] = ()
+        self,
+        pairs: Iterable[tuple[str, str]],
+        record: tuple[str, ...] = (),
+        documents: Iterable[int] | None = None,
     ) -> list[Forced]:
         """Runs the decoder over given translations.
 
@@ -181,97 +191,75 @@ class Translator:
           pairs: source and target lines.
           record: diagnostics to return (`cells.diagnostics`), those of reading the source among
             them where the cell does that.
+          documents: as in `translate`.
 
         Returns:
           one `Forced` a pair, in order.
         """
-        source, target = self.languages
-        return self._force_ids([(self._source_ids(s), target.encode(t)) for s, t in pairs], record)
+        pairs = list(pairs)
+        sources = self.lines.read((source for source, _ in pairs), documents)
+        encode = self.languages.target.encode
+        return self._force_ids([(s, encode(t)) for s, (_, t) in zip(sources, pairs)], record)
 
     def force_again(
-        self, translations: Iterable[Translation], record: tuple[str, ...] = ()
+        self,
+        translations: Sequence[Translation],
+        record: tuple[str, ...] = (),
+        documents: Iterable[int] | None = None,
     ) -> list[Forced]:
-        """As `force`, over translations that this translator has made, token by token.
+        """As `force`, over translations that this translator has made, token by token."""
+        return self._force_ids(self.lines.again(translations, documents), record)
 
-        Their text would not do: it need not fall into the same subwords again.
-        """
-        ids = []
-        for one in translations:
-            both = zip(self.languages, (one.source_tokens, one.tokens))
-            source, target = (side.vocabulary.encode(_without_end(t)) for side, t in both)
-            ids.append((source, target))
-        return self._force_ids(ids, record)
+    def _force_ids(self, pairs: Sequence[Pair], record: tuple[str, ...]) -> list[Forced]:
+        results: list[Any] = [None] * len(pairs)
+        order = sorted(range(len(pairs)), key=lambda i: (len(pairs[i][1]), len(pairs[i][0].ids)))
+        for rows in _cut(order, self._force_size(record)):
+            chosen = [pairs[i] for i in rows]
+            around = self._around([line for line, _ in chosen])
+            found = self._force(record)(*self._batch(chosen), around)
+            for index, forced in zip(rows, self._read_forced(chosen, found)):
+                results[index] = forced
+        return results
 
-    def _force_ids(
-        self, ids: Sequence[tuple[list[int], list[int]]], record: tuple[str, ...]
-    ) -> list[Forced]:
-        """Forces ids of source and target, both without `</s>`."""
-        results: list[Forced | None] = [None] * len(ids)
-        order = sorted(range(len(ids)), key=lambda i: (len(ids[i][1]), len(ids[i][0])))
+    def _force_size(self, record: tuple[str, ...]) -> int:
         # What else a cell shows may lie along the source or not; alone, it has no padding to cut.
-        size = 1 if record in (EVERYTHING, VECTORS) else self.hparams.infer_batch_size
-        for begin in range(0, len(order), size):
-            rows = order[begin : begin + size]
-            batch = make_batch(
-                [ids[i][0] for i in rows],
-                [ids[i][1] for i in rows],
-                np.full([len(rows)], -1),
-                np.asarray(rows),
-                self.hparams.append_source_eos,
-            )
-            found = self._force(record)(*batch[:5])
-            log_probs, read, seen = tf.nest.map_structure(lambda part: part.numpy(), found)
-            for row, index in enumerate(rows):
-                results[index] = self._read_forced(ids[index], log_probs[row], read, seen, row)
-        return [result for result in results if result is not None]
+        return 1 if record in (EVERYTHING, VECTORS) else self.hparams.infer_batch_size
+
+    def _batch(self, pairs: Sequence[Pair]) -> tuple[np.ndarray, ...]:
+        """Source, source_length, target_in, target_out, target_length."""
+        nowhere = np.full([len(pairs)], -1)
+        sources, targets = zip(*((line.ids, target) for line, target in pairs))
+        eos = self.hparams.append_source_eos
+        return make_batch(sources, targets, nowhere, nowhere, eos)[:5]
 
     def _force(self, record: tuple[str, ...]) -> tf.types.experimental.GenericFunction:
-        if record not in self._forced:
+        def run(source, source_length, target_in, target_out, target_length, around):
+            prepared = self.model.prepare(
+                source, source_length, record=record, document=around
+            )
+            log_probs, seen, _ = search.forced_log_probs(
+                self.model, prepared, target_in, target_out, target_length, record
+            )
+            return log_probs, prepared.diagnostics, seen
 
-            def run(source, source_length, target_in, target_out, target_length):
-                prepared = self.model.prepare(source, source_length, record=record)
-                log_probs, seen = search.forced_log_probs(
-                    self.model, prepared, target_in, target_out, target_length, record
-                )
-                return log_probs, prepared.diagnostics, seen
+        signature = [IDS, LENGTHS, IDS, IDS, LENGTHS, self._around_signature()]
+        return self._compile(("force", record), run, signature)
 
-            signature = [_IDS, _LENGTHS, _IDS, _IDS, _LENGTHS]
-            self._forced[record] = tf.function(run, autograph=False, input_signature=signature)
-        return self._forced[record]
-
-    def _read_forced(
-        self,
-        ids: tuple[list[int], list[int]],
-        log_probs: np.ndarray,
-        read: dict[str, np.ndarray],
-        seen: dict[str, np.ndarray],
-        row: int,
-    ) -> Forced:
-        """One row of a batch: `read` `[S, B, ...]` of the source phase, `seen` `[B, T, ...]`."""
-        source_tokens = self._source_tokens(ids[0])
-        tokens = [*self.languages.target.vocabulary.decode(ids[1]), EOS]
-        steps, width = len(tokens), len(source_tokens)
-        arrays = {name: value[row, :steps] for name, value in seen.items()}
-        for name, value in read.items():
-            arrays[name] = np.concatenate([value[:width, row], arrays[name]])
-        if "alignments" in arrays:
-            arrays["alignments"] = arrays["alignments"][:, :width]
-        words = log_probs[:steps]
-        source_steps = width if read else 0
-        return Forced(float(words.sum()), source_tokens, tokens, words, arrays, source_steps)
-
-    def _source_ids(self, line: str) -> list[int]:
-        ids = self.languages.source.encode(line)
-        cap = self.hparams.src_max_len_infer
-        return ids[:cap] if cap else ids
-
-    def _source_tokens(self, ids: list[int]) -> list[str]:
-        tokens = self.languages.source.vocabulary.decode(ids)
-        return [*tokens, EOS] if self.hparams.append_source_eos or not tokens else tokens
+    def _read_forced(self, pairs: Sequence[Pair], found: Any) -> Iterator[Forced]:
+        """The rows of a batch: log-probabilities, the source phase `[S, B, ...]`, `[B, T, ...]`."""
+        log_probs, read, seen = tf.nest.map_structure(lambda part: part.numpy(), found)
+        for row, (line, target) in enumerate(pairs):
+            yield self.lines.forced(
+                (line.ids, target),
+                log_probs[row],
+                {name: value[:, row] for name, value in read.items()},
+                {name: value[row] for name, value in seen.items()},
+            )
 
 
-def _without_end(tokens: Sequence[str]) -> Sequence[str]:
-    return tokens[:-1] if tokens and tokens[-1] == EOS else tokens
+def _cut(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    for begin in range(0, len(order), size):
+        yield order[begin : begin + size]
 
 
 def _group(part: tf.Tensor, count: int) -> tf.Tensor:

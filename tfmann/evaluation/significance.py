@@ -46,6 +46,7 @@ def compare(
     system_lines: Sequence[str],
     references: Sequence[Sequence[str]],
     tokenize: str = "none",
+    lowercase: bool = False,
 ) -> Comparison:
     """Compares two systems' translations of the same sentences.
 
@@ -54,6 +55,7 @@ def compare(
       system_lines: translations by the system that should be better.
       references: one list per reference set.
       tokenize: sacreBLEU's tokeniser, as in `tfmann.evaluation.bleu.evaluate`.
+      lowercase: ignore case.
 
     Raises:
       UserError: nothing to score, or line counts that differ.
@@ -69,12 +71,12 @@ def compare(
             ("the system's translations", system_lines),
         ]
     )
-    metric = bleu_metric(tokenize)
+    metric = bleu_metric(tokenize, lowercase)
     baseline = metric._extract_corpus_statistics(baseline_lines, references)
     system = metric._extract_corpus_statistics(system_lines, references)
     better, worse, ties = _swaps(metric, baseline, system)
     bootstrap_p, bootstrap_signature = _paired_bootstrap(
-        baseline_lines, system_lines, references, tokenize
+        baseline_lines, system_lines, references, bleu_metric(tokenize, lowercase)
     )
     return Comparison(
         baseline_bleu=_bleu(metric, _total(baseline)),
@@ -134,14 +136,14 @@ def _paired_bootstrap(
     baseline_lines: Sequence[str],
     system_lines: Sequence[str],
     references: Sequence[Sequence[str]],
-    tokenize: str,
+    metric: Any,
 ) -> tuple[float, str]:
     """Returns the p value of sacreBLEU's paired bootstrap, and its signature."""
     from sacrebleu.significance import PairedTest
 
     signatures, results = PairedTest(
         [("baseline", baseline_lines), ("system", system_lines)],
-        {"BLEU": bleu_metric(tokenize)},
+        {"BLEU": metric},
         references,
         test_type="bs",
     )()

@@ -13,7 +13,7 @@ import numpy as np
 from tfmann.cells.diagnostics import SHAPES
 
 if TYPE_CHECKING:
-    from tfmann.decoding.translator import Forced
+    from tfmann.decoding.lines import Forced
 
 
 class Trace(Mapping[str, np.ndarray]):
@@ -29,12 +29,15 @@ class Trace(Mapping[str, np.ndarray]):
       source_tokens: S tokens, as the model saw them.
       tokens: T target tokens.
       boundary: the first step of the target phase, S or 0.
+      slots: what the cache held when the sentence began, in the order of `cache_match`; None of a
+        model without a cache.
     """
 
     def __init__(self, forced: Forced):
         """Takes what was recorded over a forced decoding."""
         self.source_tokens, self.tokens = forced.source_tokens, forced.tokens
         self.boundary = forced.source_steps
+        self.slots = forced.slots
         self._arrays = forced.diagnostics
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -53,6 +56,14 @@ class Trace(Mapping[str, np.ndarray]):
     def step_tokens(self) -> list[str]:
         """The token of each step: the one read in the source phase, then the one produced."""
         return [*self.source_tokens[: self.boundary], *self.tokens]
+
+    @property
+    def rounds(self) -> int:
+        """Rounds a step of a cell that rewrites the source's keys (Meng et al. 2018); else 0.
+
+        Locations of its addresses are source words.
+        """
+        return self["key_drift"].shape[1] if "key_drift" in self else 0
 
     @property
     def heads(self) -> dict[str, dict[str, np.ndarray]]:

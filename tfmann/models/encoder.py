@@ -32,22 +32,29 @@ class EncoderLayer(tf.Module):
             self.biases.append(scope.constant("bias", bias))
 
     def run(
-        self, inputs: tf.Tensor, length: tf.Tensor, noise: Noise, dtype: tf.DType
+        self,
+        inputs: tf.Tensor,
+        length: tf.Tensor,
+        noise: Noise,
+        dtype: tf.DType,
+        initial: tf.Tensor | None = None,
     ) -> tuple[list[tf.Tensor], tuple[tuple[tf.Tensor, ...], ...]]:
-        """Runs over `inputs [S, B, in]`.
+        """Runs over `inputs [S, B, in]`; all directions begin from h `initial [B, U]`, or zero.
+
+        Inputs of twice that width are each direction's own, side by side.
 
         Returns:
           per direction h `[S, B, U]` in the order of the words (not masked), and the states at
           each sentence's end (its beginning for the backward direction).
         """
-        inputs = noise.dropout("input", self._rate, inputs)
-        kernel = tf.cast(tf.concat(self.kernels, axis=1), dtype)
-        projected = product(inputs, kernel) + tf.concat(self.biases, axis=0)
-        parts = tf.split(projected, len(self.kernels), axis=-1)
+        parts = self._project(inputs, noise, dtype)
         if len(parts) == 2:
             parts[1] = _reverse(parts[1], length)
+        if initial is not None:
+            initial = tf.stack([initial] * len(parts))
+        kernels = tf.stack(self.recurrent_kernels)
         states = scan(
-            self._unit_type, tf.stack(parts, axis=1), tf.stack(self.recurrent_kernels), dtype
+            self._unit_type, tf.stack(parts, axis=1), kernels, dtype, initial
         )  # h and c, [S, directions, B, U]
         last = tf.stack([length - 1, tf.range(tf.shape(length)[0])], axis=1)  # [B, 2]
         per_direction = [tf.unstack(part, len(parts), axis=1) for part in states]
@@ -60,41 +67,71 @@ class EncoderLayer(tf.Module):
             hidden[1] = _reverse(hidden[1], length)
         return hidden, final
 
+    def _project(self, inputs: tf.Tensor, noise: Noise, dtype: tf.DType) -> list[tf.Tensor]:
+        """The gates' sums of each direction; one product where all read the same."""
+        inputs = noise.dropout("input", self._rate, inputs)
+        own = tf.split(inputs, inputs.shape[-1] // self.kernels[0].shape[0], axis=-1)
+        if len(own) == 1:
+            kernel = tf.cast(tf.concat(self.kernels, axis=1), dtype)
+            projected = product(inputs, kernel) + tf.concat(self.biases, axis=0)
+            return tf.split(projected, len(self.kernels), axis=-1)
+        return [
+            product(values, tf.cast(kernel, dtype)) + bias
+            for values, kernel, bias in zip(own, self.kernels, self.biases)
+        ]
+
 
 class Encoder(tf.Module):
-    """`encoder_type` uni: L layers. bi: L/2 bidirectional ones, each reading both directions.
+    """`encoder_type` uni: a stack of L layers. bi: a stack of L/2 layers each way.
 
-    Annotations are the top layer's h, its directions concatenated or summed.
+    The two stacks of bi know nothing of each other below the top, as in tensorflow/nmt and in Mino
+    et al. 2017, equations 1 and 2. Layers of one height run side by side. Annotations are the top
+    layers' h, concatenated or summed, then dropped by `top_dropout`: what the last layer of each
+    stack puts out, not what it hands to its next step. Final states go from the bottom, forward
+    and backward alternately.
     """
 
     def __init__(self, hparams: HParams, weights: Weights):
         """Creates the layers."""
         super().__init__(name="encoder")
-        self._merge = hparams.annotation_merge
+        self._merge, self._rate = hparams.annotation_merge, hparams.top_dropout
         directions = 2 if hparams.encoder_type == "bi" else 1
         width = hparams.embedding_width
         self.layers = []
         for index in range(max(1, hparams.encoder_layers // directions)):
             scope = weights.scope(f"layer_{index}")
             self.layers.append(EncoderLayer(hparams, width, directions, scope))
-            width = directions * hparams.num_units
-        if hparams.annotation_merge == "sum":
             width = hparams.num_units
-        self.annotation_width = width
+        self.annotation_width = width * (directions if self._merge == "concat" else 1)
 
     def encode(
-        self, embedded: tf.Tensor, length: tf.Tensor, noise: Noise, dtype: tf.DType
+        self,
+        embedded: tf.Tensor,
+        length: tf.Tensor,
+        noise: Noise,
+        dtype: tf.DType,
+        initial: tf.Tensor | None = None,
     ) -> Encoded:
-        """Encodes embedded words `[B, S, E]`, of which the first `length` of a row are real."""
+        """Encodes embedded words.
+
+        Args:
+          embedded: `[B, S, E]`.
+          length: `[B]`, how many words of a row are real; at least 1.
+          noise: dropout.
+          dtype: type of matrix products.
+          initial: `[B, U]`, h of every layer and direction before its first word; zero if not
+            given. An LSTM's c begins at zero.
+        """
         hidden, finals = tf.transpose(embedded, [1, 0, 2]), []
         for index, layer in enumerate(self.layers):
-            parts, final = layer.run(hidden, length, noise.scope(f"layer_{index}"), dtype)
+            parts, final = layer.run(hidden, length, noise.scope(f"layer_{index}"), dtype, initial)
             finals.extend(final)
             top = index == len(self.layers) - 1
             if top and self._merge == "sum":
                 hidden = tf.add_n(parts)
             else:
                 hidden = tf.concat(parts, axis=-1)
+        hidden = noise.dropout("top", self._rate, hidden)
         mask = tf.sequence_mask(length, tf.shape(embedded)[1], dtype=tf.float32)
         annotations = tf.transpose(hidden, [1, 0, 2]) * mask[:, :, None]
         return Encoded(annotations, mask, length, final_state=tuple(finals))

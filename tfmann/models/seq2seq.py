@@ -14,6 +14,7 @@ from tfmann.cells.noise import Noise
 from tfmann.cells.weights import Weights
 from tfmann.errors import UsageError
 from tfmann.hparams import HParams
+from tfmann.models import history
 from tfmann.models.encoder import Encoder
 from tfmann.models.reader import read_source
 
@@ -71,6 +72,11 @@ class Seq2Seq(tf.Module):
                 f"encoder_type='memory' lets the cell read the source itself, and the cell "
                 f"{hparams.cell!r} cannot: it needs an encoder's annotations"
             )
+        self.history = None
+        if self.cell.history_form:
+            self.history = history.ENCODERS[self.cell.history_form](
+                hparams, weights.scope("history")
+            )
         self.projection_kernel = weights.matrix(
             "projection_kernel", [self.cell.readout_width, target_size]
         )
@@ -88,19 +94,32 @@ class Seq2Seq(tf.Module):
         noise: Noise | None = None,
         dtype: tf.DType = tf.float32,
         record: tuple[str, ...] = (),
+        document: Any = (),
     ) -> Prepared:
         """Encodes ids `[B, S]` and lets the cell make ready.
 
         Without an encoder the cell itself reads the source; `record` then names the diagnostics
-        to keep of that (`cells.diagnostics`).
+        to keep of that (`cells.diagnostics`). `document` is what the sentences before left, for
+        cells that look at it: a `models.history.History` where the cell looks at their source, of
+        which nothing at all is a history without any sentence.
         """
         noise = noise or Noise.none()
         embedded = tf.gather(self.source_embedding, source)
+        initial = None
+        if self.history is not None:
+            before = document or history.nothing(tf.shape(source)[0])
+            words = tf.gather(self.source_embedding, before.ids)
+            document, initial = self.history.encode(
+                words, before.length, noise.scope("history"), dtype
+            )
         if self.encoder is not None:
-            encoded = self.encoder.encode(embedded, length, noise.scope("encoder"), dtype)
+            encoded = self.encoder.encode(
+                embedded, length, noise.scope("encoder"), dtype, initial
+            )
         else:
             mask = tf.sequence_mask(length, tf.shape(source)[1], dtype=tf.float32)
             encoded = Encoded(embedded[..., :0], mask, length, final_state=())
+        encoded = encoded._replace(document=document)
         memory = self.cell.prepare(encoded, dtype)
         state, seen = self.cell.initial_state(encoded), {}
         if self.encoder is None:
@@ -125,7 +144,10 @@ class Seq2Seq(tf.Module):
         return self.cell.readout(outputs, embedded, noise.scope("cell"), dtype)
 
     def project(self, readout: tf.Tensor) -> tf.Tensor:
-        """A readout `[M, R]` to logits `[M, V]`."""
+        """A readout `[M, R]`, with what it carries beside, to logits `[M, V]`."""
+        return self.cell.distribution(readout, self._project)
+
+    def _project(self, readout: tf.Tensor) -> tf.Tensor:
         logits = tf.matmul(readout, self.projection_kernel)
         return logits if self.projection_bias is None else logits + self.projection_bias
 

@@ -47,7 +47,7 @@ _FONTS = (
 
 def printable(token: str) -> str:
     """Makes a token fit for a label: control characters become U+FFFD, long words are cut."""
-    text = _without_controls(token)
+    text = without_controls(token)
     return text if len(text) <= _LONGEST_WORD else text[: _LONGEST_WORD - 1] + "…"
 
 
@@ -73,6 +73,15 @@ def heat_map(axes: Axes, matrix: np.ndarray, **extent: Any) -> AxesImage:
     for spine in axes.spines.values():
         spine.set_color(FRAME)
     return image
+
+
+def cell_borders(axes: Axes, shape: tuple[int, int]) -> None:
+    """Draws faint lines between cells, to lead the eye from a word to its weight."""
+    rows, columns = shape
+    axes.set_xticks(np.arange(1, columns) - 0.5, minor=True)
+    axes.set_yticks(np.arange(1, rows) - 0.5, minor=True)
+    axes.grid(which="minor", color="#e4e4e4", linewidth=0.6)
+    axes.tick_params(which="minor", length=0)
 
 
 def colour_bar(figure: Figure, image: AxesImage) -> None:
@@ -104,9 +113,9 @@ def word_axis(axes: Axes, which: str, tokens: Sequence[str], inches: float) -> N
     axis.set_ticks(list(positions), labels=[printable(tokens[i]) for i in positions], **style)
 
 
-def title(axes: Axes, text: str) -> None:
+def title(axes: Axes, *lines: str) -> None:
     """Writes a title above the words, at the left, where it grows away on one side only."""
-    text = _without_controls(text)
+    text = "\n".join(without_controls(line) for line in lines if line)
     axes.set_title(text, loc="left", fontsize=FONT_POINTS, family=fonts(), parse_math=False)
 
 
@@ -141,7 +150,7 @@ def colour_map() -> Colormap:
     return colours.with_extremes(bad="#dddddd")  # NaN: grey, unlike any weight
 
 
-def _without_controls(text: str) -> str:
-    # Control characters, lone surrogates, line and paragraph separators.
+def without_controls(text: str) -> str:
+    """Control characters, lone surrogates, line and paragraph separators become U+FFFD."""
     unfit = ("Cc", "Cs", "Zl", "Zp")
     return "".join("\ufffd" if unicodedata.category(c) in unfit else c for c in text)

@@ -21,7 +21,6 @@ from tfmann.errors import UserError
 from tfmann.report import drawing
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -60,7 +59,7 @@ def attention_figure(
     drawing.colour_bar(figure, drawing.heat_map(axes, attention))
     drawing.word_axis(axes, "x", source_tokens, width)
     drawing.word_axis(axes, "y", target_tokens, height)
-    _cell_borders(axes, attention.shape)
+    drawing.cell_borders(axes, attention.shape)
     drawing.title(axes, title)
     return figure
 
@@ -85,15 +84,6 @@ def save_figure(figure: Figure, path: PathLike) -> None:
         raise UserError(f"{path}: a figure's file name must end in .png, .svg or .pdf")
     with replacing(path) as file:
         file.write(_render(figure, image_format))
-
-
-def _cell_borders(axes: Axes, shape: tuple[int, int]) -> None:
-    """Draws faint lines between cells, to lead the eye from a word to its weight."""
-    rows, columns = shape
-    axes.set_xticks(np.arange(1, columns) - 0.5, minor=True)
-    axes.set_yticks(np.arange(1, rows) - 0.5, minor=True)
-    axes.grid(which="minor", color="#e4e4e4", linewidth=0.6)
-    axes.tick_params(which="minor", length=0)
 
 
 def _render(figure: Figure, image_format: str) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfmann.errors import UserError
-from tfmann.report import memory_figures, plots
+from tfmann.report import cache_figures, memory_figures, plots, round_figures
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,16 +85,36 @@ class Board:
         self.figure(step, f"attention/{index}", drawn)
 
     def addresses(self, step: int, index: int, trace: Trace) -> None:
-        """Adds what each head did at one of the watched sentences: `addresses/HEAD/INDEX`.
+        """Adds what was addressed at one of the watched sentences, as far as the cell has it.
+
+        What each head did: `addresses/HEAD/INDEX`. The rounds of a cell that rewrites the source's
+        keys: `attention/rounds/INDEX`. Which slots of a cache were matched, where there was
+        something in it: `cache/INDEX`.
 
         Args:
           step: training step.
           index: which of the watched sentences.
-          trace: of the sentence and its translation; a cell without heads adds nothing.
+          trace: of the sentence and its translation; a cell with none of this adds nothing.
         """
         title = f"sentence {index}, step {step}"
         for head, drawn in memory_figures.head_figures(trace, title):
             self.figure(step, f"addresses/{head}/{index}", drawn)
+        if trace.rounds:
+            rounds = round_figures.rounds_of_trace(trace, title)
+            self.figure(step, f"attention/rounds/{index}", rounds)
+        matched = cache_figures.cache_of_trace(trace, title)
+        if matched is not None:
+            self.figure(step, f"cache/{index}", matched)
+
+    def recency(self, step: int, curves: Mapping[str, np.ndarray]) -> None:
+        """Adds how the slots of a cache were matched on average: `cache/recency`.
+
+        Args:
+          step: training step.
+          curves: averages of `cache_figures.recency` by name.
+        """
+        drawn = cache_figures.recency_figure(curves, f"step {step}")
+        self.figure(step, "cache/recency", drawn)
 
     def hparams(self, mapping: Mapping[str, Any]) -> None:
         """Adds the run to the HPARAMS tab, where every scalar of the run is a metric.

@@ -2,7 +2,8 @@
 
     step-00012000/weights.npz     every weight by name ("model/cell/memory_kernel")
     step-00012000/optimizer.npz   the optimizer's slots by name, for going on
-    step-00012000/state.json      step, position in the data, history; SHA-256 of the two above
+    step-00012000/documents.npz   what documents have kept so far, of models with a cache
+    step-00012000/state.json      step, position in the data, history; SHA-256 of the rest
 
 A folder that stands under its final name is complete. `np.load` opens the archives; nothing in
 them is pickled.
@@ -32,8 +33,21 @@ class Unreadable(UserError):
     """A checkpoint is missing, truncated or altered."""
 
 
-def write(folder: str, weights: Arrays, optimizer: Arrays | None, state: Mapping) -> None:
+def write(
+    folder: str,
+    weights: Arrays,
+    optimizer: Arrays | None,
+    state: Mapping,
+    documents: Arrays | None = None,
+) -> None:
     """Writes a checkpoint folder; an older one of that name is replaced when all is on disk.
+
+    Args:
+      folder: where.
+      weights: by name.
+      optimizer: its slots by name, if training is to go on from here.
+      state: JSON types.
+      documents: what documents that are being read have kept, if anything.
 
     Raises:
       UserError: the disk is full or the place cannot be written to; what was there stays.
@@ -45,6 +59,8 @@ def write(folder: str, weights: Arrays, optimizer: Arrays | None, state: Mapping
         parts = {"weights.npz": weights}
         if optimizer is not None:
             parts["optimizer.npz"] = optimizer
+        if documents:
+            parts["documents.npz"] = documents
         sums = {name: _save(os.path.join(temporary, name), part) for name, part in parts.items()}
         body = {**state, "sha256": sums}
         body["sha256_of_this"] = _digest(body)

@@ -64,3 +64,13 @@ def projected_cross_entropy(
         return (total, plain), gradient
 
     return run(readout, kernel, bias)
+
+
+def cross_entropy(
+    logits: tf.Tensor, labels: tf.Tensor, smoothing: float
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """The same sums from logits `[M, V]` that are more than a projection."""
+    log_probs = tf.nn.log_softmax(logits)
+    plain = -tf.reduce_sum(tf.gather(log_probs, labels, batch_dims=1))
+    even = -tf.reduce_sum(tf.reduce_mean(log_probs, axis=-1))
+    return (1.0 - smoothing) * plain + smoothing * even, tf.stop_gradient(plain)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from tfmann.cells.noise import Noise
 from tfmann.decoding import search
+from tfmann.models import document
 from tfmann.models.seq2seq import Seq2Seq
-from tfmann.training.cross_entropy import projected_cross_entropy
+from tfmann.training.cross_entropy import cross_entropy, projected_cross_entropy
 
 
 class Loss(NamedTuple):
@@ -18,20 +19,26 @@ class Loss(NamedTuple):
     total: tf.Tensor  # what is minimised (with label smoothing)
     cross_entropy: tf.Tensor  # without smoothing, for perplexity
     words: tf.Tensor  # int32, target words with </s>
+    kept: Any = ()  # what the model keeps for the documents' next sentences
 
 
-def sum_loss(model: Seq2Seq, batch: tuple, noise: Noise | None, dtype: tf.DType) -> Loss:
-    """Sums over the words of a batch (`corpus.pipeline.Batch`, as tensors).
+def sum_loss(
+    model: Seq2Seq, batch: tuple, noise: Noise | None, dtype: tf.DType, around: Any = ()
+) -> Loss:
+    """Sums over the words of a batch (`corpus.pipeline.Batch` up to `target_length`, as tensors).
 
-    The projection to the vocabulary stands after the loop and at real positions only.
+    The projection to the vocabulary stands after the loop and at real positions only. `around` is
+    what the sentences before left, as `Seq2Seq.prepare` takes it.
     """
     noise = noise or Noise.none()
-    source, source_length, target_in, target_out, target_length, *_ = batch
-    prepared = model.prepare(source, source_length, noise, dtype)
+    source, source_length, target_in, target_out, target_length = batch
+    if document.keeps(model) and not around:
+        around = document.nothing_kept(model, tf.shape(source)[0])
+    prepared = model.prepare(source, source_length, noise, dtype, document=around)
     at_least_one = tf.maximum(target_length, 1)  # a replica may have a row without words
     weight = model.hparams.eos_attention_weight
     record = ("alignments",) if weight else ()
-    outputs, embedded, seen = search.teacher_forced(
+    outputs, embedded, seen, raw = search.teacher_forced(
         model, prepared, target_in, at_least_one, noise, dtype, record
     )
     steps = tf.shape(outputs)[0]
@@ -39,17 +46,20 @@ def sum_loss(model: Seq2Seq, batch: tuple, noise: Noise | None, dtype: tf.DType)
     readout = model.readout(
         tf.gather_nd(outputs, real), tf.gather_nd(embedded[:steps], real), noise, dtype
     )
-    total, plain = projected_cross_entropy(
-        readout,
-        model.projection_kernel,
-        model.projection_bias,
-        tf.gather_nd(tf.transpose(target_out), real),
-        model.hparams.label_smoothing,
-        dtype,
-    )
+    labels = tf.gather_nd(tf.transpose(target_out), real)
+    smoothing = model.hparams.label_smoothing
+    if model.cell.beside_width:  # the distribution is more than a projection
+        total, plain = cross_entropy(model.project(readout), labels, smoothing)
+    else:
+        total, plain = projected_cross_entropy(
+            readout, model.projection_kernel, model.projection_bias, labels, smoothing, dtype
+        )
     if weight:
         total += weight * eos_attention(seen["alignments"], source_length, target_length)
-    return Loss(total, plain, tf.reduce_sum(target_length))
+    kept: Any = ()
+    if document.keeps(model):
+        kept = document.keep(model, around, raw, target_out, target_length)
+    return Loss(total, plain, tf.reduce_sum(target_length), kept)
 
 
 def eos_attention(

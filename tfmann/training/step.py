@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from tfmann.cells.noise import Noise
 from tfmann.corpus.pipeline import Batch, shards
+from tfmann.errors import UsageError
 from tfmann.hparams import HParams
+from tfmann.memory.cache import Cache
 from tfmann.models.seq2seq import Seq2Seq
-from tfmann.training.checkpoint import assign, by_name, read_arrays
+from tfmann.training import around
+from tfmann.training.checkpoint import assign, by_name, read_arrays, read_state
 from tfmann.training.objective import sum_loss
 from tfmann.training.optimizer import make_optimizer
 
@@ -50,6 +55,9 @@ class Learner:
     gradients are summed: any number of replicas has the gradient of one device.
 
     Attributes:
+      variables: all weights.
+      trained: those that an update changes (`trainable_parameters`).
+      kept: per replica, what its rows' documents have kept; of most cells nothing.
       bad_step: the first step whose loss or gradient was not finite, or -1. It stays on the
         device, so that watching costs no synchronisation.
     """
@@ -62,16 +70,18 @@ class Learner:
             self.model = Seq2Seq(hparams, source_size, target_size)
             self.optimizer = make_optimizer(hparams)
             self.variables = self.model.trainable_variables
-            self.optimizer._create_all_weights(self.variables)
+            self.trained = matching(self.variables, hparams.trainable_parameters)
+            self.optimizer._create_all_weights(self.trained)
             self.bad_step = tf.Variable(
                 -1, trainable=False, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
             )
+        self.kept: tuple[Any, ...] = ()
         replicas = self.strategy.num_replicas_in_sync
         self._compiled = tf.function(
             self._update,
             autograph=False,  # nothing here needs it, and it takes seconds
             input_signature=[
-                (BATCH_SIGNATURE,) * replicas,
+                ((BATCH_SIGNATURE, around.signature(self.model)),) * replicas,
                 tf.TensorSpec([], tf.int32),
                 tf.TensorSpec([], tf.float32),
             ],
@@ -81,51 +91,80 @@ class Learner:
         """Makes one update; `step` seeds its dropout, `rate` is its learning rate."""
         parts = shards(batch, self.strategy.num_replicas_in_sync)
         parts = [part if len(part.source) else _no_words(batch) for part in parts]
-        tensors = tuple(tuple(part[:5]) for part in parts)
-        return self._compiled(tensors, tf.constant(step), tf.constant(rate, tf.float32))
+        kept = self.kept or [None] * len(parts)
+        tensors = tuple(
+            (tuple(part[:5]), around.of(self.model, part, one)) for part, one in zip(parts, kept)
+        )
+        told, self.kept = self._compiled(
+            tensors, tf.constant(step), tf.constant(rate, tf.float32)
+        )
+        return told
 
-    def _update(self, parts: tuple, step: tf.Tensor, rate: tf.Tensor) -> Update:
+    def _update(
+        self, parts: tuple, step: tf.Tensor, rate: tf.Tensor
+    ) -> tuple[Update, tuple[Any, ...]]:
         self.optimizer.learning_rate.assign(rate)
-        words = tf.add_n([tf.reduce_sum(lengths) for *_, lengths in parts])
+        lengths = [batch[4] for batch, _ in parts]
+        words = tf.add_n([tf.reduce_sum(one) for one in lengths])
         divisor = words
         if self.hparams.loss_normalization == "sentences":
-            counts = [tf.math.count_nonzero(lengths, dtype=tf.int32) for *_, lengths in parts]
-            divisor = tf.add_n(counts)
+            divisor = tf.add_n([tf.math.count_nonzero(one, dtype=tf.int32) for one in lengths])
         divisor = tf.cast(divisor, tf.float32)
-        cross_entropy, norm = self.strategy.run(self._replica, (parts, step, divisor))
+        cross_entropy, norm, kept = self.strategy.run(self._replica, (parts, step, divisor))
         cross_entropy = self.strategy.reduce("SUM", cross_entropy, axis=None)
-        norm = self.strategy.experimental_local_results(norm)[0]
+        results = self.strategy.experimental_local_results
+        norm = results(norm)[0]
         finite = tf.math.is_finite(cross_entropy) & tf.math.is_finite(norm)
         first = tf.where((self.bad_step < 0) & ~finite, step, self.bad_step)
         self.bad_step.assign(first)
-        return Update(cross_entropy, words, norm)
+        of_replicas = tuple(
+            tf.nest.map_structure(lambda part: results(part)[replica], kept)  # noqa: B023
+            for replica in range(len(parts))
+        )
+        return Update(cross_entropy, words, norm), of_replicas if kept else ()
 
     def _replica(
         self, parts: tuple, step: tf.Tensor, divisor: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+    ) -> tuple[tf.Tensor, tf.Tensor, Any]:
         """One replica's part: its gradient, the sum over replicas, the clipped update."""
         context = tf.distribute.get_replica_context()
         replica = int(tf.get_static_value(context.replica_id_in_sync_group))
         noise = Noise(tf.stack([self.hparams.random_seed, step])).scope(f"replica_{replica}")
+        batch, beside = parts[replica]
         with tf.GradientTape() as tape:
-            loss = sum_loss(self.model, parts[replica], noise, self.model.compute_dtype)
+            loss = sum_loss(
+                self.model, batch, noise, self.model.compute_dtype, around.begin(beside)
+            )
             scaled = loss.total / divisor
         # dense, because sums over sparse rows in another order are other numbers
-        gradients = [tf.convert_to_tensor(g) for g in tape.gradient(scaled, self.variables)]
+        gradients = [tf.convert_to_tensor(g) for g in tape.gradient(scaled, self.trained)]
         gradients = context.all_reduce("SUM", gradients)
         norm = tf.linalg.global_norm(gradients)
         if self.hparams.max_gradient_norm:
             limit = self.hparams.max_gradient_norm
             gradients, _ = tf.clip_by_global_norm(gradients, limit, use_norm=norm)
         self.optimizer.apply_gradients(
-            zip(gradients, self.variables), experimental_aggregate_gradients=False
+            zip(gradients, self.trained), experimental_aggregate_gradients=False
         )
-        return loss.cross_entropy, norm
+        return loss.cross_entropy, norm, loss.kept
 
     def optimizer_arrays(self) -> dict[str, np.ndarray]:
         """The optimizer's slots by name."""
         named = by_name(self.optimizer.variables())
         return {name: variable.numpy() for name, variable in named.items()}
+
+    def kept_arrays(self) -> dict[str, np.ndarray]:
+        """What the rows' documents have kept, by name, `[rows, ...]`."""
+        if not self.kept:
+            return {}
+        rows = [len(one.words) for one in self.kept]
+        arrays = {}
+        for name, parts in zip(Cache._fields, zip(*self.kept)):
+            whole = np.empty([sum(rows), *parts[0].shape[1:]], parts[0].dtype.as_numpy_dtype)
+            for replica, part in enumerate(parts):
+                whole[replica :: len(parts)] = part.numpy()  # as `pipeline.shards` deals them
+            arrays[name] = whole
+        return arrays
 
     def weight_arrays(self) -> dict[str, np.ndarray]:
         """The weights by name."""
@@ -140,6 +179,34 @@ class Learner:
         assign(self.variables, read_arrays(folder), folder)
         slots = read_arrays(folder, "optimizer")
         assign(self.optimizer.variables(), slots, f"the optimizer of {folder}")
+        if "documents.npz" in read_state(folder)["sha256"]:
+            kept = read_arrays(folder, "documents")
+            count = self.strategy.num_replicas_in_sync
+            self.kept = tuple(
+                Cache(*(tf.constant(kept[name][replica::count]) for name in Cache._fields))
+                for replica in range(count)
+            )
+
+
+def matching(variables: Sequence[Any], patterns: str) -> list[Any]:
+    """Those variables whose name below the model one of the patterns matches; all without any.
+
+    Raises:
+      UsageError: a pattern matches none.
+    """
+    if not patterns:
+        return list(variables)
+    named = {name.split("/", 1)[1]: variable for name, variable in by_name(variables).items()}
+    found = set()
+    for pattern in patterns.split(","):
+        hits = fnmatch.filter(named, pattern.strip())
+        if not hits:
+            raise UsageError(
+                f"trainable_parameters: {pattern.strip()!r} is no weight of this model, which has "
+                f"{', '.join(named)}"
+            )
+        found.update(hits)
+    return [variable for name, variable in named.items() if name in found]
 
 
 def _no_words(batch: Batch) -> Batch:

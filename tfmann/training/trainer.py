@@ -160,7 +160,11 @@ def save(learner: Learner, run: Run, root: str) -> None:
     """Writes the checkpoint of this step and removes old ones."""
     folder = checkpoint.folder_of_step(root, run.step)
     checkpoint.write(
-        folder, learner.weight_arrays(), learner.optimizer_arrays(), run.as_dict()
+        folder,
+        learner.weight_arrays(),
+        learner.optimizer_arrays(),
+        run.as_dict(),
+        learner.kept_arrays(),
     )
     checkpoint.keep_last(root, learner.hparams.num_keep_ckpts)
 

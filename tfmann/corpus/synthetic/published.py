@@ -12,7 +12,9 @@ from tfmann.corpus.synthetic.writer import write_corpus
 SEED = 1
 
 
-def as_report(directory: PathLike, train: int, dev: int, test: int) -> datasets.Report:
+def as_report(
+    directory: PathLike, train: int, dev: int, test: int, document_tense: bool = False
+) -> datasets.Report:
     """Writes the corpus if it is not there, and checks it.
 
     Args:
@@ -20,12 +22,13 @@ def as_report(directory: PathLike, train: int, dev: int, test: int) -> datasets.
       train: sentence pairs to train on.
       dev: to choose a checkpoint by.
       test: to score.
+      document_tense: only the first source sentence of a document says when it happens.
 
     Raises:
       UserError: what is there is of other sizes, or cannot be written.
     """
     if not os.path.exists(os.path.join(directory, "vocab.tgt")):
-        write_corpus(directory, train, dev, test, SEED)
+        write_corpus(directory, train, dev, test, SEED, document_tense)
     return datasets.use_local(_manifest({"train": train, "dev": dev, "test": test}), directory)
 
 
@@ -34,7 +37,8 @@ def _manifest(pairs: dict[str, int]) -> Manifest:
         return FileEntry(path=name, urls=(), sha256=None, bytes=None, lines=lines)
 
     sides = ("src", "tgt")
-    files = [entry(f"{split}.{side}", n) for split, n in pairs.items() for side in sides]
+    suffixes = (*sides, "docs")
+    files = [entry(f"{split}.{suffix}", n) for split, n in pairs.items() for suffix in suffixes]
     return Manifest(
         name="synthetic",
         description=f"an invented language, from tfmann.corpus.synthetic with seed {SEED}",
@@ -47,6 +51,11 @@ def _manifest(pairs: dict[str, int]) -> Manifest:
         splits={split: split for split in pairs},
         more_tests=(),
         vocabularies="vocab",
-        files=(*files, *(entry(f"vocab.{side}", None) for side in sides)),
+        alignments="test.align",
+        files=(
+            *files,
+            *(entry(f"vocab.{side}", None) for side in sides),
+            entry("test.align", pairs["test"]),
+        ),
         archives=(),
     )

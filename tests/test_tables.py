@@ -1,0 +1,166 @@
+"""Tables from records: mean and deviation by hand, columns only where something is in them."""
+
+import json
+
+from tfmann.report import tables
+from tfmann.report.table import Row, Table
+
+
+def table(*rows, **changes):
+    return Table("Toy", None, "toy", "", "dev", "test", rows)._replace(**changes)
+
+
+def record(row, bleu=10.0, **more):
+    scores = [{"value": bleu, "signature": "s"}, {"value": bleu + 1, "signature": "s"}]
+    return {
+        "row": row, "best": {"dev": scores, "test": scores}, "parameters": 2_500_000, "steps": 7,
+        "words_per_second": 100.0, "train_seconds": 60.0, "hardware": {"cpu": "c"}, **more,
+    }  # fmt: skip
+
+
+def aligned(**shares):
+    found = {"aer": 0.5, "soft_aer": 0.6, "sentences": 4, "sure": 9, "possible": 12}
+    judged = {"under": 0.125, "reworded": 0.25, "over": 0.03125, "judged": 16}
+    return {
+        "alignment": {**found, **{k: v for k, v in shares.items() if k in found}},
+        "adequacy": {**judged, **{k: v for k, v in shares.items() if k in judged}},
+    }
+
+
+def lines_of(text):
+    """Rows of cells, the heading first, without the rule below it."""
+    found = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    assert len({len(cells) for cells in (found[0], *found[2:])}) == 1
+    return [found[0], *found[2:]]
+
+
+def cells(text, number=1):
+    heading, *rows = lines_of(text)
+    return dict(zip(heading, rows[number - 1]))
+
+
+def test_several_seeds_are_one_line_of_mean_and_deviation():
+    # 10, 12, 17: mean 13, deviations -3 -1 4, sample variance 26 / 2 = 13
+    runs = [
+        record("a", bleu, seed=seed, words_per_second=speed, train_seconds=60 * minutes)
+        for seed, bleu, speed, minutes in ((1, 10, 90, 2), (2, 12, 100, 3), (3, 17, 110, 7))
+    ]
+    text = tables.render(table(Row("a", "A"), Row("b", "B")), "cpu", [*runs, record("b", 5)])
+    found = cells(text)
+    assert found["ours dev"] == found["ours test"] == "13.00 ± 3.61"
+    assert found["chrF"] == "14.0 ± 3.6"
+    assert (found["seeds"], found["words/s"], found["minutes"]) == ("3", "100", "4")
+    assert (found["parameters"], found["updates"]) == ("2.50M", "7")
+    one = cells(text, 2)
+    assert (one["system"], one["ours test"], one["seeds"]) == ("B", "5.00", "1")
+    assert "mean ± sample standard deviation" in text
+
+
+def test_one_seed_is_shown_as_it_is():
+    text = tables.render(table(Row("a", "A", 1.5, None)), "cpu", [record("a")])
+    assert "±" not in text and "seeds" not in text
+    heading, row = lines_of(text)
+    assert heading == ["system", "paper dev", "paper test", "ours dev", "ours test", "chrF",
+                       "parameters", "updates", "words/s", "minutes"]  # fmt: skip
+    assert row == ["A", "1.5", "-", "10.00", "10.00", "11.0", "2.50M", "7", "100", "1"]
+
+
+def test_rows_stand_as_in_the_table_whatever_was_trained_first():
+    shown = table(Row("a", "A"), Row("b", "B"), Row("c", "C"))
+    text = tables.render(shown, "cpu", [record("c"), record("a")])
+    assert [row[0] for row in lines_of(text)[1:]] == ["A", "C"]
+
+
+def test_alignment_and_adequacy_stand_beside_bleu_in_percent():
+    shown = table(Row("a", "A", paper_aer=39.97), Row("b", "B"), Row("c", "C"))
+    runs = [record("a", seed=1, **aligned()), record("a", seed=2, **aligned(aer=0.7, under=0.375))]
+    bound = {"adequacy": aligned(reworded=None)["adequacy"]}  # of a cell without alignments
+    text = tables.render(shown, "cpu", [*runs, record("b", **bound), record("c")])
+    found = cells(text)
+    assert found["paper AER"] == "39.97" and found["AER"] == "60.00 ± 14.14"
+    assert found["soft AER"] == "60.00 ± 0.00"
+    assert found["under-translated"] == "25.00 ± 17.68"
+    assert (found["reworded"], found["over-translated"]) == ("25.00 ± 0.00", "3.12 ± 0.00")
+    found = cells(text, 2)
+    assert (found["AER"], found["soft AER"], found["paper AER"]) == ("-", "-", "-")
+    assert (found["under-translated"], found["reworded"]) == ("≤ 12.50", "-")
+    assert cells(text, 3)["under-translated"] == "-"
+    assert "4 references, 9 sure and 3 only possible links" in text
+    assert "% of 16 source words" in text and "≤: with what is reworded" in text
+
+
+def test_repetition_is_shown_where_nothing_is_aligned():
+    counts = {"repetition": [{"order": n, "repeated": n, "ngrams": 40} for n in (1, 2, 3, 4)]}
+    shown = table(Row("a", "A"), Row("b", "B"))
+    text = tables.render(shown, "cpu", [record("a", **counts), record("b")])
+    assert cells(text)["repeated 2-grams"] == "5.00" and cells(text, 2)["repeated 2-grams"] == "-"
+    text = tables.render(shown, "cpu", [record("a", **counts, **aligned())])
+    assert "repeated" not in text
+
+
+def test_a_table_is_of_another_corpus_at_a_scale(tmp_path, monkeypatch):
+    small = table(Row("a", "small"), scales=("cpu",))
+    monkeypatch.setitem(tables.TABLES, "toy", table(Row("a", "large"), stand_in={"cpu": small}))
+    for scale in ("cpu", "paper"):
+        (tmp_path / f"toy-{scale}.jsonl").write_text(json.dumps(record("a")) + "\n")
+    first, second = tables.render_all(tmp_path).split("Toy")[1:]
+    assert "| small |" in first and "| large |" in second
+
+
+def compared(baseline, difference, percent, bootstrap_p, sign_p):
+    return {
+        "baseline": baseline, "difference": difference, "percent": percent,
+        "bootstrap_p": bootstrap_p, "sign_p": sign_p, "wins": 3, "losses": 2, "signature": "bs",
+    }  # fmt: skip
+
+
+def test_a_row_stands_beside_its_baselines():
+    shown = table(Row("a", "A"), Row("b", "B"), Row("c", "C"), Row("d", "D"))
+    runs = [
+        record("a"),
+        record("b", significance=[compared("a", -0.25, -2.5, 0.5, 1.0)]),
+        record("c", significance=[
+            compared("a", 2.0, 20.0, 0.001, 0.009), compared("b", 1.5, None, 0.001, 0.02),
+        ]),
+        record("d"),
+    ]  # fmt: skip
+    text = tables.render(shown, "cpu", runs)
+    found = [cells(text, i) for i in (1, 2, 3, 4)]
+    assert [one["against A"] for one in found] == [
+        "-", "-0.25 (-2.5%), p 0.500 / 1.000", "+2.00 (+20.0%)†, p 0.001 / 0.009", "-",
+    ]  # fmt: skip
+    assert [one["against B"] for one in found] == ["-", "-", "+1.50, p 0.001 / 0.020", "-"]
+    assert "against C" not in found[0]
+    assert "p of the paired bootstrap / of the sign test; †: both below 0.01" in text
+    assert "bootstrap signature: bs" in text
+
+
+def test_of_several_seeds_the_worst_p_is_shown():
+    seeds = [(1.0, 10.0, 0.001, 0.002), (3.0, 20.0, 0.004, 0.001)]
+    runs = [
+        record("b", seed=i, significance=[compared("a", *one)]) for i, one in enumerate(seeds, 1)
+    ]
+    text = tables.render(table(Row("a", "A"), Row("b", "B")), "cpu", [record("a"), *runs])
+    assert cells(text, 2)["against A"] == "+2.00 (+15.0%)†, p 0.004 / 0.002"
+    assert "(the greatest of the seeds)" in text
+
+
+def test_the_paper_s_cost_stands_beside_ours():
+    shown = table(
+        Row("a", "A", paper_parameters=84.2, paper_speed=(1469.1, 21.1)), Row("b", "B")
+    )
+    decoding = {"dev": {"seconds": 1.0, "words": 1}, "test": {"seconds": 4.0, "words": 52}}
+    text = tables.render(shown, "cpu", [record("a", decoding=decoding), record("b")])
+    one, other = cells(text), cells(text, 2)
+    paper = [one[f"paper {name}"] for name in ("parameters", "words/s", "decoding")]
+    assert paper == ["84.2M", "1469.1", "21.1"] and other["paper parameters"] == "-"
+    assert (one["decoding words/s"], other["decoding words/s"]) == ("13", "-")
+
+
+def test_tense_is_shown_with_the_documents_and_without():
+    counts = {"sentences": 40, "right": 30, "shuffled_right": 14}
+    runs = [record("a", seed=1, tense=counts), record("a", seed=2, tense={**counts, "right": 32})]
+    text = tables.render(table(Row("a", "A")), "cpu", runs)
+    found = cells(text)
+    assert found["tense"] == "77.50 ± 3.54" and found["tense, shuffled"] == "35.00 ± 0.00"
+    assert "tense: % of 40 sentences" in text

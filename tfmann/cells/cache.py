@@ -1,0 +1,172 @@
+"""RNNSearch with a continuous cache of its own translations (Tu et al. 2018).
+
+The cache is a document's: `Encoded.document`, a `memory.cache.Cache`, is read by every step of a
+sentence and written when the sentence is complete, by whoever decodes it. What is read is seen by
+the readout alone: the recurrence is RNNSearch's, and an empty cache changes nothing at all.
+Equation numbers are the paper's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Callable, NamedTuple
+
+import tensorflow as tf
+
+from tfmann.cells.additive import AdditiveCell, AdditiveMemory, AdditiveState
+from tfmann.cells.base import Encoded, StepOutput, per_row
+from tfmann.cells.noise import Noise
+from tfmann.cells.recurrent import product
+from tfmann.cells.weights import Weights
+from tfmann.hparams import HParams
+from tfmann.memory import attention, cache
+
+NAME = "cache"
+
+HPARAMS = {
+    "attention_size": {
+        "default": 0,
+        "minimum": 0,
+        "help": "RNNSearch family: width A of the additive attention; 0 = num_units.",
+    },
+    "readout_size": {
+        "default": 0,
+        "minimum": 0,
+        "help": "RNNSearch family: width of the readout; 0 = embedding_size.",
+    },
+    "cache_size": {
+        "default": 25,
+        "minimum": 0,
+        "help": "cache: slots I, each for a target word of the document so far.",
+    },
+    "cache_fusion": {
+        "default": "deep",
+        "choices": ["deep", "shallow"],
+        "help": "cache: what is found is mixed into the state before the readout (deep), or the "
+        "words of the slots into the distribution (shallow).",
+    },
+    "cache_overwrite": {
+        "default": True,
+        "help": "cache: a word that has a slot is averaged into it; false: always a new slot.",
+    },
+}
+
+
+class CacheMemory(NamedTuple):
+    """What every step reads, and what is asked when the steps are done."""
+
+    search: AdditiveMemory
+    cache: cache.Cache
+    gate_kernel: tf.Tensor  # [U + D, G], U and V in one product
+    gate_values: tf.Tensor  # [B, I, G], W s_i: W m_t is their mean by P(c_i | c_t)
+    gate_retrieved: tf.Tensor  # [U, G], W
+
+
+class CacheCell(AdditiveCell):
+    """RNNSearch's step, then `s~_t = (1 - lambda_t) s_t + lambda_t m_t` for the readout (6)."""
+
+    document_memory = "cache"
+    written_from = ("alignments", "decoder_state")
+    recalls = ("cache_match", "cache_gate")
+
+    def __init__(self, hparams: HParams, annotation_width: int, weights: Weights):
+        """Creates the gate; all else is RNNSearch's."""
+        super().__init__(hparams, annotation_width, weights)
+        units, deep = hparams.num_units, hparams.cache_fusion == "deep"
+        width = units if deep else 1
+        # of lambda (8); G = U for deep fusion, 1 for shallow; no bias, as printed
+        self.gate_state_kernel = weights.matrix("gate_state_kernel", [units, width])
+        self.gate_context_kernel = weights.matrix(
+            "gate_context_kernel", [annotation_width, width]
+        )
+        self.gate_retrieved_kernel = weights.matrix("gate_retrieved_kernel", [units, width])
+        # of shallow fusion: the gate's sum, P_cache [I] and the slots' words [I]
+        self.beside_width = 0 if deep else 1 + 2 * hparams.cache_size
+
+    def prepare(self, encoded: Encoded, dtype: tf.DType = tf.float32) -> CacheMemory:
+        """RNNSearch's, beside the cache; without a document it is an empty one."""
+        h, batch = self.hparams, tf.shape(encoded.length)[0]
+        held = encoded.document or cache.empty(
+            batch, h.cache_size, self.annotation_width, h.num_units
+        )
+        own = tf.concat([self.gate_state_kernel, self.gate_context_kernel], axis=0)
+        of_retrieved = tf.cast(self.gate_retrieved_kernel, dtype)
+        return CacheMemory(
+            search=super().prepare(encoded, dtype),
+            cache=held,
+            gate_kernel=tf.cast(own, dtype),
+            gate_values=product(held.values, of_retrieved),
+            gate_retrieved=of_retrieved,
+        )
+
+    def step(self, inputs: tf.Tensor, state: AdditiveState, memory: CacheMemory) -> StepOutput:
+        """RNNSearch's: query, address, context, state."""
+        query = self.query(inputs, state, memory.search)
+        alignments, context = memory.search.source.answer(query)
+        hidden = memory.search.state_gru.step(context, query)
+        return StepOutput(
+            output=tf.concat([hidden, context], axis=-1),
+            state=AdditiveState(hidden),
+            diagnostics={"alignments": per_row(alignments), "decoder_state": hidden},
+        )
+
+    def writes(self, outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Keys and values of outputs `[..., O]`: c_t `[..., D]` and s_t `[..., U]`."""
+        states, contexts = tf.split(outputs, [self.hparams.num_units, self.annotation_width], -1)
+        return contexts, states
+
+    def writes_seen(
+        self, seen: Mapping[str, tf.Tensor], encoded: Encoded
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """As `writes`, of alignments `[B, T, S]` and s_t `[B, T, U]`."""
+        return attention.read(seen["alignments"], encoded.annotations), seen["decoder_state"]
+
+    def recall(
+        self, outputs: tf.Tensor, memory: CacheMemory, every_step: bool
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+        """Outputs `[B, n, O]` with s~_t in the place of s_t; shallow: with what to mix beside."""
+        contexts, states = self.writes(outputs)
+        matched = cache.match(contexts, memory.cache)  # (5)
+        retrieved = cache.read(matched, memory.cache)
+        sums = product(outputs, memory.gate_kernel)
+        if every_step:
+            sums += attention.read(matched, memory.gate_values)
+        else:
+            sums += product(retrieved, memory.gate_retrieved)
+        scores = cache.gate_scores(sums, memory.cache)
+        gates = tf.sigmoid(scores)  # (8)
+        seen = {
+            "cache_match": matched,
+            "cache_gate": tf.reduce_mean(gates, axis=-1, keepdims=True),
+        }
+        if self.hparams.cache_fusion == "deep":
+            return tf.concat([cache.combine(gates, states, retrieved), contexts], -1), seen  # (6)
+        of_words = matched
+        if not self.hparams.cache_overwrite:
+            of_words = cache.word_probabilities(matched, memory.cache)
+        # ids pass as floats: exact below 2**24
+        words = tf.cast(memory.cache.words, tf.float32)[:, None]
+        words = tf.broadcast_to(words, tf.shape(of_words))
+        return tf.concat([outputs, scores, of_words, words], axis=-1), seen
+
+    def readout(
+        self,
+        outputs: tf.Tensor,
+        embedded: tf.Tensor,
+        noise: Noise,
+        dtype: tf.DType = tf.float32,
+    ) -> tf.Tensor:
+        """RNNSearch's, with what stands beside passed on: `[M, readout_width + beside_width]`."""
+        own, beside = tf.split(outputs, [self.output_width, self.beside_width], axis=-1)
+        return tf.concat([super().readout(own, embedded, noise, dtype), beside], axis=-1)
+
+    def distribution(
+        self, readout: tf.Tensor, project: Callable[[tf.Tensor], tf.Tensor]
+    ) -> tf.Tensor:
+        """Shallow fusion (4.4): `(1 - lambda) softmax + lambda P_cache`, as logits."""
+        slots = self.hparams.cache_size
+        if not self.beside_width:
+            return project(readout)
+        sizes = [self.readout_width, 1, slots, slots]
+        own, scores, probabilities, words = tf.split(readout, sizes, axis=-1)
+        return cache.mix(project(own), scores, probabilities, tf.cast(words, tf.int32))

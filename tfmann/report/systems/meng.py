@@ -1,0 +1,183 @@
+"""Meng et al. 2018.
+
+Rows that start from another row. Meng et al. 2018 start the parameters that KVMemAtt shares with
+RNNSearch from a trained RNNSearch, and say nothing of how long either is trained. Here RNNSearch is
+trained for N updates (150,000 of 80 pairs for Zh-En, ten times its text; 350,000 for WMT17, five
+times; 3,000 of 64 on Multi30k and the Hansards, 1,250 of 64 on the synthetic corpus); from its best
+checkpoint every other system, MemAtt too, is trained for N more, with a fresh state of the
+optimizer. The row to compare them with is "RNNSearch, trained as much longer": the baseline after
+the same N more, so that no gain is that of the updates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tfmann.report.table import Row, Table
+
+_BASELINES = ("rnnsearch", "rnnsearch_longer")
+_NAMES = {
+    "rnnsearch": "RNNSearch",
+    "rnnsearch_longer": "RNNSearch, trained as much longer",
+    "rnnsearch_eos": "RNNSearch + AttEosObj",
+    "mematt": "+ MemAtt",
+    "mematt_eos": "+ MemAtt + AttEosObj",
+    "kvmematt_r1": "+ KVMemAtt-R1",
+    "kvmematt_r1_eos": "+ KVMemAtt-R1 + AttEosObj",
+    "kvmematt_r2": "+ KVMemAtt-R2",
+    "kvmematt_r2_eos": "+ KVMemAtt-R2 + AttEosObj",
+}
+
+
+def _systems(
+    scores: Mapping[str, float | None], aer: Mapping[str, float] | None = None
+) -> tuple[Row, ...]:
+    """Systems of Meng et al. 2018 with the paper's test scores, and its AER where it has any.
+
+    How weights start and the clip of the gradient, which the paper leaves out, are those of the
+    same baseline in Tu et al. 2018.
+    """
+    return tuple(
+        Row(
+            name,
+            _NAMES[name],
+            None,
+            score,
+            start="" if name == "rnnsearch" else "rnnsearch",
+            paper_aer=(aer or {}).get(name),
+        )
+        for name, score in scores.items()
+    )
+
+
+TABLES = {
+    "zh-en": Table(
+        title="Meng et al. 2018, Table 1: Chinese to English, BLEU without case",
+        manifest="nist_zh_en.json",
+        folder="meng2018",
+        prefix="zh_en_",
+        dev="MT02",
+        test="MT03-06",
+        rows=_systems(
+            {
+                "rnnsearch": 36.53,
+                "rnnsearch_longer": None,
+                "mematt": 37.80,
+                "kvmematt_r1": 38.45,
+                "kvmematt_r1_eos": 38.66,
+                "kvmematt_r2": 38.93,
+                "kvmematt_r2_eos": 39.33,
+            }
+        ),
+        scales=("paper",),
+    ),
+    "alignment": Table(
+        title="Meng et al. 2018, Table 2: Chinese to English, BLEU without case and AER",
+        manifest="tsinghua_zh_en.json",
+        folder="meng2018",
+        prefix="zh_en_",
+        dev="MT02",
+        test="Tsinghua",
+        rows=_systems(
+            {
+                "rnnsearch": 24.65,
+                "rnnsearch_longer": None,
+                "mematt": 25.36,
+                "kvmematt_r1": 25.55,
+                "kvmematt_r1_eos": 25.93,
+                "kvmematt_r2": 26.43,
+                "kvmematt_r2_eos": 27.19,
+            },
+            {
+                "rnnsearch": 39.97,
+                "mematt": 37.98,
+                "kvmematt_r1": 37.70,
+                "kvmematt_r1_eos": 36.89,
+                "kvmematt_r2": 35.70,
+                "kvmematt_r2_eos": 35.39,
+            },
+        ),
+        stand_in={
+            "cpu": Table(
+                title="English to French, Hansards, WPT 2003: BLEU and AER (no paper's table: "
+                "systems of Meng et al. 2018)",
+                manifest="hansards_en_fr.json",
+                folder="hansards",
+                prefix="en_fr_",
+                dev="trial",
+                test="test",
+                rows=_systems(dict.fromkeys(["rnnsearch", "rnnsearch_longer", "kvmematt_r2_eos"])),
+                scales=("cpu",),
+                baselines=_BASELINES,
+            )
+        },
+        baselines=_BASELINES,
+    ),
+    "de-en": Table(
+        title="Meng et al. 2018, Table 4: German to English, BLEU",
+        manifest="wmt17_de_en.json",
+        folder="meng2018",
+        prefix="de_en_",
+        dev="newstest2016",
+        test="newstest2017",
+        rows=_systems(
+            {
+                "rnnsearch": 29.33,
+                "rnnsearch_longer": None,
+                "mematt": 30.13,
+                "kvmematt_r2_eos": 30.98,
+            }
+        ),
+        bpe_merges={"paper": 36_000},
+        scales=("paper",),
+        baselines=_BASELINES,
+    ),
+    "en-de": Table(
+        title="Meng et al. 2018, Table 4: English to German, BLEU",
+        manifest="wmt17_de_en.json",
+        folder="meng2018",
+        prefix="en_de_",
+        dev="newstest2016",
+        test="newstest2017",
+        rows=_systems(
+            {
+                "rnnsearch": 23.83,
+                "rnnsearch_longer": None,
+                "mematt": 24.62,
+                "kvmematt_r2_eos": 25.39,
+            }
+        ),
+        bpe_merges={"paper": 36_000},
+        scales=("paper",),
+        reverse=True,
+        baselines=_BASELINES,
+    ),
+    "multi30k": Table(
+        title="Multi30k, German to English, BLEU (no paper's table: small and quick)",
+        manifest="multi30k_de_en.json",
+        folder="multi30k",
+        prefix="de_en_",
+        dev="val",
+        test="test_2016_flickr",
+        rows=(
+            Row("luong", "GRU, Luong attention, input feeding"),
+            Row("rnnsearch", "RNNSearch (Bahdanau et al. 2015, two GRUs)"),
+            *_systems(dict.fromkeys([name for name in _NAMES if name != "rnnsearch"])),
+        ),
+        scales=("cpu",),
+        baselines=_BASELINES,
+    ),
+    "synthetic-adequacy": Table(
+        title="Synthetic corpus, an invented language: systems of Meng et al. 2018, BLEU, "
+        "alignment error and adequacy as in its Tables 2 and 3",
+        manifest=None,
+        folder="tiny/meng2018",
+        prefix="",
+        dev="dev",
+        test="test",
+        rows=_systems(dict.fromkeys(_NAMES)),
+        scales=("tiny",),
+        seeds=(1, 2, 3),
+        baselines=_BASELINES,
+    ),
+}
