@@ -10,13 +10,10 @@ take the same steps.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Callable, NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -24,6 +21,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import tensorflow as tf
 
+from benchmarks import lines
 from tfmann.corpus.pipeline import make_batch
 from tfmann.corpus.vocab import EOS_ID
 from tfmann.decoding import search
@@ -159,18 +157,8 @@ def measure(sizes: list[str], precisions: list[str], rounds: int) -> Iterator[di
 
 def main() -> None:
     """Measures what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", default=",".join(PLACES))
-    parser.add_argument("--precisions", default="float32,mixed_bfloat16")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=Path, help="a file that the lines are appended to")
-    args = parser.parse_args()
-    for record in measure(args.sizes.split(","), args.precisions.split(","), args.rounds):
-        line = json.dumps(record)
-        print(line, flush=True)
-        if args.out:
-            with args.out.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
+    args = lines.asked(__doc__.splitlines()[0], PLACES)
+    lines.write(measure(args.sizes, args.precisions, args.rounds), args.out)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,20 @@ def rewriting() -> list[str]:
     return out + [""]
 
 
+def cache() -> list[str]:
+    records = lines_of("cache")
+    if not records:
+        return []
+    out = ["## The continuous cache", "", "Target words/s over those of RNNSearch on the same"]
+    out += ["batch, median of alternating pairs in one process.", ""]
+    out += ["| size | what | products | RNNSearch | with cache | ratio |", "|-|-|-|-|-|-|"]
+    named = {"train": "training the gate alone", "decode": "beam 10, cache read and written"}
+    for r in records:
+        cells = [r["size"], named[r["what"]], r["precision"], r["base"], r["words_per_second"]]
+        out.append(f"| {' | '.join(str(cell) for cell in cells)} | {r['ratio']:.2f} |")
+    return out + [""]
+
+
 def memory() -> list[str]:
     records = lines_of("memory")
     if not records:
@@ -75,7 +89,8 @@ def memory() -> list[str]:
 def render() -> str:
     head = ["# Measured speed and memory", "", "Written by `python -m benchmarks.report` from"]
     head += ["`results/`; see README.md beside this file for how it was taken.", ""]
-    return "\n".join(head + peers() + ablation() + rewriting() + memory()).rstrip() + "\n"
+    parts = [peers(), ablation(), rewriting(), cache(), memory()]
+    return "\n".join(sum(parts, head)).rstrip() + "\n"
 
 
 if __name__ == "__main__":

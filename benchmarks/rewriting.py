@@ -10,14 +10,14 @@ variant that wastes nothing beside RNNSearch reaches it. Prints JSON lines.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from benchmarks import lines
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 _ROOT = Path(__file__).resolve().parent.parent
@@ -193,20 +193,10 @@ def measure(size: str, precision: str, rounds: int) -> Iterator[dict]:
 
 def main() -> None:
     """Measures what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", default=",".join(PLACES))
-    parser.add_argument("--precisions", default="float32,mixed_bfloat16")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=Path, help="a file that the lines are appended to")
-    args = parser.parse_args()
-    for size in args.sizes.split(","):
-        for precision in args.precisions.split(","):
-            for record in measure(size, precision, args.rounds):
-                line = json.dumps(record)
-                print(line, flush=True)
-                if args.out:
-                    with args.out.open("a", encoding="utf-8") as file:
-                        file.write(line + "\n")
+    args = lines.asked(__doc__.splitlines()[0], PLACES)
+    for size in args.sizes:
+        for precision in args.precisions:
+            lines.write(measure(size, precision, args.rounds), args.out)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,12 @@
 """Training on documents: the cache goes from sentence to sentence, and a run goes on exactly."""
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import command_line
 import numpy as np
 import pytest
+import replicas
 import small
 import tensorflow as tf
 import tiny
@@ -25,7 +23,6 @@ from tfmann.training.objective import sum_loss
 from tfmann.training.step import Learner
 from tfmann.training.validate import Perplexity
 
-TESTS = Path(__file__).parent
 GATES = "cell/gate_*"
 SIZES = (4, 3, 1, 5)  # sentences of the documents
 CACHE = {"cell": "cache", "cache_size": 5, "unit_type": "gru", "projection_bias": True}
@@ -119,10 +116,8 @@ def test_a_run_goes_on_with_what_its_documents_had_kept(tmp_path):
 
 
 def main(folder):
-    """Two replicas, in a process of its own."""
-    cpu = tf.config.list_physical_devices("CPU")[0]
-    logical = tf.config.LogicalDeviceConfiguration()
-    tf.config.set_logical_device_configuration(cpu, [logical, logical])
+    """Two replicas (`replicas.run_main`)."""
+    replicas.two_cpus()
     for rows in (3, 1):  # of one row a replica has nothing
         one = learner(distribution="mirrored", batch_size=rows, optimizer="sgd")
         assert one.strategy.num_replicas_in_sync == 2
@@ -133,15 +128,7 @@ def main(folder):
 
 
 def test_two_replicas_keep_what_one_device_keeps(tmp_path):
-    result = subprocess.run(
-        [sys.executable, "-c", f"import test_document_training as t; t.main({str(tmp_path)!r})"],
-        cwd=TESTS,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)])},
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
-    assert result.returncode == 0 and "done" in result.stdout, result.stderr
+    replicas.run_main("test_document_training", tmp_path)
     for rows in (3, 1):
         one = learner(batch_size=rows, optimizer="sgd")
         told, _ = train(one, 6)

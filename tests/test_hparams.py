@@ -313,7 +313,8 @@ def test_every_field_explains_itself_and_its_default_is_allowed():
 def test_no_default_is_declared_twice():
     """No cell repeats a common key, and nobody gives a default for a setting he reads.
 
-    Cells that share a key each declare it, so that a cell is one file; they must agree.
+    What a family shares stands in one file; cells that share a key without being of one family
+    each declare it, and must agree.
     """
     core = set(hparams_fields.core_fields(cell_names=("luong",)))
     for name, own in hparams.declared_cells().items():

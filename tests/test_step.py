@@ -1,12 +1,10 @@
 """The compiled update: replicas make the update of one device; what is not finite is noticed."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import replicas
 import small
 import tensorflow as tf
 
@@ -14,7 +12,6 @@ from tfmann.corpus.pipeline import shards
 from tfmann.training import checkpoint
 from tfmann.training.step import Learner
 
-TESTS = Path(__file__).parent
 # 5 rows are dealt 3 and 2; of 1 row one replica gets nothing; words are dealt unevenly
 BATCHES = [
     [(5, 4), (1, 6), (3, 1), (0, 9), (7, 5)],
@@ -44,10 +41,8 @@ def train(one):
 
 
 def main(folder):
-    """Runs in a process of its own, because devices are settled before TensorFlow begins."""
-    cpu = tf.config.list_physical_devices("CPU")[0]
-    one = tf.config.LogicalDeviceConfiguration()
-    tf.config.set_logical_device_configuration(cpu, [one, one])
+    """Two replicas (`replicas.run_main`)."""
+    replicas.two_cpus()
     for name, changes in CASES.items():
         mirrored = learner(distribution="mirrored", **changes)
         assert mirrored.strategy.num_replicas_in_sync == 2
@@ -75,15 +70,7 @@ def poison(one):
 def mirrored(tmp_path_factory):
     """The folder with what two replicas made."""
     folder = tmp_path_factory.mktemp("mirrored")
-    result = subprocess.run(
-        [sys.executable, "-c", f"import test_step; test_step.main({str(folder)!r})"],
-        cwd=TESTS,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)])},
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
-    assert result.returncode == 0 and "done" in result.stdout, result.stderr
+    replicas.run_main("test_step", folder)
     return folder
 
 

@@ -2,7 +2,8 @@
 
 Keys carry tensorflow/nmt's names where the meaning is the same. The fields common to all
 models are declared in `tfmann.hparams_fields`; a memory cell declares its own in its own file, as
-a literal dictionary `HPARAMS`, which is read here without importing TensorFlow.
+a literal dictionary `HPARAMS`, which is read here without importing TensorFlow, and names the file
+that has those of its family.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def declared_cells() -> dict[str, dict[str, Field]]:
 
     A file declares a cell by a module-level string `NAME` and, if it has fields of its own, a
     literal `HPARAMS = {"key": {"default": ..., "help": ..., "minimum": ..., "choices": ...}}`.
+    `SHARED_HPARAMS = "two_gru"` adds those of `cells/two_gru.py`, which is no cell.
     """
     cells = {}
     for path in sorted(_CELLS.glob("*.py")):
@@ -43,6 +45,10 @@ def declared_cells() -> dict[str, dict[str, Field]]:
         name = _literal(tree, "NAME")
         if name is not None:
             own = _literal(tree, "HPARAMS") or {}
+            family = _literal(tree, "SHARED_HPARAMS")
+            if family is not None:
+                shared = ast.parse((_CELLS / f"{family}.py").read_text(encoding="utf-8"))
+                own = {**_literal(shared, "HPARAMS"), **own}
             cells[name] = {key: Field(kind="architecture", **spec) for key, spec in own.items()}
     return cells
 

@@ -35,10 +35,13 @@ from tfmann.evaluation.trace import Trace
 from tfmann.folder import HPARAMS, RunFolder, begun
 from tfmann.hparams import HParams
 from tfmann.provenance import provenance
+from tfmann.report.cache_figures import recency
 from tfmann.report.tensorboard import Board
 from tfmann.training import checkpoint, trainer
 from tfmann.training.step import Learner
 from tfmann.training.validate import Perplexity
+
+_WATCHED = 100  # dev sentences over which the matching of a cache is averaged
 
 
 def train(hparams: HParams, out_dir: str, log: Callable[[str], None] = print) -> dict[str, Any]:
@@ -201,6 +204,21 @@ class _Session:
                     step, index, trace.source_tokens, trace.tokens, trace["alignments"]
                 )
             self.board.addresses(step, index, trace)
+        if self.in_documents:
+            self._show_recency(step, best[:_WATCHED], documents and documents[:_WATCHED])
+
+    def _show_recency(
+        self, step: int, best: list[Translation], documents: list[int] | None
+    ) -> None:
+        """Draws how a cache was matched, by recency, at the sentences that found it full.
+
+        At others fewer slots share the probability, and a curve would fall for that alone.
+        """
+        assert self.board is not None
+        seen = map(Trace, self.translator.force_again(best, ("cache_match",), documents))
+        full = [trace for trace in seen if trace.slots and (trace.slots.ages >= 0).all()]
+        if full and full[0].slots and full[0].slots.words:
+            self.board.recency(step, {"dev": recency(full)})
 
     def _on_best(self, run: trainer.Run) -> None:
         weights = self.learner.weight_arrays()

@@ -22,18 +22,9 @@ from tfmann.hparams import HParams
 from tfmann.memory import attention, cache
 
 NAME = "cache"
+SHARED_HPARAMS = "two_gru"
 
 HPARAMS = {
-    "attention_size": {
-        "default": 0,
-        "minimum": 0,
-        "help": "RNNSearch family: width A of the additive attention; 0 = num_units.",
-    },
-    "readout_size": {
-        "default": 0,
-        "minimum": 0,
-        "help": "RNNSearch family: width of the readout; 0 = embedding_size.",
-    },
     "cache_size": {
         "default": 25,
         "minimum": 0,

@@ -13,21 +13,7 @@ from tfmann.cells.weights import Weights
 from tfmann.hparams import HParams
 
 NAME = "dnc"
-
-HPARAMS = {
-    "num_memory_locations": {
-        "default": 128,
-        "minimum": 1,
-        "help": "ntm, dnc, mad cells: slots N of the memory.",
-    },
-    "memory_unit_size": {
-        "default": 512,
-        "minimum": 1,
-        "help": "ntm, dnc, mad cells: width W of a slot.",
-    },
-    "read_heads": {"default": 1, "minimum": 1, "help": "ntm, dnc, mad cells: read heads R."},
-    "write_heads": {"default": 1, "minimum": 1, "help": "ntm, dnc, mad cells: write heads H."},
-}
+SHARED_HPARAMS = "own_memory"
 
 CLIP = 20.0
 

@@ -14,22 +14,13 @@ from tfmann.hparams import HParams
 from tfmann.memory import attention
 
 NAME = "kvmematt"
+SHARED_HPARAMS = "two_gru"
 
 HPARAMS = {
     "num_rounds": {
         "default": 1,
         "minimum": 1,
         "help": "kvmematt cell: rounds R of asking and rewriting a step; the paper has 1 and 2.",
-    },
-    "attention_size": {
-        "default": 0,
-        "minimum": 0,
-        "help": "RNNSearch family: width A of the additive attention; 0 = num_units.",
-    },
-    "readout_size": {
-        "default": 0,
-        "minimum": 0,
-        "help": "RNNSearch family: width of the readout; 0 = embedding_size.",
     },
 }
 

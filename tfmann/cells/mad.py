@@ -22,20 +22,9 @@ from tfmann.hparams import HParams
 from tfmann.memory import addressing, attention
 
 NAME = "mad"
+SHARED_HPARAMS = "own_memory"
 
 HPARAMS = {
-    "num_memory_locations": {
-        "default": 128,
-        "minimum": 1,
-        "help": "ntm, dnc, mad cells: slots N of the memory.",
-    },
-    "memory_unit_size": {
-        "default": 512,
-        "minimum": 1,
-        "help": "ntm, dnc, mad cells: width W of a slot.",
-    },
-    "read_heads": {"default": 1, "minimum": 1, "help": "ntm, dnc, mad cells: read heads R."},
-    "write_heads": {"default": 1, "minimum": 1, "help": "ntm, dnc, mad cells: write heads H."},
     "shift_range": {
         "default": 1,
         "minimum": 0,

@@ -8,19 +8,7 @@ from tfmann.cells.additive import AdditiveCell, AdditiveMemory, AdditiveState
 from tfmann.cells.base import StepOutput, per_row
 
 NAME = "rnnsearch"
-
-HPARAMS = {
-    "attention_size": {
-        "default": 0,
-        "minimum": 0,
-        "help": "RNNSearch family: width A of the additive attention; 0 = num_units.",
-    },
-    "readout_size": {
-        "default": 0,
-        "minimum": 0,
-        "help": "RNNSearch family: width of the readout; 0 = embedding_size.",
-    },
-}
+SHARED_HPARAMS = "two_gru"
 
 
 class RNNSearchCell(AdditiveCell):

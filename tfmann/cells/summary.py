@@ -18,19 +18,7 @@ from tfmann.cells.weights import Weights
 from tfmann.hparams import HParams
 
 NAME = "summary"
-
-HPARAMS = {
-    "attention_size": {
-        "default": 0,
-        "minimum": 0,
-        "help": "RNNSearch family: width A of the additive attention; 0 = num_units.",
-    },
-    "readout_size": {
-        "default": 0,
-        "minimum": 0,
-        "help": "RNNSearch family: width of the readout; 0 = embedding_size.",
-    },
-}
+SHARED_HPARAMS = "two_gru"
 
 
 class SummaryMemory(NamedTuple):

@@ -16,6 +16,19 @@ from tfmann.cells.recurrent import gru_step, product
 from tfmann.cells.weights import Weights
 from tfmann.hparams import HParams
 
+HPARAMS = {
+    "attention_size": {
+        "default": 0,
+        "minimum": 0,
+        "help": "RNNSearch family: width A of the additive attention; 0 = num_units.",
+    },
+    "readout_size": {
+        "default": 0,
+        "minimum": 0,
+        "help": "RNNSearch family: width of the readout; 0 = embedding_size.",
+    },
+}
+
 
 class GRU(NamedTuple):
     """The weights of a GRU; one bias a gate."""

@@ -1,0 +1,30 @@
+"""Several logical devices, in a process of its own: they are settled before TensorFlow begins."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import tensorflow as tf
+
+TESTS = Path(__file__).parent
+
+
+def two_cpus():
+    """Makes the processor two devices."""
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    one = tf.config.LogicalDeviceConfiguration()
+    tf.config.set_logical_device_configuration(cpu, [one, one])
+
+
+def run_main(module, folder):
+    """Calls `module.main(folder)` of a test module, which prints `done` at its end."""
+    result = subprocess.run(
+        [sys.executable, "-c", f"import {module}; {module}.main({str(folder)!r})"],
+        cwd=TESTS,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)])},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert result.returncode == 0 and "done" in result.stdout, result.stderr
