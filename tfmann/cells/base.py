@@ -95,7 +95,7 @@ class MemoryCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
         return noise.dropout("readout", self.hparams.readout_dropout, outputs)
 
     def recall(
-        self, outputs: tf.Tensor, memory: Any, every_step: bool
+        self, outputs: tf.Tensor, memory: Any, seen: Mapping[str, tf.Tensor] | None
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """What outputs are beside what the cell remembers of other sentences.
 
@@ -105,12 +105,13 @@ class MemoryCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
         Args:
           outputs: `[B, n, O]`, n steps or hypotheses of each sentence.
           memory: what `prepare` returned.
-          every_step: asked again at each step: what holds for all is better worked out before.
+          seen: in a search the step's diagnostics; what holds for all steps is better worked out
+            before them then. None outside the loop.
 
         Returns:
           outputs as `readout` takes them `[B, n, O']`, diagnostics `[B, n, ...]`.
         """
-        del memory, every_step
+        del memory, seen
         return outputs, {}
 
     def writes(self, outputs: tf.Tensor) -> Any:

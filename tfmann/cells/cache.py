@@ -14,7 +14,7 @@ from typing import Callable, NamedTuple
 import tensorflow as tf
 
 from tfmann.cells.additive import AdditiveCell, AdditiveMemory, AdditiveState
-from tfmann.cells.base import Encoded, StepOutput, per_row
+from tfmann.cells.base import Encoded, StepOutput, per_row, per_sentence
 from tfmann.cells.noise import Noise
 from tfmann.cells.recurrent import product
 from tfmann.cells.weights import Weights
@@ -48,9 +48,10 @@ class CacheMemory(NamedTuple):
 
     search: AdditiveMemory
     cache: cache.Cache
-    gate_kernel: tf.Tensor  # [U + D, G], U and V in one product
-    gate_values: tf.Tensor  # [B, I, G], W s_i: W m_t is their mean by P(c_i | c_t)
-    gate_retrieved: tf.Tensor  # [U, G], W
+    gate: tuple[tf.Tensor, ...]  # U [U, G], V [D, G], W [U, G]
+    # what a search takes instead of V c_t and W m_t, means by a_t and by P(c_i | c_t)
+    gate_annotations: tf.Tensor  # [B, S, G], V h_j
+    gate_values: tf.Tensor  # [B, I, G], W s_i
 
 
 class CacheCell(AdditiveCell):
@@ -80,14 +81,16 @@ class CacheCell(AdditiveCell):
         held = encoded.document or cache.empty(
             batch, h.cache_size, self.annotation_width, h.num_units
         )
-        own = tf.concat([self.gate_state_kernel, self.gate_context_kernel], axis=0)
-        of_retrieved = tf.cast(self.gate_retrieved_kernel, dtype)
+        kernels = (
+            self.gate_state_kernel, self.gate_context_kernel, self.gate_retrieved_kernel
+        )  # fmt: skip
+        gate = tuple(tf.cast(kernel, dtype) for kernel in kernels)
         return CacheMemory(
             search=super().prepare(encoded, dtype),
             cache=held,
-            gate_kernel=tf.cast(own, dtype),
-            gate_values=product(held.values, of_retrieved),
-            gate_retrieved=of_retrieved,
+            gate=gate,
+            gate_annotations=product(encoded.annotations, gate[1]),
+            gate_values=product(held.values, gate[2]),
         )
 
     def step(self, inputs: tf.Tensor, state: AdditiveState, memory: CacheMemory) -> StepOutput:
@@ -113,32 +116,34 @@ class CacheCell(AdditiveCell):
         return attention.read(seen["alignments"], encoded.annotations), seen["decoder_state"]
 
     def recall(
-        self, outputs: tf.Tensor, memory: CacheMemory, every_step: bool
+        self, outputs: tf.Tensor, memory: CacheMemory, seen: Mapping[str, tf.Tensor] | None
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Outputs `[B, n, O]` with s~_t in the place of s_t; shallow: with what to mix beside."""
         contexts, states = self.writes(outputs)
         matched = cache.match(contexts, memory.cache)  # (5)
         retrieved = cache.read(matched, memory.cache)
-        sums = product(outputs, memory.gate_kernel)
-        if every_step:
-            sums += attention.read(matched, memory.gate_values)
+        sums = product(states, memory.gate[0])
+        if seen is None:
+            sums += product(contexts, memory.gate[1]) + product(retrieved, memory.gate[2])
         else:
-            sums += product(retrieved, memory.gate_retrieved)
+            alignments = per_sentence(seen["alignments"], contexts)
+            sums += attention.read(alignments, memory.gate_annotations)
+            sums += attention.read(matched, memory.gate_values)
         scores = cache.gate_scores(sums, memory.cache)
         gates = tf.sigmoid(scores)  # (8)
-        seen = {
+        shown = {
             "cache_match": matched,
             "cache_gate": tf.reduce_mean(gates, axis=-1, keepdims=True),
         }
         if self.hparams.cache_fusion == "deep":
-            return tf.concat([cache.combine(gates, states, retrieved), contexts], -1), seen  # (6)
+            return tf.concat([cache.combine(gates, states, retrieved), contexts], -1), shown  # (6)
         of_words = matched
         if not self.hparams.cache_overwrite:
             of_words = cache.word_probabilities(matched, memory.cache)
         # ids pass as floats: exact below 2**24
         words = tf.cast(memory.cache.words, tf.float32)[:, None]
         words = tf.broadcast_to(words, tf.shape(of_words))
-        return tf.concat([outputs, scores, of_words, words], axis=-1), seen
+        return tf.concat([outputs, scores, of_words, words], axis=-1), shown
 
     def readout(
         self,

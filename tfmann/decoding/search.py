@@ -78,7 +78,7 @@ def teacher_forced(
     raw, seen = adapter.teacher_forced(cell, inputs, target_length)
     if not model.cell.recalls:
         return Decoded(raw, embedded, seen, raw)
-    outputs, shown = model.cell.recall(_swap(raw), prepared.memory, every_step=False)
+    outputs, shown = model.cell.recall(_swap(raw), prepared.memory, seen=None)
     if of_steps not in (diagnostics.EVERYTHING, diagnostics.VECTORS):
         shown = {name: shown[name] for name in shown if name in record}
     seen = {**seen, **{name: _swap(value) for name, value in shown.items()}}
@@ -144,7 +144,7 @@ def _step_words(model: Seq2Seq, encoded: Encoded, memory: Any, project: bool) ->
 def _recall(model: Seq2Seq, out: StepOutput, encoded: Encoded, memory: Any) -> StepOutput:
     """A step of all hypotheses beside what the cell remembers of other sentences."""
     outputs, shown = model.cell.recall(
-        per_sentence(out.output, encoded.length), memory, every_step=True
+        per_sentence(out.output, encoded.length), memory, seen=out.diagnostics
     )
     seen = {name: per_row(value) for name, value in shown.items()}
     return out._replace(output=per_row(outputs), diagnostics={**out.diagnostics, **seen})
