@@ -160,12 +160,15 @@ def test_stage_two_starts_from_stage_one(data, tmp_path, capsys):
     base = {"cell": "rnnsearch", "unit_type": "gru", "projection_bias": True, "num_train_steps": 4}
     assert train_here(data, one, **base) == 0
     start = {"init_checkpoint": one / "best_bleu", "trainable_parameters": GATES}
+    start["cache_size"] = 2  # full soon, of a model that says `the the the`
     assert train_here(data, two, **{**RUN, **start}) == 0
     out = capsys.readouterr().out
     assert "new: model/cell/gate_state_kernel" in out and "side by side" in out
     before, after = (checkpoint.read_arrays(str(p / "best_bleu")) for p in (one, two))
     same = [name for name in before if np.array_equal(after[name], before[name])]
     assert same == list(before)
+    events = b"".join(path.read_bytes() for path in (two / "train_log").iterdir())
+    assert b"cache/recency" in events  # drawn where the caches of dev have filled
     new = sorted(name.rsplit("/")[-1] for name in after if name not in before)
     assert new == ["gate_context_kernel", "gate_retrieved_kernel", "gate_state_kernel"]
 
