@@ -94,9 +94,8 @@ def decoding(place: Place, precision: str) -> tuple[Callable[[], float], Callabl
         return search.beam_search(base, base.prepare(source, length), how, steps).ids
 
     held = [document.nothing_kept(cached, rows)]
-    any_rows = Cache(*(tf.TensorSpec([None, *v.shape[1:]], v.dtype) for v in held[0]))
 
-    @tf.function(autograph=False, input_signature=[any_rows])
+    @tf.function(autograph=False, input_signature=[document.signature(cached)])
     def kept(cache: Cache) -> tuple[tf.Tensor, Cache]:
         prepared = cached.prepare(source, length, document=cache)
         found = search.beam_search(

@@ -82,15 +82,6 @@ class DocumentTranslator(Translator):
     ) -> list[list[Translation]]:
         results = [self.lines.blank() for _ in lines]
         run = self._search(with_attention or self.lines.lexicon is not None)
-
-        def step(now: Round, kept: Cache) -> Cache:
-            source, length, _ = self._sources([lines[i] for i in now.sentences])
-            found, kept = run(source, length, kept, now.came_from, now.starts)
-            read = self._read(found, lines, now.sentences, with_attention)
-            for index, n_best in zip(now.sentences, read):
-                results[index] = n_best
-            return kept
-
         documents = _documents(lines)
         if not documents:
             return results
@@ -98,7 +89,11 @@ class DocumentTranslator(Translator):
         kept = self._kept if going_on else document.nothing_kept(self.model, 1)
         final = documents[-1][-1]
         for now in rounds(documents, self.hparams.infer_batch_size, going_on):
-            kept = step(now, kept)
+            source, length, _ = self._sources([lines[i] for i in now.sentences])
+            found, kept = run(source, length, kept, now.came_from, now.starts)
+            read = self._read(found, lines, now.sentences, with_attention)
+            for index, n_best in zip(now.sentences, read):
+                results[index] = n_best
             if final in now.sentences:  # its document may go on in the next chunk
                 row = now.sentences.index(final)
                 self._kept = Cache(*(part[row : row + 1] for part in kept))
@@ -117,18 +112,16 @@ class DocumentTranslator(Translator):
             )
             return found._replace(diagnostics=None), after
 
-        signature = [IDS, LENGTHS, self._kept_signature(), _FROM, _STARTS]
+        signature = [IDS, LENGTHS, document.signature(self.model), _FROM, _STARTS]
         return self._compile(("search", with_attention), run, signature)
-
-    def _kept_signature(self) -> Cache:
-        one = document.nothing_kept(self.model, 1)
-        return Cache(*(tf.TensorSpec([None, *part.shape[1:]], part.dtype) for part in one))
 
     def _force_ids(self, pairs: Sequence[Pair], record: tuple[str, ...]) -> list[Forced]:
         results: list[Any] = [None] * len(pairs)
         run = self._force(record)
-
-        def step(now: Round, kept: Cache) -> Cache:
+        lines = [line for line, _ in pairs]
+        blank = [[index] for index, line in enumerate(lines) if not line.ids]  # of no document
+        kept = document.nothing_kept(self.model, 1)
+        for now in rounds(_documents(lines) + blank, self._force_size(record), False):
             chosen = [pairs[i] for i in now.sentences]
             batch = self._batch(chosen)
             *found, before, kept = run(*batch, kept, now.came_from, now.starts)
@@ -136,13 +129,6 @@ class DocumentTranslator(Translator):
             for row, forced in enumerate(self._read_forced(chosen, found)):
                 slots = self.lines.slots(words[row], written[row])
                 results[now.sentences[row]] = forced._replace(slots=slots)
-            return kept
-
-        lines = [line for line, _ in pairs]
-        blank = [[index] for index, line in enumerate(lines) if not line.ids]  # of no document
-        kept = document.nothing_kept(self.model, 1)
-        for now in rounds(_documents(lines) + blank, self._force_size(record), False):
-            kept = step(now, kept)
         return results
 
     def _force(self, record: tuple[str, ...]) -> tf.types.experimental.GenericFunction:
@@ -155,7 +141,8 @@ class DocumentTranslator(Translator):
             after = document.keep(self.model, kept, raw, target_out, target_length)
             return log_probs, prepared.diagnostics, seen, kept, after
 
-        signature = [IDS, LENGTHS, IDS, IDS, LENGTHS, self._kept_signature(), _FROM, _STARTS]
+        kept = document.signature(self.model)
+        signature = [IDS, LENGTHS, IDS, IDS, LENGTHS, kept, _FROM, _STARTS]
         return self._compile(("force", record), run, signature)
 
 

@@ -14,7 +14,7 @@ from tfmann.corpus.text import Languages
 from tfmann.decoding import search
 from tfmann.decoding.lines import Forced, Line, Lines, Translation
 from tfmann.hparams import HParams
-from tfmann.models.history import History
+from tfmann.models import history
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
 _CHUNK = 64  # batches whose lines are sorted by length together
@@ -104,15 +104,11 @@ class Translator:
     def _around(self, lines: Sequence[Line]) -> Any:
         if not self.lines.history_size:
             return ()
-        return History(*pad_histories([line.history for line in lines]))
+        return history.History(*pad_histories([line.history for line in lines]))
 
     def _around_signature(self) -> Any:
-        if not self.lines.history_size:
-            return ()
         size = self.lines.history_size
-        return History(
-            tf.TensorSpec([None, size, None], tf.int32), tf.TensorSpec([None, size], tf.int32)
-        )
+        return history.signature(size) if size else ()
 
     def _search(self, with_attention: bool) -> tf.types.experimental.GenericFunction:
         """Ids, lengths and what stands around the sentences to `search.Hypotheses`."""

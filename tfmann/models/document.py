@@ -23,6 +23,12 @@ def nothing_kept(model: Seq2Seq, rows: tf.Tensor | int) -> cache.Cache:
     return cache.empty(rows, h.cache_size, model.cell.annotation_width, h.num_units)
 
 
+def signature(model: Seq2Seq) -> cache.Cache:
+    """The shapes and types of what is kept of any number of documents."""
+    one = nothing_kept(model, 1)
+    return cache.Cache(*(tf.TensorSpec([None, *part.shape[1:]], part.dtype) for part in one))
+
+
 def begin(kept: cache.Cache, starts: tf.Tensor) -> cache.Cache:
     """Forgets the documents `[B]` that begin anew."""
     return cache.reset(kept, starts)

@@ -25,6 +25,12 @@ class History(NamedTuple):
     length: tf.Tensor  # [B, P] int32, 0 where there is no such sentence
 
 
+def signature(size: int) -> History:
+    """The shapes and types of histories of P = `size` sentences."""
+    ids = tf.TensorSpec([None, size, None], tf.int32)
+    return History(ids, tf.TensorSpec([None, size], tf.int32))
+
+
 def nothing(rows: tf.Tensor) -> History:
     """The history of B first sentences."""
     return History(tf.zeros([rows, 1, 1], tf.int32), tf.zeros([rows, 1], tf.int32))

@@ -9,8 +9,7 @@ import tensorflow as tf
 from tfmann import hparams as hparams_module
 from tfmann.corpus.pipeline import Batch
 from tfmann.memory.cache import Cache
-from tfmann.models import document
-from tfmann.models.history import History
+from tfmann.models import document, history
 from tfmann.models.seq2seq import Seq2Seq
 
 
@@ -24,14 +23,9 @@ class Kept(NamedTuple):
 def signature(model: Seq2Seq) -> Any:
     """The shapes and types of what `of` returns."""
     if document.keeps(model):
-        one = document.nothing_kept(model, 1)
-        parts = (tf.TensorSpec([None, *part.shape[1:]], part.dtype) for part in one)
-        return Kept(tf.TensorSpec([None], tf.bool), Cache(*parts))
+        return Kept(tf.TensorSpec([None], tf.bool), document.signature(model))
     size = hparams_module.history_size(model.hparams.cell)
-    if not size:
-        return ()
-    ids = tf.TensorSpec([None, size, None], tf.int32)
-    return History(ids, tf.TensorSpec([None, size], tf.int32))
+    return history.signature(size) if size else ()
 
 
 def of(model: Seq2Seq, batch: Batch, cache: Cache | None = None) -> Any:
@@ -46,7 +40,7 @@ def of(model: Seq2Seq, batch: Batch, cache: Cache | None = None) -> Any:
         return Kept(batch.starts, cache)
     if not hparams_module.history_size(model.hparams.cell):
         return ()
-    return History(batch.history, batch.history_length)
+    return history.History(batch.history, batch.history_length)
 
 
 def begin(around: Any) -> Any:
