@@ -21,11 +21,11 @@ FLOORS = [
     {"cells"},
     {"models"},
     {"decoding"},
-    {"training", "evaluation"},
+    {"training", "evaluation", "export"},
     {"report"},
     {"run", "api", "usage"},
     {"commands"},
-    {"nmt", "demo", "reproduce"},
+    {"nmt", "demo", "reproduce", "translate"},
 ]
 LEAVES = {"folder", "provenance"}  # these know of errors and of nothing else
 
