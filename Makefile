@@ -14,13 +14,13 @@ PYTEST_ARGS ?=
 .PHONY: help install install-gpu test test-slow lint check demo reproduce-vi-en reproduce-ro-en \
 	reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja reproduce-en-ja-ntcir \
 	reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic reproduce-synthetic-adequacy \
-	reproduce-synthetic-tense reproduce-alignment reproduce-cache learning-tasks bench bench-peers \
-	constraints clean
+	reproduce-synthetic-tense reproduce-alignment reproduce-cache report learning-tasks bench \
+	bench-peers constraints audit clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-28s %s\n", $$1, $$2 }' Makefile
 
-$(INSTALLED): setup.cfg constraints.txt
+$(INSTALLED): setup.cfg requirements.lock
 	@sh scripts/install.sh
 	@touch $@
 
@@ -67,20 +67,33 @@ reproduce-synthetic-adequacy reproduce-synthetic-tense reproduce-alignment repro
 		$(if $(CORPUS_DIR),--corpus_dir="$(CORPUS_DIR)") $(if $(OUT_DIR),--out_dir="$(OUT_DIR)") \
 		$(if $(SEEDS),--seeds="$(SEEDS)")
 
+report: $(INSTALLED) ## all results, sentences and figures of your runs as one page; OUT_DIR= OUTPUT=
+	$(PY) -m tfmann.report page $(if $(OUT_DIR),--out_dir="$(OUT_DIR)") \
+		$(if $(OUTPUT),--output="$(OUTPUT)")
+
 learning-tasks: $(INSTALLED) ## copy, repeat copy, recall: NTM, DNC, LSTM; SEEDS="1 2 3" JOBS=2, hours
 	@for seed in $(or $(SEEDS),1 2 3); do for task in copy repeat_copy associative_recall; do \
 	for cell in ntm dnc lstm; do echo "--task=$$task --cell=$$cell --seed=$$seed"; done; done; done \
 	| xargs -P $(or $(JOBS),1) -L 1 $(PY) -m benchmarks.tasks --out=runs/learning-tasks
 	$(PY) -m benchmarks.tasks.plot runs/learning-tasks/*.jsonl --out=runs/learning-tasks
 
-bench: $(INSTALLED) ## our speed and memory, as JSON lines
-	$(PY) -m benchmarks.speed
+# What a revision has in results/ is not measured again.
+bench: $(INSTALLED) ## every cell's speed, memory, start-up; SIZES=small,paper CELLS= WHAT= PAIRS=5, hours
+	$(PY) -m benchmarks.speed --out=results/speed.jsonl $(if $(SIZES),--sizes="$(SIZES)") \
+		$(if $(CELLS),--cells="$(CELLS)") $(if $(WHAT),--what="$(WHAT)") \
+		$(if $(PAIRS),--pairs="$(PAIRS)")
+	$(PY) -m benchmarks.speed scaling --out=results/scaling.jsonl $(if $(PAIRS),--pairs="$(PAIRS)")
+	$(PY) -m benchmarks.report
 
-bench-peers: $(INSTALLED) ## the same for JoeyNMT and OpenNMT-tf
+bench-peers: $(INSTALLED) ## beside JoeyNMT and OpenNMT-tf; CORPUS_DIR= OURS_OUT_DIR= PAIRS=5, hours
 	sh benchmarks/peers/run.sh
 
-constraints: ## resolves constraints.txt anew, for every Python of python3.9, 3.10 and 3.11
+constraints: ## resolves constraints.txt and requirements.lock anew, for Python 3.9, 3.10 and 3.11
 	sh scripts/constraints.sh
+	sh scripts/lock.sh
+
+audit: ## asks the Python advisory database about every version of constraints.txt
+	sh scripts/audit.sh
 
 clean: ## removes caches and build products; keeps .venv and what was trained
 	rm -rf build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

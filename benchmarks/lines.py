@@ -1,10 +1,10 @@
-"""What measuring in one process shares: its command line, and where its JSON lines go."""
+"""What measuring shares: command line, where JSON lines go, and which are there already."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
@@ -20,6 +20,22 @@ def asked(description: str, sizes: Iterable[str]) -> argparse.Namespace:
     return args
 
 
+def add_choice(
+    parser: argparse.ArgumentParser, flag: str, known: Iterable[str], default: str = ""
+) -> None:
+    """A flag that lists some of the names that are known, by commas; all if nothing is said."""
+    names = list(known)
+
+    def read(text: str) -> list[str]:
+        for name in text.split(","):
+            if name not in names:
+                raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(names)}")
+        return text.split(",")
+
+    shown = f"of {', '.join(names)}; {default or 'all'} if not given"
+    parser.add_argument(f"--{flag}", type=read, default=default or ",".join(names), help=shown)
+
+
 def write(records: Iterable[dict], out: Path | None) -> None:
     """Prints records as they come, and appends them to a file if there is one."""
     for record in records:
@@ -28,3 +44,22 @@ def write(records: Iterable[dict], out: Path | None) -> None:
         if out:
             with out.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
+
+
+def read(out: Path | None) -> list[dict]:
+    """The records of a file; of none where there is no file."""
+    if out is None or not out.exists():
+        return []
+    return [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+
+
+def known(out: Path | None, benchmark: str, key: Sequence[str]) -> dict[tuple, int]:
+    """What a file has of a benchmark at this revision: by the values of `key`, how many pairs."""
+    from tfmann.provenance import provenance
+
+    revision = provenance()["revision"]
+    return {
+        tuple(r[name] for name in key): r["pairs"]
+        for r in read(out)
+        if r.get("benchmark") == benchmark and r["revision"] == revision
+    }

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from benchmarks import lines
+from benchmarks.speed import table
+
 _ROOT = Path(__file__).resolve().parent.parent
-UNITS = {"train": "target words/s", "decode": "sentences/s, beam 10"}
+UNITS = {
+    "train": "target words/s",
+    "decode": "sentences/s, beam 10",
+    "to-bleu": "minutes to a development BLEU of 25",
+}
 
 
 def lines_of(name: str) -> list[dict]:
-    path = _ROOT / "results" / f"{name}.jsonl"
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return lines.read(_ROOT / "results" / f"{name}.jsonl")
 
 
 def peers() -> list[str]:
@@ -26,16 +29,36 @@ def peers() -> list[str]:
         systems = list(dict.fromkeys(r["system"] for r in runs))
         pairs = len({r["pair"] for r in runs})
         out += [f"### {unit}", "", f"Medians of {pairs} turns on {runs[0]['cpu']}, "]
-        out[-1] += f"{runs[0]['threads']} threads, float32."
+        out[-1] += f"{runs[0]['threads']} threads; products in float32 where nothing else is said."
         out += ["", "| system | median | BLEU | words a sentence |", "|-|-|-|-|"]
         for system in systems:
             own = [r for r in runs if r["system"] == system]
             median = sorted(r["value"] for r in own)[len(own) // 2]
             bleu, length = own[0].get("bleu"), own[0].get("words_per_sentence")
+            shown = f"{median:.0f}" if median >= 30 else f"{median:.1f}"
             cells = [f"{v:.1f}" if isinstance(v, (int, float)) else "-" for v in (bleu, length)]
-            out.append(f"| {system} | {median:.0f} | {cells[0]} | {cells[1]} |")
+            out.append(f"| {system} | {shown} | {cells[0]} | {cells[1]} |")
         out += ["", *(f"- {r['ratio']}: {r['median']:.2f}" for r in records if "ratio" in r), ""]
     return out if len(out) > 2 else []
+
+
+def speed() -> list[str]:
+    records = lines_of("speed")
+    if not records:
+        return []
+    out = ["## Every cell", "", "Medians of alternating turns with the cell that the ratio is of,"]
+    out += ["in one process. The share is of the rate of products that was measured in the same"]
+    out += ["turns; operations are counted by `flops.py`, and `operations allow` is the ratio that"]
+    out += ["they alone would give.", ""]
+    return out + table.speed(records)
+
+
+def scaling() -> list[str]:
+    records = lines_of("scaling")
+    if not records:
+        return []
+    out = ["## What growing costs", "", "Seconds an update (the corpus: a word) over those before,"]
+    return [*out, "median of alternating pairs in one process.", "", *table.scaling(records)]
 
 
 def ablation() -> list[str]:
@@ -53,7 +76,7 @@ def rewriting() -> list[str]:
         return []
     out = ["## Rewriting the memory", "", "Training speed over RNNSearch's on the same batch,"]
     out += ["median of alternating pairs in one process, beside the ratio that the floating-point"]
-    out += ["operations allow (`rewriting.py` counts them). Reached: the one over the other.", ""]
+    out += ["operations allow (`flops.py` counts them). Reached: the one over the other.", ""]
     out += ["| size | products | system | target words/s | ratio | operations allow | reached |"]
     out += ["|-|-|-|-|-|-|-|"]
     for r in records:
@@ -89,7 +112,7 @@ def memory() -> list[str]:
 def render() -> str:
     head = ["# Measured speed and memory", "", "Written by `python -m benchmarks.report` from"]
     head += ["`results/`; see README.md beside this file for how it was taken.", ""]
-    parts = [peers(), ablation(), rewriting(), cache(), memory()]
+    parts = [peers(), speed(), scaling(), ablation(), rewriting(), cache(), memory()]
     return "\n".join(sum(parts, head)).rstrip() + "\n"
 
 

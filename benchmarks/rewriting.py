@@ -4,8 +4,8 @@
         [--out=results/rewriting.jsonl]
 
 Every variant makes updates on the same batch of random words, in turns with RNNSearch in one
-process. Beside the ratio of their speeds stands the ratio of their floating-point operations: a
-variant that wastes nothing beside RNNSearch reaches it. Prints JSON lines.
+process. Beside the ratio of their speeds stands the ratio of their floating-point operations
+(`flops.py`): a variant that wastes nothing beside RNNSearch reaches it. Prints JSON lines.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import lines
+from benchmarks import flops, lines
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 _ROOT = Path(__file__).resolve().parent.parent
@@ -47,88 +47,6 @@ PLACES = {
 }
 
 
-class Sizes(NamedTuple):
-    """What the operations of a sentence follow from; letters as in the cells."""
-
-    source: int  # S
-    target: int  # T
-    embedding: int  # E
-    units: int  # U
-    width: int  # D
-    depth: int  # A
-    readout: int
-    vocabulary: int  # V
-
-
-def _product(rows: int, inner: int, columns: int) -> int:
-    """A multiplication and an addition for every term."""
-    return 2 * rows * inner * columns
-
-
-def _gru(inputs: int, units: int) -> int:
-    return _product(1, inputs + units, 3 * units)
-
-
-def _address(z: Sizes) -> int:
-    """`v . tanh(W q + k_i)` of projected keys: an addition, a tanh, a product an element."""
-    return _product(1, z.units, z.depth) + 4 * z.source * z.depth
-
-
-def _shared(z: Sizes) -> int:
-    """Both directions of the encoder, s_0, GRU1, readout and projection."""
-    encoder = z.source * 2 * _gru(z.embedding, z.units)
-    start = _product(1, z.width, z.units)
-    readout = _product(1, z.units + z.embedding + z.width, z.readout)
-    projection = _product(1, z.readout, z.vocabulary)
-    return encoder + start + z.target * (_gru(z.embedding, z.units) + readout + projection)
-
-
-def _round(z: Sizes) -> int:
-    """What RNNSearch does once a step, and the others in every round: address, read, GRU2."""
-    return _address(z) + _product(1, z.source, z.width) + _gru(z.width, z.units)
-
-
-def rnnsearch(z: Sizes) -> int:
-    """Forward operations of a sentence; the annotations are projected to keys once."""
-    keys = _product(z.source, z.width, z.depth)
-    return _shared(z) + keys + z.target * _round(z)
-
-
-def rewriting(z: Sizes, rounds: int) -> int:
-    """The same with a memory that every round projects twice, asks twice and rewrites.
-
-    Forget and add are products of s~; `k + w (a - k f)` is four operations an element.
-    """
-    keys = 2 * _product(z.source, z.width, z.depth)
-    both = _product(1, z.units, 2 * z.width) + 4 * z.source * z.width
-    return _shared(z) + z.target * rounds * (keys + _round(z) + _address(z) + both)
-
-
-def operations(hparams, z: Sizes) -> int:
-    """Operations of a sentence in an update: backward has two products for one of forward.
-
-    Softmaxes, gates, dropout, the EOS objective and the optimizer are not counted.
-    """
-    if hparams.cell == "rnnsearch":
-        return 3 * rnnsearch(z)
-    return 3 * rewriting(z, hparams.num_rounds)  # of mematt it is 1
-
-
-def sizes(hparams, place: Place) -> Sizes:
-    """Of a configuration of the RNNSearch family."""
-    h = hparams
-    return Sizes(
-        source=place.source,
-        target=place.target,
-        embedding=h.embedding_width,
-        units=h.num_units,
-        width=h.num_units * (1 if h.annotation_merge == "sum" else 2),
-        depth=h.attention_size or h.num_units,
-        readout=h.readout_size or h.embedding_width,
-        vocabulary=place.vocabularies[1],
-    )
-
-
 class Variant:
     """A compiled update on the batch of its size."""
 
@@ -150,7 +68,8 @@ class Variant:
         none = np.full(h.batch_size, -1)
         self.batch = make_batch(*words, none, np.arange(h.batch_size), h.append_source_eos)
         self.learner = Learner(h, *place.vocabularies)
-        self.operations = operations(h, sizes(h, place)) * h.batch_size
+        n = flops.Lengths(place.source, place.target)
+        self.operations = flops.training(h, n, place.vocabularies[1]) * h.batch_size
 
     def run(self) -> float:
         """Target words a second over some updates."""

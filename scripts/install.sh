@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes .venv in the current folder and installs tfmann and the packages of constraints.txt into it.
+# Makes .venv in the current folder and installs tfmann and the packages of requirements.lock into
+# it: a file whose hash is not in there is refused.
 #
 # Prints one line; pip's own output goes to .venv.log. The marker .venv/installing is there while
 # the installation runs: one that was killed leaves it behind, and the next starts from nothing,
@@ -26,10 +27,10 @@ echo "Installing tfmann into .venv with $python, once: 2 GB, a few minutes" \
 
 install() {
     [ -x .venv/bin/python ] || "$python" -m venv .venv || return
-    pip="env PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install -c constraints.txt"
-    $pip pip setuptools || return
-    # setuptools is there, so building needs no environment of its own.
-    $pip --no-build-isolation -e '.[test]' || return
+    pip="env PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install"
+    $pip --require-hashes -r requirements.lock || return
+    # setuptools is there, so building needs no environment of its own; so is all that it needs.
+    $pip --no-deps --no-build-isolation -e . || return
     .venv/bin/python -m pip check
 }
 

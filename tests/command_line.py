@@ -64,17 +64,22 @@ LINES = ["der hund", "", "größe một chó", "unbekannt der", "die\u2028katze 
 CAP = 7
 
 
-def write_model(folder, variant="luong", **changes):
-    """A model of large random weights in a folder as training leaves it."""
+def write_model(folder, variant="luong", words=None, **changes):
+    """A model of large random weights in a folder as training leaves it.
+
+    `words` are of both sides, if they are not to be WORDS and the same in capitals.
+    """
     import small  # here, so that what needs no TensorFlow does not load it
 
     from tfmann.models.seq2seq import Seq2Seq
 
-    target = [word.upper() for word in WORDS]
     h = small.hparams(variant, src="src", tgt="tgt", tgt_max_len_infer=CAP, infer_batch_size=4)
     h = h.replace(infer_mode="beam_search", beam_width=3, **changes)
-    segmenter = make_segmenter("")
-    sides = [text.Side(Vocabulary.of(words), segmenter) for words in (WORDS, target)]
+    segmenter = make_segmenter(h.subword_option, h.subword_model)
+    sides = [
+        text.Side(Vocabulary.of(tokens), segmenter)
+        for tokens in ((words, words) if words else (WORDS, [word.upper() for word in WORDS]))
+    ]
     languages = text.Languages(*sides)
     built = Seq2Seq(h, *(len(side.vocabulary) for side in languages))
     named = checkpoint.by_name(built.trainable_variables)

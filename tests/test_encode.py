@@ -1,5 +1,6 @@
 """Text to ids on disk and back: what the arrays hold, and when an earlier run's are taken."""
 
+import hashlib
 import json
 import os
 import random
@@ -143,6 +144,10 @@ def damage(place, name, how):
         path.unlink()
     elif how == "shorter":
         path.write_bytes(path.read_bytes()[:-1])
+    elif how == "flipped":
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 16
+        path.write_bytes(content)
     elif how == "longer":
         path.write_bytes(path.read_bytes() + b"\0\0\0\0")
     else:
@@ -154,8 +159,11 @@ FILES = ["source.ids", "source.starts", "target.ids", "target.starts", "document
 
 @pytest.mark.parametrize(
     "name, how",
-    [(name, how) for name in FILES for how in ("gone", "shorter", "longer")]
-    + [("sizes.json", how) for how in ("gone", "shorter", "", "[]", "{}", "null", "[" * 99999)],
+    [(name, how) for name in FILES for how in ("gone", "shorter", "longer", "flipped")]
+    + [
+        ("sha256.json", how)
+        for how in ("gone", "shorter", "flipped", "", "[]", "{}", "null", "[" * 99999)
+    ],
 )
 def test_a_damaged_place_is_made_anew(corpus, name, how):
     whole, _ = corpus()
@@ -196,15 +204,19 @@ def test_a_place_that_cannot_be_written_is_named(corpus):
 
 def test_missing_text_is_named(corpus):
     corpus.path.unlink()
-    with pytest.raises(UserError, match=r"cannot read .*t\.src"):
+    with pytest.raises(UserError, match=r"no such file: .*t\.src"):
         corpus()
 
 
-def test_sizes_are_in_bytes_of_the_right_types(corpus):
+def test_the_arrays_have_the_right_types(corpus):
     corpus()
     (place,) = corpus.folder.iterdir()
-    sizes = json.loads((place / "sizes.json").read_text())
-    assert sizes == {
-        "source.ids": 4 * 7, "target.ids": 4 * 9,
-        "source.starts": 8 * 5, "target.starts": 8 * 5, "documents": 8 * 4,
+    assert {path.name: path.stat().st_size for path in place.iterdir()} == {
+        "source.ids": 4 * 7, "target.ids": 4 * 9, "source.starts": 8 * 5,
+        "target.starts": 8 * 5, "documents": 8 * 4,
+        "sha256.json": (place / "sha256.json").stat().st_size,
     }  # fmt: skip
+    sums = json.loads((place / "sha256.json").read_text())
+    assert sorted(sums) == sorted(FILES)
+    for name, digest in sums.items():
+        assert digest == hashlib.sha256((place / name).read_bytes()).hexdigest()

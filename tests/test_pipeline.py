@@ -7,12 +7,12 @@ import time
 import numpy as np
 import pytest
 
+from tfmann.corpus.ahead import ahead
 from tfmann.corpus.encode import Encoded
 from tfmann.corpus.pipeline import (
     Batch,
     Position,
     Training,
-    ahead,
     in_order,
     make_batch,
     pad_sources,
@@ -76,6 +76,7 @@ def test_shift_and_padding_by_hand():
         starts=[False] * 3,
         history=[[]] * 3,
         history_length=[[]] * 3,
+        whole=[6, 3],
     )
     for name, found, wanted in zip(Batch._fields, batch, expected):
         assert found.tolist() == wanted, name
@@ -101,7 +102,8 @@ def test_shards_part_the_rows():
         assert rows == list(range(7))
         assert max(len(p.source) for p in parts) - min(len(p.source) for p in parts) <= 1
         for part in parts:
-            for field, whole in zip(part, batch):
+            assert part.whole is batch.whole
+            for field, whole in zip(part[:-1], batch):
                 assert np.array_equal(field, whole[part.sentences])
 
 

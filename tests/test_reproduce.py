@@ -180,7 +180,7 @@ def started(world, monkeypatch):
             "best": {"dev": score, "test": score}, "parameters": 1, "steps": 7, "train_seconds": 1,
             "words_per_second": 1.0, "hardware": {"cpu": "c"},
             "hparams": {
-                "cell": "luong",
+                "cell": "luong", "bleu_tokenize": "none", "bleu_lowercase": False,
                 **{name: settings.get(name) for name in ("init_checkpoint", "lexicon_file")},
             },
         }  # fmt: skip
@@ -275,6 +275,8 @@ def test_what_translations_repeat_is_kept(started, capsys):
         {"order": 1, "repeated": 12, "ngrams": 24}, {"order": 2, "repeated": 6, "ngrams": 18},
         {"order": 3, "repeated": 0, "ngrams": 12}, {"order": 4, "repeated": 0, "ngrams": 6},
     ]  # fmt: skip
+    interval = json.loads(line)["interval"]
+    assert "bs:1000" in interval["signature"] and interval["mean"] >= 0 and interval["ci"] >= 0
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from tfmann.decoding.translator import Translator
 from tfmann.errors import UserError
 from tfmann.evaluation.alignment import hard_alignment, word_attention
 from tfmann.evaluation.trace import Trace
+from tfmann.export.save import save
 from tfmann.folder import BEST, CHECKPOINTS
 from tfmann.hparams import HParams
 from tfmann.models.seq2seq import Seq2Seq
@@ -121,6 +122,21 @@ class Model:
     ) -> list[Trace]:
         """As `trace`, of pairs that stand in `documents`, as in `translate`."""
         return [Trace(one) for one in self._translator.force(pairs, EVERYTHING, documents)]
+
+    def export(self, folder: str) -> dict[str, Any]:
+        """Writes a SavedModel for plain TensorFlow: what `--mode=export` does.
+
+        Args:
+          folder: an earlier export there is replaced.
+
+        Returns:
+          what its `assets.extra/tfmann.json` says: signatures, settings, versions.
+
+        Raises:
+          UsageError: the search draws its translations.
+          UserError: the folder holds something else, or cannot be written.
+        """
+        return save(self._translator, self.checkpoint, folder)
 
     def tokens(self, pair: tuple[str, str]) -> tuple[list[str], list[str]]:
         """Source and target tokens of a pair, with `</s>`, as in `trace`."""

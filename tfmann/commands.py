@@ -1,33 +1,45 @@
-"""What the command line does with a trained model: infer, score, align, eval."""
+"""What the command line does with a trained model: infer, score, align, eval, export."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import sys
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from tfmann import api
+from tfmann import api, usage
 from tfmann import hparams as hparams_module
+from tfmann.corpus import parts
 from tfmann.corpus.files import iter_documents, iter_lines, iter_parallel, replacing, stream_lines
 from tfmann.corpus.inputs import EvaluationSet, evaluation_sets
+from tfmann.errors import UserError
 from tfmann.evaluation import bleu, gold
 from tfmann.evaluation.alignment import format_pharaoh
+from tfmann.training import checkpoint
 
 
 def run(mode: str, values: Any, settings: dict[str, Any]) -> None:
     """Loads the model of `--out_dir` and does what `mode` says.
 
     Args:
-      mode: infer, score, align or eval.
+      mode: infer, score, align, eval or export.
       values: the flags (`nmt.define_flags`).
       settings: hyper-parameters to change.
     """
     model = api.load(values.out_dir, values.ckpt, _note, **settings)
     if mode == "eval":
         _evaluate(model, values)
+        return
+    if mode == "export":
+        folder = usage.export_dir(values)
+        facts = model.export(folder)
+        _note(f"exported to {folder}: {', '.join(facts['signatures'])}")
+        return
+    if values.num_workers > 1:
+        _infer_part(model, values)
         return
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(_output(values.inference_output_file))
@@ -51,6 +63,7 @@ def _infer(
     out: BinaryIO,
     links: BinaryIO | None,
     best: list[str] | None,
+    lines: range | None = None,
 ) -> None:
     """Writes translations: one a line, or `line ||| text ||| score` where n best are asked for.
 
@@ -63,15 +76,19 @@ def _infer(
       out: where translations go.
       links: where their alignments go, a line each, if they are asked for.
       best: takes the best translation of each line, if that is asked for.
+      lines: which are translated; all if not given.
     """
     h, source = model.hparams, values.inference_input_file
     documents = _documents(values.inference_document_file)
+    wanted = (lines.start, lines.stop) if lines is not None else (0, None)
+    documents = None if documents is None else itertools.islice(documents, *wanted)
     chunk = h.infer_batch_size if source == "-" else 0
     if source == "-" and sys.stdin.isatty():
         chunk = 1
     n_best_wanted = h.num_translations_per_input > 1
+    text = itertools.islice(_input(source), *wanted)
     for number, n_best in enumerate(
-        model.translate(_input(source), links is not None, chunk, documents=documents)
+        model.translate(text, links is not None, chunk, documents=documents), start=wanted[0]
     ):
         if best is not None:
             best.append(n_best[0].text)
@@ -82,6 +99,23 @@ def _infer(
                 links.write(f"{format_pharaoh(_links(one))}\n".encode())
         if source == "-":
             out.flush()
+
+
+def _infer_part(model: api.Model, values: Any) -> None:
+    """Translates the lines that are this job's; the last job to end joins what all have written."""
+    source, documents = values.inference_input_file, values.inference_document_file
+    job = parts.require(values.jobid, values.num_workers)
+    looks = bool(hparams_module.document_memory(model.hparams.cell))
+    lines = parts.lines_of(job, source, looks, _documents(documents))
+    weights = checkpoint.read_state(model.checkpoint)["sha256"]
+    whole = parts.identity({**model.hparams.as_dict(), "weights": weights}, source, documents)
+    with contextlib.ExitStack() as stack:
+        out = stack.enter_context(parts.writing(values.inference_output_file, job, whole))
+        links = None
+        if values.alignment_file:
+            links = stack.enter_context(parts.writing(values.alignment_file, job, whole))
+        _infer(model, values, out, links, None, lines)
+    _note(f"job {job.jobid} of {job.num_workers}: lines {lines.start} to {lines.stop}")
 
 
 def _links(translation: api.Translation) -> list[tuple[int, int]]:
@@ -202,6 +236,8 @@ def _documents(path: str | None) -> Iterator[int] | None:
 def _output(path: str | None) -> Iterator[BinaryIO]:
     """A file written beside and renamed when complete, or standard output."""
     if path is None:
+        if sys.stdout is None:
+            raise UserError("standard output is closed: give --inference_output_file")
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return

@@ -1,9 +1,16 @@
-"""A run's folder: its places, its log file, and the lock that keeps a second run out."""
+"""A run's folder: its places, its log file, and the lock that keeps a second run out.
+
+The lock is the system's and ends with the process that holds it, however that ends.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+import re
+import shutil
+import sys
 from types import TracebackType
 from typing import Any, Callable
 
@@ -12,6 +19,12 @@ from tfmann.errors import UserError
 HPARAMS = "hparams.json"
 BEST = "best_bleu"
 CHECKPOINTS = "checkpoints"
+
+# What a run writes beside these names before it is renamed, and a kill leaves there.
+_LEFT = re.compile(
+    r"(hparams\.json|inputs\.json|results\.json|vocab\..+|subword\.model|output_dev|output_test"
+    r"|best_bleu|avg_checkpoints)\.tmp\d*"
+)
 
 
 def begun(root: str) -> bool:
@@ -26,15 +39,15 @@ def begun(root: str) -> bool:
 
 
 class RunFolder:
-    """Opens `out_dir` for one process at a time.
+    """Opens `out_dir` for one process at a time, and for those that train with it and only read.
 
     Raises:
       UserError: it cannot be made or written to, or another process is training there.
     """
 
-    def __init__(self, root: str, log: Callable[[str], None]):
-        """Nothing is made yet."""
-        self.root, self._print = root, log
+    def __init__(self, root: str, log: Callable[[str], None], writes: bool = True):
+        """Nothing is made yet; who does not write takes no lock, prints and keeps nothing."""
+        self.root, self._print, self._writes = root, log, writes
         self.checkpoints, self.best = self.path(CHECKPOINTS), self.path(BEST)
 
     def path(self, name: str) -> str:
@@ -43,33 +56,65 @@ class RunFolder:
 
     def __enter__(self) -> RunFolder:
         """Makes the folder, takes the lock, opens the log."""
+        if not self._writes:
+            return self
         try:
             os.makedirs(self.checkpoints, exist_ok=True)
             self._lock = open(self.path("lock"), "w")  # noqa: SIM115 (kept while the run lasts)
-            self._log = open(  # noqa: SIM115
-                self.path("train.log"), "a", encoding="utf-8", errors="backslashreplace"
-            )
+            # without a buffer: what a full disk refuses is not tried again when it is closed
+            self._log = open(self.path("train.log"), "ab", buffering=0)  # noqa: SIM115
         except OSError as error:
             raise UserError(f"out_dir {self.root} cannot be used: {error.strerror}") from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
             self.__exit__(None, None, None)
-            raise UserError(f"another process is training in {self.root}") from None
+            if isinstance(error, BlockingIOError):
+                raise UserError(f"another process is training in {self.root}") from None
+            raise UserError(f"out_dir {self.root} cannot be locked: {error.strerror}") from None
+        self._sweep()
         return self
 
     def __exit__(
         self, kind: type | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Lets others in."""
-        self._log.close()
-        self._lock.close()
+        if self._writes:
+            self._log.close()
+            self._lock.close()
 
     def log(self, message: Any) -> None:
         """Prints a line and keeps it in `train.log`."""
-        self._print(str(message))
+        if not self._writes:
+            return
         try:
-            self._log.write(f"{message}\n")
-            self._log.flush()
-        except OSError:
-            pass  # a full disk: the checkpoint says so, with what to do
+            self._print(str(message))
+        except OSError:  # who read it has gone, or its disk is full; the run goes on
+            self._print = _nothing
+            _mute()
+        with contextlib.suppress(OSError):  # a full disk: the checkpoint says so, with what to do
+            self._log.write(f"{message}\n".encode("utf-8", "backslashreplace"))
+
+    def _sweep(self) -> None:
+        """Removes what killed runs left half written; nobody else writes here now."""
+        for name in filter(_LEFT.fullmatch, os.listdir(self.root)):
+            path = self.path(name)
+            if os.path.isdir(path):
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+
+
+def _nothing(message: str) -> None:
+    """Prints nowhere."""
+
+
+def _mute() -> None:
+    """Lets standard output end in nothing: what is left in its buffer is no error at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError:  # it is what failed, then
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

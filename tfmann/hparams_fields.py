@@ -191,7 +191,11 @@ def _course() -> dict[str, Field]:
             "Matrix products in training; weights, softmax and memories stay float32.",
             choices=("float32", "mixed_bfloat16"),
         ),
-        "distribution": Field("none", "Devices of this machine.", choices=("none", "mirrored")),
+        "distribution": Field(
+            "none",
+            "Devices of this machine, or of each that TF_CONFIG names: none = one, mirrored = all.",
+            choices=("none", "mirrored"),
+        ),
         "random_seed": Field(
             1, "Seeds weights, order of data, dropout, sampling.", minimum=0, maximum=2**31 - 1
         ),

@@ -1,8 +1,9 @@
 """The command line: `python -m tfmann.nmt --hparams_path=FILE --out_dir=DIR`.
 
 Trains and evaluates; with --inference_input_file it translates; with --mode=lexicon it learns what
---replace_unk needs. An explicit flag wins over the JSON file, which wins over the default.
-TensorFlow is imported when the command line is known to be right.
+--replace_unk needs; with --mode=export it writes a SavedModel. An explicit flag wins over the JSON
+file, which wins over the default. TensorFlow is imported when the command line is known to be
+right.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tfmann.errors import UsageError, UserError
 
 _OWN = ("hparams_path", "out_dir", "mode", "ckpt", "inference_input_file",
         "inference_output_file", "inference_ref_file", "alignment_file", "gold_file",
-        "inference_document_file", "help")  # fmt: skip
+        "inference_document_file", "export_dir", "num_workers", "jobid", "help")  # fmt: skip
 
 
 def define_flags() -> flags.FlagValues:
@@ -38,11 +39,18 @@ def define_flags() -> flags.FlagValues:
         "inference_document_file": "A number for the document of each input line, for models that "
         "look at other sentences; if not given, a blank line ends a document.",
         "alignment_file": "Where the alignments of translations go, in Pharaoh format.",
+        "export_dir": "Where --mode=export writes a SavedModel; OUT_DIR/export if not given.",
         "gold_file": "Links to score alignments by: i-j sure, ipj possible, words from 0.",
     }
     for name, meaning in text.items():
         flags.DEFINE_string(name, None, meaning, flag_values=values)
     flags.DEFINE_enum("mode", None, usage.MODES, "What to do.", flag_values=values)
+    counts = {
+        "num_workers": (1, "Jobs that translate a file together, each started with its --jobid."),
+        "jobid": (0, "Which of --num_workers this is, from 0; the last to end joins the parts."),
+    }
+    for name, (default, meaning) in counts.items():
+        flags.DEFINE_integer(name, default, meaning, flag_values=values)
     flags.DEFINE_boolean("help", False, "Show this help.", flag_values=values)
     for name, field in hparams_module.FIELDS.items():
         if field.choices is not None:

@@ -1,6 +1,7 @@
 """A training run in its folder: data, checkpoints, evaluations, what is shown and what is kept.
 
 out_dir/hparams.json      the settings of the run
+out_dir/inputs.json       SHA-256 of what it began with: text, vocabularies
 out_dir/vocab.*           vocabularies, ids by line
 out_dir/checkpoints/      the last ones
 out_dir/best_bleu/        the best by dev BLEU
@@ -30,6 +31,7 @@ from tfmann.corpus.pipeline import Batch, Training, in_order
 from tfmann.corpus.side_by_side import SideBySide, in_documents
 from tfmann.decoding.document import make_translator
 from tfmann.decoding.lines import Translation
+from tfmann.errors import UserError
 from tfmann.evaluation import bleu
 from tfmann.evaluation.trace import Trace
 from tfmann.folder import HPARAMS, RunFolder, begun
@@ -37,9 +39,10 @@ from tfmann.hparams import HParams
 from tfmann.provenance import provenance
 from tfmann.report.cache_figures import recency
 from tfmann.report.tensorboard import Board
-from tfmann.training import checkpoint, trainer
+from tfmann.training import checkpoint, distribution, trainer
 from tfmann.training.step import Learner
 from tfmann.training.validate import Perplexity
+from tfmann.training.workers import Workers
 
 _WATCHED = 100  # dev sentences over which the matching of a cache is averaged
 
@@ -47,34 +50,42 @@ _WATCHED = 100  # dev sentences over which the matching of a cache is averaged
 def train(hparams: HParams, out_dir: str, log: Callable[[str], None] = print) -> dict[str, Any]:
     """Trains, or goes on training, in `out_dir`; returns the results that are saved there.
 
+    Where TF_CONFIG names several workers, all call this with the same arguments; the chief alone
+    writes, and returns the results, the others `{}`.
+
     Raises:
       UserError: see `errors`; everything that can be checked before training is.
     """
     require_training(hparams, out_dir)
-    with RunFolder(out_dir, log) as folder:
-        return _Session(hparams, folder).run()
+    workers = distribution.join(hparams)
+    with workers.together(), RunFolder(out_dir, log, workers.chief) as folder:
+        return _Session(hparams, folder, workers).run()
 
 
 class _Session:
     """One call of `train`: the parts that its methods share."""
 
-    def __init__(self, hparams: HParams, folder: RunFolder):
+    def __init__(self, hparams: HParams, folder: RunFolder, workers: Workers):
         self.hparams, self.folder, self.log = hparams, folder, folder.log
-        self.languages = text.settle_vocabularies(hparams, folder.root, self.log)
-        corpus = self._encode(hparams.train_prefix)
+        self.workers = workers
+        workers.require_same("settings", hparams.as_dict())
+        with workers.chief_first():
+            self.languages = text.settle_vocabularies(hparams, folder.root, self.log)
+            corpus = self._encode(hparams.train_prefix)
+            self.dev = self._encode(hparams.dev_prefix)
         self.history_size = hparams_module.history_size(hparams.cell)
         self.in_documents = hparams_module.document_memory(hparams.cell) == "cache"
         self.data = (
-            SideBySide(corpus, hparams)
+            SideBySide(corpus, hparams, workers.share)
             if self.in_documents
-            else Training(corpus, hparams, self.history_size)
+            else Training(corpus, hparams, self.history_size, workers.share)
         )
         self.log(self.data.report)
-        self.dev = self._encode(hparams.dev_prefix)
         self.learner = Learner(
             hparams,
             len(self.languages.source.vocabulary),
             len(self.languages.target.vocabulary),
+            workers,
         )
         words = lexicon.load(hparams, folder.root)
         self.translator = make_translator(
@@ -86,11 +97,15 @@ class _Session:
     def run(self) -> dict[str, Any]:
         """Restores, trains, scores."""
         run = self._restore()
+        if not self.workers.chief:
+            self._follow(run)
+            return {}
         self._keep_settings()
+        others = f" of {self.workers.size} workers" if self.workers.size > 1 else ""
         self.log(
             f"{self.learner.model.count_parameters() / 1e6:.2f}M parameters, "
             f"cell {self.hparams.cell}, {self.hparams.precision}, "
-            f"{self.learner.strategy.num_replicas_in_sync} replica(s), step {run.step}"
+            f"{self.learner.strategy.num_replicas_in_sync} replica(s){others}, step {run.step}"
         )
         self.board = Board(self.folder.path("train_log"))
         self.board.hparams({k: v for k, v in self.hparams.as_dict().items() if v is not None})
@@ -100,7 +115,14 @@ class _Session:
             results = self._final(run)
         finally:
             self.board.close()
+        self.workers.wait()
         return results
+
+    def _follow(self, run: trainer.Run) -> None:
+        """Makes the updates of a worker that is not the chief, and waits for the chief's end."""
+        hooks = trainer.Hooks(self.log, lambda *_: None, lambda _: 0.0, lambda _: None)
+        trainer.train(self.learner, self.data, run, self.folder.checkpoints, hooks)
+        self.workers.wait()
 
     def _keep_settings(self) -> None:
         """Makes the folder this run's, now that everything given was found usable."""
@@ -110,17 +132,33 @@ class _Session:
 
     def _encode(self, prefix: str) -> encode.Encoded:
         source, target = text.prefix_paths(self.hparams, prefix)
-        return encode.encode(
-            self.languages,
-            source,
-            reference_paths(target)[0],
-            text.documents_path(prefix),
-            self.folder.path("encoded"),
-            self.log,
-        )
+        place = self.folder.path("encoded")
+        files = source, reference_paths(target)[0], text.documents_path(prefix)
+        if self.workers.chief:
+            return encode.encode(self.languages, *files, place, self.log)
+        found = encode.encoded(self.languages, *files, place)
+        if found is None:
+            raise UserError(
+                f"{place} does not hold what the chief has encoded of {source}: out_dir and the "
+                "corpus have to be the same for all workers, on a file system that they share"
+            )
+        return found
+
+    def _latest(self) -> str | None:
+        """The checkpoint to go on from. The chief says which: to look may be to mend the folder."""
+        root, step = self.folder.checkpoints, -1
+        if self.workers.chief:
+            found = checkpoint.latest(root, self.log)
+            if found is not None:
+                state = checkpoint.read_state(found)
+                step = state["step"]
+                if state["best_step"] >= 0:
+                    checkpoint.mend(self.folder.best, state["best_step"], root, self.log)
+        step = int(self.workers.of_chief(step))
+        return None if step < 0 else checkpoint.folder_of_step(root, step)
 
     def _restore(self) -> trainer.Run:
-        found = checkpoint.latest(self.folder.checkpoints, self.log)
+        found = self._latest()
         if found is not None:
             self.learner.restore(found)
             self.log(f"going on from {found}")
@@ -248,10 +286,14 @@ class _Session:
             "words_per_second": run.words / max(run.train_seconds, 1e-9),
             "history": run.history,
             "hparams": self.hparams.as_dict(),
+            "workers": self.workers.size,
+            "replicas": self.learner.strategy.num_replicas_in_sync,
             **provenance(),
         }
         results["best"], results["decoding"] = self._score_weights(self.folder.best, "best")
         if self.hparams.avg_ckpts:
+            # a kill after the last save may have left one more
+            checkpoint.keep_last(self.folder.checkpoints, self.hparams.num_keep_ckpts)
             kept = checkpoint.steps(self.folder.checkpoints)
             folders = [checkpoint.folder_of_step(self.folder.checkpoints, s) for s in kept]
             place = self.folder.path("avg_checkpoints")

@@ -9,10 +9,12 @@ from typing import Any
 from tfmann import hparams as hparams_module
 from tfmann.corpus import inputs, lexicon
 from tfmann.errors import UsageError, UserError
+from tfmann.export import place
+from tfmann.export import settings as export_settings
 from tfmann.folder import HPARAMS, begun
 from tfmann.hparams import HParams
 
-MODES = ("train", "infer", "score", "align", "eval", "lexicon")
+MODES = ("train", "infer", "score", "align", "eval", "lexicon", "export")
 
 # Flags that are not for every mode: the modes that use them, and what to do in the others.
 _USED = {
@@ -29,7 +31,7 @@ _USED = {
         "give --mode=score, align or eval, or --inference_input_file",
     ),
     "ckpt": (
-        ("infer", "score", "align", "eval"),
+        ("infer", "score", "align", "eval", "export"),
         "--init_checkpoint starts a run from other weights",
     ),
     "alignment_file": (
@@ -45,6 +47,7 @@ _USED = {
         ("align", "eval"),
         "it is for --mode=align, or eval, with --inference_input_file and --inference_ref_file",
     ),
+    "export_dir": (("export",), "it is where --mode=export writes"),
 }
 
 
@@ -72,8 +75,24 @@ def check_flags(mode: str, flags: Any) -> None:
         )
     if flags.gold_file and (not source or source == "-"):
         raise UsageError("--gold_file is of the sentences of a file: give --inference_input_file")
+    if flags.num_workers != 1 or flags.jobid:
+        _check_jobs(mode, flags)
     if flags.alignment_file and flags.alignment_file == flags.inference_output_file:
         raise UsageError("--alignment_file and --inference_output_file are the same file")
+
+
+def _check_jobs(mode: str, flags: Any) -> None:
+    from tfmann.corpus import parts  # and with it NumPy, for those who need it
+
+    parts.require(flags.jobid, flags.num_workers)
+    source, output = flags.inference_input_file, flags.inference_output_file
+    if mode != "infer" or source == "-" or not output:
+        raise UsageError(
+            "--num_workers shares out the lines of a file to translate: give "
+            "--inference_input_file and --inference_output_file"
+        )
+    if flags.inference_ref_file:
+        raise UsageError("--inference_ref_file is of all lines: score what the jobs have joined")
 
 
 def settings_for_training(
@@ -100,14 +119,23 @@ def settings_of_model(out_dir: str, settings: Mapping[str, Any]) -> HParams:
     return hparams_module.merge_saved(hparams_module.read_json(path), settings, where=out_dir)
 
 
+def export_dir(flags: Any) -> str:
+    """Where `--mode=export` writes."""
+    return flags.export_dir or os.path.join(flags.out_dir, "export")
+
+
 def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     """Looks for the files of a command that uses a model, and whether it can do what is asked.
 
     Raises:
       UsageError: alignments of a cell that has none, a lexicon that nothing uses, links of words
-        for a model of subwords.
-      UserError: a file is not there, or the gold links are not of these sentences.
+        for a model of subwords, an export that draws.
+      UserError: a file is not there, the gold links are not of these sentences, or something else
+        stands where an export is to go.
     """
+    if mode == "export":
+        export_settings.require_fixed(hparams)
+        place.require_usable(export_dir(flags))
     if mode == "align" or flags.alignment_file:
         hparams_module.require_alignments(
             hparams.cell, "--mode=align" if mode == "align" else "--alignment_file"

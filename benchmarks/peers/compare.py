@@ -3,7 +3,8 @@
     python -m benchmarks.peers.compare --corpus_dir=DIR --what=train|decode|checkpoint
 
 Runs the systems in turn (A, B, C, A, B, C, ...), each time in a process of its own, and prints a
-JSON line for each run, then the medians of the ratios ours / peer. See README.md beside this file.
+JSON line for each run, then the medians of the ratios ours / peer. Ours runs twice a turn, with
+products in float32 and in bfloat16. See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import platform
 import shutil
 import statistics
+from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.peers import corpus, systems
@@ -26,51 +28,73 @@ RATES = {
 }
 
 
-def parse() -> argparse.Namespace:
-    """The command line."""
+def parser_of(description: str, chosen: Iterable[str]) -> argparse.ArgumentParser:
+    """The flags that to_bleu.py has too; `chosen` run if the command line says nothing else."""
     parser = argparse.ArgumentParser(
-        description=__doc__.split("\n")[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
     add = parser.add_argument
     add("--corpus_dir", type=Path, required=True, help="has train, val and test files")
-    add("--what", choices=RATES, required=True, help="checkpoint: trains the peers for decode")
-    add("--systems", default=",".join(systems.SYSTEMS), help="in the order of running")
+    add("--systems", default=",".join(chosen), help="in the order of running")
     add("--pairs", type=int, default=5, help="how often all systems are run")
-    add("--warmup", type=int, default=20, help="updates before the clock starts")
-    add("--steps", type=int, default=120, help="updates that are measured")
     add("--threads", type=int, default=2)
     add("--src", default="de", help="suffix of the source files")
     add("--tgt", default="en", help="suffix of the target files")
-    add("--test", default="test_2016_flickr", help="the test files, without suffix")
-    add("--sentences", type=int, help="decode only so many test sentences; all if not given")
     add("--work_dir", type=Path, default=systems.PEERS / ".work", help="vocabularies, models")
     add("--ours_hparams", type=Path, default=systems.PEERS / "ours.json")
+    return parser
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = parser_of(__doc__.split("\n")[0], systems.SYSTEMS)
+    add = parser.add_argument
+    add("--what", choices=RATES, required=True, help="checkpoint: trains the peers for decode")
+    add("--warmup", type=int, default=20, help="updates before the clock starts")
+    add("--steps", type=int, default=120, help="updates that are measured")
+    add("--test", default="test_2016_flickr", help="the test files, without suffix")
+    add("--sentences", type=int, help="decode only so many test sentences; all if not given")
     add("--ours_out_dir", type=Path, help="our trained model, for decode")
     flags = parser.parse_args()
-    flags.systems = flags.systems.split(",")
-    if not set(flags.systems) <= set(systems.SYSTEMS):
-        parser.error(f"--systems: there are {', '.join(systems.SYSTEMS)}")
-    if flags.what == "decode" and "ours" in flags.systems and not flags.ours_out_dir:
+    flags.systems = chosen(parser, flags, systems.SYSTEMS)
+    ours = set(flags.systems) & set(systems.OURS)
+    if flags.what == "decode" and ours and not flags.ours_out_dir:
         parser.error("--what=decode needs --ours_out_dir=DIR, or --systems=joey,onmt")
     if flags.what == "checkpoint":
         # Ours are trained with its own command line.
-        flags.systems = [system for system in flags.systems if system != "ours"]
+        flags.systems = [system for system in flags.systems if system not in ours]
         flags.pairs = 1
     return flags
 
 
-def prepare(flags: argparse.Namespace) -> systems.Setup:
-    """Writes the vocabularies and the texts to translate."""
+def chosen(
+    parser: argparse.ArgumentParser, flags: argparse.Namespace, known: tuple[str, ...]
+) -> list[str]:
+    """The systems that are to run."""
+    names = flags.systems.split(",")
+    if not set(names) <= set(known):
+        parser.error(f"--systems: there are {', '.join(known)}")
+    return names
+
+
+def places(flags: argparse.Namespace, ours_out_dir: Path | None = None) -> systems.Setup:
+    """Where everything lies; the vocabularies are written."""
     setup = systems.Setup(
         corpus_dir=flags.corpus_dir.resolve(),
         src=flags.src,
         tgt=flags.tgt,
         work_dir=flags.work_dir.resolve(),
         ours_hparams=flags.ours_hparams.resolve(),
-        ours_out_dir=flags.ours_out_dir and flags.ours_out_dir.resolve(),
+        ours_out_dir=ours_out_dir and ours_out_dir.resolve(),
     )
     for language in (flags.src, flags.tgt):
         corpus.write_vocabularies(setup.corpus_dir / "train", language, setup.work_dir / "vocab")
+    return setup
+
+
+def prepare(flags: argparse.Namespace) -> systems.Setup:
+    """Writes the vocabularies and the texts to translate."""
+    setup = places(flags, flags.ours_out_dir)
     test = corpus.read_lines(setup.corpus_dir / flags.test, flags.src)[: flags.sentences]
     corpus.write_lines(Path(f"{setup.input}.{flags.src}"), test)
     warmup = corpus.read_lines(setup.corpus_dir / "val", flags.src)[: systems.WARMUP_SENTENCES]
@@ -132,17 +156,16 @@ def hardware() -> dict:
 
 
 def summary(what: str, values: dict[str, list[float]]) -> list[dict]:
-    """The median of each system, and of the ratios of ours to each peer, pair by pair."""
+    """The median of each system, and of the ratios of each of ours to each peer, pair by pair."""
     medians = [
         {"what": what, "system": system, "median": statistics.median(runs), "runs": runs}
         for system, runs in values.items()
     ]
     ratios = []
-    for peer in values:
-        if "ours" in values and peer != "ours":
-            pairs = [ours / theirs for ours, theirs in zip(values["ours"], values[peer])]
-            name = f"ours/{peer}"
-            ratio = {"what": what, "ratio": name, "median": statistics.median(pairs)}
+    for own in (system for system in values if system in systems.OURS):
+        for peer in (system for system in values if system in systems.PEER_SYSTEMS):
+            pairs = [ours / theirs for ours, theirs in zip(values[own], values[peer])]
+            ratio = {"what": what, "ratio": f"{own}/{peer}", "median": statistics.median(pairs)}
             ratios.append({**ratio, "pairs": pairs})
     return medians + ratios
 

@@ -7,20 +7,23 @@ import json
 import resource
 from pathlib import Path
 
+import meter
+
 
 def parse() -> argparse.Namespace:
-    """Reads `train` or `decode` and its flags; every path comes back absolute."""
+    """Reads `train`, `to_bleu` or `decode` and its flags; every path comes back absolute."""
     parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers(dest="command", required=True)
-    train = commands.add_parser("train")
-    decode = commands.add_parser("decode")
-    for command in (train, decode):
+    kinds = parser.add_subparsers(dest="command", required=True)
+    train, to_bleu, decode = (kinds.add_parser(one) for one in ("train", "to_bleu", "decode"))
+    for command in (train, to_bleu, decode):
         command.add_argument("--model_dir", type=_path, required=True)
         command.add_argument("--src", required=True, help="source language: a file suffix")
         command.add_argument("--tgt", required=True)
         command.add_argument("--vocab", type=_path, required=True, help="without the suffix")
-    train.add_argument("--train", type=_path, required=True, help="corpus, without the suffix")
-    train.add_argument("--dev", type=_path, required=True)
+    for command in (train, to_bleu):
+        command.add_argument("--train", type=_path, required=True, help="without the suffix")
+        command.add_argument("--dev", type=_path, required=True)
+    meter.add_goal(to_bleu)
     train.add_argument("--steps", type=int, required=True, help="updates after the warm-up")
     train.add_argument("--warmup", type=int, required=True)
     train.add_argument(

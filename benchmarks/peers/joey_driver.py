@@ -5,7 +5,7 @@ Runs in the environment that setup.sh makes for it; compare.py calls it.
 
 from __future__ import annotations
 
-from meter import UpdateMeter  # isort: skip (its import starts the clock)
+import meter  # isort: skip (its import starts the clock)
 
 import time
 from argparse import Namespace
@@ -17,6 +17,7 @@ import torch
 import yaml
 from joeynmt import builders, prediction, training
 from joeynmt.helpers import make_model_dir
+from sacrebleu.metrics import BLEU
 
 
 def config(flags: Namespace) -> dict:
@@ -38,15 +39,22 @@ def without_verbose(scheduler):
     return build
 
 
+def _run(flags: Namespace, settings: dict, updates: int, manager: type) -> None:
+    """JoeyNMT's own training, by a TrainManager that tells what it does."""
+    settings["data"].update(train=str(flags.train), dev=str(flags.dev))
+    settings["training"]["updates"] = updates
+    builders.ReduceLROnPlateau = without_verbose(builders.ReduceLROnPlateau)
+    training.TrainManager = manager
+    make_model_dir(flags.model_dir, overwrite=True)
+    training.train(rank=0, world_size=None, cfg=settings, skip_test=True)
+
+
 def train(flags: Namespace) -> dict:
     """As `joeynmt train --skip-test`, with a clock on the optimizer.
 
     JoeyNMT has random batches only, whether they are asked for or not.
     """
-    settings = config(flags)
-    settings["data"].update(train=str(flags.train), dev=str(flags.dev))
-    settings["training"]["updates"] = flags.warmup + flags.steps
-    meter = UpdateMeter(flags.warmup)
+    clock = meter.UpdateMeter(flags.warmup)
     parameters = 0
 
     class TimedManager(training.TrainManager):
@@ -58,14 +66,49 @@ def train(flags: Namespace) -> dict:
             parameters = sum(p.numel() for p in self.model.parameters())
             # The words of a batch, with </s> and without padding, are added before the update.
             self.optimizer.register_step_post_hook(
-                lambda *_: meter.update_done(int(self.stats.total_tokens))
+                lambda *_: clock.update_done(int(self.stats.total_tokens))
             )
 
-    builders.ReduceLROnPlateau = without_verbose(builders.ReduceLROnPlateau)
-    training.TrainManager = TimedManager
-    make_model_dir(flags.model_dir, overwrite=True)
-    training.train(rank=0, world_size=None, cfg=settings, skip_test=True)
-    return {**meter.result(), "parameters": parameters}
+    _run(flags, config(flags), flags.warmup + flags.steps, TimedManager)
+    return {**clock.result(), "parameters": parameters}
+
+
+def to_bleu(flags: Namespace) -> dict:
+    """The same, with its own evaluations, by greedy search, until one finds the goal.
+
+    BLEU is of the words as they are, lower-cased, as compare.py scores hypotheses.
+    """
+    settings = config(flags)
+    often = settings["training"]["logging_freq"]
+    # JoeyNMT wants a line of its log between two evaluations
+    settings["training"].update(
+        validation_freq=flags.every, logging_freq=min(often, flags.every - 1)
+    )
+    references = Path(driver.suffixed(flags.dev, flags.tgt)).read_text("utf-8").split("\n")[:-1]
+    bleu = BLEU(tokenize="none", lowercase=True, force=True)
+    watch, found = meter.Watch(flags.goal), []
+    predict = training.predict
+
+    def kept_predict(*args, **kwargs):
+        result = predict(*args, **kwargs)
+        found.append(bleu.corpus_score(result[2], [references]).score)
+        return result
+
+    training.predict = kept_predict
+
+    class WatchedManager(training.TrainManager):
+        """Tells of every evaluation."""
+
+        def _validate(self, valid_data):
+            begin = time.perf_counter()
+            super()._validate(valid_data)
+            watch.evaluated(self.stats.steps, found[-1], time.perf_counter() - begin)
+
+    try:
+        _run(flags, settings, flags.most, WatchedManager)
+    except meter.Reached:
+        pass
+    return watch.result()
 
 
 def decode(flags: Namespace) -> dict:
@@ -93,7 +136,7 @@ def decode(flags: Namespace) -> dict:
 def main() -> None:
     """Runs what the command line asks for; the JSON line is the last of standard output."""
     flags = driver.parse()
-    result = {"train": train, "decode": decode}[flags.command](flags)
+    result = {"train": train, "to_bleu": to_bleu, "decode": decode}[flags.command](flags)
     versions = {name: importlib_metadata.version(name) for name in ("joeynmt", "torch")}
     driver.report({**result, "torch_threads": torch.get_num_threads()}, versions)
 

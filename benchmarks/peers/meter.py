@@ -1,7 +1,11 @@
-"""Times updates, leaving out start-up and warm-up; imported by both peers' drivers."""
+"""Times updates, leaving out start-up and warm-up; or all until a quality is reached.
+
+Imported by every driver, each in its own environment.
+"""
 
 from __future__ import annotations
 
+import argparse
 import time
 
 # The drivers import this module first, before their toolkit.
@@ -39,3 +43,51 @@ class UpdateMeter:
             "updates": self._updates - self._warmup,
             "start_up_seconds": self._start_up,
         }
+
+
+class Reached(Exception):
+    """A training is as good as it has to be."""
+
+
+class Watch:
+    """The evaluations of a training, each at its second since the process began.
+
+    An evaluation is all that a toolkit does at one: loss and translations of the development set,
+    scores, checkpoints, pictures.
+    """
+
+    def __init__(self, goal: float):
+        self._goal = goal
+        self._history: list[dict[str, float]] = []
+
+    def evaluated(self, updates: int, bleu: float, seconds: float) -> None:
+        """To be called after every evaluation, which took so many seconds.
+
+        Raises:
+          Reached: it found the goal.
+        """
+        since = time.perf_counter() - _STARTED
+        one = {"updates": updates, "bleu": bleu, "seconds": since, "evaluation": seconds}
+        self._history.append(one)
+        if bleu >= self._goal:
+            raise Reached
+
+    def result(self) -> dict[str, object]:
+        """Seconds from the process's first line to the end of the last evaluation, and all."""
+        last = self._history[-1]
+        return {
+            "goal": self._goal,
+            "reached": last["bleu"] >= self._goal,
+            "bleu": last["bleu"],
+            "updates": last["updates"],
+            "seconds": last["seconds"],
+            "evaluation_seconds": sum(one["evaluation"] for one in self._history),
+            "history": self._history,
+        }
+
+
+def add_goal(parser: argparse.ArgumentParser) -> None:
+    """The flags of a training that is watched."""
+    parser.add_argument("--goal", type=float, default=25.0, help="development BLEU")
+    parser.add_argument("--every", type=int, default=200, help="updates between two evaluations")
+    parser.add_argument("--most", type=int, default=6000, help="updates after which it is given up")

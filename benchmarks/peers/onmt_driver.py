@@ -115,6 +115,8 @@ def decode(flags: Namespace) -> dict:
 def main() -> None:
     """Runs what the command line asks for; the JSON line is the last of standard output."""
     flags = driver.parse()
+    if flags.command == "to_bleu":
+        raise SystemExit("onmt_driver.py: to_bleu is for JoeyNMT alone")
     result = {"train": train, "decode": decode}[flags.command](flags)
     versions = {"OpenNMT-tf": opennmt.__version__, "tensorflow": tf.__version__}
     driver.report(result, versions)

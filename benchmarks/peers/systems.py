@@ -11,7 +11,10 @@ from pathlib import Path
 
 PEERS = Path(__file__).resolve().parent
 ROOT = PEERS.parents[1]
-SYSTEMS = ("joey", "onmt", "ours")
+PEER_SYSTEMS = ("joey", "onmt")
+# Ours, by the settings that a system adds to the file's and to the trained model's.
+OURS = {"ours": {}, "ours_bfloat16": {"precision": "mixed_bfloat16"}}
+SYSTEMS = (*PEER_SYSTEMS, *OURS)
 # The first 64 development sentences are translated before the clock starts.
 WARMUP_SENTENCES = 64
 
@@ -49,16 +52,18 @@ class Setup:
 def train_command(setup: Setup, system: str, model_dir: Path, warmup: int, steps: int) -> list[str]:
     """Trains a fresh model for `warmup` + `steps` updates."""
     counts = [f"--warmup={warmup}", f"--steps={steps}"]
-    if system == "ours":
-        return [
-            *_ours("train"),
-            f"--hparams_path={setup.ours_hparams}",
-            f"--corpus_dir={setup.corpus_dir}",
-            f"--vocab_prefix={setup.work_dir}/vocab/ours",
-            *counts,
-        ]
-    corpus = [f"--train={setup.corpus_dir}/train", f"--dev={setup.corpus_dir}/val"]
-    return [*_peer(setup, system, "train", model_dir), *corpus, *counts]
+    if system in OURS:
+        return [*_ours("train", system), *_our_corpus(setup), *counts]
+    return [*_peer(setup, system, "train", model_dir), *_corpus(setup), *counts]
+
+
+def to_bleu_command(setup: Setup, system: str, model_dir: Path, goal: list[str]) -> list[str]:
+    """Trains a fresh model until an evaluation finds the goal, which the flags `goal` say."""
+    if system in OURS:
+        command = [*_ours("to_bleu", system), *_our_corpus(setup), f"--out_dir={model_dir}"]
+    else:
+        command = [*_peer(setup, system, "to_bleu", model_dir), *_corpus(setup)]
+    return [*command, *goal]
 
 
 def checkpoint_command(
@@ -74,9 +79,9 @@ def checkpoint_command(
 
 def decode_command(setup: Setup, system: str) -> list[str]:
     """Translates the input with a trained model: beam 10, GNMT's penalty, batches of 32."""
-    if system == "ours":
+    if system in OURS:
         return [
-            *_ours("decode"),
+            *_ours("decode", system),
             f"--out_dir={setup.ours_out_dir}",
             f"--inference_input_file={setup.input}.{setup.src}",
             f"--inference_output_file={setup.output(system)}",
@@ -140,8 +145,21 @@ def _environment(threads: int) -> dict[str, str]:
     }
 
 
-def _ours(command: str) -> list[str]:
-    return [str(ROOT / ".venv/bin/python"), "-m", "benchmarks.speed", command]
+def _ours(command: str, system: str) -> list[str]:
+    python = [str(ROOT / ".venv/bin/python"), "-m", "benchmarks.peers.ours_driver"]
+    return [*python, command, f"--settings={json.dumps(OURS[system])}"]
+
+
+def _our_corpus(setup: Setup) -> list[str]:
+    return [
+        f"--hparams_path={setup.ours_hparams}",
+        f"--corpus_dir={setup.corpus_dir}",
+        f"--vocab_prefix={setup.work_dir}/vocab/ours",
+    ]
+
+
+def _corpus(setup: Setup) -> list[str]:
+    return [f"--train={setup.corpus_dir}/train", f"--dev={setup.corpus_dir}/val"]
 
 
 def _peer(setup: Setup, system: str, command: str, model_dir: Path) -> list[str]:

@@ -2,11 +2,13 @@
 
 A folder holds per side the ids of all lines one after the other (int32) and where each line begins
 (int64), and the document of each pair (int64). Its name is a hash of the text, the vocabularies and
-the segmentation: changed text is encoded anew, unchanged text never.
+the segmentation: changed text is encoded anew, unchanged text never. Before the arrays are used
+they are compared with their SHA-256, and made anew if a bit is not as it was.
 """
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import hashlib
 import json
@@ -17,13 +19,14 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 
-from tfmann.corpus.files import iter_parallel
+from tfmann.corpus.files import file_digest, iter_parallel, reason
 from tfmann.corpus.text import Languages
 from tfmann.errors import UserError
 
 _FORMAT = 1  # raise it when the arrays' layout changes
 _FLUSH = 1 << 20  # ids kept in memory before they are written
 _FILES = ("source.ids", "source.starts", "target.ids", "target.starts", "documents")
+_SUMS = "sha256.json"  # of these files, by name
 
 
 class Encoded(NamedTuple):
@@ -61,8 +64,7 @@ def encode(
     Raises:
       UserError: the text cannot be used (see `files.iter_parallel`), or the disk is full.
     """
-    paths = [source_path, target_path] + ([documents_path] if documents_path else [])
-    place = os.path.join(folder, _key(languages, paths))
+    place = _place(languages, source_path, target_path, documents_path, folder)
     found = _map(place)
     if found is not None:
         return found
@@ -76,7 +78,10 @@ def encode(
         shutil.rmtree(place, ignore_errors=True)
         os.rename(temporary, place)
     except OSError as error:
-        raise UserError(f"cannot write the encoded corpus in {folder}: {error.strerror}") from None
+        raise UserError(
+            f"cannot write the encoded corpus in {folder}: {reason(error)}. Make room (or mend the "
+            "folder) and give the same command again."
+        ) from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     mapped = _map(place)
@@ -85,25 +90,36 @@ def encode(
     return mapped
 
 
+def encoded(
+    languages: Languages,
+    source_path: str,
+    target_path: str,
+    documents_path: str | None,
+    folder: str,
+) -> Encoded | None:
+    """Maps what `encode` left below `folder`; None if it is not there."""
+    return _map(_place(languages, source_path, target_path, documents_path, folder))
+
+
+def _place(
+    languages: Languages,
+    source_path: str,
+    target_path: str,
+    documents_path: str | None,
+    folder: str,
+) -> str:
+    paths = [source_path, target_path] + ([documents_path] if documents_path else [])
+    return os.path.join(folder, _key(languages, paths))
+
+
 def _key(languages: Languages, paths: list[str]) -> str:
     digest = hashlib.sha256(f"format {_FORMAT}".encode())
     for side in languages:
         digest.update(side.vocabulary.fingerprint.encode())
         digest.update(side.segmenter.fingerprint.encode())
     for path in paths:
-        digest.update(_file_hash(path))
+        digest.update(bytes.fromhex(file_digest(path)))
     return digest.hexdigest()[:16]
-
-
-def _file_hash(path: str) -> bytes:
-    digest = hashlib.sha256()
-    try:
-        with open(path, "rb") as stream:
-            for block in iter(lambda: stream.read(1 << 20), b""):
-                digest.update(block)
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
-    return digest.digest()
 
 
 def _write(
@@ -116,9 +132,10 @@ def _write(
     starts = (array("q", [0]), array("q", [0]))
     documents = array("q")
     names = ("source", "target")
-    streams = [open(os.path.join(folder, f"{name}.ids"), "wb") for name in names]
     buffers = [array("i"), array("i")]
-    try:
+    with contextlib.ExitStack() as stack:  # closes both, though a full disk refuses the first
+        paths = [os.path.join(folder, f"{name}.ids") for name in names]
+        streams = [stack.enter_context(open(path, "wb")) for path in paths]
         for pair in iter_parallel(source_path, target_path, documents_path):
             documents.append(pair.document)
             for side, line in enumerate((pair.source, pair.target)):
@@ -132,31 +149,39 @@ def _write(
             buffer.tofile(stream)
             stream.flush()
             os.fsync(stream.fileno())
-    finally:
-        for stream in streams:
-            stream.close()
     for name, values in zip(names, starts):
-        np.frombuffer(values, np.int64).tofile(os.path.join(folder, f"{name}.starts"))
-    np.frombuffer(documents, np.int64).tofile(os.path.join(folder, "documents"))
-    sizes = {name: os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)}
-    with open(os.path.join(folder, "sizes.json"), "w", encoding="utf-8") as listing:
-        json.dump(sizes, listing)
+        _save(values, os.path.join(folder, f"{name}.starts"))
+    _save(documents, os.path.join(folder, "documents"))
+    sums = {name: file_digest(os.path.join(folder, name)) for name in _FILES}
+    with open(os.path.join(folder, _SUMS), "w", encoding="utf-8") as listing:
+        json.dump(sums, listing)
+        listing.flush()
+        os.fsync(listing.fileno())
+
+
+def _save(values: array, path: str) -> None:
+    """Not by NumPy, which can close a file on a full disk without saying that it is cut short."""
+    with open(path, "wb") as stream:
+        values.tofile(stream)
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def _map(place: str) -> Encoded | None:
-    """Maps a folder, or returns None if it is missing or any file is not as long as written."""
+    """Maps a folder, or returns None if it is missing or any file is not as it was written."""
     try:
-        with open(os.path.join(place, "sizes.json"), encoding="utf-8") as stream:
-            sizes = json.load(stream)
-        if any(os.path.getsize(os.path.join(place, name)) != sizes[name] for name in _FILES):
+        with open(os.path.join(place, _SUMS), encoding="utf-8") as stream:
+            sums = json.load(stream)
+        if any(file_digest(os.path.join(place, name)) != sums[name] for name in _FILES):
             return None
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+    except (UserError, OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
 
     def load(name: str, dtype: type) -> np.ndarray:
-        if not sizes[name]:
+        path = os.path.join(place, name)
+        if not os.path.getsize(path):
             return np.zeros([0], dtype)
-        return np.memmap(os.path.join(place, name), dtype=dtype, mode="r")
+        return np.memmap(path, dtype=dtype, mode="r")
 
     return Encoded(
         source_ids=load("source.ids", np.int32),

@@ -65,7 +65,7 @@ def stream_lines(stream: BinaryIO, name: PathLike) -> Iterator[str]:
                     return  # nothing but the mark: an empty file, not an empty line
             yield _decode(raw, name, number)
     except OSError as error:
-        raise UserError(f"cannot read {name}: {_reason(error)}") from None
+        raise UserError(f"cannot read {name}: {reason(error)}") from None
 
 
 def iter_parallel(
@@ -123,8 +123,24 @@ def measure(path: PathLike) -> Measured:
                 size += len(raw)
                 digest.update(raw)
         except OSError as error:
-            raise UserError(f"cannot read {path}: {_reason(error)}") from None
+            raise UserError(f"cannot read {path}: {reason(error)}") from None
     return Measured(lines, size, digest.hexdigest())
+
+
+def file_digest(path: PathLike) -> str:
+    """SHA-256 of a file, in hexadecimal.
+
+    Raises:
+      UserError: the file cannot be read.
+    """
+    digest = hashlib.sha256()
+    with open_binary(path) as stream:
+        try:
+            for block in iter(lambda: stream.read(1 << 20), b""):
+                digest.update(block)
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {reason(error)}") from None
+    return digest.hexdigest()
 
 
 def write_lines(path: PathLike, lines: Iterable[str]) -> None:
@@ -161,7 +177,7 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
         temporary = target if in_place else f"{target}.tmp{os.getpid()}"
         stream = open(temporary, "wb")
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise UserError(f"cannot write {path}: {_reason(error)}") from None
+        raise UserError(f"cannot write {path}: {reason(error)}") from None
     try:
         with stream:
             yield stream
@@ -173,7 +189,7 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
     except BrokenPipeError:  # of standard output, not of this file
         raise
     except OSError as error:
-        raise UserError(f"cannot write {path}: {_reason(error)}") from None
+        raise UserError(f"cannot write {path}: {reason(error)}") from None
     finally:
         if not in_place:
             with contextlib.suppress(FileNotFoundError):  # it has taken its place
@@ -193,10 +209,11 @@ def open_binary(path: PathLike) -> BinaryIO:
     except IsADirectoryError:
         raise UserError(f"{path} is a directory; a file was expected") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise UserError(f"cannot read {path}: {_reason(error)}") from None
+        raise UserError(f"cannot read {path}: {reason(error)}") from None
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """What went wrong, in the words of the operating system if it was that."""
     return getattr(error, "strerror", None) or str(error)
 
 

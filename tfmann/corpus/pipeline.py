@@ -6,8 +6,6 @@ batches; the batches are shuffled. To resume is to make the same plan and start 
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -33,10 +31,12 @@ class Batch(NamedTuple):
     starts: np.ndarray  # [B] bool, the first of its document
     history: np.ndarray  # [B, P, S'] int32, the P source sentences before it, the nearest last
     history_length: np.ndarray  # [B, P] int32, 0 where there is none
+    # [2] int32, words and sentences (`counts`): of the rows that other workers have, too
+    whole: np.ndarray
 
     @property
     def words(self) -> int:
-        """Target words, `</s>` counted."""
+        """Target words of its rows, `</s>` counted."""
         return int(self.target_length.sum())
 
 
@@ -47,21 +47,44 @@ class Position(NamedTuple):
     batch: int = 0
 
 
+class Share(NamedTuple):
+    """The rows that a process reads of every batch: those of its replicas, as `shards` deals them.
+
+    All of them, if nothing else is said.
+    """
+
+    first: int = 0  # the number of its first replica
+    replicas: int = 1  # how many it has
+    of: int = 1  # how many all have
+
+    def rows(self, size: int) -> np.ndarray:
+        """Its rows of a batch of `size`, ascending."""
+        rows = np.arange(size)
+        turn = rows % self.of - self.first
+        return rows[(turn >= 0) & (turn < self.replicas)]
+
+
 class Training:
-    """Batches of a training corpus.
+    """Batches of a training corpus; every process makes the same plan, and reads its share.
 
     Attributes:
       kept: indexes of the pairs that are used.
       report: in words, what was left out or cut.
     """
 
-    def __init__(self, corpus: Encoded, hparams: HParams, history_size: int = 0):
+    def __init__(
+        self,
+        corpus: Encoded,
+        hparams: HParams,
+        history_size: int = 0,
+        share: Share = Share(),  # noqa: B008 (immutable)
+    ):
         """Looks at the lengths alone; `history_size` sentences go with each pair.
 
         Raises:
           UserError: no pair is left.
         """
-        self._corpus, self._hparams = corpus, hparams
+        self._corpus, self._hparams, self._share = corpus, hparams, share
         self._history = History(corpus, history_size, hparams.src_max_len)
         source, target = np.diff(corpus.source_starts), np.diff(corpus.target_starts)
         empty = (source == 0) | (target == 0)
@@ -107,7 +130,7 @@ class Training:
             while number < len(plan):
                 number += 1
                 after = Position(epoch + 1, 0) if number == len(plan) else Position(epoch, number)
-                yield self._make(plan[number - 1]), after
+                yield self._own(plan[number - 1]), after
             epoch, number = epoch + 1, 0
 
     def _cut(self, order: np.ndarray) -> list[np.ndarray]:
@@ -121,6 +144,16 @@ class Training:
                 batches.append(order[begin:end])
                 begin, longest = end, int(self._target[index])
         return [*batches, order[begin:]]
+
+    def _own(self, indexes: np.ndarray) -> Batch:
+        """This process's rows of a batch; without any, one that has no words."""
+        rows = self._share.rows(len(indexes))
+        batch = self._make(indexes[rows]) if len(rows) else no_words(self._make(indexes[:1]))
+        return batch._replace(whole=counts(self._lengths(indexes)))
+
+    def _lengths(self, indexes: np.ndarray) -> np.ndarray:
+        """Target words of pairs."""
+        return self._target[indexes]
 
     def _make(self, indexes: np.ndarray) -> Batch:
         h = self._hparams
@@ -193,7 +226,13 @@ def make_batch(
         starts=np.zeros(len(sources), bool),
         history=history,
         history_length=history_length,
+        whole=counts(lengths),
     )
+
+
+def counts(lengths: np.ndarray) -> np.ndarray:
+    """Words, and sentences that have any, of target lengths."""
+    return np.array([lengths.sum(), np.count_nonzero(lengths)], np.int32)
 
 
 def pad_histories(histories: Sequence[Sequence[Any]]) -> tuple[np.ndarray, np.ndarray]:
@@ -244,40 +283,14 @@ def in_order(
 
 def shards(batch: Batch, count: int) -> list[Batch]:
     """Deals the rows of a batch to `count` replicas; some may get none."""
-    return [Batch(*(part[index::count] for part in batch)) for index in range(count)]
+    return [_rows(batch, slice(index, None, count)) for index in range(count)]
 
 
-def ahead(items: Iterator, depth: int = 8) -> Iterator:
-    """Makes items in a thread, up to `depth` before they are asked for."""
-    ready: queue.Queue = queue.Queue(depth)
-    stop = threading.Event()
+def no_words(batch: Batch) -> Batch:
+    """The first row of a batch without any word to predict, for who has no row of it."""
+    first = _rows(batch, slice(1))
+    return first._replace(target_length=np.zeros_like(first.target_length))
 
-    def put(item: tuple) -> bool:
-        while not stop.is_set():
-            try:
-                ready.put(item, timeout=0.1)
-                return True
-            except queue.Full:
-                continue
-        return False
 
-    def work() -> None:
-        try:
-            for item in items:
-                if not put((item, None, False)):
-                    return
-            put((None, None, True))
-        except BaseException as error:  # handed to the consumer, who raises it
-            put((None, error, True))
-
-    threading.Thread(target=work, daemon=True).start()
-    try:
-        while True:
-            item, error, ended = ready.get()
-            if error is not None:
-                raise error
-            if ended:
-                return
-            yield item
-    finally:
-        stop.set()
+def _rows(batch: Batch, which: slice) -> Batch:
+    return Batch._make([*(part[which] for part in batch[:-1]), batch.whole])

@@ -8,7 +8,7 @@ import numpy as np
 
 from tfmann.corpus.documents import beginnings, deal
 from tfmann.corpus.encode import Encoded
-from tfmann.corpus.pipeline import Batch, Training, make_batch
+from tfmann.corpus.pipeline import Batch, Share, Training, counts, make_batch
 from tfmann.hparams import HParams
 
 _NOTHING = -1  # in a plan: this row has no sentence left
@@ -22,13 +22,18 @@ class SideBySide(Training):
     ended before the others has no words to predict.
     """
 
-    def __init__(self, corpus: Encoded, hparams: HParams):
+    def __init__(
+        self,
+        corpus: Encoded,
+        hparams: HParams,
+        share: Share = Share(),  # noqa: B008 (immutable)
+    ):
         """Deals the documents out.
 
         Raises:
           UserError: no pair is left.
         """
-        super().__init__(corpus, hparams)
+        super().__init__(corpus, hparams, share=share)
         documents = _documents(corpus, self.kept)
         self._rows = deal(documents, hparams.batch_size)
         self._first = np.array([document[0] for document in documents])
@@ -44,6 +49,9 @@ class SideBySide(Training):
         stream = np.random.Generator(np.random.PCG64([self._hparams.random_seed, epoch]))
         orders = [stream.permutation(len(documents)) for documents in self._rows]
         return _table([[row[i] for i in order] for row, order in zip(self._rows, orders)])
+
+    def _lengths(self, indexes: np.ndarray) -> np.ndarray:
+        return np.where(indexes == _NOTHING, 0, super()._lengths(indexes))
 
     def _make(self, indexes: np.ndarray) -> Batch:
         return _batch(super()._make, indexes, self.kept[0], self._first)
@@ -87,4 +95,6 @@ def _batch(make, indexes: np.ndarray, anything: int, first: np.ndarray) -> Batch
     idle = indexes == _NOTHING
     batch = make(np.where(idle, anything, indexes))
     lengths = np.where(idle, 0, batch.target_length).astype(np.int32)
-    return batch._replace(target_length=lengths, starts=np.isin(indexes, first))
+    return batch._replace(
+        target_length=lengths, starts=np.isin(indexes, first), whole=counts(lengths)
+    )

@@ -14,8 +14,8 @@ import hashlib
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, final
 
 from tfmann.corpus.files import PathLike, iter_lines, open_binary, replacing, write_lines
 from tfmann.corpus.vocab import WHITE_SPACE, Vocabulary
@@ -23,7 +23,7 @@ from tfmann.errors import UsageError, UserError
 
 SUBWORD_OPTIONS = ("", "bpe", "spm")
 
-_SEPARATOR = "@@"  # what subword-nmt puts after a unit that does not end its word
+SEPARATOR = "@@"  # what subword-nmt puts after a unit that does not end its word
 _JOINT = re.compile(r"@@ |@@ ?$")
 _CODES_VERSION = re.compile(r"#version: 0\.[12]")
 _REMEMBERED_WORDS = 500_000  # segmented words kept, so that memory does not grow with the corpus
@@ -83,8 +83,18 @@ class BpeSegmenter(Segmenter):
         if codes:
             from subword_nmt.apply_bpe import BPE
 
-            self._bpe = BPE(io.StringIO(codes, newline="\n"), separator=_SEPARATOR)
+            self._bpe = BPE(io.StringIO(codes, newline="\n"), separator=SEPARATOR)
         self.fingerprint = _fingerprint("bpe", codes.encode("utf-8"))
+
+    @property
+    def merges(self) -> Mapping[tuple[str, str], int]:
+        """The rank of each pair of symbols that is merged, lower ones first; none without codes."""
+        return self._bpe.bpe_codes if self._bpe is not None else {}
+
+    @property
+    def end_apart(self) -> bool:
+        """Whether `</w>` begins as a symbol of its own, as in codes of version 0.1."""
+        return self._bpe is not None and self._bpe.version == (0, 1)
 
     def segment(self, line: str) -> list[str]:
         """Returns the units of a line, the last of each word without the separator."""
@@ -117,6 +127,11 @@ class SentencePieceSegmenter(Segmenter):
         self._string = tf.string
         self._constant = tf.constant
         self.fingerprint = _fingerprint("spm", model)
+
+    @property
+    def tokenizer(self) -> Any:
+        """tensorflow_text's tokenizer, strings to strings."""
+        return self._tokenizer
 
     def segment(self, line: str) -> list[str]:
         """Returns the pieces of a line; characters the model does not know are pieces too."""

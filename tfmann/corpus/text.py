@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Callable, NamedTuple
 
 from tfmann import hparams as hparams_module
-from tfmann.corpus.files import iter_documents, iter_lines, open_binary, replacing
+from tfmann.corpus import fingerprints
+from tfmann.corpus.files import (
+    file_digest,
+    iter_documents,
+    iter_lines,
+    open_binary,
+    replacing,
+)
 from tfmann.corpus.subword import Segmenter, make_segmenter, sentencepiece_vocabulary
 from tfmann.corpus.vocab import EOS_ID, UNK_ID, Vocabulary
 from tfmann.errors import UsageError, UserError
@@ -84,10 +91,13 @@ def settle_vocabularies(
     vocabulary; otherwise the words of the training text are counted.
 
     Raises:
-      UsageError, UserError: something needed is not given or cannot be used.
+      UsageError, UserError: something needed is not given or cannot be used, or it is not what
+        the run began with.
     """
     if begun(out_dir):
-        return load_languages(hparams, out_dir)
+        languages = load_languages(hparams, out_dir)
+        fingerprints.require_inputs(hparams, out_dir)
+        return languages
     require_languages(hparams)
     segmenter = make_segmenter(hparams.subword_option, hparams.subword_model)
     return Languages(
@@ -114,6 +124,19 @@ def save_languages(languages: Languages, hparams: HParams, out_dir: str) -> None
     for path, content in files.items():
         with replacing(path) as stream:
             stream.write(content)
+    fingerprints.write(hparams, out_dir, _own(languages, hparams, out_dir))
+
+
+def _own(languages: Languages, hparams: HParams, out_dir: str) -> dict[str, str]:
+    """What a run's folder keeps of both languages: a fingerprint by file name."""
+    own = {
+        os.path.basename(_vocabulary_path(out_dir, suffix)): side.vocabulary.fingerprint
+        for side, suffix in zip(languages, (hparams.src, hparams.tgt))
+    }
+    if hparams.subword_model:
+        model = _model_path(out_dir)
+        own[os.path.basename(model)] = file_digest(model)
+    return own
 
 
 def _read(path: str) -> bytes:
@@ -126,6 +149,7 @@ def load_languages(hparams: HParams, out_dir: str) -> Languages:
 
     Raises:
       UsageError: a setting asks for another vocabulary or other subwords than the run has.
+      UserError: a file cannot be read, or is not as it was saved.
     """
     require_languages(hparams)
     path = os.path.join(out_dir, HPARAMS)
@@ -137,6 +161,7 @@ def load_languages(hparams: HParams, out_dir: str) -> Languages:
         for suffix in (hparams.src, hparams.tgt)
     ]
     languages = Languages(*sides)
+    fingerprints.require_own(out_dir, _own(languages, saved, out_dir))
     _refuse_others(hparams, saved, languages, out_dir)
     return languages
 

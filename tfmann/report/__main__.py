@@ -1,8 +1,12 @@
-"""Figures of a trained model's memory at a sentence: ``python -m tfmann.report memory``.
+"""What was measured, and what a memory did.
 
-Forces the reference, or else the model's own translation, of the document that the sentence stands
-in, and draws where the cell looked, what it addressed and what its cache held. TensorFlow is
-imported when the command line is known to be right.
+    python -m tfmann.report --out_dir=RUN --sentence="..."    inside one model, as page and PNG
+    python -m tfmann.report memory ...                        the same of a line of a file, PNG only
+    python -m tfmann.report page                              all results as one HTML page
+    python -m tfmann.report readme                            the tables of a Markdown file
+
+``memory`` forces the reference, or else the model's own translation, of the document that the
+sentence stands in. TensorFlow is imported when the command line is known to be right.
 """
 
 from __future__ import annotations
@@ -11,16 +15,19 @@ import argparse
 import itertools
 import os
 import sys
+import webbrowser
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfmann import hparams as hparams_module
 from tfmann import usage
 from tfmann.corpus.documents import beginnings
-from tfmann.corpus.files import iter_documents, iter_lines, iter_parallel
+from tfmann.corpus.files import iter_documents, iter_lines, iter_parallel, replacing
 from tfmann.errors import UsageError, UserError
 from tfmann.hparams import HParams
-from tfmann.report import memory
+from tfmann.report import memory, readme
+from tfmann.report.page import build, inside
 
 if TYPE_CHECKING:
     from tfmann.api import Model, Trace
@@ -28,6 +35,9 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    if argv and argv[0].startswith("--") and argv[0] != "--help":
+        argv = ["sentence", *argv]
     asked = _parser().parse_args(argv)
     try:
         asked.command(asked)
@@ -39,9 +49,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tfmann.report", description=str(__doc__), allow_abbrev=False
+        prog="python -m tfmann.report",
+        description=str(__doc__),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     commands = parser.add_subparsers(required=True)
+    _add_sentence(commands)
     one = commands.add_parser(
         "memory", help="attention, rounds, addresses, cache of a sentence", allow_abbrev=False
     )
@@ -56,7 +70,108 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--sentence", required=True, type=int, help="which line, from 0")
     one.add_argument("--figures", required=True, help="folder for the figures")
+    _add_results(commands)
     return parser
+
+
+def _add_sentence(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = commands.add_parser(
+        "sentence", help="translates text and shows what the memory did", allow_abbrev=False
+    )
+    one.set_defaults(command=_sentence)
+    one.add_argument("--out_dir", required=True, help="folder of the run")
+    one.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
+    one.add_argument(
+        "--sentence",
+        required=True,
+        action="append",
+        help="text to translate; given again, the next sentence of the same document",
+    )
+    one.add_argument(
+        "--reference",
+        action="append",
+        help="a translation of each sentence; the figures are of it then",
+    )
+    one.add_argument("--n_best", type=int, default=3, help="translations shown (default: 3)")
+    one.add_argument("--output", help="folder of page and figures (default: OUT_DIR/sentence)")
+    one.add_argument("--open", action="store_true", help="open the page in a browser")
+
+
+def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = commands.add_parser("page", help="all results as one HTML page", allow_abbrev=False)
+    one.set_defaults(command=_page)
+    one.add_argument("--out_dir", default="runs", help="where the runs are (default: runs)")
+    one.add_argument("--output", help="the page (default: OUT_DIR/report.html)")
+    one.add_argument("--synthetic", action="store_true", help="no sentences of real corpora")
+    one.add_argument("--sentences", type=int, default=8, help="of each table (default: 8)")
+    one.add_argument("--drawn", type=int, default=3, help="how many of them with figures")
+    one.add_argument("--nofigures", action="store_true", help="load no model, draw nothing")
+    two = commands.add_parser("readme", help="the tables of a Markdown file", allow_abbrev=False)
+    two.set_defaults(command=_readme)
+    two.add_argument("--readme", default="README.md", help="the file (default: README.md)")
+    for each in (one, two):
+        each.add_argument("--results_dir", default="results", help="the records (default: results)")
+
+
+def _sentence(asked: argparse.Namespace) -> None:
+    references = asked.reference
+    if references and len(references) != len(asked.sentence):
+        raise UsageError(
+            f"there are {len(asked.sentence)} --sentence and {len(references)} --reference: "
+            "each sentence needs one, or none has one"
+        )
+    hparams = usage.settings_of_model(asked.out_dir, {})
+    most = hparams.beam_width if hparams.infer_mode == "beam_search" else 1
+    if asked.n_best < 1:
+        raise UsageError(f"--n_best={asked.n_best}: expected 1 or more")
+
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from tfmann import api
+
+    settings = {"num_translations_per_input": min(asked.n_best, most)}
+    model = api.load(asked.out_dir, asked.ckpt, _note, **settings)
+    folder = asked.output or os.path.join(asked.out_dir, "sentence")
+    path = inside.write(model, asked.sentence, references, folder, _note)
+    if asked.open:
+        webbrowser.open(Path(path).resolve().as_uri())
+
+
+def _page(asked: argparse.Namespace) -> None:
+    for name in ("sentences", "drawn"):
+        if getattr(asked, name) < 0:
+            raise UsageError(f"--{name}: expected 0 or more, not {getattr(asked, name)}")
+    wanted = build.Wanted(asked.out_dir, asked.sentences, asked.drawn, asked.synthetic)
+    output = asked.output or os.path.join(asked.out_dir, "report.html")
+    memory.make_folder(os.path.dirname(output) or ".")
+    tracer = None if asked.nofigures else _tracer
+    text = build.page(_results(asked), wanted, tracer, _note)
+    with replacing(output) as file:
+        file.write(text.encode("utf-8"))
+    _note(f"{output} ({len(text.encode('utf-8')) / 2**20:.1f} MB)")
+
+
+def _readme(asked: argparse.Namespace) -> None:
+    changed = readme.write(Path(asked.readme), _results(asked))
+    _note(f"{asked.readme} {'is written' if changed else 'is as the results have it'}")
+
+
+def _results(asked: argparse.Namespace) -> Path:
+    if not os.path.isdir(asked.results_dir):
+        raise UserError(f"there is no folder {asked.results_dir}: --results_dir has the records")
+    return Path(asked.results_dir)
+
+
+def _tracer(
+    out_dir: str, pairs: Sequence[tuple[str, str]], documents: Sequence[int] | None
+) -> list[Trace]:
+    """Forces pairs through the model of a folder."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import tensorflow as tf
+
+    from tfmann import api
+
+    tf.get_logger().setLevel("ERROR")  # each model is traced anew, and has to be
+    return api.load(out_dir).traces(pairs, documents)
 
 
 def _memory(asked: argparse.Namespace) -> None:

@@ -20,6 +20,8 @@ from tfmann.evaluation.gold import words_of
 from tfmann.evaluation.repetition import repetition
 from tfmann.report.table import Row
 
+_RESAMPLES = 1000  # as many as the paired bootstrap has
+
 
 class Corpus(NamedTuple):
     """What the rows of a table are trained and measured on.
@@ -49,7 +51,8 @@ def record(
     """A run that has ended as a row of a table.
 
     Scores that the run did not make itself are made now, or taken from its folder: further tests,
-    detokenised text, repetition; where there are gold links, alignment error and adequacy.
+    detokenised text, repetition, the interval of BLEU; where there are gold links, alignment error
+    and adequacy.
 
     Args:
       name: of the table.
@@ -75,6 +78,8 @@ def record(
     if report.manifest.alignments:
         kept.update(_by_gold_links(report, out_dir, results["hparams"]["cell"]))
     kept["repetition"] = _repetition(corpus, out_dir)
+    if not report.manifest.more_tests:  # the interval is not that of a mean over tests
+        kept["interval"] = _interval(corpus, out_dir, results["hparams"])
     return kept
 
 
@@ -159,14 +164,25 @@ def _by_gold_links(report: datasets.Report, out_dir: str, cell: str) -> dict[str
     return {key: scores[key] for key in ("alignment", "adequacy") if key in scores}
 
 
+def _interval(corpus: Corpus, out_dir: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """The mean of test BLEU over resamples of the sentences, and half its 95% interval (`ci`)."""
+    metric = bleu.bleu_metric(settings["bleu_tokenize"], settings["bleu_lowercase"])
+    references = [list(iter_lines(path)) for path in _references(corpus)]
+    translations = list(iter_lines(os.path.join(out_dir, "output_test")))
+    found = metric.corpus_score(translations, references, n_bootstrap=_RESAMPLES)
+    return {"mean": found._mean, "ci": found._ci, "signature": str(metric.get_signature())}
+
+
+def _references(corpus: Corpus) -> list[str]:
+    """Files of the test's references."""
+    return reference_paths(f"{corpus.settings['test_prefix']}.{corpus.report.manifest.target}")
+
+
 def _repetition(corpus: Corpus, out_dir: str) -> list[dict[str, int]]:
     """N-grams that the best checkpoint's translations of the test repeat, for n from 1."""
-    references = reference_paths(
-        f"{corpus.settings['test_prefix']}.{corpus.report.manifest.target}"
-    )
     found = repetition(
         words_of(iter_lines(os.path.join(out_dir, "output_test"))),
-        [words_of(iter_lines(path)) for path in references],
+        [words_of(iter_lines(path)) for path in _references(corpus)],
     )
     return [one._asdict() for one in found]
 

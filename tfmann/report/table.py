@@ -19,6 +19,7 @@ class Row(NamedTuple):
     paper_aer: float | None = None  # in percent
     paper_parameters: float | None = None  # in millions
     paper_speed: tuple[float, float] | None = None  # words/s, of training and of decoding
+    paper_adequacy: tuple[float, float] | None = None  # % under- and over-translated words
 
 
 class Table(NamedTuple):

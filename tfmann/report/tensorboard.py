@@ -5,8 +5,9 @@ TensorFlow is imported when a `Board` is made, not before.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfmann.errors import UserError
@@ -27,6 +28,9 @@ class Board:
     stand in two files; TensorBoard shows the later ones only, unless it runs with
     ``--load_fast=false`` or on a machine without its data server, where it shows both.
 
+    Once the folder takes no more, e.g. on a full disk, what is added is lost: a picture is no
+    reason to end a run.
+
     Args:
       log_dir: the run's folder; made if it is missing.
 
@@ -46,19 +50,19 @@ class Board:
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Adds a point to each curve named."""
-        with self._writer.as_default():
+        with self._writing():
             for name, value in values.items():
                 self._tf.summary.scalar(name, value, step=step)
 
     def text(self, step: int, name: str, markdown: str) -> None:
         """Adds a text, shown as Markdown."""
-        with self._writer.as_default():
+        with self._writing():
             self._tf.summary.text(name, markdown, step=step)
 
     def figure(self, step: int, name: str, figure: Figure) -> None:
         """Adds a Matplotlib figure as an image, and closes it."""
         png = plots.figure_to_png(figure)
-        with self._writer.as_default(), self._tf.device("CPU"):
+        with self._writing(), self._tf.device("CPU"):
             image = self._tf.io.decode_png(png, channels=3)  # [height, width, 3]
             self._tf.summary.image(name, image[self._tf.newaxis], step=step)
 
@@ -133,7 +137,7 @@ class Board:
             name: value if isinstance(value, (bool, int, float, str)) else json.dumps(value)
             for name, value in mapping.items()
         }
-        with self._writer.as_default():
+        with self._writing():
             api.hparams(values)
 
     def flush(self) -> None:
@@ -141,8 +145,15 @@ class Board:
 
         TensorFlow 2.15 does so after every call above as well, but does not promise it.
         """
-        self._writer.flush()
+        with self._writing():
+            self._writer.flush()
 
     def close(self) -> None:
         """Writes what is outstanding and ends the event file."""
-        self._writer.close()
+        with self._writing():
+            self._writer.close()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        with contextlib.suppress(self._tf.errors.OpError), self._writer.as_default():
+            yield

@@ -11,6 +11,7 @@ them is pickled.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -23,6 +24,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+from tfmann.corpus.files import reason
 from tfmann.errors import UserError
 
 Arrays = Mapping[str, np.ndarray]
@@ -68,10 +70,11 @@ def write(
             json.dump(body, stream, indent=1)
             stream.flush()
             os.fsync(stream.fileno())
+        _sync(temporary)
         _swap(temporary, folder)
     except OSError as error:
         raise UserError(
-            f"cannot write the checkpoint {folder}: {error.strerror}. Earlier checkpoints are "
+            f"cannot write the checkpoint {folder}: {reason(error)}. Earlier checkpoints are "
             "as they were; make room (or mend the folder) and give the same command again."
         ) from None
     finally:
@@ -101,7 +104,12 @@ def _swap(temporary: str, folder: str) -> None:
         os.rename(folder, old)
     os.rename(temporary, folder)
     shutil.rmtree(old, ignore_errors=True)
-    handle = os.open(os.path.dirname(os.path.abspath(folder)), os.O_RDONLY)
+    _sync(os.path.dirname(os.path.abspath(folder)))
+
+
+def _sync(folder: str) -> None:
+    """Has a folder's list of names on disk, so that a power cut loses none."""
+    handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
@@ -175,7 +183,8 @@ def steps(root: str) -> list[int]:
     for name in os.listdir(root):  # a kill between two renames: the older one comes back
         old = os.path.join(root, name)
         if name.endswith(".old") and not os.path.exists(old[:-4]):
-            os.rename(old, old[:-4])
+            with contextlib.suppress(OSError):  # who only reads cannot mend it
+                os.rename(old, old[:-4])
     matches = (_NAME.fullmatch(name) for name in os.listdir(root))
     return sorted(int(match.group(1)) for match in matches if match)
 
@@ -196,26 +205,78 @@ def latest(root: str, log: Callable[[str], None] = print) -> str | None:
         except Unreadable as error:
             log(f"{error}: falling back to the checkpoint before it")
     if found:
-        raise Unreadable(f"none of the {len(found)} checkpoints in {root} can be read")
+        raise Unreadable(
+            f"none of the {len(found)} checkpoints in {root} can be read. Put one back from a "
+            "copy, or give another out_dir to begin anew."
+        )
     return None
 
 
+def mend(folder: str, step: int, root: str, log: Callable[[str], None]) -> None:
+    """Writes the weights of `step` anew from its checkpoint below `root` if they are damaged.
+
+    Raises:
+      Unreadable: they are, and that checkpoint is not kept any more.
+    """
+    try:
+        read_arrays(standing(folder, log))
+    except Unreadable as error:
+        source = folder_of_step(root, step)
+        try:
+            weights, state = read_arrays(source), read_state(source)
+        except Unreadable:
+            raise Unreadable(
+                f"{error}, and the checkpoint of step {step}, whose weights it held, is not kept "
+                "any more. Put it back from a copy, or give another out_dir to begin anew."
+            ) from None
+        write(folder, weights, None, {k: v for k, v in state.items() if k != "sha256"})
+        log(f"{error}: written anew from {source}")
+
+
 def keep_last(root: str, count: int) -> None:
-    """Removes all but the newest `count` checkpoints, and what killed runs left behind."""
+    """Removes all but the newest `count` checkpoints, and what killed runs left behind.
+
+    Those of a run that was asked to stop between two saves (`between` in their state) do not
+    count, and the next one takes their place: which are kept is as if it had not been stopped.
+    """
     for name in os.listdir(root):
         path = os.path.join(root, name)
         replaced = name.endswith(".old") and os.path.exists(path[: -len(".old")])
         if ".tmp" in name or replaced:
             shutil.rmtree(path, ignore_errors=True)
-    for step in steps(root)[:-count]:
-        shutil.rmtree(folder_of_step(root, step), ignore_errors=True)
+    found = steps(root)
+    regular = [step for step in found if not _between(folder_of_step(root, step))]
+    for step in found:
+        if step not in regular[-count:] and step != found[-1]:
+            folder = folder_of_step(root, step)
+            with contextlib.suppress(OSError):
+                os.rename(folder, f"{folder}.tmp")  # or a kill leaves half of one that counts
+                shutil.rmtree(f"{folder}.tmp", ignore_errors=True)
+
+
+def _between(folder: str) -> bool:
+    try:
+        return bool(read_state(folder).get("between"))
+    except Unreadable:
+        return False
 
 
 def average(folders: Sequence[str]) -> dict[str, np.ndarray]:
-    """The plain mean of several checkpoints' weights, summed in float64."""
+    """The plain mean of several checkpoints' weights, summed in float64.
+
+    Raises:
+      Unreadable: one of them is missing or damaged.
+    """
     total: dict[str, np.ndarray] = {}
     for folder in folders:
-        for name, value in read_arrays(folder).items():
+        try:
+            arrays = read_arrays(folder)
+        except Unreadable as error:
+            raise Unreadable(
+                f"{error}, and the average of the last checkpoints needs it. Put it back from a "
+                f"copy, or remove {folder} for the average of the others."
+            ) from None
+        for name, value in arrays.items():
             total[name] = total.get(name, 0.0) + value.astype(np.float64)
     return {name: (value / len(folders)).astype(np.float32) for name, value in total.items()}
 

@@ -1,9 +1,8 @@
-"""One update of the weights, on one device or on the replicas of a strategy: one code path."""
+"""One update of the weights, on one device or on all replicas of a strategy: one code path."""
 
 from __future__ import annotations
 
 import fnmatch
-import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,15 +10,16 @@ import numpy as np
 import tensorflow as tf
 
 from tfmann.cells.noise import Noise
-from tfmann.corpus.pipeline import Batch, shards
+from tfmann.corpus.pipeline import Batch, no_words, shards
 from tfmann.errors import UsageError
 from tfmann.hparams import HParams
 from tfmann.memory.cache import Cache
 from tfmann.models.seq2seq import Seq2Seq
-from tfmann.training import around
+from tfmann.training import around, distribution
 from tfmann.training.checkpoint import assign, by_name, read_arrays, read_state
 from tfmann.training.objective import sum_loss
 from tfmann.training.optimizer import make_optimizer
+from tfmann.training.workers import Workers
 
 _IDS, _LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
 BATCH_SIGNATURE = (_IDS, _LENGTHS, _IDS, _IDS, _LENGTHS)  # a Batch up to target_length
@@ -28,44 +28,39 @@ BATCH_SIGNATURE = (_IDS, _LENGTHS, _IDS, _IDS, _LENGTHS)  # a Batch up to target
 class Update(NamedTuple):
     """What an update tells, still on the device."""
 
-    cross_entropy: tf.Tensor  # sum over the batch, without smoothing
-    words: tf.Tensor
+    cross_entropy: tf.Tensor  # sum over the whole batch, without smoothing
+    words: tf.Tensor  # of the whole batch
     gradient_norm: tf.Tensor  # before clipping
-
-
-def make_strategy(hparams: HParams) -> tf.distribute.Strategy:
-    """`none`: the default device. `mirrored`: all GPUs, or all logical CPU devices without one."""
-    if hparams.distribution == "none":
-        return tf.distribute.get_strategy()
-    return _mirrored()
-
-
-@functools.cache
-def _mirrored() -> tf.distribute.Strategy:
-    """One for the whole process: two would number their sums alike, and TensorFlow mix them up."""
-    kind = "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
-    devices = [device.name for device in tf.config.list_logical_devices(kind)]
-    return tf.distribute.MirroredStrategy(devices)
 
 
 class Learner:
     """Model, optimizer and the compiled update.
 
     The loss of every replica is divided by the sentences or words of the whole batch, and the
-    gradients are summed: any number of replicas has the gradient of one device.
+    gradients are summed: any number of replicas, of any number of workers, has the gradient of one
+    device.
 
     Attributes:
+      workers: the processes that train together; mostly this one alone.
+      strategy: theirs.
       variables: all weights.
       trained: those that an update changes (`trainable_parameters`).
-      kept: per replica, what its rows' documents have kept; of most cells nothing.
+      kept: per replica of this process, what its rows' documents have kept; of most cells nothing.
       bad_step: the first step whose loss or gradient was not finite, or -1. It stays on the
         device, so that watching costs no synchronisation.
     """
 
-    def __init__(self, hparams: HParams, source_size: int, target_size: int):
+    def __init__(
+        self,
+        hparams: HParams,
+        source_size: int,
+        target_size: int,
+        workers: Workers | None = None,
+    ):
         """Creates the weights, and the optimizer's slots, on all replicas."""
         self.hparams = hparams
-        self.strategy = make_strategy(hparams)
+        self.workers = workers or distribution.join(hparams)
+        self.strategy = self.workers.strategy
         with self.strategy.scope():
             self.model = Seq2Seq(hparams, source_size, target_size)
             self.optimizer = make_optimizer(hparams)
@@ -76,12 +71,12 @@ class Learner:
                 -1, trainable=False, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
             )
         self.kept: tuple[Any, ...] = ()
-        replicas = self.strategy.num_replicas_in_sync
         self._compiled = tf.function(
             self._update,
             autograph=False,  # nothing here needs it, and it takes seconds
             input_signature=[
-                ((BATCH_SIGNATURE, around.signature(self.model)),) * replicas,
+                ((BATCH_SIGNATURE, around.signature(self.model)),) * self.workers.replicas,
+                tf.TensorSpec([2], tf.int32),
                 tf.TensorSpec([], tf.int32),
                 tf.TensorSpec([], tf.float32),
             ],
@@ -89,27 +84,24 @@ class Learner:
 
     def update(self, batch: Batch, step: int, rate: float) -> Update:
         """Makes one update; `step` seeds its dropout, `rate` is its learning rate."""
-        parts = shards(batch, self.strategy.num_replicas_in_sync)
-        parts = [part if len(part.source) else _no_words(batch) for part in parts]
+        parts = shards(batch, self.workers.replicas)
+        parts = [part if len(part.source) else no_words(batch) for part in parts]
         kept = self.kept or [None] * len(parts)
         tensors = tuple(
             (tuple(part[:5]), around.of(self.model, part, one)) for part, one in zip(parts, kept)
         )
         told, self.kept = self._compiled(
-            tensors, tf.constant(step), tf.constant(rate, tf.float32)
+            tensors, tf.constant(batch.whole), tf.constant(step), tf.constant(rate, tf.float32)
         )
         return told
 
     def _update(
-        self, parts: tuple, step: tf.Tensor, rate: tf.Tensor
+        self, parts: tuple, whole: tf.Tensor, step: tf.Tensor, rate: tf.Tensor
     ) -> tuple[Update, tuple[Any, ...]]:
         self.optimizer.learning_rate.assign(rate)
-        lengths = [batch[4] for batch, _ in parts]
-        words = tf.add_n([tf.reduce_sum(one) for one in lengths])
-        divisor = words
-        if self.hparams.loss_normalization == "sentences":
-            divisor = tf.add_n([tf.math.count_nonzero(one, dtype=tf.int32) for one in lengths])
-        divisor = tf.cast(divisor, tf.float32)
+        words, sentences = tf.unstack(whole)
+        by_sentences = self.hparams.loss_normalization == "sentences"
+        divisor = tf.cast(sentences if by_sentences else words, tf.float32)
         cross_entropy, norm, kept = self.strategy.run(self._replica, (parts, step, divisor))
         cross_entropy = self.strategy.reduce("SUM", cross_entropy, axis=None)
         results = self.strategy.experimental_local_results
@@ -130,7 +122,7 @@ class Learner:
         context = tf.distribute.get_replica_context()
         replica = int(tf.get_static_value(context.replica_id_in_sync_group))
         noise = Noise(tf.stack([self.hparams.random_seed, step])).scope(f"replica_{replica}")
-        batch, beside = parts[replica]
+        batch, beside = parts[replica - self.workers.share.first]
         with tf.GradientTape() as tape:
             loss = sum_loss(
                 self.model, batch, noise, self.model.compute_dtype, around.begin(beside)
@@ -154,16 +146,17 @@ class Learner:
         return {name: variable.numpy() for name, variable in named.items()}
 
     def kept_arrays(self) -> dict[str, np.ndarray]:
-        """What the rows' documents have kept, by name, `[rows, ...]`."""
+        """What the rows' documents have kept, by name, `[rows, ...]`; all workers must ask."""
         if not self.kept:
             return {}
-        rows = [len(one.words) for one in self.kept]
+        rows = int(self.workers.total([sum(len(one.words) for one in self.kept)])[0])
+        first, _, count = self.workers.share
         arrays = {}
         for name, parts in zip(Cache._fields, zip(*self.kept)):
-            whole = np.empty([sum(rows), *parts[0].shape[1:]], parts[0].dtype.as_numpy_dtype)
-            for replica, part in enumerate(parts):
-                whole[replica :: len(parts)] = part.numpy()  # as `pipeline.shards` deals them
-            arrays[name] = whole
+            whole = np.zeros([rows, *parts[0].shape[1:]], parts[0].dtype.as_numpy_dtype)
+            for replica, part in enumerate(parts, first):
+                whole[replica::count] = part.numpy()  # as `pipeline.shards` deals them
+            arrays[name] = self.workers.merge(whole)
         return arrays
 
     def weight_arrays(self) -> dict[str, np.ndarray]:
@@ -181,10 +174,10 @@ class Learner:
         assign(self.optimizer.variables(), slots, f"the optimizer of {folder}")
         if "documents.npz" in read_state(folder)["sha256"]:
             kept = read_arrays(folder, "documents")
-            count = self.strategy.num_replicas_in_sync
+            first, replicas, count = self.workers.share
             self.kept = tuple(
                 Cache(*(tf.constant(kept[name][replica::count]) for name in Cache._fields))
-                for replica in range(count)
+                for replica in range(first, first + replicas)
             )
 
 
@@ -207,9 +200,3 @@ def matching(variables: Sequence[Any], patterns: str) -> list[Any]:
             )
         found.update(hits)
     return [variable for name, variable in named.items() if name in found]
-
-
-def _no_words(batch: Batch) -> Batch:
-    """One row of a batch without any word to predict, for a replica that got no row."""
-    empty = Batch(*(part[:1] for part in batch))
-    return empty._replace(target_length=np.zeros_like(empty.target_length))

@@ -14,7 +14,8 @@ from typing import Any, Callable
 import tensorflow as tf
 from tqdm import tqdm
 
-from tfmann.corpus.pipeline import Position, Training, ahead
+from tfmann.corpus.ahead import ahead
+from tfmann.corpus.pipeline import Position, Training
 from tfmann.errors import UserError
 from tfmann.hparams import HParams
 from tfmann.training import checkpoint
@@ -49,7 +50,7 @@ class Run:
 
 @dataclasses.dataclass
 class Hooks:
-    """What the loop calls."""
+    """What the loop calls; of several workers, the chief's alone do something."""
 
     log: Callable[[str], None]
     on_stats: Callable[[int, dict[str, float]], None]
@@ -120,7 +121,7 @@ def train(learner: Learner, data: Training, run: Run, root: str, hooks: Hooks) -
     h = learner.hparams
     evaluate_every = h.steps_per_external_eval or 10 * h.steps_per_stats
     save_every = h.steps_per_checkpoint or evaluate_every
-    meter, bar = Meter(), _bar(h, run)
+    meter, bar = Meter(), _bar(h, run, shown=learner.workers.chief)
 
     def due(every: int) -> bool:
         return run.step % every == 0 or run.step == h.num_train_steps
@@ -134,43 +135,54 @@ def train(learner: Learner, data: Training, run: Run, root: str, hooks: Hooks) -
             run.train_seconds += stats.pop("seconds")
             _report(h, run, stats, hooks, bar)
 
+    def asked() -> bool:
+        return learner.workers.any(bool(stop))
+
     with _asked_to_stop() as stop, bar:
         batches = ahead(data.batches(run.position))
         while run.step < h.num_train_steps and not _out_of_patience(h, run):
             batch, run.position = next(batches)
             rate = learning_rate(h, run.step)
-            meter.add(learner.update(batch, run.step, rate), batch.words)
+            meter.add(learner.update(batch, run.step, rate), int(batch.whole[0]))
             run.step += 1
             bar.update(1)
-            stopping = bool(stop)  # once: a signal between two looks would save what is not settled
+            stopping = asked()  # once: a signal between two looks would save what is not settled
             if due(h.steps_per_stats) or due(evaluate_every) or due(save_every) or stopping:
                 settle()
             if due(evaluate_every):
-                _evaluate(run, hooks)
-            if due(evaluate_every) or due(save_every) or stopping:
-                save(learner, run, root)
+                _evaluate(learner, run, hooks)
+            saving = due(evaluate_every) or due(save_every)
+            if saving or stopping:
+                save(learner, run, root, between=not saving)
                 meter.reset()
-                if stop:
+                if asked():  # and so no worker ends before the chief has saved
                     raise Stopped(f"stopped at step {run.step}; the same command goes on there")
     if run.step < h.num_train_steps:
         hooks.log(f"no better dev bleu in {run.stale_evaluations} evaluations: training ends here")
 
 
-def save(learner: Learner, run: Run, root: str) -> None:
-    """Writes the checkpoint of this step and removes old ones."""
+def save(learner: Learner, run: Run, root: str, between: bool = False) -> None:
+    """Writes the checkpoint of this step and removes old ones; of several workers, the chief.
+
+    One that is made `between` the steps that are due, for being asked to stop, goes with the next:
+    the last ones, of which an average is made, are those of a run that was not stopped.
+    """
+    kept = learner.kept_arrays()
+    if not learner.workers.chief:
+        return
     folder = checkpoint.folder_of_step(root, run.step)
     checkpoint.write(
         folder,
         learner.weight_arrays(),
         learner.optimizer_arrays(),
-        run.as_dict(),
-        learner.kept_arrays(),
+        {**run.as_dict(), "between": True} if between else run.as_dict(),
+        kept,
     )
     checkpoint.keep_last(root, learner.hparams.num_keep_ckpts)
 
 
-def _evaluate(run: Run, hooks: Hooks) -> None:
-    bleu = hooks.evaluate(run)
+def _evaluate(learner: Learner, run: Run, hooks: Hooks) -> None:
+    bleu = learner.workers.of_chief(hooks.evaluate(run))
     if bleu > run.best_bleu:
         run.best_bleu, run.best_step, run.stale_evaluations = bleu, run.step, 0
         hooks.on_best(run)
@@ -215,13 +227,13 @@ def _clock(seconds: float) -> str:
     return f"{minutes // 60}h{minutes % 60:02d}m" if minutes >= 60 else f"{minutes}m"
 
 
-def _bar(hparams: HParams, run: Run) -> tqdm:
+def _bar(hparams: HParams, run: Run, shown: bool) -> tqdm:
     return tqdm(
         total=hparams.num_train_steps,
         initial=run.step,
         unit="step",
         desc="training",
-        disable=not sys.stderr.isatty(),
+        disable=not (shown and sys.stderr.isatty()),
         dynamic_ncols=True,
     )
 

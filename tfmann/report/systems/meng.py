@@ -30,9 +30,11 @@ _NAMES = {
 
 
 def _systems(
-    scores: Mapping[str, float | None], aer: Mapping[str, float] | None = None
+    scores: Mapping[str, float | None],
+    aer: Mapping[str, float] | None = None,
+    adequacy: Mapping[str, tuple[float, float]] | None = None,
 ) -> tuple[Row, ...]:
-    """Systems of Meng et al. 2018 with the paper's test scores, and its AER where it has any.
+    """Systems of Meng et al. 2018 with the paper's test scores, AER and adequacy, if it has any.
 
     How weights start and the clip of the gradient, which the paper leaves out, are those of the
     same baseline in Tu et al. 2018.
@@ -45,6 +47,7 @@ def _systems(
             score,
             start="" if name == "rnnsearch" else "rnnsearch",
             paper_aer=(aer or {}).get(name),
+            paper_adequacy=(adequacy or {}).get(name),
         )
         for name, score in scores.items()
     )
@@ -67,7 +70,9 @@ TABLES = {
                 "kvmematt_r1_eos": 38.66,
                 "kvmematt_r2": 38.93,
                 "kvmematt_r2_eos": 39.33,
-            }
+            },
+            # Table 3, in percent of the source words of 100 of the tests' sentences.
+            adequacy={"rnnsearch": (13.1, 2.7), "kvmematt_r2": (9.7, 1.3)},
         ),
         scales=("paper",),
     ),

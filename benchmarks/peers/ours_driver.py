@@ -1,0 +1,155 @@
+"""Trains or decodes with this package and prints one JSON line of timings, as the peers' drivers.
+
+    python -m benchmarks.peers.ours_driver train --hparams_path=F --corpus_dir=D --vocab_prefix=P
+    python -m benchmarks.peers.ours_driver decode --out_dir=D --inference_input_file=F
+    python -m benchmarks.peers.ours_driver to_bleu --hparams_path=F --corpus_dir=D --out_dir=O
+
+`compare.py` and `to_bleu.py` call it; it serves for any configuration on any corpus.
+"""
+
+from __future__ import annotations
+
+from benchmarks.peers import meter  # isort: skip (its import starts the clock)
+
+import argparse
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+def train(args: argparse.Namespace) -> dict:
+    """Updates on real batches: target words/s with </s>, after the warm-up."""
+    from tfmann import hparams
+    from tfmann.corpus import encode, text
+    from tfmann.corpus.ahead import ahead
+    from tfmann.corpus.pipeline import Position, Training
+    from tfmann.training.step import Learner
+
+    h = hparams.make(_settings(args), args.hparams_path)
+    clock = meter.UpdateMeter(args.warmup)
+    with tempfile.TemporaryDirectory() as folder:
+        languages = text.settle_vocabularies(h, folder, _note)
+        paths = text.prefix_paths(h, h.train_prefix)
+        corpus = encode.encode(languages, *paths, None, folder, _note)
+        batches = ahead(Training(corpus, h).batches(Position()))
+        learner = Learner(h, *(len(side.vocabulary) for side in languages))
+        words = 0
+        for step in range(args.warmup + args.steps):
+            batch, _ = next(batches)
+            update = learner.update(batch, step, h.learning_rate)
+            words += batch.words
+            if step + 1 in (1, args.warmup, args.warmup + args.steps):
+                loss = float(update.cross_entropy) / int(update.words)  # waits
+            clock.update_done(words)
+    return {
+        **clock.result(),
+        "loss": loss,
+        "parameters": learner.model.count_parameters(),
+        "precision": h.precision,
+        "cell": h.cell,
+    }
+
+
+def decode(args: argparse.Namespace) -> dict:
+    """Translating a file with a trained model: sentences/s, after the first 64 sentences."""
+    import tfmann
+    from tfmann.corpus.files import iter_lines, write_lines
+
+    model = tfmann.load(args.out_dir, **json.loads(args.settings))
+    lines = list(iter_lines(args.inference_input_file))
+    list(model.translate(lines[:64]))
+    begin = time.perf_counter()
+    n_best = list(model.translate(lines))
+    seconds = time.perf_counter() - begin
+    if args.inference_output_file:
+        write_lines(args.inference_output_file, [best[0].text for best in n_best])
+    return {
+        "sentences": len(lines),
+        "words": sum(len(best[0].tokens) for best in n_best),
+        "seconds": seconds,
+        "search": model.hparams.infer_mode,
+        "precision": model.hparams.precision,
+    }
+
+
+def to_bleu(args: argparse.Namespace) -> dict:
+    """As `python -m tfmann.nmt`, until an evaluation finds the goal."""
+    from tfmann import hparams, run
+
+    settings = {
+        **_settings(args),
+        "dev_prefix": str(Path(args.corpus_dir) / "val"),
+        "infer_mode": "greedy",
+        "steps_per_external_eval": args.every,
+        "num_train_steps": args.most,
+    }
+    watch = meter.Watch(args.goal)
+
+    class Watched(run._Session):
+        """Tells of every evaluation, and ends at the one that has the goal."""
+
+        def _evaluate(self, state):
+            begin = time.perf_counter()
+            bleu = super()._evaluate(state)
+            watch.evaluated(state.step, bleu, time.perf_counter() - begin)
+            return bleu
+
+    run._Session = Watched
+    try:
+        run.train(hparams.make(settings, args.hparams_path), args.out_dir, _note)
+    except meter.Reached:
+        pass
+    return watch.result()
+
+
+def _settings(args: argparse.Namespace) -> dict:
+    given = json.loads(args.settings)
+    given["train_prefix"] = str(Path(args.corpus_dir) / "train")
+    return {**given, "vocab_prefix": args.vocab_prefix} if args.vocab_prefix else given
+
+
+def _note(message: str) -> None:
+    print(message, file=sys.stderr)
+
+
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line; `run` is what it asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    kinds = parser.add_subparsers(required=True)
+    for run in (train, to_bleu, decode):
+        one = kinds.add_parser(run.__name__)
+        one.set_defaults(run=run)
+        one.add_argument("--settings", default="{}", help="more hyper-parameters, as JSON")
+        if run is decode:
+            one.add_argument("--inference_input_file", required=True)
+            one.add_argument("--inference_output_file")
+        else:
+            one.add_argument("--hparams_path", required=True)
+            one.add_argument("--corpus_dir", required=True)
+            one.add_argument("--vocab_prefix")
+        if run is train:
+            one.add_argument("--steps", type=int, default=120)
+            one.add_argument("--warmup", type=int, default=20)
+        else:
+            one.add_argument("--out_dir", required=True)
+    meter.add_goal(kinds.choices["to_bleu"])
+    return parser.parse_args(argv)
+
+
+def main() -> None:
+    """Runs what the command line asks for; the JSON line is the last of standard output."""
+    args = parse()
+    record = args.run(args)
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps({**record, "peak_mib": round(usage.ru_maxrss / 1024)}))
+
+
+if __name__ == "__main__":
+    main()

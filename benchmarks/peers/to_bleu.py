@@ -1,0 +1,70 @@
+"""Minutes to a development BLEU: this package beside JoeyNMT, each trained from its first weights.
+
+    python -m benchmarks.peers.to_bleu --corpus_dir=DIR [--goal=25] [--every=200] [--pairs=5]
+
+The systems take turns. Each trains with an evaluation of `val` every so many updates, by greedy
+search in batches of 32 as JoeyNMT does it in training, and ends at the one that finds the goal. The
+minutes are those from the process's first line to the end of that evaluation: start-up and all
+evaluations are inside, and `evaluation_minutes` says how much these are. Prints a JSON line for
+each training, then the medians of the ratios ours / JoeyNMT.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+
+from benchmarks.peers import compare, meter, systems
+from tfmann.provenance import provenance
+
+SYSTEMS = ("joey", *systems.OURS)
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = compare.parser_of(__doc__.split("\n")[0], SYSTEMS)
+    meter.add_goal(parser)
+    flags = parser.parse_args()
+    flags.systems = compare.chosen(parser, flags, SYSTEMS)
+    return flags
+
+
+def measure(flags: argparse.Namespace, setup: systems.Setup, system: str) -> dict:
+    """One training; the log stays."""
+    model_dir = setup.work_dir / f"{system}.to_bleu"
+    shutil.rmtree(model_dir, ignore_errors=True)  # of a run that was killed
+    goal = [f"--goal={flags.goal}", f"--every={flags.every}", f"--most={flags.most}"]
+    command = systems.to_bleu_command(setup, system, model_dir, goal)
+    load = os.getloadavg()[0]
+    record = systems.run(command, flags.threads, setup.work_dir / "logs" / f"to_bleu-{system}.log")
+    shutil.rmtree(model_dir, ignore_errors=True)
+    minutes = {
+        "value": record["seconds"] / 60,
+        "evaluation_minutes": record["evaluation_seconds"] / 60,
+        "unit": "minutes",
+    }
+    head = {"system": system, "what": "to_bleu", **minutes}
+    return {**head, **record, "threads": flags.threads, "load_before": load, **compare.hardware()}
+
+
+def main() -> None:
+    """Runs everything in turn and prints as it goes."""
+    flags = parse()
+    setup = compare.places(flags)
+    systems.keep_processors(flags.threads)
+    values: dict[str, list[float]] = {system: [] for system in flags.systems}
+    for pair in range(flags.pairs):
+        for system in flags.systems:
+            record = measure(flags, setup, system)
+            if not record["reached"]:
+                raise SystemExit(f"to_bleu: {system} is not at {flags.goal} after {flags.most}")
+            values[system].append(record["value"])
+            print(json.dumps({"pair": pair, **record}), flush=True)
+    for line in compare.summary("to_bleu", values):
+        print(json.dumps({**line, **provenance()}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

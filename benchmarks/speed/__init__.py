@@ -1,0 +1,1 @@
+"""How fast every cell trains and decodes, at fixed sizes: `python -m benchmarks.speed`."""

@@ -1,0 +1,71 @@
+"""Batches of random words whose lengths are drawn from one fixed distribution.
+
+A target has a length from a gamma distribution, of a deviation of 0.45 of its mean, cut at three
+times the mean; a source is 0.8 to 1.2 times as long. Documents have eight sentences. The batches
+are those that training makes of such a corpus: sorted by length in pools, little padding.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import flops
+from tfmann import hparams as hparams_module
+from tfmann.corpus.encode import Encoded
+from tfmann.corpus.pipeline import Batch, Position, Training
+
+_SHAPE = 5.0  # of the gamma distribution: its deviation is the mean over the root of this
+_DOCUMENT = 8  # sentences
+
+
+def corpus(pairs: int, words: int, vocabulary: int, folder: str | None = None) -> Encoded:
+    """Pairs of sentences, `words` long in the mean with `</s>`; in a folder memory-mapped."""
+    stream = np.random.default_rng(1)
+    target = stream.gamma(_SHAPE, (words - 1) / _SHAPE, pairs).round().clip(1, 3 * words)
+    source = (target * stream.uniform(0.8, 1.2, pairs)).round().clip(1)
+    arrays = []
+    for lengths in (source, target):
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        arrays += [stream.integers(3, vocabulary, starts[-1], dtype=np.int32), starts]
+    arrays.append(np.arange(pairs) // _DOCUMENT)
+    if folder is None:
+        return Encoded(*arrays)
+    return Encoded(*(_mapped(Path(folder, f"{pairs}.{i}"), a) for i, a in enumerate(arrays)))
+
+
+def _mapped(path: Path, array: np.ndarray) -> np.ndarray:
+    array.tofile(path)
+    return np.memmap(path, dtype=array.dtype, mode="r")
+
+
+def of_training(hparams: Any, words: int, vocabulary: int, count: int) -> list[Batch]:
+    """The first batches of a corpus, the same for every cell; with history where one is read."""
+    pairs = corpus(max(20, count) * hparams.batch_size, words, vocabulary)
+    history = hparams_module.history_size(hparams.cell)
+    batches = Training(pairs, hparams, history).batches(Position())
+    return [batch for batch, _ in itertools.islice(batches, count)]
+
+
+def of_length(hparams: Any, source: int, target: int, vocabulary: int) -> Batch:
+    """A batch whose sentences all have these lengths, `</s>` counted."""
+    rows, stream = hparams.batch_size, np.random.default_rng(1)
+    ids = [stream.integers(3, vocabulary, rows * (n - 1), dtype=np.int32) for n in (source, target)]
+    starts = [np.arange(rows + 1) * (n - 1) for n in (source, target)]
+    pairs = Encoded(ids[0], starts[0], ids[1], starts[1], np.arange(rows) // _DOCUMENT)
+    history = hparams_module.history_size(hparams.cell)
+    return next(Training(pairs, hparams, history).batches(Position()))[0]
+
+
+def lengths(batch: Batch) -> list[flops.Lengths]:
+    """Of every sentence of a batch, as operations are counted by them."""
+    before = np.maximum(batch.history_length, 1).tolist()
+    return [
+        flops.Lengths(source, target, tuple(history))
+        for source, target, history in zip(
+            batch.source_length.tolist(), batch.target_length.tolist(), before
+        )
+    ]

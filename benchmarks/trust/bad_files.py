@@ -1,0 +1,297 @@
+"""Files of settings, vocabularies, subword models, manifests and archives that are not right.
+
+What must hold: each is taken, or refused with a `UserError`; nothing is left behind by what was
+refused, nothing comes to lie outside the folder, and an archive never gives more than allowed.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import io
+import json
+import random
+import tarfile
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+from benchmarks.trust.judge import Folder, judged
+from tfmann import nmt
+from tfmann.corpus import archives, datasets, lexicon, subword
+from tfmann.corpus.manifest import load_manifest
+from tfmann.corpus.vocab import Vocabulary
+from tfmann.errors import UserError
+from tfmann.evaluation import alignment
+
+_ROOT = Path(__file__).resolve().parents[2]
+_MOST = 2000  # bytes that may come out of an archive here
+
+_name = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+_value = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-3, 10**20), st.floats(), _name),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(_name, inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+@functools.cache
+def _shipped(folder: str) -> list[str]:
+    return sorted(
+        path.read_text(encoding="utf-8") for path in (_ROOT / folder).rglob("*.json")
+    )
+
+
+def _changed(record: Any, stream: random.Random, value: Any) -> Any:
+    """A copy of JSON data with something inside replaced, renamed or left out."""
+    if isinstance(record, dict) and record and stream.random() < 0.9:
+        key = stream.choice(list(record))
+        kept = {k: v for k, v in record.items() if k != key}
+        way = stream.randrange(4)
+        if way == 0:
+            return kept
+        if way == 1:
+            return {**kept, key + "s": record[key]}
+        return {**kept, key: _changed(record[key], stream, value)}
+    if isinstance(record, list) and record and stream.random() < 0.9:
+        at = stream.randrange(len(record))
+        return [*record[:at], _changed(record[at], stream, value), *record[at + 1 :]]
+    return value
+
+
+def _spoilt_json(folder: str) -> st.SearchStrategy[bytes]:
+    """Shipped JSON files with a change in the data, or in the bytes."""
+    files = st.integers(0, len(_shipped(folder)) - 1).map(lambda i: _shipped(folder)[i])
+    changed = st.builds(
+        lambda text, seed, value: json.dumps(
+            _changed(json.loads(text), random.Random(seed), value)
+        ).encode(),
+        files,
+        st.integers(0, 10**6),
+        _value,
+    )
+    return st.one_of(changed, changed, _spoilt(files.map(str.encode)), st.binary(max_size=60))
+
+
+def _spoilt(content: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
+    """Bytes cut short, with some flipped, or with some put in."""
+
+    def spoil(data: bytes, seed: int, way: int) -> bytes:
+        stream = random.Random(seed)
+        if not data or way == 0:
+            return data[: stream.randint(0, len(data))]
+        found = bytearray(data)
+        for _ in range(way):
+            at = stream.randrange(len(found))
+            found[at : at + stream.randint(0, 2)] = stream.randbytes(stream.randint(0, 2))
+        return bytes(found)
+
+    return st.builds(spoil, content, st.integers(0, 10**6), st.integers(0, 6))
+
+
+settings = _spoilt_json("hparams")
+manifests = st.one_of(st.sampled_from(_shipped("data")).map(str.encode), _spoilt_json("data"))
+
+
+def settings_refused(folder: Folder, content: bytes) -> bool:
+    """Settings without a corpus: nothing can be trained, and no folder of a run appears."""
+    place, run = folder.write("h.json", content), folder.path / "run"
+    outcome = judged(lambda: nmt.main([f"--hparams_path={place}", f"--out_dir={run}"]), run)
+    assert not outcome.taken
+    return False
+
+
+def manifest_read(folder: Folder, content: bytes) -> bool:
+    """A manifest, and a folder that has none of its files."""
+    try:
+        manifest = load_manifest(folder.write("m.json", content))
+    except UserError:
+        return False
+    (folder.path / "corpus").mkdir()
+    try:
+        datasets.use_local(manifest, folder.path / "corpus")
+    except UserError:
+        return True
+    raise AssertionError("a corpus without a file was taken")
+
+
+_vocabulary_lines = st.lists(
+    st.one_of(_name, st.sampled_from(["<unk>", "<s>", "</s>", "hund", "hund 3", "", "\u2028"])),
+    max_size=8,
+)
+_tokens = st.text(st.characters(exclude_categories=["Cs", "Z", "C"]), min_size=1, max_size=5)
+vocabularies = st.one_of(
+    st.builds(
+        lambda tokens, order: "\n".join(order.sample(tokens, len(tokens))).encode(),
+        st.lists(_tokens, max_size=8).map(lambda tokens: ["<unk>", "<s>", "</s>", *tokens]),
+        st.randoms(use_true_random=False),
+    ),
+    _vocabulary_lines.map(lambda lines: "\n".join(lines).encode()), st.binary(max_size=40)
+)
+
+
+def vocabulary_read(folder: Folder, content: bytes) -> bool:
+    """A vocabulary; what it holds comes back from its own file."""
+    try:
+        found = Vocabulary.load(folder.write("vocab", content))
+    except UserError:
+        return False
+    found.save(folder.path / "again")
+    assert Vocabulary.load(folder.path / "again") == found
+    assert found.decode(found.encode(found.tokens)) == list(found.tokens)
+    return True
+
+
+_codes_lines = st.lists(
+    st.one_of(
+        _name,
+        st.sampled_from(["#version: 0.2", "#version: 0.1", "#version: 9", "h u", "hu nd</w>", "a"]),
+    ),
+    max_size=8,
+)
+_merges = st.lists(st.sampled_from(["h u", "n d</w>", "hu nd</w>", "g r", "ö ß"]), min_size=1)
+codes = st.one_of(
+    _merges.map(lambda lines: "\n".join(["#version: 0.2", *lines]).encode()),
+    _codes_lines.map(lambda lines: "\n".join(lines).encode()), st.binary(max_size=40)
+)
+
+
+def codes_read(folder: Folder, content: bytes) -> bool:
+    """Merge operations, and a line cut by them."""
+    try:
+        segmenter = subword.make_segmenter("bpe", folder.write("codes", content))
+    except UserError:
+        return False
+    line = "hund huhu größe"
+    assert segmenter.join(segmenter.segment(line)) == line
+    return True
+
+
+@functools.cache
+def _sentencepiece_model() -> bytes:
+    stream = random.Random(1)
+    words = ["hund", "katze", "haus", "hunde", "katzen", "größe", "sieht", "und"]
+    lines = [" ".join(stream.choices(words, k=6)) for _ in range(200)]
+    with io.BytesIO() as model:
+        import sentencepiece
+
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines), model_writer=model, vocab_size=25, minloglevel=2
+        )
+        return model.getvalue()
+
+
+_sound = st.builds(_sentencepiece_model)
+sentencepiece_models = st.one_of(_sound, _spoilt(_sound), st.binary(max_size=60))
+
+
+def sentencepiece_read(folder: Folder, content: bytes) -> bool:
+    """A SentencePiece model; its pieces as a vocabulary, and a line cut by it."""
+    place = folder.write("spm.model", content)
+    try:
+        vocabulary = subword.sentencepiece_vocabulary(place)
+        pieces = subword.make_segmenter("spm", place).segment("hund und katze")
+    except UserError:
+        return False
+    vocabulary.encode(pieces)
+    return True
+
+
+def lexicon_read(folder: Folder, content: bytes) -> bool:
+    """A lexicon of `--replace_unk`."""
+    try:
+        lexicon.read(folder.write("lexicon", content))
+    except UserError:
+        return False
+    return True
+
+
+def links_read(folder: Folder, content: bytes) -> bool:
+    """Word links in Pharaoh format."""
+    try:
+        alignment.read_pharaoh(folder.write("links", content))
+    except UserError:
+        return False
+    return True
+
+
+_entries = [f"{source}\tdog\t{weight}" for source in ("hund", "größe") for weight in (0, 0.5, 1)]
+_no_entries = ["a\tb\tnan", "a b 2", "a\tb\t-1", "a\tb", "a\tb\tinf", "a\tb\t0.1\tc"]
+lexicons = st.one_of(
+    st.lists(st.sampled_from(_entries), max_size=5),
+    st.lists(st.one_of(_name, st.sampled_from(_entries + _no_entries)), max_size=5),
+).map(lambda lines: "\n".join(lines).encode())
+_link = st.one_of(
+    st.builds("{}{}{}".format, st.integers(-1, 9), st.sampled_from("-p?x"), st.integers(0, 10**20)),
+    _name,
+)
+links = st.lists(st.lists(_link, max_size=4).map(" ".join), max_size=4).map(
+    lambda lines: "\n".join(lines).encode()
+)
+
+_member = st.tuples(
+    st.one_of(
+        st.sampled_from(
+            ["a", "b/c", "./d", "../e", "/etc/f", "g/../../h", "..", "", "a\\b", "c:\\d", "a/b/"]
+        ),
+        _name,
+    ),
+    st.one_of(st.binary(max_size=50), st.integers(0, 5000).map(bytes)),
+    st.sampled_from([tarfile.REGTYPE] * 6
+                    + [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE]),
+)  # fmt: skip
+
+
+def _tar(members: list[tuple[str, bytes, bytes]], mode: str) -> bytes:
+    with io.BytesIO() as stream:
+        with tarfile.open(fileobj=stream, mode=mode) as tar:
+            for name, content, kind in members:
+                info = tarfile.TarInfo(name)
+                info.type, info.linkname = kind, "../outside"
+                info.size = len(content) if kind == tarfile.REGTYPE else 0
+                tar.addfile(info, io.BytesIO(content))
+        return stream.getvalue()
+
+
+def _zip(members: list[tuple[str, bytes, bytes]]) -> bytes:
+    with io.BytesIO() as stream:
+        with zipfile.ZipFile(stream, "w") as bundle, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the same name twice
+            for name, content, kind in members:
+                info = zipfile.ZipInfo(name or "x")
+                info.external_attr = (0o120777 if kind == tarfile.SYMTYPE else 0o100644) << 16
+                bundle.writestr(info, content, zipfile.ZIP_DEFLATED)
+        return stream.getvalue()
+
+
+_harmless = st.tuples(
+    st.sampled_from(["a", "b/c", "./d", "größe"]), st.binary(max_size=50), st.just(tarfile.REGTYPE)
+)
+_members = st.one_of(st.lists(_member, max_size=4), st.lists(_harmless, max_size=2))
+_made = st.one_of(
+    st.builds(_tar, _members, st.sampled_from(["w", "w:gz", "w:bz2", "w:xz"])),
+    st.builds(_zip, _members),
+    st.binary(max_size=5000).map(gzip.compress),
+    st.just(gzip.compress(bytes(10**6))),  # a bomb: a thousand times what it weighs
+)
+archive_files = st.one_of(_made, _made, _spoilt(_made), st.binary(max_size=60))
+
+
+def archive_extracted(folder: Folder, content: bytes) -> bool:
+    """An archive; what came out is in the folder, or nothing is."""
+    place, inside = folder.write("archive", content), folder.path / "corpus"
+    try:
+        found = archives.extract(place, inside, _MOST)
+    except UserError:
+        assert not inside.exists() or not any(inside.iterdir()), "refused, and yet files are there"
+        return False
+    there = [path for path in inside.rglob("*") if not path.is_dir()]
+    assert sorted(there) == sorted(found)
+    assert all(path.is_file() and not path.is_symlink() for path in there)
+    assert sum(path.stat().st_size for path in there) <= _MOST
+    return True

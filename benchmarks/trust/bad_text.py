@@ -1,0 +1,153 @@
+"""Text that nobody should have to expect, through the command line of a small model.
+
+What must hold: valid UTF-8 has one line of output for every line of input, blank ones blank;
+anything else is refused in one line, and no output file appears.
+"""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+from hypothesis import strategies as st
+
+from benchmarks.trust.judge import Folder, Outcome, judged
+from tfmann import api, nmt
+from tfmann import hparams as hparams_module
+from tfmann.corpus import text
+from tfmann.corpus.subword import make_segmenter
+from tfmann.corpus.vocab import Vocabulary
+from tfmann.models.seq2seq import Seq2Seq
+from tfmann.training import checkpoint
+
+_WORDS = ("der", "hund", "und", "die", "größe", "một", "猫", "كلب")
+_CAP = 4  # words of a translation
+
+_words = st.sampled_from([*_WORDS, "<unk>", "<s>", "</s>", "@@", "|||", "unbekannt"])
+_characters = st.characters(exclude_categories=["Cs"])
+_controls = st.sampled_from("\0\x01\x0b\x0c\r\x1b\x1c\x85\u2028\u2029\u200f\u202e\ufeff\ufffe")
+_line = st.one_of(
+    st.text(_characters, max_size=40),
+    st.text(st.one_of(_controls, _characters), max_size=20),
+    st.lists(_words, max_size=12).map(" ".join),
+    st.lists(_words, max_size=6).map("\t \u00a0".join),
+    st.builds(lambda word, times: f"{word} " * times, _words, st.integers(100, 400)),
+    st.just(""),
+    st.just("  \t "),
+    st.just("x" * 5000),
+)
+_valid = st.builds(
+    lambda lines, end, last, mark: mark + end.join(lines).encode() + last,
+    st.lists(_line, max_size=6),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from([b"", b"\n"]),
+    st.sampled_from([b"", b"\xef\xbb\xbf"]),
+)
+_spoilt = st.builds(
+    lambda content, at, wrong: content[:at] + wrong + content[at:],
+    _valid,
+    st.integers(0, 60),
+    st.sampled_from([b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xff\xfea\0", b"\xf8\x88\x80\x80\x80"]),
+)
+files = st.one_of(_valid, _valid, _spoilt, st.binary(max_size=80))
+
+
+@functools.cache
+def _model(cell: str) -> tuple[str, api.Model]:
+    """A folder with a model of random weights, and that model, which is loaded once."""
+    folder = Path(tempfile.mkdtemp(prefix="tfmann-trust-"))
+    changes = {"cell": cell, "src": "src", "tgt": "tgt", "num_units": 6, "embedding_size": 4}
+    search = {"beam_width": 3, "infer_batch_size": 4, "tgt_max_len_infer": _CAP}
+    h = hparams_module.make({**changes, **search})
+    side = text.Side(Vocabulary.of(_WORDS), make_segmenter(""))
+    languages = text.Languages(side, side)
+    model = Seq2Seq(h, len(side.vocabulary), len(side.vocabulary))
+    named = checkpoint.by_name(model.trainable_variables)
+    text.save_languages(languages, h, str(folder))
+    hparams_module.save(h, folder / "hparams.json")
+    weights = {name: variable.numpy() for name, variable in named.items()}
+    checkpoint.write(str(folder / "best_bleu"), weights, None, {})
+    return str(folder), api.load(str(folder))
+
+
+def _command(folder: Folder, cell: str, *argv: str) -> Outcome:
+    out_dir, model = _model(cell)
+    output = folder.path / "out"
+    with mock.patch.object(api, "load", lambda *_, **__: model):
+        return judged(
+            lambda: nmt.main([f"--out_dir={out_dir}", f"--inference_output_file={output}", *argv]),
+            output,
+        )
+
+
+def lines_of(content: bytes) -> list[bytes] | None:
+    """The lines of a file, or None where it is not UTF-8; the rule, written once more."""
+    content = content[3:] if content.startswith(b"\xef\xbb\xbf") else content
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    lines = content.split(b"\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def translated(folder: Folder, content: bytes) -> bool:
+    """A file to translate; returns whether it was taken."""
+    outcome = _command(folder, "luong", f"--inference_input_file={folder.write('in', content)}")
+    wanted = lines_of(content)
+    assert outcome.taken == (wanted is not None), outcome
+    if wanted is not None:
+        assert len(outcome.lines) == len(wanted), (len(outcome.lines), len(wanted))
+        for line, answer in zip(wanted, outcome.lines):
+            assert bool(answer) <= bool(line.strip(b" \t\r")), (line, answer)
+    return outcome.taken
+
+
+def scored(folder: Folder, contents: tuple[bytes, bytes]) -> bool:
+    """Two files whose lines should belong together."""
+    sides = [folder.write(name, content) for name, content in zip(("in", "ref"), contents)]
+    flags = [f"--inference_input_file={sides[0]}", f"--inference_ref_file={sides[1]}"]
+    outcome = _command(folder, "luong", "--mode=score", *flags)
+    wanted = [lines_of(content) for content in contents]
+    parallel = None not in wanted and len(wanted[0]) == len(wanted[1]) > 0
+    assert outcome.taken == parallel, outcome
+    if parallel:
+        assert len(outcome.lines) == len(wanted[0])
+        assert all(float(line) <= 0 for line in outcome.lines)
+    return outcome.taken
+
+
+def in_documents(folder: Folder, contents: tuple[bytes, bytes]) -> bool:
+    """A file and the documents of its lines, for a model that looks at the sentences before."""
+    flags = [
+        f"--inference_input_file={folder.write('in', contents[0])}",
+        f"--inference_document_file={folder.write('docs', contents[1])}",
+    ]
+    outcome = _command(folder, "summary", *flags)
+    wanted = [lines_of(content) for content in contents]
+    ids = [line.strip(b" \t\r") for line in wanted[1] or []]
+    sound = all(one.isdigit() and len(one) <= 18 for one in ids)
+    parallel = None not in wanted and len(wanted[0]) == len(ids) and sound
+    assert outcome.taken == parallel, outcome
+    if parallel:
+        assert len(outcome.lines) == len(wanted[0])
+    return outcome.taken
+
+
+_numbers = st.lists(st.integers(-1, 3).map(str), max_size=6).map("\n".join).map(str.encode)
+pairs = st.one_of(
+    st.tuples(files, files),
+    st.lists(st.tuples(_line, _line), max_size=5).map(
+        lambda rows: tuple("".join(f"{line}\n" for line in side).encode() for side in zip(*rows))
+        or (b"", b"")
+    ),
+)
+with_documents = st.one_of(
+    st.tuples(files, _numbers),
+    st.lists(st.tuples(_line, st.integers(0, 2)), max_size=5).map(
+        lambda rows: tuple("".join(f"{one}\n" for one in side).encode() for side in zip(*rows))
+        or (b"", b"")
+    ),
+)

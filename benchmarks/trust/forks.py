@@ -1,0 +1,199 @@
+"""Many runs of the command line from one start of TensorFlow.
+
+A server imports tfmann and TensorFlow and runs no operation: TensorFlow starts its threads with
+the first, so a fork loses none. For each command line it forks a child, which calls
+`tfmann.nmt.main` as the command line does; a run is a process of its own and can be killed. It
+takes the seconds of a run, without those of loading TensorFlow.
+
+A child can be told to hurt itself at a moment: after so many seconds of its CPU time, or at its
+n-th call to the file system within `out_dir` and a little later. Moments so given do not depend on
+how busy the machine is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+_CALLS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"}  # as audit events
+
+
+class Ended(NamedTuple):
+    """How a child ended."""
+
+    status: int  # negative: the signal that ended it
+    cpu: float  # seconds
+    calls: int  # to the file system; 0 if a signal ended it
+
+
+class Forks:
+    """The server, seen from the process that asks; one child at a time."""
+
+    def __init__(self, path: str | os.PathLike[str] = ROOT):
+        """Starts it; what `prepare` names is imported from `path`."""
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.trust.forks"],
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            start_new_session=True,
+            env={
+                **os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1",
+                "PYTHONPATH": os.fspath(path),
+            },
+        )  # fmt: skip
+
+    def start(
+        self,
+        argv: Sequence[str],
+        log: str | os.PathLike[str],
+        hurt: dict[str, Any] | None = None,
+        prepare: Sequence[Any] = (),
+        file_size: int = 0,
+    ) -> int:
+        """Starts a run and returns its process id.
+
+        Args:
+          argv: the command line.
+          log: a file that what is printed is appended to.
+          hurt: `{"signal": s, "cpu": seconds}` or `{"signal": s, "call": n, "delay": seconds}`.
+          prepare: `module:function` and its arguments, called in the child before.
+          file_size: no file may become greater than this; 0 = no such limit.
+        """
+        self._send([list(argv), os.fspath(log), hurt, list(prepare), file_size])
+        return self._receive()
+
+    def wait(self) -> Ended:
+        """Waits for the end of the run."""
+        return Ended(*self._receive())
+
+    def run(self, *args: Any, **how: Any) -> Ended:
+        """`start` and `wait`."""
+        self.start(*args, **how)
+        return self.wait()
+
+    def close(self) -> None:
+        """Ends the server, and a run that has not ended."""
+        os.killpg(self._server.pid, signal.SIGKILL)
+        self._server.communicate()
+
+    def __enter__(self) -> Forks:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _send(self, what: Any) -> None:
+        self._server.stdin.write(json.dumps(what) + "\n")
+        self._server.stdin.flush()
+
+    def _receive(self) -> Any:
+        line = self._server.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the fork server has ended with {self._server.wait()}")
+        return json.loads(line)
+
+
+def serve() -> None:
+    """The server: a line in, the process id out, and how it ended."""
+    from tensorflow.python.eager import context
+
+    from tfmann import commands, run  # noqa: F401 (so that no child has to)
+
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what anybody else prints is no answer
+    ended = None  # a child whose number is not given away as long as somebody may signal it
+    for line in sys.stdin:
+        if ended is not None:
+            os.waitpid(ended, 0)
+        assert context.context()._context_handle is None, "an operation was run before the fork"
+        counter = os.memfd_create("calls")
+        ended = os.fork()
+        if not ended:
+            _child(*json.loads(line), counter)
+        answers.write(f"{ended}\n")
+        told = os.waitid(os.P_PID, ended, os.WEXITED | os.WNOWAIT)
+        status = told.si_status if told.si_code == os.CLD_EXITED else -told.si_status
+        calls = int(os.pread(counter, 20, 0) or 0)
+        os.close(counter)
+        answers.write(json.dumps([status, _cpu_of(ended), calls]) + "\n")
+
+
+def _cpu_of(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _child(
+    argv: list[str], log: str, hurt: dict[str, Any] | None, prepare: list, file_size: int,
+    counter: int,
+) -> None:  # fmt: skip
+    """Runs a command line; never returns."""
+    status = 1
+    try:
+        out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        for number, source in ((0, os.open(os.devnull, os.O_RDONLY)), (1, out), (2, out)):
+            os.dup2(source, number)
+        if file_size:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
+        roots = [one.partition("=")[2] for one in argv if one.startswith("--out_dir=")]
+        calls = _watch(roots[0] if roots else os.devnull, hurt or {})
+        if prepare:
+            module, _, function = prepare[0].partition(":")
+            getattr(importlib.import_module(module), function)(*prepare[1:])
+        from tfmann import nmt
+
+        status = nmt.main(argv)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        os.pwrite(counter, str(next(calls)).encode(), 0)
+    except BaseException:  # as Python shows it
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os._exit(status)
+
+
+def _watch(root: str, hurt: dict[str, Any]) -> itertools.count:
+    """Counts calls to the file system, and sends the signal when its moment has come."""
+    calls = itertools.count()
+
+    def send() -> None:
+        os.kill(os.getpid(), hurt["signal"])
+
+    def on_event(event: str, args: tuple) -> None:
+        if event not in _CALLS:
+            return
+        if event == "open" and not (isinstance(args[0], str) and args[0].startswith(root)):
+            return
+        if next(calls) == hurt.get("call"):
+            if hurt.get("delay"):
+                threading.Timer(hurt["delay"], send).start()
+            else:
+                send()
+
+    def watch_cpu() -> None:
+        begun = time.process_time()
+        while time.process_time() - begun < hurt["cpu"]:
+            time.sleep(0.002)
+        send()
+
+    sys.addaudithook(on_event)
+    if "cpu" in hurt:
+        threading.Thread(target=watch_cpu, daemon=True).start()
+    return calls
+
+
+if __name__ == "__main__":
+    serve()

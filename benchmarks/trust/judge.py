@@ -1,0 +1,67 @@
+"""What a command line did with bad input: taken, or refused as it should be."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Callable, NamedTuple
+
+
+class Outcome(NamedTuple):
+    """How a command ended."""
+
+    taken: bool
+    lines: list[bytes]  # of its output file
+    message: str
+
+
+class Folder:
+    """A folder for one case."""
+
+    def __init__(self, path: Path):
+        """Takes an empty folder."""
+        self.path = path
+
+    def write(self, name: str, content: bytes) -> Path:
+        """Writes a file; returns its path."""
+        place = self.path / name
+        place.write_bytes(content)
+        return place
+
+
+@contextlib.contextmanager
+def fresh_folder() -> Iterator[Folder]:
+    """A folder that is gone afterwards, in another that nothing else may appear in."""
+    around = Path(tempfile.mkdtemp(prefix="tfmann-trust-"))
+    try:
+        inside = around / "inside"
+        inside.mkdir()
+        yield Folder(inside)
+        assert [path.name for path in around.iterdir()] == ["inside"], "a file left its folder"
+    finally:
+        shutil.rmtree(around)
+
+
+def judged(command: Callable[[], int], output: Path) -> Outcome:
+    """Runs a command line's main; asserts that it ends as one must.
+
+    Refusing is one line on standard error, a status of 1 or 2 and no output file; an exception
+    that comes out of `command` is a failure by itself.
+    """
+    shown = io.StringIO()
+    with contextlib.redirect_stderr(shown), contextlib.redirect_stdout(io.StringIO()):
+        status = command()
+    message = shown.getvalue()
+    assert "Traceback" not in message, message
+    if status == 0:
+        content = output.read_bytes() if output.exists() else b""
+        assert not content or content.endswith(b"\n")
+        return Outcome(True, content.split(b"\n")[:-1], message)
+    assert status in (1, 2), status
+    assert message.startswith("tfmann: ") and message.count("\n") == 1, message
+    assert not output.exists(), "refused, and yet an output file is there"
+    return Outcome(False, [], message)

@@ -1,0 +1,58 @@
+"""The worked example of docs/add_a_cell.md, executed in a copy of the project."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tiny
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "add_a_cell.md"
+FILE = re.compile(r"^File: `([^`]+)`\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def files():
+    return dict(FILE.findall(PAGE.read_text(encoding="utf-8")))
+
+
+def test_the_page_has_three_files_that_are_new():
+    assert len(files()) == 3
+    for name in files():
+        assert not (ROOT / name).exists(), f"{name} is there: the page edits it"
+
+
+@pytest.mark.slow
+def test_the_files_of_the_page_are_a_cell(tmp_path):
+    project = tmp_path / "project"
+    for folder in ("tfmann", "tests", "hparams"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / folder, project / folder, ignore=ignored)
+    for name in ("setup.cfg", "pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, project)
+    for name, content in files().items():
+        (project / name).write_text(content, encoding="utf-8")
+
+    def run(*command):
+        done = subprocess.run(
+            [sys.executable, "-m", *command], cwd=project, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": str(project), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done.stdout
+
+    sources = [name for name in files() if name.endswith(".py")]
+    run("ruff", "check", "--isolated", "--line-length=100", *sources)
+    tests = ["tests/test_coverage.py", "tests/test_architecture.py", "-k", "cover or cell"]
+    assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider", *tests)
+
+    data = tiny.corpus(tmp_path / "data", 64)
+    settings = {
+        "hparams_path": "hparams/tiny/coverage.json", "num_units": 8, "num_train_steps": 4,
+        "steps_per_external_eval": 2, "batch_size": 16, "beam_width": 3, "tgt_max_len_infer": 6,
+    }  # fmt: skip
+    assert "best, test: BLEU" in run("tfmann.nmt", *tiny.places(data, tmp_path / "out", **settings))
+    assert (tmp_path / "out" / "best_bleu").is_dir()

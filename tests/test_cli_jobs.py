@@ -1,0 +1,68 @@
+"""Several jobs that translate a file together, through the command line."""
+
+import pytest
+from command_line import command, fails, write_model
+
+from tfmann import nmt
+from tfmann.corpus import files
+
+LINES = ["der hund", "", "die katze sieht", "hund", "größe một chó", "und die", "", "katze"]
+IDS = ["3", "3", "3", "3", "8", "8", "8", "9"]
+KINDS = {
+    "luong": ("luong", {}, {"num_translations_per_input": 2}),
+    "cache": ("rnnsearch", {"cell": "cache", "cache_size": 4}, {}),
+    "summary": ("rnnsearch", {"cell": "summary"}, {}),
+}
+
+
+@pytest.fixture
+def source(tmp_path):
+    files.write_lines(tmp_path / "in", LINES)
+    files.write_lines(tmp_path / "docs", IDS)
+    return tmp_path / "in"
+
+
+def fields(path):
+    """Lines, cut where n-best lists are; of scores not the last digit, which follows the batch."""
+    text = path.read_text(encoding="utf-8")
+    assert text.endswith("\n")
+    cut = [line.split(" ||| ") for line in text.split("\n")]
+    return [[*line[:2], *(round(float(score), 4) for score in line[2:])] for line in cut]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_jobs_write_what_one_command_writes(kind, source, tmp_path):
+    variant, changes, asked = KINDS[kind]
+    (tmp_path / "model").mkdir()
+    model = write_model(tmp_path / "model", variant, **changes)
+    asked = {"inference_input_file": source, **asked}
+    if kind != "luong":
+        asked["inference_document_file"] = tmp_path / "docs"
+
+    def infer(name, **flags):
+        place = {"inference_output_file": tmp_path / name, "alignment_file": tmp_path / f"{name}.a"}
+        assert nmt.main(command(model, **asked, **place, **flags)) == 0
+
+    infer("whole")
+    for jobid in (2, 0, 1):
+        assert not (tmp_path / "joined").exists()
+        infer("joined", num_workers=3, jobid=jobid)
+    assert fields(tmp_path / "joined") == fields(tmp_path / "whole")
+    assert fields(tmp_path / "joined.a") == fields(tmp_path / "whole.a")
+    assert not [path for path in tmp_path.iterdir() if "-of-" in path.name]
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"num_workers": 3, "jobid": 3}, "jobid=3"),
+        ({"jobid": 1}, "jobid=1"),
+        ({"num_workers": 2, "mode": "score", "inference_ref_file": "r"}, "--num_workers shares"),
+        ({"num_workers": 2, "inference_input_file": "-"}, "--num_workers shares"),
+        ({"num_workers": 2, "inference_output_file": ""}, "--num_workers shares"),
+        ({"num_workers": 2, "inference_ref_file": "r"}, "--inference_ref_file is of all lines"),
+    ],
+)
+def test_what_cannot_be_shared_out_is_refused(flags, words, source, tmp_path, capsys):
+    asked = {"inference_input_file": source, "inference_output_file": tmp_path / "out", **flags}
+    fails(command(tmp_path, **asked), capsys, 2, words)

@@ -1,0 +1,93 @@
+"""README's tables and the committed page have the numbers of results/, and no others."""
+
+import json
+from pathlib import Path
+
+import pytest
+from test_tables import compared, record
+
+from tfmann.errors import UserError
+from tfmann.report import __main__ as command
+from tfmann.report import readme
+from tfmann.report.page import build
+
+ROOT = Path(__file__).resolve().parent.parent
+REGION = "<!-- results: {} -->\n{}<!-- end -->\n"
+
+
+def write_results(folder, name, *records):
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    return folder
+
+
+@pytest.fixture
+def results(tmp_path):
+    return write_results(
+        tmp_path / "results", "vi-en-cpu", record("luong", 17.45),
+        record("mad_1", 18.0, significance=[compared("luong", 0.55, 3.0, 0.002, 0.004)]),
+    )  # fmt: skip
+
+
+def test_the_readme_is_what_the_results_say():
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert readme.filled(text, ROOT / "results") == text, "run: python -m tfmann.report readme"
+    assert "<!-- results: claims -->" in text
+
+
+def test_the_committed_page_is_what_the_results_say():
+    page = (ROOT / "results" / "report.html").read_text("utf-8")
+    assert build.results_part(ROOT / "results") in page, (
+        "run: python -m tfmann.report page --synthetic --output=results/report.html"
+    )
+    assert len(page) < 3 * 2**20
+
+
+def test_a_region_is_written_and_the_rest_left_alone(results):
+    text = "before | 1\n" + REGION.format("vi-en-cpu", "old\n") + "after\n"
+    new = readme.filled(text, results)
+    assert new.startswith("before | 1\n<!-- results: vi-en-cpu -->\nCollier & Beel 2019, Table 1")
+    assert new.endswith("<!-- end -->\nafter\n") and "old" not in new
+    assert "| attentional encoder-decoder | 23.3* | 17.45 | - |" in new
+    assert "| M.A.D., 1 R/W head | 23.1 | 18.00 | +0.55 (+3.0%)†, p 0.002 / 0.004 |" in new
+    assert "| NTM-style attention | 23.6 | not yet measured | - |" in new
+    assert "\\* the paper's figure" in new and "†: both below 0.01" in new
+    assert readme.filled(new, results) == new
+
+
+def test_what_was_not_measured_is_said(results):
+    text = readme.filled(REGION.format("ro-en-cpu", ""), results)
+    assert "Not yet measured." in text and "|" not in text
+
+
+def test_claims_are_counted_and_listed(results):
+    text = readme.filled(REGION.format("claims", ""), results)
+    assert "does not hold: 1; not significant: 0" in text
+    assert "| does not hold | On Vi-En the memory-augmented decoder with one head" in text
+    assert "| not yet measured |" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nothing", "expected '<!-- results: NAME -->'"),
+        ("<!-- results: claims -->\n", "each followed by"),
+        (REGION.format("vi-en", ""), "no results called 'vi-en'; there are claims, .*vi-en-cpu"),
+    ],
+)
+def test_refusals(results, text, message):
+    with pytest.raises(UserError, match=message):
+        readme.filled(text, results, "F")
+
+
+def test_the_command_writes_once(results, tmp_path, capsys):
+    path = tmp_path / "R.md"
+    path.write_text(REGION.format("claims", ""))
+    argv = ["readme", f"--readme={path}", f"--results_dir={results}"]
+    assert command.main(argv) == 0 and "R.md is written" in capsys.readouterr().err
+    before = path.read_bytes()
+    assert command.main(argv) == 0 and "as the results have it" in capsys.readouterr().err
+    assert path.read_bytes() == before
+    for wrong in ([f"--readme={tmp_path / 'none'}"], ["--results_dir=nowhere"]):
+        assert command.main([*argv, *wrong]) == 1
+        assert capsys.readouterr().err.startswith("tfmann: ")

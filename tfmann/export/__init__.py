@@ -1,0 +1,1 @@
+"""A trained model as a SavedModel: strings in, strings out, in plain TensorFlow."""

@@ -1,0 +1,83 @@
+"""What to know of a table's numbers: what they are of, signatures, the machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from tfmann.report.measures import SURE, Record
+
+
+def is_bound(record: Record) -> bool:
+    """Whether what is under-translated holds what is reworded too: nothing tells them apart."""
+    return "adequacy" in record and record["adequacy"]["reworded"] is None
+
+
+def what_to_know(records: Sequence[Record], several: bool) -> list[str]:
+    """Which text the numbers are of, the signatures of the scores, the machine."""
+    variants, signatures, machines = set(), set(), set()
+    for record in records:
+        scores = [record["best"][split][0] for split in ("dev", "test")]
+        scores += record.get("detokenised", {}).values()
+        signatures.update(score["signature"] for score in scores)
+        variants.update(record.get("variants", {}).items())
+        machines.add(record["hardware"]["cpu"])
+    started = sorted({record["start"] for record in records if record.get("start")})
+    return [
+        *(["mean ± sample standard deviation over the seeds"] if several else []),
+        *_about_gold_links(records),
+        *_about_documents(records),
+        *_about_tests(records),
+        *_about_intervals(records),
+        *(f"+ updates: on top of those of {name}" for name in started),
+        *(f"{split}: {variant}" for split, variant in sorted(variants)),
+        *(f"BLEU signature: {signature}" for signature in sorted(signatures)),
+        f"hardware: {', '.join(sorted(machines))}",
+    ]
+
+
+def _about_gold_links(records: Sequence[Record]) -> Iterator[str]:
+    sets = {(one["alignment"]["sentences"], one["alignment"]["sure"], one["alignment"]["possible"])
+            for one in records if "alignment" in one}  # fmt: skip
+    for sentences, sure, possible in sorted(sets):
+        yield (
+            f"AER, soft AER: % by the attention of forced decoding of {sentences} references, "
+            f"{sure} sure and {possible - sure} only possible links"
+        )
+    for judged in sorted({one["adequacy"]["judged"] for one in records if "adequacy" in one}):
+        yield (
+            f"under-translated, reworded, over-translated: % of {judged} source words that have a "
+            "sure link, in the translations of the best checkpoint"
+        )
+    if any(map(is_bound, records)):
+        yield "≤: with what is reworded, since the cell has no alignments"
+
+
+def _about_documents(records: Sequence[Record]) -> Iterator[str]:
+    for sentences in sorted({one["tense"]["sentences"] for one in records if "tense" in one}):
+        yield (
+            f"tense: % of {sentences} sentences, the first of each document left out, that have "
+            "the reference's; shuffled: the same sentences translated in the documents of others"
+        )
+
+
+def _about_tests(records: Sequence[Record]) -> Iterator[str]:
+    found = [one for record in records for one in record.get("significance", ())]
+    if found:
+        seeds = {one.get("seed", 1) for one in records}
+        several = " (the greatest of the seeds)" if len(seeds) > 1 else ""
+        yield (
+            "against: difference in test BLEU, p of the paired bootstrap / of the sign test"
+            f"{several}; †: both below {SURE}"
+        )
+    for signature in sorted({one["signature"] for one in found}):
+        yield f"bootstrap signature: {signature}"
+
+
+def _about_intervals(records: Sequence[Record]) -> Iterator[str]:
+    runs = Counter(one["row"] for one in records)
+    found = {one["interval"]["signature"] for one in records
+             if "interval" in one and runs[one["row"]] == 1}  # fmt: skip
+    if found:
+        yield "[low, high]: 95% confidence interval of BLEU over resamples of the test's sentences"
+    yield from (f"signature of the interval: {signature}" for signature in sorted(found))

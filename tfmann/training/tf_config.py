@@ -1,0 +1,86 @@
+"""The machines that train together, as the variable TF_CONFIG of the environment names them.
+
+    {"cluster": {"worker": ["host0:port", "host1:port"]}, "task": {"type": "worker", "index": 0}}
+
+Every process gets the same `cluster` and a `task` of its own. Without a task of type `chief`,
+worker 0 is the chief.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tfmann.errors import UsageError
+
+_EXAMPLE = (
+    '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, '
+    '"task": {"type": "worker", "index": 0}}'
+)
+_ADDRESS = re.compile(r"\S+:\d{1,5}")
+
+
+class Place(NamedTuple):
+    """A process's place among those that train together; 0 is the chief's."""
+
+    rank: int = 0
+    size: int = 1
+    address: str = ""
+
+
+def place(environment: Mapping[str, str] = os.environ) -> Place:
+    """This process's place; without TF_CONFIG, or with one worker in it, it is alone.
+
+    Raises:
+      UsageError: TF_CONFIG is not of the form above, or has tasks that train nothing here.
+    """
+    text = environment.get("TF_CONFIG", "").strip()
+    if not text:
+        return Place()
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"TF_CONFIG is not JSON: {error}. An example: {_EXAMPLE}") from None
+    if given == {}:  # as some platforms set it for a single process
+        return Place()
+    cluster, kind, index = _parts(given)
+    tasks = [(job, number) for job in ("chief", "worker") for number in range(_size(cluster, job))]
+    addresses = [address for job in ("chief", "worker") for address in cluster.get(job, [])]
+    if (kind, index) not in tasks:
+        known = ", ".join(f"{job} {number}" for job, number in tasks)
+        raise UsageError(f"TF_CONFIG: the task {kind} {index} is not in its cluster: {known}")
+    if len(set(addresses)) < len(addresses):
+        raise UsageError(f"TF_CONFIG names an address twice: {', '.join(addresses)}")
+    number = tasks.index((kind, index))
+    return Place(number, len(tasks), addresses[number])
+
+
+def _parts(given: Any) -> tuple[dict[str, list[str]], str, int]:
+    """The cluster, and the type and the index of the task."""
+    try:
+        cluster, task = given["cluster"], given["task"]
+        kind, index = task["type"], int(task["index"])
+        jobs = dict(cluster)
+    except (KeyError, TypeError, ValueError):
+        raise UsageError(
+            f"TF_CONFIG needs a cluster and a task with type and index, such as {_EXAMPLE}"
+        ) from None
+    for job, addresses in jobs.items():
+        if job not in ("chief", "worker"):
+            raise UsageError(
+                f"TF_CONFIG has a task of type {job!r}; all that train are of type worker, or "
+                "one of them chief: the chief evaluates, and nobody serves parameters"
+            )
+        bad = [a for a in addresses if not (isinstance(a, str) and _ADDRESS.fullmatch(a))]
+        if not isinstance(addresses, list) or bad:
+            raise UsageError(f"TF_CONFIG: {job} is a list of HOST:PORT, such as {_EXAMPLE}")
+    if _size(jobs, "chief") > 1:
+        raise UsageError("TF_CONFIG has several tasks of type chief; there is one")
+    return jobs, kind, index
+
+
+def _size(cluster: Mapping[str, list[str]], job: str) -> int:
+    return len(cluster.get(job, []))
