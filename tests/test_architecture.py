@@ -23,7 +23,7 @@ FLOORS = [
     {"decoding"},
     {"training", "evaluation", "export"},
     {"report"},
-    {"run", "api", "usage"},
+    {"run", "showing", "api", "usage"},
     {"commands"},
     {"nmt", "demo", "reproduce", "translate"},
 ]

@@ -20,31 +20,24 @@ import time
 from collections.abc import Iterator
 from typing import Any, Callable
 
-import numpy as np
-
 from tfmann import hparams as hparams_module
-from tfmann.cells.diagnostics import VECTORS
+from tfmann import showing
 from tfmann.corpus import encode, lexicon, text
 from tfmann.corpus.files import iter_lines, replacing, write_lines
 from tfmann.corpus.inputs import reference_paths, require_training
 from tfmann.corpus.pipeline import Batch, Training, in_order
 from tfmann.corpus.side_by_side import SideBySide, in_documents
 from tfmann.decoding.document import make_translator
-from tfmann.decoding.lines import Translation
 from tfmann.errors import UserError
 from tfmann.evaluation import bleu
-from tfmann.evaluation.trace import Trace
 from tfmann.folder import HPARAMS, RunFolder, begun
 from tfmann.hparams import HParams
 from tfmann.provenance import provenance
-from tfmann.report.cache_figures import recency
 from tfmann.report.tensorboard import Board
 from tfmann.training import checkpoint, distribution, trainer
 from tfmann.training.step import Learner
 from tfmann.training.validate import Perplexity
 from tfmann.training.workers import Workers
-
-_WATCHED = 100  # dev sentences over which the matching of a cache is averaged
 
 
 def train(hparams: HParams, out_dir: str, log: Callable[[str], None] = print) -> dict[str, Any]:
@@ -197,8 +190,11 @@ class _Session:
             f"step {run.step}: dev ppl {ppl:.2f}, dev bleu {score.value:.2f} ({seconds:.0f}s)"
         )
         self.board.scalars(run.step, {"dev/perplexity": ppl, "dev/bleu": score.value})
-        self._show_sample(run.step, lines, target, best)
-        self._show_memory(run.step, best, documents)
+        shown = (self.board, self.translator, run.step, best, documents)
+        showing.show_sample(self.board, self.log, run.step, lines, target, best)
+        showing.show_memory(*shown)
+        if self.in_documents:
+            showing.show_recency(*shown)
         self.board.flush()
         return score.value
 
@@ -207,56 +203,6 @@ class _Session:
         if self.in_documents:
             return in_documents(self.dev, 64, eos)
         return in_order(self.dev, 64, eos, self.history_size)
-
-    def _show_sample(
-        self, step: int, lines: list[str], target: str, best: list[Translation]
-    ) -> None:
-        assert self.board is not None
-        index = int(np.random.Generator(np.random.PCG64(step)).integers(len(lines)))
-        reference = list(iter_lines(reference_paths(target)[0]))[index]
-        for name, value in (
-            ("src", lines[index]), ("ref", reference), ("nmt", best[index].text)
-        ):
-            self.log(f"  {name}: {value}")
-        table = f"| | |\n|-|-|\n|src|{lines[index]}|\n|ref|{reference}|\n|nmt|{best[index].text}|"
-        self.board.text(step, "sample", table)
-
-    def _show_memory(
-        self, step: int, best: list[Translation], documents: list[int] | None
-    ) -> None:
-        """Draws attention and addresses, as the cell has them, at the first dev sentences.
-
-        They are those of forcing the translations that were just made: one short pass, where
-        recording them in the search would be a second search.
-        """
-        assert self.board is not None
-        watched = best[: self.hparams.num_attention_images]
-        seen = self.translator.force_again(
-            watched, VECTORS, documents and documents[: len(watched)]
-        )
-        for index, (translation, trace) in enumerate(zip(watched, map(Trace, seen))):
-            if not translation.tokens:
-                continue  # a blank line has nothing to show
-            if "alignments" in trace:
-                self.board.attention(
-                    step, index, trace.source_tokens, trace.tokens, trace["alignments"]
-                )
-            self.board.addresses(step, index, trace)
-        if self.in_documents:
-            self._show_recency(step, best[:_WATCHED], documents and documents[:_WATCHED])
-
-    def _show_recency(
-        self, step: int, best: list[Translation], documents: list[int] | None
-    ) -> None:
-        """Draws how a cache was matched, by recency, at the sentences that found it full.
-
-        At others fewer slots share the probability, and a curve would fall for that alone.
-        """
-        assert self.board is not None
-        seen = map(Trace, self.translator.force_again(best, ("cache_match",), documents))
-        full = [trace for trace in seen if trace.slots and (trace.slots.ages >= 0).all()]
-        if full and full[0].slots and full[0].slots.words:
-            self.board.recency(step, {"dev": recency(full)})
 
     def _on_best(self, run: trainer.Run) -> None:
         weights = self.learner.weight_arrays()

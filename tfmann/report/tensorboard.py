@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfmann.errors import UserError
-from tfmann.report import cache_figures, memory_figures, plots, round_figures
+from tfmann.report import cache_figures, memory_figures, plots, projector, round_figures
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +41,7 @@ class Board:
     def __init__(self, log_dir: str):
         import tensorflow as tf
 
-        self._tf = tf
+        self._tf, self._log_dir = tf, log_dir
         try:
             self._writer = tf.summary.create_file_writer(log_dir)
             self._writer.init()
@@ -109,6 +109,17 @@ class Board:
         matched = cache_figures.cache_of_trace(trace, title)
         if matched is not None:
             self.figure(step, f"cache/{index}", matched)
+
+    def contents(self, index: int, labels: Sequence[str], vectors: np.ndarray) -> None:
+        """Gives the projector the memory's slots for one of the watched sentences.
+
+        Args:
+          index: which of the watched sentences; what it had before goes.
+          labels: of n slots.
+          vectors: [n, W].
+        """
+        with contextlib.suppress(UserError):  # as of what cannot be written above
+            projector.write(self._log_dir, index, labels, vectors)
 
     def recency(self, step: int, curves: Mapping[str, np.ndarray]) -> None:
         """Adds how the slots of a cache were matched on average: `cache/recency`.
