@@ -328,14 +328,24 @@ def test_the_best_weights_are_tested_not_the_last(monkeypatch, quick):
     assert run.best["step"] == 1
 
 
-def test_a_dnc_is_tested_with_a_larger_memory_and_an_ntm_with_its_own():
+def test_a_dnc_gets_a_larger_memory_for_sizes_it_never_saw(monkeypatch):
     slots = {}
     for cell in ("ntm", "dnc"):
         run = train.Run(train.configuration("copy", cell, 2, **TINY[cell]))
-        slots[cell] = run.tested().hparams.num_memory_locations
         trained = {v.name: v.shape for v in run.learner.variables}
-        assert {v.name: v.shape for v in run.tested().variables} == trained
-    assert slots == {"ntm": 6, "dnc": 128}
+        seen = []
+
+        def measure(learner, batch, seen=seen, trained=trained):
+            assert {v.name: v.shape for v in learner.variables} == trained
+            seen.append(learner.hparams.num_memory_locations)
+            return 0.0, 0.0
+
+        monkeypatch.setattr(train, "_measure", measure)
+        run.test(rows=1)
+        slots[cell] = seen
+    lengths = [size[0] for size in generate.TASKS["copy"].sweeps[0].sizes]
+    assert slots["ntm"] == [6] * len(lengths)
+    assert slots["dnc"] == [6 if length <= 10 else 128 for length in lengths]
 
 
 def test_a_loss_that_is_no_number_stops_the_run():

@@ -76,6 +76,10 @@ class Task:
         """A batch of one size, the same for all cells and seeds."""
         return self.make(np.random.default_rng([TEST, *size]), rows, *size)
 
+    def trained_on(self, size: Size) -> bool:
+        """Whether a size is one of the training's."""
+        return all(low <= n <= high for n, (low, high) in zip(size, self.ranges))
+
     def _draw(self, stream: np.random.Generator) -> Size:
         return tuple(int(stream.integers(low, high + 1)) for low, high in self.ranges)
 
@@ -176,7 +180,7 @@ TASKS = {
             ranges=((1, 10),),
             make=copy,
             sweeps=(Sweep("length", 0, 10, _sizes(*range(1, 11), 12, 15, 20, 25, 30, 40)),),
-            steps=10_000,
+            steps=31_250,
         ),
         Task(
             name="repeat_copy",

@@ -6,9 +6,9 @@ As Collier & Beel 2018 (arXiv:1807.08518) and their code did it: one layer of 10
 controller, a memory of 128 slots of 20 numbers, one read and one write head, Adam at 0.001,
 gradients clipped to a norm of 50, batches of 32; the loss is the cross-entropy of all bits of an
 answer, summed, a sequence. They made 31,250 updates, ten times; `Task.steps` says how many are made
-here. The DNC is trained with 32 slots, four times as fast, and tested with 128. The LSTM control
-has about as many weights; Graves et al. had three layers of 256 units (--num_layers=3
---num_units=256).
+here. The DNC is trained with 32 slots, four times as fast, and has 128 where it is tested on sizes
+that it was not trained on. The LSTM control has about as many weights; Graves et al. had three
+layers of 256 units (--num_layers=3 --num_units=256).
 
 Every 250 updates 640 validation sequences of trained sizes are answered; the weights that did best
 on them are tested at the end, 192 sequences a size. The error is `generate.wrong_bits`.
@@ -118,13 +118,14 @@ class Run:
 
     def test(self, rows: int) -> list[dict[str, Any]]:
         """Wrong bits of the best weights, for every size of the task's sweeps."""
-        learner = self.tested()
-        assign(learner.variables, self.best_weights, "the best weights")
+        learners = {True: self.learner, False: self._grown()}
+        for learner in learners.values():
+            assign(learner.variables, self.best_weights, "the best weights")
         results = {}
         for size in dict.fromkeys(size for sweep in self.task.sweeps for size in sweep.sizes):
             batch = self.task.test(size, rows)
             bits = batch.mask[:, 0].sum() * batch.targets.shape[-1]
-            wrong = _measure(learner, batch)[1]
+            wrong = _measure(learners[self.task.trained_on(size)], batch)[1]
             results[size] = {"size": list(size), "bits": int(bits), "wrong_bits": wrong}
         return list(results.values())
 
@@ -162,8 +163,12 @@ class Run:
         self.step, self.seconds = state["step"], state["seconds"]
         self.curve, self.best, self.best_weights = state["curve"], state["best"], parts["best"]
 
-    def tested(self) -> Learner:
-        """The model for the tests: no weight of a DNC is as long as its memory, which can grow."""
+    def _grown(self) -> Learner:
+        """The model for sizes that it never saw: no weight of a DNC is as long as its memory.
+
+        Sizes of the training are answered with the memory of the training: what was set up for 32
+        slots is less sure of its reads among 128.
+        """
         if self.config["cell"] != "dnc" or self.hparams.num_memory_locations >= _SLOTS:
             return self.learner
         larger = self.hparams.replace(num_memory_locations=_SLOTS)
