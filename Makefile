@@ -11,7 +11,8 @@ INSTALLED := $(VENV)/installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-gpu test test-slow lint check demo reproduce-vi-en reproduce-ro-en \
+.PHONY: help install install-gpu test test-slow test-next lint check demo reproduce-vi-en \
+	reproduce-ro-en \
 	reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja reproduce-en-ja-ntcir \
 	reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic reproduce-synthetic-adequacy \
 	reproduce-synthetic-tense reproduce-alignment reproduce-cache report learning-tasks bench \
@@ -34,6 +35,9 @@ test: $(INSTALLED) ## the tests that take under ten minutes together
 
 test-slow: $(INSTALLED) ## the tests that train models
 	$(PY) -m pytest -m slow --timeout=3600 $(PYTEST_ARGS)
+
+test-next: ## cells, decoding, training on a later TensorFlow, 2.16 to 2.21: TENSORFLOW=2.18.1
+	sh scripts/next/run.sh $(or $(TENSORFLOW),2.18.1) $(PYTEST_ARGS)
 
 lint: $(INSTALLED) ## ruff
 	$(PY) -m ruff check --output-format=concise

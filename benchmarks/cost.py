@@ -19,6 +19,9 @@ import time
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+from benchmarks import lines  # noqa: E402
+from tfmann.provenance import provenance  # noqa: E402
+
 _ROOT = Path(__file__).resolve().parent.parent
 SIZES = (64, 128, 256, 512)
 # Small enough for the memory to be most of what a step does.
@@ -84,7 +87,8 @@ def slots(args: argparse.Namespace) -> None:
         median = statistics.median(times)
         ratio = median / statistics.median(runs[name, SIZES[0]])
         record = {"benchmark": "slots", "varied": name, "size": size, "milliseconds": median}
-        print(json.dumps({**record, "ratio_to_smallest": round(ratio, 2), "runs": times}))
+        record = {**record, "ratio_to_smallest": round(ratio, 2), "runs": times}
+        lines.write([{**record, **provenance()}], args.out)
 
 
 def peak(args: argparse.Namespace) -> None:
@@ -93,7 +97,8 @@ def peak(args: argparse.Namespace) -> None:
         path = str(_ROOT / "hparams" / "collier2019" / f"vi_en_{row}.json")
         settings = json.loads(args.settings)
         found = apart(settings, path, (128, 51, 51), 1)
-        print(json.dumps({"benchmark": "peak", "row": row, **settings, **found}), flush=True)
+        record = {"benchmark": "peak", "row": row, **settings, **found}
+        lines.write([{**record, **provenance()}], args.out)
 
 
 def one(args: argparse.Namespace) -> None:
@@ -114,6 +119,8 @@ def main() -> None:
     second.set_defaults(what=peak)
     second.add_argument("--rows", default=",".join(ROWS))
     second.add_argument("--settings", default="{}", help="more hyper-parameters, as JSON")
+    for each in (first, second):
+        each.add_argument("--out", type=Path, help="a file that the lines are appended to")
     third = kinds.add_parser("one")
     third.set_defaults(what=one)
     third.add_argument("asked")

@@ -7,11 +7,10 @@ import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import tiny
+from replicas import python_path
 
-TESTS = Path(__file__).parent
 SECONDS = 900  # a process that takes longer hangs
 
 
@@ -33,7 +32,7 @@ def environments(count):
             **os.environ,
             "TF_CONFIG": json.dumps({"cluster": cluster, "task": task}),
             "TF_CPP_MIN_LOG_LEVEL": "3",
-            "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)]),
+            "PYTHONPATH": python_path(),
         }
         for task in tasks
     ]

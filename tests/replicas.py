@@ -17,12 +17,18 @@ def two_cpus():
     tf.config.set_logical_device_configuration(cpu, [one, one])
 
 
+def python_path():
+    """Where a process of its own finds the project, the tests, and what this one was told of."""
+    told = os.environ.get("PYTHONPATH")
+    return os.pathsep.join([str(TESTS.parent), str(TESTS), *([told] if told else [])])
+
+
 def run_main(module, folder):
     """Calls `module.main(folder)` of a test module, which prints `done` at its end."""
     result = subprocess.run(
         [sys.executable, "-c", f"import {module}; {module}.main({str(folder)!r})"],
         cwd=TESTS,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)])},
+        env={**os.environ, "PYTHONPATH": python_path()},
         capture_output=True,
         text=True,
         timeout=280,

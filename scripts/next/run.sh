@@ -8,7 +8,10 @@
 # .venv-next/VERSION, once.
 set -eu
 
-[ $# -ge 1 ] || { echo "usage: sh scripts/next/run.sh TENSORFLOW_VERSION [pytest arguments]" >&2; exit 2; }
+if [ $# -lt 1 ]; then
+    echo "usage: sh scripts/next/run.sh TENSORFLOW_VERSION [pytest arguments]" >&2
+    exit 2
+fi
 version=$1
 shift
 minor=$(echo "$version" | cut -d. -f1,2)
@@ -28,7 +31,7 @@ if [ ! -f "$venv/installed" ]; then
     touch "$venv/installed"
 fi
 
-export PYTHONPATH="scripts/next:." TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL:-3}"
+export PYTHONPATH="$PWD/scripts/next:$PWD" TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL:-3}"
 # Warnings of the other versions are theirs: not errors here.
 exec "$python" -m pytest -q -W ignore "$@" \
     tests/test_search.py tests/test_cells.py tests/test_memory_cells.py tests/test_family.py \
