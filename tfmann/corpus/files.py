@@ -12,6 +12,7 @@ import hashlib
 import itertools
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NamedTuple, Union
 
@@ -194,6 +195,29 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
         if not in_place:
             with contextlib.suppress(FileNotFoundError):  # it has taken its place
                 os.unlink(temporary)
+
+
+def swap(temporary: str, folder: str) -> None:
+    """Puts a complete folder in another's place; a kill between the renames leaves one of both.
+
+    What is there as `.old` alone was left by such a kill; it goes when the new one stands.
+    """
+    old = f"{folder}.old"
+    if os.path.exists(folder):
+        shutil.rmtree(old, ignore_errors=True)
+        os.rename(folder, old)
+    os.rename(temporary, folder)
+    shutil.rmtree(old, ignore_errors=True)
+    sync(os.path.dirname(os.path.abspath(folder)))
+
+
+def sync(path: PathLike) -> None:
+    """Has a file, or a folder's list of names, on disk, so that a power cut loses none."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def open_binary(path: PathLike) -> BinaryIO:

@@ -8,14 +8,15 @@ would make the rest of a run another run's; another path is a wish, and is not c
 
 from __future__ import annotations
 
+import contextlib
 import glob
-import hashlib
 import json
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from tfmann.corpus.files import file_digest, open_binary, replacing
+from tfmann.corpus.sealed import seal, unseal
 from tfmann.errors import UserError
 from tfmann.hparams import HParams
 
@@ -41,9 +42,8 @@ def write(hparams: HParams, out_dir: str, own: Mapping[str, str]) -> None:
         given = getattr(hparams, key)
         if given:
             body[key] = {"given": given, "sha256": _sums(hparams, key)}
-    body["sha256_of_this"] = _digest(body)
     with replacing(os.path.join(out_dir, _NAME)) as stream:
-        stream.write(json.dumps(body, indent=1).encode())
+        stream.write(json.dumps(seal(body), indent=1).encode())
 
 
 def require_own(out_dir: str, own: Mapping[str, str]) -> None:
@@ -95,18 +95,12 @@ def _read(out_dir: str) -> dict[str, Any] | None:
         return None
     with open_binary(path) as stream:
         content = stream.read()
-    try:
-        body = json.loads(content)
-        claimed = body.pop("sha256_of_this")
-    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
-        body = claimed = None
-    if body is None or _digest(body) != claimed:
+    body = None
+    with contextlib.suppress(ValueError):
+        body = unseal(content)
+    if body is None:
         raise UserError(
             f"{path} is damaged: it says what the run began with. Remove it to go on without "
             "knowing whether text and vocabularies are as they were."
         )
     return body
-
-
-def _digest(body: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -17,7 +17,7 @@ from tfmann.decoding.translator import IDS, LENGTHS, Pair, Translator
 from tfmann.hparams import HParams
 from tfmann.memory.cache import Cache
 from tfmann.models import document
-from tfmann.models.seq2seq import Seq2Seq
+from tfmann.models.seq2seq import Prepared, Seq2Seq
 
 _CHUNK = 1024  # lines read before the first is answered, a document of a batch
 _FROM, _STARTS = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.bool)
@@ -105,11 +105,7 @@ class DocumentTranslator(Translator):
             kept = _of_round(kept, came_from, starts)
             record = self.model.cell.written_from
             prepared, found = self.find(source, length, kept, with_attention, record)
-            best = {name: value[:, 0] for name, value in (found.diagnostics or {}).items()}
-            words, lengths = found.ids[:, 0], tf.cast(found.lengths[:, 0], tf.int32)
-            after = document.keep_found(
-                self.model, kept, prepared.encoded, best, words, lengths
-            )
+            after = keep_best(self.model, kept, prepared, found, None)
             return found._replace(diagnostics=None), after
 
         signature = [IDS, LENGTHS, document.signature(self.model), _FROM, _STARTS]
@@ -144,6 +140,29 @@ class DocumentTranslator(Translator):
         kept = document.signature(self.model)
         signature = [IDS, LENGTHS, IDS, IDS, LENGTHS, kept, _FROM, _STARTS]
         return self._compile(("force", record), run, signature)
+
+
+def keep_best(
+    model: Seq2Seq,
+    kept: Cache,
+    prepared: Prepared,
+    found: search.Hypotheses,
+    blank: tf.Tensor | None,
+) -> Cache:
+    """What documents keep after the best translations that a search has found.
+
+    Args:
+      model: keeps a cache.
+      kept: what they have kept so far.
+      prepared: the sources.
+      found: of the search, with what the cell is written from.
+      blank: `[B]` bool, lines that add nothing; None: there are none.
+    """
+    best = {name: value[:, 0] for name, value in (found.diagnostics or {}).items()}
+    lengths = tf.cast(found.lengths[:, 0], tf.int32)
+    if blank is not None:
+        lengths = tf.where(blank, 0, lengths)
+    return document.keep_found(model, kept, prepared.encoded, best, found.ids[:, 0], lengths)
 
 
 def _documents(lines: Sequence[Line]) -> list[list[int]]:

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from tfmann import hparams as hparams_module
 from tfmann.decoding import search
+from tfmann.decoding.document import keep_best
 from tfmann.export.sides import Asked, pad_to
 from tfmann.memory.cache import Cache
 from tfmann.models import document
@@ -36,11 +37,7 @@ class KeptCache:
         self, kept: Cache, asked: Asked, prepared: Prepared, found: search.Hypotheses
     ) -> Cache:
         """With the best translations; a blank line adds nothing."""
-        best = {name: value[:, 0] for name, value in (found.diagnostics or {}).items()}
-        lengths = tf.where(asked.blank, 0, tf.cast(found.lengths[:, 0], tf.int32))
-        return document.keep_found(
-            self._model, kept, prepared.encoded, best, found.ids[:, 0], lengths
-        )
+        return keep_best(self._model, kept, prepared, found, asked.blank)
 
 
 class KeptSources:

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from tfmann.corpus.files import reason, swap, sync
 from tfmann.errors import UserError
 
 FACTS = os.path.join("assets.extra", "tfmann.json")  # a folder that servers leave alone
@@ -41,22 +42,16 @@ def replacing(folder: str) -> Iterator[str]:
     """
     require_usable(folder)
     target = os.path.realpath(folder)
-    temporary, old = f"{target}.tmp{os.getpid()}", f"{target}.old"
+    temporary = f"{target}.tmp{os.getpid()}"
     try:
         os.makedirs(temporary)
         yield temporary
         for path in Path(temporary).rglob("*"):
             if path.is_file():
-                _to_disk(path)
-        if os.path.exists(target):
-            shutil.rmtree(old, ignore_errors=True)
-            os.rename(target, old)
-        os.rename(temporary, target)
-        shutil.rmtree(old, ignore_errors=True)
-        _to_disk(Path(target).parent)
+                sync(path)
+        swap(temporary, target)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UserError(f"cannot export to {folder}: {reason}") from None
+        raise UserError(f"cannot export to {folder}: {reason(error)}") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -67,11 +62,3 @@ def _is_export(folder: str) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(facts, dict) and "tfmann_export" in facts
-
-
-def _to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -24,7 +24,8 @@ from typing import Any, Callable
 
 import numpy as np
 
-from tfmann.corpus.files import reason
+from tfmann.corpus.files import reason, swap, sync
+from tfmann.corpus.sealed import seal, unseal
 from tfmann.errors import UserError
 
 Arrays = Mapping[str, np.ndarray]
@@ -64,14 +65,13 @@ def write(
         if documents:
             parts["documents.npz"] = documents
         sums = {name: _save(os.path.join(temporary, name), part) for name, part in parts.items()}
-        body = {**state, "sha256": sums}
-        body["sha256_of_this"] = _digest(body)
+        body = seal({**state, "sha256": sums})
         with open(os.path.join(temporary, "state.json"), "w", encoding="utf-8") as stream:
             json.dump(body, stream, indent=1)
             stream.flush()
             os.fsync(stream.fileno())
-        _sync(temporary)
-        _swap(temporary, folder)
+        sync(temporary)
+        swap(temporary, folder)
     except OSError as error:
         raise UserError(
             f"cannot write the checkpoint {folder}: {reason(error)}. Earlier checkpoints are "
@@ -93,39 +93,12 @@ def _save(path: str, arrays: Arrays) -> str:
     return _file_digest(path)
 
 
-def _swap(temporary: str, folder: str) -> None:
-    """Puts a complete folder in another's place; a kill between the renames leaves one of both.
-
-    What is there as `.old` alone was left by such a kill; it goes when the new one stands.
-    """
-    old = f"{folder}.old"
-    if os.path.exists(folder):
-        shutil.rmtree(old, ignore_errors=True)
-        os.rename(folder, old)
-    os.rename(temporary, folder)
-    shutil.rmtree(old, ignore_errors=True)
-    _sync(os.path.dirname(os.path.abspath(folder)))
-
-
-def _sync(folder: str) -> None:
-    """Has a folder's list of names on disk, so that a power cut loses none."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _file_digest(path: str) -> str:
     digest = hashlib.sha256()
     with open(path, "rb") as stream:
         for block in iter(lambda: stream.read(1 << 20), b""):
             digest.update(block)
     return digest.hexdigest()
-
-
-def _digest(body: Mapping) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def read_state(folder: str) -> dict[str, Any]:
@@ -136,11 +109,10 @@ def read_state(folder: str) -> dict[str, Any]:
     """
     path = os.path.join(folder, "state.json")
     try:
-        state = json.loads(Path(path).read_text(encoding="utf-8"))
-        claimed = state.pop("sha256_of_this")
-    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        state = unseal(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         raise Unreadable(f"{path} is missing or damaged") from None
-    if _digest(state) != claimed:
+    if state is None:
         raise Unreadable(f"{path} is not as it was written")
     return state
 
