@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import small
+import tensorflow as tf
 from oracles import dnc, ntm, recurrent
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -121,7 +122,7 @@ def test_every_size_has_the_declared_widths_and_its_answer_at_the_end(task):
 )
 def test_training_draws_all_trained_sizes_and_no_other(name, steps):
     task = generate.TASKS[name]
-    (low, high), = task.ranges
+    ((low, high),) = task.ranges
     wanted = {steps(size) for size in range(low, high + 1)}
     assert {len(task.training(1, update, 1).inputs) for update in range(200)} == wanted
     assert {len(batch.inputs) for batch in task.validation(rows=1)} == wanted
@@ -216,6 +217,22 @@ def test_updates_lower_the_loss(cell):
     assert losses[-1] < 0.8 * losses[0]
 
 
+@pytest.mark.parametrize("cell", model.CELLS)
+def test_an_update_compiled_by_xla_is_the_same_update(cell):
+    task = generate.TASKS["copy"]
+    batch = [tf.constant(part) for part in task.test((2,), rows=3)]
+    ends = []
+    for jit_compile in (False, True):
+        learner = model.Learner(hparams(cell, task), cell, task, jit_compile)
+        losses = [float(learner.update(*batch)) for _ in range(3)]
+        ends.append((losses, [v.numpy() for v in learner.variables]))
+    (losses, weights), (compiled_losses, compiled_weights) = ends
+    assert losses[0] != losses[2]
+    np.testing.assert_allclose(compiled_losses, losses, rtol=1e-5)
+    for compiled, plain in zip(compiled_weights, weights):
+        np.testing.assert_allclose(compiled, plain, atol=2e-5)
+
+
 def test_the_default_cells_have_about_as_many_weights():
     task, counts = generate.TASKS["copy"], {}
     for cell in model.CELLS:
@@ -259,9 +276,7 @@ def without_times(record):
 
 
 @pytest.mark.parametrize("cell", ["ntm", "lstm"])
-def test_a_run_killed_and_continued_equals_an_uninterrupted_one(
-    tmp_path, monkeypatch, quick, cell
-):
+def test_a_run_killed_and_continued_equals_an_uninterrupted_one(tmp_path, monkeypatch, quick, cell):
     whole = tiny_run(tmp_path / "whole", cell)
     assert [point["step"] for point in whole["curve"]] == [5, 10, 15, 20]
     drawn = generate.Task.training
@@ -312,7 +327,7 @@ def test_a_record_says_what_it_is_of(tmp_path, quick):
     assert {"revision", "versions", "hardware", "date", "cpu_seconds"} <= record.keys()
     sizes = [tuple(tested["size"]) for tested in record["test"]]
     assert sizes == list(generate.TASKS["copy"].sweeps[0].sizes)
-    assert [tested["bits"] for tested in record["test"]] == [8 * size for size, in sizes]
+    assert [tested["bits"] for tested in record["test"]] == [8 * size for (size,) in sizes]
 
 
 def test_the_best_weights_are_tested_not_the_last(monkeypatch, quick):
@@ -398,7 +413,7 @@ def test_plots_show_the_median_of_the_runs_and_where_training_ended():
     axes = plot.length_figure(records).axes
     assert len(axes) == 1
     lines = {line.get_label(): line for line in axes[0].lines}
-    sizes = [size for size, in generate.TASKS["copy"].sweeps[0].sizes]
+    sizes = [size for (size,) in generate.TASKS["copy"].sweeps[0].sizes]
     assert list(lines["NTM, 3 runs"].get_xdata()) == sizes
     assert list(lines["NTM, 3 runs"].get_ydata()) == [2 * size for size in sizes]
     assert list(lines["LSTM"].get_ydata()) == [5 * size for size in sizes]

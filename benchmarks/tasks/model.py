@@ -86,8 +86,13 @@ def _unroll(cell: MemoryCell, inputs: tf.Tensor, state: Any, memory: Any) -> tf.
 class Learner:
     """Model, optimizer and the compiled update."""
 
-    def __init__(self, hparams: HParams, cell: str, task: Task):
-        """Creates the weights and the optimizer's slots."""
+    def __init__(self, hparams: HParams, cell: str, task: Task, jit_compile: bool = False):
+        """Creates the weights and the optimizer's slots.
+
+        Args:
+          jit_compile: have XLA compile the update, which takes some five seconds for every length
+            of input. These cells are so small that TensorFlow's time goes between operations.
+        """
         self.hparams = hparams
         self.model = TaskModel(hparams, cell, task.output_width)
         self.variables = self.model.trainable_variables
@@ -96,7 +101,10 @@ class Learner:
         inputs = tf.TensorSpec([None, None, task.input_width])
         targets = tf.TensorSpec([None, None, task.output_width])
         signature = [inputs, targets, tf.TensorSpec([None, None])]
-        self.update = tf.function(self._update, input_signature=signature, autograph=False)
+        shapes = None if jit_compile else signature  # XLA wants to know every length
+        self.update = tf.function(
+            self._update, input_signature=shapes, autograph=False, jit_compile=jit_compile
+        )
         self.evaluate = tf.function(self._loss, input_signature=signature, autograph=False)
 
     def _loss(
