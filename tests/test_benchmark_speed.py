@@ -164,7 +164,8 @@ def test_our_driver_takes_the_commands_that_it_is_called_by(system):
         assert command[1:3] == ["-m", "benchmarks.peers.ours_driver"]
         args = ours_driver.parse(command[3:])
         assert args.run.__name__ == name
-        assert json.loads(args.settings) == systems.OURS[system]
+        setting = "infer_precision" if name == "decode" else "precision"
+        assert json.loads(args.settings) == {setting: systems.OURS[system]}
 
 
 def test_the_peers_driver_takes_them_too(monkeypatch):

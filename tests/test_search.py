@@ -1,5 +1,8 @@
 """The searches against slow independent ones, and two roads to each result."""
 
+from collections import Counter
+from functools import partial
+
 import numpy as np
 import pytest
 import small
@@ -267,6 +270,38 @@ def test_search_stops_only_when_nothing_can_overtake(live, best, expected):
     )
     stops = certain(state, tf.constant([20]), search.Search(3, 1.0, 0.0, best))
     assert stops.numpy().tolist() == [expected]
+
+
+def products(graph):
+    """How many products of two matrices a function makes, by type."""
+    definition = graph.as_graph_def()
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    return Counter(tf.as_dtype(n.attr["T"].type).name for n in nodes if n.op == "MatMul")
+
+
+@pytest.mark.parametrize("variant", SOME)
+@pytest.mark.parametrize("beam_width", [0, 3])
+def test_a_search_makes_its_matrix_products_in_the_type_asked_for(variant, beam_width):
+    model, batch = small.model(variant), small.batch(LENGTHS, 4)
+    signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)]
+    found, made = {}, {}
+
+    def run(dtype, source, length):
+        prepared = model.prepare(source, length, dtype=dtype)
+        if not beam_width:
+            return search.greedy(model, prepared, LIMIT)
+        return search.beam_search(model, prepared, search.Search(beam_width), LIMIT)
+
+    for dtype in (tf.float32, tf.bfloat16):
+        compiled = tf.function(partial(run, dtype), input_signature=signature)
+        found[dtype] = as_arrays(compiled(batch.source, batch.source_length))
+        made[dtype] = products(compiled.get_concrete_function().graph)
+    assert set(made[tf.float32]) == {"float32"}
+    assert made[tf.bfloat16]["bfloat16"] > made[tf.bfloat16]["float32"]
+    assert sum(made[tf.bfloat16].values()) == sum(made[tf.float32].values())
+    exact, _ = force(model, batch, found[tf.bfloat16])
+    np.testing.assert_allclose(found[tf.bfloat16].scores, exact, rtol=5e-3)
+    assert np.any(found[tf.bfloat16].scores != found[tf.float32].scores)
 
 
 def endless(variant="rnnsearch"):

@@ -232,6 +232,11 @@ def _inference() -> dict[str, Field]:
         "num_translations_per_input": field(
             1, "Translations of a line (n-best); a tiny vocabulary may have fewer.", minimum=1
         ),
+        "infer_precision": field(
+            "float32",
+            "Matrix products of searches; forced decoding is float32 always.",
+            choices=("float32", "mixed_bfloat16"),
+        ),
         "infer_batch_size": field(32, "Sentences decoded together.", minimum=1),
         "src_max_len_infer": field(0, "Cut longer sources; 0 = never.", minimum=0),
         "tgt_max_len_infer": field(

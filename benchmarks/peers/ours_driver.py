@@ -75,7 +75,7 @@ def decode(args: argparse.Namespace) -> dict:
         "words": sum(len(best[0].tokens) for best in n_best),
         "seconds": seconds,
         "search": model.hparams.infer_mode,
-        "precision": model.hparams.precision,
+        "precision": model.hparams.infer_precision,
     }
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 PEERS = Path(__file__).resolve().parent
 ROOT = PEERS.parents[1]
 PEER_SYSTEMS = ("joey", "onmt")
-# Ours, by the settings that a system adds to the file's and to the trained model's.
-OURS = {"ours": {}, "ours_bfloat16": {"precision": "mixed_bfloat16"}}
+# Ours, by the type of matrix products, in training and in decoding.
+OURS = {"ours": "float32", "ours_bfloat16": "mixed_bfloat16"}
 SYSTEMS = (*PEER_SYSTEMS, *OURS)
 # The first 64 development sentences are translated before the clock starts.
 WARMUP_SENTENCES = 64
@@ -147,7 +147,8 @@ def _environment(threads: int) -> dict[str, str]:
 
 def _ours(command: str, system: str) -> list[str]:
     python = [str(ROOT / ".venv/bin/python"), "-m", "benchmarks.peers.ours_driver"]
-    return [*python, command, f"--settings={json.dumps(OURS[system])}"]
+    setting = "infer_precision" if command == "decode" else "precision"
+    return [*python, command, f"--settings={json.dumps({setting: OURS[system]})}"]
 
 
 def _our_corpus(setup: Setup) -> list[str]:

@@ -278,6 +278,7 @@ def main(argv: list[str] | None = None) -> int:
     for key in _SIZES:
         parser.add_argument(f"--{key}", type=int, help="as in tfmann")
     args = parser.parse_args(argv)
+    tf.get_logger().setLevel("ERROR")  # XLA traces every length: no news
     tf.config.threading.set_intra_op_parallelism_threads(args.threads)
     tf.config.threading.set_inter_op_parallelism_threads(args.threads)
     changes = {key: getattr(args, key) for key in _SIZES if getattr(args, key) is not None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -51,7 +51,6 @@ def teacher_forced(
     target_in: tf.Tensor,
     target_length: tf.Tensor,
     noise: Noise | None = None,
-    dtype: tf.DType = tf.float32,
     record: tuple[str, ...] = (),
 ) -> Decoded:
     """Runs the decoder over given words.
@@ -62,12 +61,11 @@ def teacher_forced(
       target_in: ids `[B, T]`, beginning with `<s>`; T is the greatest length.
       target_length: `[B]`.
       noise: dropout of this update, or none.
-      dtype: type of matrix products.
       record: diagnostics to record (`cells.diagnostics`).
     """
     noise = noise or Noise.none()
     embedded = model.embed_target(tf.transpose(target_in))
-    inputs = model.cell.prepare_inputs(embedded, noise.scope("cell"), dtype)
+    inputs = model.cell.prepare_inputs(embedded, noise.scope("cell"), prepared.dtype)
 
     def step(inputs: tf.Tensor, state: Any) -> StepOutput:
         return model.cell.step(inputs, state, prepared.memory)
@@ -126,17 +124,20 @@ def forced_log_probs(
     return chosen * mask, {name: _swap(value) for name, value in seen.items()}, raw
 
 
-def _step_words(model: Seq2Seq, encoded: Encoded, memory: Any, project: bool) -> adapter.Step:
+def _step_words(
+    model: Seq2Seq, prepared: Prepared, project: Callable[[tf.Tensor], tf.Tensor] | None = None
+) -> adapter.Step:
     """The step of a search: ids `[B]` and state to a readout `[B, R]`, or to logits `[B, V]`."""
+    memory, dtype = prepared.memory, prepared.dtype
 
     def step(ids: tf.Tensor, state: Any) -> StepOutput:
         embedded = model.embed_target(ids)
-        inputs = model.cell.prepare_inputs(embedded, Noise.none())
+        inputs = model.cell.prepare_inputs(embedded, Noise.none(), dtype)
         out = model.cell.step(inputs, state, memory)
         if model.cell.recalls:
-            out = _recall(model, out, encoded, memory)
-        readout = model.readout(out.output, embedded)
-        return out._replace(output=model.project(readout) if project else readout)
+            out = _recall(model, out, prepared.encoded, memory)
+        readout = model.readout(out.output, embedded, dtype=dtype)
+        return out._replace(output=project(readout) if project else readout)
 
     return step
 
@@ -169,17 +170,17 @@ def beam_search(
 
     def bind(sentences: tf.Tensor) -> adapter.Step:
         encoded = tf.nest.map_structure(lambda v: tf.gather(v, sentences), prepared.encoded)
-        return _step_words(model, encoded, model.cell.prepare(encoded), project=False)
+        memory = model.cell.prepare(encoded, prepared.dtype)
+        return _step_words(model, prepared._replace(encoded=encoded, memory=memory))
 
-    first_step = _step_words(model, prepared.encoded, prepared.memory, project=False)
     problem = beam_decoder.Problem(
         bind=bind,
-        project=model.project,
+        project=model.projection(prepared.dtype),
         readout_width=model.cell.readout_width + model.cell.beside_width,
         vocabulary_size=model.target_size,
         state=prepared.state,
         limits=limits(length, tgt_max_len_infer),
-        recorded=_diagnostics(first_step, start, prepared.state, recorded),
+        recorded=_diagnostics(_step_words(model, prepared), start, prepared.state, recorded),
     )
     ids, lengths, scores, seen = beam_decoder.beam_search(
         problem, start, prepared.encoded.mask, search
@@ -232,7 +233,7 @@ def _choose(
     with_alignments: bool,
     record: tuple[str, ...],
 ) -> Hypotheses:
-    step = _step_words(model, prepared.encoded, prepared.memory, project=True)
+    step = _step_words(model, prepared, model.projection(prepared.dtype))
     length = prepared.encoded.length
     start = tf.fill(tf.shape(length), SOS_ID)
     names = (*dict.fromkeys((*record, *(("alignments",) if with_alignments else ()))),)

@@ -15,7 +15,7 @@ from tfmann.decoding import search
 from tfmann.decoding.lines import Forced, Line, Lines, Translation
 from tfmann.hparams import HParams
 from tfmann.models import history
-from tfmann.models.seq2seq import Prepared, Seq2Seq
+from tfmann.models.seq2seq import Prepared, Seq2Seq, compute_dtype
 
 _CHUNK = 64  # batches whose lines are sorted by length together
 IDS, LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
@@ -142,7 +142,7 @@ class Translator:
         """Searches as the settings say; returns the sources made ready, and what was found."""
         h = self.hparams
         asked = (h.tgt_max_len_infer, with_attention, record)
-        prepared = self.model.prepare(source, length, document=document)
+        prepared = self._prepare(source, length, document)
         if h.infer_mode == "beam_search":
             how = search.Search(
                 h.beam_width,
@@ -155,6 +155,10 @@ class Translator:
             return prepared, search.greedy(self.model, prepared, *asked)
         return prepared, self._sample(source, length, document, asked)
 
+    def _prepare(self, source: tf.Tensor, length: tf.Tensor, document: Any) -> Prepared:
+        dtype = compute_dtype(self.hparams.infer_precision)
+        return self.model.prepare(source, length, dtype=dtype, document=document)
+
     def _sample(
         self, source: tf.Tensor, length: tf.Tensor, document: Any, asked: tuple
     ) -> search.Hypotheses:
@@ -166,7 +170,7 @@ class Translator:
         content = tf.reduce_sum(source)  # so that another batch draws other numbers
         found = search.sample(
             self.model,
-            self.model.prepare(several, lengths, document=documents),
+            self._prepare(several, lengths, documents),
             h.sampling_temperature,
             tf.stack([h.random_seed, content]),
             *asked,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,12 +12,18 @@ import tensorflow as tf
 from tfmann import hparams as hparams_module
 from tfmann.cells.base import Encoded, MemoryCell
 from tfmann.cells.noise import Noise
+from tfmann.cells.recurrent import product
 from tfmann.cells.weights import Weights
 from tfmann.errors import UsageError
 from tfmann.hparams import HParams
 from tfmann.models import history
 from tfmann.models.encoder import Encoder
 from tfmann.models.reader import read_source
+
+
+def compute_dtype(precision: str) -> tf.DType:
+    """The type of matrix products, as a setting names it."""
+    return tf.bfloat16 if precision == "mixed_bfloat16" else tf.float32
 
 
 class Prepared(NamedTuple):
@@ -26,6 +33,7 @@ class Prepared(NamedTuple):
     memory: Any
     state: Any
     diagnostics: dict[str, tf.Tensor]  # of reading the source, [S, B, ...], where recorded
+    dtype: tf.DType = tf.float32  # of matrix products, those of the decoder too
 
 
 def make_cell(hparams: HParams, annotation_width: int, weights: Weights) -> MemoryCell:
@@ -83,8 +91,7 @@ class Seq2Seq(tf.Module):
         self.projection_bias = None
         if hparams.projection_bias:
             self.projection_bias = weights.constant("projection_bias", np.zeros(target_size))
-        bfloat16 = hparams.precision == "mixed_bfloat16"
-        self.compute_dtype = tf.bfloat16 if bfloat16 else tf.float32
+        self.compute_dtype = compute_dtype(hparams.precision)
         self.target_size = target_size
 
     def prepare(
@@ -126,7 +133,7 @@ class Seq2Seq(tf.Module):
             words = tf.transpose(embedded, [1, 0, 2])
             inputs = self.cell.prepare_inputs(words, noise.scope("source"), dtype)
             state, seen = read_source(self.cell, inputs, length, state, memory, record)
-        return Prepared(encoded, memory, state, seen)
+        return Prepared(encoded, memory, state, seen, dtype)
 
     def embed_target(self, ids: tf.Tensor) -> tf.Tensor:
         """Embeds target ids `[...]` to `[..., E]`."""
@@ -143,17 +150,22 @@ class Seq2Seq(tf.Module):
         noise = noise or Noise.none()
         return self.cell.readout(outputs, embedded, noise.scope("cell"), dtype)
 
-    def project(self, readout: tf.Tensor) -> tf.Tensor:
-        """A readout `[M, R]`, with what it carries beside, to logits `[M, V]`."""
-        return self.cell.distribution(readout, self._project)
+    def projection(self, dtype: tf.DType = tf.float32) -> Callable[[tf.Tensor], tf.Tensor]:
+        """What maps readouts `[M, R]`, with what they carry beside, to logits `[M, V]`.
 
-    def _project(self, readout: tf.Tensor) -> tf.Tensor:
-        logits = tf.matmul(readout, self.projection_kernel)
-        return logits if self.projection_bias is None else logits + self.projection_bias
+        Made before a loop, it casts the kernel once.
+        """
+        kernel, bias = tf.cast(self.projection_kernel, dtype), self.projection_bias
+
+        def project(readout: tf.Tensor) -> tf.Tensor:
+            logits = product(readout, kernel)
+            return logits if bias is None else logits + bias
+
+        return lambda readout: self.cell.distribution(readout, project)
 
     def logits(self, outputs: tf.Tensor, embedded: tf.Tensor) -> tf.Tensor:
         """Cell outputs `[M, O]` beside their input words `[M, E]` to `[M, V]`."""
-        return self.project(self.readout(outputs, embedded))
+        return self.projection()(self.readout(outputs, embedded))
 
     def count_parameters(self) -> int:
         """Number of trainable numbers."""

@@ -39,7 +39,7 @@ def sum_loss(
     weight = model.hparams.eos_attention_weight
     record = ("alignments",) if weight else ()
     outputs, embedded, seen, raw = search.teacher_forced(
-        model, prepared, target_in, at_least_one, noise, dtype, record
+        model, prepared, target_in, at_least_one, noise, record
     )
     steps = tf.shape(outputs)[0]
     real = tf.where(tf.transpose(tf.sequence_mask(target_length, steps)))  # [M, 2] (t, b)
@@ -49,7 +49,7 @@ def sum_loss(
     labels = tf.gather_nd(tf.transpose(target_out), real)
     smoothing = model.hparams.label_smoothing
     if model.cell.beside_width:  # the distribution is more than a projection
-        total, plain = cross_entropy(model.project(readout), labels, smoothing)
+        total, plain = cross_entropy(model.projection()(readout), labels, smoothing)
     else:
         total, plain = projected_cross_entropy(
             readout, model.projection_kernel, model.projection_bias, labels, smoothing, dtype
