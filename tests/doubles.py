@@ -53,6 +53,11 @@ def read_only_at(number, folder):
     at_update(number, lambda learner: subprocess.run(command, check=True))
 
 
+def one_processor():
+    """As on a machine with one: TensorFlow has a thread for each that a process may use."""
+    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+
+
 def no_output():
     """As Python has it where standard output was closed before it began."""
     sys.stdout = None

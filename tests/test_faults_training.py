@@ -66,6 +66,21 @@ def unlike(out, unhurt):
 # --- it ends as it would have -----------------------------------------------------------------
 
 
+@pytest.mark.slow
+def test_again_on_one_processor(hurt, data, unhurt, tmp_path):
+    hurt.ends(command(data, tmp_path / "out"), prepare=["doubles:one_processor"])
+    assert unlike(tmp_path / "out", unhurt) == []
+
+
+@pytest.mark.slow
+def test_again_with_bfloat16_products(hurt, data, unhurt, tmp_path):
+    rough = "--precision=mixed_bfloat16"
+    hurt.ends([*command(data, tmp_path / "first"), rough])
+    hurt.ends([*command(data, tmp_path / "again"), rough], prepare=["doubles:one_processor"])
+    assert unlike(tmp_path / "again", tmp_path / "first") == []
+    assert unlike(tmp_path / "first", unhurt) != []
+
+
 def test_damaged_files_are_made_anew(hurt, data, unhurt, begun):
     """The newest checkpoint, the best weights and both encoded corpora."""
     flip(begun / "checkpoints" / "step-00000010" / "optimizer.npz")
