@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 	reproduce-ro-en \
 	reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja reproduce-en-ja-ntcir \
 	reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic reproduce-synthetic-adequacy \
-	reproduce-synthetic-tense reproduce-alignment reproduce-cache report learning-tasks bench \
+	reproduce-synthetic-tense reproduce-alignment reproduce-cache report figures learning-tasks bench \
 	bench-peers constraints audit clean
 
 help: ## this list
@@ -74,6 +74,10 @@ reproduce-synthetic-adequacy reproduce-synthetic-tense reproduce-alignment repro
 report: $(INSTALLED) ## all results, sentences and figures of your runs as one page; OUT_DIR= OUTPUT=
 	$(PY) -m tfmann.report page $(if $(OUT_DIR),--out_dir="$(OUT_DIR)") \
 		$(if $(OUTPUT),--output="$(OUTPUT)")
+
+figures: $(INSTALLED) ## the figures of the README, of the runs of reproduce-synthetic
+	$(PY) -m tfmann.report gallery --out_dir=runs/synthetic/tiny --sentence=4 \
+		--prefix=runs/synthetic/tiny/corpus/test --output=docs/figures
 
 learning-tasks: $(INSTALLED) ## copy, repeat copy, recall: NTM, DNC, LSTM; SEEDS="1 2 3" JOBS=2, hours
 	@for seed in $(or $(SEEDS),1 2 3); do for task in copy repeat_copy associative_recall; do \

@@ -7,6 +7,7 @@ import tensorflow as tf
 from oracles import dnc, mad, ntm
 from test_cells import gradients
 
+from tfmann.cells.base import Encoded
 from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.decoding import search
 from tfmann.hparams import HParams
@@ -180,3 +181,16 @@ def test_a_cell_that_needs_an_encoder_is_refused_without_one():
 
     with pytest.raises(UsageError, match="rnnsearch"):
         small.model("rnnsearch", encoder_type="memory")
+
+
+def test_addresses_begin_where_they_are_told_to():
+    starts = {}
+    for start in (0.0, 10.0):
+        model = build("ntm", (2, 1), "memory", address_start=start)
+        starts[start] = small.arrays(model)["cell/memory/initial_weights"]
+        cell, length = model.cell, tf.constant([2])
+        encoded = Encoded(tf.zeros([1, 1, 0]), tf.zeros([1, 1]), length, ())
+        first = cell.initial_state(encoded).memory.weights.numpy()
+        assert (first[..., 0].min() > 0.99) == (start > 0), first
+    moved = starts[10.0] - starts[0.0]
+    assert np.all(moved[:, 1:] == 0) and np.allclose(moved[:, 0], 10.0, atol=1e-5)

@@ -7,12 +7,12 @@ import re
 
 import numpy as np
 import pytest
-from command_line import tree, write_model
+from command_line import ROOT, tree, write_model
 
-from tfmann import api
+from tfmann import api, hparams
 from tfmann.corpus.files import write_lines
 from tfmann.report import __main__ as command
-from tfmann.report import cache_figures
+from tfmann.report import cache_figures, memory, plots
 from tfmann.report.cache_table import cache_table
 
 SOURCES = ["der hund", "die katze sieht", "größe một chó und", "der", "und hund 。"]
@@ -197,3 +197,42 @@ def test_refusals(models, given, tmp_path, capsys, changes, status, message):
     assert said.startswith("tfmann: ") and said.count("\n") == 1, said
     assert re.search(message, said), said
     assert tree(tmp_path) == before
+
+
+# --- gallery ------------------------------------------------------------------------------------
+
+
+def test_a_gallery_has_the_most_telling_figure_of_each_cell(models, tmp_path):
+    runs, out = tmp_path / "runs", tmp_path / "out"
+    runs.mkdir()
+    for kind, folder in models.items():
+        (runs / kind).symlink_to(folder)
+    for name, lines in (("src", SOURCES), ("tgt", REFERENCES), ("docs", DOCS)):
+        write_lines(str(tmp_path / f"text.{name}"), lines)
+    argv = ["gallery", f"--out_dir={runs}", f"--prefix={tmp_path / 'text'}", f"--output={out}"]
+    assert command.main([*argv, "--sentence=2"]) == 0
+    assert sorted(os.listdir(out)) == ["cache.png", "kvmematt.png", "luong.png", "summary.png"]
+    for kind, cell, name in (("cache", "cache", "cache"), ("rounds", "kvmematt", "rounds")):
+        model = api.load(str(runs / kind), log=lambda _: None)
+        ids = map(int, DOCS) if kind == "cache" else None
+        trace = model.traces(zip(SOURCES, REFERENCES), ids)[2]
+        figure = dict(memory.sentence_figures(trace, cell))[name]
+        plots.save_figure(figure, tmp_path / "wanted.png")
+        assert (tmp_path / "wanted.png").read_bytes() == (out / f"{cell}.png").read_bytes()
+
+
+def test_a_gallery_of_nothing_is_refused(given, tmp_path, capsys):
+    for name in ("src", "tgt", "docs"):
+        write_lines(str(tmp_path / f"text.{name}"), ["1"])
+    argv = ["gallery", f"--out_dir={tmp_path}", f"--prefix={tmp_path / 'text'}"]
+    for sentence, said in ((0, "has no folder of a run"), (1, "has the sentences 0 to 0, not 1")):
+        assert command.main([*argv, f"--sentence={sentence}", f"--output={tmp_path / 'out'}"]) == 1
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_readme_shows_a_figure_of_every_cell():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r'src="(docs/figures/(\w+)\.png)"', readme)
+    assert sorted(cell for _, cell in shown) == sorted(hparams.declared_cells())
+    assert all((ROOT / path).read_bytes().startswith(b"\x89PNG") for path, _ in shown)

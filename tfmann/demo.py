@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tfmann.errors import UserError
+from tfmann.errors import status_of
 
 _STEPS = 1500  # two minutes; the file's own number is for the slowest of the cells
 _HPARAMS = Path(__file__).parent.parent / "hparams" / "tiny" / "ntm_attention.json"
@@ -25,12 +25,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out_dir", default="runs/demo", help="folder of the demo")
     out_dir = parser.parse_args(argv).out_dir
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    try:
-        bleu = _train(out_dir)
-        _show(out_dir)
-    except UserError as error:
-        print(f"tfmann: {error}", file=sys.stderr)
-        return error.exit_status
+    return status_of(lambda: _demo(out_dir), "interrupted: the same command goes on from here")
+
+
+def _demo(out_dir: str) -> int:
+    bleu = _train(out_dir)
+    _show(out_dir)
     if bleu < GOAL:
         print(f"\nBLEU {bleu:.2f} is below {GOAL:.0f}: something is wrong here.")
         return 1

@@ -8,7 +8,6 @@ right.
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from absl import flags
 from tfmann import hparams as hparams_module
 from tfmann import usage
 from tfmann.corpus import inputs
-from tfmann.errors import UsageError, UserError
+from tfmann.errors import UsageError, status_of
 
 _OWN = ("hparams_path", "out_dir", "mode", "ckpt", "inference_input_file",
         "inference_output_file", "inference_ref_file", "alignment_file", "gold_file",
@@ -96,28 +95,15 @@ def parse(argv: Sequence[str]) -> tuple[flags.FlagValues, dict[str, Any]]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
-    argv = sys.argv[1:] if argv is None else argv
-    for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show a word stops nothing
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    try:
-        values, explicit = parse(argv)
-        if values.help:
-            _print(_help(values))
-            return 0
+    return status_of(lambda: _run(sys.argv[1:] if argv is None else argv))
+
+
+def _run(argv: Sequence[str]) -> None:
+    values, explicit = parse(argv)
+    if values.help:
+        _print(_help(values))
+    else:
         _dispatch(values, explicit)
-    except UserError as error:
-        print(f"tfmann: {error}", file=sys.stderr)
-        return error.exit_status
-    except OSError as error:  # of standard output; our files' errors are UserErrors
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):  # a reader that has gone wants no message
-            print(f"tfmann: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("tfmann: interrupted", file=sys.stderr)
-        return 130
-    return 0
 
 
 def _help(values: flags.FlagValues) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import io
 import os
 import re
 import subprocess
@@ -21,7 +20,7 @@ from tfmann import hparams as hparams_module
 from tfmann.corpus import datasets
 from tfmann.corpus.prepare import prepare
 from tfmann.corpus.synthetic import published as synthetic
-from tfmann.errors import UsageError, UserError
+from tfmann.errors import UsageError, UserError, status_of
 from tfmann.evaluation import gold
 from tfmann.report import records, tables
 from tfmann.report.against import significance
@@ -48,16 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", help="comma-separated, such as 1,2,3; the table's if not given")
     parser.add_argument("--results_dir", default=str(_ROOT / "results"))
     args = parser.parse_args(argv)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal that cannot show a sign stops nothing
-        sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        return _reproduce(args)
-    except UserError as error:
-        print(f"tfmann: {error}", file=sys.stderr)
-        return error.exit_status
-    except KeyboardInterrupt:
-        print("interrupted: the same command goes on from here", file=sys.stderr)
-        return 130
+    goes_on = "interrupted: the same command goes on from here"
+    return status_of(lambda: _reproduce(args), goes_on)
 
 
 def _reproduce(args: argparse.Namespace) -> int:

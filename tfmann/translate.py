@@ -17,7 +17,7 @@ from tfmann import hparams as hparams_module
 from tfmann import usage
 from tfmann.corpus import lexicon
 from tfmann.corpus.files import stream_lines
-from tfmann.errors import UsageError, UserError
+from tfmann.errors import UsageError, UserError, status_of
 
 if TYPE_CHECKING:
     from tfmann.api import Model, Translation
@@ -133,18 +133,7 @@ def _looked_at(translation: Translation) -> Iterator[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
     asked = _parser().parse_args(argv)
-    try:
-        _talk(_begin(asked))
-    except UserError as error:
-        print(f"tfmann: {error}", file=sys.stderr)
-        return error.exit_status
-    except BrokenPipeError:  # a reader that has gone wants no message
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except KeyboardInterrupt:
-        print("tfmann: interrupted", file=sys.stderr)
-        return 130
-    return 0
+    return status_of(lambda: _talk(_begin(asked)))
 
 
 def _parser() -> argparse.ArgumentParser:

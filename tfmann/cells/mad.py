@@ -30,6 +30,11 @@ HPARAMS = {
         "minimum": 0,
         "help": "How far an address moves in a step; J = 2 * shift_range + 1 taps.",
     },
+    "address_start": {
+        "default": 0.0,
+        "help": "Added to the first slot's number in the softmax of an NTM's first addresses; 0: "
+        "they begin spread over all slots.",
+    },
     "external_addressing": {
         "default": "ntm",
         "choices": ["ntm", "dnc"],

@@ -28,7 +28,9 @@ class NTMMemory(tf.keras.layers.Layer):
 
     Reads see M_{t-1}; then all heads erase, then all add. Unlike the paper (its eq 8 reads M_t):
     so the authors' NTM does it, and so a read does not wait for a write. The memory starts at a
-    trainable 1e-6, the addresses at the softmax and the reads at the tanh of learned numbers.
+    trainable 1e-6, the addresses at the softmax and the reads at the tanh of learned numbers. Where
+    these leave an address spread over all slots, a first write goes everywhere, and training may
+    never leave that; `address_start` makes the first slot likelier.
     """
 
     def __init__(self, hparams: HParams, units: int, weights: Weights):
@@ -43,7 +45,9 @@ class NTMMemory(tf.keras.layers.Layer):
         self.head_bias = weights.constant("head_bias", np.zeros(numbers))
         start = np.full([self.slots, self.width], 1e-6)
         self.initial_memory = weights.constant("initial_memory", start)
-        self.initial_weights = weights.matrix("initial_weights", [heads, self.slots])
+        first = np.zeros([heads, self.slots])
+        first[:, 0] = hparams.address_start
+        self.initial_weights = weights.matrix("initial_weights", first.shape, plus=first)
         self.initial_reads = weights.matrix("initial_reads", [self.readers, self.width])
 
     def start(self, batch_size: tf.Tensor) -> NTMMemoryState:

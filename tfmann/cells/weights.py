@@ -26,10 +26,12 @@ class Weights:
         """Returns a maker whose names begin `scope/name`."""
         return Weights(self._hparams, f"{self._scope}/{name}")
 
-    def matrix(self, name: str, shape: Sequence[int]) -> tf.Variable:
-        """A weight started by `init_op`; a rank-1 shape is a vector that is no bias."""
+    def matrix(
+        self, name: str, shape: Sequence[int], plus: np.ndarray | float = 0.0
+    ) -> tf.Variable:
+        """A weight started by `init_op`, and `plus`; a rank-1 shape is a vector that is no bias."""
         h = self._hparams
-        return self._make(name, draw(h.init_op, h.init_weight, shape, self._stream(name)))
+        return self._make(name, plus + draw(h.init_op, h.init_weight, shape, self._stream(name)))
 
     def recurrent(self, name: str, units: int, gates: int) -> tf.Variable:
         """A kernel from state to gates `[U, G*U]`; orthogonal gate by gate where asked for."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tfmann.corpus.files import iter_lines
 from tfmann.corpus.subword import WordSegmenter
-from tfmann.errors import UsageError, UserError
+from tfmann.errors import UsageError, status_of
 from tfmann.evaluation.adequacy import adequacy
 from tfmann.evaluation.alignment import quality, read_pharaoh
 from tfmann.evaluation.bleu import check_parallel
@@ -18,12 +18,7 @@ from tfmann.evaluation.repetition import repetition
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
     asked = _parser().parse_args(argv)
-    try:
-        print(asked.command(asked))
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return error.exit_status
-    return 0
+    return status_of(lambda: print(asked.command(asked)))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -4,6 +4,7 @@
     python -m tfmann.report memory ...                        the same of a line of a file, PNG only
     python -m tfmann.report page                              all results as one HTML page
     python -m tfmann.report readme                            the tables of a Markdown file
+    python -m tfmann.report gallery ...                       one figure of each cell, at a sentence
 
 ``memory`` forces the reference, or else the model's own translation, of the document that the
 sentence stands in. TensorFlow is imported when the command line is known to be right.
@@ -24,9 +25,9 @@ from tfmann import hparams as hparams_module
 from tfmann import usage
 from tfmann.corpus.documents import beginnings
 from tfmann.corpus.files import iter_documents, iter_lines, iter_parallel, replacing
-from tfmann.errors import UsageError, UserError
+from tfmann.errors import UsageError, UserError, status_of
 from tfmann.hparams import HParams
-from tfmann.report import memory, readme
+from tfmann.report import gallery, memory, readme
 from tfmann.report.page import build, inside
 
 if TYPE_CHECKING:
@@ -39,12 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv and argv[0].startswith("--") and argv[0] != "--help":
         argv = ["sentence", *argv]
     asked = _parser().parse_args(argv)
-    try:
-        asked.command(asked)
-    except UserError as error:
-        print(f"tfmann: {error}", file=sys.stderr)
-        return error.exit_status
-    return 0
+    return status_of(lambda: asked.command(asked))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -71,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--sentence", required=True, type=int, help="which line, from 0")
     one.add_argument("--figures", required=True, help="folder for the figures")
     _add_results(commands)
+    _add_gallery(commands)
     return parser
 
 
@@ -113,6 +110,17 @@ def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         each.add_argument("--results_dir", default="results", help="the records (default: results)")
 
 
+def _add_gallery(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = commands.add_parser(
+        "gallery", help="one figure of each cell, at a sentence", allow_abbrev=False
+    )
+    one.set_defaults(command=_gallery)
+    one.add_argument("--out_dir", required=True, help="folder of the runs, one of each cell")
+    one.add_argument("--prefix", required=True, help="of the text: PREFIX.src, .tgt and .docs")
+    one.add_argument("--sentence", required=True, type=int, help="which line, from 0")
+    one.add_argument("--output", required=True, help="folder for CELL.png")
+
+
 def _sentence(asked: argparse.Namespace) -> None:
     references = asked.reference
     if references and len(references) != len(asked.sentence):
@@ -153,6 +161,10 @@ def _page(asked: argparse.Namespace) -> None:
 def _readme(asked: argparse.Namespace) -> None:
     changed = readme.write(Path(asked.readme), _results(asked))
     _note(f"{asked.readme} {'is written' if changed else 'is as the results have it'}")
+
+
+def _gallery(asked: argparse.Namespace) -> None:
+    gallery.write(asked.out_dir, asked.prefix, asked.sentence, asked.output, _tracer, _note)
 
 
 def _results(asked: argparse.Namespace) -> Path:

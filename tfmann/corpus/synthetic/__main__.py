@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from tfmann.corpus.synthetic.writer import write_corpus
-from tfmann.errors import UserError
+from tfmann.errors import status_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,16 +28,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="tell the tense only in the first sentence of a document",
     )
     asked = parser.parse_args(argv)
-    try:
-        write_corpus(
-            asked.output_dir, asked.train, asked.dev, asked.test, asked.seed, asked.document_tense
-        )
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return error.exit_status
-    sizes = f"{asked.train} + {asked.dev} + {asked.test}"
-    print(f"{asked.output_dir}: a synthetic corpus of {sizes} sentence pairs")
-    return 0
+    return status_of(lambda: _write(asked))
+
+
+def _write(asked: argparse.Namespace) -> None:
+    sizes = (asked.train, asked.dev, asked.test)
+    write_corpus(asked.output_dir, *sizes, asked.seed, asked.document_tense)
+    shown = " + ".join(map(str, sizes))
+    print(f"{asked.output_dir}: a synthetic corpus of {shown} sentence pairs")
 
 
 if __name__ == "__main__":

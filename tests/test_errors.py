@@ -1,0 +1,52 @@
+"""How a command line ends: a status, and at most one message."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tfmann.errors import UsageError, UserError, status_of
+
+
+@pytest.mark.parametrize(
+    "error,status,said",
+    [
+        (UserError("f.txt, line 3: no tab"), 1, "tfmann: f.txt, line 3: no tab\n"),
+        (UsageError("there is no --x"), 2, "tfmann: there is no --x\n"),
+        (KeyboardInterrupt(), 130, "tfmann: the same command goes on\n"),
+    ],
+)
+def test_what_goes_wrong_is_one_message(error, status, said, capsys):
+    def work():
+        raise error
+
+    assert status_of(work, "the same command goes on") == status
+    assert capsys.readouterr() == ("", said)
+
+
+def test_work_that_is_done_returns_its_status():
+    assert [status_of(lambda value=value: value) for value in (None, 0, 3)] == [0, 0, 3]
+
+
+def test_what_is_no_mistake_of_the_user_keeps_its_traceback():
+    with pytest.raises(ZeroDivisionError):
+        status_of(lambda: 1 // 0)
+
+
+@pytest.mark.parametrize("to,said", [("/dev/full", "No space left on device"), ("|", "")])
+def test_output_that_cannot_be_written(to, said):
+    work = "import sys; print('x' * 100000); sys.stdout.flush()"
+    code = f"from tfmann.errors import status_of; sys_exit = status_of(lambda: exec({work!r})); "
+    code += "raise SystemExit(sys_exit)"
+    argv = [sys.executable, "-c", code]
+    read_end, write_end = os.pipe()
+    os.close(read_end)  # a reader that has gone
+    full = os.open("/dev/full", os.O_WRONLY)
+    done = subprocess.run(argv, stdout=write_end if to == "|" else full, stderr=subprocess.PIPE)
+    os.close(write_end)
+    os.close(full)
+    error = done.stderr.decode()
+    assert done.returncode == 1
+    assert said in error and "Traceback" not in error
+    assert error.count("\n") == (1 if said else 0)
