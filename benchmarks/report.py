@@ -6,6 +6,8 @@ from pathlib import Path
 
 from benchmarks import lines
 from benchmarks.speed import table
+from benchmarks.tasks.generate import TASKS
+from benchmarks.tasks.plot import variant
 
 _ROOT = Path(__file__).resolve().parent.parent
 UNITS = {
@@ -109,10 +111,65 @@ def memory() -> list[str]:
     return out + [f"| {r['pairs']:,} | {r['peak_rss_mib']:.0f} |" for r in records] + [""]
 
 
+def learning_tasks() -> list[str]:
+    records = [r for r in lines_of("learning-tasks") if r["benchmark"] == "learning-tasks"]
+    if not records:
+        return []
+    out = ["## Learning tasks", "", "Wrong bits a sequence, of the weights that did best on"]
+    out += ["validation: the worst of the trained sizes, then beyond them (bits of the answer in"]
+    out += ["brackets). Converged: the first update with less than 0.1 on validation.", ""]
+    out += ["![error against length](learning-tasks-length.png)", ""]
+    out += ["| task | model | seed | parameters | updates | CPU minutes | converged | trained |"]
+    out[-1] += " beyond |"
+    out += ["|-|-|-|-|-|-|-|-|-|"]
+    order = {name: number for number, name in enumerate(TASKS)}
+    for r in sorted(records, key=lambda r: (order[r["config"]["task"]], variant(r), seed_of(r))):
+        task = TASKS[r["config"]["task"]]
+        trained = [t["wrong_bits"] for t in r["test"] if task.trained_on(tuple(t["size"]))]
+        beyond = [t for t in r["test"] if not task.trained_on(tuple(t["size"]))]
+        cells = [task.name, variant(r), seed_of(r), f"{r['parameters']:,}", f"{r['steps']:,}"]
+        cells += [f"{r['cpu_seconds'] / 60:.0f}", r["converged_at"] or "no", f"{max(trained):.2f}"]
+        cells.append(", ".join(_beyond(t) for t in beyond))
+        out.append(f"| {' | '.join(str(cell) for cell in cells)} |")
+    return out + [""]
+
+
+def seed_of(record: dict) -> int:
+    return record["config"]["settings"]["random_seed"]
+
+
+def _beyond(tested: dict) -> str:
+    size = " x ".join(map(str, tested["size"]))
+    return f"{size}: {tested['wrong_bits']:.2f} ({tested['bits']})"
+
+
+def cost() -> list[str]:
+    records = lines_of("cost")
+    peaks = [r for r in records if r["benchmark"] == "peak"]
+    slots = [r for r in records if r["benchmark"] == "slots"]
+    out = []
+    if peaks:
+        out += ["## Memory of an update at the papers' size", "", "128 pairs of 50 words, Collier"]
+        out += ["& Beel 2019; the process with all it loads.", ""]
+        out += ["| row | parameters | peak MiB |", "|-|-|-|"]
+        out += [f"| {r['row']} | {r['parameters']:,} | {r['peak_mib']:,} |" for r in peaks]
+        out.append("")
+    if slots:
+        out += ["## What a larger NTM memory costs", "", "An update of a small pure MANN, median"]
+        out += ["of turns; 128 is the size of what is not varied.", ""]
+        out += ["| varied | size | milliseconds | over the smallest |", "|-|-|-|-|"]
+        for r in slots:
+            cells = [r["varied"], r["size"], r["milliseconds"], f"{r['ratio_to_smallest']:.2f}"]
+            out.append(f"| {' | '.join(str(cell) for cell in cells)} |")
+        out.append("")
+    return out
+
+
 def render() -> str:
     head = ["# Measured speed and memory", "", "Written by `python -m benchmarks.report` from"]
     head += ["`results/`; see README.md beside this file for how it was taken.", ""]
     parts = [peers(), speed(), scaling(), ablation(), rewriting(), cache(), memory()]
+    parts += [cost(), learning_tasks()]
     return "\n".join(sum(parts, head)).rstrip() + "\n"
 
 

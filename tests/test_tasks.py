@@ -18,6 +18,7 @@ from oracles import dnc, ntm, recurrent
 _ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT))  # the benchmarks are not installed
 
+from benchmarks import report  # noqa: E402
 from benchmarks.tasks import generate, model, plot, train  # noqa: E402
 from tfmann.errors import UsageError, UserError  # noqa: E402
 from tfmann.hparams import HParams  # noqa: E402
@@ -398,11 +399,12 @@ def test_kill_9_and_the_same_command_again(tmp_path):
 # --- plots --------------------------------------------------------------------------------------
 
 
-def record_of(cell, scale, task="copy"):
+def record_of(cell, scale, task="copy", **settings):
+    settings = {"random_seed": 1, **({"address_start": 10.0} if cell == "ntm" else {}), **settings}
     sizes = [size for sweep in generate.TASKS[task].sweeps for size in sweep.sizes]
     return {
         "benchmark": "learning-tasks",
-        "config": {"task": task, "cell": cell},
+        "config": {"task": task, "cell": cell, "settings": settings},
         "test": [{"size": list(s), "bits": 8 * s[0], "wrong_bits": scale * s[0]} for s in sizes],
         "curve": [{"step": step, "wrong_bits": scale * 40 / step} for step in (250, 500)],
     }
@@ -410,12 +412,14 @@ def record_of(cell, scale, task="copy"):
 
 def test_plots_show_the_median_of_the_runs_and_where_training_ended():
     records = [record_of("ntm", scale) for scale in (1, 2, 4)] + [record_of("lstm", 5)]
+    records.append(record_of("ntm", 3, address_start=0.0))
     axes = plot.length_figure(records).axes
     assert len(axes) == 1
     lines = {line.get_label(): line for line in axes[0].lines}
     sizes = [size for (size,) in generate.TASKS["copy"].sweeps[0].sizes]
     assert list(lines["NTM, 3 runs"].get_xdata()) == sizes
     assert list(lines["NTM, 3 runs"].get_ydata()) == [2 * size for size in sizes]
+    assert list(lines[plot.SPREAD].get_ydata()) == [3 * size for size in sizes]
     assert list(lines["LSTM"].get_ydata()) == [5 * size for size in sizes]
     assert list(lines["guessing"].get_ydata()) == [4 * size for size in sizes]
     assert [10, 10] in [list(line.get_xdata()) for line in axes[0].lines]
@@ -437,3 +441,15 @@ def test_plots_are_written(tmp_path, capsys):
     assert plot.main([str(file), f"--out={tmp_path}/plots"]) == 1
     assert "no run of the learning tasks" in capsys.readouterr().err
     assert plot.main([f"{tmp_path}/none.jsonl", f"--out={tmp_path}/plots"]) == 1
+
+
+def test_the_report_has_a_line_for_every_run(monkeypatch):
+    records = [record_of(cell, 0.5) for cell in ("lstm", "ntm")]
+    for record in records:
+        record.update(parameters=1234, steps=5000, cpu_seconds=120.0, converged_at=None)
+    records[1]["converged_at"] = 250
+    monkeypatch.setattr(report, "lines_of", {"learning-tasks": records}.get)
+    rows = [line for line in report.learning_tasks() if line.startswith("| copy")]
+    assert rows[0].startswith("| copy | LSTM | 1 | 1,234 | 5,000 | 2 | no | 5.00 | 12: 6.00 (96), ")
+    assert rows[1].startswith("| copy | NTM | 1 | 1,234 | 5,000 | 2 | 250 | 5.00 | ")
+    assert rows[1].endswith("40: 20.00 (320) |")

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+SPREAD = "NTM, addresses begin spread"
 _STYLES = {  # told apart in black and white too
-    "ntm": {"color": "#2b5c9e", "marker": "o"},
-    "dnc": {"color": "#d1751f", "marker": "s"},
-    "lstm": {"color": "#6d6d6d", "marker": "^", "linestyle": "--"},
+    "NTM": {"color": "#2b5c9e", "marker": "o"},
+    SPREAD: {"color": "#86a8d4", "marker": "v", "linestyle": "-."},
+    "DNC": {"color": "#d1751f", "marker": "s"},
+    "LSTM": {"color": "#6d6d6d", "marker": "^", "linestyle": "--"},
 }
 _PANEL = (4.0, 3.2)  # inches
 _LINEAR_TO = 0.1  # wrong bits: below is as good as none
@@ -58,6 +60,13 @@ def read(paths: Sequence[str]) -> list[Record]:
     if not records:
         raise UserError(f"no run of the learning tasks in {', '.join(paths)}")
     return records
+
+
+def variant(record: Record) -> str:
+    """What a run is of: its cell, and of an NTM where its addresses begin."""
+    config = record["config"]
+    spread = config["cell"] == "ntm" and not config["settings"].get("address_start")
+    return SPREAD if spread else config["cell"].upper()
 
 
 def length_figure(records: Sequence[Record]) -> Figure:
@@ -114,7 +123,7 @@ def _by_cell(
 ) -> None:
     """A line a cell: the median over its runs at every x that all of them have, and the range."""
     for cell, style in _STYLES.items():
-        runs = [dict(points(r)) for r in records if r["config"]["cell"] == cell]
+        runs = [dict(points(r)) for r in records if variant(r) == cell]
         if not runs:
             continue
         shared = sorted(set.intersection(*(set(run) for run in runs)))
@@ -122,7 +131,7 @@ def _by_cell(
         look = {"linewidth": 1.6, "markersize": 4, **style, "zorder": 3}
         if not markers:
             look["marker"] = ""
-        label = cell.upper() + (f", {len(runs)} runs" if len(runs) > 1 else "")
+        label = cell + (f", {len(runs)} runs" if len(runs) > 1 else "")
         axes.plot(shared, np.median(values, axis=0), label=label, **look)
         if len(runs) > 1:
             low, high = values.min(axis=0), values.max(axis=0)
