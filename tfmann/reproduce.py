@@ -22,7 +22,7 @@ from tfmann.corpus.prepare import prepare
 from tfmann.corpus.synthetic import published as synthetic
 from tfmann.errors import UsageError, UserError, status_of
 from tfmann.evaluation import gold
-from tfmann.report import records, tables
+from tfmann.report import budget, records, tables
 from tfmann.report.against import significance
 from tfmann.report.records import Corpus
 from tfmann.report.tables import TABLES, Row, Table
@@ -60,13 +60,12 @@ def _reproduce(args: argparse.Namespace) -> int:
     corpus = _corpus(table, scale, args.corpus_dir, place)
     _require_documents(table, scale, rows, corpus)
     each = "" if seeds == [1] else f", each with seed {', '.join(map(str, seeds))}"
-    print(
-        f"{table.title}\nscale {scale}: {len(rows)} rows{each}; each run estimates its time as it "
-        "goes"
-    )
+    results = Path(args.results_dir, f"{args.table}-{scale}.jsonl")
+    print(f"{table.title}\nscale {scale}: {len(rows)} rows{each}")
     for row in rows:
         if row not in chosen:
             print(f"{row.name} is among them because others start from it")
+    print(_left(rows, seeds, place, results))
     made = []
     for seed in seeds:
         for number, row in enumerate(rows, start=1):
@@ -77,11 +76,18 @@ def _reproduce(args: argparse.Namespace) -> int:
             made.append(_made(args.table, scale, row, seed, corpus, place))
         for one in made[-len(rows) :]:  # now that all baselines of the seed are there
             one.update(_against(table, one["row"], seed, corpus, place))
-    results_dir = Path(args.results_dir)
-    records.keep(made, results_dir / f"{args.table}-{scale}.jsonl")
-    (results_dir / "README.md").write_text(tables.render_all(results_dir), encoding="utf-8")
+    records.keep(made, results)
+    readme = tables.render_all(results.parent)
+    (results.parent / "README.md").write_text(readme, encoding="utf-8")
     print("\n" + tables.render(table, scale, made))
     return 0
+
+
+def _left(rows: Sequence[Row], seeds: Sequence[int], place: str, results: Path) -> str:
+    """What is left to train, and how long that takes."""
+    runs = [(row.name, _place_of(place, row.name, seed)) for seed in seeds for row in rows]
+    left = [name for name, out_dir in runs if records.finished(out_dir) is None]
+    return budget.estimate(left, len(runs), results)
 
 
 def _made(
