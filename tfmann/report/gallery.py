@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 from tfmann import hparams as hparams_module
 from tfmann import usage
 from tfmann.corpus.files import iter_documents, iter_parallel
 from tfmann.errors import UserError
 from tfmann.report import memory, plots
-
-if TYPE_CHECKING:
-    from tfmann.evaluation.trace import Trace
+from tfmann.report.page.figures import Tracer
 
 # What tells most of a cell, the first that its trace has.
 _TELLING = ("cache", "rounds", "write_head_0", "read_head_0", "attention")
-
-# Forces pairs of texts, in documents if the model looks at them, through the model of a folder.
-Tracer = Callable[[str, Sequence[tuple[str, str]], "Sequence[int] | None"], "list[Trace]"]
 
 
 def write(
