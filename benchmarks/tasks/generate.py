@@ -180,7 +180,7 @@ TASKS = {
             ranges=((1, 10),),
             make=copy,
             sweeps=(Sweep("length", 0, 10, _sizes(*range(1, 11), 12, 15, 20, 25, 30, 40)),),
-            steps=31_250,
+            steps=10_000,
         ),
         Task(
             name="repeat_copy",
