@@ -164,7 +164,10 @@ def _panels(count: int) -> tuple[Figure, list[Axes]]:
 
 
 def _legend(axes: Axes) -> None:
-    axes.legend(fontsize=_POINTS - 1, frameon=False, loc="best")
+    """Below all panels, where no line can be hidden by it."""
+    found = axes.get_legend_handles_labels()
+    look = {"fontsize": _POINTS - 1, "frameon": False, "ncols": 3}
+    axes.figure.legend(*found, loc="outside lower left", **look)
 
 
 def _task(record: Record) -> str:
