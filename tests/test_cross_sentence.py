@@ -52,7 +52,7 @@ def decode(built, batch, document, dtype=tf.float32):
     """What is prepared, readouts `[T, B, O]`, states `[T, B, U]`, diagnostics."""
     prepared = built.prepare(batch.source, batch.source_length, None, dtype, document=document)
     outputs, embedded, seen = search.teacher_forced(
-        built, prepared, batch.target_in, batch.target_length, record=("*",)
+        built, prepared, batch.target_in, batch.target_length, dtype=dtype, record=("*",)
     )[:3]
     steps = tf.shape(outputs)[0]
     flat = tf.reshape(outputs, [-1, outputs.shape[-1]])

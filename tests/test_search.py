@@ -289,8 +289,9 @@ def test_a_search_makes_its_matrix_products_in_the_type_asked_for(variant, beam_
     def run(dtype, source, length):
         prepared = model.prepare(source, length, dtype=dtype)
         if not beam_width:
-            return search.greedy(model, prepared, LIMIT)
-        return search.beam_search(model, prepared, search.Search(beam_width), LIMIT)
+            return search.greedy(model, prepared, LIMIT, dtype=dtype)
+        how = search.Search(beam_width)
+        return search.beam_search(model, prepared, how, LIMIT, dtype=dtype)
 
     for dtype in (tf.float32, tf.bfloat16):
         compiled = tf.function(partial(run, dtype), input_signature=signature)

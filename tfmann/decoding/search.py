@@ -51,6 +51,7 @@ def teacher_forced(
     target_in: tf.Tensor,
     target_length: tf.Tensor,
     noise: Noise | None = None,
+    dtype: tf.DType = tf.float32,
     record: tuple[str, ...] = (),
 ) -> Decoded:
     """Runs the decoder over given words.
@@ -61,11 +62,12 @@ def teacher_forced(
       target_in: ids `[B, T]`, beginning with `<s>`; T is the greatest length.
       target_length: `[B]`.
       noise: dropout of this update, or none.
+      dtype: type of matrix products.
       record: diagnostics to record (`cells.diagnostics`).
     """
     noise = noise or Noise.none()
     embedded = model.embed_target(tf.transpose(target_in))
-    inputs = model.cell.prepare_inputs(embedded, noise.scope("cell"), prepared.dtype)
+    inputs = model.cell.prepare_inputs(embedded, noise.scope("cell"), dtype)
 
     def step(inputs: tf.Tensor, state: Any) -> StepOutput:
         return model.cell.step(inputs, state, prepared.memory)
@@ -125,17 +127,20 @@ def forced_log_probs(
 
 
 def _step_words(
-    model: Seq2Seq, prepared: Prepared, project: Callable[[tf.Tensor], tf.Tensor] | None = None
+    model: Seq2Seq,
+    encoded: Encoded,
+    memory: Any,
+    dtype: tf.DType,
+    project: Callable[[tf.Tensor], tf.Tensor] | None = None,
 ) -> adapter.Step:
     """The step of a search: ids `[B]` and state to a readout `[B, R]`, or to logits `[B, V]`."""
-    memory, dtype = prepared.memory, prepared.dtype
 
     def step(ids: tf.Tensor, state: Any) -> StepOutput:
         embedded = model.embed_target(ids)
         inputs = model.cell.prepare_inputs(embedded, Noise.none(), dtype)
         out = model.cell.step(inputs, state, memory)
         if model.cell.recalls:
-            out = _recall(model, out, prepared.encoded, memory)
+            out = _recall(model, out, encoded, memory)
         readout = model.readout(out.output, embedded, dtype=dtype)
         return out._replace(output=project(readout) if project else readout)
 
@@ -158,10 +163,12 @@ def beam_search(
     tgt_max_len_infer: int = 0,
     with_alignments: bool = False,
     record: tuple[str, ...] = (),
+    dtype: tf.DType = tf.float32,
 ) -> Hypotheses:
     """Beam search; returns the `search.best` best hypotheses of each sentence.
 
-    `record` names diagnostics to return with them (`cells.diagnostics`).
+    `record` names diagnostics to return with them (`cells.diagnostics`); `dtype` is the type of
+    matrix products, as it was for `prepared`.
     """
     length = prepared.encoded.length
     start = tf.fill(tf.shape(length), SOS_ID)
@@ -170,17 +177,17 @@ def beam_search(
 
     def bind(sentences: tf.Tensor) -> adapter.Step:
         encoded = tf.nest.map_structure(lambda v: tf.gather(v, sentences), prepared.encoded)
-        memory = model.cell.prepare(encoded, prepared.dtype)
-        return _step_words(model, prepared._replace(encoded=encoded, memory=memory))
+        return _step_words(model, encoded, model.cell.prepare(encoded, dtype), dtype)
 
+    first_step = _step_words(model, prepared.encoded, prepared.memory, dtype)
     problem = beam_decoder.Problem(
         bind=bind,
-        project=model.projection(prepared.dtype),
+        project=model.projection(dtype),
         readout_width=model.cell.readout_width + model.cell.beside_width,
         vocabulary_size=model.target_size,
         state=prepared.state,
         limits=limits(length, tgt_max_len_infer),
-        recorded=_diagnostics(_step_words(model, prepared), start, prepared.state, recorded),
+        recorded=_diagnostics(first_step, start, prepared.state, recorded),
     )
     ids, lengths, scores, seen = beam_decoder.beam_search(
         problem, start, prepared.encoded.mask, search
@@ -196,14 +203,15 @@ def greedy(
     tgt_max_len_infer: int = 0,
     with_alignments: bool = False,
     record: tuple[str, ...] = (),
+    dtype: tf.DType = tf.float32,
 ) -> Hypotheses:
-    """The most probable word at every step; `record` as in `beam_search`."""
+    """The most probable word at every step; `record`, `dtype` as in `beam_search`."""
 
     def choose(logits: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
         del time
         return tf.argmax(logits, axis=-1, output_type=tf.int32)
 
-    return _choose(model, prepared, choose, tgt_max_len_infer, with_alignments, record)
+    return _choose(model, prepared, choose, tgt_max_len_infer, with_alignments, record, dtype)
 
 
 def sample(
@@ -214,6 +222,7 @@ def sample(
     tgt_max_len_infer: int = 0,
     with_alignments: bool = False,
     record: tuple[str, ...] = (),
+    dtype: tf.DType = tf.float32,
 ) -> Hypotheses:
     """Draws every word from `softmax(logits / temperature)`; `seed` is an int32 pair."""
 
@@ -222,7 +231,7 @@ def sample(
         drawn = tf.random.stateless_categorical(logits / temperature, 1, now, dtype=tf.int32)
         return drawn[:, 0]
 
-    return _choose(model, prepared, choose, tgt_max_len_infer, with_alignments, record)
+    return _choose(model, prepared, choose, tgt_max_len_infer, with_alignments, record, dtype)
 
 
 def _choose(
@@ -232,8 +241,10 @@ def _choose(
     tgt_max_len_infer: int,
     with_alignments: bool,
     record: tuple[str, ...],
+    dtype: tf.DType,
 ) -> Hypotheses:
-    step = _step_words(model, prepared, model.projection(prepared.dtype))
+    project = model.projection(dtype)
+    step = _step_words(model, prepared.encoded, prepared.memory, dtype, project)
     length = prepared.encoded.length
     start = tf.fill(tf.shape(length), SOS_ID)
     names = (*dict.fromkeys((*record, *(("alignments",) if with_alignments else ()))),)

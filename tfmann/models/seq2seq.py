@@ -33,7 +33,6 @@ class Prepared(NamedTuple):
     memory: Any
     state: Any
     diagnostics: dict[str, tf.Tensor]  # of reading the source, [S, B, ...], where recorded
-    dtype: tf.DType = tf.float32  # of matrix products, those of the decoder too
 
 
 def make_cell(hparams: HParams, annotation_width: int, weights: Weights) -> MemoryCell:
@@ -133,7 +132,7 @@ class Seq2Seq(tf.Module):
             words = tf.transpose(embedded, [1, 0, 2])
             inputs = self.cell.prepare_inputs(words, noise.scope("source"), dtype)
             state, seen = read_source(self.cell, inputs, length, state, memory, record)
-        return Prepared(encoded, memory, state, seen, dtype)
+        return Prepared(encoded, memory, state, seen)
 
     def embed_target(self, ids: tf.Tensor) -> tf.Tensor:
         """Embeds target ids `[...]` to `[..., E]`."""

@@ -26,6 +26,7 @@ from tfmann import usage
 from tfmann.corpus.documents import beginnings
 from tfmann.corpus.files import iter_documents, iter_lines, iter_parallel, replacing
 from tfmann.errors import UsageError, UserError, status_of
+from tfmann.folder import HPARAMS
 from tfmann.hparams import HParams
 from tfmann.report import gallery, memory, readme
 from tfmann.report.page import build, inside
@@ -164,7 +165,11 @@ def _readme(asked: argparse.Namespace) -> None:
 
 
 def _gallery(asked: argparse.Namespace) -> None:
-    gallery.write(asked.out_dir, asked.prefix, asked.sentence, asked.output, _tracer, _note)
+    runs = sorted(str(path.parent) for path in Path(asked.out_dir).glob(f"*/{HPARAMS}"))
+    if not runs:
+        raise UserError(f"{asked.out_dir} has no folder of a run")
+    cells = {run: usage.settings_of_model(run, {}).cell for run in runs}
+    gallery.write(cells, asked.prefix, asked.sentence, asked.output, _tracer, _note)
 
 
 def _results(asked: argparse.Namespace) -> Path:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Callable
 
 from tfmann import hparams as hparams_module
-from tfmann import usage
 from tfmann.corpus.files import iter_documents, iter_parallel
 from tfmann.errors import UserError
 from tfmann.report import memory, plots
@@ -18,13 +17,17 @@ _TELLING = ("cache", "rounds", "write_head_0", "read_head_0", "attention")
 
 
 def write(
-    runs: str, prefix: str, sentence: int, folder: str, tracer: Tracer, log: Callable[[str], None]
+    runs: Mapping[str, str],
+    prefix: str,
+    sentence: int,
+    folder: str,
+    tracer: Tracer,
+    log: Callable[[str], None],
 ) -> None:
-    """Writes `CELL.png` for every run among the folders in `runs`.
+    """Writes `CELL.png` for every run.
 
     Args:
-      runs: such as the folder that `python -m tfmann.reproduce synthetic` leaves; of two runs with
-        the same cell the last by name is drawn.
+      runs: folders, and the cell of each.
       prefix: of the text, `PREFIX.src`, `PREFIX.tgt` and `PREFIX.docs`.
       sentence: its line, from 0; the models are forced to say its reference.
       folder: made if it is missing.
@@ -32,23 +35,19 @@ def write(
       log: is told each file.
 
     Raises:
-      UserError: there is no run or no such sentence, or a file cannot be written.
+      UserError: there is no such sentence, or a file cannot be written.
     """
     pairs = [(pair.source, pair.target) for pair in iter_parallel(f"{prefix}.src", f"{prefix}.tgt")]
     if not 0 <= sentence < len(pairs):
         raise UserError(f"{prefix} has the sentences 0 to {len(pairs) - 1}, not {sentence}")
     documents = list(iter_documents(f"{prefix}.docs"))
     first = documents.index(documents[sentence])
-    found = sorted(path.parent for path in Path(runs).glob("*/hparams.json"))
-    if not found:
-        raise UserError(f"{runs} has no folder of a run")
     memory.make_folder(folder)
-    for run in found:
-        cell = usage.settings_of_model(str(run), {}).cell
+    for run, cell in runs.items():
         begin = first if hparams_module.document_memory(cell) else sentence
         lines = slice(begin, sentence + 1)
         ids = documents[lines] if begin < sentence else None
-        figures = dict(memory.sentence_figures(tracer(str(run), pairs[lines], ids)[-1], cell))
+        figures = dict(memory.sentence_figures(tracer(run, pairs[lines], ids)[-1], cell))
         path = os.path.join(folder, f"{cell}.png")
         plots.save_figure(next(figures[name] for name in _TELLING if name in figures), path)
         log(path)

@@ -39,7 +39,7 @@ def sum_loss(
     weight = model.hparams.eos_attention_weight
     record = ("alignments",) if weight else ()
     outputs, embedded, seen, raw = search.teacher_forced(
-        model, prepared, target_in, at_least_one, noise, record
+        model, prepared, target_in, at_least_one, noise, dtype, record
     )
     steps = tf.shape(outputs)[0]
     real = tf.where(tf.transpose(tf.sequence_mask(target_length, steps)))  # [M, 2] (t, b)
