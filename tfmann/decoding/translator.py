@@ -141,9 +141,8 @@ class Translator:
     ) -> tuple[Prepared, search.Hypotheses]:
         """Searches as the settings say; returns the sources made ready, and what was found."""
         h = self.hparams
-        dtype = compute_dtype(h.infer_precision)
-        asked = (h.tgt_max_len_infer, with_attention, record, dtype)
-        prepared = self.model.prepare(source, length, dtype=dtype, document=document)
+        asked = (h.tgt_max_len_infer, with_attention, record, compute_dtype(h.infer_precision))
+        prepared = self._prepare(source, length, document)
         if h.infer_mode == "beam_search":
             how = search.Search(
                 h.beam_width,
@@ -156,6 +155,10 @@ class Translator:
             return prepared, search.greedy(self.model, prepared, *asked)
         return prepared, self._sample(source, length, document, asked)
 
+    def _prepare(self, source: tf.Tensor, length: tf.Tensor, document: Any) -> Prepared:
+        dtype = compute_dtype(self.hparams.infer_precision)
+        return self.model.prepare(source, length, dtype=dtype, document=document)
+
     def _sample(
         self, source: tf.Tensor, length: tf.Tensor, document: Any, asked: tuple
     ) -> search.Hypotheses:
@@ -167,7 +170,7 @@ class Translator:
         content = tf.reduce_sum(source)  # so that another batch draws other numbers
         found = search.sample(
             self.model,
-            self.model.prepare(several, lengths, dtype=asked[-1], document=documents),
+            self._prepare(several, lengths, documents),
             h.sampling_temperature,
             tf.stack([h.random_seed, content]),
             *asked,
