@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Callable
 
 from tfmann import hparams as hparams_module
-from tfmann.corpus.files import iter_documents, iter_parallel
+from tfmann.corpus.documents import beginnings
+from tfmann.corpus.files import iter_parallel
 from tfmann.errors import UserError
 from tfmann.report import memory, plots
 from tfmann.report.page.figures import Tracer
@@ -37,11 +38,12 @@ def write(
     Raises:
       UserError: there is no such sentence, or a file cannot be written.
     """
-    pairs = [(pair.source, pair.target) for pair in iter_parallel(f"{prefix}.src", f"{prefix}.tgt")]
-    if not 0 <= sentence < len(pairs):
-        raise UserError(f"{prefix} has the sentences 0 to {len(pairs) - 1}, not {sentence}")
-    documents = list(iter_documents(f"{prefix}.docs"))
-    first = documents.index(documents[sentence])
+    found = list(iter_parallel(f"{prefix}.src", f"{prefix}.tgt", f"{prefix}.docs"))
+    if not 0 <= sentence < len(found):
+        raise UserError(f"{prefix} has the sentences 0 to {len(found) - 1}, not {sentence}")
+    pairs = [(pair.source, pair.target) for pair in found]
+    documents = [pair.document for pair in found]
+    first = int(beginnings(documents)[sentence])
     memory.make_folder(folder)
     for run, cell in runs.items():
         begin = first if hparams_module.document_memory(cell) else sentence
