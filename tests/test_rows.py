@@ -125,7 +125,7 @@ def test_the_small_settings_of_meng_differ_from_those_they_are_copies_of_where_t
     assert {"mematt_eos", *tiny} == set(multi30k) - {"luong"}
     for row, made in hansards.items():
         assert differences(made, multi30k[row]) == {
-            "src", "tgt", "src_max_len", "tgt_max_len", "vocab_size", "steps_per_external_eval",
+            "src", "tgt", "src_max_len", "tgt_max_len", "vocab_size", "num_train_steps",
             "bleu_lowercase",
         }  # fmt: skip
 
