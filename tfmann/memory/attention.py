@@ -16,7 +16,8 @@ def dot_scores(query: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
 
 def additive_scores(query: tf.Tensor, keys: tf.Tensor, vector: tf.Tensor) -> tf.Tensor:
     """`v . tanh(q + k)` (Bahdanau et al. 2015): `[B, K, A]`, `[B, S, A]`, `[A]` to `[B, K, S]`."""
-    hidden = tf.tanh(query[:, :, None] + keys[:, None])  # [B, K, S, A]
+    # expand_dims, whose gradient costs nothing; that of an index copies the keys at every step
+    hidden = tf.tanh(tf.expand_dims(query, 2) + tf.expand_dims(keys, 1))  # [B, K, S, A]
     return tf.einsum("bksa,a->bks", hidden, vector)
 
 

@@ -47,9 +47,7 @@ class EncoderLayer(tf.Module):
           per direction h `[S, B, U]` in the order of the words (not masked), and the states at
           each sentence's end (its beginning for the backward direction).
         """
-        parts = self._project(inputs, noise, dtype)
-        if len(parts) == 2:
-            parts[1] = _reverse(parts[1], length)
+        parts = self._project(inputs, length, noise, dtype)
         if initial is not None:
             initial = tf.stack([initial] * len(parts))
         kernels = tf.stack(self.recurrent_kernels)
@@ -67,14 +65,14 @@ class EncoderLayer(tf.Module):
             hidden[1] = _reverse(hidden[1], length)
         return hidden, final
 
-    def _project(self, inputs: tf.Tensor, noise: Noise, dtype: tf.DType) -> list[tf.Tensor]:
-        """The gates' sums of each direction; one product where all read the same."""
+    def _project(
+        self, inputs: tf.Tensor, length: tf.Tensor, noise: Noise, dtype: tf.DType
+    ) -> list[tf.Tensor]:
+        """The gates' sums of each direction, in the order in which it reads."""
         inputs = noise.dropout("input", self._rate, inputs)
         own = tf.split(inputs, inputs.shape[-1] // self.kernels[0].shape[0], axis=-1)
-        if len(own) == 1:
-            kernel = tf.cast(tf.concat(self.kernels, axis=1), dtype)
-            projected = product(inputs, kernel) + tf.concat(self.biases, axis=0)
-            return tf.split(projected, len(self.kernels), axis=-1)
+        if len(self.kernels) == 2:  # reversed before the product, which makes them wider
+            own = [own[0], _reverse(own[-1], length)]
         return [
             product(values, tf.cast(kernel, dtype)) + bias
             for values, kernel, bias in zip(own, self.kernels, self.biases)

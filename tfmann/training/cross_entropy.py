@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+_TOLD = 1e-30  # above it a float32 probability has all its digits
+
 
 def projected_cross_entropy(
     readout: tf.Tensor,
@@ -39,31 +41,59 @@ def projected_cross_entropy(
         logits = tf.cast(tf.matmul(inputs, weights), tf.float32)
         logits = logits + bias if bias.shape.rank else logits
         probabilities = tf.nn.softmax(logits)
-        # log sum exp from the greatest entry, whose probability never underflows
-        greatest = tf.reduce_max(logits, axis=-1)
-        normaliser = greatest - tf.math.log(tf.reduce_max(probabilities, axis=-1))
-        plain = tf.reduce_sum(normaliser - tf.gather(logits, labels, batch_dims=1))
-        total = plain
+        losses = _of_labels(logits, probabilities, labels)
+        total = plain = tf.reduce_sum(losses)
         if smoothing:
+            normaliser = losses + tf.gather(logits, labels, batch_dims=1)
             even = tf.reduce_sum(normaliser - tf.reduce_mean(logits, axis=-1))
             total = (1.0 - smoothing) * plain + smoothing * even
 
         def gradient(d_total: tf.Tensor, d_plain: tf.Tensor):
             del d_plain
-            at = tf.stack([tf.range(tf.shape(labels)[0]), labels], axis=1)
-            hit = tf.fill(tf.shape(labels), 1.0 - smoothing)
-            error = tf.tensor_scatter_nd_sub(probabilities, at, hit)
+            spread = probabilities
             if smoothing:
-                error -= smoothing / tf.cast(tf.shape(logits)[1], tf.float32)
-            cast = tf.cast(error, dtype)
-            d_readout = tf.cast(tf.matmul(cast, weights, transpose_b=True), tf.float32)
-            d_kernel = tf.cast(tf.matmul(inputs, cast, transpose_a=True), tf.float32)
-            d_bias = tf.reduce_sum(error, axis=0) if bias.shape.rank else tf.zeros([])
-            return d_total * d_readout, d_total * d_kernel, d_total * d_bias
+                spread -= smoothing / tf.cast(tf.shape(logits)[1], tf.float32)
+            hit = tf.fill(tf.shape(labels), 1.0 - smoothing)
+            of_labels = tf.gather(spread, labels, batch_dims=1) - hit
+            at = tf.stack([tf.range(tf.shape(labels)[0]), labels], axis=1)
+            # the labels' are put in after the cast: less to copy, and no digit is lost before
+            error = tf.cast(spread, dtype)
+            error = tf.tensor_scatter_nd_update(error, at, tf.cast(of_labels, dtype))
+            d_readout = tf.cast(tf.matmul(error, weights, transpose_b=True), tf.float32)
+            scaled = tf.cast(d_total * readout, dtype)  # narrower than the kernel's gradient
+            d_kernel = tf.cast(tf.matmul(scaled, error, transpose_a=True), tf.float32)
+            d_bias = tf.zeros([])
+            if bias.shape.rank:
+                hits = tf.math.unsorted_segment_sum(hit, labels, tf.shape(logits)[1])
+                d_bias = d_total * (_column_sums(spread) - hits)
+            return d_total * d_readout, d_kernel, d_bias
 
         return (total, plain), gradient
 
     return run(readout, kernel, bias)
+
+
+def _of_labels(logits: tf.Tensor, probabilities: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """`-log p(label)` of each row, `[M]`.
+
+    From the probabilities, without another look at all of them, where none of the labels' is too
+    small to be told from zero.
+    """
+    of_labels = tf.gather(probabilities, labels, batch_dims=1)
+
+    def exact() -> tf.Tensor:
+        # log sum exp from the greatest entry, whose probability never underflows
+        greatest = tf.reduce_max(logits, axis=-1)
+        normaliser = greatest - tf.math.log(tf.reduce_max(probabilities, axis=-1))
+        return normaliser - tf.gather(logits, labels, batch_dims=1)
+
+    told = tf.reduce_all(of_labels > _TOLD)
+    return tf.cond(told, lambda: -tf.math.log(of_labels), exact)
+
+
+def _column_sums(values: tf.Tensor) -> tf.Tensor:
+    """`sum_m v(m, n)` as a product, which reads rows as they lie."""
+    return tf.linalg.matvec(values, tf.ones(tf.shape(values)[:1]), transpose_a=True)
 
 
 def cross_entropy(
