@@ -56,11 +56,13 @@ def test_rows_differ_in_the_cell_and_what_is_its_own(name):
     for scale in TABLES[name].scales:
         table, found = TABLES[name].at(scale), rows(name, scale)
         eos = {row.name for row in table.rows if row.name.endswith("_eos")}
+        starts = {row.name: row.start for row in table.rows}
         assert len(found) == len(table.rows)
         for row, made in found.items():
             first = next(iter(found.values()))
             objective = {"eos_attention_weight"} if row in eos else set()
-            assert differences(made, first) <= MAY_DIFFER | objective, row
+            steps = {"num_train_steps"} if starts[row] else set()
+            assert differences(made, first) <= MAY_DIFFER | objective | steps, row
             assert made.eos_attention_weight == (1.0 if row in eos else 0.0), row
 
 
@@ -76,9 +78,11 @@ def test_the_rows_of_meng_start_from_rnnsearch_and_are_what_they_are_called(name
         assert made.cell == what.split("_r")[0] or what == "rnnsearch" == made.cell
         if made.cell == "kvmematt":
             assert made.num_rounds == int(what[-1])
-        allowed = {"cell", "num_rounds", "eos_attention_weight"}
-        assert differences(made, found["rnnsearch"]) <= allowed
-    assert differences(found["rnnsearch_longer"], found["rnnsearch"]) == set()
+        if row.start:
+            allowed = {"cell", "num_rounds", "eos_attention_weight"}
+            assert differences(made, found["rnnsearch_longer"]) <= allowed
+    fewer = {"num_train_steps"} if name == "multi30k" else set()
+    assert differences(found["rnnsearch_longer"], found["rnnsearch"]) == fewer
 
 
 def test_the_paper_scale_of_meng_has_the_paper_s_numbers():
@@ -124,9 +128,8 @@ def test_the_small_settings_of_meng_differ_from_those_they_are_copies_of_where_t
     multi30k, hansards = rows("multi30k", "cpu"), rows(*HANSARDS)
     assert {"mematt_eos", *tiny} == set(multi30k) - {"luong"}
     for row, made in hansards.items():
-        assert differences(made, multi30k[row]) == {
-            "src", "tgt", "src_max_len", "tgt_max_len", "vocab_size", "num_train_steps",
-            "bleu_lowercase",
+        assert differences(made, multi30k[row]) - {"num_train_steps"} == {
+            "src", "tgt", "src_max_len", "tgt_max_len", "vocab_size", "bleu_lowercase",
         }  # fmt: skip
 
 

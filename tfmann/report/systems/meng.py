@@ -4,9 +4,9 @@ Rows that start from another row. Meng et al. 2018 start the parameters that KVM
 RNNSearch from a trained RNNSearch, and say nothing of how long either is trained. Here RNNSearch is
 trained for N updates (150,000 of 80 pairs for Zh-En, ten times its text; 350,000 for WMT17, five
 times; 3,000 of 64 on Multi30k, 2,000 of 64 on the Hansards, 1,250 of 64 on the synthetic corpus);
-from its best checkpoint every other system, MemAtt too, is trained for N more, with a fresh state
-of the optimizer. The row to compare them with is "RNNSearch, trained as much longer": the baseline
-after the same N more, so that no gain is that of the updates.
+from its best checkpoint every other system, MemAtt too, is trained for N more (on Multi30k for
+2,000), with a fresh state of the optimizer. The row to compare them with is "RNNSearch, trained as
+much longer": the baseline after as many more, so that no gain is that of the updates.
 """
 
 from __future__ import annotations
