@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from tfmann.cells import deferred
 from tfmann.cells.noise import Noise
 from tfmann.cells.weights import Weights
 
@@ -16,12 +17,17 @@ State = tuple[tf.Tensor, ...]  # (h,) or (h, c), each [B, U]
 
 def product(values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
     """`values [..., I]` times `kernel [I, O]` in the kernel's type, returned as float32."""
-    if values.shape.rank != 2:
-        flat = tf.reshape(values, [-1, values.shape[-1]])
-        shape = tf.concat([tf.shape(values)[:-1], [kernel.shape[-1]]], axis=0)
-        result = tf.reshape(product(flat, kernel), shape)
-        result.set_shape([*values.shape[:-1], kernel.shape[-1]])
-        return result
+    if values.shape.rank == 2:
+        found = deferred.product(values, kernel)
+        return _product(values, kernel) if found is None else found
+    flat = tf.reshape(values, [-1, values.shape[-1]])
+    shape = tf.concat([tf.shape(values)[:-1], [kernel.shape[-1]]], axis=0)
+    result = tf.reshape(_product(flat, kernel), shape)
+    result.set_shape([*values.shape[:-1], kernel.shape[-1]])
+    return result
+
+
+def _product(values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
     if kernel.dtype == tf.float32:
         return tf.matmul(values, kernel)
     return tf.cast(tf.matmul(tf.cast(values, kernel.dtype), kernel), tf.float32)

@@ -17,6 +17,7 @@ from typing import Any, Callable, NamedTuple
 import tensorflow as tf
 
 from tfmann.cells.base import StepOutput
+from tfmann.cells.deferred import Deferred
 from tfmann.corpus.vocab import EOS_ID
 
 with warnings.catch_warnings():
@@ -122,6 +123,7 @@ class _Recorded(NamedTuple):
     output: tf.Tensor
     ids: tf.Tensor
     diagnostics: tuple[tf.Tensor, ...]
+    multiplied: tuple[tf.Tensor, ...] = ()  # by deferred products, as bits
 
 
 class _RecordingDecoder(tfa.seq2seq.BasicDecoder):
@@ -144,6 +146,27 @@ class _RecordingDecoder(tfa.seq2seq.BasicDecoder):
         return _Recorded(output, ids, state.diagnostics), state, next_inputs, finished
 
 
+class _DeferringDecoder(_RecordingDecoder):
+    """One whose kernels' gradients are made after the loop."""
+
+    def __init__(self, cell: BoundCell, sampler: Any, deferred: Deferred, sinks: Any):
+        super().__init__(cell, sampler, output_time_major=True)
+        self._deferred, self._sinks = deferred, sinks
+
+    @property
+    def output_size(self) -> _Recorded:
+        return super().output_size._replace(multiplied=self._deferred.input_shapes)
+
+    @property
+    def output_dtype(self) -> _Recorded:
+        return super().output_dtype._replace(multiplied=self._deferred.input_types)
+
+    def step(self, time, inputs, state, training=None):
+        with self._deferred.step([sink.read(time) for sink in self._sinks]) as multiplied:
+            recorded, *rest = super().step(time, inputs, state, training)
+        return recorded._replace(multiplied=tuple(multiplied)), *rest
+
+
 class _TeacherSampler(tfa.seq2seq.TrainingSampler):
     """Feeds the given inputs; samples nothing (tfa's takes an argmax over hidden units)."""
 
@@ -153,15 +176,25 @@ class _TeacherSampler(tfa.seq2seq.TrainingSampler):
 
 
 def teacher_forced(
-    cell: BoundCell, inputs: tf.Tensor, lengths: tf.Tensor
+    cell: BoundCell, inputs: tf.Tensor, lengths: tf.Tensor, constant: Any = ()
 ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
     """Runs the cell over given inputs `[T, B, I]` by tfa's BasicDecoder.
+
+    Args:
+      cell: the cell.
+      inputs: of all steps.
+      lengths: `[B]` steps of each row.
+      constant: what a step reads that is the same at every step; the gradients of kernels among it
+        are made after the loop (`cells.deferred`).
 
     Returns:
       outputs `[T', B, O]`, T' the greatest length; recorded diagnostics `[T', B, ...]`.
     """
-    decoder = _RecordingDecoder(cell, _TeacherSampler(time_major=True), output_time_major=True)
+    deferred = Deferred(lambda: cell.call(inputs[0], cell.first()), constant)
+    sinks = deferred.sinks(tf.shape(inputs)[:2])
+    decoder = _DeferringDecoder(cell, _TeacherSampler(time_major=True), deferred, sinks)
     emitted, _, _ = decoder(inputs, initial_state=cell.first(), sequence_length=lengths)
+    deferred.inputs = emitted.multiplied
     return emitted.output, cell.restore(emitted.diagnostics, lead=2)
 
 

@@ -75,7 +75,7 @@ def teacher_forced(
     of_steps = tuple(name for name in record if name not in model.cell.recalls)
     shapes = _diagnostics(step, inputs[0], prepared.state, of_steps)
     cell = adapter.BoundCell(step, prepared.state, model.cell.output_width, shapes)
-    raw, seen = adapter.teacher_forced(cell, inputs, target_length)
+    raw, seen = adapter.teacher_forced(cell, inputs, target_length, prepared.memory)
     if not model.cell.recalls:
         return Decoded(raw, embedded, seen, raw)
     outputs, shown = model.cell.recall(_swap(raw), prepared.memory, seen=None)
