@@ -16,6 +16,15 @@ UNITS = {
     "to-bleu": "minutes to a development BLEU of 25",
 }
 
+_KILLS = {
+    "points": "runs",
+    "identical": "the same end",
+    "killed": "kill -9",
+    "terminated": "SIGTERM",
+    "while_at_files": "at a call to the file system",
+    "saved_and_exited_143": "saved and exited 143",
+}
+
 
 def lines_of(name: str) -> list[dict]:
     return lines.read(_ROOT / "results" / f"{name}.jsonl")
@@ -165,11 +174,34 @@ def cost() -> list[str]:
     return out
 
 
+def trust() -> list[str]:
+    """What was killed, and what bad input was drawn."""
+    kills = [r for r in lines_of("trust") if r["benchmark"] == "trust kills"]
+    inputs = [r for r in lines_of("trust") if r["benchmark"] == "trust/inputs"]
+    out = []
+    if kills:
+        total = {key: sum(r[key] for r in kills) for key in _KILLS}
+        out += ["## Runs that were killed", "", "A short run, killed or stopped once or twice at"]
+        out += ["random moments and given the same command again, beside one that was not: are all"]
+        out += ["weights, scores and translations the same, bit for bit?", ""]
+        out += [f"| {' | '.join(_KILLS.values())} |", f"|{'-|' * len(_KILLS)}"]
+        out += [f"| {' | '.join(f'{total[key]:,}' for key in _KILLS)} |", ""]
+    if inputs:
+        out += ["## Bad input", "", "Drawn at random, each kind by the same seed: taken whole, or"]
+        out += ["refused whole with one message. A traceback, a wrong number of lines, a file out"]
+        out += ["of place or too much memory is a failure.", ""]
+        out += ["| kind | taken | refused | failed |", "|-|-|-|-|"]
+        rows = [(r["kind"], r["taken"], r["refused"], r["failed"]) for r in inputs]
+        rows.append(("all", *(sum(row[i] for row in rows) for i in (1, 2, 3))))
+        out += [f"| {kind} | {a:,} | {b:,} | {c:,} |" for kind, a, b, c in rows] + [""]
+    return out
+
+
 def render() -> str:
     head = ["# Measured speed and memory", "", "Written by `python -m benchmarks.report` from"]
     head += ["`results/`; see README.md beside this file for how it was taken.", ""]
     parts = [peers(), speed(), scaling(), ablation(), rewriting(), cache(), memory()]
-    parts += [cost(), learning_tasks()]
+    parts += [cost(), learning_tasks(), trust()]
     return "\n".join(sum(parts, head)).rstrip() + "\n"
 
 
