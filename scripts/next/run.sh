@@ -21,12 +21,13 @@ python=$venv/bin/python
 if [ ! -f "$venv/installed" ]; then
     rm -rf "$venv"
     "$(sh scripts/find_python.sh)" -m venv "$venv"
-    # tensorflow-text ends at 2.20; without it SentencePiece models cannot be used.
+    # tensorflow-text ends at 2.20; without it SentencePiece models cannot be used. From 2.21 on
+    # TensorFlow no longer brings TensorBoard.
     text="tensorflow-text==$minor.*"
     [ "$minor" = 2.21 ] && text=
     "$python" -m pip install --quiet "tensorflow==$version" "tf-keras==$minor.*" $text \
         'typeguard>=2.7,<3' 'setuptools<81' 'absl-py<3' 'sacrebleu<3' sentencepiece subword-nmt \
-        'matplotlib<4' 'tqdm<5' 'jinja2<4' hypothesis pytest pytest-timeout
+        'matplotlib<4' 'tqdm<5' 'jinja2<4' tensorboard hypothesis pytest pytest-timeout
     "$python" -m pip install --quiet --no-deps tensorflow-addons==0.23.0
     touch "$venv/installed"
 fi

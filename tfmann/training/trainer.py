@@ -223,6 +223,8 @@ def _report(
 
 
 def _clock(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f}s"
     minutes = int(seconds // 60)
     return f"{minutes // 60}h{minutes % 60:02d}m" if minutes >= 60 else f"{minutes}m"
 
