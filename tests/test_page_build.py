@@ -218,3 +218,27 @@ def test_the_command(runs, tmp_path, capsys, monkeypatch):
     for wrong, status in (("--drawn=-1", 2), ("--results_dir=nowhere", 1)):
         assert command.main([*argv, wrong]) == status
         assert capsys.readouterr().err.startswith("tfmann: ")
+
+
+def test_sentences_of_runs_that_are_gone_are_kept_on_request(runs, tmp_path, monkeypatch, capsys):
+    results = write_results(tmp_path / "results", "vi-en-cpu", record("luong"))
+    monkeypatch.setattr(command, "_tracer", Model())
+    page = tmp_path / "page.html"
+    argv = ["page", f"--out_dir={runs}", f"--results_dir={results}", f"--output={page}"]
+    assert command.main([*argv, "--keep"]) == 1  # there is none yet
+    assert str(page) in capsys.readouterr().err
+    assert command.main(argv) == 0
+    before = page.read_text("utf-8")
+    assert "AGAIN" in before and "base64" in before
+    assert command.main([*argv, "--keep"]) == 0 and page.read_text("utf-8") == before
+    os.rename(runs / "synthetic-tense", tmp_path / "elsewhere")
+    for _ in range(2):
+        assert command.main([*argv, "--keep"]) == 0
+        read(page.read_text("utf-8"))
+        assert page.read_text("utf-8").split() == before.split()
+    other = before.replace("sentences-synthetic-tense-tiny", "sentences-multi30k-cpu")
+    page.write_text(other, "utf-8")
+    assert command.main([*argv, "--keep", "--synthetic"]) == 0
+    assert "AGAIN" not in page.read_text("utf-8")  # of a real corpus, as it says
+    page.write_text(before, "utf-8")
+    assert command.main(argv) == 0 and "AGAIN" not in page.read_text("utf-8")

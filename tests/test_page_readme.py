@@ -38,7 +38,7 @@ def test_the_readme_is_what_the_results_say():
 def test_the_committed_page_is_what_the_results_say():
     page = (ROOT / "results" / "report.html").read_text("utf-8")
     assert build.results_part(ROOT / "results") in page, (
-        "run: python -m tfmann.report page --synthetic --output=results/report.html"
+        "run: python -m tfmann.report page --synthetic --keep --output=results/report.html"
     )
     assert len(page) < 3 * 2**20
 

@@ -104,6 +104,11 @@ def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     one.add_argument("--sentences", type=int, default=8, help="of each table (default: 8)")
     one.add_argument("--drawn", type=int, default=3, help="how many of them with figures")
     one.add_argument("--nofigures", action="store_true", help="load no model, draw nothing")
+    one.add_argument(
+        "--keep",
+        action="store_true",
+        help="of tables that have no finished runs, keep the sentences of the page at --output",
+    )
     two = commands.add_parser("readme", help="the tables of a Markdown file", allow_abbrev=False)
     two.set_defaults(command=_readme)
     two.add_argument("--readme", default="README.md", help="the file (default: README.md)")
@@ -153,7 +158,8 @@ def _page(asked: argparse.Namespace) -> None:
     output = asked.output or os.path.join(asked.out_dir, "report.html")
     memory.make_folder(os.path.dirname(output) or ".")
     tracer = None if asked.nofigures else _tracer
-    text = build.page(_results(asked), wanted, tracer, _note)
+    before = "\n".join(iter_lines(output)) if asked.keep else ""
+    text = build.page(_results(asked), wanted, tracer, _note, before)
     with replacing(output) as file:
         file.write(text.encode("utf-8"))
     _note(f"{output} ({len(text.encode('utf-8')) / 2**20:.1f} MB)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
@@ -21,6 +22,10 @@ _PAPERS: Mapping[str, Mapping[str, Table]] = {
     "Tu et al. 2018": tu.TABLES,
     "All cells": synthetic.TABLES,
 }
+# A table's sentences, as templates/page.html writes them.
+_PANEL = re.compile(
+    r'(<details class="panel examples" id="sentences-([\w-]+)".*?</details>)', re.DOTALL
+)
 
 
 class Panel(NamedTuple):
@@ -68,7 +73,11 @@ class Wanted(NamedTuple):
 
 
 def page(
-    results_dir: Path, wanted: Wanted, tracer: Tracer | None, log: Callable[[str], None]
+    results_dir: Path,
+    wanted: Wanted,
+    tracer: Tracer | None,
+    log: Callable[[str], None],
+    before: str = "",
 ) -> str:
     """The whole page.
 
@@ -77,12 +86,28 @@ def page(
       wanted: which sentences.
       tracer: runs models for the figures; None: no figures.
       log: is told what takes time.
+      before: an earlier page, whose sentences stay where a table has no finished runs any more.
     """
     return environment().get_template("page.html").render(
         results=results_part(results_dir),
-        all_examples=all_examples(wanted, tracer, log),
+        all_examples=with_kept(all_examples(wanted, tracer, log), before, wanted.synthetic_only),
         synthetic_only=wanted.synthetic_only,
     )
+
+
+def with_kept(found: Sequence[Examples], before: str, synthetic_only: bool) -> list[Any]:
+    """Panels of sentences in the order of the tables; those of an earlier page as its HTML."""
+    from markupsafe import Markup
+
+    panels: dict[str, Any] = {anchor: Markup(panel) for panel, anchor in _PANEL.findall(before)}
+    panels.update({one.anchor: one for one in found})
+    order = [
+        f"{name}-{scale}"
+        for name, table in TABLES.items()
+        for scale in table.scales
+        if table.at(scale).manifest is None or not synthetic_only
+    ]
+    return [panels[anchor] for anchor in order if anchor in panels]
 
 
 def results_part(results_dir: Path) -> str:
