@@ -268,7 +268,10 @@ def test_every_module_can_be_read_by_python_3_9():
 
 FORBIDDEN_MODULES = {"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "yaml"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
-FORBIDDEN_METHODS = {"system", "popen", "load_weights", "extractall", "unsafe_load"}
+FORBIDDEN_METHODS = {
+    "system", "popen", "load_model", "load_weights", "model_from_json", "extractall",
+    "unsafe_load",
+}  # fmt: skip
 FORBIDDEN_ARGUMENTS = {"allow_pickle": True, "shell": True}
 
 
@@ -310,6 +313,7 @@ def test_nothing_runs_code_from_files():
         "subprocess.run(text, shell=True)",
         "os.system(text)",
         "archive.extractall(folder)",
+        "tf.keras.models.load_model(path)",
     ],
 )
 def test_dangers_are_seen(program):
