@@ -21,10 +21,17 @@ def provenance() -> dict[str, Any]:
         "revision": _revision(),
         "versions": {
             "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in _PACKAGES},
+            **{name: _version(name) for name in _PACKAGES},
         },
         "hardware": {"cpu": _processor(), "cores": os.cpu_count(), "gpus": _gpus()},
     }
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:  # TensorFlow 2.21 has no tensorflow-text
+        return "not installed"
 
 
 def _revision() -> str:
