@@ -61,7 +61,7 @@ def test_rows_differ_in_the_cell_and_what_is_its_own(name):
         for row, made in found.items():
             first = next(iter(found.values()))
             objective = {"eos_attention_weight"} if row in eos else set()
-            steps = {"num_train_steps"} if starts[row] else set()
+            steps = {"num_train_steps"} if name == "multi30k" and starts[row] else set()
             assert differences(made, first) <= MAY_DIFFER | objective | steps, row
             assert made.eos_attention_weight == (1.0 if row in eos else 0.0), row
 
@@ -128,7 +128,8 @@ def test_the_small_settings_of_meng_differ_from_those_they_are_copies_of_where_t
     multi30k, hansards = rows("multi30k", "cpu"), rows(*HANSARDS)
     assert {"mematt_eos", *tiny} == set(multi30k) - {"luong"}
     for row, made in hansards.items():
-        assert differences(made, multi30k[row]) - {"num_train_steps"} == {
+        fewer = {"num_train_steps"} if row == "rnnsearch" else set()
+        assert differences(made, multi30k[row]) == fewer | {
             "src", "tgt", "src_max_len", "tgt_max_len", "vocab_size", "bleu_lowercase",
         }  # fmt: skip
 

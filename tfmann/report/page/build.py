@@ -90,24 +90,9 @@ def page(
     """
     return environment().get_template("page.html").render(
         results=results_part(results_dir),
-        all_examples=with_kept(all_examples(wanted, tracer, log), before, wanted.synthetic_only),
+        all_examples=all_examples(wanted, tracer, log, before),
         synthetic_only=wanted.synthetic_only,
     )
-
-
-def with_kept(found: Sequence[Examples], before: str, synthetic_only: bool) -> list[Any]:
-    """Panels of sentences in the order of the tables; those of an earlier page as its HTML."""
-    from markupsafe import Markup
-
-    panels: dict[str, Any] = {anchor: Markup(panel) for panel, anchor in _PANEL.findall(before)}
-    panels.update({one.anchor: one for one in found})
-    order = [
-        f"{name}-{scale}"
-        for name, table in TABLES.items()
-        for scale in table.scales
-        if table.at(scale).manifest is None or not synthetic_only
-    ]
-    return [panels[anchor] for anchor in order if anchor in panels]
 
 
 def results_part(results_dir: Path) -> str:
@@ -194,19 +179,24 @@ def _adequacy(
 
 
 def all_examples(
-    wanted: Wanted, tracer: Tracer | None, log: Callable[[str], None]
-) -> list[Examples]:
-    """Sentences of every table that has finished runs."""
-    found = []
+    wanted: Wanted, tracer: Tracer | None, log: Callable[[str], None], before: str
+) -> list[Any]:
+    """Sentences of every table that has finished runs; of the others the earlier page's HTML."""
+    from markupsafe import Markup
+
+    kept = {anchor: Markup(panel) for panel, anchor in _PANEL.findall(before)}
+    found: list[Any] = []
     for name, table in TABLES.items():
         for scale in table.scales:
-            here = table.at(scale)
+            here, anchor = table.at(scale), f"{name}-{scale}"
             if wanted.synthetic_only and here.manifest is not None:
                 continue
             test = sentences.find(here, os.path.join(wanted.out_dir, name, scale))
             if test is not None:
                 title = f"{here.title} (scale {scale})"
-                found.append(_examples(f"{name}-{scale}", title, test, wanted, tracer, log))
+                found.append(_examples(anchor, title, test, wanted, tracer, log))
+            elif anchor in kept:
+                found.append(kept[anchor])
     return found
 
 
