@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 import small
 import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
 from oracles import beam as oracle
 
 from tfmann.cells.noise import Noise
 from tfmann.decoding import search
-from tfmann.decoding.beam import Beam, certain
+from tfmann.decoding.beam import BLOCK, Beam, certain, top_words
 from tfmann.models.seq2seq import Seq2Seq
 
 LENGTHS = [(5, 1), (0, 1), (2, 1), (7, 1)]  # the second sentence is a blank line
@@ -234,6 +236,32 @@ def test_wide_beam_finds_the_best_of_all_translations(variant, alpha, beta):
         wanted = oracle.exhaustive(Stepper(model, batch, row), (), 4, 4, alpha, beta)
         assert len(wanted) == count
         check(found, row, wanted, count, length)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_large_vocabulary_is_searched_by_blocks(bias):
+    size = 12 * BLOCK - 5  # no multiple: the last block is filled up
+    model = large_model("rnnsearch", target_size=size, projection_bias=bias)
+    batch = small.batch(LENGTHS, 8)
+    wanted = [
+        oracle.beam_search(Stepper(model, batch, row), (), 4, LIMIT, 0.8, 0.0)
+        for row in range(len(LENGTHS))
+    ]
+    found = run_beam(model, batch, 4, 0.8, best=4)
+    for row in range(len(LENGTHS)):
+        check(found, row, wanted[row], 4, batch.source_length[row])
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(1, 20), st.integers(1, 1000))
+def test_top_words_are_the_first_of_the_greatest(seed, count, blocks, kinds):
+    stream = np.random.default_rng(seed)
+    values = stream.normal(size=kinds)  # each drawn several times
+    values[0] = -np.inf
+    logits = stream.choice(values, size=[3, blocks * BLOCK]).astype(np.float32)
+    found, ids = top_words(tf.constant(logits), count)
+    wanted = np.argsort(-logits, axis=1, kind="stable")[:, :count]
+    np.testing.assert_array_equal(ids, wanted)
+    np.testing.assert_array_equal(found, np.take_along_axis(logits, wanted, axis=1))
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3])

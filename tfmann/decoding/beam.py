@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from tfmann.corpus.vocab import EOS_ID
 
+BLOCK = 64  # words; rows of logits are best a multiple of it long
 _EPSILON = 1e-9  # coverage of a position nobody looked at, so that its logarithm is finite
 
 
@@ -111,7 +112,7 @@ def continuations(
     K most probable words and yet not be among the K best.
 
     Args:
-      project: `[M, R]` to logits `[M, V]`.
+      project: `[M, R]` to logits `[M, V]`, or more columns, whose words are impossible.
       readout: `[B*K, R]`, of all hypotheses.
       beam: the hypotheses so far.
       time: the step's index from 0.
@@ -121,7 +122,7 @@ def continuations(
     width = min(beam.log_probs.shape[1] + 1, vocabulary_size)
     live = tf.where(tf.reshape(~beam.finished, [-1]))  # [M, 1]
     logits = project(tf.gather(readout, live[:, 0]))
-    values, ids = tf.math.top_k(logits, width)
+    values, ids = top_words(logits, width)
     # By the greatest probability, which no softmax rounds to zero: half the time of a logsumexp.
     greatest = tf.gather(tf.nn.softmax(logits), ids[:, :1], batch_dims=1)
     normaliser = values[:, :1] - tf.math.log(greatest)
@@ -139,6 +140,31 @@ def continuations(
             tf.tensor_scatter_nd_update(tf.fill([rows, width], EOS_ID), live, ids), shape
         ),
     )
+
+
+def top_words(logits: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """`tf.math.top_k` of long rows, in half the time: the same values and ids, ties as well.
+
+    The best `count` words lie in the `count` blocks whose own best are greatest: of two that are
+    equal, the one that comes first, for blocks as for words. So whole rows are only passed over for
+    their blocks' maxima, which is done by packets.
+
+    Args:
+      logits: `[M, V]`; where V is no multiple of `BLOCK`, or small, this is `top_k` itself.
+      count: how many.
+
+    Returns:
+      values `[M, count]`, ids `[M, count]`.
+    """
+    blocks, rest = divmod(logits.shape[1], BLOCK)
+    if rest or blocks < 2 * count:
+        return tuple(tf.math.top_k(logits, count))
+    split = tf.reshape(logits, [-1, blocks, BLOCK])
+    chosen = tf.math.top_k(tf.reduce_max(split, axis=2), count).indices
+    chosen = tf.sort(chosen, axis=1)  # words in their order, for the sake of ties
+    candidates = tf.reshape(tf.gather(split, chosen, batch_dims=1), [-1, count * BLOCK])
+    values, places = tf.math.top_k(candidates, count)
+    return values, tf.gather(chosen, places // BLOCK, batch_dims=1) * BLOCK + places % BLOCK
 
 
 def select(

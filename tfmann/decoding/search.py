@@ -12,7 +12,7 @@ from tfmann.cells.base import Encoded, StepOutput, per_row, per_sentence
 from tfmann.cells.noise import Noise
 from tfmann.corpus.vocab import EOS_ID, SOS_ID
 from tfmann.decoding import adapter, beam_decoder
-from tfmann.decoding.beam import Search
+from tfmann.decoding.beam import BLOCK, Search
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
 
@@ -182,7 +182,7 @@ def beam_search(
     first_step = _step_words(model, prepared.encoded, prepared.memory, dtype)
     problem = beam_decoder.Problem(
         bind=bind,
-        project=model.projection(dtype),
+        project=model.projection(dtype, multiple_of=BLOCK),
         readout_width=model.cell.readout_width + model.cell.beside_width,
         vocabulary_size=model.target_size,
         state=prepared.state,

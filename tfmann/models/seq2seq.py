@@ -20,6 +20,8 @@ from tfmann.models import history
 from tfmann.models.encoder import Encoder
 from tfmann.models.reader import read_source
 
+_IMPOSSIBLE = -1e9  # a logit; finite, so that 0 times it is a number
+
 
 def compute_dtype(precision: str) -> tf.DType:
     """The type of matrix products, as a setting names it."""
@@ -149,12 +151,20 @@ class Seq2Seq(tf.Module):
         noise = noise or Noise.none()
         return self.cell.readout(outputs, embedded, noise.scope("cell"), dtype)
 
-    def projection(self, dtype: tf.DType = tf.float32) -> Callable[[tf.Tensor], tf.Tensor]:
+    def projection(
+        self, dtype: tf.DType = tf.float32, multiple_of: int = 1
+    ) -> Callable[[tf.Tensor], tf.Tensor]:
         """What maps readouts `[M, R]`, with what they carry beside, to logits `[M, V]`.
 
-        Made before a loop, it casts the kernel once.
+        Made before a loop, it casts the kernel once. `multiple_of` rounds V up by words that are
+        impossible.
         """
         kernel, bias = tf.cast(self.projection_kernel, dtype), self.projection_bias
+        more = -self.target_size % multiple_of
+        if more:
+            kernel = tf.pad(kernel, [[0, 0], [0, more]])
+            bias = tf.zeros([self.target_size]) if bias is None else bias
+            bias = tf.pad(bias, [[0, more]], constant_values=_IMPOSSIBLE)
 
         def project(readout: tf.Tensor) -> tf.Tensor:
             logits = product(readout, kernel)
