@@ -2,7 +2,7 @@
 
 import json
 
-from tfmann.report import tables
+from tfmann.report import claimed, tables
 from tfmann.report.table import Row, Table
 
 
@@ -115,14 +115,15 @@ def compared(baseline, difference, percent, bootstrap_p, sign_p):
 
 
 def test_a_row_stands_beside_its_baselines():
-    shown = table(Row("a", "A"), Row("b", "B"), Row("c", "C"), Row("d", "D"))
+    rows = (Row("a", "A"), Row("b", "B"), Row("c", "C"), Row("d", "D"))
+    shown = table(*rows, baselines=("a", "b"))
     runs = [
         record("a"),
         record("b", significance=[compared("a", -0.25, -2.5, 0.5, 1.0)]),
         record("c", significance=[
             compared("a", 2.0, 20.0, 0.001, 0.009), compared("b", 1.5, None, 0.001, 0.02),
         ]),
-        record("d"),
+        record("d", significance=[compared("c", 0.5, 5.0, 0.5, 0.5)]),  # of a claim
     ]  # fmt: skip
     text = tables.render(shown, "cpu", runs)
     found = [cells(text, i) for i in (1, 2, 3, 4)]
@@ -135,12 +136,28 @@ def test_a_row_stands_beside_its_baselines():
     assert "bootstrap signature: bs" in text
 
 
+def test_a_pair_of_rows_is_tested_once():
+    rows = (Row(name, name) for name in "abcdef")
+    shown = table(*rows, baselines=("a", "c"))
+    beside = {row: shown.beside(row, {"a", "b", "c", "e"} - {row}) for row in "abcdef"}
+    assert beside == {
+        "a": [], "b": ["a", "c"], "c": ["a"], "d": ["a", "c", "b"], "e": ["a", "c", "b"],
+        "f": ["a", "c", "b", "e"],
+    }  # fmt: skip
+    assert claimed.rivals("multi30k", "kvmematt_r1") == {
+        "rnnsearch_longer", "mematt", "kvmematt_r2", "kvmematt_r1_eos"
+    }  # fmt: skip
+    assert claimed.rivals("vi-en", "luong") >= {"ntm_attention", "dnc_1"}
+    assert not claimed.rivals("alignment", "kvmematt_r2")  # of AER alone
+
+
 def test_of_several_seeds_the_worst_p_is_shown():
     seeds = [(1.0, 10.0, 0.001, 0.002), (3.0, 20.0, 0.004, 0.001)]
     runs = [
         record("b", seed=i, significance=[compared("a", *one)]) for i, one in enumerate(seeds, 1)
     ]
-    text = tables.render(table(Row("a", "A"), Row("b", "B")), "cpu", [record("a"), *runs])
+    shown = table(Row("a", "A"), Row("b", "B"), baselines=("a",))
+    text = tables.render(shown, "cpu", [record("a"), *runs])
     assert cells(text, 2)["against A"] == "+2.00 (+15.0%)†, p 0.004 / 0.002"
     assert "(the greatest of the seeds)" in text
 

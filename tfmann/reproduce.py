@@ -22,7 +22,7 @@ from tfmann.corpus.prepare import prepare
 from tfmann.corpus.synthetic import published as synthetic
 from tfmann.errors import UsageError, UserError, status_of
 from tfmann.evaluation import gold
-from tfmann.report import budget, records, tables
+from tfmann.report import budget, claimed, records, tables
 from tfmann.report.against import significance
 from tfmann.report.records import Corpus
 from tfmann.report.tables import TABLES, Row, Table
@@ -75,7 +75,8 @@ def _reproduce(args: argparse.Namespace) -> int:
             print(f"\n{which}: {row.title}{first}, in {out_dir}", flush=True)
             made.append(_made(args.table, scale, row, seed, corpus, place))
         for one in made[-len(rows) :]:  # now that all baselines of the seed are there
-            one.update(_against(table, one["row"], seed, corpus, place))
+            others = table.beside(one["row"], claimed.rivals(args.table, one["row"]))
+            one.update(_against(others, one["row"], seed, corpus, place))
     records.keep(made, results)
     readme = tables.render_all(results.parent)
     (results.parent / "README.md").write_text(readme, encoding="utf-8")
@@ -226,14 +227,11 @@ def _run(flags: dict[str, str], out_dir: str) -> None:
 
 
 def _against(
-    table: Table, row: str, seed: int, corpus: Corpus, place: str
+    others: Sequence[str], row: str, seed: int, corpus: Corpus, place: str
 ) -> dict[str, list[dict[str, Any]]]:
-    """A row's run beside those of the baselines before it, those that have ended."""
-    before = table.baselines
-    if row in before:
-        before = before[: before.index(row)]
-    folders = {name: _place_of(place, name, seed) for name in before}
-    found = significance(corpus, _place_of(place, row, seed), folders) if before else []
+    """A row's run beside those of other rows, where these have ended."""
+    folders = {name: _place_of(place, name, seed) for name in others}
+    found = significance(corpus, _place_of(place, row, seed), folders) if others else []
     return {"significance": found} if found else {}
 
 

@@ -168,3 +168,15 @@ def _tu() -> tuple[Claim | Speed, ...]:
 
 
 CLAIMS: tuple[Claim | Speed, ...] = (*_collier(), *_meng(), *_mino(), *_tu())
+
+
+def rivals(table: str, row: str) -> set[str]:
+    """The rows that a claim about test BLEU sets beside this one, in a table."""
+    return {
+        {claim.row: claim.rival, claim.rival: claim.row}[row]
+        for claim in CLAIMS
+        if isinstance(claim, Claim)
+        and table in claim.tables
+        and claim.measure == "test BLEU"
+        and row in (claim.row, claim.rival)
+    }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ class Table(NamedTuple):
     manifest is of the synthetic corpus. Where the manifest has more tests, the scores of all tests
     are averaged; where it has alignments, those of the models are scored by them. Every row is
     trained once for each of the `seeds`, and compared with each of the `baselines` by significance
-    tests.
+    tests, and with other rows that a claim sets beside it.
     """
 
     title: str
@@ -56,6 +57,17 @@ class Table(NamedTuple):
         """A row's JSON, below hparams/."""
         folder = Path("cpu", self.folder) if scale == "cpu" else Path(self.folder)
         return folder / f"{self.prefix}{row.name}.json"
+
+    def beside(self, row: str, rivals: Collection[str]) -> list[str]:
+        """The rows that a row is tested against: baselines before it, and of `rivals` rows above.
+
+        With a baseline a rival is compared as any row is; so each pair is tested once.
+        """
+        if row in self.baselines:
+            return list(self.baselines[: self.baselines.index(row)])
+        above = itertools.takewhile(lambda name: name != row, (one.name for one in self.rows))
+        others = [one for one in above if one in rivals and one not in self.baselines]
+        return [*self.baselines, *others]
 
     def with_starts(self, rows: Sequence[Row]) -> list[Row]:
         """The rows, every one after the row that it starts from."""

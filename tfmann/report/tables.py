@@ -156,7 +156,11 @@ def _columns(table: Table, records: Sequence[Record]) -> _Columns:
             one for one in _measures(table)
             if not one.optional or any(one.of(record) is not None for record in records)
         ],
-        [row for row in table.rows if any(measures.against(row.name, one) for one in records)],
+        [
+            row for row in table.rows
+            if row.name in table.baselines
+            and any(measures.against(row.name, one) for one in records)
+        ],
         len(rows) > len(set(rows)),
         any(measures.decoding_speed(one) is not None for one in records),
     )  # fmt: skip
