@@ -6,6 +6,7 @@ Everything is run with a PATH of stand-ins, so that nothing real is looked for o
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -290,3 +291,25 @@ def test_reproduce_passes_on_what_was_given(checkout: Machine, given: list[str],
 def test_a_target_has_its_table(checkout: Machine, target: str, given: list[str], table: str):
     result = checkout.run("make", "--dry-run", target, *given)
     assert f"-m tfmann.reproduce {table} " in result.stdout
+
+
+def test_a_variable_that_no_target_knows_is_refused(checkout: Machine):
+    misspelt = checkout.run("make", "-n", "reproduce-vi-en", "SEED=2", "SCALE=cpu")
+    assert misspelt.returncode == 2 and "there is no variable SEED:" in misspelt.stderr
+    given = checkout.run("make", "-n", "reproduce-vi-en", "SEEDS=2 3", "ROWS=luong", "SCALE=cpu")
+    assert given.returncode == 0, given.stderr
+    for flag in ('--seeds="2 3"', '--rows="luong"', '--scale="cpu"'):
+        assert flag in given.stdout
+
+
+def test_every_variable_of_the_makefile_is_known(checkout: Machine):
+    """What a target reads, or a script of its, can be given on make's command line."""
+    text = (ROOT / "Makefile").read_text()
+    scripts = [ROOT / "benchmarks/peers/run.sh", ROOT / "benchmarks/peers/setup.sh"]
+    read = set(re.findall(r"\$\((?:if \$\(|or \$\()?([A-Z_]+)\)?[,)]", text))
+    read |= {one for path in scripts for one in re.findall(r"\$\{([A-Z_]+):", path.read_text())}
+    own = {"INSTALLED", "PY", "VENV", "TABLE", "VARIABLES", "GIVEN", "UNKNOWN"}
+    assert {"SCALE", "ROWS", "SEEDS", "PAIRS", "TORCH", "TENSORFLOW"} <= read
+    for name in sorted(read - own):
+        found = checkout.run("make", "-n", "lint", f"{name}=x")
+        assert found.returncode == 0, found.stderr
