@@ -5,7 +5,8 @@
 
 Every variant makes updates on the same batch of random words, in turns with RNNSearch in one
 process. Beside the ratio of their speeds stands the ratio of their floating-point operations
-(`flops.py`): a variant that wastes nothing beside RNNSearch reaches it. Prints JSON lines.
+(`flops.py`): a variant that wastes nothing beside RNNSearch reaches it. `cpu_ratio` is the ratio of
+processor time, which other programs disturb less; a small cost shows there. Prints JSON lines.
 """
 
 from __future__ import annotations
@@ -47,6 +48,13 @@ PLACES = {
 }
 
 
+class Turn(NamedTuple):
+    """Some updates."""
+
+    words_per_second: float  # of the target
+    cpu_seconds: float  # of all threads
+
+
 class Variant:
     """A compiled update on the batch of its size."""
 
@@ -71,15 +79,16 @@ class Variant:
         n = flops.Lengths(place.source, place.target)
         self.operations = flops.training(h, n, place.vocabularies[1]) * h.batch_size
 
-    def run(self) -> float:
-        """Target words a second over some updates."""
-        begin = time.perf_counter()
+    def run(self) -> Turn:
+        """Times some updates."""
+        begin, cpu = time.perf_counter(), time.process_time()
         for _ in range(self.updates):
             rate = self.hparams.learning_rate
             update = self.learner.update(self.batch, self.step, rate)
             self.step += 1
         float(update.cross_entropy)  # waits
-        return self.updates * self.batch.words / (time.perf_counter() - begin)
+        seconds = time.perf_counter() - begin
+        return Turn(self.updates * self.batch.words / seconds, time.process_time() - cpu)
 
 
 def measure(size: str, precision: str, rounds: int) -> Iterator[dict]:
@@ -93,18 +102,20 @@ def measure(size: str, precision: str, rounds: int) -> Iterator[dict]:
         variant = Variant(place, row, {**settings, "precision": precision})
         variant.run()
         pairs = [(base.run(), variant.run()) for _ in range(rounds)]
-        ratios = [own / beside for beside, own in pairs]
+        ratios = [own.words_per_second / beside.words_per_second for beside, own in pairs]
+        cpu_ratios = [beside.cpu_seconds / own.cpu_seconds for beside, own in pairs]
         allowed = base.operations / variant.operations
         yield {
             "variant": name,
             "size": size,
             "precision": precision,
-            "words_per_second": round(statistics.median(own for _, own in pairs)),
-            "rnnsearch": round(statistics.median(beside for beside, _ in pairs)),
+            "words_per_second": round(statistics.median(own.words_per_second for _, own in pairs)),
+            "rnnsearch": round(statistics.median(one.words_per_second for one, _ in pairs)),
             "ratio": round(statistics.median(ratios), 3),
             "operations": variant.operations,
             "operations_allow": round(allowed, 3),
             "reached": round(statistics.median(ratios) / allowed, 3),
+            "cpu_ratio": round(statistics.median(cpu_ratios), 3),
             "runs": [round(ratio, 3) for ratio in ratios],
             **provenance(),
         }

@@ -71,6 +71,31 @@ def test_w_d_of_modifying_iw_starts_with_zeros_for_the_half_that_is_asked():
     assert np.all(small.model("key-value-attn").cell.readout_kernel.numpy() != 0)
 
 
+def test_modifying_iw_starts_as_a_key_value_attention():
+    """Where W_e keeps keys and values apart and both have W_d's other rows, all steps are equal."""
+    pairs, single = small.model("key-value", projection_bias=False), small.model("key-value-iw")
+    shared = named(pairs)
+    for name, variable in named(single).items():
+        if not name.endswith(("annotation_kernel", "readout_kernel")):
+            variable.assign(shared[name])
+    units = single.hparams.num_units
+    half = units // 2
+    annotation = np.zeros([2 * units, units])
+    for direction in range(2):  # rows: k_fwd, v_fwd, k_bwd, v_bwd
+        rows, begin = slice(direction * half, (direction + 1) * half), direction * units
+        annotation[begin : begin + half, :half] = pairs.cell.key_kernel.numpy()[rows]
+        annotation[begin + half : begin + units, half:] = pairs.cell.value_kernel.numpy()[rows]
+    single.cell.annotation_kernel.assign(annotation)
+    kernel = single.cell.readout_kernel.numpy()
+    pairs.cell.readout_kernel.assign(np.delete(kernel, range(units, units + half), axis=0))
+    batch = small.batch(LENGTHS)
+    (*_, wanted, seen_pairs), (*_, found, seen) = (
+        decode(one, batch, ("alignments",), False) for one in (pairs, single)
+    )
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    np.testing.assert_allclose(seen["alignments"], seen_pairs["alignments"], atol=1e-6)
+
+
 @pytest.mark.parametrize("changes", [{"num_units": 7}, {"annotation_merge": "sum"}])
 def test_key_value_refuses_states_that_it_cannot_halve(changes):
     with pytest.raises(UsageError, match="even num_units"):
