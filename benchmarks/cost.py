@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -60,7 +59,7 @@ def update(settings: dict, path: str | None, shape: tuple[int, int, int], update
         times.append(time.perf_counter() - begin)
     return {
         "milliseconds": round(1000 * statistics.median(times[2:]), 1),
-        "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "peak_mib": round(lines.peak_mib()),
         "loss": loss,
         "parameters": learner.model.count_parameters(),
     }

@@ -1,4 +1,4 @@
-"""What measuring shares: command line, where JSON lines go, and which are there already."""
+"""What measuring shares: command line, JSON lines and which are there already, peak memory."""
 
 from __future__ import annotations
 
@@ -34,6 +34,12 @@ def add_choice(
 
     shown = f"of {', '.join(names)}; {default or 'all'} if not given"
     parser.add_argument(f"--{flag}", type=read, default=default or ",".join(names), help=shown)
+
+
+def peak_mib() -> float:
+    """Of this program alone: `ru_maxrss` begins with what the process had that started it."""
+    status = Path("/proc/self/status").read_text("utf-8").splitlines()  # of Linux
+    return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
 
 
 def write(records: Iterable[dict], out: Path | None) -> None:

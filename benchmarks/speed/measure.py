@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from pathlib import Path
 from typing import Any
 
+from benchmarks import lines
 from benchmarks.speed import cells
 
 _WARM = 2  # runs that are not counted: the first compiles
@@ -72,11 +72,11 @@ def memory(of: str, row: str, size: str, precision: str) -> dict[str, Any]:
     """
     from benchmarks.speed import runs
 
-    begin = _peak_mib()
+    begin = lines.peak_mib()
     one = runs.MAKE[of](row, size, precision)
     for _ in range(_WARM):
         one.run()
-    peak = _peak_mib()
+    peak = lines.peak_mib()
     return {
         "of": of,
         "peak_mib": round(peak),
@@ -84,12 +84,6 @@ def memory(of: str, row: str, size: str, precision: str) -> dict[str, Any]:
         "parameters": one.parameters,
         "pairs": 1,
     }
-
-
-def _peak_mib() -> float:
-    """Of this program alone: `ru_maxrss` begins with what the process had that started it."""
-    status = Path("/proc/self/status").read_text().splitlines()  # of Linux
-    return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
 
 
 def measure(asked: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A table's runs beside those of its baselines: is a difference in test BLEU more than luck?"""
+"""A table's runs beside those of other rows: is a difference in test BLEU more than luck?"""
 
 from __future__ import annotations
 
