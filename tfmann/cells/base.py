@@ -16,6 +16,7 @@ import tensorflow as tf
 from tfmann.cells.noise import Noise
 from tfmann.cells.weights import Weights
 from tfmann.hparams import HParams
+from tfmann.memory import deferred
 
 
 class Encoded(NamedTuple):
@@ -176,7 +177,12 @@ class MemoryCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
 
 
 def per_sentence(rows: tf.Tensor, sentences: tf.Tensor) -> tf.Tensor:
-    """Reshapes rows `[B*K, ...]` to `[B, K, ...]`, B as in `sentences`."""
+    """Reshapes rows `[B*K, ...]` to `[B, K, ...]`, B as in `sentences`.
+
+    Where a loop with a row a sentence is traced, K is known to be 1.
+    """
+    if deferred.one_row_a_sentence():
+        return tf.expand_dims(rows, 1)
     shape = tf.concat([[tf.shape(sentences)[0], -1], tf.shape(rows)[1:]], axis=0)
     result = tf.reshape(rows, shape)
     result.set_shape([sentences.shape[0], None, *rows.shape[1:]])

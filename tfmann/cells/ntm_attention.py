@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tfmann.cells.base import Encoded, MemoryCell, StepOutput
+from tfmann.cells.base import Encoded, MemoryCell, StepOutput, per_sentence
 from tfmann.cells.bridge import Bridge, decoder_stack
 from tfmann.cells.noise import Noise
 from tfmann.cells.recurrent import StackWeights, State, product
@@ -148,9 +148,11 @@ class NTMAttentionCell(MemoryCell):
         self, heads: tf.Tensor, previous: tf.Tensor, memory: NTMAttentionMemory
     ) -> tuple[tf.Tensor, dict]:
         """Heads' numbers `[B*K, R*(U+J+3)]` and w_{t-1} `[B*K, R, S]` to w_t `[B, K*R, S]`."""
-        units, sentences = self.hparams.num_units, tf.shape(memory.keys)[0]
+        units, count = self.hparams.num_units, self.hparams.num_attention_heads
         heads = tf.clip_by_value(heads, -HEAD_CLIP, HEAD_CLIP)
-        heads = tf.reshape(heads, [sentences, -1, units + self.taps + 3])
+        heads = per_sentence(heads, memory.keys)  # [B, K, R*(U+J+3)]
+        rows = -1 if heads.shape[1] is None else heads.shape[1] * count
+        heads = tf.reshape(heads, [tf.shape(heads)[0], rows, units + self.taps + 3])
         key, strength, gate, kernel, gamma = tf.split(heads, [units, 1, 1, self.taps, 1], axis=-1)
         gate, kernel, gamma = tf.sigmoid(gate), tf.nn.softmax(kernel), 1 + tf.nn.softplus(gamma)
         scores = tf.nn.softplus(strength) * attention.dot_scores(tf.tanh(key), memory.keys)
@@ -159,7 +161,6 @@ class NTMAttentionCell(MemoryCell):
         gated = addressing.interpolate(gate, content, previous)  # (13)
         shifted = addressing.shift_within(gated, kernel, memory.mask, memory.last)  # (14)
         weights = addressing.sharpen(shifted, gamma, memory.mask)  # (15)
-        count = self.hparams.num_attention_heads
         seen = {
             "content_weights": content,
             "interpolation_gate": gate,

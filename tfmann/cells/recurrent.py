@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tfmann.cells import deferred
 from tfmann.cells.noise import Noise
 from tfmann.cells.weights import Weights
+from tfmann.memory import deferred
 
 GATES = {"lstm": 4, "gru": 3}
 State = tuple[tf.Tensor, ...]  # (h,) or (h, c), each [B, U]

@@ -17,8 +17,8 @@ from typing import Any, Callable, NamedTuple
 import tensorflow as tf
 
 from tfmann.cells.base import StepOutput
-from tfmann.cells.deferred import Deferred
 from tfmann.corpus.vocab import EOS_ID
+from tfmann.memory.deferred import Deferred
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the notice that tfa is no longer developed
@@ -185,7 +185,7 @@ def teacher_forced(
       inputs: of all steps.
       lengths: `[B]` steps of each row.
       constant: what a step reads that is the same at every step; the gradients of kernels among it
-        are made after the loop (`cells.deferred`).
+        are made after the loop (`memory.deferred`).
 
     Returns:
       outputs `[T', B, O]`, T' the greatest length; recorded diagnostics `[T', B, ...]`.

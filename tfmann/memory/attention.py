@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from tfmann.memory import deferred
+
 
 def dot_scores(query: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
     """`q . k` (Luong et al. 2015, eq 8): `[B, K, U]`, `[B, S, U]` to `[B, K, S]`."""
-    return tf.matmul(query, keys, transpose_b=True)
+    return deferred.by_sentence(query, keys, transposed=True)
 
 
 def additive_scores(query: tf.Tensor, keys: tf.Tensor, vector: tf.Tensor) -> tf.Tensor:
@@ -25,4 +27,4 @@ def additive_scores(query: tf.Tensor, keys: tf.Tensor, vector: tf.Tensor) -> tf.
 
 def read(weights: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     """`sum_s w(s) v(s)`: `[B, K, S]`, `[B, S, D]` to `[B, K, D]`."""
-    return tf.matmul(weights, values)
+    return deferred.by_sentence(weights, values)
