@@ -10,6 +10,7 @@ import argparse
 import dataclasses
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -221,9 +222,40 @@ def _train(table: Table, scale: str, row: Row, settings: dict[str, str], out_dir
 def _run(flags: dict[str, str], out_dir: str) -> None:
     command = [sys.executable, "-m", "tfmann.nmt", f"--out_dir={out_dir}"]
     command += [f"--{key}={value}" for key, value in flags.items()]
-    status = subprocess.run(command, check=False).returncode
+    status, told = _wait_for(command)
+    if told == signal.SIGINT:
+        raise KeyboardInterrupt
+    if told:
+        sys.exit(128 + told)
     if status:
         raise UserError(f"the run in {out_dir} stopped with status {status}")
+
+
+def _wait_for(command: Sequence[str]) -> tuple[int, int]:
+    """Runs a command to its end, even when told to stop: it is told so too, and may save first.
+
+    Returns:
+      its exit status; the first signal that came, or 0.
+    """
+    told: list[int] = []
+    child: subprocess.Popen | None = None
+
+    def pass_on(number: int, frame: Any) -> None:
+        del frame
+        told.append(number)
+        if child:
+            child.send_signal(signal.SIGTERM)  # a terminal has told it already, `kill` has not
+
+    kept = {one: signal.signal(one, pass_on) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        child = subprocess.Popen(command)
+        if told:
+            child.terminate()
+        status = child.wait()
+    finally:
+        for one, handler in kept.items():
+            signal.signal(one, handler)
+    return status, told[0] if told else 0
 
 
 def _against(
