@@ -147,7 +147,7 @@ class _RecordingDecoder(tfa.seq2seq.BasicDecoder):
 
 
 class _DeferringDecoder(_RecordingDecoder):
-    """One whose kernels' gradients are made after the loop."""
+    """One that leaves gradients of what stands still for after the loop."""
 
     def __init__(self, cell: BoundCell, sampler: Any, deferred: Deferred, sinks: Any):
         super().__init__(cell, sampler, output_time_major=True)
@@ -184,8 +184,8 @@ def teacher_forced(
       cell: the cell.
       inputs: of all steps.
       lengths: `[B]` steps of each row.
-      constant: what a step reads that is the same at every step; the gradients of kernels among it
-        are made after the loop (`memory.deferred`).
+      constant: what a step reads that is the same at every step; the gradients of kernels and of
+        annotations among it are made after the loop (`memory.deferred`).
 
     Returns:
       outputs `[T', B, O]`, T' the greatest length; recorded diagnostics `[T', B, ...]`.

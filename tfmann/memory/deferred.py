@@ -67,13 +67,13 @@ _Take = Callable[[tf.Tensor, Factor], Optional[tf.Tensor]]
 
 def product(values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor | None:
     """`values [B, I]` times `kernel [I, O]`, if a loop is being traced that defers it, or None."""
-    take: _Take | None = getattr(_tracing, "take", None)
+    take = _current()
     return take(values, Factor(kernel)) if take else None
 
 
 def by_sentence(values: tf.Tensor, matrices: tf.Tensor, transposed: bool = False) -> tf.Tensor:
     """`values [B, K, I]` times `matrices [B, I, O]`, or `[B, O, I]` if transposed."""
-    take: _Take | None = getattr(_tracing, "take", None)
+    take = _current()
     factor = Factor(matrices, values.shape[1] or 0, transposed)
     found = take(values, factor) if take and factor.rows else None
     return factor.multiply(values) if found is None else found
@@ -81,7 +81,7 @@ def by_sentence(values: tf.Tensor, matrices: tf.Tensor, transposed: bool = False
 
 def one_row_a_sentence() -> bool:
     """Whether the loop that is being traced has as many rows as sentences."""
-    return getattr(_tracing, "take", None) is not None
+    return _current() is not None
 
 
 class Deferred:
@@ -186,9 +186,14 @@ def _product(values: tf.Tensor, factor: Factor, sink: tf.Tensor) -> tf.Tensor:
     return run(values, sink)
 
 
+def _current() -> _Take | None:
+    """What takes the products of the loop that is being traced."""
+    return getattr(_tracing, "take", None)
+
+
 @contextlib.contextmanager
 def _taking(take: _Take) -> Iterator[None]:
-    before = getattr(_tracing, "take", None)
+    before = _current()
     _tracing.take = take
     try:
         yield
