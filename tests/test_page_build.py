@@ -242,3 +242,19 @@ def test_sentences_of_runs_that_are_gone_are_kept_on_request(runs, tmp_path, mon
     assert "AGAIN" not in page.read_text("utf-8")  # of a real corpus, as it says
     page.write_text(before, "utf-8")
     assert command.main(argv) == 0 and "AGAIN" not in page.read_text("utf-8")
+
+
+def test_runs_that_have_not_ended_are_named(runs, tmp_path, capsys):
+    place = runs / "synthetic-tense" / "tiny"
+    for row, step in (("cache", 0), ("summary-seed2", 30)):
+        os.makedirs(place / row / "checkpoints" / f"step-{step:08d}")
+        (place / row / "hparams.json").write_text(json.dumps({"num_train_steps": 50}))
+    os.makedirs(place / "summary-seed2" / "checkpoints" / "step-00000040.tmp1")
+    argv = ["page", f"--output={tmp_path / 'p.html'}", "--nofigures"]
+    assert command.main([*argv, f"--out_dir={runs}"]) == 0
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert "summary-seed2 has not ended, being at update 30 of 50," in first
+    assert "`python -m tfmann.reproduce synthetic-tense --scale=tiny --seeds=2`" in first
+    assert len(rest) == 1 and "p.html (" in rest[0]
+    assert command.main([*argv, f"--out_dir={place}"]) == 0
+    assert f"{place} has no run of a table" in capsys.readouterr().err

@@ -140,6 +140,31 @@ def test_rows_are_compared_with_the_baselines_before_them(compared, capsys):
     assert "| against base | against later |" in text and "case:lc" in first["signature"]
 
 
+def test_rows_that_have_ended_are_kept_when_a_later_one_stops(compared, monkeypatch):
+    root, corpus = compared
+    table = tables.TABLES["vi-en"]
+    base, later, late = table.rows
+    changed = table._replace(rows=(base, late, later))  # a baseline comes after its row
+    monkeypatch.setitem(tables.TABLES, "vi-en", changed)
+    whole = reproduce._train
+
+    def stopped(table, scale, row, settings, out_dir):
+        if row.name == "later":
+            raise KeyboardInterrupt
+        whole(table, scale, row, settings, out_dir)
+
+    monkeypatch.setattr(reproduce, "_train", stopped)
+    assert reproduce.main(started_command(root, corpus)) == 130
+    found = kept(root)
+    assert set(found) == {"base", "late"}
+    assert [one["baseline"] for one in found["late"]["significance"]] == ["base"]
+    monkeypatch.setattr(reproduce, "_train", whole)
+    assert reproduce.main(started_command(root, corpus)) == 0
+    found = kept(root)
+    assert [one["baseline"] for one in found["late"]["significance"]] == ["base", "later"]
+    assert [one["baseline"] for one in found["later"]["significance"]] == ["base"]
+
+
 def test_a_baseline_that_was_not_trained_is_left_out(compared):
     root, corpus = compared
     assert reproduce.main(started_command(root, corpus, "--rows=late")) == 0

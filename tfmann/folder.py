@@ -17,8 +17,11 @@ from typing import Any, Callable
 from tfmann.errors import UserError
 
 HPARAMS = "hparams.json"
+RESULTS = "results.json"  # of a run that has ended
 BEST = "best_bleu"
 CHECKPOINTS = "checkpoints"
+
+STEP = re.compile(r"step-(\d{8,})")  # a checkpoint's folder
 
 # What a run writes beside these names before it is renamed, and a kill leaves there.
 _LEFT = re.compile(
@@ -29,13 +32,22 @@ _LEFT = re.compile(
 
 def begun(root: str) -> bool:
     """Whether a run's folder holds something trained; until then nothing in it binds."""
-    try:
-        kept = os.listdir(os.path.join(root, CHECKPOINTS))
-    except OSError:
-        kept = []
-    steps = [name for name in kept if name.startswith("step-") and ".tmp" not in name]
+    steps = [name for name in _checkpoints(root) if name.startswith("step-") and ".tmp" not in name]
     best = [os.path.join(root, name) for name in (BEST, f"{BEST}.old")]  # .old: by a kill
     return bool(steps) or any(os.path.exists(path) for path in best)
+
+
+def last_step(root: str) -> int | None:
+    """The update of a run's last checkpoint, by its name; None where there is none."""
+    found = [STEP.fullmatch(name) for name in _checkpoints(root)]
+    return max((int(one[1]) for one in found if one), default=None)
+
+
+def _checkpoints(root: str) -> list[str]:
+    try:
+        return os.listdir(os.path.join(root, CHECKPOINTS))
+    except OSError:
+        return []
 
 
 class RunFolder:

@@ -74,11 +74,16 @@ def _reproduce(args: argparse.Namespace) -> int:
             first = f", which starts from {row.start}" if row.start else ""
             which = f"row {number} of {len(rows)}" + (f", seed {seed}" if each else "")
             print(f"\n{which}: {row.title}{first}, in {out_dir}", flush=True)
-            made.append(_made(args.table, scale, row, seed, corpus, place))
-        for one in made[-len(rows) :]:  # now that all baselines of the seed are there
-            others = table.beside(one["row"], claimed.rivals(args.table, one["row"]))
-            one.update(_against(others, one["row"], seed, corpus, place))
+            one = _made(args.table, scale, row, seed, corpus, place)
+            one.update(_tests(args.table, scale, row.name, seed, corpus, place))
+            records.keep([one], results)
+            made.append(one)
+        for number, one in enumerate(made[-len(rows) :], start=1):
+            others = _others(args.table, scale, one["row"])
+            if any(row.name in others for row in rows[number:]):  # which have ended since
+                one.update(_tests(args.table, scale, one["row"], seed, corpus, place))
     records.keep(made, results)
+    print(f"\nkept in {results}")
     readme = tables.render_all(results.parent)
     (results.parent / "README.md").write_text(readme, encoding="utf-8")
     print("\n" + tables.render(table, scale, made))
@@ -258,12 +263,17 @@ def _wait_for(command: Sequence[str]) -> tuple[int, int]:
     return status, told[0] if told else 0
 
 
-def _against(
-    others: Sequence[str], row: str, seed: int, corpus: Corpus, place: str
+def _others(name: str, scale: str, row: str) -> list[str]:
+    """The rows that a row is tested against."""
+    return TABLES[name].at(scale).beside(row, claimed.rivals(name, row))
+
+
+def _tests(
+    name: str, scale: str, row: str, seed: int, corpus: Corpus, place: str
 ) -> dict[str, list[dict[str, Any]]]:
     """A row's run beside those of other rows, where these have ended."""
-    folders = {name: _place_of(place, name, seed) for name in others}
-    found = significance(corpus, _place_of(place, row, seed), folders) if others else []
+    folders = {one: _place_of(place, one, seed) for one in _others(name, scale, row)}
+    found = significance(corpus, _place_of(place, row, seed), folders) if folders else []
     return {"significance": found} if found else {}
 
 

@@ -30,7 +30,7 @@ from tfmann.corpus.side_by_side import SideBySide, in_documents
 from tfmann.decoding.document import make_translator
 from tfmann.errors import UserError
 from tfmann.evaluation import bleu
-from tfmann.folder import HPARAMS, RunFolder, begun
+from tfmann.folder import HPARAMS, RESULTS, RunFolder, begun
 from tfmann.hparams import HParams
 from tfmann.provenance import provenance
 from tfmann.report.tensorboard import Board
@@ -246,7 +246,7 @@ class _Session:
             checkpoint.write(place, checkpoint.average(folders), None, run.as_dict())
             what = f"mean of the last {len(folders)}"
             results["average"], _ = self._score_weights(place, what)
-        with replacing(self.folder.path("results.json")) as stream:
+        with replacing(self.folder.path(RESULTS)) as stream:
             stream.write(json.dumps(results, indent=1).encode())
         return results
 

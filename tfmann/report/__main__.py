@@ -30,6 +30,7 @@ from tfmann.folder import HPARAMS
 from tfmann.hparams import HParams
 from tfmann.report import gallery, memory, readme
 from tfmann.report.page import build, inside
+from tfmann.report.page.absent import absent
 
 if TYPE_CHECKING:
     from tfmann.api import Model, Trace
@@ -159,7 +160,10 @@ def _page(asked: argparse.Namespace) -> None:
     memory.make_folder(os.path.dirname(output) or ".")
     tracer = None if asked.nofigures else _tracer
     before = "\n".join(iter_lines(output)) if asked.keep else ""
-    text = build.page(_results(asked), wanted, tracer, _note, before)
+    results = _results(asked)
+    for line in absent(asked.out_dir):
+        _note(line)
+    text = build.page(results, wanted, tracer, _note, before)
     with replacing(output) as file:
         file.write(text.encode("utf-8"))
     _note(f"{output} ({len(text.encode('utf-8')) / 2**20:.1f} MB)")

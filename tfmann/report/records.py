@@ -18,6 +18,7 @@ from tfmann.errors import UserError
 from tfmann.evaluation import bleu
 from tfmann.evaluation.gold import words_of
 from tfmann.evaluation.repetition import repetition
+from tfmann.folder import RESULTS
 from tfmann.report.table import Row
 
 _RESAMPLES = 1000  # as many as the paired bootstrap has
@@ -40,7 +41,7 @@ class Corpus(NamedTuple):
 def finished(out_dir: str) -> dict[str, Any] | None:
     """The results of a run that has ended; None of another."""
     try:
-        return json.loads(Path(out_dir, "results.json").read_text(encoding="utf-8"))
+        return json.loads(Path(out_dir, RESULTS).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
 
@@ -93,7 +94,6 @@ def keep(records: list[dict[str, Any]], path: Path) -> None:
     rows.update({(one["row"], one["seed"]): one for one in records})
     path.parent.mkdir(parents=True, exist_ok=True)
     write_lines(path, (json.dumps(one, ensure_ascii=False) for one in rows.values()))
-    print(f"\nkept in {path}")
 
 
 def _without_paths(

@@ -15,7 +15,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import shutil
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -27,9 +26,9 @@ import numpy as np
 from tfmann.corpus.files import reason, swap, sync
 from tfmann.corpus.sealed import seal, unseal
 from tfmann.errors import UserError
+from tfmann.folder import STEP
 
 Arrays = Mapping[str, np.ndarray]
-_NAME = re.compile(r"step-(\d{8,})")
 
 
 class Unreadable(UserError):
@@ -157,7 +156,7 @@ def steps(root: str) -> list[int]:
         if name.endswith(".old") and not os.path.exists(old[:-4]):
             with contextlib.suppress(OSError):  # who only reads cannot mend it
                 os.rename(old, old[:-4])
-    matches = (_NAME.fullmatch(name) for name in os.listdir(root))
+    matches = (STEP.fullmatch(name) for name in os.listdir(root))
     return sorted(int(match.group(1)) for match in matches if match)
 
 
