@@ -56,6 +56,16 @@ def test_several_seeds_are_one_line_of_mean_and_deviation():
     assert "mean ± sample standard deviation" in text
 
 
+def test_seeds_far_apart_are_told_one_by_one():
+    # from 10 to 17 there are more than five, from 12 to 17 there are not
+    runs = [record("a", bleu, seed=seed) for seed, bleu in ((1, 10), (2, 17), (3, 12))]
+    runs += [record("b", bleu, seed=seed) for seed, bleu in ((1, 17), (2, 12))]
+    text = tables.render(table(Row("a", "A"), Row("b", "B")), "cpu", runs)
+    assert [line for line in text.splitlines() if line.startswith("seeds far apart")] == [
+        "seeds far apart: test BLEU of a is 10.00, 17.00, 12.00"
+    ]
+
+
 def test_one_seed_is_shown_as_it_is():
     text = tables.render(table(Row("a", "A", 1.5, None)), "cpu", [record("a")])
     assert "±" not in text and "seeds" not in text

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from tfmann.report import measures
 from tfmann.report.measures import SURE, Record
+
+_FAR_APART = 5.0  # BLEU between the best and the worst seed of a row
 
 
 def is_bound(record: Record) -> bool:
@@ -25,6 +28,7 @@ def what_to_know(records: Sequence[Record], several: bool) -> list[str]:
     started = sorted({record["start"] for record in records if record.get("start")})
     return [
         *(["mean ± sample standard deviation over the seeds"] if several else []),
+        *_about_spread(records),
         *_about_gold_links(records),
         *_about_documents(records),
         *_about_tests(records),
@@ -34,6 +38,17 @@ def what_to_know(records: Sequence[Record], several: bool) -> list[str]:
         *(f"BLEU signature: {signature}" for signature in sorted(signatures)),
         f"hardware: {', '.join(sorted(machines))}",
     ]
+
+
+def _about_spread(records: Sequence[Record]) -> Iterator[str]:
+    """Of seeds so far apart that a mean of them is of no run."""
+    runs: dict[str, list[float]] = {}
+    for record in records:
+        runs.setdefault(record["row"], []).append(measures.test_bleu(record))
+    for row, scores in runs.items():
+        if max(scores) - min(scores) > _FAR_APART:
+            each = ", ".join(f"{score:.2f}" for score in scores)
+            yield f"seeds far apart: test BLEU of {row} is {each}"
 
 
 def _about_gold_links(records: Sequence[Record]) -> Iterator[str]:
@@ -65,10 +80,14 @@ def _about_tests(records: Sequence[Record]) -> Iterator[str]:
     found = [one for record in records for one in record.get("significance", ())]
     if found:
         seeds = {one.get("seed", 1) for one in records}
-        several = " (the greatest of the seeds)" if len(seeds) > 1 else ""
+        both, greatest = (
+            (" over the seeds that both have", " (the greatest of the seeds)")
+            if len(seeds) > 1
+            else ("", "")
+        )
         yield (
-            "against: difference in test BLEU, p of the paired bootstrap / of the sign test"
-            f"{several}; †: both below {SURE}"
+            f"against: difference in test BLEU{both}, p of the paired bootstrap / of the sign test"
+            f"{greatest}; †: both below {SURE}"
         )
     for signature in sorted({one["signature"] for one in found}):
         yield f"bootstrap signature: {signature}"

@@ -17,7 +17,7 @@ from tfmann.report.systems import TABLES
 
 _REGION = re.compile(r"(<!-- results: (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _SHORT = ("AER", "under-translated", "over-translated", "tense")  # beside BLEU and its tests
-_SHORT_FACTS = ("mean ±", "against:", "[low, high]")
+_SHORT_FACTS = ("mean ±", "seeds far apart:", "against:", "[low, high]")
 
 
 def write(path: Path, results_dir: Path) -> bool:
