@@ -19,6 +19,7 @@ import tensorflow as tf
 from tfmann.cells.base import StepOutput
 from tfmann.corpus.vocab import EOS_ID
 from tfmann.memory.deferred import Deferred
+from tfmann.memory.steps import Steps
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the notice that tfa is no longer developed
@@ -146,12 +147,13 @@ class _RecordingDecoder(tfa.seq2seq.BasicDecoder):
         return _Recorded(output, ids, state.diagnostics), state, next_inputs, finished
 
 
-class _DeferringDecoder(_RecordingDecoder):
-    """One that leaves gradients of what stands still for after the loop."""
+class _TeacherDecoder(_RecordingDecoder):
+    """Reads given inputs, and leaves gradients of what stands still for after the loop."""
 
-    def __init__(self, cell: BoundCell, sampler: Any, deferred: Deferred, sinks: Any):
-        super().__init__(cell, sampler, output_time_major=True)
-        self._deferred, self._sinks = deferred, sinks
+    def __init__(self, cell: BoundCell, lengths: tf.Tensor, inputs: tf.Tensor, deferred: Deferred):
+        super().__init__(cell, _TeacherSampler(lengths), output_time_major=True)
+        self._inputs, self._deferred = Steps(inputs), deferred
+        self._sinks = deferred.sinks(tf.shape(inputs)[:2])
 
     @property
     def output_size(self) -> _Recorded:
@@ -162,17 +164,41 @@ class _DeferringDecoder(_RecordingDecoder):
         return super().output_dtype._replace(multiplied=self._deferred.input_types)
 
     def step(self, time, inputs, state, training=None):
+        given = self._inputs.read(time)
         with self._deferred.step([sink.read(time) for sink in self._sinks]) as multiplied:
-            recorded, *rest = super().step(time, inputs, state, training)
-        return recorded._replace(multiplied=tuple(multiplied)), *rest
+            recorded, state, _, finished = super().step(time, given, state, training)
+        return recorded._replace(multiplied=tuple(multiplied)), state, inputs, finished
 
 
-class _TeacherSampler(tfa.seq2seq.TrainingSampler):
-    """Feeds the given inputs; samples nothing (tfa's takes an argmax over hidden units)."""
+class _TeacherSampler(tfa.seq2seq.Sampler):
+    """Ends rows at their lengths; feeds and samples nothing."""
+
+    def __init__(self, lengths: tf.Tensor):
+        self._lengths = lengths
+
+    @property
+    def batch_size(self):
+        return tf.shape(self._lengths)[0]
+
+    @property
+    def sample_ids_shape(self):
+        return tf.TensorShape([])
+
+    @property
+    def sample_ids_dtype(self):
+        return tf.int32
+
+    def initialize(self, inputs, **kwargs):
+        del inputs, kwargs
+        return tf.equal(self._lengths, 0), tf.zeros_like(self._lengths)
 
     def sample(self, time, outputs, state):
-        del time, state
-        return tf.zeros(tf.shape(outputs)[:1], tf.int32)
+        del time, outputs, state
+        return tf.zeros_like(self._lengths)
+
+    def next_inputs(self, time, outputs, state, sample_ids):
+        del outputs
+        return time + 1 >= self._lengths, sample_ids, state
 
 
 def teacher_forced(
@@ -191,9 +217,8 @@ def teacher_forced(
       outputs `[T', B, O]`, T' the greatest length; recorded diagnostics `[T', B, ...]`.
     """
     deferred = Deferred(lambda: cell.call(inputs[0], cell.first()), constant)
-    sinks = deferred.sinks(tf.shape(inputs)[:2])
-    decoder = _DeferringDecoder(cell, _TeacherSampler(time_major=True), deferred, sinks)
-    emitted, _, _ = decoder(inputs, initial_state=cell.first(), sequence_length=lengths)
+    decoder = _TeacherDecoder(cell, lengths, inputs, deferred)
+    emitted, _, _ = decoder(None, initial_state=cell.first())
     deferred.inputs = emitted.multiplied
     return emitted.output, cell.restore(emitted.diagnostics, lead=2)
 

@@ -20,6 +20,8 @@ from typing import Any, Callable, NamedTuple, Optional
 
 import tensorflow as tf
 
+from tfmann.memory import steps
+
 _BITS = {tf.float32: tf.int32, tf.bfloat16: tf.int16}  # integers of a loop have no gradient
 _tracing = threading.local()  # replicas are traced in threads of their own
 
@@ -127,27 +129,20 @@ class Deferred:
         """Of its bits."""
         return tuple(_BITS[factor.tensor.dtype] for factor in self._factors)
 
-    def sinks(self, shape: tf.Tensor) -> tuple[tf.TensorArray, ...]:
+    def sinks(self, shape: tf.Tensor) -> tuple[steps.Sink, ...]:
         """One for each product, for `shape` steps and rows."""
-        zeros = [self._sink(index, shape) for index in range(len(self._factors))]
-        return tuple(
-            tf.TensorArray(tf.float32, shape[0], element_shape=sink.shape[1:]).unstack(sink)
-            for sink in zeros
-        )
+        return tuple(self._sink(index, shape) for index in range(len(self._factors)))
 
-    def _sink(self, index: int, shape: tf.Tensor) -> tf.Tensor:
-        """Zeros `[T, B, ...]`, whose gradient becomes the tensor's."""
+    def _sink(self, index: int, shape: tf.Tensor) -> steps.Sink:
         factor = self._factors[index]
 
-        @tf.custom_gradient
-        def run(tensor: tf.Tensor):
-            def gradient(d: tf.Tensor) -> tf.Tensor:
-                values = tf.bitcast(self.inputs[index], tensor.dtype)  # maybe of fewer steps
-                return factor.gradient(values, tf.cast(d[: tf.shape(values)[0]], tensor.dtype))
+        def gradient(parts: tf.Tensor) -> tf.Tensor:
+            values = tf.bitcast(self.inputs[index], factor.tensor.dtype)  # maybe of fewer steps
+            return factor.gradient(
+                values, tf.cast(parts[: tf.shape(values)[0]], factor.tensor.dtype)
+            )
 
-            return tf.zeros([shape[0], shape[1], *factor.output_shape]), gradient
-
-        return run(factor.tensor)
+        return steps.sink(factor.tensor, shape[0], [shape[1], *factor.output_shape], gradient)
 
     @contextlib.contextmanager
     def step(self, sinks: Sequence[tf.Tensor]) -> Iterator[list[tf.Tensor]]:
