@@ -170,15 +170,15 @@ class _TeacherDecoder(_RecordingDecoder):
         return recorded._replace(multiplied=tuple(multiplied)), state, inputs, finished
 
 
-class _TeacherSampler(tfa.seq2seq.Sampler):
-    """Ends rows at their lengths; feeds and samples nothing."""
+class _OneIdARow(tfa.seq2seq.Sampler):
+    """What our samplers share: `limits [B]` and one id for each of the rows."""
 
-    def __init__(self, lengths: tf.Tensor):
-        self._lengths = lengths
+    def __init__(self, limits: tf.Tensor):
+        self._limits = limits
 
     @property
     def batch_size(self):
-        return tf.shape(self._lengths)[0]
+        return tf.shape(self._limits)[0]
 
     @property
     def sample_ids_shape(self):
@@ -188,17 +188,21 @@ class _TeacherSampler(tfa.seq2seq.Sampler):
     def sample_ids_dtype(self):
         return tf.int32
 
+
+class _TeacherSampler(_OneIdARow):
+    """Ends rows at their lengths; feeds and samples nothing."""
+
     def initialize(self, inputs, **kwargs):
         del inputs, kwargs
-        return tf.equal(self._lengths, 0), tf.zeros_like(self._lengths)
+        return tf.equal(self._limits, 0), tf.zeros_like(self._limits)
 
     def sample(self, time, outputs, state):
         del time, outputs, state
-        return tf.zeros_like(self._lengths)
+        return tf.zeros_like(self._limits)
 
     def next_inputs(self, time, outputs, state, sample_ids):
         del outputs
-        return time + 1 >= self._lengths, sample_ids, state
+        return time + 1 >= self._limits, sample_ids, state
 
 
 def teacher_forced(
@@ -223,23 +227,12 @@ def teacher_forced(
     return emitted.output, cell.restore(emitted.diagnostics, lead=2)
 
 
-class _ChoosingSampler(tfa.seq2seq.Sampler):
+class _ChoosingSampler(_OneIdARow):
     """Feeds back what was chosen; the cell's output is `[id, log-probability]`."""
 
     def __init__(self, limits: tf.Tensor, start: tf.Tensor):
-        self._limits, self._start = limits, start
-
-    @property
-    def batch_size(self):
-        return tf.shape(self._limits)[0]
-
-    @property
-    def sample_ids_shape(self):
-        return tf.TensorShape([])
-
-    @property
-    def sample_ids_dtype(self):
-        return tf.int32
+        super().__init__(limits)
+        self._start = start
 
     def initialize(self, inputs, **kwargs):
         del inputs, kwargs
