@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tfmann.report import measures
-from tfmann.report.measures import SURE, Record
+from tfmann.report.measures import SURE, Record, test_bleu
 
 _FAR_APART = 5.0  # BLEU between the best and the worst seed of a row
 
@@ -44,7 +43,7 @@ def _about_spread(records: Sequence[Record]) -> Iterator[str]:
     """Of seeds so far apart that a mean of them is of no run."""
     runs: dict[str, list[float]] = {}
     for record in records:
-        runs.setdefault(record["row"], []).append(measures.test_bleu(record))
+        runs.setdefault(record["row"], []).append(test_bleu(record))
     for row, scores in runs.items():
         if max(scores) - min(scores) > _FAR_APART:
             each = ", ".join(f"{score:.2f}" for score in scores)
@@ -79,12 +78,9 @@ def _about_documents(records: Sequence[Record]) -> Iterator[str]:
 def _about_tests(records: Sequence[Record]) -> Iterator[str]:
     found = [one for record in records for one in record.get("significance", ())]
     if found:
-        seeds = {one.get("seed", 1) for one in records}
-        both, greatest = (
-            (" over the seeds that both have", " (the greatest of the seeds)")
-            if len(seeds) > 1
-            else ("", "")
-        )
+        several = len({one.get("seed", 1) for one in records}) > 1
+        both = " over the seeds that both have" if several else ""
+        greatest = " (the greatest of the seeds)" if several else ""
         yield (
             f"against: difference in test BLEU{both}, p of the paired bootstrap / of the sign test"
             f"{greatest}; †: both below {SURE}"
