@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from pathlib import Path
 
 from benchmarks import lines
@@ -38,18 +39,20 @@ def peers() -> list[str]:
         if not runs:
             continue
         systems = list(dict.fromkeys(r["system"] for r in runs))
-        pairs = len({r["pair"] for r in runs})
-        out += [f"### {unit}", "", f"Medians of {pairs} turns on {runs[0]['cpu']}, "]
-        out[-1] += f"{runs[0]['threads']} threads; products in float32 where nothing else is said."
-        out += ["", "| system | median | BLEU | words a sentence |", "|-|-|-|-|"]
+        out += [f"### {unit}", "", f"Medians on {runs[0]['cpu']}, {runs[0]['threads']} threads; "]
+        out[-1] += "products in float32 where nothing else is said."
+        out += ["", "| system | turns | median | BLEU | words a sentence |", "|-|-|-|-|-|"]
         for system in systems:
             own = [r for r in runs if r["system"] == system]
-            median = sorted(r["value"] for r in own)[len(own) // 2]
+            median = statistics.median(r["value"] for r in own)
             bleu, length = own[0].get("bleu"), own[0].get("words_per_sentence")
             shown = f"{median:.0f}" if median >= 30 else f"{median:.1f}"
             cells = [f"{v:.1f}" if isinstance(v, (int, float)) else "-" for v in (bleu, length)]
-            out.append(f"| {system} | {shown} | {cells[0]} | {cells[1]} |")
-        out += ["", *(f"- {r['ratio']}: {r['median']:.2f}" for r in records if "ratio" in r), ""]
+            out.append(f"| {system} | {len(own)} | {shown} | {cells[0]} | {cells[1]} |")
+        ratios = [r for r in records if "ratio" in r]
+        out += [""]
+        out += [f"- {r['ratio']}: {r['median']:.2f} ({len(r['pairs'])} turns)" for r in ratios]
+        out += [""]
     return out if len(out) > 2 else []
 
 

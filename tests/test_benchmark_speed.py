@@ -1,7 +1,6 @@
-"""`make bench` and `make bench-peers`: what is asked for, kept, shown and called."""
+"""`make bench`: what is asked for, kept, shown and called."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the benchmarks are not installed
 
 from benchmarks import flops, lines, rewriting  # noqa: E402
-from benchmarks.peers import compare, meter, ours_driver, systems  # noqa: E402
 from benchmarks.speed import batches, cells, table  # noqa: E402
 from benchmarks.speed.__main__ import main  # noqa: E402
 from tfmann.provenance import provenance  # noqa: E402
@@ -145,79 +143,6 @@ def test_every_rewriting_variant_has_its_file(size):
     for row in {"rnnsearch", *(row for row, _ in rewriting.VARIANTS.values())}:
         files = rewriting.PLACES[size].files
         assert (ROOT / "hparams" / f"{files}_{row}.json").is_file()
-
-
-# Beside the peers
-
-SETUP = systems.Setup(Path("/c"), "de", "en", Path("/w"), Path("/h.json"), Path("/model"))
-
-
-@pytest.mark.parametrize("system", systems.OURS)
-def test_our_driver_takes_the_commands_that_it_is_called_by(system):
-    goal = ["--goal=25", "--every=200", "--most=6000"]
-    commands = {
-        "train": systems.train_command(SETUP, system, Path("/m"), 20, 120),
-        "decode": systems.decode_command(SETUP, system),
-        "to_bleu": systems.to_bleu_command(SETUP, system, Path("/m"), goal),
-    }
-    for name, command in commands.items():
-        assert command[1:3] == ["-m", "benchmarks.peers.ours_driver"]
-        args = ours_driver.parse(command[3:])
-        assert args.run.__name__ == name
-        setting = "infer_precision" if name == "decode" else "precision"
-        assert json.loads(args.settings) == {setting: systems.OURS[system]}
-
-
-def test_the_peers_driver_takes_them_too(monkeypatch):
-    monkeypatch.syspath_prepend(str(systems.PEERS))
-    import driver
-
-    goal = ["--goal=25", "--every=200", "--most=6000"]
-    for command in (
-        systems.train_command(SETUP, "joey", Path("/m"), 20, 120),
-        systems.checkpoint_command(SETUP, "onmt", Path("/m"), 20, 120),
-        systems.decode_command(SETUP, "onmt"),
-        systems.to_bleu_command(SETUP, "joey", Path("/m"), goal),
-    ):
-        monkeypatch.setattr(sys, "argv", command[1:])
-        assert driver.parse().command == command[2]
-
-
-def test_ratios_are_of_each_of_ours_to_each_peer_within_the_turns():
-    values = {"joey": [2.0, 4.0, 5.0], "ours": [4.0, 4.0, 5.0], "ours_bfloat16": [8.0, 8.0, 5.0]}
-    found = {r["ratio"]: r for r in compare.summary("train", values) if "ratio" in r}
-    assert set(found) == {"ours/joey", "ours_bfloat16/joey"}
-    assert found["ours_bfloat16/joey"]["pairs"] == [4.0, 2.0, 1.0]
-    assert found["ours_bfloat16/joey"]["median"] == 2.0
-
-
-def test_a_watched_training_ends_at_the_goal():
-    watch = meter.Watch(25.0)
-    watch.evaluated(200, 11.0, 2.0)
-    with pytest.raises(meter.Reached):
-        watch.evaluated(400, 25.0, 3.0)
-    result = watch.result()
-    assert result["reached"] and result["updates"] == 400 and result["evaluation_seconds"] == 5.0
-    assert [one["bleu"] for one in result["history"]] == [11.0, 25.0]
-    assert result["seconds"] >= result["history"][0]["seconds"] > 0
-
-
-@pytest.mark.slow
-def test_our_training_to_a_bleu(tmp_path, monkeypatch):
-    from tfmann import run
-    from tfmann.corpus import synthetic
-
-    monkeypatch.setattr(run, "_Session", run._Session)  # put back afterwards
-    corpus = tmp_path / "corpus"
-    synthetic.write_corpus(corpus, train=3000, dev=10, test=10, seed=1)
-    for side in ("src", "tgt"):
-        os.rename(corpus / f"dev.{side}", corpus / f"val.{side}")
-    hparams = ROOT / "hparams" / "tiny" / "luong.json"
-    where = [f"--hparams_path={hparams}", f"--corpus_dir={corpus}", f"--out_dir={tmp_path / 'm'}"]
-    args = ours_driver.parse(["to_bleu", *where, "--goal=0", "--every=2", "--most=6"])
-    result = args.run(args)
-    assert result["reached"] and result["updates"] == 2
-    assert 0 < result["evaluation_seconds"] < result["seconds"]
 
 
 def test_operations_are_counted_of_every_row_and_size():

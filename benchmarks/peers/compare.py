@@ -10,16 +10,11 @@ products in float32 and in bfloat16. See README.md beside this file.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import shutil
-import statistics
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks.peers import corpus, systems
-from tfmann.provenance import provenance
+from benchmarks.peers import corpus, systems, turns
 
 RATES = {
     "train": ("words", "target words/s"),
@@ -37,6 +32,7 @@ def parser_of(description: str, chosen: Iterable[str]) -> argparse.ArgumentParse
     add("--corpus_dir", type=Path, required=True, help="has train, val and test files")
     add("--systems", default=",".join(chosen), help="in the order of running")
     add("--pairs", type=int, default=5, help="how often all systems are run")
+    add("--out", type=Path, help="file that keeps the lines; what it has is not run again")
     add("--threads", type=int, default=2)
     add("--src", default="de", help="suffix of the source files")
     add("--tgt", default="en", help="suffix of the target files")
@@ -105,7 +101,6 @@ def prepare(flags: argparse.Namespace) -> systems.Setup:
 def measure(flags: argparse.Namespace, setup: systems.Setup, system: str) -> dict:
     """Runs one system once; with hypotheses to look at, their quality is part of the record."""
     log = setup.work_dir / "logs" / f"{flags.what}-{system}.log"
-    load = os.getloadavg()[0]
     if flags.what == "decode":
         record = systems.run(systems.decode_command(setup, system), flags.threads, log)
         record.update(quality(flags, setup, system))
@@ -122,8 +117,7 @@ def measure(flags: argparse.Namespace, setup: systems.Setup, system: str) -> dic
             shutil.rmtree(model_dir, ignore_errors=True)
     counted, unit = RATES[flags.what]
     value = record[counted] / record["seconds"]
-    head = {"system": system, "what": flags.what, "value": value, "unit": unit}
-    return {**head, **record, "threads": flags.threads, "load_before": load, **hardware()}
+    return {"system": system, "what": flags.what, "value": value, "unit": unit, **record}
 
 
 def quality(flags: argparse.Namespace, setup: systems.Setup, system: str) -> dict:
@@ -144,45 +138,12 @@ def quality(flags: argparse.Namespace, setup: systems.Setup, system: str) -> dic
     }
 
 
-def hardware() -> dict:
-    """The processor's name, how many this process may use, and the machine's memory."""
-    name = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        models = [line for line in cpuinfo.read_text().splitlines() if "model name" in line]
-        name = models[0].split(":")[1].strip() if models else name
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {"cpu": name, "cores": os.cpu_count(), "memory_gib": round(memory / 2**30, 1)}
-
-
-def summary(what: str, values: dict[str, list[float]]) -> list[dict]:
-    """The median of each system, and of the ratios of each of ours to each peer, pair by pair."""
-    medians = [
-        {"what": what, "system": system, "median": statistics.median(runs), "runs": runs}
-        for system, runs in values.items()
-    ]
-    ratios = []
-    for own in (system for system in values if system in systems.OURS):
-        for peer in (system for system in values if system in systems.PEER_SYSTEMS):
-            pairs = [ours / theirs for ours, theirs in zip(values[own], values[peer])]
-            ratio = {"what": what, "ratio": f"{own}/{peer}", "median": statistics.median(pairs)}
-            ratios.append({**ratio, "pairs": pairs})
-    return medians + ratios
-
-
 def main() -> None:
     """Runs everything in turn and prints as it goes."""
     flags = parse()
     setup = prepare(flags)
     systems.keep_processors(flags.threads)
-    values: dict[str, list[float]] = {system: [] for system in flags.systems}
-    for pair in range(flags.pairs):
-        for system in flags.systems:
-            record = measure(flags, setup, system)
-            values[system].append(record["value"])
-            print(json.dumps({"pair": pair, **record}), flush=True)
-    for line in summary(flags.what, values):
-        print(json.dumps({**line, **provenance()}), flush=True)
+    turns.take(flags, flags.what, lambda system: measure(flags, setup, system))
 
 
 if __name__ == "__main__":

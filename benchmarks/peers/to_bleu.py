@@ -12,12 +12,9 @@ each training, then the medians of the ratios ours / JoeyNMT.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import shutil
 
-from benchmarks.peers import compare, meter, systems
-from tfmann.provenance import provenance
+from benchmarks.peers import compare, meter, systems, turns
 
 SYSTEMS = ("joey", *systems.OURS)
 
@@ -37,16 +34,16 @@ def measure(flags: argparse.Namespace, setup: systems.Setup, system: str) -> dic
     shutil.rmtree(model_dir, ignore_errors=True)  # of a run that was killed
     goal = [f"--goal={flags.goal}", f"--every={flags.every}", f"--most={flags.most}"]
     command = systems.to_bleu_command(setup, system, model_dir, goal)
-    load = os.getloadavg()[0]
     record = systems.run(command, flags.threads, setup.work_dir / "logs" / f"to_bleu-{system}.log")
     shutil.rmtree(model_dir, ignore_errors=True)
+    if not record["reached"]:
+        raise SystemExit(f"to_bleu: {system} is not at {flags.goal} after {flags.most}")
     minutes = {
         "value": record["seconds"] / 60,
         "evaluation_minutes": record["evaluation_seconds"] / 60,
         "unit": "minutes",
     }
-    head = {"system": system, "what": "to_bleu", **minutes}
-    return {**head, **record, "threads": flags.threads, "load_before": load, **compare.hardware()}
+    return {"system": system, "what": "to_bleu", **minutes, **record}
 
 
 def main() -> None:
@@ -54,16 +51,7 @@ def main() -> None:
     flags = parse()
     setup = compare.places(flags)
     systems.keep_processors(flags.threads)
-    values: dict[str, list[float]] = {system: [] for system in flags.systems}
-    for pair in range(flags.pairs):
-        for system in flags.systems:
-            record = measure(flags, setup, system)
-            if not record["reached"]:
-                raise SystemExit(f"to_bleu: {system} is not at {flags.goal} after {flags.most}")
-            values[system].append(record["value"])
-            print(json.dumps({"pair": pair, **record}), flush=True)
-    for line in compare.summary("to_bleu", values):
-        print(json.dumps({**line, **provenance()}), flush=True)
+    turns.take(flags, "to_bleu", lambda system: measure(flags, setup, system))
 
 
 if __name__ == "__main__":

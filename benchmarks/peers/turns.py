@@ -1,0 +1,105 @@
+"""The systems' turns: A, B, C, A, B, C, ...; their lines, and the medians of the ratios.
+
+A turn is what ran without a pause. With --out, lines are kept as runs end, and a command that was
+interrupted goes on with a new turn: the lines of the broken one stay, and count only in ratios of
+two systems that both ran in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from benchmarks import lines
+from benchmarks.peers import systems
+from tfmann.provenance import provenance
+
+
+def take(flags: argparse.Namespace, what: str, measure: Callable[[str], dict]) -> None:
+    """Takes the turns that are missing and tells what all of them say.
+
+    Args:
+      flags: `systems`, `pairs` (how many turns there shall be), `threads` and `out` of the command
+        line.
+      what: is measured.
+      measure: one run of a system, with what was measured and its `value`.
+    """
+    runs = kept(flags.out, {"what": what, "threads": flags.threads, **hardware()})
+    number = 1 + max((run["pair"] for run in runs), default=-1)
+    for pair in range(number, number + flags.pairs - len(whole(runs, flags.systems))):
+        for system in flags.systems:
+            here = {"threads": flags.threads, "load_before": os.getloadavg()[0], **hardware()}
+            here |= {key: provenance()[key] for key in ("date", "revision")}
+            runs.append({"pair": pair, **measure(system), **here})
+            lines.write(runs[-1:], flags.out)
+    told = [{**line, **provenance()} for line in summary(what, runs)]
+    lines.write(told, None)
+    if flags.out:
+        _keep(runs + told, flags.out)
+
+
+def kept(out: Path | None, like: dict) -> list[dict]:
+    """The runs that a file has; what it says of all of them is said anew.
+
+    Raises:
+      SystemExit: they measured something else, or on another machine.
+    """
+    runs = [line for line in lines.read(out) if "pair" in line]
+    for run in runs:
+        for key, value in like.items():
+            if run[key] != value:
+                raise SystemExit(
+                    f"--out: {out} has runs of {key} {run[key]}, this would be {value}: "
+                    "name another file"
+                )
+    return runs
+
+
+def hardware() -> dict:
+    """The processor's name, how many this process may use, and the machine's memory."""
+    name = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        models = [line for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        name = models[0].split(":")[1].strip() if models else name
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {"cpu": name, "cores": os.cpu_count(), "memory_gib": round(memory / 2**30, 1)}
+
+
+def whole(runs: Iterable[dict], names: Iterable[str]) -> set[int]:
+    """The turns in which all these systems ran."""
+    turns = [{run["pair"] for run in runs if run["system"] == name} for name in names]
+    return set.intersection(*turns)
+
+
+def summary(what: str, runs: list[dict]) -> list[dict]:
+    """The median of each system, and of the ratios of each of ours to each peer, turn by turn."""
+    values: dict[str, dict[int, float]] = {}
+    for run in runs:
+        values.setdefault(run["system"], {})[run["pair"]] = run["value"]
+    told: list[dict] = []
+    for system, by_turn in values.items():
+        every = list(by_turn.values())
+        told.append(
+            {"what": what, "system": system, "median": statistics.median(every), "runs": every}
+        )
+    for own in (system for system in values if system in systems.OURS):
+        for peer in (system for system in values if system in systems.PEER_SYSTEMS):
+            both = sorted(values[own].keys() & values[peer].keys())
+            ratios = [values[own][turn] / values[peer][turn] for turn in both]
+            if ratios:
+                ratio = {"what": what, "ratio": f"{own}/{peer}", "pairs": ratios}
+                told.append({**ratio, "median": statistics.median(ratios)})
+    return told
+
+
+def _keep(records: Iterable[dict], out: Path) -> None:
+    """Writes them in the place of what was there; a kill leaves the one or the other."""
+    beside = out.with_name(out.name + ".new")
+    beside.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+    beside.replace(out)
