@@ -167,6 +167,7 @@ TABLES = {
         rows=(
             Row("luong", "GRU, Luong attention, input feeding"),
             Row("rnnsearch", "RNNSearch (Bahdanau et al. 2015, two GRUs)"),
+            Row("rnnsearch_float32", "RNNSearch, its products in float32, not in bfloat16"),
             *_systems(dict.fromkeys([name for name in _NAMES if name != "rnnsearch"])),
         ),
         scales=("cpu",),
