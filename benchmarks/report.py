@@ -51,7 +51,7 @@ def peers() -> list[str]:
             out.append(f"| {system} | {len(own)} | {shown} | {cells[0]} | {cells[1]} |")
         ratios = [r for r in records if "ratio" in r]
         out += [""]
-        out += [f"- {r['ratio']}: {r['median']:.2f} ({len(r['pairs'])} turns)" for r in ratios]
+        out += [f"- {r['ratio']}: {r['median']:.2f}, turns: {len(r['pairs'])}" for r in ratios]
         out += [""]
     return out if len(out) > 2 else []
 
