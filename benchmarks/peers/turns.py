@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from benchmarks import lines
 from benchmarks.peers import systems
+from tfmann.corpus.files import write_lines
 from tfmann.provenance import provenance
 
 
@@ -29,18 +29,19 @@ def take(flags: argparse.Namespace, what: str, measure: Callable[[str], dict]) -
       what: is measured.
       measure: one run of a system, with what was measured and its `value`.
     """
-    runs = kept(flags.out, {"what": what, "threads": flags.threads, **hardware()})
+    place = {"threads": flags.threads, **hardware()}
+    runs = kept(flags.out, {"what": what, **place})
     number = 1 + max((run["pair"] for run in runs), default=-1)
     for pair in range(number, number + flags.pairs - len(whole(runs, flags.systems))):
         for system in flags.systems:
-            here = {"threads": flags.threads, "load_before": os.getloadavg()[0], **hardware()}
-            here |= {key: provenance()[key] for key in ("date", "revision")}
-            runs.append({"pair": pair, **measure(system), **here})
+            made = provenance()
+            now = {"load_before": os.getloadavg()[0], **{k: made[k] for k in ("date", "revision")}}
+            runs.append({"pair": pair, **measure(system), **place, **now})
             lines.write(runs[-1:], flags.out)
     told = [{**line, **provenance()} for line in summary(what, runs)]
     lines.write(told, None)
     if flags.out:
-        _keep(runs + told, flags.out)
+        write_lines(flags.out, map(json.dumps, runs + told))
 
 
 def kept(out: Path | None, like: dict) -> list[dict]:
@@ -61,14 +62,10 @@ def kept(out: Path | None, like: dict) -> list[dict]:
 
 
 def hardware() -> dict:
-    """The processor's name, how many this process may use, and the machine's memory."""
-    name = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        models = [line for line in cpuinfo.read_text().splitlines() if "model name" in line]
-        name = models[0].split(":")[1].strip() if models else name
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {"cpu": name, "cores": os.cpu_count(), "memory_gib": round(memory / 2**30, 1)}
+    """The processor's name, how many there are, and the machine's memory."""
+    machine = provenance()["hardware"]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return {"cpu": machine["cpu"], "cores": machine["cores"], "memory_gib": round(memory, 1)}
 
 
 def whole(runs: Iterable[dict], names: Iterable[str]) -> set[int]:
@@ -96,10 +93,3 @@ def summary(what: str, runs: list[dict]) -> list[dict]:
                 ratio = {"what": what, "ratio": f"{own}/{peer}", "pairs": ratios}
                 told.append({**ratio, "median": statistics.median(ratios)})
     return told
-
-
-def _keep(records: Iterable[dict], out: Path) -> None:
-    """Writes them in the place of what was there; a kill leaves the one or the other."""
-    beside = out.with_name(out.name + ".new")
-    beside.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
-    beside.replace(out)
