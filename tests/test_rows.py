@@ -13,7 +13,11 @@ FILES = sorted((ROOT / "hparams").rglob("*.json"))
 OWN = {cell: set(fields) for cell, fields in hparams.declared_cells().items()}
 # What a cell brings with it beside its own fields: how the source comes to it and how it ends.
 WITH_THE_CELL = {"cell", "encoder_type", "bridge", "annotation_merge", "projection_bias"}
-NO_SYSTEMS = {"rnnsearch_float32"}  # the same system in other types
+# the same system, trained in another way: what differs
+NO_SYSTEMS = {
+    "rnnsearch_float32": {"precision": "float32"},
+    "rnnsearch_sampled": {"num_sampled_softmax": 1000},
+}
 MAY_DIFFER = WITH_THE_CELL.union(*OWN.values())
 TU = {"cache-news": "paper", "cache-subtitle": "paper", "cache-ted": "paper"}
 TENSE = ("synthetic-tense", "tiny")
@@ -63,8 +67,8 @@ def test_rows_differ_in_the_cell_and_what_is_its_own(name):
             first = next(iter(found.values()))
             objective = {"eos_attention_weight"} if row in eos else set()
             steps = {"num_train_steps"} if name == "multi30k" and starts[row] else set()
-            types = {"precision"} if row in NO_SYSTEMS else set()
-            assert differences(made, first) <= MAY_DIFFER | objective | steps | types, row
+            way = set(NO_SYSTEMS.get(row, ()))
+            assert differences(made, first) <= MAY_DIFFER | objective | steps | way, row
             assert made.eos_attention_weight == (1.0 if row in eos else 0.0), row
 
 
@@ -129,8 +133,9 @@ def test_the_small_settings_of_meng_differ_from_those_they_are_copies_of_where_t
         assert tiny[row].num_train_steps == 1250
     multi30k, hansards = rows("multi30k", "cpu"), rows(*HANSARDS)
     assert {"mematt_eos", *tiny} == set(multi30k) - {"luong", *NO_SYSTEMS}
-    assert differences(multi30k["rnnsearch_float32"], multi30k["rnnsearch"]) == {"precision"}
-    assert multi30k["rnnsearch_float32"].precision == "float32"
+    for row, way in NO_SYSTEMS.items():
+        assert multi30k[row] == multi30k["rnnsearch"].replace(**way)
+        assert differences(multi30k[row], multi30k["rnnsearch"]) == set(way)
     for row, made in hansards.items():
         fewer = {"num_train_steps"} if row == "rnnsearch" else set()
         assert differences(made, multi30k[row]) == fewer | {

@@ -172,14 +172,54 @@ def refuse_unknown(keys: Iterable[str], where: str) -> None:
             raise UsageError(f"{where}: unknown key {key!r}{hint}")
 
 
-def _check_combinations(hparams: HParams) -> None:
-    h = hparams
-    rules = [
+def _check_combinations(h: HParams) -> None:
+    for broken, message in (*_rules_of_models(h), *_rules_of_searches(h)):
+        if broken:
+            raise UsageError(message)
+    for key in ("coverage_penalty_weight", "eos_attention_weight", "replace_unk"):
+        if getattr(h, key):
+            require_alignments(h.cell, f"{key}={getattr(h, key)}")
+
+
+def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
+    return [
         (
             h.encoder_type == "bi" and h.encoder_layers % 2 and h.encoder_layers != 1,
             f"num_encoder_layers={h.encoder_layers} with encoder_type='bi': L layers are two "
             "stacks of L/2, so give an even number (or 1 for one layer each way)",
         ),
+        (
+            h.subword_option == "spm" and not h.subword_model,
+            "subword_option='spm' needs subword_model, the SentencePiece model file",
+        ),
+        (
+            h.src is not None and h.src == h.tgt,
+            f"src and tgt are both {h.src!r}: they are the suffixes of different files",
+        ),
+        (
+            h.eos_attention_weight and not h.append_source_eos,
+            "eos_attention_weight is about the attention to the source's </s>: it needs "
+            "append_source_eos=true",
+        ),
+        (
+            h.num_sampled_softmax and h.label_smoothing,
+            "label_smoothing gives mass to every word, and num_sampled_softmax="
+            f"{h.num_sampled_softmax} looks at some: set one of them to 0",
+        ),
+        (
+            h.num_sampled_softmax and h.cell == "cache" and h.cache_fusion == "shallow",
+            "cache_fusion='shallow' mixes distributions over all words: it needs "
+            "num_sampled_softmax=0",
+        ),
+        (
+            h.top_dropout and h.encoder_type == "memory",
+            "top_dropout is about the encoder's last layer, and encoder_type='memory' has none",
+        ),
+    ]
+
+
+def _rules_of_searches(h: HParams) -> list[tuple[Any, str]]:
+    return [
         (
             h.infer_mode == "sample" and h.sampling_temperature <= 0,
             "infer_mode='sample' needs sampling_temperature above 0",
@@ -198,34 +238,11 @@ def _check_combinations(hparams: HParams) -> None:
             f"beam_width={h.beam_width}",
         ),
         (
-            h.subword_option == "spm" and not h.subword_model,
-            "subword_option='spm' needs subword_model, the SentencePiece model file",
-        ),
-        (
-            h.src is not None and h.src == h.tgt,
-            f"src and tgt are both {h.src!r}: they are the suffixes of different files",
-        ),
-        (
-            h.eos_attention_weight and not h.append_source_eos,
-            "eos_attention_weight is about the attention to the source's </s>: it needs "
-            "append_source_eos=true",
-        ),
-        (
-            h.top_dropout and h.encoder_type == "memory",
-            "top_dropout is about the encoder's last layer, and encoder_type='memory' has none",
-        ),
-        (
             h.replace_unk and h.subword_option,
             f"replace_unk is about words, and subword_option={h.subword_option!r} leaves hardly "
             "any unknown",
         ),
     ]
-    for broken, message in rules:
-        if broken:
-            raise UsageError(message)
-    for key in ("coverage_penalty_weight", "eos_attention_weight", "replace_unk"):
-        if getattr(h, key):
-            require_alignments(h.cell, f"{key}={getattr(h, key)}")
 
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:

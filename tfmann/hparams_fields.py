@@ -171,6 +171,12 @@ def _updates() -> dict[str, Field]:
             0.0, "Dropout before the projection.", minimum=0.0, maximum=1.0
         ),
         "label_smoothing": Field(0.0, "Mass given to all words alike.", minimum=0.0, maximum=1.0),
+        "num_sampled_softmax": Field(
+            0,
+            "Words drawn for an update's loss beside its own; 0 = the whole vocabulary. Perplexity "
+            "in training is then an estimate, somewhat low; validation is over all words.",
+            minimum=0,
+        ),
         "eos_attention_weight": Field(
             0.0,
             "Weight of the EOS-attention objective (Meng et al. 2018, equation 18; there 1.0).",

@@ -60,6 +60,14 @@ def of_length(hparams: Any, source: int, target: int, vocabulary: int) -> Batch:
     return next(Training(pairs, hparams, history).batches(Position()))[0]
 
 
+def projected(hparams: Any, batch: Batch, vocabulary: int) -> int:
+    """How many words the loss of a batch is over."""
+    if not hparams.num_sampled_softmax:
+        return vocabulary
+    real = np.arange(batch.target_out.shape[1]) < batch.target_length[:, None]
+    return min(vocabulary, hparams.num_sampled_softmax + len(np.unique(batch.target_out[real])))
+
+
 def lengths(batch: Batch) -> list[flops.Lengths]:
     """Of every sentence of a batch, as operations are counted by them."""
     before = np.maximum(batch.history_length, 1).tolist()

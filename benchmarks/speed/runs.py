@@ -36,8 +36,7 @@ class Updates:
         self._batches, self._step = given, 0
         self.words = sum(batch.words for batch in given)
         self.sentences = sum(len(batch.source) for batch in given)
-        counted = (n for batch in given for n in batches.lengths(batch))
-        self.operations = sum(flops.training(hparams, n, vocabulary) for n in counted)
+        self.operations = sum(_operations(hparams, batch, vocabulary) for batch in given)
         self.parameters = self._learner.model.count_parameters()
 
     def run(self) -> float:
@@ -49,6 +48,11 @@ class Updates:
             self._step += 1
         float(told.cross_entropy)  # waits
         return time.perf_counter() - begin
+
+
+def _operations(hparams: Any, batch: Batch, vocabulary: int) -> int:
+    over = batches.projected(hparams, batch, vocabulary)
+    return sum(flops.training(hparams, n, over) for n in batches.lengths(batch))
 
 
 class Decoding:

@@ -34,10 +34,13 @@ class Noise:
         """Draws a mask of 0 and 1/(1-rate), or None where nothing is dropped."""
         if self._seed is None or rate == 0.0:
             return None
+        return tf.cast(self.uniform(name, shape) >= rate, tf.float32) * (1.0 / (1.0 - rate))
+
+    def uniform(self, name: str, shape: Sequence | tf.Tensor) -> tf.Tensor:
+        """Draws numbers in [0, 1); only where there is noise."""
         key = zlib.crc32(f"{self._scope}/{name}".encode()) & 0x7FFFFFFF
         seed = tf.random.experimental.stateless_fold_in(self._seed, key)
-        uniform = tf.random.stateless_uniform(shape, seed, alg="philox")
-        return tf.cast(uniform >= rate, tf.float32) * (1.0 / (1.0 - rate))
+        return tf.random.stateless_uniform(shape, seed, alg="philox")
 
     def dropout(self, name: str, rate: float, values: tf.Tensor) -> tf.Tensor:
         """Returns `values` with a share `rate` of them zero and the rest scaled up."""

@@ -11,6 +11,7 @@ from tfmann.decoding import search
 from tfmann.models import document
 from tfmann.models.seq2seq import Seq2Seq
 from tfmann.training.cross_entropy import cross_entropy, projected_cross_entropy
+from tfmann.training.sampled_softmax import draw, sampled_cross_entropy
 
 
 class Loss(NamedTuple):
@@ -47,19 +48,27 @@ def sum_loss(
         tf.gather_nd(outputs, real), tf.gather_nd(embedded[:steps], real), noise, dtype
     )
     labels = tf.gather_nd(tf.transpose(target_out), real)
-    smoothing = model.hparams.label_smoothing
-    if model.cell.beside_width:  # the distribution is more than a projection
-        total, plain = cross_entropy(model.projection()(readout), labels, smoothing)
-    else:
-        total, plain = projected_cross_entropy(
-            readout, model.projection_kernel, model.projection_bias, labels, smoothing, dtype
-        )
+    total, plain = _of_words(model, readout, labels, noise, dtype)
     if weight:
         total += weight * eos_attention(seen["alignments"], source_length, target_length)
     kept: Any = ()
     if document.keeps(model):
         kept = document.keep(model, around, raw, target_out, target_length)
     return Loss(total, plain, tf.reduce_sum(target_length), kept)
+
+
+def _of_words(
+    model: Seq2Seq, readout: tf.Tensor, labels: tf.Tensor, noise: Noise, dtype: tf.DType
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """The smoothed and the plain sum over `labels [M]`, from `readout [M, R]`."""
+    kernel, bias = model.projection_kernel, model.projection_bias
+    smoothing, size = model.hparams.label_smoothing, model.hparams.num_sampled_softmax
+    if model.cell.beside_width:  # the distribution is more than a projection
+        return cross_entropy(model.projection()(readout), labels, smoothing)
+    if noise.training and 0 < size < kernel.shape[1]:
+        sample = draw(labels, size, noise.uniform("sampled_softmax", kernel.shape[1:]))
+        return sampled_cross_entropy(readout, kernel, bias, labels, sample, dtype)
+    return projected_cross_entropy(readout, kernel, bias, labels, smoothing, dtype)
 
 
 def eos_attention(

@@ -168,6 +168,7 @@ TABLES = {
             Row("luong", "GRU, Luong attention, input feeding"),
             Row("rnnsearch", "RNNSearch (Bahdanau et al. 2015, two GRUs)"),
             Row("rnnsearch_float32", "RNNSearch, its products in float32, not in bfloat16"),
+            Row("rnnsearch_sampled", "RNNSearch, trained with a sampled softmax"),
             *_systems(dict.fromkeys([name for name in _NAMES if name != "rnnsearch"])),
         ),
         scales=("cpu",),

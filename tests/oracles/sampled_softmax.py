@@ -1,0 +1,56 @@
+"""Sampled softmax: which words a loss looks at, and what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Drawn(NamedTuple):
+    """Words, and the probability of each of being among them."""
+
+    words: list[int]
+    inclusion: dict[int, float]
+
+
+def log_uniform(vocab_size: int) -> np.ndarray:
+    """P(v) = log((v + 2) / (v + 1)) / log(V + 1), Zipf's law of words sorted by frequency, [V]."""
+    ranks = np.arange(vocab_size, dtype=np.float64)
+    return np.log((ranks + 2) / (ranks + 1)) / np.log(vocab_size + 1)
+
+
+def draw(labels: Sequence[int], uniform, size: int) -> Drawn:
+    """All labels, and `size` of the other words, drawn one after another without replacement.
+
+    The word v arrives at the time -log(1 - uniform_v) / P(v): the order of arrivals is that of a
+    drawing without replacement (Efraimidis & Spirakis 2006). Given when the first word that is not
+    taken arrives, a word is taken with the probability 1 - exp(-P(v) * that time)
+    (Cohen & Kaplan 2007); a label always is.
+    """
+    rates = log_uniform(len(uniform))
+    others = sorted(
+        (-np.log(1.0 - float(uniform[word])) / rates[word], word)
+        for word in range(len(uniform))
+        if word not in set(labels)
+    )
+    taken = [word for _, word in others[:size]]
+    end = others[size][0] if size < len(others) else np.inf
+    inclusion = {int(label): 1.0 for label in labels}
+    for word in taken:
+        inclusion[word] = float(1.0 - np.exp(-rates[word] * end))
+    return Drawn(sorted(inclusion), inclusion)
+
+
+def normaliser(logits, drawn: Drawn) -> float:
+    """sum_v exp(logits_v) / inclusion_v over the drawn words, of logits [V]; right in the mean."""
+    return float(sum(np.exp(logits[word]) / drawn.inclusion[word] for word in drawn.words))
+
+
+def cross_entropy(logits, labels: Sequence[int], drawn: Drawn) -> float:
+    """The sum over rows of log(normaliser) - logits_label, of logits [M, V]."""
+    return sum(
+        np.log(normaliser(row, drawn)) - row[label]
+        for row, label in zip(np.asarray(logits, np.float64), labels)
+    )
