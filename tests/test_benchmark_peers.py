@@ -23,14 +23,15 @@ def test_our_driver_takes_the_commands_that_it_is_called_by(system):
     commands = {
         "train": systems.train_command(SETUP, system, Path("/m"), 20, 120),
         "decode": systems.decode_command(SETUP, system),
-        "to_bleu": systems.to_bleu_command(SETUP, system, Path("/m"), goal),
+        "to_bleu": systems.to_bleu_command(SETUP, system, Path("/m"), goal, seed=3),
     }
     for name, command in commands.items():
         assert command[1:3] == ["-m", "benchmarks.peers.ours_driver"]
         args = ours_driver.parse(command[3:])
         assert args.run.__name__ == name
         setting = "infer_precision" if name == "decode" else "precision"
-        assert json.loads(args.settings) == {setting: systems.OURS[system]}
+        seed = {"random_seed": 3} if name == "to_bleu" else {}
+        assert json.loads(args.settings) == {setting: systems.OURS[system], **seed}
 
 
 def test_the_peers_driver_takes_them_too(monkeypatch):
@@ -42,7 +43,7 @@ def test_the_peers_driver_takes_them_too(monkeypatch):
         systems.train_command(SETUP, "joey", Path("/m"), 20, 120),
         systems.checkpoint_command(SETUP, "onmt", Path("/m"), 20, 120),
         systems.decode_command(SETUP, "onmt"),
-        systems.to_bleu_command(SETUP, "joey", Path("/m"), goal),
+        systems.to_bleu_command(SETUP, "joey", Path("/m"), goal, seed=3),
     ):
         monkeypatch.setattr(sys, "argv", command[1:])
         assert driver.parse().command == command[2]
@@ -52,12 +53,13 @@ class Turns:
     """Runs of systems whose rates are told, and which may be interrupted."""
 
     def __init__(self, rates, broken_at=-1):
-        self.rates, self.broken_at, self.ran = rates, broken_at, []
+        self.rates, self.broken_at, self.ran, self.turns = rates, broken_at, [], []
 
-    def __call__(self, system):
+    def __call__(self, system, turn):
         if len(self.ran) == self.broken_at:
             raise KeyboardInterrupt
         self.ran.append(system)
+        self.turns.append(turn)
         return {"system": system, "what": "train", "value": self.rates[system].pop(0)}
 
 
@@ -90,6 +92,7 @@ def test_interrupted_turns_go_on_and_a_broken_one_is_no_pair(tmp_path):
     second = Turns({"joey": [4.0, 5.0], "ours": [4.0, 5.0], "ours_bfloat16": [8.0, 5.0]})
     turns.take(flags(out, 3), "train", second)
     assert second.ran == ["joey", "ours", "ours_bfloat16"] * 2
+    assert first.turns + second.turns == [0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 3]
     assert ratios(out)["ours/joey"]["pairs"] == [2.0, 8.0 / 7.0, 1.0, 1.0]  # the two did run
     assert ratios(out)["ours_bfloat16/joey"]["pairs"] == [4.0, 2.0, 1.0]
     before = lines.read(out)
@@ -146,4 +149,5 @@ def test_our_training_to_a_bleu(tmp_path, monkeypatch):
     args = ours_driver.parse(["to_bleu", *where, "--goal=0", "--every=2", "--most=6"])
     result = args.run(args)
     assert result["reached"] and result["updates"] == 2
+    assert (result["random_seed"], result["precision"]) == (1, "float32")
     assert 0 < result["evaluation_seconds"] < result["seconds"]

@@ -143,7 +143,7 @@ def main() -> None:
     flags = parse()
     setup = prepare(flags)
     systems.keep_processors(flags.threads)
-    turns.take(flags, flags.what, lambda system: measure(flags, setup, system))
+    turns.take(flags, flags.what, lambda system, _: measure(flags, setup, system))
 
 
 if __name__ == "__main__":

@@ -102,11 +102,12 @@ def to_bleu(args: argparse.Namespace) -> dict:
             return bleu
 
     run._Session = Watched
+    h = hparams.make(settings, args.hparams_path)
     try:
-        run.train(hparams.make(settings, args.hparams_path), args.out_dir, _note)
+        run.train(h, args.out_dir, _note)
     except meter.Reached:
         pass
-    return watch.result()
+    return {**watch.result(), "random_seed": h.random_seed, "precision": h.precision}
 
 
 def _settings(args: argparse.Namespace) -> dict:

@@ -57,10 +57,16 @@ def train_command(setup: Setup, system: str, model_dir: Path, warmup: int, steps
     return [*_peer(setup, system, "train", model_dir), *_corpus(setup), *counts]
 
 
-def to_bleu_command(setup: Setup, system: str, model_dir: Path, goal: list[str]) -> list[str]:
-    """Trains a fresh model until an evaluation finds the goal, which the flags `goal` say."""
+def to_bleu_command(
+    setup: Setup, system: str, model_dir: Path, goal: list[str], seed: int
+) -> list[str]:
+    """Trains a fresh model until an evaluation finds the goal, which the flags `goal` say.
+
+    JoeyNMT draws its first weights before it sets a seed: no two of its runs are equal anyway.
+    """
     if system in OURS:
-        command = [*_ours("to_bleu", system), *_our_corpus(setup), f"--out_dir={model_dir}"]
+        command = [*_ours("to_bleu", system, random_seed=seed), *_our_corpus(setup)]
+        command.append(f"--out_dir={model_dir}")
     else:
         command = [*_peer(setup, system, "to_bleu", model_dir), *_corpus(setup)]
     return [*command, *goal]
@@ -145,10 +151,10 @@ def _environment(threads: int) -> dict[str, str]:
     }
 
 
-def _ours(command: str, system: str) -> list[str]:
+def _ours(command: str, system: str, **more: int) -> list[str]:
     python = [str(ROOT / ".venv/bin/python"), "-m", "benchmarks.peers.ours_driver"]
     setting = "infer_precision" if command == "decode" else "precision"
-    return [*python, command, f"--settings={json.dumps({setting: OURS[system]})}"]
+    return [*python, command, f"--settings={json.dumps({setting: OURS[system], **more})}"]
 
 
 def _our_corpus(setup: Setup) -> list[str]:

@@ -2,11 +2,12 @@
 
     python -m benchmarks.peers.to_bleu --corpus_dir=DIR [--goal=25] [--every=200] [--pairs=5]
 
-The systems take turns. Each trains with an evaluation of `val` every so many updates, by greedy
-search in batches of 32 as JoeyNMT does it in training, and ends at the one that finds the goal. The
-minutes are those from the process's first line to the end of that evaluation: start-up and all
-evaluations are inside, and `evaluation_minutes` says how much these are. Prints a JSON line for
-each training, then the medians of the ratios ours / JoeyNMT.
+The systems take turns, each turn with another seed: how many updates it takes is luck as well. Each
+trains with an evaluation of `val` every so many updates, by greedy search in batches of 32 as
+JoeyNMT does it in training, and ends at the one that finds the goal. The minutes are those from the
+process's first line to the end of that evaluation: start-up and all evaluations are inside, and
+`evaluation_minutes` says how much these are. Prints a JSON line for each training, then the medians
+of the ratios ours / JoeyNMT.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ def parse() -> argparse.Namespace:
     return flags
 
 
-def measure(flags: argparse.Namespace, setup: systems.Setup, system: str) -> dict:
+def measure(flags: argparse.Namespace, setup: systems.Setup, system: str, turn: int) -> dict:
     """One training; the log stays."""
     model_dir = setup.work_dir / f"{system}.to_bleu"
     shutil.rmtree(model_dir, ignore_errors=True)  # of a run that was killed
     goal = [f"--goal={flags.goal}", f"--every={flags.every}", f"--most={flags.most}"]
-    command = systems.to_bleu_command(setup, system, model_dir, goal)
+    command = systems.to_bleu_command(setup, system, model_dir, goal, seed=1 + turn)
     record = systems.run(command, flags.threads, setup.work_dir / "logs" / f"to_bleu-{system}.log")
     shutil.rmtree(model_dir, ignore_errors=True)
     if not record["reached"]:
@@ -51,7 +52,7 @@ def main() -> None:
     flags = parse()
     setup = compare.places(flags)
     systems.keep_processors(flags.threads)
-    turns.take(flags, "to_bleu", lambda system: measure(flags, setup, system))
+    turns.take(flags, "to_bleu", lambda *which: measure(flags, setup, *which))
 
 
 if __name__ == "__main__":

@@ -20,14 +20,14 @@ from tfmann.corpus.files import write_lines
 from tfmann.provenance import provenance
 
 
-def take(flags: argparse.Namespace, what: str, measure: Callable[[str], dict]) -> None:
+def take(flags: argparse.Namespace, what: str, measure: Callable[[str, int], dict]) -> None:
     """Takes the turns that are missing and tells what all of them say.
 
     Args:
       flags: `systems`, `pairs` (how many turns there shall be), `threads` and `out` of the command
         line.
       what: is measured.
-      measure: one run of a system, with what was measured and its `value`.
+      measure: one run of a system in the turn of a number, with what was measured and its `value`.
     """
     place = {"threads": flags.threads, **hardware()}
     runs = kept(flags.out, {"what": what, **place})
@@ -36,7 +36,7 @@ def take(flags: argparse.Namespace, what: str, measure: Callable[[str], dict]) -
         for system in flags.systems:
             made = provenance()
             now = {"load_before": os.getloadavg()[0], **{k: made[k] for k in ("date", "revision")}}
-            runs.append({"pair": pair, **measure(system), **place, **now})
+            runs.append({"pair": pair, **measure(system, pair), **place, **now})
             lines.write(runs[-1:], flags.out)
     told = [{**line, **provenance()} for line in summary(what, runs)]
     lines.write(told, None)
