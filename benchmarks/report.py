@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import statistics
 from pathlib import Path
 
 from benchmarks import lines
+from benchmarks.peers import turns
 from benchmarks.speed import table
 from benchmarks.tasks.generate import TASKS
 from benchmarks.tasks.plot import variant
@@ -38,22 +38,29 @@ def peers() -> list[str]:
         runs = [r for r in records if "pair" in r]
         if not runs:
             continue
-        systems = list(dict.fromkeys(r["system"] for r in runs))
+        told = turns.summary(what, runs)
         out += [f"### {unit}", "", f"Medians on {runs[0]['cpu']}, {runs[0]['threads']} threads; "]
         out[-1] += "products in float32 where nothing else is said."
         out += ["", "| system | turns | median | BLEU | words a sentence |", "|-|-|-|-|-|"]
-        for system in systems:
-            own = [r for r in runs if r["system"] == system]
-            median = statistics.median(r["value"] for r in own)
+        for line in (line for line in told if "system" in line):
+            own = [r for r in runs if r["system"] == line["system"]]
             bleu, length = own[0].get("bleu"), own[0].get("words_per_sentence")
-            shown = f"{median:.0f}" if median >= 30 else f"{median:.1f}"
             cells = [f"{v:.1f}" if isinstance(v, (int, float)) else "-" for v in (bleu, length)]
-            out.append(f"| {system} | {len(own)} | {shown} | {cells[0]} | {cells[1]} |")
-        ratios = [r for r in records if "ratio" in r]
-        out += [""]
-        out += [f"- {r['ratio']}: {r['median']:.2f}, turns: {len(r['pairs'])}" for r in ratios]
-        out += [""]
+            shown = _figure(line["median"], 0 if (line["median"] or 0) >= 30 else 1)
+            out.append(f"| {line['system']} | {len(own)} | {shown} | {cells[0]} | {cells[1]} |")
+        out += ["", *(_ratio(line) for line in told if "ratio" in line), ""]
     return out if len(out) > 2 else []
+
+
+def _ratio(line: dict) -> str:
+    pairs = line["pairs"]
+    every = ", ".join(_figure(value, 2) for value in pairs)
+    one_by_one = f" ({every})" if len(pairs) <= 5 else ""
+    return f"- {line['ratio']}: {_figure(line['median'], 2)}, turns: {len(pairs)}{one_by_one}"
+
+
+def _figure(value: float | None, digits: int) -> str:
+    return "never" if value is None else f"{value:.{digits}f}"
 
 
 def speed() -> list[str]:

@@ -113,6 +113,22 @@ def test_fewer_systems_in_a_turn_are_paired_by_its_number(tmp_path):
     assert ratios(out)["ours_bfloat16/joey"]["pairs"] == [3.0]
 
 
+def test_a_goal_that_is_not_reached_counts_against_us():
+    def run(pair, system, minutes, reached):
+        return {"pair": pair, "system": system, "value": minutes, "reached": reached}
+
+    runs = [run(0, "joey", 20.0, True), run(0, "ours", 10.0, True)]
+    runs += [run(1, "joey", 40.0, False), run(1, "ours", 10.0, True)]
+    assert turns.summary("to_bleu", runs)[-1]["pairs"] == [0.5, 0.25]
+    runs += [run(2, "joey", 20.0, True), run(2, "ours", 5.0, False)]
+    told = turns.summary("to_bleu", runs)
+    assert (told[-1]["pairs"], told[-1]["median"]) == ([0.5, 0.25, None], 0.5)
+    of_ours = next(line for line in told if line.get("system") == "ours")
+    assert (of_ours["runs"], of_ours["median"]) == ([10.0, 10.0, None], 10.0)
+    assert turns.summary("to_bleu", runs[4:])[-1]["median"] is None
+    assert "Infinity" not in json.dumps(told)
+
+
 @pytest.mark.parametrize("what, threads", [("decode", 2), ("train", 1)])
 def test_a_file_of_other_runs_is_refused_and_kept(tmp_path, what, threads):
     out = tmp_path / "lines"

@@ -6,8 +6,8 @@ The systems take turns, each turn with another seed: how many updates it takes i
 trains with an evaluation of `val` every so many updates, by greedy search in batches of 32 as
 JoeyNMT does it in training, and ends at the one that finds the goal. The minutes are those from the
 process's first line to the end of that evaluation: start-up and all evaluations are inside, and
-`evaluation_minutes` says how much these are. Prints a JSON line for each training, then the medians
-of the ratios ours / JoeyNMT.
+`evaluation_minutes` says how much these are. A training that is not there after --most updates ends
+with `reached` false. Prints a JSON line for each, then the medians of the ratios ours / JoeyNMT.
 """
 
 from __future__ import annotations
@@ -37,8 +37,6 @@ def measure(flags: argparse.Namespace, setup: systems.Setup, system: str, turn: 
     command = systems.to_bleu_command(setup, system, model_dir, goal, seed=1 + turn)
     record = systems.run(command, flags.threads, setup.work_dir / "logs" / f"to_bleu-{system}.log")
     shutil.rmtree(model_dir, ignore_errors=True)
-    if not record["reached"]:
-        raise SystemExit(f"to_bleu: {system} is not at {flags.goal} after {flags.most}")
     minutes = {
         "value": record["seconds"] / 60,
         "evaluation_minutes": record["evaluation_seconds"] / 60,

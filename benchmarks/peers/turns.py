@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 from collections.abc import Callable, Iterable
@@ -75,21 +76,28 @@ def whole(runs: Iterable[dict], names: Iterable[str]) -> set[int]:
 
 
 def summary(what: str, runs: list[dict]) -> list[dict]:
-    """The median of each system, and of the ratios of each of ours to each peer, turn by turn."""
+    """The median of each system, and of the ratios of each of ours to each peer, turn by turn.
+
+    Who has not `reached` a goal has run for nothing: ours counts as endless, which JSON has as
+    null, a peer as if it had been there when it was given up.
+    """
     values: dict[str, dict[int, float]] = {}
     for run in runs:
-        values.setdefault(run["system"], {})[run["pair"]] = run["value"]
+        endless = run["system"] in systems.OURS and not run.get("reached", True)
+        values.setdefault(run["system"], {})[run["pair"]] = math.inf if endless else run["value"]
     told: list[dict] = []
     for system, by_turn in values.items():
-        every = list(by_turn.values())
-        told.append(
-            {"what": what, "system": system, "median": statistics.median(every), "runs": every}
-        )
+        told.append({"what": what, "system": system, **_median("runs", [*by_turn.values()])})
     for own in (system for system in values if system in systems.OURS):
         for peer in (system for system in values if system in systems.PEER_SYSTEMS):
             both = sorted(values[own].keys() & values[peer].keys())
             ratios = [values[own][turn] / values[peer][turn] for turn in both]
             if ratios:
-                ratio = {"what": what, "ratio": f"{own}/{peer}", "pairs": ratios}
-                told.append({**ratio, "median": statistics.median(ratios)})
+                told.append({"what": what, "ratio": f"{own}/{peer}", **_median("pairs", ratios)})
     return told
+
+
+def _median(name: str, every: list[float]) -> dict:
+    finite = [None if math.isinf(value) else value for value in every]
+    median = statistics.median(every)
+    return {name: finite, "median": None if math.isinf(median) else median}

@@ -29,14 +29,15 @@ class Sample(NamedTuple):
     places: tf.Tensor  # [V], where a word is in `words`; C for one that is not
 
     def columns(self, values: tf.Tensor) -> tf.Tensor:
-        """Those of `[..., V]` that belong to the words, `[..., C]`."""
+        """Those of `[R, V]` or `[V]` that belong to the words, `[R, C]` or `[C]`."""
+        at = self.words[:, tf.newaxis]
 
         @tf.custom_gradient
         def run(values: tf.Tensor):
             def gradient(d: tf.Tensor) -> tf.Tensor:
-                # TensorFlow's own would sort, transpose and add; here each word has one place
-                nothing = tf.zeros_like(d[..., :1])
-                return tf.gather(tf.concat([d, nothing], axis=-1), self.places, axis=-1)
+                # as rows: a column's elements, each by itself, take twice as long to put in
+                turned = values.shape[::-1]  # a weight's: known
+                return tf.transpose(tf.scatter_nd(at, tf.transpose(d), turned))
 
             return tf.gather(values, self.words, axis=-1), gradient
 
