@@ -3,8 +3,8 @@
 A large vocabulary's projection takes a third to a half of an update, and much memory. Here the
 labels of the update, all of them candidates of every row, and `num_sampled_softmax` other words are
 projected to, and a word that was drawn with probability pi stands for 1 / pi words: the sum that a
-softmax is divided by has the right mean (Jean et al. 2015, section 3, with weights in place of their
-fixed parts of the corpus).
+softmax is divided by has the right mean (Jean et al. 2015, section 3, with weights in place of
+their fixed parts of the corpus).
 
 Words are drawn without replacement in proportion to Zipf's law over ids, as a vocabulary sorted by
 frequency has it; of another order the estimate is as right, only not as close. Word v arrives at an
