@@ -11,7 +11,7 @@ from tfmann.decoding import search
 from tfmann.models import document
 from tfmann.models.seq2seq import Seq2Seq
 from tfmann.training.cross_entropy import cross_entropy, projected_cross_entropy
-from tfmann.training.sampled_softmax import draw, sampled_cross_entropy
+from tfmann.training.sampled_softmax import draw
 
 
 class Loss(NamedTuple):
@@ -67,7 +67,7 @@ def _of_words(
         return cross_entropy(model.projection()(readout), labels, smoothing)
     if noise.training and 0 < size < kernel.shape[1]:
         sample = draw(labels, size, noise.uniform("sampled_softmax", kernel.shape[1:]))
-        return sampled_cross_entropy(readout, kernel, bias, labels, sample, dtype)
+        kernel, bias, labels = sample.projection(kernel, bias, labels)
     return projected_cross_entropy(readout, kernel, bias, labels, smoothing, dtype)
 
 

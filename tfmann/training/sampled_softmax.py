@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from tfmann.training.cross_entropy import projected_cross_entropy
-
 
 class Sample(NamedTuple):
     """C words of V."""
@@ -42,6 +40,18 @@ class Sample(NamedTuple):
             return tf.gather(values, self.words, axis=-1), gradient
 
         return run(tf.convert_to_tensor(values))
+
+    def projection(
+        self, kernel: tf.Tensor, bias: tf.Tensor | None, labels: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Kernel `[R, V]`, bias `[V]` or None and labels `[M]` of a projection to all words.
+
+        Returns:
+          those of one to the sample's words, whose softmax estimates the whole one: `[R, C]`,
+          `[C]`, `[M]`.
+        """
+        offset = self.log_weights if bias is None else self.log_weights + self.columns(bias)
+        return self.columns(kernel), offset, tf.gather(self.places, labels)
 
 
 def draw(labels: tf.Tensor, size: int, uniform: tf.Tensor) -> Sample:
@@ -67,29 +77,3 @@ def draw(labels: tf.Tensor, size: int, uniform: tf.Tensor) -> Sample:
     absent = tf.fill([vocabulary], count)
     places = tf.tensor_scatter_nd_update(absent, words[:, tf.newaxis], tf.range(count))
     return Sample(words, -tf.math.log(inclusion), places)
-
-
-def sampled_cross_entropy(
-    readout: tf.Tensor,
-    kernel: tf.Tensor,
-    bias: tf.Tensor | None,
-    labels: tf.Tensor,
-    sample: Sample,
-    dtype: tf.DType,
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """`projected_cross_entropy` over the words of a sample, which has all labels.
-
-    Args:
-      readout: `[M, R]`.
-      kernel: `[R, V]`.
-      bias: `[V]` or None.
-      labels: `[M]` ids.
-      sample: of `draw`.
-      dtype: type of the products.
-
-    Returns:
-      the sum, which has the gradient, and the same without; an estimate of the whole softmax's.
-    """
-    offset = sample.log_weights if bias is None else sample.log_weights + sample.columns(bias)
-    places = tf.gather(sample.places, labels)
-    return projected_cross_entropy(readout, sample.columns(kernel), offset, places, 0.0, dtype)
