@@ -17,14 +17,13 @@ ROWS, WIDTH, WORDS = 9, 6, 40
 LENGTHS = [(5, 4), (1, 6), (3, 1)]
 
 
-def problem(with_bias=True, labels=None):
+def problem(with_bias=True):
     """readout, kernel, bias, labels."""
     stream = np.random.default_rng(4)
     readout = tf.constant(stream.normal(size=(ROWS, WIDTH)), tf.float32)
     kernel = tf.constant(stream.normal(size=(WIDTH, WORDS)), tf.float32)
     bias = tf.constant(stream.normal(size=WORDS), tf.float32) if with_bias else None
-    labels = stream.integers(0, WORDS, ROWS) if labels is None else labels
-    return readout, kernel, bias, tf.constant(labels, tf.int32)
+    return readout, kernel, bias, tf.constant(stream.integers(0, WORDS, ROWS), tf.int32)
 
 
 def sampled_cross_entropy(readout, kernel, bias, labels, sample, dtype):
@@ -82,12 +81,12 @@ def test_normaliser_is_right_in_the_mean(size):
     assert np.mean(unweighted) < wanted - 4 * error
 
 
-def sums(function, values, watched, weight=3.0):
-    """The sums, and the gradients of `weight` times the first."""
+def sums(function, values, watched):
+    """The sums, and the gradients of 3 times the first."""
     with tf.GradientTape() as tape:
         tape.watch(watched)
         total, plain = function(*values)
-        scaled = weight * total
+        scaled = 3.0 * total
     return float(total), float(plain), [g.numpy() for g in tape.gradient(scaled, watched)]
 
 
