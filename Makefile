@@ -18,7 +18,7 @@ UNKNOWN := $(filter-out $(VARIABLES) PY VENV MAKE% -%,$(GIVEN))
 $(if $(UNKNOWN),$(error there is no variable $(UNKNOWN): expected some of $(VARIABLES)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-gpu test test-slow test-next lint check demo reproduce-vi-en \
+.PHONY: help install install-gpu test test-avx2 test-slow test-next lint check demo reproduce-vi-en \
 	reproduce-ro-en \
 	reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja reproduce-en-ja-ntcir \
 	reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic reproduce-synthetic-adequacy \
@@ -37,8 +37,18 @@ install: $(INSTALLED) ## what every other target does first; PYTHON=path chooses
 install-gpu: $(INSTALLED) ## also the CUDA libraries, for an NVIDIA GPU
 	$(PY) -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[gpu]'
 
+# In two processes. What pytest makes of the tests' source is kept, whatever the environment says:
+# else each process makes it again, which takes as long as everything else before the first test.
+test test-avx2: export PYTHONDONTWRITEBYTECODE =
 test: $(INSTALLED) ## the tests that take under ten minutes together
-	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
+	$(PY) -m pytest -m "not slow" -n 2 --dist loadfile $(PYTEST_ARGS)
+
+# Where products are summed in another order than by AVX-512 or AMX.
+test-avx2: export ONEDNN_MAX_CPU_ISA = AVX2
+test-avx2: $(INSTALLED) ## cells, searches and updates once more, with the instructions of AVX2
+	$(PY) -m pytest -m "not slow" -n 2 --dist loadfile tests/test_cells.py tests/test_family.py \
+		tests/test_memory_cells.py tests/test_search.py tests/test_step.py \
+		tests/test_cli_documents.py tests/test_translator.py $(PYTEST_ARGS)
 
 test-slow: $(INSTALLED) ## the tests that train models
 	$(PY) -m pytest -m slow --timeout=3600 $(PYTEST_ARGS)

@@ -40,6 +40,13 @@ def scores(model, place, **flags):
     return [line.split(" ||| ")[1:] for line in lines]
 
 
+def alike(found, wanted):
+    """The same translations with the same scores, but for a rounding in other batches."""
+    texts = [text for text, _ in found] == [text for text, _ in wanted]
+    difference = [float(one) - float(other) for (_, one), (_, other) in zip(found, wanted)]
+    return texts and max(map(abs, difference)) < 2e-4
+
+
 def test_ids_and_blank_lines_say_the_same(model, place):
     n_best = {"num_translations_per_input": 2}
     by_id = scores(
@@ -47,10 +54,10 @@ def test_ids_and_blank_lines_say_the_same(model, place):
         **n_best,
     )  # fmt: skip
     by_blank = scores(model, place, inference_input_file=place / "blank", **n_best)
-    assert by_blank[6:8] == [["", "0.000000"]] * 2  # the blank line's own
-    assert by_blank[:6] + by_blank[8:] == by_id
+    assert by_blank[6:8] == [["", "0.0000"]] * 2  # the blank line's own
+    assert alike(by_blank[:6] + by_blank[8:], by_id)
     as_one = scores(model, place, inference_input_file=place / "in", **n_best)
-    assert as_one[:6] == by_id[:6] and as_one[6:] != by_id[6:]
+    assert alike(as_one[:6], by_id[:6]) and not alike(as_one[6:], by_id[6:])
 
 
 def test_standard_input_answers_as_a_file_does(model, place):

@@ -74,7 +74,7 @@ def test_an_n_best_list_is_numbered_scored_and_begins_with_the_best(translations
             assert len({hypothesis for _, hypothesis, _ in three}) == 3
             assert all(re.fullmatch(r"-\d+\.\d{6}", score) for *_, score in three)
         else:
-            assert [row[1:] for row in three] == [["", "0.000000"]] * 3
+            assert [row[1:] for row in three] == [["", "0.0000"]] * 3
 
 
 def test_a_short_n_best_list_has_fewer_lines_of_the_same_number(model, tmp_path):

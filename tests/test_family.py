@@ -43,7 +43,8 @@ def test_with_forget_and_add_at_zero_one_round_is_rnnsearch(variant, monkeypatch
         writing, "erase_and_add", lambda keys, weights, f, a: write(keys, weights, 0 * f, 0 * a)
     )
     for found, expected in zip(readouts(model), wanted):
-        np.testing.assert_array_equal(found, expected)
+        # two programs, which a processor may sum in two orders: float32, 8 wide, 7 steps at most
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("variant,rounds", [("mematt", 1), ("kvmematt-1", 1), ("kvmematt-3", 3)])

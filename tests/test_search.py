@@ -111,7 +111,7 @@ def force(model, batch, found):
 @pytest.mark.parametrize("variant", list(small.VARIANTS))
 def test_beam_search_equals_the_oracle(variant):
     number, lengths = list(small.VARIANTS).index(variant), set()
-    for round_ in range(3):
+    for round_ in range(3 if variant in SOME else 1):  # a search knows nothing of its cell
         seed, width = 100 * round_ + number, 2 + (number + round_) % 4
         model, batch = large_model(variant, seed), small.batch(LENGTHS, seed)
         steppers = [Stepper(model, batch, row) for row in range(len(LENGTHS))]
@@ -329,7 +329,8 @@ def test_a_search_makes_its_matrix_products_in_the_type_asked_for(variant, beam_
     assert made[tf.bfloat16]["bfloat16"] > made[tf.bfloat16]["float32"]
     assert sum(made[tf.bfloat16].values()) == sum(made[tf.float32].values())
     exact, _ = force(model, batch, found[tf.bfloat16])
-    np.testing.assert_allclose(found[tf.bfloat16].scores, exact, rtol=5e-3)
+    # 8 bits: 2^-8 a product where the processor truncates, and some four products to a word
+    np.testing.assert_allclose(found[tf.bfloat16].scores, exact, rtol=4 * 2**-8)
     assert np.any(found[tf.bfloat16].scores != found[tf.float32].scores)
 
 

@@ -93,7 +93,7 @@ def _infer(
         if best is not None:
             best.append(n_best[0].text)
         for one in n_best:
-            line = f"{number} ||| {one.text} ||| {one.score:.6f}" if n_best_wanted else one.text
+            line = f"{number} ||| {one.text} ||| {one.score:.4f}" if n_best_wanted else one.text
             out.write(f"{line}\n".encode())
             if links is not None:
                 links.write(f"{format_pharaoh(_links(one))}\n".encode())
@@ -137,7 +137,7 @@ def _forced(mode: str, model: api.Model, values: Any, out: BinaryIO) -> None:
     attended = []
     for block in blocks:
         if mode == "score":
-            lines = [f"{forced.log_prob:.6f}" for forced in model.score(block, documents)]
+            lines = [f"{forced.log_prob:.4f}" for forced in model.score(block, documents)]
         else:
             found = model.attend(block, documents)
             lines = [format_pharaoh(links) for _, links in found]
