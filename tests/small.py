@@ -14,7 +14,12 @@ VARIANTS = {
     "luong": {"cell": "luong"},
     "luong-gru": {"cell": "luong", "unit_type": "gru", "attention": "luong"},
     "luong-tanh": {"cell": "luong", "attention_tanh": True, "bridge": "tanh", "num_layers": 4},
+    "luong-cosine": {"cell": "luong", "attention_score": "cosine", "attention": "luong"},
+    "luong-scaled-dot": {"cell": "luong", "attention_score": "scaled_dot", "unit_type": "gru"},
+    "luong-bahdanau": {"cell": "luong", "attention": "bahdanau", "unit_type": "gru"},
+    "luong-normed": {"cell": "luong", "attention": "normed_bahdanau"},
     "ntm": {"cell": "ntm_attention"},
+    "ntm-cosine": {"cell": "ntm_attention", "attention_score": "cosine", "unit_type": "gru"},
     "ntm-heads": {"cell": "ntm_attention", "num_attention_heads": 3, "shift_range": 2},
     "ntm-gru": {"cell": "ntm_attention", "unit_type": "gru", "bridge": "zero"},
     "rnnsearch": {"cell": "rnnsearch", "unit_type": "gru", "projection_bias": True},
@@ -27,6 +32,7 @@ VARIANTS = {
     "kvmematt-3": {"cell": "kvmematt", "unit_type": "gru", "num_rounds": 3, "attention_size": 7},
     "key-value": {"cell": "key_value", "projection_bias": True},
     "key-value-attn": {"cell": "key_value", "key_value_system": "attn"},
+    "key-value-cosine": {"cell": "key_value", "attention_score": "cosine"},
     "key-value-iw": {"cell": "key_value", "key_value_system": "modifying_iw"},
 }  # fmt: skip
 

@@ -49,7 +49,7 @@ def of_the_readout(h, weights, annotations, words):
     if h.cell == "key_value":
         system = {"key_value": "key-value", "modifying_iw": "modifying-IW"}
         name = system.get(h.key_value_system, "attn")
-        return key_value.decode(weights, name, annotations, words)
+        return key_value.decode(weights, name, annotations, words, h.attention_score)
     single = h.cell == "mematt"
     expected = kvmematt.decode(weights, annotations, words, single_memory=single)
     names = {"read_weights": "round_alignments", "erase_norm": "forget_norms",
@@ -81,11 +81,12 @@ def test_cell_equals_its_oracle(variant, compiled):
                 expected = luong.decode(
                     weights, annotations, states, words, unit=h.unit_type,
                     scaled=h.attention == "scaled_luong", tanh=h.attention_tanh,
+                    kind=h.attention if "bahdanau" in h.attention else h.attention_score,
                 )  # fmt: skip
             else:
                 expected = ntm_attention.decode(
                     weights, annotations, states, words,
-                    num_heads=h.num_attention_heads, unit=h.unit_type,
+                    num_heads=h.num_attention_heads, unit=h.unit_type, kind=h.attention_score,
                 )  # fmt: skip
         for name, value in got.items():
             found = value[:steps, row].numpy()
@@ -124,7 +125,9 @@ def test_each_column_of_each_weight_gets_a_gradient(variant):
         assert np.all(np.abs(columns).max(axis=0) > 1e-8), name
 
 
-@pytest.mark.parametrize("variant", ["luong", "ntm-heads", "rnnsearch"])
+@pytest.mark.parametrize(
+    "variant", ["luong", "luong-cosine", "luong-normed", "ntm-heads", "ntm-cosine", "rnnsearch"]
+)
 def test_gradient_equals_finite_differences(variant):
     from tfmann.training.objective import sum_loss
 

@@ -277,7 +277,7 @@ def test_every_cell_is_declared_and_read_without_tensorflow():
     declared = ast.literal_eval(done.stdout)
     classes = cell_classes()
     assert set(declared) == set(classes) == set(FIELDS["cell"].choices)
-    assert declared["luong"] == ["attention", "attention_tanh"]
+    assert declared["luong"] == ["attention", "attention_score", "attention_tanh"]
 
 
 def cell_classes():

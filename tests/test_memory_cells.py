@@ -97,9 +97,11 @@ def test_pure_mann_equals_its_oracle(cell, unit, taps, heads):
 
 
 @pytest.mark.parametrize("heads", HEADS)
-@pytest.mark.parametrize("addressing", ["ntm", "dnc"])
-def test_mad_equals_its_oracle(addressing, heads):
-    model = build("mad", heads, "bi", external_addressing=addressing)
+@pytest.mark.parametrize(
+    "addressing,kind", [("ntm", "dot"), ("dnc", "dot"), ("ntm", "cosine"), ("dnc", "scaled_dot")]
+)
+def test_mad_equals_its_oracle(addressing, kind, heads):
+    model = build("mad", heads, "bi", external_addressing=addressing, attention_score=kind)
     batch = small.batch(LENGTHS)
     prepared, got = decode(model, batch)
     weights = small.oracle_weights(model)
@@ -114,6 +116,7 @@ def test_mad_equals_its_oracle(addressing, heads):
             *heads,
             addressing=addressing,
             num_slots=6,
+            kind=kind,
         )
         for name, value in got.items():
             if name.endswith("_norm") or (

@@ -37,7 +37,7 @@ def declared_cells() -> dict[str, dict[str, Field]]:
 
     A file declares a cell by a module-level string `NAME` and, if it has fields of its own, a
     literal `HPARAMS = {"key": {"default": ..., "help": ..., "minimum": ..., "choices": ...}}`.
-    `SHARED_HPARAMS = "two_gru"` adds those of `cells/two_gru.py`, which is no cell.
+    `SHARED_HPARAMS = ("two_gru",)` adds those of `cells/two_gru.py`, which is no cell.
     """
     cells = {}
     for path in sorted(_CELLS.glob("*.py")):
@@ -45,8 +45,7 @@ def declared_cells() -> dict[str, dict[str, Field]]:
         name = _literal(tree, "NAME")
         if name is not None:
             own = _literal(tree, "HPARAMS") or {}
-            family = _literal(tree, "SHARED_HPARAMS")
-            if family is not None:
+            for family in reversed(_literal(tree, "SHARED_HPARAMS") or ()):
                 shared = ast.parse((_CELLS / f"{family}.py").read_text(encoding="utf-8"))
                 own = {**_literal(shared, "HPARAMS"), **own}
             cells[name] = {key: Field(kind="architecture", **spec) for key, spec in own.items()}
@@ -210,6 +209,11 @@ def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
             h.num_sampled_softmax and h.cell == "cache" and h.cache_fusion == "shallow",
             "cache_fusion='shallow' mixes distributions over all words: it needs "
             "num_sampled_softmax=0",
+        ),
+        (
+            h.attention_score != "dot" and h.cell == "luong" and "bahdanau" in h.attention,
+            f"attention_score={h.attention_score!r} is about dot products, and "
+            f"attention={h.attention!r} is additive: set one of them otherwise",
         ),
         (
             h.top_dropout and h.encoder_type == "memory",

@@ -39,6 +39,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from . import scores
 from .addressing import softmax
 from .recurrent import stack_step, zero_state
 
@@ -97,7 +98,9 @@ def memory(weights: Mapping, system: str, states) -> tuple[np.ndarray, np.ndarra
     return np.array([h * mask for h in annotations]), annotations, annotations[-1]
 
 
-def decode(weights: Mapping, system: str, states, target_embeddings) -> dict[str, np.ndarray]:
+def decode(
+    weights: Mapping, system: str, states, target_embeddings, kind: str = "dot"
+) -> dict[str, np.ndarray]:
     """Decodes one sentence whose target words are given; no dropout.
 
     Args:
@@ -105,17 +108,23 @@ def decode(weights: Mapping, system: str, states, target_embeddings) -> dict[str
         system: one of `SYSTEMS`.
         states: the encoder's [S, 2K], forward first, real positions only.
         target_embeddings: y_{j-1} [T, K], beginning with that of `<s>`.
+        kind: of the score, 'dot' as printed, 'scaled_dot' or 'cosine'; the latter two with the
+            gain `attention_scale`. Widths are those of what is compared: K, or K/2.
 
     Returns:
         `outputs` e_j [T, K]; `alignments` [T, S]; `states` d_j [T, K]; `contexts` [T, C].
     """
     keys, values, last = memory(weights, system, states)
     query_width = keys.shape[1]
+    if system == "modifying-IW" and kind != "dot":  # the masked half takes no part
+        keys = keys[:, : query_width // 2]
+        query_width //= 2
+    gain = 1.0 if kind == "dot" else weights["attention_scale"]
     h = last @ weights["initial_kernel"]
     layer_states = [(h, np.zeros(len(h))) for _ in weights["layers"]]
     rows = []
     for y in target_embeddings:
-        alignment = softmax([np.dot(h[:query_width], key) for key in keys])
+        alignment = softmax(scores.dot(h[:query_width], keys, kind, gain))
         context = sum(weight * value for weight, value in zip(alignment, values))
         h, layer_states = stack_step("lstm", weights["layers"], y, layer_states)
         output = np.tanh(np.concatenate([h, context]) @ weights["readout_kernel"])

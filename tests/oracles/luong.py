@@ -7,7 +7,8 @@ Weights:
     layers: from the bottom, each a dictionary of `kernel`, `recurrent_kernel`, `bias`
         (see recurrent.py); the first kernel is [E + U, G*U], rows ordered [x; a].
     memory_kernel: W_m [D, U].
-    attention_scale: g, a number; read only if `scaled`.
+    attention_scale: g, a number; read by the kinds that have a gain.
+    query_kernel: [U, A];  score_vector: v [A];  attention_bias: b [A]; of the additive kinds.
     attention_kernel: W_c [D + U, U], rows ordered [c; h]; no bias.
 """
 
@@ -17,6 +18,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from . import scores
 from .addressing import softmax
 from .recurrent import stack_step
 
@@ -29,6 +31,7 @@ def decode(
     unit: str = "lstm",
     scaled: bool = True,
     tanh: bool = False,
+    kind: str = "dot",
 ) -> dict[str, np.ndarray]:
     """Decodes one sentence whose target words are given.
 
@@ -39,6 +42,8 @@ def decode(
         target_embeddings: x [T, E].
         unit: 'lstm' or 'gru'.
         scaled: multiply the score by g.
+        kind: of the score, 'dot', 'scaled_dot', 'cosine', 'bahdanau' or 'normed_bahdanau'; the
+            second and third have the gain whether `scaled` or not.
         tanh: a_t = tanh(W_c [c_t; h_t]) as in the paper; tensorflow/nmt has no tanh.
 
     Returns:
@@ -46,7 +51,7 @@ def decode(
     """
     annotations = np.asarray(source_annotations, dtype=np.float64)
     attention_kernel = np.asarray(weights["attention_kernel"], dtype=np.float64)
-    scale = weights["attention_scale"] if scaled else 1.0
+    keys = annotations @ weights["memory_kernel"]
     states = list(initial_states)
     attention_vector = np.zeros(attention_kernel.shape[1])  # a_{-1} = 0
     outputs, alignments = [], []
@@ -54,11 +59,7 @@ def decode(
         h, states = stack_step(
             unit, weights["layers"], np.concatenate([x, attention_vector]), states
         )
-        # score(h_t, h_s) = g h_t^T W_m h_s
-        scores = [
-            scale * np.dot(h, annotation @ weights["memory_kernel"]) for annotation in annotations
-        ]
-        alignment = softmax(scores)
+        alignment = softmax(energies(weights, kind, scaled, h, keys))
         context = np.zeros(annotations.shape[1])
         for s, annotation in enumerate(annotations):
             context += alignment[s] * annotation
@@ -68,3 +69,15 @@ def decode(
         outputs.append(attention_vector)
         alignments.append(alignment)
     return {"outputs": np.array(outputs), "alignments": np.array(alignments)}
+
+
+def energies(weights: Mapping, kind: str, scaled: bool, h, keys) -> np.ndarray:
+    """The scores [S] of a state h [U] against the keys W_m h_s [S, U]."""
+    if not kind.endswith("bahdanau"):
+        gain = weights["attention_scale"] if scaled or kind != "dot" else 1.0
+        return scores.dot(h, keys, kind, gain)
+    query = h @ weights["query_kernel"]
+    normed = kind == "normed_bahdanau"
+    gain = weights["attention_scale"] if normed else None
+    bias = weights["attention_bias"] if normed else None
+    return scores.additive(query, keys, weights["score_vector"], gain, bias)

@@ -19,22 +19,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from . import dnc, ntm
+from . import dnc, ntm, scores
 from .addressing import softmax
 from .recurrent import stack_step
 
 
-def attend(weights: Mapping, h, annotations) -> tuple[np.ndarray, np.ndarray]:
-    """Scaled Luong attention, score(s) = g h^T W_m h_s.
+def attend(
+    weights: Mapping, h, annotations, kind: str = "dot"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Luong attention with a gain; `dot` is score(s) = g h^T W_m h_s.
 
     Returns:
         The weights [S] and the context c [D] of a state h [U] over annotations [S, D].
     """
-    scores = []
-    for annotation in annotations:
-        key = annotation @ weights["memory_kernel"]
-        scores.append(weights["attention_scale"] * np.dot(h, key))
-    alignment = softmax(scores)
+    keys = annotations @ weights["memory_kernel"]
+    alignment = softmax(scores.dot(h, keys, kind, weights["attention_scale"]))
     return alignment, ntm.read(annotations, alignment)
 
 
@@ -66,6 +65,7 @@ def decode(
     addressing: str = "ntm",
     num_slots: int | None = None,
     unit: str = "lstm",
+    kind: str = "dot",
 ) -> dict[str, np.ndarray]:
     """Decodes one sentence whose target words are given.
 
@@ -80,6 +80,7 @@ def decode(
             controller and output are no part of its addressing and are left out.
         num_slots: N of the external memory, for 'dnc'; 'ntm' has it in `initial_memory`.
         unit: 'lstm' or 'gru'.
+        kind: of the attention's score, 'dot', 'scaled_dot' or 'cosine'.
 
     Returns:
         `outputs` [T, U]; `alignments` [T, S]; `contexts` [T, D]; the quantities that
@@ -94,7 +95,7 @@ def decode(
     for x in target_embeddings:
         x = np.concatenate([x, context, state.reads.ravel()])
         h, states = stack_step(unit, weights["layers"], x, states)
-        alignment, context = attend(weights, h, annotations)
+        alignment, context = attend(weights, h, annotations, kind)
         state, quantities = step(h, state)
         features = np.concatenate([h, context, state.reads.ravel()])
         output = features @ weights["output_kernel"] + weights["output_bias"]

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .addressing import circular_shift, content_dot, interpolate, sharpen, softmax, softplus
+from . import scores
+from .addressing import circular_shift, interpolate, sharpen, softmax, softplus
 from .recurrent import sigmoid, stack_step
 
 HEAD_CLIP = 20.0
@@ -49,13 +50,16 @@ def split_heads(raw, num_heads: int, units: int) -> list[Head]:
     return heads
 
 
-def address(head: Head, keys, previous) -> tuple[np.ndarray, np.ndarray]:
+def address(
+    head: Head, keys, previous, kind: str = "dot", gain: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
     """One step of a head: its content address [S] and its read weights [S].
 
-    `keys` are the rows W_a h_s [S, U], `previous` the head's w_{t-1} [S].
+    `keys` are the rows W_a h_s [S, U], `previous` the head's w_{t-1} [S]. With `kind` 'scaled_dot'
+    or 'cosine' the product k . W_a h_s of (12) is that of scores.py, with its gain.
     """
     length = len(keys)
-    content = content_dot(head.strength, head.key, keys)  # (12)
+    content = softmax(head.strength * scores.dot(head.key, keys, kind, gain))  # (12)
     gated = interpolate(head.gate, content, previous)  # (13)
     shifted = circular_shift(gated, head.shift, length)  # (14)
     return content, sharpen(shifted, head.sharpening, length)  # (15)
@@ -69,11 +73,12 @@ def decode(
     num_heads: int = 1,
     unit: str = "lstm",
     tanh: bool = False,
+    kind: str = "dot",
 ) -> dict[str, np.ndarray]:
     """Decodes one sentence whose target words are given.
 
     Arguments as of `luong.decode`; there is no `scaled`, because the strength beta
-    stands where the scale g stood.
+    stands where the scale g stood. With another `kind` than 'dot' both are there.
 
     Returns:
         `outputs` [T, U]; `alignments` [T, S], the mean over the heads of `read_weights`
@@ -83,6 +88,7 @@ def decode(
     annotations = np.asarray(source_annotations, dtype=np.float64)
     length = len(annotations)
     keys = np.array([annotation @ weights["memory_kernel"] for annotation in annotations])
+    gain = 1.0 if kind == "dot" else weights["attention_scale"]
     states = list(initial_states)
     attention_vector = np.zeros(np.shape(weights["attention_kernel"])[1])  # a_{-1} = 0
     # w_{-1}: every head begins on the first source position.
@@ -96,7 +102,7 @@ def decode(
         heads = split_heads(raw, num_heads, units=len(h))
         content_weights, contexts = [], []
         for r, head in enumerate(heads):
-            content, read_weights[r] = address(head, keys, read_weights[r])
+            content, read_weights[r] = address(head, keys, read_weights[r], kind, gain)
             content_weights.append(content)
             contexts.append(sum(read_weights[r][s] * annotations[s] for s in range(length)))
         attention_vector = np.concatenate([*contexts, h]) @ weights["attention_kernel"]

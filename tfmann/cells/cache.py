@@ -22,7 +22,7 @@ from tfmann.hparams import HParams
 from tfmann.memory import attention, cache
 
 NAME = "cache"
-SHARED_HPARAMS = "two_gru"
+SHARED_HPARAMS = ("two_gru",)
 
 HPARAMS = {
     "cache_size": {

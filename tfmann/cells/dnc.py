@@ -13,7 +13,7 @@ from tfmann.cells.weights import Weights
 from tfmann.hparams import HParams
 
 NAME = "dnc"
-SHARED_HPARAMS = "own_memory"
+SHARED_HPARAMS = ("own_memory",)
 
 CLIP = 20.0
 

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from tfmann.cells.base import Encoded, MemoryCell, StepOutput, per_row, per_sentence
 from tfmann.cells.bridge import decoder_stack
+from tfmann.cells.dot_product import DotProduct
 from tfmann.cells.noise import Noise
 from tfmann.cells.recurrent import GATES, StackWeights, State, product
 from tfmann.cells.weights import Weights
@@ -22,6 +23,7 @@ from tfmann.hparams import HParams
 from tfmann.memory import addressing, attention
 
 NAME = "key_value"
+SHARED_HPARAMS = ("dot_product",)
 
 HPARAMS = {
     "key_value_system": {
@@ -80,6 +82,7 @@ class KeyValueCell(MemoryCell):
             self.value_kernel = weights.matrix("value_kernel", [units, units // 2])
         else:
             self.annotation_kernel = weights.matrix("annotation_kernel", [2 * units, units])
+        self.dot_product = DotProduct(hparams.attention_score, self.asked_width, weights)
         self.stack = decoder_stack(hparams, feed_width=0, weights=weights)
         self.initial_kernel = weights.matrix("initial_kernel", [units, units])
         self.output_width, self.readout_width = units + self.read_width, units
@@ -114,6 +117,7 @@ class KeyValueCell(MemoryCell):
     def prepare(self, encoded: Encoded, dtype: tf.DType = tf.float32) -> KeyValueMemory:
         """Keys and values."""
         keys, values = self._keys_and_values(encoded.annotations, dtype)
+        keys = self.dot_product.prepare(keys)
         return KeyValueMemory(keys, values, encoded.mask[:, None], self.stack.prepare(dtype))
 
     def prepare_inputs(
@@ -143,7 +147,7 @@ class KeyValueCell(MemoryCell):
         """Address by the state before, context, layers."""
         inputs, mask = self._split(inputs)
         asked = per_sentence(state.asked, memory.keys)
-        scores = attention.dot_scores(asked, memory.keys)  # (8, 12, 13)
+        scores = self.dot_product.scores(asked, memory.keys)  # (8, 12, 13)
         alignments = addressing.masked_softmax(scores, memory.mask)  # [B, K, S]
         context = per_row(attention.read(alignments, memory.values))  # (7, 11)
         top, layers = self.stack.step(inputs, None, state.layers, memory.stack)  # (6)

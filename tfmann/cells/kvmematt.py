@@ -14,7 +14,7 @@ from tfmann.hparams import HParams
 from tfmann.memory import attention
 
 NAME = "kvmematt"
-SHARED_HPARAMS = "two_gru"
+SHARED_HPARAMS = ("two_gru",)
 
 HPARAMS = {
     "num_rounds": {

@@ -1,16 +1,20 @@
 """The attentional encoder-decoder of tensorflow/nmt (Luong et al. 2015, arXiv:1508.04025).
 
-The baseline of Collier & Beel 2019: LSTM layers with input feeding, scaled general attention.
+The baseline of Collier & Beel 2019: LSTM layers with input feeding, scaled general attention. As
+there, `attention` may be additive instead (Bahdanau et al. 2015, arXiv:1409.0473), which asks with
+the same state h_t.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from tfmann.cells.base import Encoded, MemoryCell, StepOutput, per_row, per_sentence
 from tfmann.cells.bridge import Bridge, decoder_stack
+from tfmann.cells.dot_product import DotProduct
 from tfmann.cells.noise import Noise
 from tfmann.cells.recurrent import StackWeights, State, product
 from tfmann.cells.weights import Weights
@@ -18,12 +22,14 @@ from tfmann.hparams import HParams
 from tfmann.memory import addressing, attention
 
 NAME = "luong"
+SHARED_HPARAMS = ("dot_product",)
 
 HPARAMS = {
     "attention": {
         "default": "scaled_luong",
-        "choices": ["luong", "scaled_luong"],
-        "help": "luong cell: general attention, without or with a learned gain.",
+        "choices": ["luong", "scaled_luong", "bahdanau", "normed_bahdanau"],
+        "help": "luong cell: general attention, without or with a learned gain; or additive, as it "
+        "is or with weight normalisation.",
     },
     "attention_tanh": {
         "default": False,
@@ -43,8 +49,10 @@ class LuongMemory(NamedTuple):
     """What every step reads."""
 
     annotations: tf.Tensor  # [B, S, D]
-    keys: tf.Tensor  # [B, S, U] W_m h_s
+    keys: tf.Tensor  # [B, S, U] W_m h_s, with what the score makes of them once
     mask: tf.Tensor  # [B, 1, S]
+    query_kernel: tf.Tensor | None  # [U, U] W_q, of additive attention
+    score_vector: tf.Tensor | None  # [U] v, or g v / |v|
     attention_kernel: tf.Tensor  # [D + U, U] W_c
     stack: StackWeights
 
@@ -52,11 +60,13 @@ class LuongMemory(NamedTuple):
 class LuongCell(MemoryCell):
     """`a_t = W_c [c_t; h_t]`, `c_t` read by `softmax(g h_t^T W_m h_s)`.
 
-    Unlike the paper: no tanh on a_t unless `attention_tanh`, as in tensorflow/nmt.
+    The score of `bahdanau` is `v . tanh(W_q h_t + W_m h_s)`, that of `normed_bahdanau`
+    `g v / |v| . tanh(W_q h_t + W_m h_s + b)`, g starting at `sqrt(1 / U)`. Unlike the paper: no
+    tanh on a_t unless `attention_tanh`, as in tensorflow/nmt.
     """
 
     def __init__(self, hparams: HParams, annotation_width: int, weights: Weights):
-        """Creates the layers, W_m `[D, U]`, g and W_c `[D+U, U]`."""
+        """Creates the layers, W_m `[D, U]`, what the score needs and W_c `[D+U, U]`."""
         super().__init__(hparams, annotation_width, weights)
         h, units = hparams, hparams.num_units
         self.output_width = self.readout_width = units
@@ -66,8 +76,17 @@ class LuongCell(MemoryCell):
         self.attention_kernel = weights.matrix(
             "attention_kernel", [annotation_width + units, units]
         )
-        if h.attention == "scaled_luong":
-            self.attention_scale = weights.constant("attention_scale", 1.0)
+        self.additive = h.attention in ("bahdanau", "normed_bahdanau")
+        self.normed = h.attention == "normed_bahdanau"
+        if not self.additive:
+            gain = h.attention == "scaled_luong"
+            self.dot_product = DotProduct(h.attention_score, units, weights, gain)
+            return
+        self.query_kernel = weights.matrix("query_kernel", [units, units])
+        self.score_vector = weights.matrix("score_vector", [units])
+        if self.normed:
+            self.attention_scale = weights.constant("attention_scale", units**-0.5)
+            self.attention_bias = weights.constant("attention_bias", np.zeros(units))
 
     def initial_state(self, encoded: Encoded) -> LuongState:
         """The encoder's final states; a_{-1} = 0."""
@@ -75,14 +94,22 @@ class LuongCell(MemoryCell):
         return LuongState(attention=tf.zeros_like(layers[0][0]), layers=layers)
 
     def prepare(self, encoded: Encoded, dtype: tf.DType = tf.float32) -> LuongMemory:
-        """Projects the annotations; the gain goes into the keys."""
+        """Projects the annotations; a gain or bias of the score is put in here."""
         keys = product(encoded.annotations, tf.cast(self.memory_kernel, dtype))
-        if self.hparams.attention == "scaled_luong":
-            keys *= self.attention_scale
+        query_kernel = vector = None
+        if self.additive:
+            query_kernel, vector = tf.cast(self.query_kernel, dtype), self.score_vector
+        else:
+            keys = self.dot_product.prepare(keys)
+        if self.normed:
+            keys += self.attention_bias
+            vector = self.attention_scale * addressing.unit(vector)
         return LuongMemory(
             annotations=encoded.annotations,
             keys=keys,
             mask=encoded.mask[:, None],
+            query_kernel=query_kernel,
+            score_vector=vector,
             attention_kernel=tf.cast(self.attention_kernel, dtype),
             stack=self.stack.prepare(dtype),
         )
@@ -96,8 +123,8 @@ class LuongCell(MemoryCell):
     def step(self, inputs: tf.Tensor, state: LuongState, memory: LuongMemory) -> StepOutput:
         """Layers, address, context, attention vector."""
         top, layers = self.stack.step(inputs, state.attention, state.layers, memory.stack)
-        scores = attention.dot_scores(per_sentence(top, memory.keys), memory.keys)
-        alignments = addressing.masked_softmax(scores, memory.mask)  # [B, K, S]
+        scores = self._scores(top, memory)  # [B, K, S]
+        alignments = addressing.masked_softmax(scores, memory.mask)
         context = per_row(attention.read(alignments, memory.annotations))
         vector = product(tf.concat([context, top], axis=-1), memory.attention_kernel)
         if self.hparams.attention_tanh:
@@ -107,3 +134,10 @@ class LuongCell(MemoryCell):
             state=LuongState(attention=vector, layers=layers),
             diagnostics={"alignments": per_row(alignments)},
         )
+
+    def _scores(self, top: tf.Tensor, memory: LuongMemory) -> tf.Tensor:
+        """States h_t `[B*K, U]` to `[B, K, S]`."""
+        if not self.additive:
+            return self.dot_product.scores(per_sentence(top, memory.keys), memory.keys)
+        query = per_sentence(product(top, memory.query_kernel), memory.keys)
+        return attention.additive_scores(query, memory.keys, memory.score_vector)

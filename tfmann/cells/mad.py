@@ -14,6 +14,7 @@ import tensorflow as tf
 from tfmann.cells.base import Encoded, MemoryCell, StepOutput, per_row, per_sentence
 from tfmann.cells.bridge import Bridge, decoder_stack
 from tfmann.cells.dnc_memory import DNCMemory
+from tfmann.cells.dot_product import DotProduct
 from tfmann.cells.noise import Noise
 from tfmann.cells.ntm_memory import NTMMemory
 from tfmann.cells.recurrent import StackWeights, State, product
@@ -22,7 +23,7 @@ from tfmann.hparams import HParams
 from tfmann.memory import addressing, attention
 
 NAME = "mad"
-SHARED_HPARAMS = "own_memory"
+SHARED_HPARAMS = ("own_memory", "dot_product")
 
 HPARAMS = {
     "shift_range": {
@@ -79,7 +80,7 @@ class MADCell(MemoryCell):
         kind = DNCMemory if hparams.external_addressing == "dnc" else NTMMemory
         self.memory = kind(hparams, units, weights.scope("memory"))
         self.memory_kernel = weights.matrix("memory_kernel", [annotation_width, units])
-        self.attention_scale = weights.constant("attention_scale", 1.0)
+        self.dot_product = DotProduct(hparams.attention_score, units, weights, gain=True)
         self.output_kernel = weights.matrix("output_kernel", [units + fed, units])
         self.output_bias = weights.constant("output_bias", np.zeros(units))
 
@@ -97,7 +98,7 @@ class MADCell(MemoryCell):
         keys = product(encoded.annotations, tf.cast(self.memory_kernel, dtype))
         return MADSource(
             annotations=encoded.annotations,
-            keys=keys * self.attention_scale,
+            keys=self.dot_product.prepare(keys),
             mask=encoded.mask[:, None],
             heads=self.memory.prepare(dtype),
             stack=self.stack.prepare(dtype),
@@ -114,7 +115,7 @@ class MADCell(MemoryCell):
         reads = tf.reshape(state.memory.reads, [-1, self.read_width])
         fed = tf.concat([state.context, reads], axis=-1)
         top, layers = self.stack.step(inputs, fed, state.layers, memory.stack)
-        scores = attention.dot_scores(per_sentence(top, memory.keys), memory.keys)
+        scores = self.dot_product.scores(per_sentence(top, memory.keys), memory.keys)
         alignments = addressing.masked_softmax(scores, memory.mask)  # [B, K, S]
         context = per_row(attention.read(alignments, memory.annotations))
         new, seen = self.memory.step(top, state.memory, memory.heads)

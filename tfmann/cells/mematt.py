@@ -10,7 +10,7 @@ from tfmann.hparams import HParams
 from tfmann.memory import attention
 
 NAME = "mematt"
-SHARED_HPARAMS = "two_gru"
+SHARED_HPARAMS = ("two_gru",)
 
 
 class MemAttCell(RewritingCell):

@@ -11,7 +11,7 @@ from tfmann.cells.weights import Weights
 from tfmann.hparams import HParams
 
 NAME = "ntm"
-SHARED_HPARAMS = "own_memory"
+SHARED_HPARAMS = ("own_memory",)
 
 HPARAMS = {
     "shift_range": {

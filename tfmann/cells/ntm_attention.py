@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from tfmann.cells.base import Encoded, MemoryCell, StepOutput, per_sentence
 from tfmann.cells.bridge import Bridge, decoder_stack
+from tfmann.cells.dot_product import DotProduct
 from tfmann.cells.noise import Noise
 from tfmann.cells.recurrent import StackWeights, State, product
 from tfmann.cells.weights import Weights
@@ -19,6 +20,7 @@ from tfmann.hparams import HParams
 from tfmann.memory import addressing, attention
 
 NAME = "ntm_attention"
+SHARED_HPARAMS = ("dot_product",)
 
 HPARAMS = {
     "num_attention_heads": {
@@ -60,7 +62,7 @@ class NTMAttentionMemory(NamedTuple):
     """What every step reads."""
 
     annotations: tf.Tensor  # [B, S, D]
-    keys: tf.Tensor  # [B, S, U] W_a h_s
+    keys: tf.Tensor  # [B, S, U] W_a h_s, with what the score makes of them once
     mask: tf.Tensor  # [B, 1, S]
     last: tf.Tensor  # [B, 1, S] 1 at the sentence's last position
     head_kernel: tf.Tensor  # [U, R * (U + J + 3)]
@@ -86,6 +88,7 @@ class NTMAttentionCell(MemoryCell):
         self.stack = decoder_stack(h, feed_width=units, weights=weights)
         self.bridge = Bridge(h, weights.scope("bridge"))
         self.memory_kernel = weights.matrix("memory_kernel", [annotation_width, units])
+        self.dot_product = DotProduct(h.attention_score, units, weights)
         width = heads * (units + self.taps + 3)
         self.head_kernel = weights.matrix("head_kernel", [units, width])
         start = np.zeros([heads, units + self.taps + 3])
@@ -110,9 +113,10 @@ class NTMAttentionCell(MemoryCell):
     def prepare(self, encoded: Encoded, dtype: tf.DType = tf.float32) -> NTMAttentionMemory:
         """Projects the annotations."""
         last = tf.one_hot(encoded.length - 1, tf.shape(encoded.annotations)[1])
+        keys = product(encoded.annotations, tf.cast(self.memory_kernel, dtype))
         return NTMAttentionMemory(
             annotations=encoded.annotations,
-            keys=product(encoded.annotations, tf.cast(self.memory_kernel, dtype)),
+            keys=self.dot_product.prepare(keys),
             mask=encoded.mask[:, None],
             last=last[:, None],
             head_kernel=tf.cast(self.head_kernel, dtype),
@@ -155,7 +159,7 @@ class NTMAttentionCell(MemoryCell):
         heads = tf.reshape(heads, [tf.shape(heads)[0], rows, units + self.taps + 3])
         key, strength, gate, kernel, gamma = tf.split(heads, [units, 1, 1, self.taps, 1], axis=-1)
         gate, kernel, gamma = tf.sigmoid(gate), tf.nn.softmax(kernel), 1 + tf.nn.softplus(gamma)
-        scores = tf.nn.softplus(strength) * attention.dot_scores(tf.tanh(key), memory.keys)
+        scores = tf.nn.softplus(strength) * self.dot_product.scores(tf.tanh(key), memory.keys)
         content = addressing.masked_softmax(scores, memory.mask)  # (12)
         previous = tf.reshape(previous, tf.shape(content))
         gated = addressing.interpolate(gate, content, previous)  # (13)

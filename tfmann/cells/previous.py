@@ -18,7 +18,7 @@ from tfmann.cells.weights import Weights
 from tfmann.hparams import HParams
 
 NAME = "previous"
-SHARED_HPARAMS = "two_gru"
+SHARED_HPARAMS = ("two_gru",)
 
 
 class PreviousMemory(NamedTuple):

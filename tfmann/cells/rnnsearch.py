@@ -8,7 +8,7 @@ from tfmann.cells.additive import AdditiveCell, AdditiveMemory, AdditiveState
 from tfmann.cells.base import StepOutput, per_row
 
 NAME = "rnnsearch"
-SHARED_HPARAMS = "two_gru"
+SHARED_HPARAMS = ("two_gru",)
 
 
 class RNNSearchCell(AdditiveCell):

@@ -102,6 +102,11 @@ def norm(vectors: tf.Tensor, floor: float = 1e-30) -> tf.Tensor:
     return tf.sqrt(tf.reduce_sum(tf.square(vectors), axis=-1) + floor)
 
 
+def unit(vectors: tf.Tensor) -> tf.Tensor:
+    """Vectors `[..., W]` of length 1; those shorter than 1e-6 stay shorter, and zero stays zero."""
+    return vectors / norm(vectors, 1e-12)[..., None]
+
+
 def content_weights(
     keys: tf.Tensor, strengths: tf.Tensor, memory: tf.Tensor, floor: float = 1e-30
 ) -> tf.Tensor:
