@@ -332,6 +332,7 @@ def test_a_batch_of_first_sentences_has_gradients_too(system):
         assert np.all(found[f"model/{name}"].numpy() == 0), name
 
 
+@pytest.mark.bfloat16
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_bfloat16_is_close_to_float32(system):
     built, batch, history = model(system, init_weight=0.3), small.batch(LENGTHS), histories()

@@ -86,6 +86,7 @@ def test_every_cell_is_tried():
     assert {model_of(case).hparams.cell for case in CASES} == set(declared_cells())
 
 
+@pytest.mark.bfloat16
 def test_bfloat16_sums_are_not_kept_in_bfloat16():
     model = small.model("rnnsearch")
     exact = gradients(model)
@@ -99,6 +100,7 @@ def test_bfloat16_sums_are_not_kept_in_bfloat16():
     assert np.mean(error(ours)) < np.mean(error(plain)) < 0.1
 
 
+@pytest.mark.bfloat16
 def test_float32_products_stay_in_the_loop():
     step = lambda: product(tf.ones([1, 2]), kernel)  # noqa: E731
     kernel = tf.ones([2, 2])

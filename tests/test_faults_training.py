@@ -72,6 +72,7 @@ def test_again_on_one_processor(hurt, data, unhurt, tmp_path):
     assert unlike(tmp_path / "out", unhurt) == []
 
 
+@pytest.mark.bfloat16
 @pytest.mark.slow
 def test_again_with_bfloat16_products(hurt, data, unhurt, tmp_path):
     rough = "--precision=mixed_bfloat16"

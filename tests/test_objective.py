@@ -82,7 +82,9 @@ def test_cross_entropy_equals_the_oracle(smoothing, with_bias):
     assert float(plain) == pytest.approx(wanted, rel=1e-5)
 
 
-@pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16])
+@pytest.mark.parametrize(
+    "dtype", [tf.float32, pytest.param(tf.bfloat16, marks=pytest.mark.bfloat16)]
+)
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)
 def test_huge_logits_stay_finite(smoothing, dtype):
     """Logits of +-10,000: probabilities are 0 and 1, the loss is their difference."""
@@ -113,6 +115,7 @@ def test_no_word_at_all_costs_nothing():
     assert all(np.all(g == 0) for g in gradients)
 
 
+@pytest.mark.bfloat16
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)
 def test_bfloat16_is_close_to_float32(smoothing):
     values = problem(with_bias=True)
@@ -193,6 +196,7 @@ def test_loss_is_minus_the_forced_log_probability(variant):
     )
 
 
+@pytest.mark.bfloat16
 @pytest.mark.parametrize("variant", CELLS)
 def test_loss_in_bfloat16_is_close(variant):
     model, batch = small.model(variant, init_weight=0.4), small.batch(LENGTHS)

@@ -156,6 +156,7 @@ def test_no_word_at_all_costs_nothing():
     assert all(np.all(g == 0) for g in gradients)
 
 
+@pytest.mark.bfloat16
 def test_bfloat16_is_close_to_float32():
     values = problem()
     drawn = draw(values[3], 8, uniform())

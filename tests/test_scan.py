@@ -124,6 +124,7 @@ def test_a_given_first_state_is_where_it_begins_and_gets_a_gradient(unit, weight
     np.testing.assert_allclose(found[1], wanted[1], atol=2e-5, err_msg="to the kernel")
 
 
+@pytest.mark.bfloat16
 @pytest.mark.parametrize("unit,weights", OUTPUTS)
 def test_bfloat16_is_close_to_float32(unit, weights):
     projected, kernel = inputs(unit, 6, 2)

@@ -307,6 +307,7 @@ def products(graph):
     return Counter(tf.as_dtype(n.attr["T"].type).name for n in nodes if n.op == "MatMul")
 
 
+@pytest.mark.bfloat16
 @pytest.mark.parametrize("variant", SOME)
 @pytest.mark.parametrize("beam_width", [0, 3])
 def test_a_search_makes_its_matrix_products_in_the_type_asked_for(variant, beam_width):

@@ -148,6 +148,7 @@ def test_weights_follow_from_the_seed_and_dropout_from_the_step():
     assert losses[0] == losses[2] != losses[1]
 
 
+@pytest.mark.bfloat16
 def test_bfloat16_makes_nearly_the_same_updates():
     (exact, told), (rounded, told_) = (
         train(learner(precision=precision)) for precision in ("float32", "mixed_bfloat16")
