@@ -26,6 +26,7 @@ from tfmann.cells.recurrent import recurrent_step  # noqa: E402
 from tfmann.corpus import encode, text  # noqa: E402
 from tfmann.corpus.pipeline import Position, Training  # noqa: E402
 from tfmann.provenance import provenance  # noqa: E402
+from tfmann.training.optimizer import base_rate
 from tfmann.training.step import Learner  # noqa: E402
 
 
@@ -96,7 +97,7 @@ class Variant:
         words, begin = 0, time.perf_counter()
         for _ in range(steps):
             batch = self.batches[self.step % len(self.batches)]
-            self.learner.update(batch, self.step, self.hparams.learning_rate)
+            self.learner.update(batch, self.step, base_rate(self.hparams))
             words += batch.words
             self.step += 1
         return words / (time.perf_counter() - begin)

@@ -30,6 +30,7 @@ from tfmann.hparams import HParams
 from tfmann.memory.cache import Cache
 from tfmann.models import document
 from tfmann.provenance import provenance
+from tfmann.training.optimizer import base_rate
 from tfmann.training.step import Learner
 
 _RATIOS = {"train": "second stage / first", "decode": "with cache / without"}
@@ -70,7 +71,7 @@ def training(place: Place, precision: str) -> tuple[Callable[[], float], Callabl
         def run() -> float:
             begin = time.perf_counter()
             for step in range(updates):
-                told = learner.update(batch, step, h.learning_rate)
+                told = learner.update(batch, step, base_rate(h))
             float(told.cross_entropy)  # waits
             return updates * batch.words / (time.perf_counter() - begin)
 

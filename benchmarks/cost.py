@@ -43,6 +43,7 @@ def update(settings: dict, path: str | None, shape: tuple[int, int, int], update
 
     from tfmann import hparams
     from tfmann.corpus.pipeline import make_batch
+    from tfmann.training.optimizer import base_rate
     from tfmann.training.step import Learner
 
     sentences, source, target = shape
@@ -55,7 +56,7 @@ def update(settings: dict, path: str | None, shape: tuple[int, int, int], update
     times = []
     for step in range(2 + updates):
         begin = time.perf_counter()
-        loss = float(learner.update(batch, step, h.learning_rate).cross_entropy)
+        loss = float(learner.update(batch, step, base_rate(h)).cross_entropy)
         times.append(time.perf_counter() - begin)
     return {
         "milliseconds": round(1000 * statistics.median(times[2:]), 1),

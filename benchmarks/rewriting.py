@@ -63,6 +63,7 @@ class Variant:
 
         from tfmann import hparams
         from tfmann.corpus.pipeline import make_batch
+        from tfmann.training.optimizer import base_rate
         from tfmann.training.step import Learner
 
         path = _ROOT / "hparams" / f"{place.files}_{row}.json"
@@ -75,7 +76,7 @@ class Variant:
         ]
         none = np.full(h.batch_size, -1)
         self.batch = make_batch(*words, none, np.arange(h.batch_size), h.append_source_eos)
-        self.learner = Learner(h, *place.vocabularies)
+        self.learner, self.rate = Learner(h, *place.vocabularies), base_rate(h)
         n = flops.Lengths(place.source, place.target)
         self.operations = flops.training(h, n, place.vocabularies[1]) * h.batch_size
 
@@ -83,8 +84,7 @@ class Variant:
         """Times some updates."""
         begin, cpu = time.perf_counter(), time.process_time()
         for _ in range(self.updates):
-            rate = self.hparams.learning_rate
-            update = self.learner.update(self.batch, self.step, rate)
+            update = self.learner.update(self.batch, self.step, self.rate)
             self.step += 1
         float(update.cross_entropy)  # waits
         seconds = time.perf_counter() - begin

@@ -72,7 +72,7 @@ def test_an_n_best_list_is_numbered_scored_and_begins_with_the_best(translations
         assert three[0][1] == translations["best"][number]
         if LINES[number]:
             assert len({hypothesis for _, hypothesis, _ in three}) == 3
-            assert all(re.fullmatch(r"-\d+\.\d{6}", score) for *_, score in three)
+            assert all(re.fullmatch(r"-\d+\.\d{4}", score) for *_, score in three)
         else:
             assert [row[1:] for row in three] == [["", "0.0000"]] * 3
 

@@ -7,11 +7,13 @@ import tensorflow as tf
 from oracles import objective
 
 from tfmann.hparams import HParams
+from tfmann.training import trainer
 from tfmann.training.objective import sum_loss
 from tfmann.training.optimizer import learning_rate
 from tfmann.training.step import Learner
 
 SCHEMES = ["", "luong5", "luong10", "luong234"]
+SMOOTH = ["inverse_sqrt", "cosine"]
 BATCHES = [[(5, 4), (1, 6), (3, 1)], [(2, 2)], [(4, 3), (6, 5), (0, 2), (7, 1)]]
 UPDATES = len(BATCHES)
 
@@ -24,15 +26,17 @@ def edges(steps):
 
 
 @pytest.mark.parametrize("warmup", [0, 1, 40, 8000])
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_learning_rate_equals_the_oracle(scheme, warmup):
+@pytest.mark.parametrize("rise", ["t2t", "linear"])
+@pytest.mark.parametrize("scheme", SCHEMES + SMOOTH)
+def test_learning_rate_equals_the_oracle(scheme, rise, warmup):
     lengths = [1, 2, 3, 7, 10, 29, 100, 999, 1000, 12000, 12345, 100_001, 340_000]
     for steps in lengths:
         h = HParams(
-            learning_rate=0.7, decay_scheme=scheme, warmup_steps=warmup, num_train_steps=steps
-        )
+            learning_rate=0.7, decay_scheme=scheme, warmup_steps=warmup, num_train_steps=steps,
+            warmup_scheme=rise,
+        )  # fmt: skip
         for step in edges(steps):
-            wanted = objective.learning_rate(int(step), 0.7, warmup, scheme, steps)
+            wanted = objective.learning_rate(int(step), 0.7, warmup, scheme, steps, rise)
             assert learning_rate(h, int(step)) == pytest.approx(wanted, rel=1e-9), (steps, step)
 
 
@@ -57,6 +61,43 @@ def test_the_schedules_values():
     h = HParams(learning_rate=1.0, decay_scheme="luong10", num_train_steps=1000)
     rates = [learning_rate(h, step) for step in (499, 549, 550, 600, 999)]
     assert rates == [1.0, 1.0, 0.5, 0.25, 0.5**9]
+
+
+def test_the_smooth_schedules_values():
+    """By hand: the greatest rate at the warm-up's end; a half of it where the schedule says so."""
+    h = HParams(
+        learning_rate=2.0, warmup_scheme="linear", warmup_steps=100, num_train_steps=1100,
+        decay_scheme="inverse_sqrt",
+    )  # fmt: skip
+    rates = [learning_rate(h, step) for step in (0, 49, 99, 399)]
+    assert rates == pytest.approx([0.02, 1.0, 2.0, 1.0])
+    h = h.replace(decay_scheme="cosine")
+    rates = [learning_rate(h, step) for step in (99, 100, 600, 1100, 5000)]
+    assert rates == pytest.approx([2.0, 2.0, 1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("optimizer,rate", [("sgd", 1.0), ("adam", 0.001), ("adadelta", 1.0)])
+def test_a_rate_that_is_not_given_follows_the_optimizer(optimizer, rate):
+    assert learning_rate(HParams(optimizer=optimizer), 0) == rate
+    assert learning_rate(HParams(optimizer=optimizer, learning_rate=0.5), 0) == 0.5
+    assert learning_rate(HParams(optimizer=optimizer, learning_rate=0.0), 0) == 0.0
+
+
+def test_dev_that_stands_still_halves_the_rate():
+    h = HParams(learning_rate=1.0, decay_scheme="plateau", plateau_patience=2)
+    run, said = trainer.Run(), []
+    for stale in (0, 1, 2, 3, 4, 0, 1):
+        run.stale_evaluations = stale
+        trainer._halve_rate(h, run, said.append)
+    assert run.rate_halvings == len(said) == 2
+    assert learning_rate(h, 5, run.rate_halvings) == 0.25
+    assert learning_rate(h.replace(decay_scheme=""), 5, run.rate_halvings) == 1.0
+
+
+def test_a_checkpoint_from_before_the_plateau_is_read():
+    values = trainer.Run(step=7).as_dict()
+    del values["rate_halvings"]
+    assert trainer.Run.from_dict(values) == trainer.Run(step=7)
 
 
 class Replay:

@@ -89,6 +89,40 @@ def test_two_replicas_make_the_updates_of_one_device(case, mirrored):
             np.testing.assert_allclose(found[name], value, atol=atol, err_msg=name)
 
 
+@pytest.mark.parametrize("case", list(CASES))
+def test_accumulated_gradients_make_the_update_of_the_whole_batch(case):
+    """In three parts of 5, 1 and 4 rows, so that some parts are empty."""
+    whole, told = train(learner(**CASES[case], max_gradient_norm=0.5))
+    parts, told_of_parts = train(learner(**CASES[case], max_gradient_norm=0.5,
+                                         gradient_accumulation=3))  # fmt: skip
+    np.testing.assert_allclose(told_of_parts, told, rtol=1e-5)
+    for name, value in whole.items():
+        atol = 5e-5 if "adam" in case else 1e-6  # as between replicas, below
+        np.testing.assert_allclose(parts[name], value, atol=atol, err_msg=name)
+
+
+def test_parts_of_a_batch_draw_their_own_dropout():
+    same = [(4, 3)] * 2
+    both = learner(dropout=0.5, gradient_accumulation=2).update(small.batch(same), 3, 0.0)
+    one = learner(dropout=0.5).update(small.batch(same[:1]), 3, 0.0)
+    assert float(both.cross_entropy) != pytest.approx(2 * float(one.cross_entropy), rel=1e-4)
+
+
+def test_an_update_opens_no_file(monkeypatch):
+    """Settings and cells are looked at once, before the first update."""
+    import io
+
+    one, batch = learner("ntm"), small.batch(BATCHES[0])
+    one.update(batch, 0, 0.1)
+
+    def refuse(*arguments, **how):
+        raise AssertionError(f"an update opens {arguments[0]}")
+
+    for module, name in ((io, "open"), (Path, "read_text"), (Path, "glob")):
+        monkeypatch.setattr(module, name, refuse)
+    one.update(batch, 1, 0.1)
+
+
 def test_one_device_goes_on_from_a_checkpoint_of_two(mirrored):
     case = "ntm-adam-tokens"
     one = learner(**CASES[case])

@@ -201,6 +201,11 @@ def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
             "append_source_eos=true",
         ),
         (
+            h.gradient_accumulation > 1 and h.cell == "cache",
+            "cell='cache' writes a document's sentences in their order, which "
+            "gradient_accumulation would cut up: set it to 1",
+        ),
+        (
             h.num_sampled_softmax and h.label_smoothing,
             "label_smoothing gives mass to every word, and num_sampled_softmax="
             f"{h.num_sampled_softmax} looks at some: set one of them to 0",
@@ -317,9 +322,10 @@ def merge_saved(saved: Mapping[str, Any], explicit: Mapping[str, Any], where: st
     """
     refuse_unknown(explicit, where="settings")
     changed = [
-        f"{key}={explicit[key]!r} (saved: {saved[key]!r})"
+        f"{key}={explicit[key]!r} (saved: {saved.get(key, FIELDS[key].default)!r})"
         for key in explicit
-        if FIELDS[key].kind == "architecture" and key in saved and explicit[key] != saved[key]
+        if FIELDS[key].kind == "architecture"
+        and explicit[key] != saved.get(key, FIELDS[key].default)
     ]
     if changed:
         raise UsageError(

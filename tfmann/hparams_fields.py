@@ -15,7 +15,7 @@ from tfmann.errors import UsageError
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """One key: its default decides its type; None as a default means "not given", a string."""
+    """One key: its default decides its type; None as a default means "not given"."""
 
     default: Any
     help: str
@@ -23,6 +23,7 @@ class Field:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] | None = None
+    type_given: type = str  # of a value, where the default is None
 
     def __post_init__(self) -> None:
         """Lets a literal declaration write its choices as a list."""
@@ -32,7 +33,7 @@ class Field:
     @property
     def type(self) -> type:
         """The type of a value: bool, int, float or str."""
-        return str if self.default is None else type(self.default)
+        return self.type_given if self.default is None else type(self.default)
 
     def check(self, key: str, value: Any) -> Any:
         """Returns the value in its type, or raises UsageError naming the key and the rule."""
@@ -89,6 +90,11 @@ def _architecture(cell_names: tuple[str, ...]) -> dict[str, Field]:
         "projection_bias": field(False, "Bias on the projection to the vocabulary."),
         "append_source_eos": field(True, "End every source sentence in a real </s> position."),
         "share_vocab": field(False, "One vocabulary and one embedding matrix for both sides."),
+        "tie_output_embedding": field(
+            False,
+            "The projection to the vocabulary is the target embedding, transposed. The readout has "
+            "to be as wide as an embedding.",
+        ),
         "subword_option": field(
             "", "Segmentation: words, BPE (@@ ), SentencePiece.", choices=("", "bpe", "spm")
         ),
@@ -139,20 +145,50 @@ def _data() -> dict[str, Field]:
     }
 
 
-def _updates() -> dict[str, Field]:
+def _rates() -> dict[str, Field]:
     return {
         "optimizer": Field("sgd", "Optimizer.", choices=("sgd", "adam", "adadelta")),
-        "learning_rate": Field(1.0, "Rate before warm-up and decay.", minimum=0.0),
+        "learning_rate": Field(
+            None,
+            "Rate before warm-up and decay. If not given, the optimizer's: 1.0 of sgd and "
+            "adadelta, 0.001 of adam.",
+            minimum=0.0,
+            type_given=float,
+        ),
         "adadelta_rho": Field(0.95, "AdaDelta's decay.", minimum=0.0, maximum=1.0),
         "adadelta_epsilon": Field(1e-6, "AdaDelta's epsilon.", minimum=0.0),
         "warmup_steps": Field(0, "Warm-up length, in steps.", minimum=0),
-        "warmup_scheme": Field("t2t", "How the rate rises.", choices=("t2t",)),
-        "decay_scheme": Field(
-            "", "How the rate is halved.", choices=("", "luong5", "luong10", "luong234")
+        "warmup_scheme": Field(
+            "t2t",
+            "How the rate rises in warmup_steps: t2t, exponentially from a hundredth; linear.",
+            choices=("t2t", "linear"),
         ),
+        "decay_scheme": Field(
+            "",
+            "How the rate falls: luong5, luong10 and luong234 halve it 5, 10 and 4 times from the "
+            "half or two thirds of the run on; plateau halves it where dev BLEU stands still; "
+            "inverse_sqrt and cosine fall from the end of the warm-up on.",
+            choices=("", "luong5", "luong10", "luong234", "plateau", "inverse_sqrt", "cosine"),
+        ),
+        "plateau_patience": Field(
+            2,
+            "decay_scheme=plateau: evaluations without a better dev BLEU before a halving.",
+            minimum=1,
+        ),
+    }
+
+
+def _updates() -> dict[str, Field]:
+    return {
         "num_train_steps": Field(12000, "Updates of the whole run.", minimum=1),
         "max_gradient_norm": Field(5.0, "Clip of the global norm; 0 = none.", minimum=0.0),
         "batch_size": Field(128, "Sentences, or target tokens, an update.", minimum=1),
+        "gradient_accumulation": Field(
+            1,
+            "Parts of a batch whose gradients are computed one after the other and summed: the "
+            "update is that of the whole batch, its memory about that of a part.",
+            minimum=1,
+        ),
         "batch_type": Field(
             "sentences", "What batch_size counts.", choices=("sentences", "tokens")
         ),
@@ -273,6 +309,7 @@ def core_fields(cell_names: tuple[str, ...]) -> dict[str, Field]:
         **_architecture(cell_names),
         **_initialisation(),
         **_data(),
+        **_rates(),
         **_updates(),
         **_course(),
         **_inference(),

@@ -30,6 +30,7 @@ def train(args: argparse.Namespace) -> dict:
     from tfmann.corpus import encode, text
     from tfmann.corpus.ahead import ahead
     from tfmann.corpus.pipeline import Position, Training
+    from tfmann.training.optimizer import base_rate
     from tfmann.training.step import Learner
 
     h = hparams.make(_settings(args), args.hparams_path)
@@ -43,7 +44,7 @@ def train(args: argparse.Namespace) -> dict:
         words = 0
         for step in range(args.warmup + args.steps):
             batch, _ = next(batches)
-            update = learner.update(batch, step, h.learning_rate)
+            update = learner.update(batch, step, base_rate(h))
             words += batch.words
             if step + 1 in (1, args.warmup, args.warmup + args.steps):
                 loss = float(update.cross_entropy) / int(update.words)  # waits

@@ -18,6 +18,7 @@ from tfmann.decoding.beam import Search
 from tfmann.decoding.translator import IDS, LENGTHS
 from tfmann.models import document, history
 from tfmann.models.seq2seq import Seq2Seq
+from tfmann.training.optimizer import base_rate
 from tfmann.training.step import Learner
 
 BEAM = 10
@@ -41,7 +42,7 @@ class Updates:
 
     def run(self) -> float:
         """Seconds of an update on each batch."""
-        rate = self._learner.hparams.learning_rate
+        rate = base_rate(self._learner.hparams)
         begin = time.perf_counter()
         for batch in self._batches:
             told = self._learner.update(batch, self._step, rate)

@@ -67,12 +67,14 @@ class Reading:
         from benchmarks.speed import batches
         from tfmann.corpus.ahead import ahead
         from tfmann.corpus.pipeline import Position, Training
+        from tfmann.training.optimizer import base_rate
         from tfmann.training.step import Learner
 
         place, self._hparams = cells.SIZES[size], cells.hparams(row, size)
         corpus = batches.corpus(pairs, place.words, place.vocabulary, folder)
         self._batches = ahead(Training(corpus, self._hparams).batches(Position()))
         self._learner = Learner(self._hparams, place.vocabulary, place.vocabulary)
+        self._rate = base_rate(self._hparams)
         self._updates, self._step = 4 * place.updates, 0  # lengths differ from batch to batch
 
     def run(self) -> float:
@@ -80,7 +82,7 @@ class Reading:
         words, begin = 0, time.perf_counter()
         for _ in range(self._updates):
             batch, _ = next(self._batches)
-            told = self._learner.update(batch, self._step, self._hparams.learning_rate)
+            told = self._learner.update(batch, self._step, self._rate)
             self._step += 1
             words += batch.words
         float(told.cross_entropy)  # waits

@@ -99,10 +99,15 @@ def eos_attention(
 DECAY_SCHEMES = {"luong5": (1, 2, 5), "luong10": (1, 2, 10), "luong234": (2, 3, 4)}
 
 
-def warmup_factor(step: int, warmup_steps: int) -> float:
-    """tensorflow/nmt's 't2t' warm-up: from 0.01 exponentially to 1 at `warmup_steps`."""
+def warmup_factor(step: int, warmup_steps: int, scheme: str = "t2t") -> float:
+    """tensorflow/nmt's 't2t' warm-up: from 0.01 exponentially to 1 at `warmup_steps`.
+
+    'linear': the n-th of the `warmup_steps` updates has n / warmup_steps of the rate.
+    """
     if step >= warmup_steps:
         return 1.0
+    if scheme == "linear":
+        return (step + 1) / warmup_steps
     return 0.01 ** ((warmup_steps - step) / warmup_steps)
 
 
@@ -122,15 +127,33 @@ def decay_factor(step: int, scheme: str, num_train_steps: int) -> float:
     return 0.5 ** ((step - start) // interval)
 
 
+def smooth_factor(step: int, scheme: str, warmup_steps: int, num_train_steps: int) -> float:
+    """The decays without steps, which begin where the warm-up has ended.
+
+    'inverse_sqrt' (Vaswani et al. 2017, equation 3, relative to its greatest value): the n-th
+    update has sqrt(w / n), w being the warm-up's length, at least 1. 'cosine' (Loshchilov & Hutter
+    2017, equation 5, without restarts): half a period of a cosine, from 1 to 0 at the end.
+    """
+    if step < warmup_steps:
+        return 1.0
+    if scheme == "inverse_sqrt":
+        return float(np.sqrt(max(1, warmup_steps) / (step + 1)))
+    share = (step - warmup_steps) / max(1, num_train_steps - warmup_steps)
+    return float((1.0 + np.cos(np.pi * min(1.0, share))) / 2.0)
+
+
 def learning_rate(
     step: int,
     base: float,
     warmup_steps: int = 0,
     decay_scheme: str = "",
     num_train_steps: int = 12000,
+    warmup_scheme: str = "t2t",
 ) -> float:
     """The learning rate of update number `step`, counted from 0."""
-    warmup = warmup_factor(step, warmup_steps)
+    warmup = warmup_factor(step, warmup_steps, warmup_scheme)
+    if decay_scheme in ("inverse_sqrt", "cosine"):
+        return base * warmup * smooth_factor(step, decay_scheme, warmup_steps, num_train_steps)
     return base * warmup * decay_factor(step, decay_scheme, num_train_steps)
 
 

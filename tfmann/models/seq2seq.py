@@ -86,14 +86,34 @@ class Seq2Seq(tf.Module):
             self.history = history.ENCODERS[self.cell.history_form](
                 hparams, weights.scope("history")
             )
-        self.projection_kernel = weights.matrix(
-            "projection_kernel", [self.cell.readout_width, target_size]
-        )
+        self._projection_kernel = None
+        if hparams.tie_output_embedding:
+            self._require_width_of_embedding()
+        else:
+            self._projection_kernel = weights.matrix(
+                "projection_kernel", [self.cell.readout_width, target_size]
+            )
         self.projection_bias = None
         if hparams.projection_bias:
             self.projection_bias = weights.constant("projection_bias", np.zeros(target_size))
         self.compute_dtype = compute_dtype(hparams.precision)
         self.target_size = target_size
+
+    @property
+    def projection_kernel(self) -> tf.Tensor:
+        """From readouts to logits, `[readout_width, V]`; tied, it is the embeddings transposed."""
+        if self._projection_kernel is None:
+            return tf.transpose(self.target_embedding)
+        return self._projection_kernel
+
+    def _require_width_of_embedding(self) -> None:
+        readout, embedding = self.cell.readout_width, self.hparams.embedding_width
+        if readout != embedding:
+            raise UsageError(
+                f"tie_output_embedding projects with the target embedding: its width {embedding} "
+                f"has to be that of the readout, which is {readout} here (embedding_size, "
+                "num_units, readout_size)"
+            )
 
     def prepare(
         self,

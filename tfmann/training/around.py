@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from tfmann import hparams as hparams_module
 from tfmann.corpus.pipeline import Batch
 from tfmann.memory.cache import Cache
 from tfmann.models import document, history
@@ -24,7 +23,7 @@ def signature(model: Seq2Seq) -> Any:
     """The shapes and types of what `of` returns."""
     if document.keeps(model):
         return Kept(tf.TensorSpec([None], tf.bool), document.signature(model))
-    size = hparams_module.history_size(model.hparams.cell)
+    size = model.cell.history_size
     return history.signature(size) if size else ()
 
 
@@ -38,7 +37,7 @@ def of(model: Seq2Seq, batch: Batch, cache: Cache | None = None) -> Any:
         if cache is None or len(cache.words) != rows:
             cache = document.nothing_kept(model, rows)
         return Kept(batch.starts, cache)
-    if not hparams_module.history_size(model.hparams.cell):
+    if not model.cell.history_size:
         return ()
     return history.History(batch.history, batch.history_length)
 

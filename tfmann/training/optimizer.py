@@ -2,31 +2,64 @@
 
 from __future__ import annotations
 
+import math
+
 import tensorflow as tf
 
 from tfmann.hparams import HParams
 
 # name -> (share of the run before the first halving, number of halvings), as tensorflow/nmt
-_DECAY = {"luong5": (1 / 2, 5), "luong10": (1 / 2, 10), "luong234": (2 / 3, 4)}
+_HALVINGS = {"luong5": (1 / 2, 5), "luong10": (1 / 2, 10), "luong234": (2 / 3, 4)}
+_RATES = {"sgd": 1.0, "adam": 0.001, "adadelta": 1.0}  # where none is given
 
 
-def learning_rate(hparams: HParams, step: int) -> float:
+def base_rate(hparams: HParams) -> float:
+    """The rate before warm-up and decay: `learning_rate`, or the optimizer's."""
+    if hparams.learning_rate is None:
+        return _RATES[hparams.optimizer]
+    return hparams.learning_rate
+
+
+def learning_rate(hparams: HParams, step: int, halvings: int = 0) -> float:
     """The rate of the update that makes `step` steps into `step + 1`.
 
-    Warm-up (t2t): `rate * 0.01^((warmup - step) / warmup)`. Decay: halved each time a share of
-    the run has passed.
+    Args:
+      hparams: the settings of the run.
+      step: updates made so far.
+      halvings: how often dev has stood still for long enough (`plateau`).
     """
-    rate = hparams.learning_rate
+    factor = _warmup(hparams, step) * _decay(hparams, step)
+    if hparams.decay_scheme == "plateau":
+        factor *= 0.5**halvings
+    return base_rate(hparams) * factor
+
+
+def _warmup(hparams: HParams, step: int) -> float:
+    """`0.01^((warmup - step) / warmup)` (t2t), or `(step + 1) / warmup` (linear)."""
     warmup = hparams.warmup_steps
+    if step >= warmup:
+        return 1.0
+    if hparams.warmup_scheme == "linear":
+        return (step + 1) / warmup
+    return 0.01 ** ((warmup - step) / warmup)
+
+
+def _decay(hparams: HParams, step: int) -> float:
+    """By halves (tensorflow/nmt), or from the end of the warm-up on as a root or a cosine."""
+    scheme, warmup, steps = hparams.decay_scheme, hparams.warmup_steps, hparams.num_train_steps
+    if scheme in _HALVINGS:
+        share, times = _HALVINGS[scheme]
+        start = int(steps * share)
+        interval = max(1, (steps - start) // times)
+        return 0.5 ** ((step - start) // interval) if step >= start else 1.0
     if step < warmup:
-        rate *= 0.01 ** ((warmup - step) / warmup)
-    if hparams.decay_scheme:
-        share, times = _DECAY[hparams.decay_scheme]
-        start = int(hparams.num_train_steps * share)
-        interval = max(1, (hparams.num_train_steps - start) // times)
-        if step >= start:
-            rate *= 0.5 ** ((step - start) // interval)
-    return rate
+        return 1.0
+    if scheme == "inverse_sqrt":  # Vaswani et al. 2017, equation 3
+        return math.sqrt(max(1, warmup) / (step + 1))
+    if scheme == "cosine":  # Loshchilov & Hutter 2017, equation 5, without restarts
+        share = min(1.0, (step - warmup) / max(1, steps - warmup))
+        return 0.5 * (1.0 + math.cos(math.pi * share))
+    return 1.0
 
 
 def make_optimizer(hparams: HParams) -> tf.keras.optimizers.legacy.Optimizer:
@@ -34,7 +67,7 @@ def make_optimizer(hparams: HParams) -> tf.keras.optimizers.legacy.Optimizer:
 
     Keras's legacy optimizers are used because each update is one fused operation per weight.
     """
-    rate = hparams.learning_rate
+    rate = base_rate(hparams)
     if hparams.optimizer == "sgd":
         return tf.keras.optimizers.legacy.SGD(rate)
     if hparams.optimizer == "adam":

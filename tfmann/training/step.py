@@ -17,7 +17,7 @@ from tfmann.memory.cache import Cache
 from tfmann.models.seq2seq import Seq2Seq
 from tfmann.training import around, distribution
 from tfmann.training.checkpoint import assign, by_name, read_arrays, read_state
-from tfmann.training.objective import sum_loss
+from tfmann.training.objective import Loss, sum_loss
 from tfmann.training.optimizer import make_optimizer
 from tfmann.training.workers import Workers
 
@@ -71,11 +71,12 @@ class Learner:
                 -1, trainable=False, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
             )
         self.kept: tuple[Any, ...] = ()
+        self._accumulation = hparams.gradient_accumulation
         self._compiled = tf.function(
             self._update,
             autograph=False,  # nothing here needs it, and it takes seconds
             input_signature=[
-                ((BATCH_SIGNATURE, around.signature(self.model)),) * self.workers.replicas,
+                (self._signature(),) * self.workers.replicas,
                 tf.TensorSpec([2], tf.int32),
                 tf.TensorSpec([], tf.int32),
                 tf.TensorSpec([], tf.float32),
@@ -84,16 +85,25 @@ class Learner:
 
     def update(self, batch: Batch, step: int, rate: float) -> Update:
         """Makes one update; `step` seeds its dropout, `rate` is its learning rate."""
-        parts = shards(batch, self.workers.replicas)
-        parts = [part if len(part.source) else no_words(batch) for part in parts]
-        kept = self.kept or [None] * len(parts)
+        shares = [self._parts(batch, share) for share in shards(batch, self.workers.replicas)]
+        kept = self.kept or [None] * len(shares)
         tensors = tuple(
-            (tuple(part[:5]), around.of(self.model, part, one)) for part, one in zip(parts, kept)
+            tuple((tuple(part[:5]), around.of(self.model, part, one)) for part in parts)
+            for parts, one in zip(shares, kept)
         )
         told, self.kept = self._compiled(
             tensors, tf.constant(batch.whole), tf.constant(step), tf.constant(rate, tf.float32)
         )
         return told
+
+    def _signature(self) -> tuple:
+        """What `_parts` makes of a replica's rows, with what goes with each."""
+        return ((BATCH_SIGNATURE, around.signature(self.model)),) * self._accumulation
+
+    def _parts(self, batch: Batch, share: Batch) -> list[Batch]:
+        """A replica's share in as many parts as gradients are accumulated from; none is empty."""
+        parts = shards(share, self._accumulation)
+        return [part if len(part.source) else no_words(batch) for part in parts]
 
     def _update(
         self, parts: tuple, whole: tf.Tensor, step: tf.Tensor, rate: tf.Tensor
@@ -122,14 +132,8 @@ class Learner:
         context = tf.distribute.get_replica_context()
         replica = int(tf.get_static_value(context.replica_id_in_sync_group))
         noise = Noise(tf.stack([self.hparams.random_seed, step])).scope(f"replica_{replica}")
-        batch, beside = parts[replica - self.workers.share.first]
-        with tf.GradientTape() as tape:
-            loss = sum_loss(
-                self.model, batch, noise, self.model.compute_dtype, around.begin(beside)
-            )
-            scaled = loss.total / divisor
-        # dense, because sums over sparse rows in another order are other numbers
-        gradients = [tf.convert_to_tensor(g) for g in tape.gradient(scaled, self.trained)]
+        own = parts[replica - self.workers.share.first]
+        gradients, losses = self._gradients(own, noise, divisor)
         gradients = context.all_reduce("SUM", gradients)
         norm = tf.linalg.global_norm(gradients)
         if self.hparams.max_gradient_norm:
@@ -138,7 +142,28 @@ class Learner:
         self.optimizer.apply_gradients(
             zip(gradients, self.trained), experimental_aggregate_gradients=False
         )
-        return loss.cross_entropy, norm, loss.kept
+        return tf.add_n([loss.cross_entropy for loss in losses]), norm, losses[-1].kept
+
+    def _gradients(
+        self, parts: tuple, noise: Noise, divisor: tf.Tensor
+    ) -> tuple[list[tf.Tensor], list[Loss]]:
+        """The gradient of a replica's rows, one part after the other, and the parts' losses."""
+        total: list[tf.Tensor] = []
+        losses = []
+        for index, (batch, beside) in enumerate(parts):
+            drawn = noise.scope(f"part_{index}") if index else noise
+            with tf.control_dependencies(total):  # so that one part at a time is in memory
+                batch, beside = tf.nest.map_structure(tf.identity, (batch, beside))
+            with tf.GradientTape() as tape:
+                loss = sum_loss(
+                    self.model, batch, drawn, self.model.compute_dtype, around.begin(beside)
+                )
+                scaled = loss.total / divisor
+            # dense, because sums over sparse rows in another order are other numbers
+            found = [tf.convert_to_tensor(g) for g in tape.gradient(scaled, self.trained)]
+            total = [one + more for one, more in zip(total, found)] if total else found
+            losses.append(loss)
+        return total, losses
 
     def optimizer_arrays(self) -> dict[str, np.ndarray]:
         """The optimizer's slots by name."""

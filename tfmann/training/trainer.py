@@ -32,6 +32,7 @@ class Run:
     best_bleu: float = -1.0
     best_step: int = -1
     stale_evaluations: int = 0  # since the best one
+    rate_halvings: int = 0  # of `decay_scheme` plateau
     train_seconds: float = 0.0  # updates only
     words: int = 0  # target words seen
     history: list[dict[str, Any]] = dataclasses.field(default_factory=list)
@@ -44,7 +45,7 @@ class Run:
     def from_dict(cls, values: dict[str, Any]) -> Run:
         """Inverse of `as_dict`; keys of the checkpoint itself are passed over."""
         names = [field.name for field in dataclasses.fields(cls)]
-        known = {name: values[name] for name in names}
+        known = {name: values[name] for name in names if name in values}  # older ones have fewer
         return cls(**{**known, "position": Position(*known["position"])})
 
 
@@ -142,7 +143,7 @@ def train(learner: Learner, data: Training, run: Run, root: str, hooks: Hooks) -
         batches = ahead(data.batches(run.position))
         while run.step < h.num_train_steps and not _out_of_patience(h, run):
             batch, run.position = next(batches)
-            rate = learning_rate(h, run.step)
+            rate = learning_rate(h, run.step, run.rate_halvings)
             meter.add(learner.update(batch, run.step, rate), int(batch.whole[0]))
             run.step += 1
             bar.update(1)
@@ -151,6 +152,7 @@ def train(learner: Learner, data: Training, run: Run, root: str, hooks: Hooks) -
                 settle()
             if due(evaluate_every):
                 _evaluate(learner, run, hooks)
+                _halve_rate(h, run, hooks.log)
             saving = due(evaluate_every) or due(save_every)
             if saving or stopping:
                 save(learner, run, root, between=not saving)
@@ -190,6 +192,14 @@ def _evaluate(learner: Learner, run: Run, hooks: Hooks) -> None:
         run.stale_evaluations += 1
 
 
+def _halve_rate(hparams: HParams, run: Run, log: Callable[[str], None]) -> None:
+    """Halves the rate where dev BLEU has stood still for `plateau_patience` evaluations."""
+    stale = run.stale_evaluations
+    if hparams.decay_scheme == "plateau" and stale and stale % hparams.plateau_patience == 0:
+        run.rate_halvings += 1
+        log(f"no better dev bleu in {stale} evaluations: the learning rate is halved")
+
+
 def _out_of_patience(hparams: HParams, run: Run) -> bool:
     return 0 < hparams.early_stopping_patience <= run.stale_evaluations
 
@@ -207,7 +217,7 @@ def _refuse_non_finite(learner: Learner) -> None:
 def _report(
     hparams: HParams, run: Run, stats: dict[str, float], hooks: Hooks, bar: tqdm
 ) -> None:
-    stats["learning_rate"] = learning_rate(hparams, run.step - 1)
+    stats["learning_rate"] = learning_rate(hparams, run.step - 1, run.rate_halvings)
     best = f" best bleu {run.best_bleu:.2f} at {run.best_step}" if run.best_step >= 0 else ""
     left = (hparams.num_train_steps - run.step) * stats["step_seconds"]
     line = (
