@@ -110,7 +110,7 @@ def assert_same(answer, expected):
         for rank, (text, score, links) in enumerate(n_best):
             assert answer["translations"][row][rank].decode() == text, (row, rank)
             if score is not None:
-                np.testing.assert_allclose(answer["scores"][row][rank], score, atol=1e-4)
+                np.testing.assert_allclose(answer["scores"][row][rank], score, atol=7e-5)
             steps = answer["lengths"][row][rank]
             tokens = [word.decode() for word in answer["tokens"][row][rank][:steps]]
             assert len(tokens) <= CAP and (not tokens or tokens[-1] == "</s>")

@@ -102,10 +102,14 @@ def test_accumulated_gradients_make_the_update_of_the_whole_batch(case):
 
 
 def test_parts_of_a_batch_draw_their_own_dropout():
-    same = [(4, 3)] * 2
-    both = learner(dropout=0.5, gradient_accumulation=2).update(small.batch(same), 3, 0.0)
-    one = learner(dropout=0.5).update(small.batch(same[:1]), 3, 0.0)
-    assert float(both.cross_entropy) != pytest.approx(2 * float(one.cross_entropy), rel=1e-4)
+    twice = small.batch([(4, 3)] * 2)
+    for part in (twice.source, twice.target_in, twice.target_out):
+        part[1] = part[0]
+    for rate, alike in ((0.0, True), (0.5, False)):
+        both = learner(dropout=rate, gradient_accumulation=2).update(twice, 3, 0.0)
+        one = learner(dropout=rate).update(shards(twice, 2)[0], 3, 0.0)
+        doubled = pytest.approx(2 * float(one.cross_entropy), rel=1e-5)
+        assert (float(both.cross_entropy) == doubled) == alike
 
 
 def test_an_update_opens_no_file(monkeypatch):
