@@ -188,7 +188,7 @@ def test_tensorboard_has_curves_samples_and_settings(trained):
     steps = drawn(trained(FIRST))
     for tag in ("train/perplexity", "train/gradient_norm", "train/words_per_second"):
         assert steps[tag] == [1, 2, 3, 4]
-    for tag in ("dev/bleu", "dev/perplexity", "sample"):
+    for tag in ("dev/bleu", "dev/perplexity", "sample", "sharpness/attention/entropy"):
         assert steps[tag] == [2, 4]
     assert any("hparams" in tag for tag in steps)
 

@@ -34,7 +34,7 @@ from tfmann.folder import HPARAMS, RESULTS, RunFolder, begun
 from tfmann.hparams import HParams
 from tfmann.provenance import provenance
 from tfmann.report.tensorboard import Board
-from tfmann.training import checkpoint, distribution, trainer
+from tfmann.training import checkpoint, distribution, sharpness, trainer
 from tfmann.training.step import Learner
 from tfmann.training.validate import Perplexity
 from tfmann.training.workers import Workers
@@ -185,11 +185,18 @@ class _Session:
         score = self._score(hypotheses, target, ("bleu",))[0]
         ppl = math.exp(min(mean, 100.0))
         seconds = time.perf_counter() - begun
-        run.history.append({"step": run.step, "dev_ppl": ppl, "dev_bleu": score.value})
+        before = [entry.get("addresses", {}) for entry in run.history]
+        scores = {"step": run.step, "dev_ppl": ppl, "dev_bleu": score.value}
+        run.history.append({**scores, "addresses": self.perplexity.sharpness})
         self.log(
             f"step {run.step}: dev ppl {ppl:.2f}, dev bleu {score.value:.2f} ({seconds:.0f}s)"
         )
         self.board.scalars(run.step, {"dev/perplexity": ppl, "dev/bleu": score.value})
+        showing.show_sharpness(self.board, self.log, run.step, self.perplexity.sharpness)
+        if sharpness.collapsed(self.perplexity.sharpness) and not any(
+            map(sharpness.collapsed, before)
+        ):
+            self.log(f"the attention has collapsed: {sharpness.remedy(self.learner.model.cell)}")
         shown = (self.board, self.translator, run.step, best, documents)
         showing.show_sample(self.board, self.log, run.step, lines, target, best)
         showing.show_memory(*shown)

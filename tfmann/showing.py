@@ -16,6 +16,7 @@ from tfmann.decoding.translator import Translator
 from tfmann.evaluation.trace import Trace
 from tfmann.report.cache_figures import recency
 from tfmann.report.tensorboard import Board
+from tfmann.training import sharpness
 
 _WATCHED = 100  # dev sentences over which the matching of a cache is averaged
 
@@ -44,6 +45,17 @@ def show_sample(
         log(f"  {name}: {value}")
     table = f"| | |\n|-|-|\n|src|{lines[index]}|\n|ref|{reference}|\n|nmt|{best[index].text}|"
     board.text(step, "sample", table)
+
+
+def show_sharpness(
+    board: Board, log: Callable[[str], None], step: int, found: sharpness.Sharpness
+) -> None:
+    """Logs how sharply every head addresses, and draws it as `sharpness/HEAD/MEASURE`."""
+    for line in sharpness.lines(found):
+        log(line)
+    curves = {f"sharpness/{head}/{name}": value
+              for head, measures in found.items() for name, value in measures.items()}  # fmt: skip
+    board.scalars(step, curves)
 
 
 def show_memory(

@@ -48,7 +48,9 @@ SHAPES: Mapping[str, tuple[str, ...]] = {
     "link": ("H", "N", "N"),  # [i, j]: slot i was written right after slot j; after the write
 }
 
+_ADDRESSES = ("alignments", "read_weights", "write_weights")
 EVERYTHING = ("*",)  # as `record`: all that a cell shows
+ADDRESSES = ("*addresses",)  # as `record`: where a step reads and writes, as far as a cell shows it
 VECTORS = ("*vectors",)  # as `record`: all but matrices a head, of which a step has N*N numbers
 
 
@@ -57,13 +59,15 @@ def select(seen: Mapping[str, tf.Tensor], record: tuple[str, ...]) -> dict[str, 
 
     Args:
       seen: all of a step, `[B, ...]` each.
-      record: names, or `EVERYTHING`, or `VECTORS`.
+      record: names, or `EVERYTHING`, `ADDRESSES` or `VECTORS`.
 
     Raises:
       UserError: the cell shows nothing of that name.
     """
     if record == EVERYTHING:
         return dict(seen)
+    if record == ADDRESSES:
+        return {name: seen[name] for name in _ADDRESSES if name in seen}
     if record == VECTORS:
         return {name: value for name, value in seen.items() if value.shape.rank <= 3}
     missing = [name for name in record if name not in seen]

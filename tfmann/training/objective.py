@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from tfmann.cells.diagnostics import ADDRESSES
 from tfmann.cells.noise import Noise
 from tfmann.decoding import search
 from tfmann.models import document
@@ -21,24 +23,32 @@ class Loss(NamedTuple):
     cross_entropy: tf.Tensor  # without smoothing, for perplexity
     words: tf.Tensor  # int32, target words with </s>
     kept: Any = ()  # what the model keeps for the documents' next sentences
+    addresses: tuple[Mapping[str, tf.Tensor], ...] = ()  # of the target's steps and the source's
 
 
 def sum_loss(
-    model: Seq2Seq, batch: tuple, noise: Noise | None, dtype: tf.DType, around: Any = ()
+    model: Seq2Seq,
+    batch: tuple,
+    noise: Noise | None,
+    dtype: tf.DType,
+    around: Any = (),
+    addresses: bool = False,
 ) -> Loss:
     """Sums over the words of a batch (`corpus.pipeline.Batch` up to `target_length`, as tensors).
 
     The projection to the vocabulary stands after the loop and at real positions only. `around` is
-    what the sentences before left, as `Seq2Seq.prepare` takes it.
+    what the sentences before left, as `Seq2Seq.prepare` takes it. `addresses` asks for those of all
+    steps.
     """
     noise = noise or Noise.none()
     source, source_length, target_in, target_out, target_length = batch
     if document.keeps(model) and not around:
         around = document.nothing_kept(model, tf.shape(source)[0])
-    prepared = model.prepare(source, source_length, noise, dtype, document=around)
+    looked_at = ADDRESSES if addresses else ()
+    prepared = model.prepare(source, source_length, noise, dtype, looked_at, around)
     at_least_one = tf.maximum(target_length, 1)  # a replica may have a row without words
     weight = model.hparams.eos_attention_weight
-    record = ("alignments",) if weight else ()
+    record = looked_at or (("alignments",) if weight else ())
     outputs, embedded, seen, raw = search.teacher_forced(
         model, prepared, target_in, at_least_one, noise, dtype, record
     )
@@ -54,7 +64,7 @@ def sum_loss(
     kept: Any = ()
     if document.keeps(model):
         kept = document.keep(model, around, raw, target_out, target_length)
-    return Loss(total, plain, tf.reduce_sum(target_length), kept)
+    return Loss(total, plain, tf.reduce_sum(target_length), kept, (seen, prepared.diagnostics))
 
 
 def _of_words(
