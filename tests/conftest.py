@@ -1,5 +1,6 @@
 """Settings that must stand before TensorFlow is imported, and shared fixtures."""
 
+import ctypes
 import gc
 import os
 import sys
@@ -51,3 +52,11 @@ def free_graphs():
         del gradients[name]
     if traced:
         gc.collect()
+        _give_memory_back()
+
+
+def _give_memory_back():
+    """Returns freed pages to the system, where the C library can: glibc keeps them otherwise."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

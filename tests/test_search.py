@@ -295,6 +295,7 @@ def test_search_stops_only_when_nothing_can_overtake(live, best, expected):
         finished=tf.constant([[True, False, True]]),
         lengths=tf.constant([[1, 1, 1]], tf.int64),
         coverage=tf.zeros([1, 3, 0]),
+        words=tf.zeros([1, 3, 0], tf.int32),
     )
     stops = certain(state, tf.constant([20]), search.Search(3, 1.0, 0.0, best))
     assert stops.numpy().tolist() == [expected]

@@ -247,6 +247,11 @@ def _rules_of_searches(h: HParams) -> list[tuple[Any, str]]:
             f"beam_width={h.beam_width}",
         ),
         (
+            0 < h.tgt_max_len_infer <= h.tgt_min_len_infer,
+            f"tgt_min_len_infer={h.tgt_min_len_infer} leaves no room for </s> below "
+            f"tgt_max_len_infer={h.tgt_max_len_infer}: give a smaller one",
+        ),
+        (
             h.replace_unk and h.subword_option,
             f"replace_unk is about words, and subword_option={h.subword_option!r} leaves hardly "
             "any unknown",

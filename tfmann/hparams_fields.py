@@ -284,6 +284,12 @@ def _inference() -> dict[str, Field]:
         "tgt_max_len_infer": field(
             0, "Longest translation, in tokens; 0 = twice the source and 10 more.", minimum=0
         ),
+        "tgt_min_len_infer": field(
+            0, "Shortest translation, in tokens without </s>; the longest goes before.", minimum=0
+        ),
+        "no_repeat_ngram_size": field(
+            0, "No n tokens in a row stand twice in a translation; 0 = they may.", minimum=0
+        ),
         "replace_unk": field(
             False,
             "Replace <unk> in translations: by what the lexicon has for the source word attended "

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 # Those that mean something to one line at a time.
 _SETTINGS = (
     "infer_mode", "beam_width", "length_penalty_weight", "coverage_penalty_weight",
-    "sampling_temperature", "src_max_len_infer", "tgt_max_len_infer", "replace_unk",
-    "lexicon_file",
+    "sampling_temperature", "src_max_len_infer", "tgt_max_len_infer",
+    "tgt_min_len_infer", "no_repeat_ngram_size", "replace_unk", "lexicon_file",
 )  # fmt: skip
 
 _HELP = """\

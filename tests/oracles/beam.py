@@ -78,6 +78,25 @@ def _settle(hypothesis: Hypothesis, alpha: float, beta: float) -> Hypothesis:
     return hypothesis._replace(score=score)
 
 
+def allowed(ids, vocab_size: int, limit: int, min_length: int = 0, ngram: int = 0) -> list[int]:
+    """The tokens that may follow `ids`: at the last step `</s>` alone, whatever else is asked.
+
+    Before that no `</s>` among the first `min_length` tokens, and no token that would end
+    `ngram` tokens which stand in `ids` already.
+    """
+    if len(ids) == limit - 1:
+        return [END]
+    said = {tuple(ids[i : i + ngram]) for i in range(len(ids) - ngram + 1)} if ngram else set()
+    found = []
+    for token in range(vocab_size):
+        if token == END and len(ids) < min_length:
+            continue
+        if ngram and (*ids, token)[-ngram:] in said:
+            continue
+        found.append(token)
+    return found
+
+
 def _best_first(hypotheses) -> list[Hypothesis]:
     """Sorted by score; of equals the earlier one comes first, as in a top-k."""
     return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
@@ -88,7 +107,14 @@ def _start(state) -> Hypothesis:
 
 
 def beam_search(
-    step: Step, state, beam_width: int, limit: int, alpha: float = 0.0, beta: float = 0.0
+    step: Step,
+    state,
+    beam_width: int,
+    limit: int,
+    alpha: float = 0.0,
+    beta: float = 0.0,
+    min_length: int = 0,
+    ngram: int = 0,
 ) -> list[Hypothesis]:
     """Searches with `beam_width` (K) hypotheses, of which one is alive at the start.
 
@@ -101,7 +127,6 @@ def beam_search(
         The hypotheses, best settled score first; fewer than K if no more exist.
     """
     beam = [_start(state)]
-    time = 0
     while not all(hypothesis.finished for hypothesis in beam):
         candidates = []
         for hypothesis in beam:
@@ -110,17 +135,17 @@ def beam_search(
                 continue
             last = hypothesis.ids[-1] if hypothesis.ids else START
             log_probs, next_state, alignment = step(last, hypothesis.state)
-            allowed = [END] if time == limit - 1 else range(len(log_probs))
-            for token in allowed:
+            for token in allowed(hypothesis.ids, len(log_probs), limit, min_length, ngram):
                 candidates.append(
                     _grow(hypothesis, token, log_probs[token], alignment, next_state, alpha, beta)
                 )
         beam = _best_first(candidates)[:beam_width]
-        time += 1
     return _best_first(_settle(hypothesis, alpha, beta) for hypothesis in beam)
 
 
-def greedy(step: Step, state, limit: int, alpha: float = 0.0) -> Hypothesis:
+def greedy(
+    step: Step, state, limit: int, alpha: float = 0.0, min_length: int = 0, ngram: int = 0
+) -> Hypothesis:
     """Takes the likeliest token (of equals the lowest id) until `</s>` or `limit` steps.
 
     Step `limit - 1` chooses `</s>`. `alpha` only scales the score that is returned.
@@ -129,7 +154,8 @@ def greedy(step: Step, state, limit: int, alpha: float = 0.0) -> Hypothesis:
     token = START
     while not hypothesis.finished:
         log_probs, state, alignment = step(token, state)
-        token = END if len(hypothesis.ids) == limit - 1 else int(np.argmax(log_probs))
+        choice = allowed(hypothesis.ids, len(log_probs), limit, min_length, ngram)
+        token = max(choice, key=lambda token: log_probs[token])
         hypothesis = _grow(hypothesis, token, log_probs[token], alignment, state, alpha, 0.0)
     return _settle(hypothesis, alpha, beta=0.0)
 

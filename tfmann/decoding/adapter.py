@@ -18,6 +18,13 @@ import tensorflow as tf
 
 from tfmann.cells.base import StepOutput
 from tfmann.corpus.vocab import EOS_ID
+from tfmann.decoding.constraints import (
+    UNCONSTRAINED,
+    Constraints,
+    add_words,
+    forbid,
+    no_words,
+)
 from tfmann.memory.deferred import Deferred
 from tfmann.memory.steps import Steps
 
@@ -254,6 +261,7 @@ def choose_step_by_step(
     start: tf.Tensor,
     limits: tf.Tensor,
     recorded: Mapping[str, tf.Tensor],
+    constraints: Constraints = UNCONSTRAINED,
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
     """Greedy decoding or sampling by tfa's BasicDecoder.
 
@@ -264,22 +272,26 @@ def choose_step_by_step(
       start: `[B]` first ids.
       limits: `[B]` steps of each sentence; the last may only be `</s>`.
       recorded: diagnostics to record.
+      constraints: words that may not be chosen.
 
     Returns:
       ids `[B, T]`, lengths `[B]` with `</s>`, log-probabilities `[B, T]`, diagnostics `[B, T, ..]`.
     """
-    timed = Timed(tf.zeros([tf.shape(start)[0], 1]), state)
+    # Ids pass through tfa as floats, exact below 2**24.
+    words = tf.cast(no_words(tf.shape(start), limits, constraints), tf.float32)
+    begun = Progress(tf.zeros([tf.shape(start)[0], 1]), words, state)
 
-    def step(ids: tf.Tensor, state: Timed) -> StepOutput:
+    def step(ids: tf.Tensor, state: Progress) -> StepOutput:
         out = step_logits(ids, state.state)
         time = tf.cast(state.time[:, 0], tf.int32)
-        chosen = tf.where(time >= limits - 1, EOS_ID, choose(out.output, time[0]))
+        allowed = forbid(out.output, tf.cast(state.words, tf.int32), time[0], constraints)
+        chosen = tf.where(time >= limits - 1, EOS_ID, choose(allowed, time[0]))
         scores = tf.gather(tf.nn.log_softmax(out.output), chosen, batch_dims=1)
-        # ids pass as floats through tfa's one output tensor: exact below 2**24
         output = tf.stack([tf.cast(chosen, tf.float32), scores], axis=-1)
-        return StepOutput(output, Timed(state.time + 1, out.state), out.diagnostics)
+        words = add_words(state.words, output[:, 0], time[0])
+        return StepOutput(output, Progress(state.time + 1, words, out.state), out.diagnostics)
 
-    cell = BoundCell(step, timed, 2, recorded)
+    cell = BoundCell(step, begun, 2, recorded)
     decoder = _RecordingDecoder(
         cell, _ChoosingSampler(limits, start), maximum_iterations=tf.reduce_max(limits)
     )
@@ -287,8 +299,9 @@ def choose_step_by_step(
     return emitted.ids, lengths, emitted.output[..., 1], cell.restore(emitted.diagnostics, 2)
 
 
-class Timed(NamedTuple):
-    """A state beside the number of steps taken."""
+class Progress(NamedTuple):
+    """A state beside what has been chosen so far."""
 
-    time: tf.Tensor  # [B, 1]
+    time: tf.Tensor  # [B, 1] steps taken
+    words: tf.Tensor  # [B, L], or [B, 0] where no constraint looks at them
     state: Any

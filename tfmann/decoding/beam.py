@@ -13,6 +13,13 @@ from typing import Callable, NamedTuple
 import tensorflow as tf
 
 from tfmann.corpus.vocab import EOS_ID
+from tfmann.decoding.constraints import (
+    UNCONSTRAINED,
+    Constraints,
+    add_words,
+    forbid,
+    no_words,
+)
 
 BLOCK = 64  # words; rows of logits are best a multiple of it long
 _EPSILON = 1e-9  # coverage of a position nobody looked at, so that its logarithm is finite
@@ -25,6 +32,7 @@ class Search(NamedTuple):
     length_penalty_weight: float = 0.0  # alpha
     coverage_penalty_weight: float = 0.0  # beta
     best: int = 1  # how many of the K are wanted: a sentence is done when these are certain
+    constraints: Constraints = UNCONSTRAINED
 
 
 class Beam(NamedTuple):
@@ -34,6 +42,7 @@ class Beam(NamedTuple):
     finished: tf.Tensor  # [B, K] bool
     lengths: tf.Tensor  # [B, K] int64, with </s>
     coverage: tf.Tensor  # [B, K, S] attention summed over steps, 1 at padding; S = 0 if not used
+    words: tf.Tensor  # [B, K, L] those chosen so far; L = 0 if not used (`constraints`)
 
 
 class Continuations(NamedTuple):
@@ -51,14 +60,16 @@ class Selection(NamedTuple):
     scores: tf.Tensor  # [B, K]
 
 
-def start(batch_size: tf.Tensor, beam_width: int, coverage: tf.Tensor) -> Beam:
+def start(limits: tf.Tensor, coverage: tf.Tensor, search: Search) -> Beam:
     """One live hypothesis a sentence, with `coverage` `[B, S]`; the others are impossible."""
+    batch_size, beam_width = tf.size(limits), search.beam_width
     first = tf.one_hot(tf.zeros([batch_size], tf.int32), beam_width, 0.0, -float("inf"))
     return Beam(
         log_probs=first,
         finished=tf.zeros([batch_size, beam_width], tf.bool),
         lengths=tf.zeros([batch_size, beam_width], tf.int64),
         coverage=tf.repeat(coverage[:, None], beam_width, axis=1),
+        words=no_words([batch_size, beam_width], limits, search.constraints),
     )
 
 
@@ -105,6 +116,7 @@ def continuations(
     time: tf.Tensor,
     limits: tf.Tensor,
     vocabulary_size: int,
+    constraints: Constraints = UNCONSTRAINED,
 ) -> Continuations:
     """The best C = min(K + 1, V) words after each hypothesis; only live ones are projected.
 
@@ -118,14 +130,12 @@ def continuations(
       time: the step's index from 0.
       limits: `[B]` steps a sentence may take; at its last only `</s>` is allowed.
       vocabulary_size: V.
+      constraints: words that may not be chosen.
     """
     width = min(beam.log_probs.shape[1] + 1, vocabulary_size)
     live = tf.where(tf.reshape(~beam.finished, [-1]))  # [M, 1]
     logits = project(tf.gather(readout, live[:, 0]))
-    values, ids = top_words(logits, width)
-    # By the greatest probability, which no softmax rounds to zero: half the time of a logsumexp.
-    greatest = tf.gather(tf.nn.softmax(logits), ids[:, :1], batch_dims=1)
-    normaliser = values[:, :1] - tf.math.log(greatest)
+    values, ids, normaliser = _best_words(logits, live, beam, time, width, constraints)
     rest = tf.fill(tf.shape(values[:, 1:]), -float("inf"))
     ending = tf.concat([logits[:, EOS_ID : EOS_ID + 1] - normaliser, rest], axis=-1)
     at_limit = tf.gather(time >= limits - 1, live // beam.log_probs.shape[1])  # [M, 1]
@@ -140,6 +150,26 @@ def continuations(
             tf.tensor_scatter_nd_update(tf.fill([rows, width], EOS_ID), live, ids), shape
         ),
     )
+
+
+def _best_words(
+    logits: tf.Tensor,
+    live: tf.Tensor,
+    beam: Beam,
+    time: tf.Tensor,
+    count: int,
+    constraints: Constraints,
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Logits and ids `[M, count]` of the best words allowed, and the logsumexp `[M, 1]` of all."""
+    if constraints == UNCONSTRAINED:
+        values, ids = top_words(logits, count)
+        # By the greatest probability, which no softmax rounds to zero: half a logsumexp's time.
+        greatest = tf.gather(tf.nn.softmax(logits), ids[:, :1], batch_dims=1)
+        return values, ids, values[:, :1] - tf.math.log(greatest)
+    words = tf.reshape(beam.words, [-1, tf.shape(beam.words)[2]])
+    allowed = forbid(logits, tf.gather(words, live[:, 0]), time, constraints)
+    values, ids = top_words(allowed, count)
+    return values, ids, tf.reduce_logsumexp(logits, axis=1, keepdims=True)
 
 
 def top_words(logits: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor]:
@@ -171,6 +201,7 @@ def select(
     found: Continuations,
     beam: Beam,
     alignments: tf.Tensor | None,
+    time: tf.Tensor,
     limits: tf.Tensor,
     search: Search,
 ) -> tuple[Selection, Beam]:
@@ -180,6 +211,7 @@ def select(
       found: what each hypothesis may go on with.
       beam: the hypotheses so far.
       alignments: `[B, K, S]` attention of this step, for the coverage penalty.
+      time: the step's index from 0.
       limits: `[B]` steps a sentence may take.
       search: how.
 
@@ -211,7 +243,10 @@ def select(
         finished=finished | done[:, None],
         lengths=inherit(beam.lengths + growing),
         coverage=inherit(coverage) if search.coverage_penalty_weight else coverage,
+        words=beam.words,
     )
+    if search.constraints.history:
+        new = new._replace(words=add_words(inherit(beam.words), chosen, time))
     lost = done[:, None] & ~finished  # of a sentence that is done: out of the race
     new = new._replace(log_probs=tf.where(lost, -float("inf"), new.log_probs))
     return Selection(chosen, parents, best), new

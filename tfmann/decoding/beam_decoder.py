@@ -88,16 +88,18 @@ class _BeamDecoder(tfa.seq2seq.BeamSearchDecoder):
     def step(self, time, inputs, state, training=None, name=None):
         readout, next_state = self._cell(inputs, state.cell_state, training=training)
         old, problem = _from_tfa(state), self._problem
+        time = self._begin.time + time
         found = beam.continuations(
             problem.project,
             readout,
             old,
-            self._begin.time + time,
+            time,
             self._limits,
             problem.vocabulary_size,
+            self._search.constraints,
         )
         alignments = self._alignments(next_state, old)
-        chosen, new = beam.select(found, old, alignments, self._limits, self._search)
+        chosen, new = beam.select(found, old, alignments, time, self._limits, self._search)
         rows = _rows(tf.range(self._batch_size), self._beam_width, chosen.parents)
         kept = tf.nest.map_structure(lambda leaf: tf.gather(leaf, rows), next_state)
         shape = [self._batch_size, self._beam_width, -1]
@@ -156,7 +158,7 @@ def _begin(
     batch, width = tf.size(start), search.beam_width
     sentences = tf.range(batch)
     coverage = 1.0 - mask if search.coverage_penalty_weight else mask[:, :0]
-    hypotheses = beam.start(batch, width, coverage)
+    hypotheses = beam.start(problem.limits, coverage, search)
     state = tf.nest.map_structure(
         lambda leaf: tf.repeat(leaf, width, axis=0), problem.cell(sentences).first()
     )
@@ -295,11 +297,11 @@ def _to_tfa(hypotheses: beam.Beam, state: Flat) -> Any:
         log_probs=hypotheses.log_probs,
         finished=hypotheses.finished,
         lengths=hypotheses.lengths,
-        accumulated_attention_probs=hypotheses.coverage,
+        accumulated_attention_probs=(hypotheses.coverage, hypotheses.words),
     )
 
 
 def _from_tfa(state: Any) -> beam.Beam:
     return beam.Beam(
-        state.log_probs, state.finished, state.lengths, state.accumulated_attention_probs
+        state.log_probs, state.finished, state.lengths, *state.accumulated_attention_probs
     )

@@ -13,6 +13,7 @@ from tfmann.cells.noise import Noise
 from tfmann.corpus.vocab import EOS_ID, SOS_ID
 from tfmann.decoding import adapter, beam_decoder
 from tfmann.decoding.beam import BLOCK, Search
+from tfmann.decoding.constraints import UNCONSTRAINED, Constraints
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
 
@@ -204,6 +205,7 @@ def greedy(
     with_alignments: bool = False,
     record: tuple[str, ...] = (),
     dtype: tf.DType = tf.float32,
+    constraints: Constraints = UNCONSTRAINED,
 ) -> Hypotheses:
     """The most probable word at every step; `record`, `dtype` as in `beam_search`."""
 
@@ -211,7 +213,8 @@ def greedy(
         del time
         return tf.argmax(logits, axis=-1, output_type=tf.int32)
 
-    return _choose(model, prepared, choose, tgt_max_len_infer, with_alignments, record, dtype)
+    asked = (tgt_max_len_infer, with_alignments, record, dtype, constraints)
+    return _choose(model, prepared, choose, *asked)
 
 
 def sample(
@@ -223,6 +226,7 @@ def sample(
     with_alignments: bool = False,
     record: tuple[str, ...] = (),
     dtype: tf.DType = tf.float32,
+    constraints: Constraints = UNCONSTRAINED,
 ) -> Hypotheses:
     """Draws every word from `softmax(logits / temperature)`; `seed` is an int32 pair."""
 
@@ -231,7 +235,8 @@ def sample(
         drawn = tf.random.stateless_categorical(logits / temperature, 1, now, dtype=tf.int32)
         return drawn[:, 0]
 
-    return _choose(model, prepared, choose, tgt_max_len_infer, with_alignments, record, dtype)
+    asked = (tgt_max_len_infer, with_alignments, record, dtype, constraints)
+    return _choose(model, prepared, choose, *asked)
 
 
 def _choose(
@@ -242,6 +247,7 @@ def _choose(
     with_alignments: bool,
     record: tuple[str, ...],
     dtype: tf.DType,
+    constraints: Constraints,
 ) -> Hypotheses:
     project = model.projection(dtype)
     step = _step_words(model, prepared.encoded, prepared.memory, dtype, project)
@@ -250,7 +256,13 @@ def _choose(
     names = (*dict.fromkeys((*record, *(("alignments",) if with_alignments else ()))),)
     recorded = _diagnostics(step, start, prepared.state, names)
     ids, lengths, log_probs, seen = adapter.choose_step_by_step(
-        step, choose, prepared.state, start, limits(length, tgt_max_len_infer), recorded
+        step,
+        choose,
+        prepared.state,
+        start,
+        limits(length, tgt_max_len_infer),
+        recorded,
+        constraints,
     )
     real = tf.sequence_mask(lengths, tf.shape(ids)[1])
     ids = tf.where(real, ids, EOS_ID)

@@ -12,6 +12,7 @@ from tfmann.cells.diagnostics import EVERYTHING, VECTORS
 from tfmann.corpus.pipeline import make_batch, pad_histories, pad_sources
 from tfmann.corpus.text import Languages
 from tfmann.decoding import search
+from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.lines import Forced, Line, Lines, Translation
 from tfmann.hparams import HParams
 from tfmann.models import history
@@ -142,6 +143,7 @@ class Translator:
         """Searches as the settings say; returns the sources made ready, and what was found."""
         h = self.hparams
         asked = (h.tgt_max_len_infer, with_attention, record, compute_dtype(h.infer_precision))
+        limited = Constraints(h.tgt_min_len_infer, h.no_repeat_ngram_size)
         prepared = self._prepare(source, length, document)
         if h.infer_mode == "beam_search":
             how = search.Search(
@@ -149,11 +151,12 @@ class Translator:
                 h.length_penalty_weight,
                 h.coverage_penalty_weight,
                 best=h.num_translations_per_input,
+                constraints=limited,
             )
             return prepared, search.beam_search(self.model, prepared, how, *asked)
         if h.infer_mode == "greedy":
-            return prepared, search.greedy(self.model, prepared, *asked)
-        return prepared, self._sample(source, length, document, asked)
+            return prepared, search.greedy(self.model, prepared, *asked, limited)
+        return prepared, self._sample(source, length, document, (*asked, limited))
 
     def _prepare(self, source: tf.Tensor, length: tf.Tensor, document: Any) -> Prepared:
         dtype = compute_dtype(self.hparams.infer_precision)
