@@ -48,9 +48,9 @@ def test_a_region_is_written_and_the_rest_left_alone(results):
     new = readme.filled(text, results)
     assert new.startswith("before | 1\n<!-- results: vi-en-cpu -->\nCollier & Beel 2019, Table 1")
     assert new.endswith("<!-- end -->\nafter\n") and "old" not in new
-    assert "| attentional encoder-decoder | 23.3* | 17.45 | - |" in new
-    assert "| M.A.D., 1 R/W head | 23.1 | 18.00 | +0.55 (+3.0%)†, p 0.002 / 0.004 |" in new
-    assert "| NTM-style attention | 23.6 | not yet measured | - |" in new
+    assert "| attentional encoder-decoder | 23.3* | 17.45 | 0.900 | - |" in new
+    assert "| M.A.D., 1 R/W head | 23.1 | 18.00 | 0.900 | +0.55 (+3.0%)†, p 0.002 / 0.004 |" in new
+    assert "| NTM-style attention | 23.6 | not yet measured | - | - |" in new
     assert "\\* the paper's figure" in new and "†: both below 0.01" in new
     assert readme.filled(new, results) == new
 

@@ -124,10 +124,10 @@ def test_raw_text_is_prepared_once_and_scored_as_text_too(raw_world, capsys):
     assert reproduce.main(command) == 0
     out = capsys.readouterr().out
     assert "learning 15 merges" in out and "120 pairs, 0 with an empty side; a stand-in" in out
-    assert "| ours test | 13a dev | 13a test | chrF |" in out and "\ntrain: a stand-in\n" in out
+    assert "| 13a dev | 13a test | brevity penalty |" in out and "\ntrain: a stand-in\n" in out
     assert "tok:none" in out and "tok:13a" in out
     heading, _, row = (line.split(" | ") for line in out.splitlines() if line.startswith("|"))
-    assert len(heading) == len(row) == 14
+    assert len(heading) == len(row) == 17
     (line,) = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
     kept = json.loads(line)
     assert kept["preparation"]["merges"] == 15 and kept["variants"] == {"train": "a stand-in"}
@@ -175,12 +175,15 @@ def started(world, monkeypatch):
     def train(table, scale, row, settings, out_dir):
         trained.append((row.name, settings.get("init_checkpoint")))
         seeds.append((Path(out_dir).name, settings["random_seed"]))
-        score = [{"value": 1.0, "signature": "s"}, {"value": 2.0, "signature": "s"}]
+        details = "(BP = 1.000 ratio = 1.000 hyp_len = 9 ref_len = 9)"
+        first = {"value": 1.0, "signature": "s", "details": details}
+        score = [first, {"value": 2.0, "signature": "s"}]
         results = {
             "best": {"dev": score, "test": score}, "parameters": 1, "steps": 7, "train_seconds": 1,
             "words_per_second": 1.0, "hardware": {"cpu": "c"},
             "hparams": {
                 "cell": "luong", "bleu_tokenize": "none", "bleu_lowercase": False,
+                "length_penalty_weight": 1.0,
                 **{name: settings.get(name) for name in ("init_checkpoint", "lexicon_file")},
             },
         }  # fmt: skip
@@ -351,14 +354,16 @@ def test_further_tests_are_scored_once_and_averaged(started, monkeypatch, capsys
     def run(command, check):
         commands.append(command)
         flags = dict(one.split("=", 1) for one in command[3:])
-        scores = {"test": [{"value": 4.0}, {"value": 6.0}]}
+        details = "(BP = 0.900 ratio = 0.905 hyp_len = 9 ref_len = 9)"
+        scores = {"test": [{"value": 4.0, "details": details}, {"value": 6.0}]}
         Path(flags["--inference_output_file"]).write_text(json.dumps({"scores": scores}))
         return Done()
 
     monkeypatch.setattr(records.subprocess, "run", run)
     command = started_command(root, corpus, "--rows=base")
     assert reproduce.main(command) == reproduce.main(command) == 0
-    assert "| base | - | - | 1.00 | 2.50 | 4.0 | 33.33 |" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "| base | - | - | 1.00 | 2.50 | 0.950 | 0.953 | 1.0 | 4.0 | 33.33 |" in shown
     assert len(commands) == 1 and "--mode=eval" in commands[0] and "--dev_prefix=" in commands[0]
     assert f"--test_prefix={corpus / 'other'}" in commands[0]
 

@@ -10,11 +10,16 @@ def table(*rows, **changes):
     return Table("Toy", None, "toy", "", "dev", "test", rows)._replace(**changes)
 
 
-def record(row, bleu=10.0, **more):
-    scores = [{"value": bleu, "signature": "s"}, {"value": bleu + 1, "signature": "s"}]
+def record(row, bleu=10.0, brevity=0.9, **more):
+    details = f"50.0/30.0/20.0/10.0 (BP = {brevity:.3f} ratio = 0.905 hyp_len = 905 ref_len = 1000)"
+    scores = [
+        {"value": bleu, "signature": "s", "details": details},
+        {"value": bleu + 1, "signature": "s"},
+    ]
     return {
         "row": row, "best": {"dev": scores, "test": scores}, "parameters": 2_500_000, "steps": 7,
-        "words_per_second": 100.0, "train_seconds": 60.0, "hardware": {"cpu": "c"}, **more,
+        "words_per_second": 100.0, "train_seconds": 60.0, "hardware": {"cpu": "c"},
+        "hparams": {"length_penalty_weight": 0.0}, **more,
     }  # fmt: skip
 
 
@@ -70,9 +75,11 @@ def test_one_seed_is_shown_as_it_is():
     text = tables.render(table(Row("a", "A", 1.5, None)), "cpu", [record("a")])
     assert "±" not in text and "seeds" not in text
     heading, row = lines_of(text)
-    assert heading == ["system", "paper dev", "paper test", "ours dev", "ours test", "chrF",
-                       "parameters", "updates", "words/s", "minutes"]  # fmt: skip
-    assert row == ["A", "1.5", "-", "10.00", "10.00", "11.0", "2.50M", "7", "100", "1"]
+    assert heading == ["system", "paper dev", "paper test", "ours dev", "ours test",
+                       "brevity penalty", "length ratio", "length penalty", "chrF", "parameters",
+                       "updates", "words/s", "minutes"]  # fmt: skip
+    assert row == ["A", "1.5", "-", "10.00", "10.00", "0.900", "0.905", "0.0", "11.0", "2.50M", "7",
+                   "100", "1"]  # fmt: skip
 
 
 def test_rows_stand_as_in_the_table_whatever_was_trained_first():
@@ -144,6 +151,30 @@ def test_a_row_stands_beside_its_baselines():
     assert "against C" not in found[0]
     assert "p of the paired bootstrap / of the sign test; †: both below 0.01" in text
     assert "bootstrap signature: bs" in text
+
+
+def test_a_difference_between_other_lengths_is_marked():
+    rows = (Row("a", "A"), Row("b", "B"), Row("c", "C"))
+    runs = [
+        record("a"),
+        record("b", brevity=0.921, significance=[compared("a", 2.0, 20.0, 0.001, 0.009)]),
+        record("c", brevity=0.92, significance=[compared("a", 2.0, 20.0, 0.001, 0.009)]),
+    ]
+    text = tables.render(table(*rows, baselines=("a",)), "cpu", runs)
+    assert cells(text, 2)["against A"] == "+2.00 (+20.0%)†, p 0.001 / 0.009 ‡"
+    assert "‡" not in cells(text, 3)["against A"]
+    assert "‡: brevity penalties more than 0.02 apart" in text
+    # of the same seed, and of any of several
+    other = record("a", seed=2, brevity=0.95)
+    second = record("c", seed=2, significance=[compared("a", 1.0, 10.0, 0.001, 0.009)])
+    text = tables.render(table(*rows, baselines=("a",)), "cpu", [*runs, other, second])
+    assert cells(text, 3)["against A"].endswith("‡")
+
+
+def test_the_length_penalty_is_the_one_that_was_chosen():
+    runs = [record("a"), record("b", length_penalty={"weight": 1.4})]
+    text = tables.render(table(Row("a", "A"), Row("b", "B")), "cpu", runs)
+    assert [cells(text, i)["length penalty"] for i in (1, 2)] == ["0.0", "1.4"]
 
 
 def test_a_pair_of_rows_is_tested_once():

@@ -1,4 +1,4 @@
-"""What the command line does with a trained model: infer, score, align, eval, export."""
+"""What the command line does with a trained model: infer, score, align, eval, tune, export."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import itertools
 import json
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any, BinaryIO
@@ -16,8 +17,9 @@ from tfmann.corpus import parts
 from tfmann.corpus.files import iter_documents, iter_lines, iter_parallel, replacing, stream_lines
 from tfmann.corpus.inputs import EvaluationSet, evaluation_sets
 from tfmann.errors import UserError
-from tfmann.evaluation import bleu, gold
+from tfmann.evaluation import bleu, gold, length_penalty
 from tfmann.evaluation.alignment import format_pharaoh
+from tfmann.folder import HPARAMS
 from tfmann.training import checkpoint
 
 
@@ -25,10 +27,13 @@ def run(mode: str, values: Any, settings: dict[str, Any]) -> None:
     """Loads the model of `--out_dir` and does what `mode` says.
 
     Args:
-      mode: infer, score, align, eval or export.
+      mode: infer, score, align, eval, tune or export.
       values: the flags (`nmt.define_flags`).
       settings: hyper-parameters to change.
     """
+    if mode == "tune":
+        _tune(values, settings)
+        return
     model = api.load(values.out_dir, values.ckpt, _note, **settings)
     if mode == "eval":
         _evaluate(model, values)
@@ -186,6 +191,28 @@ def _evaluate(model: api.Model, values: Any) -> None:
             body.update(_gold_scores(model, values, best, traced))
     with _output(values.inference_output_file) as out:
         out.write((json.dumps(body, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _tune(values: Any, settings: dict[str, Any]) -> None:
+    """Chooses the length penalty on dev, or on a file with references, and saves it."""
+    hparams = usage.settings_of_model(values.out_dir, settings)
+    settings = {**settings, **length_penalty.search_settings(hparams)}
+    model = api.load(values.out_dir, values.ckpt, _note, **settings)
+    if values.inference_input_file:
+        documents = values.inference_document_file
+        one = EvaluationSet(values.inference_input_file, [values.inference_ref_file], documents)
+    else:
+        one = evaluation_sets(model.hparams)["dev"]
+    found = model.translate(_input(one.source), documents=_documents(one.documents))
+    references = [list(iter_lines(path)) for path in one.references]
+    weights = model.hparams.length_penalty_choices or length_penalty.WEIGHTS
+    chosen, points = length_penalty.choose(found, references, model.hparams, weights)
+    with _output(values.inference_output_file) as out:
+        out.write("".join(f"{line}\n" for line in length_penalty.lines(chosen, points)).encode())
+    saved = usage.settings_of_model(values.out_dir, {"length_penalty_weight": chosen.weight})
+    place = os.path.join(values.out_dir, HPARAMS)
+    hparams_module.save(saved, place)
+    _note(f"length_penalty_weight={chosen.weight:g} is in {place}")
 
 
 def _gold_scores(

@@ -13,6 +13,7 @@ import dataclasses
 import difflib
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,13 @@ class HParams(_Record):  # type: ignore[misc, valid-type]
         return max(2, self.encoder_layers) if self.encoder_type == "bi" else self.encoder_layers
 
     @property
+    def length_penalty_choices(self) -> tuple[float, ...]:
+        """`length_penalty_weights` as numbers; none of a search that ranks by other things too."""
+        if self.infer_mode != "beam_search" or self.coverage_penalty_weight:
+            return ()
+        return tuple(map(float, filter(None, self.length_penalty_weights.split(","))))
+
+    @property
     def embedding_width(self) -> int:
         """E: `embedding_size`, or `num_units`."""
         return self.embedding_size or self.num_units
@@ -245,6 +253,11 @@ def _rules_of_searches(h: HParams) -> list[tuple[Any, str]]:
             h.infer_mode == "beam_search" and h.num_translations_per_input > h.beam_width,
             f"num_translations_per_input={h.num_translations_per_input} is more than "
             f"beam_width={h.beam_width}",
+        ),
+        (
+            not re.fullmatch(r"([0-9]+(\.[0-9]+)?(,|$))*", h.length_penalty_weights),
+            f"length_penalty_weights={h.length_penalty_weights!r}: expected numbers of at least 0 "
+            "between commas, such as 0,0.6,1",
         ),
         (
             0 < h.tgt_max_len_infer <= h.tgt_min_len_infer,

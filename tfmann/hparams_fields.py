@@ -269,6 +269,11 @@ def _inference() -> dict[str, Field]:
         ),
         "beam_width": field(10, "Hypotheses K of a sentence.", minimum=1),
         "length_penalty_weight": field(0.0, "GNMT's alpha.", minimum=0.0),
+        "length_penalty_weights": field(
+            "",
+            "Comma-separated: when training has ended, the one with the best dev BLEU becomes "
+            "length_penalty_weight, in a beam search without coverage_penalty_weight.",
+        ),
         "coverage_penalty_weight": field(0.0, "GNMT's beta.", minimum=0.0),
         "sampling_temperature": field(1.0, "Temperature of infer_mode=sample.", minimum=0.0),
         "num_translations_per_input": field(

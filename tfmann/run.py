@@ -28,8 +28,9 @@ from tfmann.corpus.inputs import reference_paths, require_training
 from tfmann.corpus.pipeline import Batch, Training, in_order
 from tfmann.corpus.side_by_side import SideBySide, in_documents
 from tfmann.decoding.document import make_translator
+from tfmann.decoding.translator import Translator
 from tfmann.errors import UserError
-from tfmann.evaluation import bleu
+from tfmann.evaluation import bleu, length_penalty
 from tfmann.folder import HPARAMS, RESULTS, RunFolder, begun
 from tfmann.hparams import HParams
 from tfmann.provenance import provenance
@@ -80,12 +81,15 @@ class _Session:
             len(self.languages.target.vocabulary),
             workers,
         )
-        words = lexicon.load(hparams, folder.root)
-        self.translator = make_translator(
-            self.learner.model, self.languages, hparams, words
-        )
+        self.lexicon = lexicon.load(hparams, folder.root)
+        self.translator = self._translator()
         self.perplexity = Perplexity(self.learner.model)
         self.board: Board | None = None
+
+    def _translator(self, **settings: Any) -> Translator:
+        """Searches as the settings of the run say, but for these."""
+        hparams = self.hparams.replace(**settings)
+        return make_translator(self.learner.model, self.languages, hparams, self.lexicon)
 
     def run(self) -> dict[str, Any]:
         """Restores, trains, scores."""
@@ -243,7 +247,12 @@ class _Session:
             "replicas": self.learner.strategy.num_replicas_in_sync,
             **provenance(),
         }
-        results["best"], results["decoding"] = self._score_weights(self.folder.best, "best")
+        best = self._score_weights(self.folder.best, "best")
+        results["best"], results["decoding"], results["length_penalty"] = best
+        weight = results["length_penalty"]["weight"]
+        hparams_module.save(
+            self.hparams.replace(length_penalty_weight=weight), self.folder.path(HPARAMS)
+        )
         if self.hparams.avg_ckpts:
             # a kill after the last save may have left one more
             checkpoint.keep_last(self.folder.checkpoints, self.hparams.num_keep_ckpts)
@@ -252,15 +261,34 @@ class _Session:
             place = self.folder.path("avg_checkpoints")
             checkpoint.write(place, checkpoint.average(folders), None, run.as_dict())
             what = f"mean of the last {len(folders)}"
-            results["average"], _ = self._score_weights(place, what)
+            results["average"], _, penalty = self._score_weights(place, what)
+            results["average_length_penalty"] = penalty
         with replacing(self.folder.path(RESULTS)) as stream:
             stream.write(json.dumps(results, indent=1).encode())
         return results
 
-    def _score_weights(self, where: str, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Scores by set, and the seconds and words of their decoding."""
+    def _choose_penalty(self) -> dict[str, Any]:
+        """The length penalty: as the settings have it, or chosen on dev (`length_penalty`)."""
+        weights = self.hparams.length_penalty_choices
+        if not weights:
+            return {"weight": self.hparams.length_penalty_weight}
+        prefix = self.hparams.dev_prefix
+        source, target = text.prefix_paths(self.hparams, prefix)
+        found = self._translator(**length_penalty.search_settings(self.hparams)).translate(
+            iter_lines(source), documents=text.document_ids(prefix)
+        )
+        references = [list(iter_lines(path)) for path in reference_paths(target)]
+        chosen, points = length_penalty.choose(found, references, self.hparams, weights)
+        for line in length_penalty.lines(chosen, points):
+            self.log(line)
+        return {"weight": chosen.weight, "dev": [point._asdict() for point in points]}
+
+    def _score_weights(self, where: str, what: str) -> tuple[dict[str, Any], ...]:
+        """Scores by set, the seconds and words of their decoding, and the length penalty."""
         where = checkpoint.standing(where, self.log)
         checkpoint.assign(self.learner.variables, checkpoint.read_arrays(where), where)
+        penalty = self._choose_penalty()
+        translator = self._translator(length_penalty_weight=penalty["weight"])
         scores: dict[str, Any] = {}
         decoding: dict[str, Any] = {}
         for name in ("dev", "test"):
@@ -270,7 +298,7 @@ class _Session:
             source, target = text.prefix_paths(self.hparams, prefix)
             documents = text.document_ids(prefix)
             begun = time.perf_counter()
-            lines = self.translator.translate(iter_lines(source), documents=documents)
+            lines = translator.translate(iter_lines(source), documents=documents)
             hypotheses = [n_best[0].text for n_best in lines]
             seconds = time.perf_counter() - begun
             words = sum(len(line.split()) for line in hypotheses)
@@ -280,4 +308,4 @@ class _Session:
             scores[name] = [dataclasses.asdict(score) for score in found]
             shown = ", ".join(f"{score.name} {score.value:.2f}" for score in found)
             self.log(f"{what}, {name}: {shown} [{found[0].signature}]")
-        return scores, decoding
+        return scores, decoding, penalty

@@ -14,24 +14,24 @@ from tfmann.export import settings as export_settings
 from tfmann.folder import HPARAMS, begun
 from tfmann.hparams import HParams
 
-MODES = ("train", "infer", "score", "align", "eval", "lexicon", "export")
+MODES = ("train", "infer", "score", "align", "eval", "tune", "lexicon", "export")
 
 # Flags that are not for every mode: the modes that use them, and what to do in the others.
 _USED = {
     "inference_input_file": (
-        ("infer", "score", "align", "eval"),
+        ("infer", "score", "align", "eval", "tune"),
         "leave out --mode to translate",
     ),
     "inference_output_file": (
-        ("infer", "score", "align", "eval"),
+        ("infer", "score", "align", "eval", "tune"),
         "to translate, give --inference_input_file",
     ),
     "inference_ref_file": (
-        ("infer", "score", "align", "eval"),
+        ("infer", "score", "align", "eval", "tune"),
         "give --mode=score, align or eval, or --inference_input_file",
     ),
     "ckpt": (
-        ("infer", "score", "align", "eval", "export"),
+        ("infer", "score", "align", "eval", "tune", "export"),
         "--init_checkpoint starts a run from other weights",
     ),
     "alignment_file": (
@@ -40,7 +40,7 @@ _USED = {
         "--mode=align writes to --inference_output_file",
     ),
     "inference_document_file": (
-        ("infer", "score", "align", "eval"),
+        ("infer", "score", "align", "eval", "tune"),
         "training takes documents from TRAIN_PREFIX.docs",
     ),
     "gold_file": (
@@ -65,10 +65,10 @@ def check_flags(mode: str, flags: Any) -> None:
         raise UsageError(f"--mode={mode} needs --inference_ref_file, the translations")
     if mode in ("score", "align") and source == "-":
         raise UsageError(f"--mode={mode} reads pairs from two files, not from standard input")
-    if mode == "eval" and source and not reference:
-        raise UsageError("--mode=eval with --inference_input_file needs --inference_ref_file")
-    if mode == "eval" and reference and not source:
-        raise UsageError("--mode=eval with --inference_ref_file needs --inference_input_file")
+    if mode in ("eval", "tune") and source and not reference:
+        raise UsageError(f"--mode={mode} with --inference_input_file needs --inference_ref_file")
+    if mode in ("eval", "tune") and reference and not source:
+        raise UsageError(f"--mode={mode} with --inference_ref_file needs --inference_input_file")
     if flags.inference_document_file and not source:
         raise UsageError(
             "--inference_document_file is of the lines of a file: give --inference_input_file"
@@ -119,6 +119,15 @@ def settings_of_model(out_dir: str, settings: Mapping[str, Any]) -> HParams:
     return hparams_module.merge_saved(hparams_module.read_json(path), settings, where=out_dir)
 
 
+def _check_tuning(hparams: HParams) -> None:
+    if hparams.infer_mode != "beam_search":
+        raise UsageError(
+            "--mode=tune ranks what a beam search finds: give --infer_mode=beam_search"
+        )
+    if hparams.coverage_penalty_weight:
+        raise UsageError("--mode=tune ranks by length alone: give --coverage_penalty_weight=0")
+
+
 def export_dir(flags: Any) -> str:
     """Where `--mode=export` writes."""
     return flags.export_dir or os.path.join(flags.out_dir, "export")
@@ -143,8 +152,11 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     if flags.lexicon_file and not hparams.replace_unk:
         raise UsageError("--lexicon_file is of no use without --replace_unk")
     lexicon.require(hparams, flags.out_dir)
-    if mode == "eval" and not flags.inference_input_file:
-        inputs.evaluation_sets(hparams)
+    if mode == "tune":
+        _check_tuning(hparams)
+    if mode in ("eval", "tune") and not flags.inference_input_file:
+        if "dev" not in inputs.evaluation_sets(hparams) and mode == "tune":
+            raise UsageError("--mode=tune looks at a development set: give --dev_prefix")
     documents = flags.inference_document_file
     if documents and not hparams_module.document_memory(hparams.cell):
         raise UsageError(

@@ -7,6 +7,7 @@ their signatures are equal.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -124,6 +125,18 @@ def check_parallel(texts: Sequence[tuple[str, Sequence[Any]]]) -> None:
 def number_references(references: Sequence[Sequence[str]]) -> list[tuple[str, Sequence[str]]]:
     """Names reference sets that did not come from files, for `check_parallel`."""
     return [(f"reference set {number}", lines) for number, lines in enumerate(references, start=1)]
+
+
+def lengths(details: str) -> tuple[float, float]:
+    """Brevity penalty and length ratio, to three decimals, of the details of a BLEU score.
+
+    Raises:
+      ValueError: they are of another score.
+    """
+    found = re.search(r"BP = ([0-9.]+) ratio = ([0-9.]+)", details)
+    if found is None:
+        raise ValueError(f"no brevity penalty in {details!r}")
+    return float(found[1]), float(found[2])
 
 
 def bleu_metric(tokenize: str, lowercase: bool = False) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tfmann.report.measures import SURE, Record, test_bleu
+from tfmann.report.measures import BREVITY_APART, SURE, Record, test_bleu
 
 _FAR_APART = 5.0  # BLEU between the best and the worst seed of a row
 
@@ -83,7 +83,8 @@ def _about_tests(records: Sequence[Record]) -> Iterator[str]:
         greatest = " (the greatest of the seeds)" if several else ""
         yield (
             f"against: difference in test BLEU{both}, p of the paired bootstrap / of the sign test"
-            f"{greatest}; †: both below {SURE}"
+            f"{greatest}; †: both below {SURE}; ‡: brevity penalties more than {BREVITY_APART} "
+            "apart, so the difference is one of length too"
         )
     for signature in sorted({one["signature"] for one in found}):
         yield f"bootstrap signature: {signature}"

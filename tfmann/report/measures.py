@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Callable
 
+from tfmann.evaluation import bleu
 from tfmann.report.systems import TABLES
 
 Record = dict[str, Any]
 
 REPEATED = 2  # the n of the n-grams whose repetition is shown; all are kept
+BREVITY_APART = 0.02  # brevity penalties so far apart make a difference one of length too
 SURE = 0.01  # the level of the papers' significance tests
 
 
@@ -49,6 +51,29 @@ def chrf(record: Record) -> float:
 def _over_tests(record: Record, metric: int) -> float:
     tests = [record["best"]["test"], *record.get("more_tests", {}).values()]
     return statistics.fmean(test[metric]["value"] for test in tests)
+
+
+def brevity_penalty(record: Record) -> float:
+    """BLEU's, the mean over all tests: 1 where translations are at least as long as references."""
+    return _mean_lengths(record)[0]
+
+
+def length_ratio(record: Record) -> float:
+    """Words of the translations by those of the references, the mean over all tests."""
+    return _mean_lengths(record)[1]
+
+
+def _mean_lengths(record: Record) -> tuple[float, float]:
+    tests = [record["best"]["test"], *record.get("more_tests", {}).values()]
+    found = [bleu.lengths(test[0]["details"]) for test in tests]
+    penalty, ratio = map(statistics.fmean, zip(*found))
+    return penalty, ratio
+
+
+def length_penalty_weight(record: Record) -> float:
+    """That of the search: chosen on dev, or as it was asked for."""
+    chosen = record.get("length_penalty", {}).get("weight")
+    return record["hparams"]["length_penalty_weight"] if chosen is None else chosen
 
 
 def interval(record: Record) -> tuple[float, float] | None:

@@ -16,7 +16,8 @@ from tfmann.report.claimed import CLAIMS
 from tfmann.report.systems import TABLES
 
 _REGION = re.compile(r"(<!-- results: (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-_SHORT = ("AER", "under-translated", "over-translated", "tense")  # beside BLEU and its tests
+# Beside BLEU and its tests.
+_SHORT = ("brevity penalty", "AER", "under-translated", "over-translated", "tense")
 _SHORT_FACTS = ("mean ±", "seeds far apart:", "against:", "[low, high]")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Callable, NamedTuple
 
@@ -127,6 +127,7 @@ class _Columns(NamedTuple):
     rivals: list[Row]
     several: bool  # seeds
     decoded: bool
+    brevity: Mapping[tuple[str, int], float]  # brevity penalties by row and seed
 
     def heading(self, table: Table) -> list[str]:
         return [
@@ -139,13 +140,24 @@ class _Columns(NamedTuple):
 
     def cells(self, runs: Sequence[Record]) -> list[str]:
         """What was measured of a row."""
-        compared = [[measures.against(row.name, one) for one in runs] for row in self.rivals]
         return [
             *(_measured(one, runs) for one in self.measured),
-            *map(_compared, compared),
+            *(self._against(row.name, runs) for row in self.rivals),
             *_cost(runs, self.several),
             *([_decoding_speed(runs)] if self.decoded else []),
         ]
+
+
+    def _against(self, rival: str, runs: Sequence[Record]) -> str:
+        """A comparison, marked where lengths differ too."""
+        shown = _compared([measures.against(rival, one) for one in runs])
+        apart = any(
+            round(abs(measures.brevity_penalty(one) - self.brevity[rival, one.get("seed", 1)]), 3)
+            > measures.BREVITY_APART
+            for one in runs
+            if measures.against(rival, one) and (rival, one.get("seed", 1)) in self.brevity
+        )
+        return f"{shown} ‡" if apart else shown
 
 
 def _columns(table: Table, records: Sequence[Record]) -> _Columns:
@@ -163,6 +175,7 @@ def _columns(table: Table, records: Sequence[Record]) -> _Columns:
         ],
         len(rows) > len(set(rows)),
         any(measures.decoding_speed(one) is not None for one in records),
+        {(one["row"], one.get("seed", 1)): measures.brevity_penalty(one) for one in records},
     )  # fmt: skip
 
 
@@ -172,6 +185,9 @@ def _measures(table: Table) -> Iterator[_Measure]:
     yield _Measure(f"ours {table.test}", measures.test_bleu, optional=False)
     yield _Measure(f"13a {table.dev}", lambda one: measures.detokenised(one, "dev"))
     yield _Measure(f"13a {table.test}", lambda one: measures.detokenised(one, "test"))
+    yield _Measure("brevity penalty", measures.brevity_penalty, 3, optional=False)
+    yield _Measure("length ratio", measures.length_ratio, 3, optional=False)
+    yield _Measure("length penalty", measures.length_penalty_weight, 1, optional=False)
     yield _Measure("chrF", measures.chrf, 1, optional=False)
     yield _Measure("AER", lambda one: measures.share(one, "alignment", "aer"))
     yield _Measure("soft AER", lambda one: measures.share(one, "alignment", "soft_aer"))
