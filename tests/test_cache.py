@@ -66,15 +66,24 @@ def weights_of(model):
     """The weights as the oracle of documents wants them."""
     arrays = small.arrays(model)
     projection = {name: arrays[name] for name in ("projection_kernel", "projection_bias")}
-    return {**small.oracle_weights(model), **projection}
+    gain = {"matching_gain": arrays.get("cell/matching/attention_scale", 1.0)}
+    return {**small.oracle_weights(model), **projection, **gain}
 
 
 # --- teacher-forced decoding -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fusion,overwrite", itertools.product(FUSIONS, (True, False)))
-def test_documents_equal_the_oracle(fusion, overwrite):
-    model = model_of(fusion, cache_overwrite=overwrite)
+OTHERS = ["scaled_dot", "cosine", "uniform", "nothing"]
+VARIANTS = [
+    *itertools.product(FUSIONS, (True, False), ["dot"]),
+    *itertools.product(FUSIONS, [True], ["scaled_dot", "cosine", "uniform"]),
+    ("deep", True, "nothing"),
+]
+
+
+@pytest.mark.parametrize("fusion,overwrite,matching", VARIANTS)
+def test_documents_equal_the_oracle(fusion, overwrite, matching):
+    model = model_of(fusion, cache_overwrite=overwrite, cache_matching=matching)
     batches = [small.batch(LENGTHS, seed) for seed in range(3)]
     for batch in batches:  # words that come again, so that slots are found again
         batch.target_out[:] = np.where(batch.target_out > 2, 3 + batch.target_out % 4, 2)
@@ -101,7 +110,9 @@ def test_documents_equal_the_oracle(fusion, overwrite):
             words = model.embed_target(tf.constant(batch.target_in[row, :steps])).numpy()
             own = annotations[row, :length].numpy()
             document.append(oracle.Sentence(own, words, batch.target_out[row, :steps]))
-        wanted = oracle.decode_document(weights_of(model), document, 3, fusion, overwrite)
+        wanted = oracle.decode_document(
+            weights_of(model), document, 3, fusion, overwrite, matching
+        )
         assert wanted[2]["gates"].min() > 0 and np.ptp(wanted[2]["gates"]) > 0.01
         for sentence, one, result in zip(document, wanted, results):
             assert_sentence(sentence, one, result, row)
@@ -172,9 +183,10 @@ def searched(model, batch, document, width=None):
     return [part.numpy() for part in found[:4]]
 
 
-@pytest.mark.parametrize("fusion,overwrite", itertools.product(FUSIONS, (True, False)))
-def test_a_search_reads_the_cache_as_forced_decoding_does(fusion, overwrite):
-    model = large_model("rnnsearch", **settings(fusion, cache_overwrite=overwrite))
+@pytest.mark.parametrize("fusion,overwrite,matching", VARIANTS)
+def test_a_search_reads_the_cache_as_forced_decoding_does(fusion, overwrite, matching):
+    changes = {"cache_overwrite": overwrite, "cache_matching": matching}
+    model = large_model("rnnsearch", **settings(fusion, **changes))
     batch, width = small.batch(LENGTHS, 7), 3
     held = random_caches(model, len(LENGTHS))
     beam, greedy = searched(model, batch, held, 1), searched(model, batch, held)
@@ -277,9 +289,12 @@ def test_the_gate_s_gradients_are_the_slopes_of_the_oracle(fusion):
         assert float((gradient.numpy() * direction).sum()) == pytest.approx(slope, rel=1e-3), name
 
 
-@pytest.mark.parametrize("fusion", FUSIONS)
-def test_all_gradients_equal_finite_differences(fusion):
-    model, batch = model_of(fusion, init_weight=0.5), small.batch(LENGTHS)
+@pytest.mark.parametrize(
+    "fusion,matching", [*((one, "dot") for one in FUSIONS), *itertools.product(["deep"], OTHERS)]
+)
+def test_all_gradients_equal_finite_differences(fusion, matching):
+    model = model_of(fusion, init_weight=0.5, cache_matching=matching)
+    batch = small.batch(LENGTHS)
     held = random_caches(model, len(LENGTHS))
     run = tf.function(lambda: loss_of(model, batch, held), autograph=False)
     with tf.GradientTape() as tape:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import cache as oracle
 
-from tfmann.memory import cache
+from tfmann.memory import attention, cache
 
 D, U = 3, 2
 SLOTS = (0, 1, 3, 25)
@@ -164,7 +164,7 @@ def test_reads_are_those_of_the_oracle(slots, overwrite):
     held, wanted = random_caches(stream, 6, slots, overwrite, vocabulary=4)
     contexts = 2.0 * stream.normal(size=(6, 5, D)).astype(np.float32)
     sums = stream.normal(size=(6, 5, U)).astype(np.float32)
-    matched = cache.match(tf.constant(contexts), held)
+    matched = cache.match(attention.dot_scores(tf.constant(contexts), held.keys), held)
     retrieved = cache.read(matched, held)
     of_words = matched if overwrite else cache.word_probabilities(matched, held)
     gates = tf.sigmoid(cache.gate_scores(tf.constant(sums), held)).numpy()

@@ -165,16 +165,17 @@ ALL_TU = [*TU.items(), ("cache-subtitle", "cpu"), TENSE]
 GATE = "cell/gate_*"
 # What training the gate alone changes beside the cell: how long, how many and with what noise.
 STAGE_TWO = {
-    "cell", "cache_size", "cache_fusion", "cache_overwrite", "trainable_parameters", "dropout",
-    "readout_dropout", "batch_size", "num_train_steps", "steps_per_external_eval",
-    "steps_per_checkpoint",
+    "cell", "cache_size", "cache_fusion", "cache_matching", "cache_overwrite",
+    "trainable_parameters", "dropout", "readout_dropout", "batch_size", "num_train_steps",
+    "steps_per_external_eval", "steps_per_checkpoint",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name,scale", ALL_TU)
 def test_the_rows_of_tu_start_from_rnnsearch_and_are_what_they_are_called(name, scale):
     found, table = rows(name, scale), TABLES[name].at(scale)
-    assert len(found) == len(table.rows) and table.baselines == ("rnnsearch", "rnnsearch_longer")
+    assert len(found) == len(table.rows)
+    assert table.baselines == ("rnnsearch", "rnnsearch_longer", "cache_nothing")
     base = found["rnnsearch"]
     assert differences(found["rnnsearch_longer"], base) == set()
     for row in table.rows:
@@ -189,10 +190,14 @@ def test_the_rows_of_tu_start_from_rnnsearch_and_are_what_they_are_called(name, 
         assert made.cache_size == (int(which) if which.isdigit() else 25)
         assert made.cache_fusion == ("shallow" if which == "shallow" else "deep")
         assert made.cache_overwrite == (which != "no_overwrite")
+        matching = which if which in ("nothing", "uniform", "cosine") else "dot"
+        assert made.cache_matching == matching
+        trained = f"{GATE},cell/matching/*" if matching == "cosine" else GATE
         # the frozen model says of a sentence what it says in decoding
-        assert (made.trainable_parameters, made.dropout, made.readout_dropout) == (GATE, 0, 0)
+        assert (made.trainable_parameters, made.dropout, made.readout_dropout) == (trained, 0, 0)
         allowed = {"num_train_steps"} if which == "0" else set()
-        own = {"cache_size", "cache_fusion", "cache_overwrite"}
+        own = {"cache_size", "cache_fusion", "cache_overwrite", "cache_matching"}
+        own |= {"trainable_parameters"} if matching == "cosine" else set()
         assert differences(made, found["cache"]) <= own | allowed
         assert (made.num_train_steps == 1) == (which == "0")
 

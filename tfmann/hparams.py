@@ -224,6 +224,11 @@ def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
             "num_sampled_softmax=0",
         ),
         (
+            h.cell == "cache" and h.cache_matching == "nothing" and h.cache_fusion == "shallow",
+            "cache_matching='nothing' leaves cache_fusion='shallow' no words to mix: set "
+            "cache_fusion='deep'",
+        ),
+        (
             h.attention_score != "dot" and h.cell == "luong" and "bahdanau" in h.attention,
             f"attention_score={h.attention_score!r} is about dot products, and "
             f"attention={h.attention!r} is additive: set one of them otherwise",

@@ -20,6 +20,10 @@ n-th last of many writes counts 1/2^n); else the first empty slot is taken, else
 recently used one. "Used" means written, and an update is a use; reading is none. Without
 `overwrite` (Table 3) a write never looks for y_t's slot: the oldest write makes room.
 
+Other matchings than the paper's, with a learned gain g: softmax_i(g c_t . c_i / sqrt(D)),
+softmax_i(g cos(c_t, c_i)); and two controls: 1 / (filled slots) for every filled slot, and
+m_t = 0 with nothing matched, where lambda_t is as it would be.
+
 Weights, beside those of RNNSearch (see `rnnsearch`), G = U for deep fusion, 1 for shallow:
     gate_state_kernel: U [U, G];  gate_context_kernel: V [D, G];
     gate_retrieved_kernel: W [U, G]; no bias, as printed.
@@ -39,6 +43,7 @@ from .recurrent import sigmoid
 
 EMPTY = -1  # the word of an empty slot
 FUSIONS = ("deep", "shallow")
+MATCHINGS = ("dot", "scaled_dot", "cosine", "uniform", "nothing")
 
 
 class Cache(NamedTuple):
@@ -62,13 +67,26 @@ class Sentence(NamedTuple):
 # --- reading -----------------------------------------------------------------------------
 
 
-def match(cache: Cache, context) -> np.ndarray:
+def match(cache: Cache, context, matching: str = "dot", gain: float = 1.0) -> np.ndarray:
     """P(c_i | c_t) [I], equation 5; empty slots have none, an empty cache is all zeros."""
     filled = [slot for slot, count in enumerate(cache.counts) if count]
     probabilities = np.zeros(len(cache.counts))
-    if filled:
-        probabilities[filled] = softmax([np.dot(context, cache.keys[slot]) for slot in filled])
+    if filled and matching != "nothing":
+        scores = [score(context, cache.keys[slot], matching, gain) for slot in filled]
+        probabilities[filled] = softmax(scores)
     return probabilities
+
+
+def score(context, key, matching: str, gain: float) -> float:
+    """How well a slot's key matches."""
+    if matching == "uniform":
+        return 0.0
+    product = float(np.dot(context, key))
+    if matching == "scaled_dot":
+        return gain * product / len(key) ** 0.5
+    if matching == "cosine":
+        return gain * product / (np.linalg.norm(context) * np.linalg.norm(key))
+    return product
 
 
 def retrieve(cache: Cache, probabilities) -> np.ndarray:
@@ -163,7 +181,9 @@ def write_sentence(cache: Cache, contexts, states, words, overwrite: bool = True
 # --- a document --------------------------------------------------------------------------
 
 
-def step(weights: Mapping, cache: Cache, state, context, y, fusion: str) -> dict:
+def step(
+    weights: Mapping, cache: Cache, state, context, y, fusion: str, matching: str = "dot"
+) -> dict:
     """What one step puts out: before the cache is asked (`plain_...`) and after."""
 
     def readout(decoder_state):
@@ -172,7 +192,7 @@ def step(weights: Mapping, cache: Cache, state, context, y, fusion: str) -> dict
     def words(output):
         return softmax(output @ weights["projection_kernel"] + weights["projection_bias"])
 
-    matched = match(cache, context)
+    matched = match(cache, context, matching, float(weights.get("matching_gain", 1.0)))
     retrieved = retrieve(cache, matched)
     amount = gate(weights, cache, state, context, retrieved)
     plain = readout(state)
@@ -198,6 +218,7 @@ def decode_document(
     slots: int,
     fusion: str = "deep",
     overwrite: bool = True,
+    matching: str = "dot",
 ) -> list[dict]:
     """Decodes the sentences of one document, in order, from an empty cache.
 
@@ -207,6 +228,7 @@ def decode_document(
         slots: I.
         fusion: 'deep' or 'shallow'.
         overwrite: whether a word that has a slot is averaged into it.
+        matching: one of `MATCHINGS`; `matching_gain` of the weights is its g.
 
     Returns:
         Of each sentence `plain_outputs` and `outputs` [T, O], the readouts before dropout
@@ -226,7 +248,7 @@ def decode_document(
             for alignment in decoded["alignments"]
         ]
         rows = [
-            step(weights, cache, state, context, y, fusion)
+            step(weights, cache, state, context, y, fusion, matching)
             for state, context, y in zip(states, contexts, sentence.target_embeddings)
         ]
         cache = write_sentence(cache, contexts, states, sentence.target_words, overwrite)

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from tfmann.cells.additive import AdditiveCell, AdditiveMemory, AdditiveState
 from tfmann.cells.base import Encoded, StepOutput, per_row, per_sentence
+from tfmann.cells.dot_product import DotProduct
 from tfmann.cells.noise import Noise
 from tfmann.cells.recurrent import product
 from tfmann.cells.weights import Weights
@@ -36,6 +37,13 @@ HPARAMS = {
         "help": "cache: what is found is mixed into the state before the readout (deep), or the "
         "words of the slots into the distribution (shallow).",
     },
+    "cache_matching": {
+        "default": "dot",
+        "choices": ["dot", "scaled_dot", "cosine", "uniform", "nothing"],
+        "help": "cache: how a slot is matched: dot, as printed; scaled_dot and cosine, with a "
+        "learned gain (as of attention_score); or, to see what a gain over no cache is worth, the "
+        "mean of all slots (uniform), or m_t = 0 (nothing, with deep fusion only).",
+    },
     "cache_overwrite": {
         "default": True,
         "help": "cache: a word that has a slot is averaged into it; false: always a new slot.",
@@ -48,6 +56,7 @@ class CacheMemory(NamedTuple):
 
     search: AdditiveMemory
     cache: cache.Cache
+    keys: tf.Tensor  # [B, I, D], such that a score is a plain product with c_t
     gate: tuple[tf.Tensor, ...]  # U [U, G], V [D, G], W [U, G]
     # what a search takes instead of V c_t and W m_t, means by a_t and by P(c_i | c_t)
     gate_annotations: tf.Tensor  # [B, S, G], V h_j
@@ -55,7 +64,11 @@ class CacheMemory(NamedTuple):
 
 
 class CacheCell(AdditiveCell):
-    """RNNSearch's step, then `s~_t = (1 - lambda_t) s_t + lambda_t m_t` for the readout (6)."""
+    """RNNSearch's step, then `s~_t = (1 - lambda_t) s_t + lambda_t m_t` for the readout (6).
+
+    The paper matches by the plain product `c_t . c_i` (5), which grows with the width D until one
+    slot has all of the weight (docs/recipes.md); `cache_matching` has others, and two controls.
+    """
 
     document_memory = "cache"
     written_from = ("alignments", "decoder_state")
@@ -65,6 +78,12 @@ class CacheCell(AdditiveCell):
         """Creates the gate; all else is RNNSearch's."""
         super().__init__(hparams, annotation_width, weights)
         units, deep = hparams.num_units, hparams.cache_fusion == "deep"
+        kind = hparams.cache_matching
+        self.matching = DotProduct(
+            kind if kind in ("scaled_dot", "cosine") else "dot",
+            annotation_width,
+            weights.scope("matching"),
+        )
         width = units if deep else 1
         # of lambda (8); G = U for deep fusion, 1 for shallow; no bias, as printed
         self.gate_state_kernel = weights.matrix("gate_state_kernel", [units, width])
@@ -88,6 +107,7 @@ class CacheCell(AdditiveCell):
         return CacheMemory(
             search=super().prepare(encoded, dtype),
             cache=held,
+            keys=self.matching.prepare(held.keys),
             gate=gate,
             gate_annotations=product(encoded.annotations, gate[1]),
             gate_values=product(held.values, gate[2]),
@@ -120,7 +140,7 @@ class CacheCell(AdditiveCell):
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Outputs `[B, n, O]` with s~_t in the place of s_t; shallow: with what to mix beside."""
         contexts, states = self.writes(outputs)
-        matched = cache.match(contexts, memory.cache)  # (5)
+        matched = self._match(contexts, memory)
         retrieved = cache.read(matched, memory.cache)
         sums = product(states, memory.gate[0])
         if seen is None:
@@ -144,6 +164,15 @@ class CacheCell(AdditiveCell):
         words = tf.cast(memory.cache.words, tf.float32)[:, None]
         words = tf.broadcast_to(words, tf.shape(of_words))
         return tf.concat([outputs, scores, of_words, words], axis=-1), shown
+
+    def _match(self, contexts: tf.Tensor, memory: CacheMemory) -> tf.Tensor:
+        """P(c_i | c_t) `[B, n, I]` (5), or what stands in its place."""
+        kind = self.hparams.cache_matching
+        scores = self.matching.scores(contexts, memory.keys)
+        if kind == "uniform":
+            scores = tf.zeros_like(scores)
+        matched = cache.match(scores, memory.cache)
+        return tf.zeros_like(matched) if kind == "nothing" else matched
 
     def readout(
         self,

@@ -52,13 +52,12 @@ def reset(cache: Cache, starts: tf.Tensor) -> Cache:
 # Reading (3.2)
 
 
-def match(contexts: tf.Tensor, cache: Cache) -> tf.Tensor:
-    """`softmax_i(c_t . c_i)` over the filled slots (5): contexts `[B, n, D]` to `[B, n, I]`.
+def match(scores: tf.Tensor, cache: Cache) -> tf.Tensor:
+    """`softmax_i(scores)` over the filled slots (5): `[B, n, I]` to `[B, n, I]`.
 
-    No scale, as printed. All zero where nothing is filled.
+    All zero where nothing is filled.
     """
     filled = tf.cast(cache.written >= 0, tf.float32)[:, None]
-    scores = attention.dot_scores(contexts, cache.keys)
     return filled * addressing.masked_softmax(scores, filled)
 
 
