@@ -4,11 +4,15 @@ import ctypes
 import gc
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+GROWTH = 50_000_000  # bytes; to collect takes 0.1 s and more, which is too long after every test
+_kept = {"after the last collection": 0}
 
 
 def pytest_collection_modifyitems(items):
@@ -47,12 +51,20 @@ def free_graphs():
     if ops is None:  # nothing has imported TensorFlow
         return
     gradients = ops.gradient_registry._registry
-    traced = [name for name in gradients if name.startswith("CustomGradient-")]
-    for name in traced:
+    for name in [name for name in gradients if name.startswith("CustomGradient-")]:
         del gradients[name]
-    if traced:
+    if _resident() > _kept["after the last collection"] + GROWTH:
         gc.collect()
         _give_memory_back()
+        _kept["after the last collection"] = _resident()
+
+
+def _resident():
+    """Bytes of this process in memory; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 def _give_memory_back():

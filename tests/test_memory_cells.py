@@ -10,6 +10,7 @@ from test_cells import gradients
 from tfmann.cells.base import Encoded
 from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.decoding import search
+from tfmann.errors import UsageError
 from tfmann.hparams import HParams
 from tfmann.models.seq2seq import Seq2Seq
 
@@ -180,8 +181,6 @@ def test_a_sentence_does_not_depend_on_its_batch(cell, encoder_type):
 
 
 def test_a_cell_that_needs_an_encoder_is_refused_without_one():
-    from tfmann.errors import UsageError
-
     with pytest.raises(UsageError, match="rnnsearch"):
         small.model("rnnsearch", encoder_type="memory")
 
@@ -197,3 +196,33 @@ def test_addresses_begin_where_they_are_told_to():
         assert (first[..., 0].min() > 0.99) == (start > 0), first
     moved = starts[10.0] - starts[0.0]
     assert np.all(moved[:, 1:] == 0) and np.allclose(moved[:, 0], 10.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("cell", ["ntm", "mad"])
+@pytest.mark.parametrize("heads", [(1, 1), (2, 2)])
+def test_heads_begin_as_on_a_tape_where_they_are_told_to(cell, heads):
+    settings = {
+        "cell": cell, "read_heads": heads[0], "write_heads": heads[1], "num_memory_locations": 12,
+        "memory_unit_size": 6, "init_weight": 0.05, "head_start": "tape",
+    }  # fmt: skip
+    model = small.model("luong", **settings)
+    batch = small.batch([(3, 6)])
+    prepared = model.prepare(tf.constant(batch.source), tf.constant(batch.source_length))
+    target = tf.constant(batch.target_in), tf.constant(batch.target_length)
+    shown = ("write_weights", "read_weights", "content_weights", "interpolation_gate")
+    seen = search.teacher_forced(model, prepared, *target, record=shown).diagnostics
+    written = seen["write_weights"].numpy()[:, 0]  # [T, H, N]
+    steps = np.arange(len(written))
+    assert np.all(written.argmax(axis=2) == 1 + steps[:, None]), "a slot further every step"
+    assert written.max(axis=2).min() > 0.6
+    gates = seen["interpolation_gate"].numpy()[:, 0, : heads[0]]
+    assert gates.min() > 0.7, "a read looks by content"
+    without = small.model("luong", **{**settings, "head_start": "zero"})
+    prepared = without.prepare(tf.constant(batch.source), tf.constant(batch.source_length))
+    seen = search.teacher_forced(without, prepared, *target, record=shown).diagnostics
+    assert seen["write_weights"].numpy().max() < 0.2, "spread over all slots"
+
+
+def test_a_tape_needs_a_tap_to_move_by():
+    with pytest.raises(UsageError, match="needs shift_range of at least 1"):
+        HParams(cell="ntm", encoder_type="memory", head_start="tape", shift_range=0)

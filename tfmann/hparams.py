@@ -224,6 +224,10 @@ def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
             "num_sampled_softmax=0",
         ),
         (
+            h.cell in ("ntm", "mad") and h.head_start == "tape" and h.shift_range < 1,
+            "head_start='tape' moves a slot a step: it needs shift_range of at least 1",
+        ),
+        (
             h.cell == "cache" and h.cache_matching == "nothing" and h.cache_fusion == "shallow",
             "cache_matching='nothing' leaves cache_fusion='shallow' no words to mix: set "
             "cache_fusion='deep'",

@@ -23,19 +23,9 @@ from tfmann.hparams import HParams
 from tfmann.memory import addressing, attention
 
 NAME = "mad"
-SHARED_HPARAMS = ("own_memory", "dot_product")
+SHARED_HPARAMS = ("own_memory", "ntm_memory", "dot_product")
 
 HPARAMS = {
-    "shift_range": {
-        "default": 1,
-        "minimum": 0,
-        "help": "How far an address moves in a step; J = 2 * shift_range + 1 taps.",
-    },
-    "address_start": {
-        "default": 0.0,
-        "help": "Added to the first slot's number in the softmax of an NTM's first addresses; 0: "
-        "they begin spread over all slots.",
-    },
     "external_addressing": {
         "default": "ntm",
         "choices": ["ntm", "dnc"],

@@ -11,20 +11,7 @@ from tfmann.cells.weights import Weights
 from tfmann.hparams import HParams
 
 NAME = "ntm"
-SHARED_HPARAMS = ("own_memory",)
-
-HPARAMS = {
-    "shift_range": {
-        "default": 1,
-        "minimum": 0,
-        "help": "How far an address moves in a step; J = 2 * shift_range + 1 taps.",
-    },
-    "address_start": {
-        "default": 0.0,
-        "help": "Added to the first slot's number in the softmax of an NTM's first addresses; 0: "
-        "they begin spread over all slots.",
-    },
-}
+SHARED_HPARAMS = ("own_memory", "ntm_memory")
 
 
 class NTMCell(MannCell):

@@ -12,7 +12,33 @@ from tfmann.cells.weights import Weights
 from tfmann.hparams import HParams
 from tfmann.memory import addressing, writing
 
+HPARAMS = {
+    "shift_range": {
+        "default": 1,
+        "minimum": 0,
+        "help": "How far an address moves in a step; J = 2 * shift_range + 1 taps.",
+    },
+    "address_start": {
+        "default": 0.0,
+        "help": "Added to the first slot's number in the softmax of an NTM's first addresses; 0: "
+        "they begin spread over all slots.",
+    },
+    "head_start": {
+        "default": "zero",
+        "choices": ["zero", "tape"],
+        "help": "ntm, mad: how an NTM's heads begin: all biases 0; or as on a tape, each write one "
+        "slot further than the last, and reads by content.",
+    },
+}
+
 HEAD_CLIP = 20.0  # "stable NTM" (Collier & Beel 2018): bounds strength and sharpening
+
+
+# A tape: every address begins at the first slot (0.99 of 64). A read takes 0.95 of its address from
+# the content, with a strength of 5; a write 0.95 from the last write, moved on by one slot (0.96).
+_TAPE_ADDRESS = 10.0
+_READ_STRENGTH, _READ_GATE = 5.0, 3.0
+_WRITE_GATE, _WRITE_MOVE = -3.0, 4.0
 
 
 class NTMMemoryState(NamedTuple):
@@ -29,8 +55,9 @@ class NTMMemory(tf.keras.layers.Layer):
     Reads see M_{t-1}; then all heads erase, then all add. Unlike the paper (its eq 8 reads M_t):
     so the authors' NTM does it, and so a read does not wait for a write. The memory starts at a
     trainable 1e-6, the addresses at the softmax and the reads at the tanh of learned numbers. Where
-    these leave an address spread over all slots, a first write goes everywhere, and training may
-    never leave that; `address_start` makes the first slot likelier.
+    these leave an address spread over all slots, a first write goes everywhere, all slots stay
+    alike, and training is slow to leave that; `address_start` makes the first slot likelier, and
+    `head_start` lets the heads begin as on a tape (docs/recipes.md).
     """
 
     def __init__(self, hparams: HParams, units: int, weights: Weights):
@@ -42,13 +69,24 @@ class NTMMemory(tf.keras.layers.Layer):
         heads = self.readers + self.writers
         numbers = heads * (self.width + self.taps + 3) + 2 * self.writers * self.width
         self.head_kernel = weights.matrix("head_kernel", [units, numbers])
-        self.head_bias = weights.constant("head_bias", np.zeros(numbers))
+        tape = hparams.head_start == "tape"
+        bias = self._tape_bias() if tape else np.zeros([heads, self.width + self.taps + 3])
+        vectors = np.zeros(2 * self.writers * self.width)
+        self.head_bias = weights.constant("head_bias", np.concatenate([bias.ravel(), vectors]))
         start = np.full([self.slots, self.width], 1e-6)
         self.initial_memory = weights.constant("initial_memory", start)
         first = np.zeros([heads, self.slots])
-        first[:, 0] = hparams.address_start
+        first[:, 0] = hparams.address_start + (_TAPE_ADDRESS if tape else 0.0)
         self.initial_weights = weights.matrix("initial_weights", first.shape, plus=first)
         self.initial_reads = weights.matrix("initial_reads", [self.readers, self.width])
+
+    def _tape_bias(self) -> np.ndarray:
+        """Biases `[R + H, W + J + 3]`: what each head begins with, as on a tape."""
+        bias = np.zeros([self.readers + self.writers, self.width + self.taps + 3])
+        strength, gate, middle = self.width, self.width + 1, self.width + 2 + self.taps // 2
+        bias[: self.readers, [strength, gate]] = _READ_STRENGTH, _READ_GATE
+        bias[self.readers :, [gate, middle + 1]] = _WRITE_GATE, _WRITE_MOVE
+        return bias
 
     def start(self, batch_size: tf.Tensor) -> NTMMemoryState:
         """The state before the first step."""
