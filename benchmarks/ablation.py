@@ -26,12 +26,12 @@ from tfmann.cells.recurrent import recurrent_step  # noqa: E402
 from tfmann.corpus import encode, text  # noqa: E402
 from tfmann.corpus.pipeline import Position, Training  # noqa: E402
 from tfmann.provenance import provenance  # noqa: E402
-from tfmann.training.optimizer import base_rate
+from tfmann.training.optimizer import base_rate  # noqa: E402
 from tfmann.training.step import Learner  # noqa: E402
 
 
-def plain_scan(unit_type, projected, kernel, dtype):
-    """The encoder's loop, differentiated automatically."""
+def plain_scan(unit_type, projected, kernel, dtype, initial=None):
+    """`scan`, differentiated automatically."""
     cast = tf.cast(kernel, dtype)
     steps, gates = tf.shape(projected)[0], 4 if unit_type == "lstm" else 3
     units = projected.shape[-1] // gates
@@ -48,7 +48,8 @@ def plain_scan(unit_type, projected, kernel, dtype):
         state = recurrent_step(unit_type, inputs.read(count), recurrent, state)
         return count + 1, state, tuple(s.write(count, part) for s, part in zip(stacks, state))
 
-    loop = (tf.constant(0), (zeros,) * parts, stacks)
+    first = zeros if initial is None else tf.ensure_shape(initial, zeros.shape)
+    loop = (tf.constant(0), (first, zeros)[:parts], stacks)
     *_, stacks = tf.while_loop(lambda count, *_: count < steps, body, loop)
     return tuple(stack.stack() for stack in stacks)
 
@@ -79,7 +80,7 @@ VARIANTS = {
 class Variant:
     """A compiled training step and its batches."""
 
-    def __init__(self, path, base, patch=None, settings=None):
+    def __init__(self, path, base, warmup, patch=None, settings=None):
         self.hparams = hparams.make({**base, **(settings or {})}, path)
         with tempfile.TemporaryDirectory() as folder:
             languages = text.settle_vocabularies(self.hparams, folder, lambda line: None)
@@ -90,7 +91,7 @@ class Variant:
         self.learner = Learner(self.hparams, *(len(s.vocabulary) for s in languages))
         self.step = 0
         with mock.patch(*patch) if patch else contextlib.nullcontext():
-            self.run(20)  # compiles
+            self.run(warmup)  # compiles
 
     def run(self, steps):
         """Target words a second over some updates."""
@@ -103,21 +104,27 @@ class Variant:
         return words / (time.perf_counter() - begin)
 
 
-def main():
+def main(argv=None):
+    """Measures what the command line names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hparams_path", required=True)
     parser.add_argument("--corpus_dir", required=True)
     parser.add_argument("--vocab_prefix")
     parser.add_argument("--rounds", type=int, default=5)
-    args = parser.parse_args()
+    parser.add_argument("--updates", type=int, default=30, help="of each variant in a round")
+    parser.add_argument("--warmup", type=int, default=20, help="updates that are not timed")
+    args = parser.parse_args(argv)
     base = {"train_prefix": str(Path(args.corpus_dir) / "train"), "precision": "float32"}
     if args.vocab_prefix:
         base["vocab_prefix"] = args.vocab_prefix
-    variants = {name: Variant(args.hparams_path, base, **v) for name, v in VARIANTS.items()}
+    variants = {
+        name: Variant(args.hparams_path, base, args.warmup, **changes)
+        for name, changes in VARIANTS.items()
+    }
     speeds = {name: [] for name in variants}
     for number in range(args.rounds):
         for name, variant in variants.items():
-            speeds[name].append(variant.run(30))
+            speeds[name].append(variant.run(args.updates))
         row = {name: round(values[-1]) for name, values in speeds.items()}
         print(json.dumps({"round": number, **row}), flush=True)
     for name, values in speeds.items():

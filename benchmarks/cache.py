@@ -46,6 +46,7 @@ class Place(NamedTuple):
 
 
 PLACES = {
+    "tiny": Place({"num_units": 8, "embedding_size": 8, "batch_size": 4}, 60, 4, 2),  # for tests
     "small": Place({"num_units": 256, "embedding_size": 256, "batch_size": 64}, 10_000, 14, 32),
     "paper": Place({"num_units": 1000, "embedding_size": 620, "batch_size": 80}, 30_000, 22, 32),
 }
@@ -155,9 +156,9 @@ def measure(sizes: list[str], precisions: list[str], rounds: int) -> Iterator[di
                 }
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     """Measures what the command line asks for."""
-    args = lines.asked(__doc__.splitlines()[0], PLACES)
+    args = lines.arguments(__doc__.splitlines()[0], PLACES, argv)
     lines.write(measure(args.sizes, args.precisions, args.rounds), args.out)
 
 

@@ -81,7 +81,8 @@ def slots(args: argparse.Namespace) -> None:
     for _ in range(args.rounds):
         for name, size in cases:
             sizes = {"num_memory_locations": 128, "memory_unit_size": 128, name: size}
-            found = apart({**SLOTS_SETTINGS, **sizes}, None, (64, 20, 20), args.updates)
+            shape = (args.sentences, args.words, args.words)
+            found = apart({**SLOTS_SETTINGS, **sizes}, None, shape, args.updates)
             runs[name, size].append(found["milliseconds"])
     for (name, size), times in runs.items():
         median = statistics.median(times)
@@ -92,11 +93,11 @@ def slots(args: argparse.Namespace) -> None:
 
 
 def peak(args: argparse.Namespace) -> None:
-    """Peak memory of an update on 128 pairs of 50 words, every row at paper size."""
+    """Peak memory of an update, 128 pairs of 50 words if nothing else is given, at paper size."""
     for row in args.rows.split(","):
         path = str(_ROOT / "hparams" / "collier2019" / f"vi_en_{row}.json")
         settings = json.loads(args.settings)
-        found = apart(settings, path, (128, 51, 51), 1)
+        found = apart(settings, path, (args.sentences, args.words, args.words), 1)
         record = {"benchmark": "peak", "row": row, **settings, **found}
         lines.write([{**record, **provenance()}], args.out)
 
@@ -107,7 +108,7 @@ def one(args: argparse.Namespace) -> None:
     print(json.dumps(update(settings, path, tuple(shape), updates)))
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     """Runs what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     kinds = parser.add_subparsers(required=True)
@@ -119,12 +120,14 @@ def main() -> None:
     second.set_defaults(what=peak)
     second.add_argument("--rows", default=",".join(ROWS))
     second.add_argument("--settings", default="{}", help="more hyper-parameters, as JSON")
-    for each in (first, second):
-        each.add_argument("--out", type=Path, help="a file that the lines are appended to")
+    for kind, sentences, words in ((first, 64, 20), (second, 128, 51)):
+        kind.add_argument("--sentences", type=int, default=sentences, help="of the batch")
+        kind.add_argument("--words", type=int, default=words, help="of a sentence, `</s>` included")
+        kind.add_argument("--out", type=Path, help="a file that the lines are appended to")
     third = kinds.add_parser("one")
     third.set_defaults(what=one)
     third.add_argument("asked")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     args.what(args)
 
 

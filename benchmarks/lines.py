@@ -8,16 +8,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
-def asked(description: str, sizes: Iterable[str]) -> argparse.Namespace:
+def arguments(
+    description: str, sizes: Iterable[str], argv: Sequence[str] | None
+) -> argparse.Namespace:
     """`sizes`, `precisions` (lists), `rounds` and `out` from the command line."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--sizes", default=",".join(sizes))
-    parser.add_argument("--precisions", default="float32,mixed_bfloat16")
+    add_choice(parser, "sizes", sizes, "small,paper")
+    add_choice(parser, "precisions", ("float32", "mixed_bfloat16"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=Path, help="a file that the lines are appended to")
-    args = parser.parse_args()
-    args.sizes, args.precisions = args.sizes.split(","), args.precisions.split(",")
-    return args
+    return parser.parse_args(argv)
 
 
 def add_choice(

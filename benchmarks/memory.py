@@ -76,14 +76,14 @@ def train(folder: Path, steps: int) -> float:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024  # Linux gives KiB
 
 
-def main() -> int:
+def main(argv: list[str] | None = None) -> int:
     """Prints the JSON line; returns 1 if the peak is above the limit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work_dir", help="where the corpus goes; the system's temporary folder")
     parser.add_argument("--pairs", type=int, default=3_000_000)
     parser.add_argument("--vocabulary", type=int, default=8000)
     parser.add_argument("--steps", type=int, default=20)
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(dir=args.work_dir) as name:
         folder = Path(name)
         write_corpus(folder, args.pairs, args.vocabulary)

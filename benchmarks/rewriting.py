@@ -35,7 +35,7 @@ VARIANTS = {
 class Place(NamedTuple):
     """Where a size's rows are, and its batch; all sentences are of full length."""
 
-    files: str
+    files: str  # what the names of its settings begin with, in hparams/
     source: int  # words of a source sentence, `</s>` included
     target: int
     vocabularies: tuple[int, int]
@@ -43,8 +43,9 @@ class Place(NamedTuple):
 
 
 PLACES = {
-    "small": Place("cpu/multi30k/de_en", 14, 14, (8000, 6000), 4),
-    "paper": Place("meng2018/zh_en", 26, 26, (30000, 30000), 1),
+    "tiny": Place("tiny/meng2018/", 4, 4, (60, 50), 1),  # for tests
+    "small": Place("cpu/multi30k/de_en_", 14, 14, (8000, 6000), 4),
+    "paper": Place("meng2018/zh_en_", 26, 26, (30000, 30000), 1),
 }
 
 
@@ -66,7 +67,7 @@ class Variant:
         from tfmann.training.optimizer import base_rate
         from tfmann.training.step import Learner
 
-        path = _ROOT / "hparams" / f"{place.files}_{row}.json"
+        path = _ROOT / "hparams" / f"{place.files}{row}.json"
         self.hparams = h = hparams.make(settings, str(path))
         self.updates, self.step = place.updates, 0
         stream = np.random.default_rng(0)
@@ -121,9 +122,9 @@ def measure(size: str, precision: str, rounds: int) -> Iterator[dict]:
         }
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     """Measures what the command line asks for."""
-    args = lines.asked(__doc__.splitlines()[0], PLACES)
+    args = lines.arguments(__doc__.splitlines()[0], PLACES, argv)
     for size in args.sizes:
         for precision in args.precisions:
             lines.write(measure(size, precision, args.rounds), args.out)

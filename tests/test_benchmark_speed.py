@@ -142,7 +142,7 @@ def test_the_command_measures_and_goes_on(tmp_path, monkeypatch, capsys):
 def test_every_rewriting_variant_has_its_file(size):
     for row in {"rnnsearch", *(row for row, _ in rewriting.VARIANTS.values())}:
         files = rewriting.PLACES[size].files
-        assert (ROOT / "hparams" / f"{files}_{row}.json").is_file()
+        assert (ROOT / "hparams" / f"{files}{row}.json").is_file()
 
 
 def test_operations_are_counted_of_every_row_and_size():

@@ -41,7 +41,7 @@ def parser_of(description: str, chosen: Iterable[str]) -> argparse.ArgumentParse
     return parser
 
 
-def parse() -> argparse.Namespace:
+def parse(argv: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = parser_of(__doc__.split("\n")[0], systems.SYSTEMS)
     add = parser.add_argument
@@ -51,7 +51,7 @@ def parse() -> argparse.Namespace:
     add("--test", default="test_2016_flickr", help="the test files, without suffix")
     add("--sentences", type=int, help="decode only so many test sentences; all if not given")
     add("--ours_out_dir", type=Path, help="our trained model, for decode")
-    flags = parser.parse_args()
+    flags = parser.parse_args(argv)
     flags.systems = chosen(parser, flags, systems.SYSTEMS)
     ours = set(flags.systems) & set(systems.OURS)
     if flags.what == "decode" and ours and not flags.ours_out_dir:
@@ -138,9 +138,9 @@ def quality(flags: argparse.Namespace, setup: systems.Setup, system: str) -> dic
     }
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     """Runs everything in turn and prints as it goes."""
-    flags = parse()
+    flags = parse(argv)
     setup = prepare(flags)
     systems.keep_processors(flags.threads)
     turns.take(flags, flags.what, lambda system, _: measure(flags, setup, system))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,7 +153,7 @@ def _environment(threads: int) -> dict[str, str]:
 
 
 def _ours(command: str, system: str, **more: int) -> list[str]:
-    python = [str(ROOT / ".venv/bin/python"), "-m", "benchmarks.peers.ours_driver"]
+    python = [sys.executable, "-m", "benchmarks.peers.ours_driver"]
     setting = "infer_precision" if command == "decode" else "precision"
     return [*python, command, f"--settings={json.dumps({setting: OURS[system], **more})}"]
 

@@ -20,11 +20,11 @@ from benchmarks.peers import compare, meter, systems, turns
 SYSTEMS = ("joey", *systems.OURS)
 
 
-def parse() -> argparse.Namespace:
+def parse(argv: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = compare.parser_of(__doc__.split("\n")[0], SYSTEMS)
     meter.add_goal(parser)
-    flags = parser.parse_args()
+    flags = parser.parse_args(argv)
     flags.systems = compare.chosen(parser, flags, SYSTEMS)
     return flags
 
@@ -45,9 +45,9 @@ def measure(flags: argparse.Namespace, setup: systems.Setup, system: str, turn: 
     return {"system": system, "what": "to_bleu", **minutes, **record}
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     """Runs everything in turn and prints as it goes."""
-    flags = parse()
+    flags = parse(argv)
     setup = compare.places(flags)
     systems.keep_processors(flags.threads)
     turns.take(flags, "to_bleu", lambda *which: measure(flags, setup, *which))
