@@ -53,8 +53,8 @@ test-avx2: $(INSTALLED) ## cells, searches and updates once more, with the instr
 test-slow: $(INSTALLED) ## the tests that train models
 	$(PY) -m pytest -m slow --timeout=3600 $(PYTEST_ARGS)
 
-test-next: ## cells, decoding, training on a later TensorFlow, 2.16 to 2.21: TENSORFLOW=2.18.1
-	sh scripts/next/run.sh $(or $(TENSORFLOW),2.18.1) $(PYTEST_ARGS)
+test-next: ## the tests on a later TensorFlow, 2.16 to 2.21: TENSORFLOW=2.21.0 PYTHON=python3.13
+	sh scripts/next/run.sh $(or $(TENSORFLOW),2.21.0) $(PYTEST_ARGS)
 
 lint: $(INSTALLED) ## ruff
 	$(PY) -m ruff check --output-format=concise

@@ -129,7 +129,7 @@ def importers(package):
 
 
 def test_addons_are_imported_in_one_place():
-    assert importers("tensorflow_addons") == {"decoding/adapter.py"}
+    assert importers("tensorflow_addons") == {"decoding/addons.py"}
 
 
 def test_tensorflow_text_is_imported_in_one_place():

@@ -5,6 +5,11 @@ E embedding width, U controller units, D annotation width, V vocabulary, N memor
 width, R read heads, H write heads, J shift taps, K beam width, I cache slots.
 """
 
+from __future__ import annotations
+
+import os
+from importlib import metadata
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -17,6 +22,22 @@ __all__ = [
     "UserError",
     "load",
 ]
+
+
+def _choose_keras() -> None:
+    """Has TensorFlow 2.16 and later take Keras 2 (tf_keras): the cells are layers of Keras 2.
+
+    TensorFlow reads the variable when `tf.keras` is first used. TensorFlow 2.15 has Keras 2 itself.
+    """
+    try:
+        major, minor = metadata.version("tensorflow").split(".")[:2]
+    except metadata.PackageNotFoundError:
+        return
+    if (int(major), int(minor)) >= (2, 16):
+        os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+
+
+_choose_keras()
 
 
 def __getattr__(name: str):

@@ -284,6 +284,12 @@ def _inference() -> dict[str, Field]:
             "Matrix products of searches; forced decoding is float32 always.",
             choices=("float32", "mixed_bfloat16"),
         ),
+        "decoder_backend": field(
+            "auto",
+            "The loop over decoding steps, in training too: tfa.seq2seq's (Python to 3.11, "
+            "TensorFlow 2.15), the same in plain TensorFlow, or auto = tfa where it is installed.",
+            choices=("auto", "tfa", "plain"),
+        ),
         "infer_batch_size": field(32, "Sentences decoded together.", minimum=1),
         "src_max_len_infer": field(0, "Cut longer sources; 0 = never.", minimum=0),
         "tgt_max_len_infer": field(

@@ -1,6 +1,4 @@
-"""Our cells at tfa.seq2seq's door; the only file that imports tensorflow_addons.
-
-The beam search takes tfa from here (`beam_decoder`).
+"""Our cells as decoders take them, and the decoders that follow one hypothesis.
 
 tfa's decoders take states of rank 2 and keep nothing read-only. So a state is flattened here, and
 what a step reads (the source, the weights' casts) is bound into a throw-away layer made for each
@@ -10,7 +8,6 @@ alignments is one re-ordering late under beam search.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, NamedTuple
 
@@ -18,6 +15,7 @@ import tensorflow as tf
 
 from tfmann.cells.base import StepOutput
 from tfmann.corpus.vocab import EOS_ID
+from tfmann.decoding.backend import decode
 from tfmann.decoding.constraints import (
     UNCONSTRAINED,
     Constraints,
@@ -27,12 +25,6 @@ from tfmann.decoding.constraints import (
 )
 from tfmann.memory.deferred import Deferred
 from tfmann.memory.steps import Steps
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # the notice that tfa is no longer developed
-    import tensorflow_addons as tfa
-
-tfa.options.disable_custom_kernel()  # gather_tree in plain TensorFlow: exports load anywhere
 
 Step = Callable[[tf.Tensor, Any], StepOutput]  # inputs [B, I], state -> StepOutput
 
@@ -134,31 +126,33 @@ class _Recorded(NamedTuple):
     multiplied: tuple[tf.Tensor, ...] = ()  # by deferred products, as bits
 
 
-class _RecordingDecoder(tfa.seq2seq.BasicDecoder):
-    """A BasicDecoder that also emits the recorded diagnostics."""
+class _RowDecoder:
+    """What the decoders share that follow one hypothesis a row, and record its diagnostics."""
+
+    beam_width = 0
+
+    def __init__(self, cell: BoundCell, limits: tf.Tensor):
+        self.cell, self._limits = cell, limits
+
+    @property
+    def batch_size(self) -> tf.Tensor:
+        return tf.shape(self._limits)[0]
 
     @property
     def output_size(self) -> _Recorded:
         seen = tuple(tf.shape(value)[1:] for value in self.cell.first().diagnostics)
-        return _Recorded(self.cell.output_size, self.sampler.sample_ids_shape, seen)
+        return _Recorded(self.cell.output_size, tf.TensorShape([]), seen)
 
     @property
     def output_dtype(self) -> _Recorded:
-        seen = tuple(tf.float32 for _ in self.cell.recorded)
-        return _Recorded(tf.float32, self.sampler.sample_ids_dtype, seen)
-
-    def step(self, time, inputs, state, training=None):
-        output, state = self.cell(inputs, state, training=training)
-        ids = self.sampler.sample(time, output, state)
-        finished, next_inputs, state = self.sampler.next_inputs(time, output, state, ids)
-        return _Recorded(output, ids, state.diagnostics), state, next_inputs, finished
+        return _Recorded(tf.float32, tf.int32, tuple(tf.float32 for _ in self.cell.recorded))
 
 
-class _TeacherDecoder(_RecordingDecoder):
+class _TeacherDecoder(_RowDecoder):
     """Reads given inputs, and leaves gradients of what stands still for after the loop."""
 
     def __init__(self, cell: BoundCell, lengths: tf.Tensor, inputs: tf.Tensor, deferred: Deferred):
-        super().__init__(cell, _TeacherSampler(lengths), output_time_major=True)
+        super().__init__(cell, lengths)
         self._inputs, self._deferred = Steps(inputs), deferred
         self._sinks = deferred.sinks(tf.shape(inputs)[:2])
 
@@ -170,52 +164,45 @@ class _TeacherDecoder(_RecordingDecoder):
     def output_dtype(self) -> _Recorded:
         return super().output_dtype._replace(multiplied=self._deferred.input_types)
 
-    def step(self, time, inputs, state, training=None):
+    def initialize(self) -> tuple[tf.Tensor, tf.Tensor, Flat]:
+        """No inputs go round: a step reads its own."""
+        return tf.equal(self._limits, 0), tf.zeros_like(self._limits), self.cell.first()
+
+    def step(self, time: tf.Tensor, inputs: tf.Tensor, state: Flat):
         given = self._inputs.read(time)
         with self._deferred.step([sink.read(time) for sink in self._sinks]) as multiplied:
-            recorded, state, _, finished = super().step(time, given, state, training)
-        return recorded._replace(multiplied=tuple(multiplied)), state, inputs, finished
+            output, state = self.cell(given, state)
+        ids = tf.zeros_like(self._limits)
+        recorded = _Recorded(output, ids, state.diagnostics, tuple(multiplied))
+        return recorded, state, inputs, time + 1 >= self._limits
 
 
-class _OneIdARow(tfa.seq2seq.Sampler):
-    """What our samplers share: `limits [B]` and one id for each of the rows."""
+class _ChoosingDecoder(_RowDecoder):
+    """Feeds back what was chosen; the cell's output is `[id, log-probability]`."""
 
-    def __init__(self, limits: tf.Tensor):
-        self._limits = limits
+    def __init__(self, cell: BoundCell, limits: tf.Tensor, start: tf.Tensor):
+        super().__init__(cell, limits)
+        self._start = start
 
-    @property
-    def batch_size(self):
-        return tf.shape(self._limits)[0]
+    def initialize(self) -> tuple[tf.Tensor, tf.Tensor, Flat]:
+        """No row has finished; the first ids."""
+        return tf.zeros_like(self._limits, tf.bool), self._start, self.cell.first()
 
-    @property
-    def sample_ids_shape(self):
-        return tf.TensorShape([])
-
-    @property
-    def sample_ids_dtype(self):
-        return tf.int32
-
-
-class _TeacherSampler(_OneIdARow):
-    """Ends rows at their lengths; feeds and samples nothing."""
-
-    def initialize(self, inputs, **kwargs):
-        del inputs, kwargs
-        return tf.equal(self._limits, 0), tf.zeros_like(self._limits)
-
-    def sample(self, time, outputs, state):
-        del time, outputs, state
-        return tf.zeros_like(self._limits)
-
-    def next_inputs(self, time, outputs, state, sample_ids):
-        del outputs
-        return time + 1 >= self._limits, sample_ids, state
+    def step(self, time: tf.Tensor, inputs: tf.Tensor, state: Flat):
+        del time
+        output, state = self.cell(inputs, state)
+        ids = tf.cast(output[:, 0], tf.int32)
+        return _Recorded(output, ids, state.diagnostics), state, ids, tf.equal(ids, EOS_ID)
 
 
 def teacher_forced(
-    cell: BoundCell, inputs: tf.Tensor, lengths: tf.Tensor, constant: Any = ()
+    cell: BoundCell,
+    inputs: tf.Tensor,
+    lengths: tf.Tensor,
+    constant: Any = (),
+    backend: str = "auto",
 ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-    """Runs the cell over given inputs `[T, B, I]` by tfa's BasicDecoder.
+    """Runs the cell over given inputs `[T, B, I]`.
 
     Args:
       cell: the cell.
@@ -223,35 +210,16 @@ def teacher_forced(
       lengths: `[B]` steps of each row.
       constant: what a step reads that is the same at every step; the gradients of kernels and of
         annotations among it are made after the loop (`memory.deferred`).
+      backend: the loop (`backend.decode`).
 
     Returns:
       outputs `[T', B, O]`, T' the greatest length; recorded diagnostics `[T', B, ...]`.
     """
     deferred = Deferred(lambda: cell.call(inputs[0], cell.first()), constant)
     decoder = _TeacherDecoder(cell, lengths, inputs, deferred)
-    emitted, _, _ = decoder(None, initial_state=cell.first())
+    emitted, _, _ = decode(decoder, backend)
     deferred.inputs = emitted.multiplied
     return emitted.output, cell.restore(emitted.diagnostics, lead=2)
-
-
-class _ChoosingSampler(_OneIdARow):
-    """Feeds back what was chosen; the cell's output is `[id, log-probability]`."""
-
-    def __init__(self, limits: tf.Tensor, start: tf.Tensor):
-        super().__init__(limits)
-        self._start = start
-
-    def initialize(self, inputs, **kwargs):
-        del inputs, kwargs
-        return tf.zeros_like(self._limits, tf.bool), self._start
-
-    def sample(self, time, outputs, state):
-        del time, state
-        return tf.cast(outputs[:, 0], tf.int32)
-
-    def next_inputs(self, time, outputs, state, sample_ids):
-        del time, outputs
-        return tf.equal(sample_ids, EOS_ID), sample_ids, state
 
 
 def choose_step_by_step(
@@ -262,8 +230,9 @@ def choose_step_by_step(
     limits: tf.Tensor,
     recorded: Mapping[str, tf.Tensor],
     constraints: Constraints = UNCONSTRAINED,
+    backend: str = "auto",
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
-    """Greedy decoding or sampling by tfa's BasicDecoder.
+    """Greedy decoding or sampling.
 
     Args:
       step_logits: ids `[B]` and state to a StepOutput whose output is logits `[B, V]`.
@@ -273,6 +242,7 @@ def choose_step_by_step(
       limits: `[B]` steps of each sentence; the last may only be `</s>`.
       recorded: diagnostics to record.
       constraints: words that may not be chosen.
+      backend: the loop (`backend.decode`).
 
     Returns:
       ids `[B, T]`, lengths `[B]` with `</s>`, log-probabilities `[B, T]`, diagnostics `[B, T, ..]`.
@@ -292,11 +262,16 @@ def choose_step_by_step(
         return StepOutput(output, Progress(state.time + 1, words, out.state), out.diagnostics)
 
     cell = BoundCell(step, begun, 2, recorded)
-    decoder = _RecordingDecoder(
-        cell, _ChoosingSampler(limits, start), maximum_iterations=tf.reduce_max(limits)
+    decoder = _ChoosingDecoder(cell, limits, start)
+    emitted, _, lengths = decode(decoder, backend, tf.reduce_max(limits))
+    ids, chosen, seen = tf.nest.map_structure(
+        _batch_first, (emitted.ids, emitted.output, emitted.diagnostics)
     )
-    emitted, _, lengths = decoder(None, initial_state=cell.first())
-    return emitted.ids, lengths, emitted.output[..., 1], cell.restore(emitted.diagnostics, 2)
+    return ids, lengths, chosen[..., 1], cell.restore(seen, 2)
+
+
+def _batch_first(value: tf.Tensor) -> tf.Tensor:
+    return tf.transpose(value, [1, 0, *range(2, value.shape.rank)])
 
 
 class Progress(NamedTuple):

@@ -1,4 +1,4 @@
-"""Beam search by tfa's BeamSearchDecoder, over states of any rank.
+"""Beam search over states of any rank.
 
 Sentences end at different steps, and one that has ended costs as much as one that goes on. So the
 search runs in stretches: a stretch ends as soon as a quarter of its sentences have ended, and the
@@ -14,9 +14,8 @@ import tensorflow as tf
 
 from tfmann.corpus.vocab import EOS_ID
 from tfmann.decoding import beam
-from tfmann.decoding.adapter import BoundCell, Flat, Step, tfa
-
-_tfa_beam = tfa.seq2seq.beam_search_decoder
+from tfmann.decoding.adapter import BoundCell, Flat, Step
+from tfmann.decoding.backend import decode
 
 
 class Problem(NamedTuple):
@@ -29,6 +28,7 @@ class Problem(NamedTuple):
     state: Any  # the first state, a row a sentence
     limits: tf.Tensor  # [B] steps of each sentence; the last may only be </s>
     recorded: Mapping[str, tf.Tensor]  # diagnostics to record, [B, ...]
+    backend: str = "auto"  # the loop (`backend.decode`)
 
     def cell(self, sentences: tf.Tensor) -> BoundCell:
         """The cell over the hypotheses of some sentences."""
@@ -55,39 +55,45 @@ class _Standing(NamedTuple):
     emitted: BeamOutput  # [time, B, K, ...]
 
 
-class _BeamDecoder(tfa.seq2seq.BeamSearchDecoder):
-    """tfa's BeamSearchDecoder with our selection (`decoding.beam`), for one stretch."""
+class _Searched(NamedTuple):
+    """The state of a stretch's loop."""
+
+    hypotheses: beam.Beam
+    state: Flat  # rows n*K
+
+
+class _BeamDecoder:
+    """The steps of one stretch; `decoding.beam` selects."""
 
     def __init__(self, problem: Problem, search: beam.Search, begin: _Standing):
-        super().__init__(
-            problem.cell(begin.sentences), search.beam_width, reorder_tensor_arrays=False
-        )
+        self.cell, self.beam_width = problem.cell(begin.sentences), search.beam_width
         self._problem, self._search, self._begin = problem, search, begin
         self._limits = tf.gather(problem.limits, begin.sentences)
-        self._batch_size = tf.size(begin.sentences)
-        self._end_token = EOS_ID
+
+    @property
+    def batch_size(self) -> tf.Tensor:
+        return tf.size(self._begin.sentences)
 
     @property
     def output_size(self) -> BeamOutput:
-        width = tf.TensorShape([self._beam_width])
-        first = self._cell.first().diagnostics
-        seen = tuple(tf.concat([[self._beam_width], tf.shape(v)[1:]], 0) for v in first)
+        width = tf.TensorShape([self.beam_width])
+        first = self.cell.first().diagnostics
+        seen = tuple(tf.concat([[self.beam_width], tf.shape(v)[1:]], 0) for v in first)
         return BeamOutput(width, width, seen)
 
     @property
     def output_dtype(self) -> BeamOutput:
-        return BeamOutput(tf.int32, tf.int32, tuple(tf.float32 for _ in self._cell.recorded))
+        return BeamOutput(tf.int32, tf.int32, tuple(tf.float32 for _ in self.cell.recorded))
 
-    def initialize(self, inputs, initial_state=None, **kwargs):
-        """Goes on where the last stretch ended, whatever is given."""
-        del inputs, initial_state, kwargs
+    def initialize(self) -> tuple[tf.Tensor, tf.Tensor, _Searched]:
+        """Goes on where the last stretch ended."""
         begin = self._begin
         ids = tf.reshape(begin.last_ids, [-1])
-        return begin.hypotheses.finished, ids, _to_tfa(begin.hypotheses, begin.state)
+        return begin.hypotheses.finished, ids, _Searched(begin.hypotheses, begin.state)
 
-    def step(self, time, inputs, state, training=None, name=None):
-        readout, next_state = self._cell(inputs, state.cell_state, training=training)
-        old, problem = _from_tfa(state), self._problem
+    def step(self, time: tf.Tensor, inputs: tf.Tensor, state: _Searched):
+        old, problem = state.hypotheses, self._problem
+        readout, next_state = self.cell(inputs, state.state)
         time = self._begin.time + time
         found = beam.continuations(
             problem.project,
@@ -100,31 +106,26 @@ class _BeamDecoder(tfa.seq2seq.BeamSearchDecoder):
         )
         alignments = self._alignments(next_state, old)
         chosen, new = beam.select(found, old, alignments, time, self._limits, self._search)
-        rows = _rows(tf.range(self._batch_size), self._beam_width, chosen.parents)
+        rows = _rows(tf.range(self.batch_size), self.beam_width, chosen.parents)
         kept = tf.nest.map_structure(lambda leaf: tf.gather(leaf, rows), next_state)
-        shape = [self._batch_size, self._beam_width, -1]
+        shape = [self.batch_size, self.beam_width, -1]
         seen = tuple(tf.reshape(value, shape) for value in kept.diagnostics)
         output = BeamOutput(chosen.ids, chosen.parents, seen)
         going = tf.reduce_sum(tf.cast(_unfinished(new), tf.int32))
-        over = new.finished | (4 * going <= 3 * self._batch_size)
-        return output, _to_tfa(new, kept), tf.reshape(chosen.ids, [-1]), over
-
-    def finalize(self, outputs, final_state, sequence_lengths):
-        """Leaves all as it is: the parents are followed when every stretch is over."""
-        del sequence_lengths
-        return outputs, final_state
+        over = new.finished | (4 * going <= 3 * self.batch_size)
+        return output, _Searched(new, kept), tf.reshape(chosen.ids, [-1]), over
 
     def _alignments(self, state: Flat, hypotheses: beam.Beam) -> tf.Tensor | None:
         if not self._search.coverage_penalty_weight:
             return None
-        index = list(self._cell.recorded).index("alignments")
+        index = list(self.cell.recorded).index("alignments")
         return tf.reshape(state.diagnostics[index], tf.shape(hypotheses.coverage))
 
 
 def beam_search(
     problem: Problem, start: tf.Tensor, mask: tf.Tensor, search: beam.Search
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
-    """Beam search by tfa's BeamSearchDecoder.
+    """Beam search.
 
     Args:
       problem: what is searched; with a coverage penalty it records `alignments`.
@@ -181,12 +182,8 @@ def _begin(
 def _stretch(problem: Problem, search: beam.Search, now: _Standing) -> _Standing:
     """Searches until enough sentences have ended, and takes them out."""
     limits = tf.gather(problem.limits, now.sentences)
-    emitted, final, _ = tfa.seq2seq.dynamic_decode(
-        _BeamDecoder(problem, search, now),
-        output_time_major=True,
-        maximum_iterations=tf.reduce_max(limits) - now.time,
-    )
-    hypotheses = _from_tfa(final)
+    decoder, steps = _BeamDecoder(problem, search, now), tf.reduce_max(limits) - now.time
+    emitted, (hypotheses, state), _ = decode(decoder, problem.backend, steps)
     going = tf.where(_unfinished(hypotheses))[:, 0]
     width = search.beam_width
     rows = _rows(going, width, tf.range(width, dtype=tf.int64)[None])
@@ -199,7 +196,7 @@ def _stretch(problem: Problem, search: beam.Search, now: _Standing) -> _Standing
         sentences=tf.gather(now.sentences, going),
         last_ids=tf.gather(emitted.predicted_ids[-1], going),
         hypotheses=tf.nest.map_structure(lambda v: tf.gather(v, going), hypotheses),
-        state=tf.nest.map_structure(lambda v: tf.gather(v, rows), final.cell_state),
+        state=tf.nest.map_structure(lambda v: tf.gather(v, rows), state),
         ended=tf.nest.map_structure(
             lambda old, new: tf.gather(tf.concat([old, new], axis=0), places), now.ended, hypotheses
         ),
@@ -289,19 +286,3 @@ def _unfinished(hypotheses: beam.Beam) -> tf.Tensor:
 def _rows(sentences: tf.Tensor, width: int, ranks: tf.Tensor) -> tf.Tensor:
     """Rows of the state: the hypotheses `ranks` `[n or 1, K]` of sentences `[n]`."""
     return tf.reshape(sentences[:, None] * width + ranks, [-1])
-
-
-def _to_tfa(hypotheses: beam.Beam, state: Flat) -> Any:
-    return _tfa_beam.BeamSearchDecoderState(
-        cell_state=state,
-        log_probs=hypotheses.log_probs,
-        finished=hypotheses.finished,
-        lengths=hypotheses.lengths,
-        accumulated_attention_probs=(hypotheses.coverage, hypotheses.words),
-    )
-
-
-def _from_tfa(state: Any) -> beam.Beam:
-    return beam.Beam(
-        state.log_probs, state.finished, state.lengths, *state.accumulated_attention_probs
-    )

@@ -76,7 +76,9 @@ def teacher_forced(
     of_steps = tuple(name for name in record if name not in model.cell.recalls)
     shapes = _diagnostics(step, inputs[0], prepared.state, of_steps)
     cell = adapter.BoundCell(step, prepared.state, model.cell.output_width, shapes)
-    raw, seen = adapter.teacher_forced(cell, inputs, target_length, prepared.memory)
+    raw, seen = adapter.teacher_forced(
+        cell, inputs, target_length, prepared.memory, model.hparams.decoder_backend
+    )
     if not model.cell.recalls:
         return Decoded(raw, embedded, seen, raw)
     outputs, shown = model.cell.recall(_swap(raw), prepared.memory, seen=None)
@@ -189,6 +191,7 @@ def beam_search(
         state=prepared.state,
         limits=limits(length, tgt_max_len_infer),
         recorded=_diagnostics(first_step, start, prepared.state, recorded),
+        backend=model.hparams.decoder_backend,
     )
     ids, lengths, scores, seen = beam_decoder.beam_search(
         problem, start, prepared.encoded.mask, search
@@ -263,6 +266,7 @@ def _choose(
         limits(length, tgt_max_len_infer),
         recorded,
         constraints,
+        model.hparams.decoder_backend,
     )
     real = tf.sequence_mask(lengths, tf.shape(ids)[1])
     ids = tf.where(real, ids, EOS_ID)
