@@ -1,12 +1,13 @@
 """A file in parts: every line once and in order, documents whole, joined by whoever ends last."""
 
+import contextlib
 import itertools
 import os
 
 import numpy as np
 import pytest
 
-from tfmann.corpus import parts
+from tfmann.corpus import files, parts
 from tfmann.corpus.files import iter_lines, write_lines
 from tfmann.corpus.parts import Job
 from tfmann.errors import UsageError, UserError
@@ -145,6 +146,26 @@ def test_parts_that_another_has_joined_are_left_to_it(tmp_path, monkeypatch):
 
     monkeypatch.setattr(parts, "_copy", slow)
     write(path, 0, 2)
+    assert path.read_text() == "line 1\n" and os.listdir(tmp_path) == ["out"]
+
+
+def test_a_job_that_begins_to_join_while_another_ends_takes_no_line(tmp_path, monkeypatch):
+    """Both have the same process id, as in two containers."""
+    path = tmp_path / "out"
+    write(path, 1, 2)
+    other, real = contextlib.ExitStack(), parts._copy
+
+    def last(part, expected, out):
+        real(part, expected, out)
+        if part.endswith("-00001-of-00002"):
+            stream = other.enter_context(files.replacing(path))
+            stream.write(b"of the first part\n")
+            stream.flush()
+
+    monkeypatch.setattr(parts, "_copy", last)
+    with pytest.raises(parts._Removed), other:
+        write(path, 0, 2)
+        raise parts._Removed
     assert path.read_text() == "line 1\n" and os.listdir(tmp_path) == ["out"]
 
 

@@ -14,6 +14,7 @@ import sys
 from types import TracebackType
 from typing import Any, Callable
 
+from tfmann import beside
 from tfmann.errors import UserError
 
 HPARAMS = "hparams.json"
@@ -26,7 +27,7 @@ STEP = re.compile(r"step-(\d{8,})")  # a checkpoint's folder
 # What a run writes beside these names before it is renamed, and a kill leaves there.
 _LEFT = re.compile(
     r"(hparams\.json|inputs\.json|results\.json|vocab\..+|subword\.model|output_dev|output_test"
-    r"|best_bleu|avg_checkpoints)\.tmp\d*"
+    r"|best_bleu|avg_checkpoints)\.tmp(-[0-9a-f]{8}|\d*)"
 )
 
 
@@ -108,14 +109,13 @@ class RunFolder:
             self._log.write(f"{message}\n".encode("utf-8", "backslashreplace"))
 
     def _sweep(self) -> None:
-        """Removes what killed runs left half written; nobody else writes here now."""
+        """Removes what killed runs left half written."""
         for name in filter(_LEFT.fullmatch, os.listdir(self.root)):
             path = self.path(name)
             if os.path.isdir(path):
                 shutil.rmtree(path, ignore_errors=True)
             else:
-                with contextlib.suppress(OSError):
-                    os.unlink(path)
+                beside.discard(path)  # unless it is what --mode=tune is writing
 
 
 def _nothing(message: str) -> None:

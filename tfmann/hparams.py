@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tfmann import beside
 from tfmann.errors import UsageError, UserError
 from tfmann.hparams_fields import Field, core_fields
 
@@ -327,17 +328,11 @@ def make(explicit: Mapping[str, Any], path: str | None = None) -> HParams:
 
 def save(hparams: HParams, path: str | os.PathLike[str]) -> None:
     """Writes the record beside `path` and renames it there."""
-    temporary = f"{path}.tmp{os.getpid()}"
+    content = json.dumps(hparams.as_dict(), indent=2) + "\n"
     try:
-        with open(temporary, "w", encoding="utf-8") as stream:
-            json.dump(hparams.as_dict(), stream, indent=2)
-            stream.write("\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
+        with beside.file(os.fspath(path)) as stream:
+            stream.write(content.encode())
     except OSError as error:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
         raise UserError(f"cannot write {path}: {error.strerror}") from None
 
 

@@ -8,7 +8,6 @@ With `--corpus_dir` nothing is downloaded: the files there are checked and repor
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
 import os
 import sys
@@ -17,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from tfmann import beside
 from tfmann.corpus.archives import extract, extract_member
 from tfmann.corpus.download import download, problem_with
 from tfmann.corpus.files import Measured, PathLike, iter_parallel, measure
@@ -143,27 +143,24 @@ def _get(manifest: Manifest, entry: FileEntry, directory: str) -> str:
 
 def _take_out(archives: Sequence[str], entry: FileEntry, path: str) -> None:
     """Puts the members of a file, joined, at `path`, as plain text, if it is the right one."""
-    part, whole = f"{path}.part", f"{path}.whole"
     try:
-        with open(whole, "wb") as stream:
-            for archive, one in zip(archives, entry.members):
-                extract_member(archive, one.member, part)
-                if one.member.endswith(".sgm"):
-                    to_plain_text(part, part)
-                _append(part, stream)
-        problem = problem_with(whole, entry)
-        if problem is not None:
-            names = " and ".join(one.member for one in entry.members)
-            raise UserError(
-                f"{names} of {' and '.join(archives)} is not what was expected: {problem}"
-            )
-        os.replace(whole, path)
+        with beside.folder(path) as folder:
+            part, whole = os.path.join(folder, "part"), os.path.join(folder, "whole")
+            with open(whole, "wb") as stream:
+                for archive, one in zip(archives, entry.members):
+                    extract_member(archive, one.member, part)
+                    if one.member.endswith(".sgm"):
+                        to_plain_text(part, part)
+                    _append(part, stream)
+            problem = problem_with(whole, entry)
+            if problem is not None:
+                names = " and ".join(one.member for one in entry.members)
+                raise UserError(
+                    f"{names} of {' and '.join(archives)} is not what was expected: {problem}"
+                )
+            os.replace(whole, path)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
-    finally:
-        for left in (part, whole):
-            with contextlib.suppress(OSError):  # it has taken its place
-                os.unlink(left)
 
 
 def _append(path: str, stream: BinaryIO) -> None:

@@ -19,6 +19,7 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 
+from tfmann import beside
 from tfmann.corpus.files import file_digest, iter_parallel, reason
 from tfmann.corpus.text import Languages
 from tfmann.errors import UserError
@@ -69,21 +70,18 @@ def encode(
     if found is not None:
         return found
     log(f"encoding {source_path} and {target_path}")
-    temporary = f"{place}.tmp{os.getpid()}"
     for left in glob.glob(os.path.join(glob.escape(folder), "*.tmp*")):  # by runs that were killed
         shutil.rmtree(left, ignore_errors=True)
     try:
-        os.makedirs(temporary)
-        _write(languages, source_path, target_path, documents_path, temporary)
-        shutil.rmtree(place, ignore_errors=True)
-        os.rename(temporary, place)
+        with beside.folder(place) as temporary:
+            _write(languages, source_path, target_path, documents_path, temporary)
+            shutil.rmtree(place, ignore_errors=True)
+            os.rename(temporary, place)
     except OSError as error:
         raise UserError(
             f"cannot write the encoded corpus in {folder}: {reason(error)}. Make room (or mend the "
             "folder) and give the same command again."
         ) from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     mapped = _map(place)
     if mapped is None:
         raise UserError(f"the encoded corpus in {place} is incomplete right after it was written")

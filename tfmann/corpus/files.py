@@ -16,6 +16,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NamedTuple, Union
 
+from tfmann import beside
 from tfmann.errors import UserError
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -175,26 +176,15 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
     in_place = os.path.exists(path) and not os.path.isfile(path)
     try:
         target = os.fspath(path) if in_place else os.path.realpath(path)
-        temporary = target if in_place else f"{target}.tmp{os.getpid()}"
-        stream = open(temporary, "wb")
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+    except ValueError as error:  # a NUL in the name
         raise UserError(f"cannot write {path}: {reason(error)}") from None
     try:
-        with stream:
+        with open(target, "wb") if in_place else beside.file(target) as stream:
             yield stream
-            stream.flush()
-            if not in_place:
-                os.fsync(stream.fileno())
-        if not in_place:
-            os.replace(temporary, target)
     except BrokenPipeError:  # of standard output, not of this file
         raise
     except OSError as error:
         raise UserError(f"cannot write {path}: {reason(error)}") from None
-    finally:
-        if not in_place:
-            with contextlib.suppress(FileNotFoundError):  # it has taken its place
-                os.unlink(temporary)
 
 
 def swap(temporary: str, folder: str) -> None:

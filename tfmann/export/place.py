@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from tfmann import beside
 from tfmann.corpus.files import reason, swap, sync
 from tfmann.errors import UserError
 
@@ -42,18 +42,15 @@ def replacing(folder: str) -> Iterator[str]:
     """
     require_usable(folder)
     target = os.path.realpath(folder)
-    temporary = f"{target}.tmp{os.getpid()}"
     try:
-        os.makedirs(temporary)
-        yield temporary
-        for path in Path(temporary).rglob("*"):
-            if path.is_file():
-                sync(path)
-        swap(temporary, target)
+        with beside.folder(target) as temporary:
+            yield temporary
+            for path in Path(temporary).rglob("*"):
+                if path.is_file():
+                    sync(path)
+            swap(temporary, target)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise UserError(f"cannot export to {folder}: {reason(error)}") from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _is_export(folder: str) -> bool:
