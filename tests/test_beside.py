@@ -105,6 +105,19 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
     assert set(os.listdir(tmp_path)) == {"out", "place", left.name}
 
 
+def test_a_rename_is_on_disk_before_the_file_counts_as_written(tmp_path, monkeypatch):
+    real, synced = os.fsync, []
+
+    def fsync(handle):
+        synced.append((os.path.isdir(f"/proc/self/fd/{handle}"), (tmp_path / "out").exists()))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with beside.file(str(tmp_path / "out")) as stream:
+        stream.write(b"mine")
+    assert synced == [(False, False), (True, True)]  # the file, then the list of names
+
+
 def test_what_fails_leaves_nothing(tmp_path):
     with pytest.raises(ZeroDivisionError), beside.file(str(tmp_path / "out")):
         raise ZeroDivisionError

@@ -52,6 +52,22 @@ def test_jobs_write_what_one_command_writes(kind, source, tmp_path):
     assert not [path for path in tmp_path.iterdir() if "-of-" in path.name]
 
 
+def test_jobs_with_unlike_lexicons_are_not_joined(source, tmp_path, capsys):
+    (tmp_path / "model").mkdir()
+    model = write_model(tmp_path / "model")
+    for jobid, word in ((0, "one"), (1, "other"), (0, "other")):
+        assert not (tmp_path / "joined").exists()
+        files.write_lines(tmp_path / "lexicon", [f"hund {word} 1"])
+        flags = {"inference_input_file": source, "inference_output_file": tmp_path / "joined"}
+        given = {"lexicon_file": tmp_path / "lexicon", "num_workers": 2, "jobid": jobid}
+        capsys.readouterr()
+        assert nmt.main(command(model, "--replace_unk", **flags, **given)) == 0
+        said = capsys.readouterr().err
+        told = "lexicon or other settings, and not joined with it: the parts of job 0\n" in said
+        assert told == (jobid == 1)
+    assert len(fields(tmp_path / "joined")) == len(LINES) + 1
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [

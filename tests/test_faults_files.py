@@ -200,11 +200,29 @@ def test_a_damaged_note_of_what_was_there(run, tmp_path, damage):
     settle(run)
 
 
-def test_a_run_from_before_there_were_notes(run, tmp_path):
+def test_a_lost_note_is_said_and_written_again(run, tmp_path):
+    said = []
     (tmp_path / "run" / "inputs.json").unlink()
     flip(tmp_path / "train.src")
-    settle(run)
     fingerprints.require_own(run[1], {"vocab.src": "anything"})
+    for _ in range(2):
+        text.renew_note(settle(run), *run, said.append)
+        assert len(said) == 1 and said[0].startswith(f"{run[1]} has no inputs.json: whether text")
+    flip(tmp_path / "train.src")
+    with pytest.raises(UserError, match=r"train\.src \(train_prefix\) has changed"):
+        settle(run)
+
+
+def test_a_given_lexicon_that_changed_is_refused(run, tmp_path):
+    """It changes translations, and by those of dev the best weights are chosen."""
+    lexicon = tmp_path / "lexicon"
+    files.write_lines(lexicon, ["word wort 1"])
+    given = run[0].replace(replace_unk=True, lexicon_file=str(lexicon))
+    fingerprints.write(given, run[1], {})
+    settle((given, run[1]))
+    files.write_lines(lexicon, ["word wert 1"])
+    with pytest.raises(UserError, match=r"lexicon \(lexicon_file\) has changed"):
+        settle((given, run[1]))
 
 
 # --- checkpoints ------------------------------------------------------------------------------

@@ -95,6 +95,8 @@ def test_parts_of_something_else_are_not_joined(tmp_path):
     write(path, 0, 2, "another text")
     write(path, 1, 2)
     assert not path.exists()
+    assert parts.strangers(str(path), 2, "w") == [0]
+    assert parts.strangers(str(path), 2, "another text") == [1]
     write(path, 0, 3)  # of another number of jobs
     assert not path.exists()
     write(path, 0, 2)

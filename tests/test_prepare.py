@@ -73,6 +73,18 @@ def test_what_is_done_is_not_done_again(corpus, tmp_path, monkeypatch):
     json.dumps(again.record)
 
 
+@pytest.mark.parametrize("name", ["bpe.codes", "train.ro", "test.en"])
+def test_what_is_not_as_it_was_prepared_is_prepared_anew(corpus, tmp_path, name):
+    first, _ = run(corpus(), tmp_path)
+    path = tmp_path / "deep" / "ready" / name
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    second, said = run(corpus(), tmp_path)
+    assert said[0] == f"{path} is not as prepared.json says that it was written: preparing all anew"
+    assert path.read_bytes() == content and second == first
+    assert run(corpus(), tmp_path) == (first, [])
+
+
 @pytest.mark.parametrize("how", ["merges", "input", "rules", "lost", "record"])
 def test_what_changed_is_done_again(corpus, tmp_path, monkeypatch, how):
     first, _ = run(corpus(), tmp_path)

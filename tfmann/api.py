@@ -38,6 +38,12 @@ class Model:
         self._translator = translator
         self.hparams, self.checkpoint = translator.hparams, where
 
+    @property
+    def fingerprints(self) -> list[str]:
+        """SHA-256 of what text is cut by and of the words that are known, source before target."""
+        sides = self._translator.languages
+        return [one.fingerprint for side in sides for one in (side.segmenter, side.vocabulary)]
+
     def translate(
         self,
         lines: Iterable[str],

@@ -35,6 +35,7 @@ def file(target: str) -> Iterator[BinaryIO]:
             stream.flush()
             os.fsync(stream.fileno())
             os.replace(stream.name, target)  # while it is locked
+        _sync_names(os.path.dirname(target) or ".")
     finally:
         with contextlib.suppress(FileNotFoundError):  # it has taken its place
             os.unlink(stream.name)
@@ -80,6 +81,16 @@ def _sweep(target: str) -> None:
         for other in os.listdir(place or "."):
             if other.startswith(name) and _SUFFIX.fullmatch(other[len(name) :]):
                 discard(os.path.join(place, other))
+
+
+def _sync_names(place: str) -> None:
+    """Has a folder's list of names on disk, if the system can: a power cut undoes no rename."""
+    with contextlib.suppress(OSError):
+        handle = os.open(place, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _new_name(target: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from tfmann import api, usage
 from tfmann import hparams as hparams_module
-from tfmann.corpus import parts
+from tfmann.corpus import lexicon, parts
 from tfmann.corpus.files import iter_documents, iter_lines, iter_parallel, replacing, stream_lines
 from tfmann.corpus.inputs import EvaluationSet, evaluation_sets
 from tfmann.errors import UserError
@@ -113,7 +113,9 @@ def _infer_part(model: api.Model, values: Any) -> None:
     looks = bool(hparams_module.document_memory(model.hparams.cell))
     lines = parts.lines_of(job, source, looks, _documents(documents))
     weights = checkpoint.read_state(model.checkpoint)["sha256"]
-    whole = parts.identity({**model.hparams.as_dict(), "weights": weights}, source, documents)
+    asked = {**model.hparams.as_dict(), "weights": weights, "languages": model.fingerprints}
+    words = lexicon.path(model.hparams, values.out_dir) if model.hparams.replace_unk else None
+    whole = parts.identity(asked, source, documents, words)
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(parts.writing(values.inference_output_file, job, whole))
         links = None
@@ -121,6 +123,12 @@ def _infer_part(model: api.Model, values: Any) -> None:
             links = stack.enter_context(parts.writing(values.alignment_file, job, whole))
         _infer(model, values, out, links, None, lines)
     _note(f"job {job.jobid} of {job.num_workers}: lines {lines.start} to {lines.stop}")
+    others = parts.strangers(values.inference_output_file, job.num_workers, whole)
+    if others:
+        _note(
+            "of another text, model, lexicon or other settings, and not joined with it: the parts "
+            f"of {', '.join(f'job {other}' for other in others)}"
+        )
 
 
 def _links(translation: api.Translation) -> list[tuple[int, int]]:

@@ -123,7 +123,9 @@ class _Session:
 
     def _keep_settings(self) -> None:
         """Makes the folder this run's, now that everything given was found usable."""
-        if not begun(self.folder.root):
+        if begun(self.folder.root):
+            text.renew_note(self.languages, self.hparams, self.folder.root, self.log)
+        else:
             text.save_languages(self.languages, self.hparams, self.folder.root)
         hparams_module.save(self.hparams, self.folder.path(HPARAMS))
 

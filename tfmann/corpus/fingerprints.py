@@ -1,9 +1,10 @@
 """Whether a run still has what it began with: the text it reads, and its own vocabularies.
 
 out_dir/inputs.json, written when a run begins, holds SHA-256 sums: of the text that decides what
-is learned and which weights are the best, of the vocabulary files and the subword model that were
-given, and of the vocabularies as the run itself keeps them. Text that changed behind the same path
-would make the rest of a run another run's; another path is a wish, and is not compared.
+is learned and which weights are the best, of the vocabulary files, the subword model and the
+lexicon that were given, and of the vocabularies as the run itself keeps them. Text that changed
+behind the same path would make the rest of a run another run's; another path is a wish, and is not
+compared.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from tfmann.errors import UserError
 from tfmann.hparams import HParams
 
 _NAME = "inputs.json"
-# No file is missed here: what is needed is looked for elsewhere, and of the last two the run has
-# its own. The test set is not among them: it decides nothing, and is scored at the end.
-_KEYS = ("train_prefix", "dev_prefix", "vocab_prefix", "subword_model")
+_FILES = ("subword_model", "lexicon_file")  # the other settings are prefixes
+# No file is missed here: what is needed is looked for elsewhere, and of vocabularies and subwords
+# the run has its own. The test set is not among them: it decides nothing, and is scored at the end.
+_KEYS = ("train_prefix", "dev_prefix", "vocab_prefix", *_FILES)
 
 
 def write(hparams: HParams, out_dir: str, own: Mapping[str, str]) -> None:
@@ -44,6 +46,11 @@ def write(hparams: HParams, out_dir: str, own: Mapping[str, str]) -> None:
             body[key] = {"given": given, "sha256": _sums(hparams, key)}
     with replacing(os.path.join(out_dir, _NAME)) as stream:
         stream.write(json.dumps(seal(body), indent=1).encode())
+
+
+def lost(out_dir: str) -> bool:
+    """Whether a run has no such note."""
+    return not os.path.exists(os.path.join(out_dir, _NAME))
 
 
 def require_own(out_dir: str, own: Mapping[str, str]) -> None:
@@ -82,7 +89,7 @@ def _sums(hparams: HParams, key: str) -> dict[str, str]:
     """SHA-256 by path of the files that a setting stands for; of a prefix both sides, documents."""
     given = getattr(hparams, key)
     paths = [given]
-    if key != "subword_model":
+    if key not in _FILES:
         source, target = f"{given}.{hparams.src}", f"{given}.{hparams.tgt}"
         paths = [source, target, f"{given}.docs", *glob.glob(f"{glob.escape(target)}[0-9]*")]
     return {path: file_digest(path) for path in paths if os.path.isfile(path)}
@@ -90,9 +97,9 @@ def _sums(hparams: HParams, key: str) -> dict[str, str]:
 
 def _read(out_dir: str) -> dict[str, Any] | None:
     """The note of a run; None for one that has none, e.g. because it is older than they are."""
-    path = os.path.join(out_dir, _NAME)
-    if not os.path.exists(path):
+    if lost(out_dir):
         return None
+    path = os.path.join(out_dir, _NAME)
     with open_binary(path) as stream:
         content = stream.read()
     body = None

@@ -119,6 +119,12 @@ def writing(path: str, job: Job, whole: str) -> Iterator[BinaryIO]:
     _join(path, job.num_workers, whole)
 
 
+def strangers(path: str, count: int, whole: str) -> list[int]:
+    """The jobs whose parts are complete, and of something else than `whole`."""
+    seals = [_read_seal(Job(index, count).part(path)) for index in range(count)]
+    return [index for index, seal in enumerate(seals) if seal.get("whole", whole) != whole]
+
+
 def _seal(part: str) -> str:
     return f"{part}.json"
 

@@ -30,7 +30,7 @@ class Prepared(NamedTuple):
     Attributes:
       settings: the `hparams` keys that point a run at it.
       record: how it was made: rules, merges asked for and learned, SHA-256 of what went in and
-        of the merge operations.
+        of what came out.
     """
 
     settings: dict[str, str]
@@ -42,7 +42,8 @@ def prepare(
 ) -> Prepared:
     """Tokenises a corpus into a folder and learns a BPE there, unless that has been done.
 
-    The folder's record is written last: what was interrupted is done again.
+    The folder's record is written last: what was interrupted is done again, and so is what is not
+    as the record says.
 
     Raises:
       UserError: a file cannot be read or written, or there is nothing to merge.
@@ -59,7 +60,8 @@ def prepare(
     }
     record = _read(directory)
     products = [codes, *(tokens for _, tokens, _ in files)]
-    if any(record.get(k) != v for k, v in wanted.items()) or not all(map(os.path.isfile, products)):
+    same = all(record.get(key) == value for key, value in wanted.items())
+    if not same or not _as_written(products, record, log):
         _start_anew(directory)
         for raw, tokens, rule in files:
             log(f"tokenising {os.path.basename(raw)}")
@@ -68,12 +70,27 @@ def prepare(
         sides = manifest.sides(settings["train_prefix"])
         with _quiet_unless_watched():
             learn_bpe(sides, codes, num_merges)
-        found = measure(codes)
-        record = {**wanted, "merges": found.lines - 1, "codes_sha256": found.sha256}
+        outputs = {os.path.basename(path): measure(path).sha256 for path in products}
+        record = {**wanted, "merges": measure(codes).lines - 1, "outputs": outputs}
         with replacing(os.path.join(directory, _RECORD)) as stream:
             stream.write(json.dumps(record, indent=1).encode())
         log(f"{record['merges']:,} merges in {codes}")
     return Prepared(settings, record)
+
+
+def _as_written(
+    products: list[str], record: dict[str, Any], log: Callable[[str], None]
+) -> bool:
+    """Compares what was prepared with its record; says which file is another."""
+    outputs = record.get("outputs")
+    for path in products:
+        if not os.path.isfile(path):
+            return False
+        known = outputs.get(os.path.basename(path)) if isinstance(outputs, dict) else None
+        if measure(path).sha256 != known:
+            log(f"{path} is not as {_RECORD} says that it was written: preparing all anew")
+            return False
+    return True
 
 
 def _start_anew(directory: str) -> None:

@@ -127,6 +127,18 @@ def save_languages(languages: Languages, hparams: HParams, out_dir: str) -> None
     fingerprints.write(hparams, out_dir, _own(languages, hparams, out_dir))
 
 
+def renew_note(
+    languages: Languages, hparams: HParams, out_dir: str, log: Callable[[str], None]
+) -> None:
+    """Notes what a begun run reads now, if it has lost the note of what it began with; says so."""
+    if fingerprints.lost(out_dir):
+        log(
+            f"{out_dir} has no inputs.json: whether text and vocabularies are as they were when "
+            "the run began is not known. They are noted as they are now."
+        )
+        fingerprints.write(hparams, out_dir, _own(languages, hparams, out_dir))
+
+
 def _own(languages: Languages, hparams: HParams, out_dir: str) -> dict[str, str]:
     """What a run's folder keeps of both languages: a fingerprint by file name."""
     own = {
