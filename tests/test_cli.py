@@ -10,8 +10,9 @@ import pytest
 from command_line import ROOT, command, fails, tree
 
 from tfmann import hparams as hparams_module
-from tfmann import nmt
+from tfmann import nmt, usage
 from tfmann.corpus import files
+from tfmann.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,26 @@ def test_help_names_every_flag_with_its_default(capsys):
         (
             ["--out_dir=x", "--inference_input_file=y", "--inference_output_file=z",
              "--alignment_file=z"],
-            "are the same file",
+            "--inference_output_file and --alignment_file are the same file, z",
+        ),
+        (
+            ["--out_dir=x", "--inference_input_file=y", "--inference_output_file=z",
+             "--alignment_file=./z"],
+            "--inference_output_file and --alignment_file are the same file, ./z",
+        ),
+        (
+            ["--out_dir=x", "--inference_input_file=y", "--inference_output_file=x/../y"],
+            "--inference_input_file and --inference_output_file are the same file",
+        ),
+        (
+            ["--out_dir=x", "--mode=score", "--inference_input_file=y", "--inference_ref_file=z",
+             "--inference_output_file=z"],
+            "--inference_ref_file and --inference_output_file are the same file",
+        ),
+        (
+            ["--out_dir=x", "--inference_input_file=-", "--alignment_file=y",
+             "--inference_document_file=y"],
+            "--inference_document_file and --alignment_file are the same file",
         ),
         (["--out_dir=x", "--hparams_path=absent.json"], "cannot read the hparams file absent.json"),
         (["--out_dir=x", "--infer_mode=greedy", "--num_translations_per_input=2"], "needs infer_m"),
@@ -227,3 +247,19 @@ def test_a_link_to_a_file_stays_one(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "file")
     files.write_lines(tmp_path / "link", ["a"])
     assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_text() == "a\n"
+
+
+def test_a_device_may_be_read_and_written(tmp_path):
+    flags = {"out_dir": tmp_path, "inference_input_file": "/dev/null",
+             "inference_output_file": "/dev/null", "alignment_file": "/dev/null"}  # fmt: skip
+    values, _ = nmt.parse(command(tmp_path, **flags))
+    usage.check_flags("infer", values)
+
+
+def test_a_link_to_what_is_read_is_not_written(tmp_path):
+    (tmp_path / "in").write_text("mine\n")
+    (tmp_path / "link").symlink_to("in")
+    flags = {"inference_input_file": tmp_path / "in", "inference_output_file": tmp_path / "link"}
+    values, _ = nmt.parse(command(tmp_path, **flags))
+    with pytest.raises(UsageError, match="inference_input_file and --inference_output_file are"):
+        usage.check_flags("infer", values)

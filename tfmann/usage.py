@@ -77,8 +77,25 @@ def check_flags(mode: str, flags: Any) -> None:
         raise UsageError("--gold_file is of the sentences of a file: give --inference_input_file")
     if flags.num_workers != 1 or flags.jobid:
         _check_jobs(mode, flags)
-    if flags.alignment_file and flags.alignment_file == flags.inference_output_file:
-        raise UsageError("--alignment_file and --inference_output_file are the same file")
+    _check_outputs(flags)
+
+
+def _check_outputs(flags: Any) -> None:
+    """Raises UsageError where a file that is written is also read, or written by another flag."""
+    read = ("inference_input_file", "inference_ref_file", "inference_document_file", "gold_file",
+            "lexicon_file", "hparams_path")  # fmt: skip
+    written = ("inference_output_file", "alignment_file")
+    names: dict[str, str] = {}
+    for name in (*read, *written):
+        path = getattr(flags, name)
+        if not path or "\0" in path or (path == "-" and name == "inference_input_file"):
+            continue
+        if os.path.exists(path) and not os.path.isfile(path):
+            continue  # a device may be read and written
+        place = os.path.realpath(path)
+        if name in written and place in names:
+            raise UsageError(f"--{names[place]} and --{name} are the same file, {path}")
+        names.setdefault(place, name)
 
 
 def _check_jobs(mode: str, flags: Any) -> None:
