@@ -23,7 +23,9 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import IO, cast
 
+from tfmann.corpus import tar
 from tfmann.corpus.files import PathLike, open_binary, replacing
+from tfmann.corpus.tar import RefusedError
 from tfmann.errors import UserError
 
 MAX_EXTRACTED_BYTES = 8 << 30
@@ -34,6 +36,8 @@ _Members = Generator[tuple[str, IO[bytes]], None, None]
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 1 << 16
+# Not LZMA, which takes the memory that a file asks it to take.
+_ZIP_KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
 _BROKEN = (
     tarfile.TarError,
     zipfile.BadZipFile,
@@ -75,7 +79,7 @@ def extract(
         for name in names:
             _refuse_link_on_the_way(target, name)
         return [_move(staging, target, name) for name in names]
-    except _RefusedError as error:
+    except RefusedError as error:
         raise UserError(f"{archive}: {error}; nothing was extracted") from None
     except OSError as error:
         raise UserError(f"cannot extract {archive}: {error.strerror or error}") from None
@@ -105,8 +109,8 @@ def extract_member(
                 with replacing(path) as output:
                     _copy(stream, output, max_bytes, max_bytes)
                 return
-        raise _RefusedError(f"there is no {member!r} in it")
-    except _RefusedError as error:
+        raise RefusedError(f"there is no {member!r} in it")
+    except RefusedError as error:
         raise UserError(f"{archive}: {error}") from None
     except _BROKEN as error:
         raise UserError(
@@ -114,10 +118,6 @@ def extract_member(
         ) from None
     except OSError as error:
         raise UserError(f"cannot extract {archive}: {error.strerror or error}") from None
-
-
-class _RefusedError(Exception):
-    """Why an archive is not extracted."""
 
 
 def _unpack(archive: PathLike, staging: Path, max_bytes: int) -> list[str]:
@@ -128,15 +128,15 @@ def _unpack(archive: PathLike, staging: Path, max_bytes: int) -> list[str]:
         with contextlib.closing(_members(archive)) as members:
             for name, stream in members:
                 if len(names) == MAX_MEMBERS:
-                    raise _RefusedError(f"holds more than {MAX_MEMBERS:,} files")
+                    raise RefusedError(f"holds more than {MAX_MEMBERS:,} files")
                 if name in names:
-                    raise _RefusedError(f"the member {name!r} stands twice")
+                    raise RefusedError(f"the member {name!r} stands twice")
                 room -= _write(stream, staging / name, room, max_bytes)
                 names[name] = None
     except _BROKEN as error:
-        raise _RefusedError(f"not a sound archive ({error or type(error).__name__})") from None
+        raise RefusedError(f"not a sound archive ({error or type(error).__name__})") from None
     if not names:
-        raise _RefusedError("holds no file")
+        raise RefusedError("holds no file")
     return list(names)
 
 
@@ -152,7 +152,7 @@ def _copy(stream: IO[bytes], output: IO[bytes], room: int, max_bytes: int) -> in
     while chunk := _read(stream):
         size += len(chunk)
         if size > room:
-            raise _RefusedError(f"holds more than {max_bytes:,} bytes")
+            raise RefusedError(f"holds more than {max_bytes:,} bytes")
         output.write(chunk)
     return size
 
@@ -161,7 +161,7 @@ def _read(stream: IO[bytes]) -> bytes:
     try:
         return stream.read(_CHUNK)
     except OSError as error:  # gzip's for a wrong checksum: not to be taken for one of writing
-        raise _RefusedError(f"not a sound archive ({error})") from None
+        raise RefusedError(f"not a sound archive ({error})") from None
 
 
 def _move(staging: Path, target: Path, name: str) -> Path:
@@ -175,32 +175,31 @@ def _refuse_link_on_the_way(target: Path, name: str) -> None:
     """A link that lies in `target` already may lead a harmless name out of it."""
     root, parent = os.path.realpath(target), os.path.realpath((target / name).parent)
     if os.path.commonpath([root, parent]) != root:
-        raise _RefusedError(f"{name!r} would go through a link that leads out of {target}")
+        raise RefusedError(f"{name!r} would go through a link that leads out of {target}")
 
 
 def _members(archive: PathLike, only: str | None = None) -> _Members:
     """Yields the plain files of an archive, or the one that is called `only`."""
     if zipfile.is_zipfile(archive):
         return _zip_members(archive, only)
-    if tarfile.is_tarfile(archive):
+    if tar.is_tar(archive):
         return _tar_members(archive, only)
     with open_binary(archive) as stream:
         if stream.read(2) == _GZIP_MAGIC:
             return _gzip_member(archive)
-    raise _RefusedError("expected a tar, zip or gz archive")
+    raise RefusedError("expected a tar, zip or gz archive")
 
 
 def _tar_members(archive: PathLike, only: str | None) -> _Members:
-    with tarfile.open(archive, "r:*") as tar:
-        for member in tar:
+    with contextlib.closing(tar.members(archive)) as members:
+        for member, content in members:
             if only not in (None, _plain_name(member.name)):
                 continue
             name = _safe_name(member.name)
             if member.isdir():
                 continue
-            content = tar.extractfile(member) if member.isfile() else None
             if content is None:
-                raise _RefusedError(f"the member {member.name!r} is neither a file nor a folder")
+                raise RefusedError(f"the member {member.name!r} is neither a file nor a folder")
             yield name, content
 
 
@@ -212,11 +211,13 @@ def _zip_members(archive: PathLike, only: str | None) -> _Members:
             name = _safe_name(member.filename)
             kind = stat.S_IFMT(member.external_attr >> 16)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise _RefusedError(
+                raise RefusedError(
                     f"the member {member.filename!r} is neither a file nor a folder"
                 )
             if member.is_dir():
                 continue
+            if member.compress_type not in _ZIP_KINDS:
+                raise RefusedError(f"the member {member.filename!r} is packed in an unusual way")
             with bundle.open(member) as content:
                 yield name, content
 
@@ -229,13 +230,13 @@ def _gzip_member(archive: PathLike) -> _Members:
 
 
 def _safe_name(name: str) -> str:
-    r"""Returns a member's name in plain form; raises _RefusedError if it is not plainly inside.
+    r"""Returns a member's name in plain form; raises RefusedError if it is not plainly inside.
 
     Backslashes and drive letters are refused too: they separate folders on other systems.
     """
     plain = _plain_name(name)
     if name.startswith("/") or ".." in plain.split("/") or re.search(r"\\|^[A-Za-z]:", name):
-        raise _RefusedError(f"the member {name!r} would come to lie outside the folder")
+        raise RefusedError(f"the member {name!r} would come to lie outside the folder")
     return plain
 
 
