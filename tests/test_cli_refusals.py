@@ -1,6 +1,7 @@
 """The command line with a model, asked for what cannot be done, or interrupted."""
 
 import os
+import signal
 
 import pytest
 from command_line import (
@@ -103,12 +104,24 @@ def test_a_reader_that_goes_away_is_no_error_of_ours(model, source, tmp_path):
     assert done.stderr.startswith(b"weights of ") and done.stderr.count(b"\n") == 1, done.stderr
 
 
-def test_an_interrupted_translation_leaves_the_old_file(model, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("number", "status", "words"),
+    [
+        (signal.SIGINT, 130, "interrupted"),
+        (signal.SIGTERM, 143, "ended by SIGTERM"),
+        (signal.SIGHUP, 129, "ended by SIGHUP"),
+    ],
+)
+def test_an_interrupted_translation_leaves_the_old_file(
+    model, tmp_path, monkeypatch, capsys, number, status, words
+):
     from tfmann import api
 
     def interrupted(self, lines, *how, **more):
         next(iter(lines))
-        raise KeyboardInterrupt
+        assert len(os.listdir(tmp_path)) == 3  # one is half written
+        assert signal.getsignal(number) != signal.SIG_DFL, "it would end the tests"
+        signal.raise_signal(number)
 
     monkeypatch.setattr(api.Model, "translate", interrupted)
     files.write_lines(tmp_path / "in", LINES)
@@ -117,6 +130,7 @@ def test_an_interrupted_translation_leaves_the_old_file(model, tmp_path, monkeyp
     argv = command(
         model, inference_input_file=tmp_path / "in", inference_output_file=tmp_path / "out"
     )
-    assert nmt.main(argv) == 130
-    assert capsys.readouterr().err.endswith("tfmann: interrupted\n")
-    assert tree(tmp_path) == before
+    before_it = signal.getsignal(number)
+    assert nmt.main(argv) == status
+    assert capsys.readouterr().err.endswith(f"tfmann: {words}\n")
+    assert tree(tmp_path) == before and signal.getsignal(number) == before_it

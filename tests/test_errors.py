@@ -1,12 +1,14 @@
 """How a command line ends: a status, and at most one message."""
 
 import os
+import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tfmann.errors import UsageError, UserError, status_of
+from tfmann.errors import Stopped, UsageError, UserError, status_of, stoppable
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,30 @@ def test_work_that_is_done_returns_its_status():
 def test_what_is_no_mistake_of_the_user_keeps_its_traceback():
     with pytest.raises(ZeroDivisionError):
         status_of(lambda: 1 // 0)
+
+
+def test_signals_that_somebody_has_settled_stay_settled():
+    settled = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup has it
+    try:
+        with stoppable():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
+            signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+        thread = ThreadPoolExecutor(1)
+        with thread:
+            assert thread.submit(lambda: stoppable().__enter__()).result() is None
+    finally:
+        signal.signal(signal.SIGHUP, settled)
+
+
+def test_a_second_signal_ends_at_once():
+    with pytest.raises(Stopped), stoppable():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 @pytest.mark.parametrize("to,said", [("/dev/full", "No space left on device"), ("|", "")])

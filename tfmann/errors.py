@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import signal
 import sys
-from typing import Callable
+from collections.abc import Iterator
+from typing import Any, Callable
 
 
 class UserError(Exception):
@@ -18,6 +21,41 @@ class UsageError(UserError):
     """The command line or a configuration file asks for something that does not exist."""
 
     exit_status = 2
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal came that would have ended the process at once."""
+
+    def __init__(self, number: int):
+        """Takes the signal's number."""
+        super().__init__()
+        self.exit_status = 128 + number
+        self.name = signal.Signals(number).name
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[None]:
+    """In here SIGTERM and SIGHUP end a command as Ctrl-C does: nothing half written is left.
+
+    Not for what may wait in TensorFlow for other machines, which only a plain signal ends.
+    """
+
+    def stop(number: int, frame: Any) -> None:
+        del frame
+        signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
+        raise Stopped(number)
+
+    changed = []
+    with contextlib.suppress(ValueError):  # not in the main thread: signals are somebody else's
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) == signal.SIG_DFL:  # nohup has SIGHUP ignored
+                signal.signal(number, stop)
+                changed.append(number)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def status_of(work: Callable[[], int | None], interrupted: str = "interrupted") -> int:
@@ -40,6 +78,9 @@ def status_of(work: Callable[[], int | None], interrupted: str = "interrupted") 
         if not isinstance(error, BrokenPipeError):  # a reader that has gone wants no message
             print(f"tfmann: {error}", file=sys.stderr)
         return 1
+    except Stopped as error:
+        print(f"tfmann: ended by {error.name}", file=sys.stderr)
+        return error.exit_status
     except KeyboardInterrupt:
         print(f"tfmann: {interrupted}", file=sys.stderr)
         return 130

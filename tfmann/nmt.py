@@ -18,7 +18,7 @@ from absl import flags
 from tfmann import hparams as hparams_module
 from tfmann import usage
 from tfmann.corpus import inputs
-from tfmann.errors import UsageError, status_of
+from tfmann.errors import UsageError, status_of, stoppable
 
 _OWN = ("hparams_path", "out_dir", "mode", "ckpt", "inference_input_file",
         "inference_output_file", "inference_ref_file", "alignment_file", "gold_file",
@@ -128,7 +128,8 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     if mode == "lexicon":
         from tfmann.corpus import ibm1
 
-        ibm1.learn_lexicon(hparams, values.out_dir, log=_print)
+        with stoppable():
+            ibm1.learn_lexicon(hparams, values.out_dir, log=_print)
         return
     if mode == "train":
         inputs.require_training(hparams, values.out_dir)
@@ -143,7 +144,8 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from tfmann import commands
 
-    commands.run(mode, values, settings)
+    with stoppable():
+        commands.run(mode, values, settings)
 
 
 def _print(message: str) -> None:

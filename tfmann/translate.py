@@ -17,7 +17,7 @@ from tfmann import hparams as hparams_module
 from tfmann import usage
 from tfmann.corpus import lexicon
 from tfmann.corpus.files import stream_lines
-from tfmann.errors import UsageError, UserError, status_of
+from tfmann.errors import UsageError, UserError, status_of, stoppable
 
 if TYPE_CHECKING:
     from tfmann.api import Model, Translation
@@ -133,7 +133,8 @@ def _looked_at(translation: Translation) -> Iterator[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
     asked = _parser().parse_args(argv)
-    return status_of(lambda: _talk(_begin(asked)))
+    with stoppable():
+        return status_of(lambda: _talk(_begin(asked)))
 
 
 def _parser() -> argparse.ArgumentParser:

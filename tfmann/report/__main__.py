@@ -25,7 +25,7 @@ from tfmann import hparams as hparams_module
 from tfmann import usage
 from tfmann.corpus.documents import beginnings
 from tfmann.corpus.files import iter_documents, iter_lines, iter_parallel, replacing
-from tfmann.errors import UsageError, UserError, status_of
+from tfmann.errors import UsageError, UserError, status_of, stoppable
 from tfmann.folder import HPARAMS
 from tfmann.hparams import HParams
 from tfmann.report import gallery, memory, readme
@@ -42,7 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv and argv[0].startswith("--") and argv[0] != "--help":
         argv = ["sentence", *argv]
     asked = _parser().parse_args(argv)
-    return status_of(lambda: asked.command(asked))
+    with stoppable():
+        return status_of(lambda: asked.command(asked))
 
 
 def _parser() -> argparse.ArgumentParser:
