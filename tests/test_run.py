@@ -270,6 +270,19 @@ def test_a_loss_that_is_not_finite_ends_the_run(data, trained, tmp_path, capsys)
     assert (contents(out / "checkpoints"), contents(out / "best_bleu")) == before
 
 
+def test_a_run_that_diverges_is_shown_to_its_end(data, tmp_path, capsys):
+    """Losses far beyond what a perplexity can be the exponential of."""
+    out = tmp_path / "out"
+    assert nmt.main(tiny.flags(data, out, optimizer="sgd", learning_rate=1e6,
+                               num_train_steps=3, tgt_max_len_infer=4)) == 0  # fmt: skip
+    assert capsys.readouterr().err == ""
+    log = (out / "train.log").read_text(encoding="utf-8")
+    shown = [float(found) for found in re.findall(r"step [23].* ppl ([0-9.]+) ", log)]
+    assert len(shown) == 2 and min(shown) > 1e38
+    history = json.loads((out / "results.json").read_text())["history"]
+    assert history[-1]["dev_ppl"] > 1e38
+
+
 def test_a_disk_that_fills_up_ends_the_run(data, tmp_path, capsys):
     disk = tmp_path / "disk"
     disk.mkdir()

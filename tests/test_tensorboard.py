@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import subprocess
 import sys
@@ -49,6 +50,15 @@ def test_scalars(tmp_path):
     events = read(tmp_path / "new" / "log")
     assert values(events, "train/ppl") == [(10, 33.5), (20, float("inf"))]
     assert values(events, "dev/bleu") == [(10, 1.5)]
+
+
+def test_a_number_that_no_curve_can_show_is_infinite(tmp_path):
+    board = Board(str(tmp_path))
+    board.scalars(1, {"a": 1e300, "b": -1e39, "c": math.nan, "d": 3})
+    board.close()
+    events = read(tmp_path)
+    assert values(events, "a") == [(1, math.inf)] and values(events, "b") == [(1, -math.inf)]
+    assert math.isnan(values(events, "c")[0][1]) and values(events, "d") == [(1, 3.0)]
 
 
 def test_points_are_visible_before_the_end(tmp_path):

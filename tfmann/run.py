@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import time
 from collections.abc import Iterator
 from typing import Any, Callable
@@ -37,7 +36,7 @@ from tfmann.provenance import provenance
 from tfmann.report.tensorboard import Board
 from tfmann.training import checkpoint, distribution, sharpness, trainer
 from tfmann.training.step import Learner
-from tfmann.training.validate import Perplexity
+from tfmann.training.validate import Perplexity, perplexity
 from tfmann.training.workers import Workers
 
 
@@ -189,7 +188,7 @@ class _Session:
         hypotheses = [translation.text for translation in best]
         write_lines(self.folder.path("output_dev"), hypotheses)
         score = self._score(hypotheses, target, ("bleu",))[0]
-        ppl = math.exp(min(mean, 100.0))
+        ppl = perplexity(mean)
         seconds = time.perf_counter() - begun
         before = [entry.get("addresses", {}) for entry in run.history]
         scores = {"step": run.step, "dev_ppl": ppl, "dev_bleu": score.value}

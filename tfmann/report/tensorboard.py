@@ -10,11 +10,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tfmann.errors import UserError
 from tfmann.report import cache_figures, memory_figures, plots, projector, round_figures
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.figure import Figure
 
     from tfmann.evaluation.trace import Trace
@@ -49,10 +50,12 @@ class Board:
             raise UserError(f"{log_dir}: cannot write TensorBoard files there: {error}") from error
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """Adds a point to each curve named."""
+        """Adds a point to each curve named; a number beyond float32 is shown as infinite."""
+        with np.errstate(over="ignore"):
+            points = {name: np.float32(value) for name, value in values.items()}
         with self._writing():
-            for name, value in values.items():
-                self._tf.summary.scalar(name, value, step=step)
+            for name, point in points.items():
+                self._tf.summary.scalar(name, point, step=step)
 
     def text(self, step: int, name: str, markdown: str) -> None:
         """Adds a text, shown as Markdown."""

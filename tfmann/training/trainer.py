@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import signal
 import sys
 import time
@@ -21,6 +20,7 @@ from tfmann.hparams import HParams
 from tfmann.training import checkpoint
 from tfmann.training.optimizer import learning_rate
 from tfmann.training.step import Learner, Update
+from tfmann.training.validate import perplexity
 
 
 @dataclasses.dataclass
@@ -86,7 +86,7 @@ class Meter:
         seconds = time.perf_counter() - self._since
         mean = total / max(1, self.words)
         stats = {
-            "perplexity": math.exp(min(mean, 100.0)),
+            "perplexity": perplexity(mean),
             "gradient_norm": norm,
             "words_per_second": self.words / seconds,
             "step_seconds": seconds / len(self._updates),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,13 @@ from tfmann.models.seq2seq import Seq2Seq
 from tfmann.training import around, sharpness
 from tfmann.training.objective import Loss, sum_loss
 from tfmann.training.step import BATCH_SIGNATURE
+
+_GREATEST = 88.0  # e^88 is within float32, in which curves are kept
+
+
+def perplexity(mean_loss: float) -> float:
+    """`e^mean_loss`; of a run that diverges, the greatest that can be shown."""
+    return math.exp(min(mean_loss, _GREATEST))
 
 
 class Perplexity:
