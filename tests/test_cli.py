@@ -124,7 +124,7 @@ def test_help_names_every_flag_with_its_default(capsys):
         (["--beam_width"], "beam_width"),
         (["--num_units=3.5"], "num_units"),
         (["--num_units=0"], "num_units: 0 is below the least value 1"),
-        (["--dropout=1.2"], "dropout: 1.2 is above the greatest value 1"),
+        (["--dropout=1.2"], "dropout: 1.2 is not below 1.0"),
         (["--dropout=nan"], "dropout: expected a finite number"),
         (["--share_vocab=perhaps"], "share_vocab"),
         (["--cell=lstm"], "cell.*lstm.*luong"),
@@ -196,7 +196,7 @@ def test_usage_errors(argv, words, capsys, tmp_path, monkeypatch):
     [
         ('{"num_unit": 3}', "unknown key 'num_unit'; did you mean 'num_units'"),
         ('{"num_units": "3"}', "num_units: expected int, got '3'"),
-        ('{"dropout": 3}', "dropout: 3.0 is above the greatest"),
+        ('{"dropout": 3}', "dropout: 3.0 is not below"),
         ("[1]", "expected one flat JSON object"),
         ("{", "is not JSON"),
         ('{"encoder_type": "bi", "num_layers": 3}', "give an even number"),

@@ -94,7 +94,13 @@ def test_a_key_that_is_like_none_gets_no_suggestion(tmp_path):
         ("cell", {"name": "luong"}, "expected str"),
         ("num_units", 0, "0 is below the least value 1"),
         ("dropout", -0.1, "below the least value 0"),
-        ("dropout", 1.5, "above the greatest value 1"),
+        ("dropout", 1.0, "1.0 is not below 1.0"),
+        ("learning_rate", 1e39, "1e\\+39 is above the greatest value 3.4e\\+38"),
+        ("forget_bias", -1e39, "below the least value -3.4e\\+38"),
+        ("num_units", 10**30, "above the greatest value 2147483647"),
+        ("beam_width", 10**9, "above the greatest value 1000"),
+        ("tgt_max_len_infer", 3 * 10**9, "above the greatest value 10000"),
+        ("num_layers", 1000, "above the greatest value 64"),
         ("dropout", 10**400, "expected a finite number"),
         ("random_seed", 2**31, "above the greatest value"),
         ("cell", "lstm", "'lstm' is not one of '.*'luong', "),
@@ -165,7 +171,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
             {"encoder_type": "bi", "num_layers": 2, "num_encoder_layers": 5},
             "num_encoder_layers=5 with",
         ),
-        ({"infer_mode": "sample", "sampling_temperature": 0.0}, "sampling_temperature above 0"),
+        ({"infer_mode": "sample", "sampling_temperature": 1e-300}, "of at least 1e-06"),
         ({"infer_mode": "greedy", "num_translations_per_input": 2}, "needs infer_mode="),
         ({"beam_width": 3, "num_translations_per_input": 4}, "is more than beam_width=3"),
         ({"subword_option": "spm"}, "needs subword_model"),
@@ -218,7 +224,7 @@ def test_a_record_does_not_change():
 
 
 def test_saved_settings_come_back(tmp_path):
-    made = HParams(src="né", tgt="\u2028", dropout=1, learning_rate=1e-30, share_vocab=True)
+    made = HParams(src="né", tgt="\u2028", dropout=0, learning_rate=1e-30, share_vocab=True)
     assert isinstance(made.dropout, float)
     path = tmp_path / "hparams.json"
     hparams.save(made, path)

@@ -81,6 +81,23 @@ def status_of(work: Callable[[], int | None], interrupted: str = "interrupted") 
     except Stopped as error:
         print(f"tfmann: ended by {error.name}", file=sys.stderr)
         return error.exit_status
+    except Exception as error:
+        if not _out_of_memory(error):
+            raise
+        reason = next(iter(str(error).splitlines()), "no more is given")
+        print(
+            f"tfmann: memory has run out: {reason}. Smaller batches (batch_size, infer_batch_size, "
+            "beam_width) or a smaller model need less.",
+            file=sys.stderr,
+        )
+        return 1
     except KeyboardInterrupt:
         print(f"tfmann: {interrupted}", file=sys.stderr)
         return 130
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether Python, NumPy or TensorFlow, where it is loaded, found no memory for something."""
+    errors = sys.modules.get("tensorflow.python.framework.errors_impl")
+    kinds = (MemoryError, *((errors.ResourceExhaustedError,) if errors else ()))
+    return isinstance(error, kinds)

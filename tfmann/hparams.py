@@ -23,6 +23,7 @@ from tfmann.errors import UsageError, UserError
 from tfmann.hparams_fields import Field, core_fields
 
 _CELLS = Path(__file__).parent / "cells"
+_COLDEST = 1e-6  # logits are divided by it, in float32
 
 
 def _literal(tree: ast.Module | ast.ClassDef, name: str) -> Any:
@@ -248,8 +249,9 @@ def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
 def _rules_of_searches(h: HParams) -> list[tuple[Any, str]]:
     return [
         (
-            h.infer_mode == "sample" and h.sampling_temperature <= 0,
-            "infer_mode='sample' needs sampling_temperature above 0",
+            h.infer_mode == "sample" and h.sampling_temperature < _COLDEST,
+            f"infer_mode='sample' needs sampling_temperature of at least {_COLDEST}: infer_mode="
+            "'greedy' takes the most probable word",
         ),
         (
             h.infer_mode == "beam_search" and h.beam_width < 1,

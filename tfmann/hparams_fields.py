@@ -12,6 +12,13 @@ from typing import Any
 
 from tfmann.errors import UsageError
 
+# What no number may be beyond: TensorFlow computes with int32 and float32.
+_GREATEST = {int: 2**31 - 1, float: 3.4e38}
+# Of what each makes the program longer, not its tensors wider: layers, heads, rounds, parts.
+_PARTS = 64
+_WIDEST = 1000  # hypotheses of a sentence
+_LONGEST = 10_000  # tokens of a translation
+
 
 @dataclasses.dataclass(frozen=True)
 class Field:
@@ -22,6 +29,7 @@ class Field:
     kind: str = "training"
     minimum: float | None = None
     maximum: float | None = None
+    below: float | None = None  # the least value that is too great
     choices: tuple[str, ...] | None = None
     type_given: type = str  # of a value, where the default is None
 
@@ -48,11 +56,20 @@ class Field:
             raise UsageError(f"{key}: expected a finite number, got {value!r}")
         if self.choices is not None and value not in self.choices:
             raise UsageError(f"{key}: {value!r} is not one of {', '.join(map(repr, self.choices))}")
-        if self.minimum is not None and value < self.minimum:
-            raise UsageError(f"{key}: {value!r} is below the least value {self.minimum}")
-        if self.maximum is not None and value > self.maximum:
-            raise UsageError(f"{key}: {value!r} is above the greatest value {self.maximum}")
+        if wanted in _GREATEST:
+            self._check_range(key, value)
         return value
+
+    def _check_range(self, key: str, value: float) -> None:
+        limit = _GREATEST[self.type]
+        least = -limit if self.minimum is None else self.minimum
+        greatest = limit if self.maximum is None else self.maximum
+        if value < least:
+            raise UsageError(f"{key}: {value!r} is below the least value {least}")
+        if value > greatest:
+            raise UsageError(f"{key}: {value!r} is above the greatest value {greatest}")
+        if self.below is not None and value >= self.below:
+            raise UsageError(f"{key}: {value!r} is not below {self.below}")
 
 
 _INITS = ("uniform", "normal", "glorot_uniform", "glorot_normal")
@@ -66,9 +83,13 @@ def _architecture(cell_names: tuple[str, ...]) -> dict[str, Field]:
         "cell": field("luong", "Decoder cell, by name.", choices=cell_names),
         "num_units": field(32, "Width U of every recurrent layer.", minimum=1),
         "embedding_size": field(0, "Embedding width E; 0 = num_units.", minimum=0),
-        "num_layers": field(2, "Layers of encoder and decoder.", minimum=1),
-        "num_encoder_layers": field(0, "Encoder layers; 0 = num_layers.", minimum=0),
-        "num_decoder_layers": field(0, "Decoder layers; 0 = num_layers.", minimum=0),
+        "num_layers": field(2, "Layers of encoder and decoder.", minimum=1, maximum=_PARTS),
+        "num_encoder_layers": field(
+            0, "Encoder layers; 0 = num_layers.", minimum=0, maximum=_PARTS
+        ),
+        "num_decoder_layers": field(
+            0, "Decoder layers; 0 = num_layers.", minimum=0, maximum=_PARTS
+        ),
         "encoder_type": field(
             "uni",
             "uni, or bi: L layers are two stacks of L/2, one from each end, joined at the top (1 "
@@ -188,6 +209,7 @@ def _updates() -> dict[str, Field]:
             "Parts of a batch whose gradients are computed one after the other and summed: the "
             "update is that of the whole batch, its memory about that of a part.",
             minimum=1,
+            maximum=_PARTS,
         ),
         "batch_type": Field(
             "sentences", "What batch_size counts.", choices=("sentences", "tokens")
@@ -195,16 +217,18 @@ def _updates() -> dict[str, Field]:
         "bucket_pool": Field(
             100, "Batches whose sentences are sorted by length together; 0 = no sorting.", minimum=0
         ),
-        "dropout": Field(0.2, "Dropout on the inputs of recurrent layers.", minimum=0.0, maximum=1),
+        "dropout": Field(
+            0.2, "Dropout on the inputs of recurrent layers.", minimum=0.0, below=1.0
+        ),
         "top_dropout": Field(
             0.0,
             "Dropout on what the last layer of each stack puts out: on the annotations, and in the "
             "key_value cell on the decoder's states too.",
             minimum=0.0,
-            maximum=1.0,
+            below=1.0,
         ),
         "readout_dropout": Field(
-            0.0, "Dropout before the projection.", minimum=0.0, maximum=1.0
+            0.0, "Dropout before the projection.", minimum=0.0, below=1.0
         ),
         "label_smoothing": Field(0.0, "Mass given to all words alike.", minimum=0.0, maximum=1.0),
         "num_sampled_softmax": Field(
@@ -267,7 +291,7 @@ def _inference() -> dict[str, Field]:
         "infer_mode": field(
             "beam_search", "Search.", choices=("greedy", "sample", "beam_search")
         ),
-        "beam_width": field(10, "Hypotheses K of a sentence.", minimum=1),
+        "beam_width": field(10, "Hypotheses K of a sentence.", minimum=1, maximum=_WIDEST),
         "length_penalty_weight": field(0.0, "GNMT's alpha.", minimum=0.0),
         "length_penalty_weights": field(
             "",
@@ -277,7 +301,10 @@ def _inference() -> dict[str, Field]:
         "coverage_penalty_weight": field(0.0, "GNMT's beta.", minimum=0.0),
         "sampling_temperature": field(1.0, "Temperature of infer_mode=sample.", minimum=0.0),
         "num_translations_per_input": field(
-            1, "Translations of a line (n-best); a tiny vocabulary may have fewer.", minimum=1
+            1,
+            "Translations of a line (n-best); a tiny vocabulary may have fewer.",
+            minimum=1,
+            maximum=_WIDEST,
         ),
         "infer_precision": field(
             "float32",
@@ -293,13 +320,22 @@ def _inference() -> dict[str, Field]:
         "infer_batch_size": field(32, "Sentences decoded together.", minimum=1),
         "src_max_len_infer": field(0, "Cut longer sources; 0 = never.", minimum=0),
         "tgt_max_len_infer": field(
-            0, "Longest translation, in tokens; 0 = twice the source and 10 more.", minimum=0
+            0,
+            "Longest translation, in tokens; 0 = twice the source and 10 more.",
+            minimum=0,
+            maximum=_LONGEST,
         ),
         "tgt_min_len_infer": field(
-            0, "Shortest translation, in tokens without </s>; the longest goes before.", minimum=0
+            0,
+            "Shortest translation, in tokens without </s>; the longest goes before.",
+            minimum=0,
+            maximum=_LONGEST,
         ),
         "no_repeat_ngram_size": field(
-            0, "No n tokens in a row stand twice in a translation; 0 = they may.", minimum=0
+            0,
+            "No n tokens in a row stand twice in a translation; 0 = they may.",
+            minimum=0,
+            maximum=_PARTS,
         ),
         "replace_unk": field(
             False,

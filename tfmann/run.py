@@ -80,8 +80,10 @@ class _Session:
             len(self.languages.target.vocabulary),
             workers,
         )
+        self.learner.require_room(self.data.words)
         self.lexicon = lexicon.load(hparams, folder.root)
         self.translator = self._translator()
+        self.translator.require_room(len(self.dev))
         self.perplexity = Perplexity(self.learner.model)
         self.board: Board | None = None
 

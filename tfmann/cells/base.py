@@ -55,6 +55,7 @@ class MemoryCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
     output_width: int  # O, of StepOutput.output
     readout_width: int  # of what is projected to the vocabulary
     beside_width = 0  # of what a readout carries beside that, for `distribution`
+    memory_numbers = 0  # of the memory of its own that a row has at every step
     written_from: tuple[str, ...] = ()  # diagnostics that `writes_seen` takes
     recalls: tuple[str, ...] = ()  # diagnostics of `recall`; none: there is nothing to ask
 

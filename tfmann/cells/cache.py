@@ -91,6 +91,7 @@ class CacheCell(AdditiveCell):
             "gate_context_kernel", [annotation_width, width]
         )
         self.gate_retrieved_kernel = weights.matrix("gate_retrieved_kernel", [units, width])
+        self.memory_numbers = hparams.cache_size * (annotation_width + units)
         # of shallow fusion: the gate's sum, P_cache [I] and the slots' words [I]
         self.beside_width = 0 if deep else 1 + 2 * hparams.cache_size
 

@@ -52,6 +52,7 @@ class DNCMemory(tf.keras.layers.Layer):
         super().__init__(name="memory")
         self.slots, self.width = hparams.num_memory_locations, hparams.memory_unit_size
         self.readers, self.writers = r, h = hparams.read_heads, hparams.write_heads
+        self.numbers = self.slots * (self.width + h * self.slots)  # the links are h*N*N
         w = self.width
         self._shapes = [(r, w), (r, 1), (h, w), (h, 1), (h, w), (h, w), (r, 1), (h, 1), (h, 1)]
         self._shapes.append((r, 1 + 2 * h))

@@ -20,6 +20,7 @@ HPARAMS = {
     "num_rounds": {
         "default": 1,
         "minimum": 1,
+        "maximum": 64,
         "help": "kvmematt cell: rounds R of asking and rewriting a step; the paper has 1 and 2.",
     },
 }

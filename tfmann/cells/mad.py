@@ -69,6 +69,7 @@ class MADCell(MemoryCell):
         self.bridge = Bridge(hparams, weights.scope("bridge"))
         kind = DNCMemory if hparams.external_addressing == "dnc" else NTMMemory
         self.memory = kind(hparams, units, weights.scope("memory"))
+        self.memory_numbers = self.memory.numbers
         self.memory_kernel = weights.matrix("memory_kernel", [annotation_width, units])
         self.dot_product = DotProduct(hparams.attention_score, units, weights, gain=True)
         self.output_kernel = weights.matrix("output_kernel", [units + fed, units])

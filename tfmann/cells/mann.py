@@ -47,6 +47,7 @@ class MannCell(MemoryCell):
         self.stack = decoder_stack(hparams, feed_width=read, weights=weights)
         self.bridge = Bridge(hparams, weights.scope("bridge"))
         self.memory = memory(hparams, units, weights.scope("memory"))
+        self.memory_numbers = self.memory.numbers
         self.output_kernel = weights.matrix("output_kernel", [units + read, units])
         self.output_bias = weights.constant("output_bias", np.zeros(units))
 

@@ -26,11 +26,13 @@ HPARAMS = {
     "num_attention_heads": {
         "default": 1,
         "minimum": 1,
+        "maximum": 64,
         "help": "ntm_attention cell: read heads R on the source.",
     },
     "shift_range": {
         "default": 1,
         "minimum": 0,
+        "maximum": 64,
         "help": "How far an address moves in a step; J = 2 * shift_range + 1 taps.",
     },
     # With these two an address begins as nearly its content's (g = 0.88, middle tap 0.91). From 0

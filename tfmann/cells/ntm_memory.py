@@ -16,6 +16,7 @@ HPARAMS = {
     "shift_range": {
         "default": 1,
         "minimum": 0,
+        "maximum": 64,
         "help": "How far an address moves in a step; J = 2 * shift_range + 1 taps.",
     },
     "address_start": {
@@ -64,6 +65,7 @@ class NTMMemory(tf.keras.layers.Layer):
         """Creates the heads' layer `[U, (R+H)(W+J+3) + 2HW]` and the start values."""
         super().__init__(name="memory")
         self.slots, self.width = hparams.num_memory_locations, hparams.memory_unit_size
+        self.numbers = self.slots * self.width
         self.readers, self.writers = hparams.read_heads, hparams.write_heads
         self.taps = 2 * hparams.shift_range + 1
         heads = self.readers + self.writers
@@ -73,7 +75,7 @@ class NTMMemory(tf.keras.layers.Layer):
         bias = self._tape_bias() if tape else np.zeros([heads, self.width + self.taps + 3])
         vectors = np.zeros(2 * self.writers * self.width)
         self.head_bias = weights.constant("head_bias", np.concatenate([bias.ravel(), vectors]))
-        start = np.full([self.slots, self.width], 1e-6)
+        start = np.broadcast_to(1e-6, [self.slots, self.width])  # no memory before it is counted
         self.initial_memory = weights.constant("initial_memory", start)
         first = np.zeros([heads, self.slots])
         first[:, 0] = hparams.address_start + (_TAPE_ADDRESS if tape else 0.0)

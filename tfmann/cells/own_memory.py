@@ -11,6 +11,16 @@ HPARAMS = {
         "minimum": 1,
         "help": "ntm, dnc, mad: width W of a slot.",
     },
-    "read_heads": {"default": 1, "minimum": 1, "help": "ntm, dnc, mad: read heads R."},
-    "write_heads": {"default": 1, "minimum": 1, "help": "ntm, dnc, mad: write heads H."},
+    "read_heads": {
+        "default": 1,
+        "minimum": 1,
+        "maximum": 64,
+        "help": "ntm, dnc, mad: read heads R.",
+    },
+    "write_heads": {
+        "default": 1,
+        "minimum": 1,
+        "maximum": 64,
+        "help": "ntm, dnc, mad: write heads H.",
+    },
 }

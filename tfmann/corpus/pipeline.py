@@ -104,6 +104,14 @@ class Training:
         if not len(self.kept):
             raise UserError(f"no training pair is left: {self.report}")
 
+    @property
+    def words(self) -> int:
+        """Target words of a batch as wide as the mean one, or somewhat fewer."""
+        lengths, size = self._target[self.kept], self._hparams.batch_size
+        if self._hparams.batch_type == "tokens":
+            return min(size, int(lengths.sum()))
+        return int(min(size, len(lengths)) * float(lengths.mean()))
+
     def plan(self, epoch: int) -> list[np.ndarray]:
         """The batches of an epoch, each an array of pair indexes."""
         h = self._hparams

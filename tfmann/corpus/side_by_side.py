@@ -44,6 +44,11 @@ class SideBySide(Training):
         """Rows of every batch."""
         return len(self._rows)
 
+    @property
+    def words(self) -> int:
+        """As of any training, of the documents side by side."""
+        return int(self.rows * float(self._target[self.kept].mean()))
+
     def plan(self, epoch: int) -> list[np.ndarray]:
         """The batches of an epoch, each an array of pair indexes, one a row, or -1."""
         stream = np.random.Generator(np.random.PCG64([self._hparams.random_seed, epoch]))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tfmann import size
 from tfmann.cells.diagnostics import EVERYTHING, VECTORS
 from tfmann.corpus.pipeline import make_batch, pad_histories, pad_sources
 from tfmann.corpus.text import Languages
@@ -77,12 +78,25 @@ class Translator:
         results = [self.lines.blank() for _ in lines]
         real = (i for i, line in enumerate(lines) if line.ids)
         order = sorted(real, key=lambda i: len(lines[i].ids))
+        self.require_room(len(order))
         run = self._search(with_attention or self.lines.lexicon is not None)
         for rows in _cut(order, self.hparams.infer_batch_size):
             found = run(*self._sources([lines[i] for i in rows]))
             for index, n_best in zip(rows, self._read(found, lines, rows, with_attention)):
                 results[index] = n_best
         return results
+
+    def require_room(self, sentences: int) -> None:
+        """Raises UsageError where a batch of so many has no room in memory."""
+        h = self.hparams
+        rows = min(sentences, h.infer_batch_size)
+        widths = {"beam_search": h.beam_width, "sample": h.num_translations_per_input}
+        width = widths.get(h.infer_mode, 1)
+        size.require_on_device(
+            rows * width * (self.model.target_size + self.model.cell.memory_numbers),
+            f"a search for {rows} sentences with {width} hypotheses each",
+            "give a smaller infer_batch_size, beam_width or memory",
+        )
 
     def _read(
         self,

@@ -10,6 +10,7 @@ from tfmann.hparams import HParams
 
 # name -> (share of the run before the first halving, number of halvings), as tensorflow/nmt
 _HALVINGS = {"luong5": (1 / 2, 5), "luong10": (1 / 2, 10), "luong234": (2 / 3, 4)}
+SLOTS = {"sgd": 0, "adam": 2, "adadelta": 2}  # numbers that it keeps of a weight
 _RATES = {"sgd": 1.0, "adam": 0.001, "adadelta": 1.0}  # where none is given
 
 

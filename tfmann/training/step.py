@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from tfmann import size
 from tfmann.cells.noise import Noise
 from tfmann.corpus.pipeline import Batch, no_words, shards
 from tfmann.errors import UsageError
@@ -18,7 +19,7 @@ from tfmann.models.seq2seq import Seq2Seq
 from tfmann.training import around, distribution
 from tfmann.training.checkpoint import assign, by_name, read_arrays, read_state
 from tfmann.training.objective import Loss, sum_loss
-from tfmann.training.optimizer import make_optimizer
+from tfmann.training.optimizer import SLOTS, make_optimizer
 from tfmann.training.workers import Workers
 
 _IDS, _LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
@@ -66,6 +67,7 @@ class Learner:
             self.optimizer = make_optimizer(hparams)
             self.variables = self.model.trainable_variables
             self.trained = matching(self.variables, hparams.trainable_parameters)
+            self._require_room_for_slots()
             self.optimizer._create_all_weights(self.trained)
             self.bad_step = tf.Variable(
                 -1, trainable=False, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
@@ -81,6 +83,27 @@ class Learner:
                 tf.TensorSpec([], tf.int32),
                 tf.TensorSpec([], tf.float32),
             ],
+        )
+
+    def _require_room_for_slots(self) -> None:
+        """Raises UsageError where weights and slots, which a checkpoint has, are too many."""
+        trained = sum(int(np.prod(variable.shape)) for variable in self.trained)
+        size.require(
+            self.model.count_parameters() + SLOTS[self.hparams.optimizer] * trained,
+            f"a model of {self.model.count_parameters() / 1e6:.0f}M parameters with what "
+            f"optimizer={self.hparams.optimizer!r} knows of each",
+            "give smaller sizes (num_units, embedding_size, num_layers, those of the cell)",
+        )
+
+    def require_room(self, words: int) -> None:
+        """Raises UsageError where an update over so many target words has no room in memory."""
+        h, parts = self.hparams, self.workers.share.of * self._accumulation
+        drawn = h.num_sampled_softmax or self.model.target_size
+        numbers = min(drawn, self.model.target_size) + self.model.cell.memory_numbers
+        size.require_on_device(
+            words // parts * numbers,
+            f"an update over {words} target words",
+            "give a smaller batch_size or memory, or a greater gradient_accumulation",
         )
 
     def update(self, batch: Batch, step: int, rate: float) -> Update:
