@@ -15,6 +15,8 @@ import tiny
 from tfmann import hparams as hparams_module
 from tfmann import nmt
 from tfmann.training import checkpoint
+from tfmann.training.step import Learner
+from tfmann.training.validate import Perplexity
 
 CONFIGURATIONS = sorted((tiny.ROOT / "hparams").rglob("*.json"))
 TINY = sorted(path.stem for path in (tiny.ROOT / "hparams" / "tiny").glob("*.json"))
@@ -268,6 +270,52 @@ def test_a_loss_that_is_not_finite_ends_the_run(data, trained, tmp_path, capsys)
     step = STEPS + 1  # the update before it was the first one with that rate
     assert said.startswith(f"tfmann: loss or gradient is not finite at step {step}. The check")
     assert (contents(out / "checkpoints"), contents(out / "best_bleu")) == before
+
+
+def test_a_checkpoint_that_no_lower_rate_helps_is_named(data, tmp_path, capsys):
+    """Its weights were saved before the next update found that they have no loss."""
+    out = tmp_path / "out"
+    argv = tiny.flags(data, out, num_train_steps=3, steps_per_checkpoint=1,
+                      steps_per_external_eval=3)  # fmt: skip
+    for rate in (1e38, 1e-3):
+        assert nmt.main([*argv, f"--learning_rate={rate}"]) == 1
+        said = capsys.readouterr().err
+        assert "loss or gradient is not finite at step 1. " in said and said.count("\n") == 1
+        named = re.search(r"To go on from (\S+) ends the same way: remove it", said).group(1)
+    assert [named] == [str(path) for path in (out / "checkpoints").iterdir()]
+    shutil.rmtree(named)
+    assert nmt.main([*argv, "--learning_rate=1e-3"]) == 0
+
+
+def test_weights_that_are_not_finite_are_neither_saved_nor_evaluated(
+    data, tmp_path, capsys, monkeypatch
+):
+    """The last update made them so, and no other looks at its loss."""
+
+    def overflow(self, batch, step, *args):
+        told = update(self, batch, step, *args)
+        if step == 1:
+            self.variables[0].assign_add(math.inf * self.variables[0])
+        return told
+
+    update = Learner.update
+    monkeypatch.setattr(Learner, "update", overflow)
+    out = tmp_path / "out"
+    assert nmt.main(tiny.flags(data, out, num_train_steps=2)) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("tfmann: a weight is not finite at step 2. ") and said.count("\n") == 1
+    assert not (out / "best_bleu").exists() and not any((out / "checkpoints").iterdir())
+
+
+def test_a_dev_loss_that_is_not_finite_ends_the_run(data, tmp_path, capsys, monkeypatch):
+    """Weights may be finite and give infinite logits, which say nothing."""
+    monkeypatch.setattr(Perplexity, "mean_loss", lambda self, batches: math.nan)
+    out = tmp_path / "out"
+    assert nmt.main(tiny.flags(data, out, num_train_steps=1)) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("tfmann: the loss on dev is not finite at step 1. ")
+    assert said.count("\n") == 1
+    assert not (out / "best_bleu").exists() and not any((out / "checkpoints").iterdir())
 
 
 def test_a_run_that_diverges_is_shown_to_its_end(data, tmp_path, capsys):

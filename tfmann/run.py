@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import time
 from collections.abc import Iterator
 from typing import Any, Callable
@@ -182,6 +183,8 @@ class _Session:
         assert self.board is not None
         begun = time.perf_counter()
         mean = self.perplexity.mean_loss(self._dev_batches())
+        if not math.isfinite(mean):
+            raise trainer.diverged("the loss on dev is", run.step, self.folder.checkpoints)
         source, target = text.prefix_paths(self.hparams, self.hparams.dev_prefix)
         lines = list(iter_lines(source))
         documents = text.document_ids(self.hparams.dev_prefix)

@@ -188,6 +188,10 @@ class Learner:
             losses.append(loss)
         return total, losses
 
+    def finite(self) -> bool:
+        """Whether every weight is a finite number."""
+        return all(bool(tf.reduce_all(tf.math.is_finite(value))) for value in self.variables)
+
     def optimizer_arrays(self) -> dict[str, np.ndarray]:
         """The optimizer's slots by name."""
         named = by_name(self.optimizer.variables())

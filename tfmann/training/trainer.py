@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import signal
 import sys
 import time
@@ -116,7 +117,7 @@ def train(learner: Learner, data: Training, run: Run, root: str, hooks: Hooks) -
       hooks: what to call.
 
     Raises:
-      UserError: loss or gradient is not finite; what is on disk is from before.
+      UserError: loss, gradient or weights are not finite; what is on disk is from before.
       Stopped: SIGTERM or SIGINT came; the state is saved.
     """
     h = learner.hparams
@@ -129,7 +130,7 @@ def train(learner: Learner, data: Training, run: Run, root: str, hooks: Hooks) -
 
     def settle() -> None:
         """Accounts for the updates since the last line; refuses to go on from a broken one."""
-        _refuse_non_finite(learner)
+        _refuse_non_finite(learner, run, root)
         if not meter.empty:
             run.words += meter.words
             stats = meter.read()
@@ -204,14 +205,30 @@ def _out_of_patience(hparams: HParams, run: Run) -> bool:
     return 0 < hparams.early_stopping_patience <= run.stale_evaluations
 
 
-def _refuse_non_finite(learner: Learner) -> None:
+def _refuse_non_finite(learner: Learner, run: Run, root: str) -> None:
+    """Refuses to go on where an update was not finite, or has left weights that are not."""
     step = int(learner.bad_step.numpy())
     if step >= 0:
-        raise UserError(
-            f"loss or gradient is not finite at step {step}. The checkpoints are from before. "
-            "A lower learning_rate or max_gradient_norm usually helps; so does looking at the "
-            "training text for broken lines."
-        )
+        raise diverged("loss or gradient is", step, root)
+    if not learner.finite():
+        raise diverged("a weight is", run.step, root)
+
+
+def diverged(what: str, step: int, root: str) -> UserError:
+    """What to say, and to do, where `what` not finite at a step of the run in `root`.
+
+    Its checkpoint may be finite and yet have weights that no loss can be computed with: an update
+    can save them before the next one looks. No lower rate helps who goes on from there.
+    """
+    folder = checkpoint.folder_of_step(root, step)
+    if os.path.exists(folder):
+        where = f"To go on from {folder} ends the same way: remove it, to begin further back."
+    else:
+        where = "The checkpoints are from before; if one of them still ends here, remove it."
+    return UserError(
+        f"{what} not finite at step {step}. {where} A lower learning_rate or max_gradient_norm "
+        "usually helps; so does looking at the training text for broken lines."
+    )
 
 
 def _report(
