@@ -247,6 +247,25 @@ def test_a_checkpoint_between_goes_with_the_next(tmp_path):
         assert checkpoint.steps(str(tmp_path)) == kept
 
 
+def test_a_damaged_checkpoint_counts_only_where_a_save_comes_to_it_again(tmp_path):
+    def due(step):
+        return step % 3 == 0 and step <= 12
+
+    for step in (3, 6, 7, 9, 99):
+        write(tmp_path, step, between=step == 7)
+    for step in (7, 9, 99):
+        (tmp_path / f"step-{step:08d}" / "state.json").write_text("{}")
+    assert checkpoint.keep_last(str(tmp_path), 2, due) == [6, 9]
+    assert checkpoint.steps(str(tmp_path)) == [6, 7, 9, 99], "the newest that can be read is 6"
+    write(tmp_path, 8, between=True)
+    assert checkpoint.keep_last(str(tmp_path), 2, due) == [6, 9]
+    assert checkpoint.steps(str(tmp_path)) == [6, 8, 9, 99]
+    write(tmp_path, 9)
+    write(tmp_path, 12)
+    assert checkpoint.keep_last(str(tmp_path), 2, due) == [9, 12]
+    assert checkpoint.steps(str(tmp_path)) == [9, 12, 99]
+
+
 def test_killed_while_an_old_checkpoint_is_removed(tmp_path, monkeypatch):
     """It is away as a whole, and what is left of it goes with the next."""
     for step in (3, 6, 9):

@@ -97,6 +97,24 @@ def test_damaged_files_are_made_anew(hurt, data, unhurt, begun):
     assert unlike(begun, unhurt) == []
 
 
+@pytest.mark.parametrize("damage", ["cut", "empty"])
+def test_a_damaged_checkpoint_between_two_saves_is_passed_over(hurt, data, unhurt, begun, damage):
+    """The one of being stopped, whose step no save comes to again; and one of no step at all."""
+    folder = begun / "checkpoints" / "step-00000010"
+    if damage == "cut":
+        cut(folder / "state.json")
+    else:
+        shutil.rmtree(folder)
+        folder.mkdir()
+    stray = begun / "checkpoints" / "step-99999999"
+    stray.mkdir()
+    (stray / "state.json").write_text("{}")
+    hurt.ends(command(data, begun))
+    assert "step-00000010/state.json is missing or damaged: falling back" in hurt.said
+    shutil.rmtree(stray)  # of which nothing is known: it stays
+    assert unlike(begun, unhurt) == []
+
+
 def test_a_clock_that_goes_backwards_and_a_full_terminal(hurt, data, unhurt, begun):
     """Files are from the future; nothing can be printed, and `train.log` has it all."""
     for path in begun.rglob("*"):

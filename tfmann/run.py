@@ -261,8 +261,7 @@ class _Session:
         )
         if self.hparams.avg_ckpts:
             # a kill after the last save may have left one more
-            checkpoint.keep_last(self.folder.checkpoints, self.hparams.num_keep_ckpts)
-            kept = checkpoint.steps(self.folder.checkpoints)
+            kept = trainer.keep_last(self.hparams, self.folder.checkpoints)
             folders = [checkpoint.folder_of_step(self.folder.checkpoints, s) for s in kept]
             place = self.folder.path("avg_checkpoints")
             checkpoint.write(place, checkpoint.average(folders), None, run.as_dict())

@@ -204,11 +204,15 @@ def mend(folder: str, step: int, root: str, log: Callable[[str], None]) -> None:
         log(f"{error}: written anew from {source}")
 
 
-def keep_last(root: str, count: int) -> None:
+def keep_last(root: str, count: int, due: Callable[[int], bool] = lambda step: True) -> list[int]:
     """Removes all but the newest `count` checkpoints, and what killed runs left behind.
 
     Those of a run that was asked to stop between two saves (`between` in their state) do not
-    count, and the next one takes their place: which are kept is as if it had not been stopped.
+    count, and the next one takes their place: which are kept is as if it had not been stopped. One
+    whose state is damaged counts if a save was `due` at its step: the run comes there again.
+
+    Returns:
+      the steps that count and are kept, ascending.
     """
     for name in os.listdir(root):
         path = os.path.join(root, name)
@@ -216,20 +220,27 @@ def keep_last(root: str, count: int) -> None:
         if ".tmp" in name or replaced:
             shutil.rmtree(path, ignore_errors=True)
     found = steps(root)
-    regular = [step for step in found if not _between(folder_of_step(root, step))]
+    states = {step: _state(folder_of_step(root, step)) for step in found}
+    regular = [
+        step for step, state in states.items()
+        if (due(step) if state is None else not state.get("between"))
+    ][-count:]  # fmt: skip
+    newest = max((step for step in found if states[step] is not None), default=-1)
     for step in found:
-        if step not in regular[-count:] and step != found[-1]:
+        if step not in regular and step < newest:
             folder = folder_of_step(root, step)
             with contextlib.suppress(OSError):
                 os.rename(folder, f"{folder}.tmp")  # or a kill leaves half of one that counts
                 shutil.rmtree(f"{folder}.tmp", ignore_errors=True)
+    return regular
 
 
-def _between(folder: str) -> bool:
+def _state(folder: str) -> dict[str, Any] | None:
+    """The state of a checkpoint; None where it is missing or damaged."""
     try:
-        return bool(read_state(folder).get("between"))
+        return read_state(folder)
     except Unreadable:
-        return False
+        return None
 
 
 def average(folders: Sequence[str]) -> dict[str, np.ndarray]:

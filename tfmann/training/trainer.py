@@ -121,8 +121,7 @@ def train(learner: Learner, data: Training, run: Run, root: str, hooks: Hooks) -
       Stopped: SIGTERM or SIGINT came; the state is saved.
     """
     h = learner.hparams
-    evaluate_every = h.steps_per_external_eval or 10 * h.steps_per_stats
-    save_every = h.steps_per_checkpoint or evaluate_every
+    evaluate_every, save_every = _periods(h)
     meter, bar = Meter(), _bar(h, run, shown=learner.workers.chief)
 
     def due(every: int) -> bool:
@@ -164,6 +163,22 @@ def train(learner: Learner, data: Training, run: Run, root: str, hooks: Hooks) -
         hooks.log(f"no better dev bleu in {run.stale_evaluations} evaluations: training ends here")
 
 
+def _periods(hparams: HParams) -> tuple[int, int]:
+    """Updates between two evaluations, and between two saves that no evaluation brings."""
+    evaluate_every = hparams.steps_per_external_eval or 10 * hparams.steps_per_stats
+    return evaluate_every, hparams.steps_per_checkpoint or evaluate_every
+
+
+def keep_last(hparams: HParams, root: str) -> list[int]:
+    """`checkpoint.keep_last`, as the settings have it; returns the steps that are kept."""
+
+    def due(step: int) -> bool:
+        at_period = any(step % every == 0 for every in _periods(hparams))
+        return step <= hparams.num_train_steps and (at_period or step == hparams.num_train_steps)
+
+    return checkpoint.keep_last(root, hparams.num_keep_ckpts, due)
+
+
 def save(learner: Learner, run: Run, root: str, between: bool = False) -> None:
     """Writes the checkpoint of this step and removes old ones; of several workers, the chief.
 
@@ -181,7 +196,7 @@ def save(learner: Learner, run: Run, root: str, between: bool = False) -> None:
         {**run.as_dict(), "between": True} if between else run.as_dict(),
         kept,
     )
-    checkpoint.keep_last(root, learner.hparams.num_keep_ckpts)
+    keep_last(learner.hparams, root)
 
 
 def _evaluate(learner: Learner, run: Run, hooks: Hooks) -> None:
