@@ -100,7 +100,7 @@ def test_a_key_that_is_like_none_gets_no_suggestion(tmp_path):
         ("num_units", 10**30, "above the greatest value 2147483647"),
         ("beam_width", 10**9, "above the greatest value 1000"),
         ("tgt_max_len_infer", 3 * 10**9, "above the greatest value 10000"),
-        ("num_layers", 1000, "above the greatest value 64"),
+        ("num_layers", 1000, "above the greatest value 32"),
         ("dropout", 10**400, "expected a finite number"),
         ("random_seed", 2**31, "above the greatest value"),
         ("cell", "lstm", "'lstm' is not one of '.*'luong', "),

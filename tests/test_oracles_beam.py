@@ -139,8 +139,8 @@ def test_coverage_counts_when_candidates_are_chosen():
 @pytest.mark.parametrize(("alpha", "beta"), [(0.0, 0.0), (0.9, 0.0), (0.6, 0.2)])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_wide_beam_is_the_exhaustive_search(seed, alpha, beta):
-    step = random_step(seed)
-    everything = beam.exhaustive(step, (), vocab_size=4, limit=4, alpha=alpha, beta=beta)
+    step = random_step(seed, vocab_size=5)
+    everything = beam.exhaustive(step, (), vocab_size=5, limit=4, alpha=alpha, beta=beta)
     assert len(everything) == 1 + 3 + 9 + 27
     found = beam.beam_search(step, (), beam_width=200, limit=4, alpha=alpha, beta=beta)
     assert [h.ids for h in found] == [h.ids for h in everything]
@@ -150,11 +150,11 @@ def test_a_wide_beam_is_the_exhaustive_search(seed, alpha, beta):
 
 
 def test_exhaustive_probabilities_and_the_unfinished_ones_sum_to_one():
-    # All mass but that of the sequences cut off by the limit is among the finished ones.
+    # All mass but that of <s> and of the sequences cut off by the limit is among the finished ones.
     table = {token: [0.1, 0.2, 0.4, 0.3] for token in (0, 1, 3)}
     found = beam.exhaustive(table_step(table), 0, vocab_size=4, limit=3)
     total = sum(math.exp(h.log_prob) for h in found)
-    assert total == pytest.approx(1.0 - 0.6**3)
+    assert total == pytest.approx(0.4 * (1 + 0.4 + 0.4**2))
 
 
 @pytest.mark.parametrize("seed", range(8))

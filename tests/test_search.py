@@ -229,11 +229,11 @@ def test_compiled_search_equals_the_eager_one(variant):
 @pytest.mark.parametrize("variant", SOME)
 @pytest.mark.parametrize("alpha,beta", PENALTIES)
 def test_wide_beam_finds_the_best_of_all_translations(variant, alpha, beta):
-    model, batch = large_model(variant, 9, target_size=4), small.batch([(4, 1), (0, 1)], 9)
-    count = 1 + 3 + 9 + 27  # translations of at most 4 ids over 4, </s> included
+    model, batch = large_model(variant, 9, target_size=5), small.batch([(4, 1), (0, 1)], 9)
+    count = 1 + 3 + 9 + 27  # translations of at most 4 ids over 5, </s> included and no <s>
     found = run_beam(model, batch, count, alpha, beta, best=count, limit=4)
     for row, length in enumerate(batch.source_length):
-        wanted = oracle.exhaustive(Stepper(model, batch, row), (), 4, 4, alpha, beta)
+        wanted = oracle.exhaustive(Stepper(model, batch, row), (), 5, 4, alpha, beta)
         assert len(wanted) == count
         check(found, row, wanted, count, length)
 
@@ -262,6 +262,25 @@ def test_top_words_are_the_first_of_the_greatest(seed, count, blocks, kinds):
     wanted = np.argsort(-logits, axis=1, kind="stable")[:, :count]
     np.testing.assert_array_equal(ids, wanted)
     np.testing.assert_array_equal(found, np.take_along_axis(logits, wanted, axis=1))
+
+
+@pytest.mark.parametrize("above", [0.0, 300.0])
+def test_no_search_says_the_start_of_a_sentence(above):
+    """However probable it is: a text that says it is read as another word, of another score."""
+    model = large_model("luong", projection_bias=True)
+    model.projection_bias.assign(tf.one_hot(SOS, small.TARGET_SIZE) * above)
+    batch = small.batch(LENGTHS, 3)
+    prepared, seed = prepare(model, batch), tf.constant([1, 2])
+    searches = [
+        run_beam(model, batch, 4, best=4),
+        as_arrays(search.greedy(model, prepared, LIMIT, True)),
+        as_arrays(search.sample(model, prepared, 1.0, seed, LIMIT, True)),
+    ]
+    for found in searches:
+        assert not np.any(found.ids == SOS)
+        log_probs, _ = force(model, batch, found)
+        np.testing.assert_allclose(found.scores, log_probs, rtol=1e-4, atol=1e-4)
+        assert above == 0.0 or np.all(found.scores < -100)
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3])

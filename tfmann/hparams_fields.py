@@ -14,8 +14,8 @@ from tfmann.errors import UsageError
 
 # What no number may be beyond: TensorFlow computes with int32 and float32.
 _GREATEST = {int: 2**31 - 1, float: 3.4e38}
-# Of what each makes the program longer, not its tensors wider: layers, heads, rounds, parts.
-_PARTS = 64
+# Of what each makes the program longer, not its tensors wider: heads, rounds, parts; layers.
+_PARTS, _LAYERS = 64, 32
 _WIDEST = 1000  # hypotheses of a sentence
 _LONGEST = 10_000  # tokens of a translation
 
@@ -83,12 +83,12 @@ def _architecture(cell_names: tuple[str, ...]) -> dict[str, Field]:
         "cell": field("luong", "Decoder cell, by name.", choices=cell_names),
         "num_units": field(32, "Width U of every recurrent layer.", minimum=1),
         "embedding_size": field(0, "Embedding width E; 0 = num_units.", minimum=0),
-        "num_layers": field(2, "Layers of encoder and decoder.", minimum=1, maximum=_PARTS),
+        "num_layers": field(2, "Layers of encoder and decoder.", minimum=1, maximum=_LAYERS),
         "num_encoder_layers": field(
-            0, "Encoder layers; 0 = num_layers.", minimum=0, maximum=_PARTS
+            0, "Encoder layers; 0 = num_layers.", minimum=0, maximum=_LAYERS
         ),
         "num_decoder_layers": field(
-            0, "Decoder layers; 0 = num_layers.", minimum=0, maximum=_PARTS
+            0, "Decoder layers; 0 = num_layers.", minimum=0, maximum=_LAYERS
         ),
         "encoder_type": field(
             "uni",

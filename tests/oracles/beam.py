@@ -81,15 +81,15 @@ def _settle(hypothesis: Hypothesis, alpha: float, beta: float) -> Hypothesis:
 def allowed(ids, vocab_size: int, limit: int, min_length: int = 0, ngram: int = 0) -> list[int]:
     """The tokens that may follow `ids`: at the last step `</s>` alone, whatever else is asked.
 
-    Before that no `</s>` among the first `min_length` tokens, and no token that would end
-    `ngram` tokens which stand in `ids` already.
+    Never `<s>`; and before that no `</s>` among the first `min_length` tokens, and no token that
+    would end `ngram` tokens which stand in `ids` already.
     """
     if len(ids) == limit - 1:
         return [END]
     said = {tuple(ids[i : i + ngram]) for i in range(len(ids) - ngram + 1)} if ngram else set()
     found = []
     for token in range(vocab_size):
-        if token == END and len(ids) < min_length:
+        if token == START or (token == END and len(ids) < min_length):
             continue
         if ngram and (*ids, token)[-ngram:] in said:
             continue
@@ -165,7 +165,7 @@ def exhaustive(
 ) -> list[Hypothesis]:
     """Every translation of at most `limit` ids, `</s>` included, best settled score first.
 
-    There are sum_{t < limit} (V-1)^t of them: for a tiny vocabulary only.
+    There are sum_{t < limit} (V-2)^t of them: for a tiny vocabulary only.
     """
     finished = []
 
@@ -173,6 +173,8 @@ def exhaustive(
         last = hypothesis.ids[-1] if hypothesis.ids else START
         log_probs, next_state, alignment = step(last, hypothesis.state)
         for token in range(vocab_size):
+            if token == START:
+                continue
             grown = _grow(hypothesis, token, log_probs[token], alignment, next_state, alpha, beta)
             if token == END:
                 finished.append(_settle(grown, alpha, beta))

@@ -12,7 +12,7 @@ from typing import Callable, NamedTuple
 
 import tensorflow as tf
 
-from tfmann.corpus.vocab import EOS_ID
+from tfmann.corpus.vocab import EOS_ID, SOS_ID
 from tfmann.decoding.constraints import (
     UNCONSTRAINED,
     Constraints,
@@ -118,10 +118,10 @@ def continuations(
     vocabulary_size: int,
     constraints: Constraints = UNCONSTRAINED,
 ) -> Continuations:
-    """The best C = min(K + 1, V) words after each hypothesis; only live ones are projected.
+    """The best C = min(K + 1, V - 1) words after each hypothesis; only live ones are projected.
 
     One more than K, because `</s>` alone has a length penalty of its own: it may stand among the
-    K most probable words and yet not be among the K best.
+    K most probable words and yet not be among the K best. `<s>` is never said.
 
     Args:
       project: `[M, R]` to logits `[M, V]`, or more columns, whose words are impossible.
@@ -132,7 +132,7 @@ def continuations(
       vocabulary_size: V.
       constraints: words that may not be chosen.
     """
-    width = min(beam.log_probs.shape[1] + 1, vocabulary_size)
+    width = min(beam.log_probs.shape[1] + 1, vocabulary_size - 1)
     live = tf.where(tf.reshape(~beam.finished, [-1]))  # [M, 1]
     logits = project(tf.gather(readout, live[:, 0]))
     values, ids, normaliser = _best_words(logits, live, beam, time, width, constraints)
@@ -162,10 +162,13 @@ def _best_words(
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Logits and ids `[M, count]` of the best words allowed, and the logsumexp `[M, 1]` of all."""
     if constraints == UNCONSTRAINED:
-        values, ids = top_words(logits, count)
+        values, ids = top_words(logits, count + 1)
         # By the greatest probability, which no softmax rounds to zero: half a logsumexp's time.
         greatest = tf.gather(tf.nn.softmax(logits), ids[:, :1], batch_dims=1)
-        return values, ids, values[:, :1] - tf.math.log(greatest)
+        normaliser = values[:, :1] - tf.math.log(greatest)
+        allowed = tf.where(tf.equal(ids, SOS_ID), -float("inf"), values)
+        values, places = tf.math.top_k(allowed, count)
+        return values, tf.gather(ids, places, batch_dims=1), normaliser
     words = tf.reshape(beam.words, [-1, tf.shape(beam.words)[2]])
     allowed = forbid(logits, tf.gather(words, live[:, 0]), time, constraints)
     values, ids = top_words(allowed, count)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from tfmann.corpus.vocab import EOS_ID
+from tfmann.corpus.vocab import EOS_ID, SOS_ID
 
 
 class Constraints(NamedTuple):
@@ -47,7 +47,9 @@ def add_words(words: tf.Tensor, chosen: tf.Tensor, time: tf.Tensor) -> tf.Tensor
 def forbid(
     logits: tf.Tensor, words: tf.Tensor, time: tf.Tensor, constraints: Constraints
 ) -> tf.Tensor:
-    """`logits` `[M, V]` with -inf at forbidden words.
+    """`logits` `[M, V]` with -inf at forbidden words, of which `<s>` is always one.
+
+    A text cannot say it: what looks like it there is read as an unknown word.
 
     Args:
       logits: of the step `time`, from 0.
@@ -55,9 +57,11 @@ def forbid(
       time: the step's index.
       constraints: what is asked.
     """
+    numbers = tf.range(tf.shape(logits)[1])
+    forbidden = tf.equal(numbers, SOS_ID)
     if constraints.min_length:
-        early = tf.equal(tf.range(tf.shape(logits)[1]), EOS_ID) & (time < constraints.min_length)
-        logits = tf.where(early, -float("inf"), logits)
+        forbidden |= tf.equal(numbers, EOS_ID) & (time < constraints.min_length)
+    logits = tf.where(forbidden, -float("inf"), logits)
     if constraints.history:
         repeated = _repeated(words, time, constraints.no_repeat_ngram_size)
         logits = tf.tensor_scatter_nd_update(
