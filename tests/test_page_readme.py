@@ -62,8 +62,8 @@ def test_what_was_not_measured_is_said(results):
 
 def test_claims_are_counted_and_listed(results):
     text = readme.filled(REGION.format("claims", ""), results)
-    assert "does not hold: 1; not significant: 0" in text
-    assert "| does not hold | On Vi-En the memory-augmented decoder with one head" in text
+    assert "does not hold: 0; inconclusive: 1; holds: 0" in text
+    assert "| inconclusive | On Vi-En the memory-augmented decoder with one head" in text
     assert "| not yet measured |" not in text
 
 

@@ -188,7 +188,8 @@ def started(world, monkeypatch):
             },
         }  # fmt: skip
         Path(out_dir).mkdir(parents=True)
-        (Path(out_dir) / "output_test").write_text("said it said it\n" * 6)
+        for split in ("dev", "test"):
+            (Path(out_dir) / f"output_{split}").write_text("said it said it\n" * 6)
         (Path(out_dir) / "results.json").write_text(json.dumps(results))
 
     train.seeds = seeds
@@ -280,6 +281,10 @@ def test_what_translations_repeat_is_kept(started, capsys):
     ]  # fmt: skip
     interval = json.loads(line)["interval"]
     assert "bs:1000" in interval["signature"] and interval["mean"] >= 0 and interval["ci"] >= 0
+    resampled = json.loads(line)["resampled"]
+    assert set(resampled) == {"dev", "test"}
+    for one in resampled.values():
+        assert (one["sentences"], one["seed"], len(one["bleu"])) == (6, 12345, 1000)
 
 
 @pytest.fixture

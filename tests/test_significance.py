@@ -4,6 +4,7 @@ import random
 from fractions import Fraction
 from math import comb
 
+import numpy as np
 import pytest
 import sacrebleu
 
@@ -131,3 +132,17 @@ def test_errors():
         significance.compare([], [], [[]])
     with pytest.raises(UsageError, match="tokeniser"):
         significance.compare(lines, lines, [lines], tokenize="moses")
+
+
+def test_resamples_are_scored_as_sacrebleu_scores_them_and_shared():
+    truth = corpus(18, 12)
+    lines = damage(truth, 19, 0.3)
+    found = significance.resampled_bleu(lines, [truth], resamples=4, seed=7)
+    drawn = np.random.default_rng(7).integers(0, 12, (4, 12))
+    assert found == [
+        corpus_bleu([lines[i] for i in one], [[truth[i] for i in one]]) for one in drawn
+    ]
+    shared = significance.resampled_bleu(truth, [truth], resamples=4, seed=7)
+    assert all(value == pytest.approx(100) for value in shared)
+    with pytest.raises(UserError, match="3 lines against 2"):
+        significance.resampled_bleu(truth[:3], [truth[:2]])

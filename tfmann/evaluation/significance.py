@@ -10,7 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tfmann.evaluation.bleu import bleu_metric, check_parallel, number_references
+
+RESAMPLES = 1000  # as many as sacreBLEU's paired bootstrap has
+RESAMPLES_SEED = 12345
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,30 @@ def compare(
         bootstrap_p=1.0 if baseline == system else bootstrap_p,
         bootstrap_signature=bootstrap_signature,
     )
+
+
+def resampled_bleu(
+    lines: Sequence[str],
+    references: Sequence[Sequence[str]],
+    tokenize: str = "none",
+    lowercase: bool = False,
+    resamples: int = RESAMPLES,
+    seed: int = RESAMPLES_SEED,
+) -> list[float]:
+    """Corpus BLEU on resamples of the sentences, drawn with repetition.
+
+    Of equally many sentences and with equal arguments the resamples are the same, so that systems
+    can be compared resample by resample, whenever each of them was scored.
+
+    Raises:
+      UserError: nothing to score, or line counts that differ.
+      UsageError: an unknown tokeniser.
+    """
+    check_parallel([("the translations", lines), *number_references(references)])
+    metric = bleu_metric(tokenize, lowercase)
+    sums = np.array(metric._extract_corpus_statistics(lines, references))
+    drawn = np.random.default_rng(seed).integers(0, len(sums), (resamples, len(sums)))
+    return [_bleu(metric, sums[sentences].sum(axis=0).tolist()) for sentences in drawn]
 
 
 def sign_test_p(better: int, worse: int) -> float:

@@ -1,32 +1,30 @@
-"""Does what a paper says hold in our records? Claims as data, and the rules that judge them.
+"""Does what a paper says hold in our records? Claims as data, and how they are judged.
 
-A difference counts where luck does not explain it. In test BLEU: where the paired bootstrap and the
-sign test of every seed have p below the paper's level. Of rows that were not compared by them, and
-of other measures: where a paired t-test over the seeds has p below 5%; of a single seed, where the
-95% intervals of BLEU do not overlap. A single seed without an interval is not tested.
+The statistics are those of `tfmann.evaluation.verdicts`: a claim says in which interval the true
+difference of two rows lies; it holds where that is proven, and does not hold where the contrary is,
+with at most 5% of false proofs among all claims of a paper. A margin is written in the claim, from
+the paper's own figures. One seed proves nothing, since another one may do otherwise; nor do seeds
+some of which say the contrary. What is counted, parameters, needs no proof.
 """
 
 from __future__ import annotations
 
-import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
-from tfmann.report import measures
-from tfmann.report.measures import SURE, Record
+from tfmann.evaluation import verdicts
+from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
+from tfmann.report import measures, paired
+from tfmann.report.measures import Record
+from tfmann.report.paired import Pairs
 from tfmann.report.systems import TABLES
 
-HOLDS = "holds"
-FAILS = "does not hold"
-UNSURE = "not significant"
-UNTESTED = "not tested"
 NOT_MEASURED = "not yet measured"
-STATUSES = (FAILS, UNSURE, UNTESTED, HOLDS, NOT_MEASURED)
+STATUSES = (FAILS, INCONCLUSIVE, HOLDS, NOT_MEASURED)
 
-# |t| that a two-sided 5% asks for, by degrees of freedom (Student 1908); 2.0 beyond.
-_T = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26}
+Results = Mapping[tuple[str, str], Sequence[Record]]
 
 
 class Claim(NamedTuple):
@@ -36,14 +34,14 @@ class Claim(NamedTuple):
       paper: whose it is.
       where: in the paper.
       text: what it says, in our words.
-      expect: `higher` or `lower`: the row's measure is so, beyond luck. `no gain`: it is not higher
-        beyond luck. `alike`: the two differ by no more than `margin`.
+      expect: `higher` or `lower`: the row's measure is so. `no gain`: it is not higher by the
+        margin or more. `alike`: the two differ by less than the margin.
       row: the system.
       rival: what it is compared with.
       tables: those of ours where it can be looked at, the paper's own first.
       measure: of `measures.MEASURES`.
-      margin: of `alike`: the greatest difference of the rows that the paper calls alike.
-      level: of the paper's own significance test.
+      margin: of `alike` and `no gain`: what the paper's own figures differ by where it says so.
+      sign_test: the paper has p values of the sign test.
     """
 
     paper: str
@@ -55,7 +53,7 @@ class Claim(NamedTuple):
     tables: tuple[str, ...]
     measure: str = "test BLEU"
     margin: float = 0.0
-    level: float = SURE
+    sign_test: bool = False
 
 
 class Speed(NamedTuple):
@@ -68,7 +66,7 @@ class Speed(NamedTuple):
       file: of results/.
       about: the record: these keys have these values.
       least: share of the other's speed that the paper's figures leave, and
-      most: leave at most; a measured share up to _TIMING away from them still agrees.
+      most: leave at most; a measured share less than _TIMING away from them still agrees.
     """
 
     paper: str
@@ -80,6 +78,8 @@ class Speed(NamedTuple):
     most: float
 
 
+AnyClaim = Union[Claim, Speed]
+
 _TIMING = 0.02  # what a share of speed is off by when the same program is timed twice
 
 
@@ -90,7 +90,7 @@ class Verdict(NamedTuple):
       status: one of `STATUSES`.
       measured: on what: a table and its scale; empty where it is not measured.
       own: whether that is the paper's own corpus, at whatever size.
-      evidence: the numbers.
+      evidence: the numbers; of `inconclusive` first why.
     """
 
     status: str
@@ -99,47 +99,93 @@ class Verdict(NamedTuple):
     evidence: str
 
 
+class _Case(NamedTuple):
+    """A claim where it was measured, before the p values of its paper are adjusted.
+
+    Attributes:
+      claim: which.
+      measured: as in `Verdict`, and
+      own: too, and
+      evidence: too.
+      inside: p value against the contrary of the claim, and
+      outside: against the claim.
+      differences: by seed; empty where there are no seeds.
+      settled: the verdict where no test decides.
+    """
+
+    claim: AnyClaim
+    measured: str = ""
+    own: bool = False
+    evidence: str = ""
+    inside: float = 1.0
+    outside: float = 1.0
+    differences: Mapping[int, float] = {}
+    settled: Verdict | None = None
+
+
 def judge(
-    claim: Claim | Speed,
-    results: Mapping[tuple[str, str], Sequence[Record]],
-    results_dir: Path,
-) -> list[Verdict]:
-    """One verdict for each table and scale at which a claim was measured, or one that it was not.
+    claims: Sequence[AnyClaim], results: Results, results_dir: Path
+) -> list[tuple[AnyClaim, Verdict]]:
+    """A verdict for each table and scale at which a claim was measured, or one that it was not.
 
     Args:
-      claim: which.
+      claims: all of them, since the p values of a paper's are adjusted for their number.
       results: as of `measures.read_results`.
       results_dir: where benchmarks are.
     """
+    judged: list[tuple[AnyClaim, Verdict]] = []
+    for paper in dict.fromkeys(claim.paper for claim in claims):
+        cases = [
+            case for claim in claims if claim.paper == paper
+            for case in _cases(claim, results, results_dir)
+        ]  # fmt: skip
+        judged += _decided(cases)
+    return judged
+
+
+def _cases(claim: AnyClaim, results: Results, results_dir: Path) -> list[_Case]:
+    """The claim wherever it was measured; once, without anything, where it never was."""
     found = (
-        _by_tables(claim, results)
-        if isinstance(claim, Claim)
-        else _by_benchmark(claim, results_dir / claim.file)
+        _by_benchmark(claim, results_dir / claim.file)
+        if isinstance(claim, Speed)
+        else _by_tables(claim, results)
     )
-    return list(found) or [Verdict(NOT_MEASURED, "", False, "")]
+    return list(found) or [_Case(claim, settled=Verdict(NOT_MEASURED, "", False, ""))]
 
 
-def _by_tables(
-    claim: Claim, results: Mapping[tuple[str, str], Sequence[Record]]
-) -> Iterable[Verdict]:
+def _by_tables(claim: Claim, results: Results) -> Iterator[_Case]:
     for name in claim.tables:
         for scale in TABLES[name].scales:
-            row, rival = (
-                {one.get("seed", 1): one for one in results.get((name, scale), ())
-                 if one["row"] == wanted}
-                for wanted in (claim.row, claim.rival)
-            )  # fmt: skip
-            value = measures.MEASURES[claim.measure]
-            seeds = [
-                seed for seed in sorted(set(row) & set(rival))
-                if None not in (value(row[seed]), value(rival[seed]))
-            ]  # fmt: skip
-            if seeds:
-                status, evidence = _compare(
-                    claim, [row[seed] for seed in seeds], [rival[seed] for seed in seeds]
-                )
+            records = results.get((name, scale), ())
+            pairs = paired.pair(claim.measure, records, claim.row, claim.rival)
+            if pairs.seeds:
                 own = name == claim.tables[0] and _is_own(name, scale)
-                yield Verdict(status, f"{name}, scale {scale}", own, evidence)
+                yield _by_seeds(claim, pairs, f"{name}, scale {scale}", own)
+
+
+def _decided(cases: Sequence[_Case]) -> Iterator[tuple[AnyClaim, Verdict]]:
+    """The verdicts of a paper's cases; what numbers cannot prove is no part of the adjustment."""
+    tested = [one for one in cases if one.settled is None]
+    inside = iter(verdicts.holm([one.inside for one in tested]))
+    outside = iter(verdicts.holm([one.outside for one in tested]))
+    for case in cases:
+        yield case.claim, case.settled or _verdict(case, next(inside), next(outside), len(tested))
+
+
+def _verdict(case: _Case, inside: float, outside: float, number: int) -> Verdict:
+    status = verdicts.verdict(inside, outside)
+    seeds = list(case.differences.items())
+    against = verdicts.dissenting([one for _, one in seeds], *_bounds(case.claim), status)
+    why = "neither it nor the contrary is proven; " if status == INCONCLUSIVE else ""
+    if against:
+        named = ", ".join("seed {} has {:+.2f}".format(*seeds[one]) for one in against)
+        why = f"the seeds disagree: their mean says that it {status}, but {named}; "
+        status = INCONCLUSIVE
+    evidence = (
+        f"{why}{case.evidence}; p {case.inside:.3f}, of the contrary {case.outside:.3f}; adjusted "
+        f"for {number} test{'s' if number > 1 else ''} {inside:.3f} and {outside:.3f}"
+    )
+    return Verdict(status, case.measured, case.own, evidence)
 
 
 def _is_own(name: str, scale: str) -> bool:
@@ -148,94 +194,80 @@ def _is_own(name: str, scale: str) -> bool:
     return manifest is not None and manifest == TABLES[name].manifest
 
 
-class _Test(NamedTuple):
-    """Whether a difference is more than luck, and who says so; None: nobody does."""
-
-    sure: bool | None
-    by: str
-
-
-def _compare(
-    claim: Claim, row: Sequence[Record], rival: Sequence[Record]
-) -> tuple[str, str]:
-    """Status and evidence of runs with the same seeds, seed by seed."""
-    value = measures.MEASURES[claim.measure]
-    ours, theirs = ([float(value(one)) for one in runs] for runs in (row, rival))
-    differences = [a - b for a, b in zip(ours, theirs)]
-    mean = statistics.fmean(differences)
-    test = _test(claim, row, rival, differences)
-    seeds = "" if len(row) == 1 else f", mean of {len(row)} seeds"
-    evidence = (
-        f"{claim.measure} {statistics.fmean(ours):.2f} against {statistics.fmean(theirs):.2f} "
-        f"({mean:+.2f}{seeds}); "
-    )
-    if claim.expect == "alike":
-        evidence += f"up to {claim.margin} is alike in the paper; "
-    evidence += test.by
-    return _status(claim, mean, test.sure), evidence
+def _bounds(claim: AnyClaim) -> tuple[float, float]:
+    """The interval in which the claim says that the difference, or the share of speed, lies."""
+    if isinstance(claim, Speed):
+        return claim.least - _TIMING, claim.most + _TIMING
+    return verdicts.bounds(claim.expect, claim.margin)
 
 
-def _status(claim: Claim, mean: float, sure: bool | None) -> str:
-    if claim.expect == "alike":
-        if abs(mean) <= claim.margin:
-            return HOLDS
-        return {True: FAILS, False: UNSURE, None: UNTESTED}[sure]
-    if claim.expect == "no gain":
-        return HOLDS if mean <= 0 else {True: FAILS, False: HOLDS, None: UNTESTED}[sure]
-    as_said = mean > 0 if claim.expect == "higher" else mean < 0
-    return {True: HOLDS if as_said else FAILS, False: UNSURE, None: UNTESTED}[sure]
-
-
-def _test(
-    claim: Claim, row: Sequence[Record], rival: Sequence[Record], differences: Sequence[float]
-) -> _Test:
+def _by_seeds(claim: Claim, pairs: Pairs, measured: str, own: bool) -> _Case:
+    """Runs with the same seeds, seed by seed."""
+    differences = pairs.differences()
+    low, high = _bounds(claim)
+    ours, theirs = map(statistics.fmean, pairs.values())
+    evidence = f"{claim.measure} {ours:.2f} against {theirs:.2f}"
     if claim.measure in measures.EXACT:
-        return _Test(differences[0] != 0, "counted")
-    compared = [_compared(a, b) for a, b in zip(row, rival)]
-    if claim.measure == "test BLEU" and all(compared):
-        bootstrap, sign = measures.worst_p(compared)
-        one_sided = len({difference > 0 for difference in differences}) == 1
-        greatest = "greatest " if len(row) > 1 else ""
-        return _Test(
-            one_sided and max(bootstrap, sign) < claim.level,
-            f"{greatest}p {bootstrap:.3f} (bootstrap), {sign:.3f} (sign test)",
-        )
-    if len(differences) > 1:
-        error = statistics.stdev(differences) / math.sqrt(len(differences))
-        t = abs(statistics.fmean(differences)) / error if error else math.inf
-        needed = _T.get(len(differences) - 1, 2.0)
-        return _Test(t > needed, f"t = {t:.1f} over the seeds, {needed:.2f} needed")
-    intervals = [measures.interval(one) for one in (*row, *rival)]
-    if claim.measure != "test BLEU" or None in intervals:
-        return _Test(None, "one seed, and no test of it")
-    (low, high), (low_rival, high_rival) = (one for one in intervals if one)
-    apart = low > high_rival or low_rival > high
-    return _Test(apart, f"95% intervals that {'do not overlap' if apart else 'overlap'}")
+        status = HOLDS if low < differences[0] < high else FAILS
+        evidence = f"{evidence} ({differences[0]:+.2f}), counted"
+        return _Case(claim, settled=Verdict(status, measured, own, evidence))
+    found = pairs.estimate()
+    evidence += f" ({_difference(pairs, found)}{_margin(claim)}){_recorded(claim, pairs)}"
+    if found.freedom == 0:
+        evidence = f"one seed, which another may contradict; {evidence}"
+        return _Case(claim, settled=Verdict(INCONCLUSIVE, measured, own, evidence))
+    _, how = pairs.sentence_variance()
+    return _Case(
+        claim, measured, own, f"{evidence}; {how}" if how else evidence,
+        verdicts.p_inside(found, low, high), verdicts.p_outside(found, low, high),
+        dict(zip(pairs.seeds, differences)),
+    )  # fmt: skip
 
 
-def _compared(row: Record, rival: Record) -> Record:
-    """How the two were compared, whichever of them was the baseline."""
-    return measures.against(rival["row"], row) or measures.against(row["row"], rival)
+def _difference(pairs: Pairs, found: verdicts.Estimate) -> str:
+    if found.freedom == 0:
+        return f"{found.mean:+.2f}"
+    each = ", ".join(f"{one:+.2f}" for one in pairs.differences())
+    return f"{found.mean:+.2f}, standard error {found.error:.2f}, of seeds with {each}"
 
 
-def _by_benchmark(claim: Speed, path: Path) -> Iterable[Verdict]:
-    low, high = claim.least - _TIMING, claim.most + _TIMING
+def _margin(claim: Claim) -> str:
+    if claim.expect == "alike":
+        return f"; alike in the paper: within {claim.margin}"
+    return f"; no gain in the paper: less than {claim.margin}" if claim.expect == "no gain" else ""
+
+
+def _recorded(claim: Claim, pairs: Pairs) -> str:
+    """P values over the sentences of each seed, as they were recorded."""
+    tests = [paired.compared(*one) for one in zip(pairs.row, pairs.rival)]
+    if claim.measure != "test BLEU" or not all(tests):
+        return ""
+    shown = f"; paired bootstrap of each seed p {_each(tests, 'bootstrap_p')}"
+    return shown + (f", sign test p {_each(tests, 'sign_p')}" if claim.sign_test else "")
+
+
+def _each(tests: Sequence[Record], key: str) -> str:
+    return " / ".join(f"{one[key]:.3f}" for one in tests)
+
+
+def _by_benchmark(claim: Speed, path: Path) -> Iterator[_Case]:
+    low, high = _bounds(claim)
     for one in measures.read_lines(path) if path.exists() else ():
         if any(one.get(key) != wanted for key, wanted in claim.about.items()):
             continue
-        slowest, fastest = min(one["runs"]), max(one["runs"])
-        if low <= one["ratio"] <= high:
-            status = HOLDS
-        else:
-            status = FAILS if fastest < low or slowest > high else UNSURE
+        runs = one["runs"]
+        found = verdicts.estimate(runs)
         where = "GPU" if one["hardware"]["gpus"] else "CPU"
         evidence = (
-            f"{one['ratio']:.0%} of the other's words/s on a {where}, median of "
-            f"{len(one['runs'])} pairs of runs from {slowest:.0%} to {fastest:.0%}; in the paper "
+            f"{found.mean:.0%} of the other's words/s on a {where}, mean of {len(runs)} pairs of "
+            f"runs from {min(runs):.0%} to {max(runs):.0%}; in the paper "
             f"{_percent(claim.least, claim.most)}"
         )
         measured = ", ".join([f"benchmark {path.stem}", *claim.about.values()])
-        yield Verdict(status, measured, False, evidence)
+        yield _Case(
+            claim, measured, False, evidence,
+            verdicts.p_inside(found, low, high), verdicts.p_outside(found, low, high),
+        )  # fmt: skip
 
 
 def _percent(least: float, most: float) -> str:
@@ -243,9 +275,9 @@ def _percent(least: float, most: float) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def count(verdicts: Iterable[Verdict]) -> dict[str, int]:
+def count(found: Iterable[Verdict]) -> dict[str, int]:
     """How many verdicts have each status."""
     counts = dict.fromkeys(STATUSES, 0)
-    for one in verdicts:
+    for one in found:
         counts[one.status] += 1
     return counts

@@ -97,7 +97,7 @@ def _claims(
     results: dict[tuple[str, str], list[measures.Record]], results_dir: Path
 ) -> list[str]:
     """How many claims hold, and each that was measured, the worst news first."""
-    judged = [(claim, one) for claim in CLAIMS for one in claims.judge(claim, results, results_dir)]
+    judged = claims.judge(CLAIMS, results, results_dir)
     counts = claims.count(verdict for _, verdict in judged)
     judged.sort(key=lambda pair: claims.STATUSES.index(pair[1].status))
     rows = [

@@ -15,13 +15,12 @@ from tfmann.corpus import datasets, tokenise
 from tfmann.corpus.files import iter_lines, write_lines
 from tfmann.corpus.inputs import reference_paths
 from tfmann.errors import UserError
-from tfmann.evaluation import bleu
+from tfmann.evaluation import bleu, significance
 from tfmann.evaluation.gold import words_of
 from tfmann.evaluation.repetition import repetition
 from tfmann.folder import RESULTS
+from tfmann.report import paired
 from tfmann.report.table import Row
-
-_RESAMPLES = 1000  # as many as the paired bootstrap has
 
 
 class Corpus(NamedTuple):
@@ -52,8 +51,8 @@ def record(
     """A run that has ended as a row of a table.
 
     Scores that the run did not make itself are made now, or taken from its folder: further tests,
-    detokenised text, repetition, the interval of BLEU; where there are gold links, alignment error
-    and adequacy.
+    detokenised text, repetition, the interval of BLEU, BLEU of resampled sentences; where there are
+    gold links, alignment error and adequacy.
 
     Args:
       name: of the table.
@@ -81,6 +80,10 @@ def record(
     kept["repetition"] = _repetition(corpus, out_dir)
     if not report.manifest.more_tests:  # the interval is not that of a mean over tests
         kept["interval"] = _interval(corpus, out_dir, results["hparams"])
+        kept["resampled"] = {
+            split: _resampled(corpus, split, out_dir, results["hparams"])
+            for split in ("dev", "test")
+        }
     return kept
 
 
@@ -169,13 +172,27 @@ def _interval(corpus: Corpus, out_dir: str, settings: dict[str, Any]) -> dict[st
     metric = bleu.bleu_metric(settings["bleu_tokenize"], settings["bleu_lowercase"])
     references = [list(iter_lines(path)) for path in _references(corpus)]
     translations = list(iter_lines(os.path.join(out_dir, "output_test")))
-    found = metric.corpus_score(translations, references, n_bootstrap=_RESAMPLES)
+    found = metric.corpus_score(translations, references, n_bootstrap=significance.RESAMPLES)
     return {"mean": found._mean, "ci": found._ci, "signature": str(metric.get_signature())}
 
 
-def _references(corpus: Corpus) -> list[str]:
-    """Files of the test's references."""
-    return reference_paths(f"{corpus.settings['test_prefix']}.{corpus.report.manifest.target}")
+def _resampled(
+    corpus: Corpus, split: str, out_dir: str, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """BLEU, in hundredths, on resamples of a split's sentences that all runs share."""
+    references = [list(iter_lines(path)) for path in _references(corpus, split)]
+    translations = list(iter_lines(os.path.join(out_dir, f"output_{split}")))
+    tokenize, lowercase = settings["bleu_tokenize"], settings["bleu_lowercase"]
+    found = significance.resampled_bleu(translations, references, tokenize, lowercase)
+    return {
+        "sentences": len(translations), "seed": significance.RESAMPLES_SEED,
+        "bleu": [round(paired.HUNDREDTHS * one) for one in found],
+    }  # fmt: skip
+
+
+def _references(corpus: Corpus, split: str = "test") -> list[str]:
+    """Files of a split's references."""
+    return reference_paths(f"{corpus.settings[f'{split}_prefix']}.{corpus.report.manifest.target}")
 
 
 def _repetition(corpus: Corpus, out_dir: str) -> list[dict[str, int]]:

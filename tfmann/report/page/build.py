@@ -100,28 +100,21 @@ def results_part(results_dir: Path) -> str:
     from markupsafe import Markup
 
     results = measures.read_results(results_dir)
-    judged = [(one, claims.judge(one, results, results_dir)) for one in CLAIMS]
-    counts = claims.count(verdict for _, verdicts in judged for verdict in verdicts)
+    judged = claims.judge(CLAIMS, results, results_dir)
+    judged.sort(key=lambda row: claims.STATUSES.index(row[1].status))  # the worst news first
+    counts = claims.count(verdict for _, verdict in judged)
     return Markup(
         environment()
         .get_template("results.html")
         .render(
             papers={paper: _panels(found, results) for paper, found in _PAPERS.items()},
-            claims=_rows(judged),
+            claims=judged,
             counts=counts,
             claiming=list(dict.fromkeys(one.paper for one in CLAIMS)),
             adequacy=_adequacy(results),
             frame=curves,
         )
     )
-
-
-def _rows(
-    judged: Sequence[tuple[Any, Sequence[claims.Verdict]]],
-) -> list[tuple[Any, claims.Verdict]]:
-    """A row for each verdict, the worst news first."""
-    rows = [(claim, verdict) for claim, verdicts in judged for verdict in verdicts]
-    return sorted(rows, key=lambda row: claims.STATUSES.index(row[1].status))
 
 
 def _panels(

@@ -1,0 +1,127 @@
+"""The statistics of verdicts agree with the oracle's, and say only what is proven."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from oracles import verdicts as oracle
+
+from tfmann.evaluation import verdicts
+from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE, Estimate
+
+
+def test_an_estimate_is_the_oracle_s():
+    rng = np.random.default_rng(1)
+    scores = rng.normal(0.4, 1.0, (3, 7)) + rng.normal(0, 0.3, (3, 1))
+    drawn = rng.integers(0, 7, (50, 7))
+    of_seeds, of_sentences = oracle.errors(scores, drawn)
+    resampled = scores[:, drawn].mean(axis=2)
+    variance = verdicts.sentence_variance(resampled)
+    assert variance == pytest.approx(of_sentences)
+    found = verdicts.estimate(scores.mean(axis=1), variance, sentences=7)
+    assert found.mean == pytest.approx(scores.mean())
+    assert found.error == pytest.approx(math.sqrt(of_seeds + of_sentences))
+    assert found.freedom == int(oracle.freedom([(of_seeds, 2), (of_sentences, 6)]))
+
+
+def test_the_error_is_that_of_drawing_seeds_and_sentences():
+    # The closed form against a bootstrap that draws both. Its expectation has the seeds' variance
+    # of every resample, times (S - 1) / S: at least ours with that factor.
+    rng = np.random.default_rng(2)
+    scores = rng.normal(0, 1, (4, 40)) + rng.normal(0, 0.5, (4, 1))
+    drawn = rng.integers(0, 40, (4000, 40))
+    resampled = scores[:, drawn].mean(axis=2)
+    seeds = rng.integers(0, 4, (4000, 4))
+    pigeonhole = np.take_along_axis(resampled.T, seeds, axis=1).mean(axis=1).var(ddof=1)
+    of_sentences = verdicts.sentence_variance(resampled)
+    expected = of_sentences + resampled.var(axis=0).mean() / 4
+    assert pigeonhole == pytest.approx(expected, rel=0.15)  # 4,000 draws: 2 * sqrt(2 / 4000) is 5%
+    of_seeds = verdicts.estimate(scores.mean(axis=1)).error ** 2
+    assert of_seeds * 3 / 4 + of_sentences <= expected
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 10, 31, 200])
+@pytest.mark.parametrize("t", [-2.5, 0.0, 0.3, 2.0, 8.0])
+def test_student_s_tail_is_the_integral(t, freedom):
+    assert verdicts.student_tail(t, freedom) == pytest.approx(oracle.tail(t, freedom), abs=1e-6)
+
+
+def test_the_tail_beyond_all_tables_is_the_normal_one():
+    assert verdicts.student_tail(1.959964, 1000) == pytest.approx(0.025, rel=1e-5)
+    assert verdicts.student_tail(1.959964, 999) == pytest.approx(0.025, rel=0.01)
+
+
+@pytest.mark.parametrize("mean", [-0.9, -0.2, 0.0, 0.3, 0.6, 1.4])
+@pytest.mark.parametrize(("error", "freedom"), [(0.05, 2), (0.2, 3), (0.15, 40)])
+def test_equivalence_is_an_interval_within_the_margins(mean, error, freedom):
+    p = verdicts.p_inside(Estimate(mean, error, freedom), -0.7, 0.7)
+    for level in (0.01, 0.05):
+        expected = oracle.equivalent(mean, error, freedom, -0.7, 0.7, level)
+        assert (p < level) == expected
+
+
+def test_holm_rejects_what_the_procedure_rejects():
+    rng = np.random.default_rng(3)
+    for count in (1, 2, 5, 12):
+        for _ in range(30):
+            p = list(rng.uniform(0, 1, count) ** 3)
+            adjusted = verdicts.holm(p)
+            assert [one <= 0.05 for one in adjusted] == oracle.holm_rejected(p, 0.05)
+    assert verdicts.holm([]) == []
+    assert verdicts.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+
+
+def judged(expect, mean, error=0.1, freedom=2, margin=0.7):
+    low, high = verdicts.bounds(expect, margin)
+    found = Estimate(mean, error, freedom)
+    return verdicts.verdict(
+        verdicts.p_inside(found, low, high), verdicts.p_outside(found, low, high)
+    )
+
+
+@pytest.mark.parametrize(
+    ("expect", "mean", "expected"),
+    # 2.92 errors are 5% one-sided with two degrees of freedom, 4.30 errors 2.5%
+    [
+        ("higher", 0.30, HOLDS), ("higher", 0.28, INCONCLUSIVE), ("higher", -0.28, INCONCLUSIVE),
+        ("higher", -0.30, FAILS), ("lower", -0.30, HOLDS), ("lower", 0.30, FAILS),
+        ("alike", 0.0, HOLDS), ("alike", 0.40, HOLDS), ("alike", -0.40, HOLDS),
+        ("alike", 0.42, INCONCLUSIVE), ("alike", 1.0, INCONCLUSIVE), ("alike", 1.14, FAILS),
+        ("alike", -1.14, FAILS), ("no gain", 0.40, HOLDS), ("no gain", 0.42, INCONCLUSIVE),
+        ("no gain", 0.98, INCONCLUSIVE), ("no gain", 1.0, FAILS), ("no gain", -9.0, HOLDS),
+    ],
+)  # fmt: skip
+def test_only_what_is_proven_is_said(expect, mean, expected):
+    assert judged(expect, mean) == expected
+
+
+def test_a_noisy_difference_is_no_proof_that_there_is_none():
+    for expect in ("alike", "no gain"):
+        assert judged(expect, 0.0, error=5.0) == INCONCLUSIVE
+
+
+def test_one_seed_proves_nothing():
+    found = verdicts.estimate([5.0], sentence_variance=0.01)
+    assert found.freedom == 0
+    for low, high in ((0.0, math.inf), (-math.inf, 0.0), (-9.0, 9.0)):
+        assert verdicts.p_inside(found, low, high) == verdicts.p_outside(found, low, high) == 1.0
+
+
+def test_what_never_differs_is_sure():
+    found = verdicts.estimate([0.1, 0.1, 0.1])
+    assert (found.error, found.freedom) == (0.0, 2)
+    assert verdicts.p_above(found, 0.0) == 0.0 and verdicts.p_below(found, 0.0) == 1.0
+    assert verdicts.p_inside(found, -0.05, 0.05) == 1.0
+    assert verdicts.p_above(verdicts.estimate([0.0, 0.0]), 0.0) == 1.0
+
+
+def test_seeds_that_say_the_contrary_are_named():
+    higher = verdicts.bounds("higher")
+    assert verdicts.dissenting([1.0, -0.5, 2.0], *higher, HOLDS) == [1]
+    assert verdicts.dissenting([-1.0, -0.5, 2.0], *higher, FAILS) == [2]
+    assert verdicts.dissenting([-1.0, 1.0], *higher, INCONCLUSIVE) == []
+    alike = verdicts.bounds("alike", 0.7)
+    assert verdicts.dissenting([0.1, 0.7, -0.2], *alike, HOLDS) == [1]
+    assert verdicts.dissenting([0.9, 0.1, 1.2], *alike, FAILS) == [1]

@@ -1,0 +1,116 @@
+"""Two rows of a table seed by seed: how they differ, and how far luck can make them differ."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tfmann.evaluation import verdicts
+from tfmann.report import measures
+from tfmann.report.measures import Record
+
+_SURELY_ANY = 0.9  # a p value above it says too little of the error that it comes from
+HUNDREDTHS = 100  # resampled scores are kept as whole hundredths
+_ALONE = "for these sentences alone"
+_BOUND = "the part of the sentences in the error is an upper bound"
+# Of which split a measure's resamples are.
+_SPLITS = {"test BLEU": "test", "dev BLEU": "dev"}
+
+
+class Pairs(NamedTuple):
+    """Runs of two rows that have the same seeds.
+
+    Attributes:
+      measure: of `measures.MEASURES`.
+      seeds: in ascending order.
+      row: a run a seed.
+      rival: the same of the other row.
+    """
+
+    measure: str
+    seeds: list[int]
+    row: list[Record]
+    rival: list[Record]
+
+    def values(self) -> tuple[list[float], list[float]]:
+        """What was measured of both rows."""
+        value = measures.MEASURES[self.measure]
+        return [float(value(one)) for one in self.row], [float(value(one)) for one in self.rival]
+
+    def differences(self) -> list[float]:
+        """The row's less the rival's, seed by seed."""
+        return [a - b for a, b in zip(*self.values())]
+
+    def estimate(self) -> verdicts.Estimate:
+        """The difference over the seeds, and how far luck can move it."""
+        sentences = min(one.get("pairs", {}).get("test", 2) for one in self.row)
+        variance = self.sentence_variance()[0]
+        return verdicts.estimate(self.differences(), variance, sentences)
+
+    def sentence_variance(self) -> tuple[float, str]:
+        """How far other sentences would move the mean difference, and how that is known."""
+        split = _SPLITS.get(self.measure)
+        if split is None:
+            return 0.0, _ALONE
+        resampled = [_resampled(*pair, split) for pair in zip(self.row, self.rival)]
+        if all(one is not None for one in resampled):
+            return verdicts.sentence_variance(np.array(resampled)), ""
+        if split == "test":
+            errors = [_error(*pair) for pair in zip(self.row, self.rival)]
+            known = [one for one in errors if one is not None]
+            if len(known) == len(errors):
+                # No more than if the seeds' differences rose and fell together.
+                return statistics.fmean(known) ** 2, _BOUND
+        return 0.0, _ALONE
+
+
+def pair(measure: str, records: Sequence[Record], row: str, rival: str) -> Pairs:
+    """The runs of two rows that can be set side by side."""
+    runs, rivals = (
+        {one.get("seed", 1): one for one in records if one["row"] == name} for name in (row, rival)
+    )
+    value = measures.MEASURES[measure]
+    seeds = [
+        seed
+        for seed in sorted(set(runs) & set(rivals))
+        if None not in (value(runs[seed]), value(rivals[seed]))
+    ]
+    return Pairs(measure, seeds, [runs[one] for one in seeds], [rivals[one] for one in seeds])
+
+
+def compared(row: Record, rival: Record) -> Record:
+    """The recorded tests of two runs, whichever of them was the baseline; empty without any."""
+    return measures.against(rival["row"], row) or measures.against(row["row"], rival)
+
+
+def _resampled(row: Record, rival: Record, split: str) -> np.ndarray | None:
+    """Differences in BLEU on the resamples of the sentences that both runs were scored on."""
+    ours, theirs = (one.get("resampled", {}).get(split) for one in (row, rival))
+    if ours is None or theirs is None or ours["sentences"] != theirs["sentences"]:
+        return None
+    if len(ours["bleu"]) != len(theirs["bleu"]) or ours["seed"] != theirs["seed"]:
+        return None
+    return np.subtract(ours["bleu"], theirs["bleu"]) / HUNDREDTHS
+
+
+def _error(row: Record, rival: Record) -> float | None:
+    """Standard error over sentences of runs whose resamples were not kept.
+
+    That which the recorded two-sided p of the paired bootstrap means for a normal distribution;
+    where it says too little, that of the runs' own intervals, as if they were not paired.
+    """
+    tests = compared(row, rival)
+    if tests and tests["wins"] == tests["losses"] == 0:
+        return 0.0  # no sentence differs
+    if tests and tests["bootstrap_p"] < _SURELY_ANY:
+        z = statistics.NormalDist().inv_cdf(1 - tests["bootstrap_p"] / 2)
+        return abs(tests["difference"]) / z
+    intervals = [one.get("interval") for one in (row, rival)]
+    if None in intervals:
+        return None
+    normal = statistics.NormalDist().inv_cdf(0.975)
+    first, second = (one["ci"] / normal for one in intervals if one)
+    return float(np.hypot(first, second))
