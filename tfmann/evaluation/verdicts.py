@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -79,7 +80,7 @@ def estimate(
     freedom = seeds - 1
     if square > 0:
         parts = of_seeds**2 / (seeds - 1) + sentence_variance**2 / max(sentences - 1, 1)
-        freedom = int(min(square**2 / parts, _MANY))
+        freedom = int(min(square**2 / parts + 1e-9, _MANY))  # 2 may come out as 1.99...
     return Estimate(float(values.mean()), math.sqrt(square), freedom)
 
 
@@ -171,16 +172,32 @@ def verdict(inside: float, outside: float) -> str:
 
 
 def dissenting(
-    differences: Sequence[float], low: float, high: float, status: str
+    differences: Sequence[float],
+    errors: Sequence[float],
+    low: float,
+    high: float,
+    status: str,
 ) -> list[int]:
     """Which seeds, by position, say by themselves the contrary of a verdict.
 
-    A proof by seeds some of which say the contrary is not taken for one, whatever their mean.
+    A proof by seeds some of which say the contrary is not taken for one, whatever their mean. A
+    seed says it where its difference is on the other side of a bound by more than the luck of the
+    sentences explains at `LEVEL`, one-sided; if by any amount, seeds would disagree the more, the
+    more of them there are.
+
+    Args:
+      differences: by seed.
+      errors: of the sentences, of each of them; 0 where it is not known.
+      low: of the interval of the claim, and
+      high: too.
+      status: the verdict.
     """
-    if status == INCONCLUSIVE:
+    found = np.asarray(differences, dtype=np.float64)
+    reach = NormalDist().inv_cdf(1 - LEVEL) * np.asarray(errors, dtype=np.float64)
+    if status == HOLDS:
+        contrary = (found + reach < low) | (found - reach > high)
+    elif status == FAILS:
+        contrary = (low + reach < found) & (found < high - reach)
+    else:
         return []
-    return [
-        number
-        for number, difference in enumerate(differences)
-        if (low < difference < high) != (status == HOLDS)
-    ]
+    return [int(number) for number in np.flatnonzero(contrary)]

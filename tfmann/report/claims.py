@@ -109,7 +109,7 @@ class _Case(NamedTuple):
       evidence: too.
       inside: p value against the contrary of the claim, and
       outside: against the claim.
-      differences: by seed; empty where there are no seeds.
+      differences: of the seeds, with the error of the sentences of each; empty without any.
       settled: the verdict where no test decides.
     """
 
@@ -119,7 +119,7 @@ class _Case(NamedTuple):
     evidence: str = ""
     inside: float = 1.0
     outside: float = 1.0
-    differences: Mapping[int, float] = {}
+    differences: Mapping[int, tuple[float, float]] = {}
     settled: Verdict | None = None
 
 
@@ -174,11 +174,12 @@ def _decided(cases: Sequence[_Case]) -> Iterator[tuple[AnyClaim, Verdict]]:
 
 def _verdict(case: _Case, inside: float, outside: float, number: int) -> Verdict:
     status = verdicts.verdict(inside, outside)
-    seeds = list(case.differences.items())
-    against = verdicts.dissenting([one for _, one in seeds], *_bounds(case.claim), status)
+    seeds = list(case.differences)
+    differences, errors = ([one[part] for one in case.differences.values()] for part in (0, 1))
+    against = verdicts.dissenting(differences, errors, *_bounds(case.claim), status)
     why = "neither it nor the contrary is proven; " if status == INCONCLUSIVE else ""
     if against:
-        named = ", ".join("seed {} has {:+.2f}".format(*seeds[one]) for one in against)
+        named = ", ".join(f"seed {seeds[one]} has {differences[one]:+.2f}" for one in against)
         why = f"the seeds disagree: their mean says that it {status}, but {named}; "
         status = INCONCLUSIVE
     evidence = (
@@ -220,7 +221,7 @@ def _by_seeds(claim: Claim, pairs: Pairs, measured: str, own: bool) -> _Case:
     return _Case(
         claim, measured, own, f"{evidence}; {how}" if how else evidence,
         verdicts.p_inside(found, low, high), verdicts.p_outside(found, low, high),
-        dict(zip(pairs.seeds, differences)),
+        dict(zip(pairs.seeds, zip(differences, pairs.sentence_errors()))),
     )  # fmt: skip
 
 

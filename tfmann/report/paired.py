@@ -52,19 +52,37 @@ class Pairs(NamedTuple):
 
     def sentence_variance(self) -> tuple[float, str]:
         """How far other sentences would move the mean difference, and how that is known."""
+        resampled = self._resampled()
+        if resampled is not None:
+            return verdicts.sentence_variance(resampled), ""
+        errors = self._recorded_errors()
+        if errors is None:
+            return 0.0, _ALONE
+        # No more than if the seeds' differences rose and fell together.
+        return statistics.fmean(errors) ** 2, _BOUND
+
+    def sentence_errors(self) -> list[float]:
+        """How far other sentences would move the difference of each seed; 0: it is not known."""
+        resampled = self._resampled()
+        if resampled is not None:
+            return [float(one) for one in resampled.std(axis=1, ddof=1)]
+        return self._recorded_errors() or [0.0] * len(self.seeds)
+
+    def _resampled(self) -> np.ndarray | None:
+        """Differences on the resamples that all runs share [S, B]."""
         split = _SPLITS.get(self.measure)
         if split is None:
-            return 0.0, _ALONE
-        resampled = [_resampled(*pair, split) for pair in zip(self.row, self.rival)]
-        if all(one is not None for one in resampled):
-            return verdicts.sentence_variance(np.array(resampled)), ""
-        if split == "test":
-            errors = [_error(*pair) for pair in zip(self.row, self.rival)]
-            known = [one for one in errors if one is not None]
-            if len(known) == len(errors):
-                # No more than if the seeds' differences rose and fell together.
-                return statistics.fmean(known) ** 2, _BOUND
-        return 0.0, _ALONE
+            return None
+        found = [_resampled(*pair, split) for pair in zip(self.row, self.rival)]
+        known = [one for one in found if one is not None]
+        return np.array(known) if len(known) == len(found) else None
+
+    def _recorded_errors(self) -> list[float] | None:
+        if self.measure != "test BLEU":
+            return None
+        found = [_error(*pair) for pair in zip(self.row, self.rival)]
+        known = [one for one in found if one is not None]
+        return known if len(known) == len(found) else None
 
 
 def pair(measure: str, records: Sequence[Record], row: str, rival: str) -> Pairs:

@@ -1,0 +1,182 @@
+"""How often are the verdicts on simulated tables false, and how often do they find the truth?
+
+    python -m benchmarks.verdicts --out=results/verdicts.jsonl --tables=2000
+
+A simulated run translates N sentences: of each its n-grams that match the reference are drawn by
+chance, with a probability that depends on how good the system is, on the luck of the run's seed,
+on the sentence, which is as hard for all systems, and on luck of this run at this sentence. BLEU
+is made of the sums, as everywhere. The true difference of two systems is the mean over all seeds
+and all sentences, integrated, not drawn; a margin is set to it where a claim is to be just false.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfmann.corpus.files import write_lines
+from tfmann.evaluation import verdicts
+from tfmann.provenance import provenance
+
+ORDERS = np.arange(4)  # an n-gram of words has n - 1 fewer places in a sentence
+BASE = np.array([0.5, -0.4, -1.1, -1.7])  # log odds that an n-gram matches: BLEU about 35
+HARD, OWN = 0.6, 0.8  # standard deviations of a sentence's and of a run's luck at a sentence
+LONGEST, SHORTEST = 30, 8
+Z = 1.645  # one-sided 5%
+
+
+class Sizes(NamedTuple):
+    """Of a simulated table.
+
+    Attributes:
+      seeds: of every system.
+      sentences: of the test.
+      resamples: of the bootstrap.
+      luck: standard deviation of a seed's log odds; 0.03 is about half a BLEU.
+    """
+
+    seeds: int = 3
+    sentences: int = 200
+    resamples: int = 200
+    luck: float = 0.03
+
+
+def scores(rng: np.random.Generator, gaps: np.ndarray, sizes: Sizes) -> np.ndarray:
+    """BLEU of systems and seeds, as measured and on shared resamples [systems, S, 1 + B].
+
+    Args:
+      rng: draws.
+      gaps: how much better than the base each system is, in log odds [systems].
+      sizes: of the table.
+    """
+    runs = (len(gaps), sizes.seeds)
+    length = rng.integers(SHORTEST, LONGEST + 1, sizes.sentences)
+    good = gaps[:, None, None] + rng.normal(0, sizes.luck, (*runs, 1))
+    good = good + rng.normal(0, HARD, sizes.sentences) + rng.normal(0, OWN, (*runs, len(length)))
+    places = length[:, None] - ORDERS
+    matches = rng.binomial(places, _share(good[..., None] + BASE))
+    drawn = rng.integers(0, len(length), (sizes.resamples, len(length)))
+    times = [np.bincount(one, minlength=len(length)) for one in drawn]
+    weights = np.vstack([np.ones(len(length)), *times])
+    sums = np.einsum("bn,gsnk->gsbk", weights, matches, optimize=True)
+    return 100 * np.exp(np.log(np.maximum(sums, 0.5) / (weights @ places)).mean(axis=-1))
+
+
+def true_difference(gap: float, luck: float) -> float:
+    """BLEU by which a system is better than the base, over all seeds and sentences."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    weights = weights / weights.sum()
+
+    def bleu(ability: np.ndarray) -> np.ndarray:
+        sentence = ability[:, None, None] + np.hypot(HARD, OWN) * nodes[:, None] + BASE
+        return 100 * np.exp(np.log(weights @ _share(sentence)).mean(axis=-1))
+
+    return float(weights @ (bleu(gap + luck * nodes) - bleu(luck * nodes)))
+
+
+def _share(odds: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-odds))
+
+
+def statuses(found: np.ndarray, expect: str, margin: float) -> list[str]:
+    """The verdicts on a paper whose claims set every other system beside the first."""
+    low, high = verdicts.bounds(expect, margin)
+    differences = found[1:] - found[0]
+    estimates = [
+        verdicts.estimate(one[:, 0], verdicts.sentence_variance(one[:, 1:])) for one in differences
+    ]
+    inside = verdicts.holm([verdicts.p_inside(one, low, high) for one in estimates])
+    outside = verdicts.holm([verdicts.p_outside(one, low, high) for one in estimates])
+    judged = []
+    for one, p, q in zip(differences, inside, outside):
+        status = verdicts.verdict(p, q)
+        errors = one[:, 1:].std(axis=1, ddof=1)
+        against = verdicts.dissenting(one[:, 0], errors, low, high, status)
+        judged.append(verdicts.INCONCLUSIVE if against else status)
+    return judged
+
+
+class Scenario(NamedTuple):
+    """What is true, and what is claimed.
+
+    Attributes:
+      expect: as of a claim.
+      gap: of every system to the base, in log odds.
+      margin: of the claim; None: the true difference, so that the claim is just false.
+      sizes: of the tables.
+      claims: of a paper.
+    """
+
+    expect: str
+    gap: float
+    margin: float | None
+    sizes: Sizes
+    claims: int = 1
+
+
+def simulate(scenario: Scenario, tables: int, seed: int) -> dict[str, float]:
+    """How many of the papers have at least one verdict of each status, from 0 to 1.
+
+    `one_seed`: in how many the sentences alone make the first seed of the first system better than
+    the base, one-sided at 5%, as if no other seed could do otherwise.
+    """
+    rng = np.random.default_rng(seed)
+    true = true_difference(scenario.gap, scenario.sizes.luck)
+    margin = true if scenario.margin is None else scenario.margin
+    gaps = np.array([0.0] + [scenario.gap] * scenario.claims)
+    counts: Counter[str] = Counter()
+    for _ in range(tables):
+        found = scores(rng, gaps, scenario.sizes)
+        counts.update(set(statuses(found, scenario.expect, margin)))
+        first = found[1, 0] - found[0, 0]
+        counts["one_seed"] += int(first[0] > Z * first[1:].std(ddof=1))
+    kinds = (verdicts.HOLDS, verdicts.FAILS, verdicts.INCONCLUSIVE, "one_seed")
+    return {"true": true, "margin": margin, **{one: counts[one] / tables for one in kinds}}
+
+
+# The contrary of a just-false claim is just not true: neither may be proven in more than 5%.
+FALSE = [
+    Scenario(expect, gap, None, Sizes(seeds, luck=luck), claims)
+    for expect, gap in (("higher", 0.0), ("alike", 0.06), ("no gain", 0.06))
+    for luck in (0.0, 0.03, 0.2)
+    for seeds, claims in ((2, 1), (3, 1), (5, 1), (3, 10))
+]
+TRUE = [
+    Scenario(expect, gap, margin, Sizes(seeds, 1000), claims)
+    for expect, gap, margin in (
+        ("higher", 0.06, 0.0), ("higher", 0.15, 0.0), ("alike", 0.0, 0.7), ("alike", 0.0, 1.2),
+    )
+    for seeds, claims in ((3, 1), (5, 1), (10, 1), (3, 10))
+]  # fmt: skip
+
+
+def records(tables: int) -> Iterator[dict[str, Any]]:
+    for kind, scenarios in (("false", FALSE), ("true", TRUE)):
+        for number, one in enumerate(scenarios):
+            found = simulate(one, tables, seed=1000 * (kind == "true") + number)
+            settings = {"expect": one.expect, "claims": one.claims, **one.sizes._asdict()}
+            yield {"claim_is": kind, "tables": tables, **settings, **found, **provenance()}
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.verdicts", description=__doc__)
+    parser.add_argument("--out", required=True, type=Path, help="file of JSON lines")
+    parser.add_argument("--tables", type=int, default=2000, help="simulated papers of a line")
+    flags = parser.parse_args(argv)
+    lines = []
+    for record in records(flags.tables):
+        lines.append(json.dumps(record))
+        shown = {key: record[key] for key in ("expect", "seeds", "luck", "claims", "holds")}
+        print(shown, flush=True)
+    write_lines(flags.out, lines)
+    return 0
+
+
+if __name__ == "__main__":
+    main()
