@@ -9,7 +9,7 @@ import pytest
 from test_tables import compared, record
 
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
-from tfmann.report import claims, measures, paired
+from tfmann.report import basis, claims, measures, paired
 from tfmann.report.claimed import CLAIMS
 from tfmann.report.claims import NOT_MEASURED, Claim, Speed
 from tfmann.report.systems import TABLES
@@ -25,8 +25,17 @@ def resampled(scores, sentences=100, seed=1):
     return {"test": one, "dev": one}
 
 
+def history(*scores):
+    """Of a run with an evaluation every 100 updates."""
+    return [{"step": 100 * i, "dev_bleu": score} for i, score in enumerate(scores, start=1)]
+
+
+FLAT = {"history": history(9.0, 10.0, 10.0, 10.0, 10.0)}
+
+
 def runs(ours, theirs, spread=0.0, **more):
     """Records of two rows, a seed a number; `spread`: how far resampling moves the first."""
+    more = {**FLAT, **more}
     moves = spread * np.tile([-1.0, 1.0], 500)
     found = []
     for seed, (a, b) in enumerate(zip(ours, theirs), start=1):
@@ -96,10 +105,10 @@ def test_the_p_values_of_a_paper_are_adjusted_together():
     def found(*more):
         return claims.judge([one, *more], results, None)[0][1]
 
-    assert found().status == HOLDS and "adjusted for 1 test 0.037" in found().evidence
+    assert found().status == HOLDS and "adjusted for 1 test p 0.037" in found().evidence
     several = found(claim("lower", text="b"))
     assert several.status == INCONCLUSIVE
-    assert "p 0.037, of the contrary 0.963; adjusted for 2 tests 0.074" in several.evidence
+    assert "p 0.037, of the contrary p 0.963; adjusted for 2 tests p 0.074" in several.evidence
     assert found(claim("lower", paper="another")).status == HOLDS
     # what no test decides is not counted
     counted = claim("higher", text="c", measure="million parameters")
@@ -107,21 +116,33 @@ def test_the_p_values_of_a_paper_are_adjusted_together():
 
 
 def test_seeds_that_disagree_are_named():
-    # error 0.37, mean 1.6: t = 4.3 of 18 differences, one of which is of the other direction
-    ours = [12.0] * 17 + [9.5]
-    (verdict,) = judged(claim(), runs(ours, [10.0] * 18))
+    (verdict,) = judged(claim(), runs([12.0] * 3 + [9.5], [10.0] * 4))
     assert verdict.status == INCONCLUSIVE
     assert verdict.evidence.startswith(
-        "the seeds disagree: their mean says that it holds, but seed 18 has -0.50; test BLEU"
+        "the seeds disagree: it holds by seed 1 (+2.00), seed 2 (+2.00), seed 3 (+2.00), it does "
+        "not hold by seed 4 (-0.50); test BLEU"
     )
-    (verdict,) = judged(claim("no gain", margin=0.7), runs([9.0] * 17 + [11.0], [10.0] * 18))
-    assert verdict.status == INCONCLUSIVE and "but seed 18 has +1.00" in verdict.evidence
+    # p of the mean is small enough, and no other seed is sure by itself
+    records = runs([10.5] * 40 + [8.0], [10.0] * 41, spread=0.4)
+    for one in records[::4]:  # so that what moves one seed up moves the next one down
+        one["resampled"]["test"]["bleu"].reverse()
+    (verdict,) = judged(claim(), records)
+    assert verdict.status == INCONCLUSIVE
+    assert verdict.evidence.startswith(
+        "the seeds disagree: it holds by their mean, it does not hold by seed 41 (-2.00); test BLEU"
+    )
+    # runs that have not converged may disagree too
+    records = runs([9.0, 12.0], [10.0] * 2, history=[])
+    (verdict,) = judged(claim("no gain", margin=0.7), records)
+    assert verdict.evidence.startswith(
+        "not converged; the seeds disagree: it holds by seed 1 (-1.00), it does not hold by seed 2"
+    )
 
 
 def test_evidence_names_every_seed():
     (verdict,) = judged(claim(), runs([11, 12, 13], [10, 10, 10]))
     assert verdict.evidence.startswith(
-        "test BLEU 12.00 against 10.00 (+2.00, standard error 0.58, of seeds with +1.00, +2.00, "
+        "test BLEU 12.00 against 10.00 (+2.00, standard error 0.58, seeds +1.00, +2.00, "
         "+3.00); p 0.037"
     )
     (verdict,) = judged(claim("alike", margin=0.7), runs([12.0], [10.0]))
@@ -202,27 +223,87 @@ def test_parameters_need_no_test():
 def test_other_measures_are_tested_over_the_seeds_alone():
     shares = [0.30, 0.31, 0.32]
     records = [
-        record(row, seed=seed, alignment={"aer": share + more})
+        record(row, seed=seed, alignment={"aer": share + more}, **FLAT)
         for seed, share in enumerate(shares, 1)
         for row, more in (("mad_1", -0.1 - seed / 1000), ("luong", 0.0))
     ]
     (verdict,) = judged(claim("lower", measure="AER"), records)
-    assert verdict.status == HOLDS and "; for these sentences alone; p 0.000" in verdict.evidence
+    assert verdict.status == HOLDS and "; for these sentences alone; p < 0.001" in verdict.evidence
 
 
 def test_what_has_no_records_is_not_measured():
     for records in ([], [record("mad_1")], [record("luong")]):
-        assert judged(claim(), records) == [claims.Verdict(NOT_MEASURED, "", False, "")]
+        assert judged(claim(), records) == [claims.Verdict(NOT_MEASURED, "", "")]
     assert status(claim(measure="AER"), runs([1.0], [2.0])) == NOT_MEASURED
 
 
+def test_runs_that_have_not_converged_prove_nothing():
+    # 0.11 more than ever before, in the last fifth
+    rising = history(9.0, 10.0, 10.0, 10.0, 10.11)
+    for ours in ([12.0, 12.1, 12.2], [8.0, 8.1, 8.2]):
+        assert status(claim(), runs(ours, [10.0] * 3)) != INCONCLUSIVE
+        records = runs(ours, [10.0] * 3)
+        records[-1]["history"] = rising  # of one run alone
+        (verdict,) = judged(claim(), records)
+        assert verdict.status == INCONCLUSIVE and verdict.evidence.startswith("not converged; ")
+        assert "of the contrary" in verdict.evidence and "not adjusted" in verdict.evidence
+        assert verdict.facts.endswith(
+            "3 seeds; not converged: dev BLEU still rises at the end, of luong by 0.11"
+        )
+    records = runs([12.0, 12.1, 12.2], [10.0] * 3)
+    records[0]["history"] = []
+    (verdict,) = judged(claim(), records)
+    assert verdict.status == INCONCLUSIVE
+    assert "the record of mad_1 is too short to tell" in verdict.facts
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([10.0, 11.0, 12.0, 13.0, 13.5], 0.5),
+        ([10.0, 13.0, 12.0, 11.0, 12.5], -0.5),
+        ([10.0, 12.0], 2.0),  # the second is at the end
+        ([10.0], None),
+        ([], None),
+        # steps 900 and 1000 are after 800
+        ([1, 2, 3, 4, 5, 6, 7, 8, 8.75, 8.25], 0.75),
+    ],
+)
+def test_a_rise_is_that_of_the_last_fifth(scores, expected):
+    assert basis.rise({"history": history(*scores)}) == expected
+    assert basis.rise({}) is None
+
+
+def test_a_verdict_says_what_it_stands_on():
+    pairs = {"pairs": {"train": 90_000, "test": 500}}
+    (verdict,) = judged(claim(), runs([12.0, 12.1], [10.0] * 2, **pairs))
+    assert verdict.corpus == "the paper's corpus"
+    assert verdict.facts == "90,000 pairs (the paper 133,000); 2 seeds; converged"
+    records = runs([12.0], [10.0], **pairs)
+    records[0] = record("mad_1", 12.0, brevity=0.921, seed=1, **pairs, **FLAT)
+    (verdict,) = judged(claim(), records)
+    assert verdict.facts == (
+        "90,000 pairs (the paper 133,000); one seed; converged; lengths differ, brevity penalties "
+        "0.921 against 0.900"
+    )
+
+
 def test_the_paper_s_own_corpus_is_told_from_others():
-    assert judged(claim(), runs([12.0], [10.0]))[0].own
-    pair = [record("kvmematt_r2_eos"), record("rnnsearch_longer")]
+    def corpus(one, name, scale, **more):
+        records = [record(row, **more) for row in (one.row, one.rival)]
+        return judged(one, records, name, scale)[0].corpus
+
+    copy = {"train": "the first 100 of 2,959 episodes"}
+    shown = "the paper's corpus (train: the first 100 of 2,959 episodes)"
+    assert corpus(claim(), "vi-en", "cpu", variants=copy) == shown
     other = claim(row="kvmematt_r2_eos", rival="rnnsearch_longer", tables=("alignment",))
-    (verdict,) = judged(other, pair, "alignment", "cpu")  # the Hansards stand in
-    assert (verdict.own, verdict.measured) == (False, "alignment, scale cpu")
-    assert judged(other, pair, "alignment", "paper")[0].own
+    assert corpus(other, "alignment", "paper") == "the paper's corpus"
+    another = "another corpus than the paper's"
+    assert corpus(other, "alignment", "cpu") == another  # the Hansards
+    meng = other._replace(tables=("zh-en", "multi30k"))
+    assert corpus(meng, "multi30k", "cpu") == another
+    tense = claim(row="cache", rival="rnnsearch", tables=("synthetic-tense",))
+    assert corpus(tense, "synthetic-tense", "tiny") == another
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,8 @@ def _collier() -> tuple[Claim, ...]:
             for row, name in pure.items()
         ),
         *(
-            Claim(_COLLIER, "6, Table 1", f"On Vi-En {name} is no significant improvement on the "
-                  "attentional encoder-decoder.", "no gain", row, "luong", ("vi-en",),
+            Claim(_COLLIER, "6, Table 1", f"On Vi-En {name} does not improve on the attentional "
+                  "encoder-decoder.", "no gain", row, "luong", ("vi-en",),
                   margin=_NO_GAIN)
             for row, name in extensions.items()
         ),
@@ -53,8 +53,8 @@ def _collier() -> tuple[Claim, ...]:
             for row, name in pure.items()
         ),
         *(
-            Claim(_COLLIER, "6, Table 2", f"On Ro-En {name} is no significant improvement on the "
-                  "attentional encoder-decoder.", "no gain", row, "luong", ("ro-en",),
+            Claim(_COLLIER, "6, Table 2", f"On Ro-En {name} does not improve on the attentional "
+                  "encoder-decoder.", "no gain", row, "luong", ("ro-en",),
                   margin=_NO_GAIN)
             for row, name in extensions.items()
         ),

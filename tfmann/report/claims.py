@@ -16,7 +16,8 @@ from typing import NamedTuple, Union
 
 from tfmann.evaluation import verdicts
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
-from tfmann.report import measures, paired
+from tfmann.report import basis, measures, paired
+from tfmann.report.basis import Basis
 from tfmann.report.measures import Record
 from tfmann.report.paired import Pairs
 from tfmann.report.systems import TABLES
@@ -80,6 +81,7 @@ class Speed(NamedTuple):
 
 AnyClaim = Union[Claim, Speed]
 
+_ONE_SEED = "one seed, which another may contradict"
 _TIMING = 0.02  # what a share of speed is off by when the same program is timed twice
 
 
@@ -89,14 +91,16 @@ class Verdict(NamedTuple):
     Attributes:
       status: one of `STATUSES`.
       measured: on what: a table and its scale; empty where it is not measured.
-      own: whether that is the paper's own corpus, at whatever size.
       evidence: the numbers; of `inconclusive` first why.
+      corpus: which it is, beside the paper's; empty of a benchmark.
+      facts: what else it stands on: size, seeds, convergence, lengths.
     """
 
     status: str
     measured: str
-    own: bool
     evidence: str
+    corpus: str = ""
+    facts: str = ""
 
 
 class _Case(NamedTuple):
@@ -105,8 +109,8 @@ class _Case(NamedTuple):
     Attributes:
       claim: which.
       measured: as in `Verdict`, and
-      own: too, and
       evidence: too.
+      basis: what it stands on; None of a benchmark.
       inside: p value against the contrary of the claim, and
       outside: against the claim.
       differences: of the seeds, with the error of the sentences of each; empty without any.
@@ -115,8 +119,8 @@ class _Case(NamedTuple):
 
     claim: AnyClaim
     measured: str = ""
-    own: bool = False
     evidence: str = ""
+    basis: Basis | None = None
     inside: float = 1.0
     outside: float = 1.0
     differences: Mapping[int, tuple[float, float]] = {}
@@ -150,7 +154,7 @@ def _cases(claim: AnyClaim, results: Results, results_dir: Path) -> list[_Case]:
         if isinstance(claim, Speed)
         else _by_tables(claim, results)
     )
-    return list(found) or [_Case(claim, settled=Verdict(NOT_MEASURED, "", False, ""))]
+    return list(found) or [_Case(claim, settled=Verdict(NOT_MEASURED, "", ""))]
 
 
 def _by_tables(claim: Claim, results: Results) -> Iterator[_Case]:
@@ -159,8 +163,8 @@ def _by_tables(claim: Claim, results: Results) -> Iterator[_Case]:
             records = results.get((name, scale), ())
             pairs = paired.pair(claim.measure, records, claim.row, claim.rival)
             if pairs.seeds:
-                own = name == claim.tables[0] and _is_own(name, scale)
-                yield _by_seeds(claim, pairs, f"{name}, scale {scale}", own)
+                stands_on = basis.basis(pairs, claim.tables, name, scale)
+                yield _by_seeds(claim, pairs, f"{name}, scale {scale}", stands_on)
 
 
 def _decided(cases: Sequence[_Case]) -> Iterator[tuple[AnyClaim, Verdict]]:
@@ -174,25 +178,40 @@ def _decided(cases: Sequence[_Case]) -> Iterator[tuple[AnyClaim, Verdict]]:
 
 def _verdict(case: _Case, inside: float, outside: float, number: int) -> Verdict:
     status = verdicts.verdict(inside, outside)
-    seeds = list(case.differences)
-    differences, errors = ([one[part] for one in case.differences.values()] for part in (0, 1))
-    against = verdicts.dissenting(differences, errors, *_bounds(case.claim), status)
     why = "neither it nor the contrary is proven; " if status == INCONCLUSIVE else ""
-    if against:
-        named = ", ".join(f"seed {seeds[one]} has {differences[one]:+.2f}" for one in against)
-        why = f"the seeds disagree: their mean says that it {status}, but {named}; "
-        status = INCONCLUSIVE
+    disagreement = _disagreement(case.differences, _bounds(case.claim), status)
+    if disagreement:
+        why, status = f"{disagreement}; ", INCONCLUSIVE
     evidence = (
-        f"{why}{case.evidence}; p {case.inside:.3f}, of the contrary {case.outside:.3f}; adjusted "
-        f"for {number} test{'s' if number > 1 else ''} {inside:.3f} and {outside:.3f}"
+        f"{why}{case.evidence}; {_p(case.inside, case.outside)}; adjusted for {number} "
+        f"test{'s' if number > 1 else ''} {_p(inside, outside)}"
     )
-    return Verdict(status, case.measured, case.own, evidence)
+    return _stated(status, case.measured, evidence, case.basis)
 
 
-def _is_own(name: str, scale: str) -> bool:
-    """Whether a table is measured on the paper's corpus, not on one that stands in for it."""
-    manifest = TABLES[name].at(scale).manifest
-    return manifest is not None and manifest == TABLES[name].manifest
+def _disagreement(
+    by_seed: Mapping[int, tuple[float, float]], bounds: tuple[float, float], status: str
+) -> str:
+    """How seeds contradict each other, or the verdict on their mean; empty if they do not."""
+    seeds, values = list(by_seed), list(by_seed.values())
+    differences, errors = ([one[part] for one in values] for part in (0, 1))
+    said = {  # what contradicts the one says the other
+        mine: verdicts.dissenting(differences, errors, *bounds, other)
+        for mine, other in ((HOLDS, FAILS), (FAILS, HOLDS))
+    }
+    if not all(said.values()):
+        said = {mine: found for mine, found in said.items() if status not in (mine, INCONCLUSIVE)}
+    shown = [
+        f"it {mine} by {', '.join(f'seed {seeds[one]} ({differences[one]:+.2f})' for one in found)}"
+        for mine, found in said.items() if found
+    ]  # fmt: skip
+    mean = f"it {status} by their mean, " if len(shown) == 1 else ""
+    return f"the seeds disagree: {mean}{', '.join(shown)}" if shown else ""
+
+
+def _stated(status: str, measured: str, evidence: str, stands_on: Basis | None) -> Verdict:
+    corpus, facts = (stands_on.corpus, stands_on.facts) if stands_on else ("", "")
+    return Verdict(status, measured, evidence, corpus, facts)
 
 
 def _bounds(claim: AnyClaim) -> tuple[float, float]:
@@ -202,7 +221,7 @@ def _bounds(claim: AnyClaim) -> tuple[float, float]:
     return verdicts.bounds(claim.expect, claim.margin)
 
 
-def _by_seeds(claim: Claim, pairs: Pairs, measured: str, own: bool) -> _Case:
+def _by_seeds(claim: Claim, pairs: Pairs, measured: str, stands_on: Basis) -> _Case:
     """Runs with the same seeds, seed by seed."""
     differences = pairs.differences()
     low, high = _bounds(claim)
@@ -211,25 +230,35 @@ def _by_seeds(claim: Claim, pairs: Pairs, measured: str, own: bool) -> _Case:
     if claim.measure in measures.EXACT:
         status = HOLDS if low < differences[0] < high else FAILS
         evidence = f"{evidence} ({differences[0]:+.2f}), counted"
-        return _Case(claim, settled=Verdict(status, measured, own, evidence))
+        stands_on = stands_on._replace(facts="")  # training changes nothing of it
+        return _Case(claim, settled=_stated(status, measured, evidence, stands_on))
     found = pairs.estimate()
     evidence += f" ({_difference(pairs, found)}{_margin(claim)}){_recorded(claim, pairs)}"
-    if found.freedom == 0:
-        evidence = f"one seed, which another may contradict; {evidence}"
-        return _Case(claim, settled=Verdict(INCONCLUSIVE, measured, own, evidence))
     _, how = pairs.sentence_variance()
-    return _Case(
-        claim, measured, own, f"{evidence}; {how}" if how else evidence,
-        verdicts.p_inside(found, low, high), verdicts.p_outside(found, low, high),
-        dict(zip(pairs.seeds, zip(differences, pairs.sentence_errors()))),
-    )  # fmt: skip
+    evidence += f"; {how}" if how and found.freedom else ""
+    inside, outside = verdicts.p_inside(found, low, high), verdicts.p_outside(found, low, high)
+    by_seed = dict(zip(pairs.seeds, zip(differences, pairs.sentence_errors())))
+    why = [_ONE_SEED] * (found.freedom == 0) + ["not converged"] * bool(stands_on.unconverged)
+    if why:
+        why.append(_disagreement(by_seed, (low, high), INCONCLUSIVE))
+        if found.freedom:
+            evidence += f"; {_p(inside, outside)}, not adjusted"
+        evidence = "; ".join([*filter(None, why), evidence])
+        return _Case(claim, settled=_stated(INCONCLUSIVE, measured, evidence, stands_on))
+    return _Case(claim, measured, evidence, stands_on, inside, outside, by_seed)
+
+
+def _p(inside: float, outside: float) -> str:
+    """Both p values; what is below a thousandth is not shown as 0."""
+    shown = [f"p {one:.3f}" if one >= 0.001 else "p < 0.001" for one in (inside, outside)]
+    return f"{shown[0]}, of the contrary {shown[1]}"
 
 
 def _difference(pairs: Pairs, found: verdicts.Estimate) -> str:
     if found.freedom == 0:
         return f"{found.mean:+.2f}"
     each = ", ".join(f"{one:+.2f}" for one in pairs.differences())
-    return f"{found.mean:+.2f}, standard error {found.error:.2f}, of seeds with {each}"
+    return f"{found.mean:+.2f}, standard error {found.error:.2f}, seeds {each}"
 
 
 def _margin(claim: Claim) -> str:
@@ -266,7 +295,7 @@ def _by_benchmark(claim: Speed, path: Path) -> Iterator[_Case]:
         )
         measured = ", ".join([f"benchmark {path.stem}", *claim.about.values()])
         yield _Case(
-            claim, measured, False, evidence,
+            claim, measured, evidence, None,
             verdicts.p_inside(found, low, high), verdicts.p_outside(found, low, high),
         )  # fmt: skip
 

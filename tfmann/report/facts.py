@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tfmann.report.measures import BREVITY_APART, SURE, Record, test_bleu
+from tfmann.report.measures import BREVITY_APART, SURE, Record, test_bleu, variants
 
 _FAR_APART = 5.0  # BLEU between the best and the worst seed of a row
 
@@ -17,12 +17,11 @@ def is_bound(record: Record) -> bool:
 
 def what_to_know(records: Sequence[Record], several: bool) -> list[str]:
     """Which text the numbers are of, the signatures of the scores, the machine."""
-    variants, signatures, machines = set(), set(), set()
+    signatures, machines = set(), set()
     for record in records:
         scores = [record["best"][split][0] for split in ("dev", "test")]
         scores += record.get("detokenised", {}).values()
         signatures.update(score["signature"] for score in scores)
-        variants.update(record.get("variants", {}).items())
         machines.add(record["hardware"]["cpu"])
     started = sorted({record["start"] for record in records if record.get("start")})
     return [
@@ -33,7 +32,7 @@ def what_to_know(records: Sequence[Record], several: bool) -> list[str]:
         *_about_tests(records),
         *_about_intervals(records),
         *(f"+ updates: on top of those of {name}" for name in started),
-        *(f"{split}: {variant}" for split, variant in sorted(variants)),
+        *variants(records),
         *(f"BLEU signature: {signature}" for signature in sorted(signatures)),
         f"hardware: {', '.join(sorted(machines))}",
     ]

@@ -58,6 +58,23 @@ def brevity_penalty(record: Record) -> float:
     return _mean_lengths(record)[0]
 
 
+def lengths_apart(record: Record, other: Record) -> bool:
+    """Whether a difference of two runs in BLEU is one of length too, by their brevity penalties."""
+    apart = abs(brevity_penalty(record) - brevity_penalty(other))
+    return round(apart, 3) > BREVITY_APART
+
+
+def variants(records: Sequence[Record]) -> list[str]:
+    """Which copy of a corpus records are of, split by split, if not the published one."""
+    found = {one for record in records for one in record.get("variants", {}).items()}
+    return [f"{split}: {variant}" for split, variant in sorted(found)]
+
+
+def stands_in(record: Record) -> bool:
+    """Whether a run's corpus is another one than its manifest names: the variant's note says so."""
+    return any("a stand-in" in variant for variant in record.get("variants", {}).values())
+
+
 def length_ratio(record: Record) -> float:
     """Words of the translations by those of the references, the mean over all tests."""
     return _mean_lengths(record)[1]
@@ -140,3 +157,4 @@ MEASURES: Mapping[str, Callable[[Record], Any]] = {
     "million parameters": lambda record: record["parameters"] / 1e6,
 }
 EXACT = frozenset({"million parameters"})  # no luck in them
+OF_LENGTH = frozenset({"test BLEU"})  # those that a brevity penalty is known of

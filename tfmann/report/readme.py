@@ -18,6 +18,7 @@ from tfmann.report.systems import TABLES
 _REGION = re.compile(r"(<!-- results: (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 # Beside BLEU and its tests.
 _SHORT = ("brevity penalty", "AER", "under-translated", "over-translated", "tense")
+_CLAIMS = ("our records say", "claim", "paper", "measured on", "stands on", "evidence")
 _SHORT_FACTS = ("mean ±", "seeds far apart:", "against:", "[low, high]")
 
 
@@ -101,12 +102,14 @@ def _claims(
     counts = claims.count(verdict for _, verdict in judged)
     judged.sort(key=lambda pair: claims.STATUSES.index(pair[1].status))
     rows = [
-        [one.status, claim.text, f"{claim.paper}, {claim.where}", one.measured, one.evidence]
+        [one.status, claim.text, f"{claim.paper}, {claim.where}",
+         f"{one.measured}: {one.corpus}" if one.corpus else one.measured, one.facts or "-",
+         one.evidence]
         for claim, one in judged
         if one.status != claims.NOT_MEASURED
-    ]
+    ]  # fmt: skip
     return [
         "; ".join(f"{status}: {number}" for status, number in counts.items()) + ".",
         "",
-        *tables.markdown(["our records say", "claim", "paper", "measured on", "evidence"], rows),
+        *tables.markdown(_CLAIMS, rows),
     ]

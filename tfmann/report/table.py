@@ -31,7 +31,8 @@ class Table(NamedTuple):
     manifest is of the synthetic corpus. Where the manifest has more tests, the scores of all tests
     are averaged; where it has alignments, those of the models are scored by them. Every row is
     trained once for each of the `seeds`, and compared with each of the `baselines` by significance
-    tests, and with other rows that a claim sets beside it.
+    tests, and with other rows that a claim sets beside it. The paper trained on `paper_pairs`; 0
+    where there is no paper's table.
     """
 
     title: str
@@ -47,6 +48,7 @@ class Table(NamedTuple):
     seeds: tuple[int, ...] = (1,)
     stand_in: Mapping[str, Table] = {}  # at scales at which its corpus or its rows are others
     baselines: tuple[str, ...] = ()  # rows; each of them is compared with those before it
+    paper_pairs: int = 0
     document_tense: bool = False  # of a synthetic corpus whose documents tell tense once
 
     def at(self, scale: str) -> Table:

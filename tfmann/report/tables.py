@@ -127,7 +127,7 @@ class _Columns(NamedTuple):
     rivals: list[Row]
     several: bool  # seeds
     decoded: bool
-    brevity: Mapping[tuple[str, int], float]  # brevity penalties by row and seed
+    runs: Mapping[tuple[str, int], Record]  # by row and seed
 
     def heading(self, table: Table) -> list[str]:
         return [
@@ -152,10 +152,9 @@ class _Columns(NamedTuple):
         """A comparison, marked where lengths differ too."""
         shown = _compared([measures.against(rival, one) for one in runs])
         apart = any(
-            round(abs(measures.brevity_penalty(one) - self.brevity[rival, one.get("seed", 1)]), 3)
-            > measures.BREVITY_APART
+            measures.lengths_apart(one, self.runs[rival, one.get("seed", 1)])
             for one in runs
-            if measures.against(rival, one) and (rival, one.get("seed", 1)) in self.brevity
+            if measures.against(rival, one) and (rival, one.get("seed", 1)) in self.runs
         )
         return f"{shown} ‡" if apart else shown
 
@@ -175,7 +174,7 @@ def _columns(table: Table, records: Sequence[Record]) -> _Columns:
         ],
         len(rows) > len(set(rows)),
         any(measures.decoding_speed(one) is not None for one in records),
-        {(one["row"], one.get("seed", 1)): measures.brevity_penalty(one) for one in records},
+        {(one["row"], one.get("seed", 1)): one for one in records},
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ TABLES = {
     "vi-en": Table(
         title="Collier & Beel 2019, Table 1: Vietnamese to English, BLEU",
         manifest="iwslt15_vi_en.json",
+        paper_pairs=133_000,
         folder="collier2019",
         prefix="vi_en_",
         dev="tst2012",
@@ -32,6 +33,7 @@ TABLES = {
     "ro-en": Table(
         title="Collier & Beel 2019, Table 2: Romanian to English, BLEU",
         manifest="wmt16_ro_en.json",
+        paper_pairs=600_000,
         folder="collier2019",
         prefix="ro_en_",
         dev="newsdev2016",

@@ -57,6 +57,7 @@ TABLES = {
     "zh-en": Table(
         title="Meng et al. 2018, Table 1: Chinese to English, BLEU without case",
         manifest="nist_zh_en.json",
+        paper_pairs=1_250_000,
         folder="meng2018",
         prefix="zh_en_",
         dev="MT02",
@@ -79,6 +80,7 @@ TABLES = {
     "alignment": Table(
         title="Meng et al. 2018, Table 2: Chinese to English, BLEU without case and AER",
         manifest="tsinghua_zh_en.json",
+        paper_pairs=1_250_000,
         folder="meng2018",
         prefix="zh_en_",
         dev="MT02",
@@ -121,6 +123,7 @@ TABLES = {
     "de-en": Table(
         title="Meng et al. 2018, Table 4: German to English, BLEU",
         manifest="wmt17_de_en.json",
+        paper_pairs=5_600_000,
         folder="meng2018",
         prefix="de_en_",
         dev="newstest2016",
@@ -140,6 +143,7 @@ TABLES = {
     "en-de": Table(
         title="Meng et al. 2018, Table 4: English to German, BLEU",
         manifest="wmt17_de_en.json",
+        paper_pairs=5_600_000,
         folder="meng2018",
         prefix="en_de_",
         dev="newstest2016",

@@ -22,6 +22,7 @@ TABLES = {
     "en-ja": Table(
         title="Mino et al. 2017, Table 2: English to Japanese, IWSLT'07, BLEU",
         manifest="iwslt07_en_ja.json",
+        paper_pairs=40_000,
         folder="mino2017",
         prefix="iwslt07_",
         dev="dev",
@@ -32,6 +33,7 @@ TABLES = {
     "en-ja-ntcir": Table(
         title="Mino et al. 2017, Table 2: English to Japanese, NTCIR-10, BLEU",
         manifest="ntcir10_en_ja.json",
+        paper_pairs=717_000,
         folder="mino2017",
         prefix="ntcir10_",
         dev="dev",
@@ -43,6 +45,7 @@ TABLES = {
     "en-ja-aspec": Table(
         title="Mino et al. 2017, Table 2: English to Japanese, ASPEC, BLEU",
         manifest="aspec_en_ja.json",
+        paper_pairs=843_000,
         folder="mino2017",
         prefix="aspec_",
         dev="dev",
