@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
@@ -165,6 +166,30 @@ def test_the_sign_test_stands_beside_where_the_paper_has_it():
     assert bootstrap in judged(turned, records)[0].evidence
 
 
+def test_tests_of_an_earlier_decoding_are_called_so():
+    records = runs([12.0], [10.0])
+    for difference, said in ((2.0, False), (2.02, True)):
+        records[0]["significance"] = [compared("luong", difference, None, 0.001, 0.2)]
+        for one in (claim(), claim(row="luong", rival="mad_1")):
+            evidence = judged(one, records)[0].evidence
+            assert ("(of an earlier decoding of one of the two)" in evidence) == said
+
+
+def test_manifests_call_another_corpus_a_stand_in():
+    """By that word the tables and claims know that a corpus is not the one of their title."""
+    found = {}
+    for path in (Path(__file__).resolve().parent.parent / "data").glob("*.json"):
+        for entry in json.loads(path.read_text("utf-8"))["files"]:
+            for other in entry.get("accept_lines", ()):
+                found[path.stem, other["note"]] = measures.stands_in(
+                    {"variants": {"train": other["note"]}}
+                )
+    assert {name for (name, _), stands_in in found.items() if stands_in} == {
+        "iwslt07_en_ja", "wmt16_ro_en"
+    }  # fmt: skip
+    assert all(note.startswith("not ") == stands_in for (_, note), stands_in in found.items())
+
+
 def test_the_luck_of_the_sentences_is_counted():
     def error(records):
         return paired.pair("test BLEU", records, "mad_1", "luong").estimate().error
@@ -298,6 +323,12 @@ def test_the_paper_s_own_corpus_is_told_from_others():
     assert corpus(claim(), "vi-en", "cpu", variants=copy) == shown
     other = claim(row="kvmematt_r2_eos", rival="rnnsearch_longer", tables=("alignment",))
     assert corpus(other, "alignment", "paper") == "the paper's corpus"
+    tanaka = {"train": "not IWSLT'07: the Tanaka corpus, a stand-in"}
+    mino = claim(row="key_value", rival="attn", tables=("en-ja",))
+    assert corpus(mino, "en-ja", "cpu", variants=tanaka) == (
+        "a stand-in for the paper's corpus, in dev and test too (train: not IWSLT'07: the Tanaka "
+        "corpus, a stand-in)"
+    )
     another = "another corpus than the paper's"
     assert corpus(other, "alignment", "cpu") == another  # the Hansards
     meng = other._replace(tables=("zh-en", "multi30k"))

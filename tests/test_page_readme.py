@@ -43,13 +43,34 @@ def test_the_committed_page_is_what_the_results_say():
     assert len(page) < 3 * 2**20
 
 
+@pytest.mark.parametrize(
+    ("table", "note"),
+    [("en-ja-cpu", "not IWSLT'07: 50,000 pairs of the Tanaka corpus"),
+     ("cache-subtitle-cpu", "the first 100 of 2,959 episodes")],
+)  # fmt: skip
+def test_what_was_trained_on_stands_below_a_table_everywhere(table, note):
+    """In the committed files, of the committed results."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    region = text.split(f"<!-- results: {table} -->")[1].split("<!-- end -->")[0]
+    assert f"train: {note}" in region
+    page = (ROOT / "results" / "report.html").read_text("utf-8")
+    panel = page.split(f'id="{table}"')[1].split("</details>")[0]
+    assert f"<li>train: {note.replace(chr(39), '&#39;')}" in panel
+    stands_in = note.startswith("not")
+    for part in (region, panel):
+        assert ("on a stand-in for its corpus, in train, dev and test)" in part) == stands_in
+    claims_of_readme = text.split("<!-- results: claims -->")[1].split("<!-- end -->")[0]
+    for line in claims_of_readme.splitlines():
+        assert ("a stand-in for the paper's corpus" in line) == ("| en-ja, scale cpu" in line)
+
+
 def test_a_region_is_written_and_the_rest_left_alone(results):
     text = "before | 1\n" + REGION.format("vi-en-cpu", "old\n") + "after\n"
     new = readme.filled(text, results)
     assert new.startswith("before | 1\n<!-- results: vi-en-cpu -->\nCollier & Beel 2019, Table 1")
     assert new.endswith("<!-- end -->\nafter\n") and "old" not in new
     assert "| attentional encoder-decoder | 23.3* | 17.45 | 0.900 | - |" in new
-    assert "| M.A.D., 1 R/W head | 23.1 | 18.00 | 0.900 | +0.55 (+3.0%)†, p 0.002 / 0.004 |" in new
+    assert "| M.A.D., 1 R/W head | 23.1 | 18.00 | 0.900 | +0.55 (+3.2%)†, p 0.002 / 0.004 |" in new
     assert "| NTM-style attention | 23.6 | not yet measured | - | - |" in new
     assert "\\* the paper's figure" in new and "†: both below 0.01" in new
     assert readme.filled(new, results) == new

@@ -341,7 +341,7 @@ def test_gold_links_are_looked_at_before_training(aligned, links, words, capsys)
     assert words in error and "test.align" in error and not trained
 
 
-def test_further_tests_are_scored_once_and_averaged(started, monkeypatch, capsys):
+def test_further_tests_are_translated_once_and_averaged(started, monkeypatch, capsys):
     root, corpus, _ = started
     path = root / "data" / "toy.json"
     manifest = json.loads(path.read_text())
@@ -349,8 +349,9 @@ def test_further_tests_are_scored_once_and_averaged(started, monkeypatch, capsys
     files = [{"path": f"other.{side}", "urls": ["https://h/f"], "lines": 2}
              for side in ("src", "tgt0", "tgt1")]  # fmt: skip
     path.write_text(json.dumps({**manifest, "files": manifest["files"] + files}))
+    truth = ["the cat sat on the mat", "a dog lay in the sun"]
     for entry in files:
-        (corpus / entry["path"]).write_text("a\nb\n")
+        (corpus / entry["path"]).write_text("".join(f"{line}\n" for line in truth))
     commands = []
 
     class Done:
@@ -359,18 +360,32 @@ def test_further_tests_are_scored_once_and_averaged(started, monkeypatch, capsys
     def run(command, check):
         commands.append(command)
         flags = dict(one.split("=", 1) for one in command[3:])
-        details = "(BP = 0.900 ratio = 0.905 hyp_len = 9 ref_len = 9)"
-        scores = {"test": [{"value": 4.0, "details": details}, {"value": 6.0}]}
-        Path(flags["--inference_output_file"]).write_text(json.dumps({"scores": scores}))
+        said = truth if "/late" in flags["--out_dir"] else ["the cat sat", "a dog lay in the sun"]
+        output = Path(flags["--inference_output_file"])
+        output.write_text("".join(f"{line}\n" for line in said))
         return Done()
 
     monkeypatch.setattr(records.subprocess, "run", run)
-    command = started_command(root, corpus, "--rows=base")
+    monkeypatch.setitem(
+        tables.TABLES, "vi-en", tables.TABLES["vi-en"]._replace(baselines=("base",))
+    )
+    command = started_command(root, corpus, "--rows=base,late")
     assert reproduce.main(command) == reproduce.main(command) == 0
-    shown = capsys.readouterr().out
-    assert "| base | - | - | 1.00 | 2.50 | 0.950 | 0.953 | 1.0 | 4.0 | 33.33 |" in shown
-    assert len(commands) == 1 and "--mode=eval" in commands[0] and "--dev_prefix=" in commands[0]
-    assert f"--test_prefix={corpus / 'other'}" in commands[0]
+    first, second = commands
+    assert "--mode=infer" in first and f"--inference_input_file={corpus / 'other.src'}" in first
+    assert not any("document" in flag for flag in first)
+    base, late = map(
+        json.loads, (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
+    )
+    (score, *_) = late["more_tests"]["other"]
+    assert score["value"] == pytest.approx(100) and "nrefs:2" in score["signature"]
+    # "said" of all rows is the same on the first test, so half the difference on the other is all
+    (found,) = late["significance"]
+    apart = 100 - base["more_tests"]["other"][0]["value"]
+    assert found["difference"] == pytest.approx(apart / 2)
+    assert (found["wins"], found["losses"]) == (1, 0)
+    assert found["signature"].endswith("mean of 2 tests")
+    assert late["resampled"]["test"]["sentences"] == 8 and "interval" not in late
 
 
 def test_a_table_in_reverse_has_the_languages_exchanged(started):

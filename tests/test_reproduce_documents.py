@@ -165,6 +165,21 @@ def test_rows_that_have_ended_are_kept_when_a_later_one_stops(compared, monkeypa
     assert [one["baseline"] for one in found["later"]["significance"]] == ["base"]
 
 
+def test_rows_are_compared_again_with_a_baseline_that_was_decoded_again(compared):
+    root, corpus = compared
+    assert reproduce.main(started_command(root, corpus)) == 0
+    before = kept(root)
+    truth = (corpus / "test.tgt").read_text()
+    (root / "runs" / "vi-en" / "cpu" / "base" / "output_test").write_text(truth)
+    assert reproduce.main(started_command(root, corpus, "--rows=base")) == 0
+    after = kept(root)
+    assert list(after) == list(before)
+    assert before["later"]["significance"][0]["difference"] > 20
+    assert after["later"]["significance"][0]["difference"] < 0
+    assert after["late"]["significance"][0]["difference"] == 0
+    assert after["late"]["significance"][1] == before["late"]["significance"][1]
+
+
 def test_a_baseline_that_was_not_trained_is_left_out(compared):
     root, corpus = compared
     assert reproduce.main(started_command(root, corpus, "--rows=late")) == 0

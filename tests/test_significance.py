@@ -146,3 +146,22 @@ def test_resamples_are_scored_as_sacrebleu_scores_them_and_shared():
     assert all(value == pytest.approx(100) for value in shared)
     with pytest.raises(UserError, match="3 lines against 2"):
         significance.resampled_bleu(truth[:3], [truth[:2]])
+
+
+def test_several_tests_are_compared_by_their_mean():
+    truths = [corpus(20, 60), corpus(21, 30)]
+    tests = [
+        (damage(truth, 22 + i, 0.4), damage(truth, 24 + i, rate), [truth])
+        for i, (truth, rate) in enumerate(zip(truths, (0.4, 0.1)))
+    ]
+    assert significance.compare_over_tests(tests[:1]) == significance.compare(*tests[0])
+    each = [significance.compare(*one) for one in tests]
+    found = significance.compare_over_tests(tests)
+    assert found.system_bleu == pytest.approx(sum(one.system_bleu for one in each) / 2)
+    assert (found.better, found.worse) == (
+        sum(one.better for one in each), sum(one.worse for one in each)
+    )  # fmt: skip
+    # nothing on the first test, much on the second: the mean is sure, the first alone is not
+    assert each[0].bootstrap_p > 0.05 > 0.01 > found.bootstrap_p
+    same = [(one[0], one[0], one[2]) for one in tests]
+    assert significance.compare_over_tests(same).bootstrap_p == 1.0

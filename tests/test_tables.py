@@ -136,39 +136,72 @@ def test_a_row_stands_beside_its_baselines():
     shown = table(*rows, baselines=("a", "b"))
     runs = [
         record("a"),
-        record("b", significance=[compared("a", -0.25, -2.5, 0.5, 1.0)]),
-        record("c", significance=[
-            compared("a", 2.0, 20.0, 0.001, 0.009), compared("b", 1.5, None, 0.001, 0.02),
+        record("b", 9.75, significance=[compared("a", -0.25, -2.5, 0.5, 1.0)]),
+        record("c", 12.0, significance=[
+            compared("a", 2.0, 20.0, 0.001, 0.009), compared("b", 2.25, 23.1, 0.001, 0.02),
         ]),
-        record("d", significance=[compared("c", 0.5, 5.0, 0.5, 0.5)]),  # of a claim
+        record("d", 12.5, significance=[compared("c", 0.5, 5.0, 0.5, 0.5)]),  # of a claim
     ]  # fmt: skip
     text = tables.render(shown, "cpu", runs)
     found = [cells(text, i) for i in (1, 2, 3, 4)]
     assert [one["against A"] for one in found] == [
         "-", "-0.25 (-2.5%), p 0.500 / 1.000", "+2.00 (+20.0%)†, p 0.001 / 0.009", "-",
     ]  # fmt: skip
-    assert [one["against B"] for one in found] == ["-", "-", "+1.50, p 0.001 / 0.020", "-"]
+    against_b = ["-", "-", "+2.25 (+23.1%), p 0.001 / 0.020", "-"]
+    assert [one["against B"] for one in found] == against_b
     assert "against C" not in found[0]
     assert "p of the paired bootstrap / of the sign test; †: both below 0.01" in text
-    assert "bootstrap signature: bs" in text
+    assert "bootstrap signature: bs" in text and "§" not in text
 
 
 def test_a_difference_between_other_lengths_is_marked():
     rows = (Row("a", "A"), Row("b", "B"), Row("c", "C"))
+    tested = {"significance": [compared("a", 2.0, 20.0, 0.001, 0.009)]}
     runs = [
-        record("a"),
-        record("b", brevity=0.921, significance=[compared("a", 2.0, 20.0, 0.001, 0.009)]),
-        record("c", brevity=0.92, significance=[compared("a", 2.0, 20.0, 0.001, 0.009)]),
-    ]
+        record("a"), record("b", 12.0, brevity=0.921, **tested),
+        record("c", 12.0, brevity=0.92, **tested),
+    ]  # fmt: skip
     text = tables.render(table(*rows, baselines=("a",)), "cpu", runs)
     assert cells(text, 2)["against A"] == "+2.00 (+20.0%)†, p 0.001 / 0.009 ‡"
     assert "‡" not in cells(text, 3)["against A"]
     assert "‡: brevity penalties more than 0.02 apart" in text
     # of the same seed, and of any of several
     other = record("a", seed=2, brevity=0.95)
-    second = record("c", seed=2, significance=[compared("a", 1.0, 10.0, 0.001, 0.009)])
+    second = record("c", 11.0, seed=2, significance=[compared("a", 1.0, 10.0, 0.001, 0.009)])
     text = tables.render(table(*rows, baselines=("a",)), "cpu", [*runs, other, second])
     assert cells(text, 3)["against A"].endswith("‡")
+
+
+def test_a_difference_is_that_of_the_scores_that_are_shown():
+    # The baseline was decoded again since the test, which found 12 - 9.9.
+    rows = (Row("a", "A"), Row("b", "B"))
+    runs = [record("a"), record("b", 12.0, significance=[compared("a", 2.1, 21.2, 0.001, 0.009)])]
+    text = tables.render(table(*rows, baselines=("a",)), "cpu", runs)
+    assert cells(text, 2)["against A"] == "+2.00 (+20.0%)†, p 0.001 / 0.009 §"
+    assert "§: p values are of an earlier decoding of one of the two" in text
+
+
+def test_of_several_seeds_a_percentage_is_of_the_means():
+    # 10 and 20 against 20 and 10: nothing, though +100% and -50% are +25% in the mean
+    runs = [
+        record(row, bleu, seed=seed, significance=tests)
+        for seed, row, bleu, tests in (
+            (1, "a", 10.0, []), (1, "b", 20.0, [compared("a", 10.0, 100.0, 0.001, 0.001)]),
+            (2, "a", 20.0, []), (2, "b", 10.0, [compared("a", -10.0, -50.0, 0.001, 0.001)]),
+        )
+    ]  # fmt: skip
+    text = tables.render(table(Row("a", "A"), Row("b", "B"), baselines=("a",)), "cpu", runs)
+    assert cells(text, 2)["against A"].startswith("+0.00 (+0.0%)†, p 0.001")
+
+
+def test_a_corpus_that_stands_in_is_called_so():
+    note = "not IWSLT'07: 50,000 pairs of the Tanaka corpus, a stand-in"
+    text = tables.render(table(Row("a", "A")), "cpu", [record("a", variants={"train": note})])
+    heading = "Toy (ours: scale cpu; on a stand-in for its corpus, in train, dev and test)"
+    assert text.startswith(f"{heading}\n") and f"\ntrain: {note}\n" in text
+    copy = {"train": "the first 100 of 2,959 episodes"}
+    text = tables.render(table(Row("a", "A")), "cpu", [record("a", variants=copy)])
+    assert text.startswith("Toy (ours: scale cpu)\n") and "\ntrain: the first 100 of 2" in text
 
 
 def test_the_length_penalty_is_the_one_that_was_chosen():
@@ -193,13 +226,15 @@ def test_a_pair_of_rows_is_tested_once():
 
 
 def test_of_several_seeds_the_worst_p_is_shown():
-    seeds = [(1.0, 10.0, 0.001, 0.002), (3.0, 20.0, 0.004, 0.001)]
-    runs = [
-        record("b", seed=i, significance=[compared("a", *one)]) for i, one in enumerate(seeds, 1)
+    seeds = [(1.0, 10.0, 0.001, 0.002), (2.0, 20.0, 0.004, 0.001)]
+    runs = [record("a", seed=2)]
+    runs += [
+        record("b", 10 + one[0], seed=i, significance=[compared("a", *one)])
+        for i, one in enumerate(seeds, 1)
     ]
     shown = table(Row("a", "A"), Row("b", "B"), baselines=("a",))
     text = tables.render(shown, "cpu", [record("a"), *runs])
-    assert cells(text, 2)["against A"] == "+2.00 (+15.0%)†, p 0.004 / 0.002"
+    assert cells(text, 2)["against A"] == "+1.50 (+15.0%)†, p 0.004 / 0.002"
     assert "(the greatest of the seeds)" in text
 
 

@@ -23,7 +23,7 @@ from tfmann.corpus.prepare import prepare
 from tfmann.corpus.synthetic import published as synthetic
 from tfmann.errors import UsageError, UserError, status_of
 from tfmann.evaluation import gold
-from tfmann.report import budget, claimed, records, tables
+from tfmann.report import budget, claimed, measures, records, tables
 from tfmann.report.against import significance
 from tfmann.report.records import Corpus
 from tfmann.report.tables import TABLES, Row, Table
@@ -83,6 +83,7 @@ def _reproduce(args: argparse.Namespace) -> int:
             if any(row.name in others for row in rows[number:]):  # which have ended since
                 one.update(_tests(args.table, scale, one["row"], seed, corpus, place))
     records.keep(made, results)
+    records.keep(_compared_again(args.table, scale, made, corpus, place, results), results)
     print(f"\nkept in {results}")
     readme = tables.render_all(results.parent)
     (results.parent / "README.md").write_text(readme, encoding="utf-8")
@@ -275,6 +276,25 @@ def _tests(
     folders = {one: _place_of(place, one, seed) for one in _others(name, scale, row)}
     found = significance(corpus, _place_of(place, row, seed), folders) if folders else []
     return {"significance": found} if found else {}
+
+
+def _compared_again(
+    name: str, scale: str, made: Sequence[dict[str, Any]], corpus: Corpus, place: str, results: Path
+) -> list[dict[str, Any]]:
+    """Records of other rows, with new tests where one of those that were made now was the baseline.
+
+    A run that is decoded anew has other translations than those that others were tested against.
+    """
+    now = {(one["row"], one["seed"]): one for one in made}
+    renewed = []
+    for one in measures.read_lines(results):
+        row, seed = one["row"], one.get("seed", 1)
+        baselines = [now.get((test["baseline"], seed)) for test in one.get("significance", ())]
+        old = any(rival and measures.outdated(one, rival) for rival in baselines)
+        if old and (row, seed) not in now and records.finished(_place_of(place, row, seed)):
+            one.update(_tests(name, scale, row, seed, corpus, place))
+            renewed.append({**one, "seed": seed})
+    return renewed
 
 
 def _place_of(place: str, row: str, seed: int) -> str:

@@ -6,6 +6,7 @@ the paired bootstrap (Koehn 2004) is sacreBLEU's.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -95,6 +96,49 @@ def compare(
         # a difference that is never there were the surest of all.
         bootstrap_p=1.0 if baseline == system else bootstrap_p,
         bootstrap_signature=bootstrap_signature,
+    )
+
+
+def compare_over_tests(
+    tests: Sequence[tuple[Sequence[str], Sequence[str], Sequence[Sequence[str]]]],
+    tokenize: str = "none",
+    lowercase: bool = False,
+) -> Comparison:
+    """Compares two systems by the mean of their BLEU over several test sets.
+
+    Of one test this is `compare`. Of more, sentences are resampled within each test, and the p
+    value is of the difference of the means, computed as sacreBLEU does; the sign test counts the
+    sentences of all tests, each of which is put into the output of its own.
+
+    Args:
+      tests: of each the baseline's translations, the system's, and the lists of references.
+      tokenize: as in `compare`.
+      lowercase: as in `compare`.
+    """
+    each = [compare(*one, tokenize, lowercase) for one in tests]
+    if len(each) == 1:
+        return each[0]
+    better, worse, ties = (
+        sum(getattr(one, kind) for one in each) for kind in ("better", "worse", "ties")
+    )
+    baseline, system = (
+        statistics.fmean(getattr(one, kind) for one in each)
+        for kind in ("baseline_bleu", "system_bleu")
+    )
+    first = [resampled_bleu(one, of, tokenize, lowercase) for one, _, of in tests]
+    second = [resampled_bleu(one, of, tokenize, lowercase) for _, one, of in tests]
+    moved = np.mean(np.subtract(second, first), axis=0)
+    beyond = np.sum(np.abs(moved - moved.mean()) > abs(system - baseline))
+    return Comparison(
+        baseline_bleu=baseline,
+        system_bleu=system,
+        signature=each[0].signature,
+        better=better,
+        worse=worse,
+        ties=ties,
+        sign_test_p=sign_test_p(better, worse),
+        bootstrap_p=1.0 if first == second else float((beyond + 1) / (len(moved) + 1)),
+        bootstrap_signature=f"{each[0].bootstrap_signature}, mean of {len(tests)} tests",
     )
 
 

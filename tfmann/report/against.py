@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from tfmann.corpus.files import iter_lines
-from tfmann.corpus.inputs import reference_paths
-from tfmann.evaluation.significance import compare
-from tfmann.report.records import Corpus, finished
+from tfmann.evaluation.significance import compare_over_tests
+from tfmann.report.records import Corpus, finished, tests, translate_more_tests
 
 
 def significance(
     corpus: Corpus, out_dir: str, baselines: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Compares the translations of the test by a run with those by others that have ended.
+    """Compares the translations of the tests by a run with those by others that have ended.
 
     Args:
       corpus: what they were trained on.
@@ -23,26 +22,28 @@ def significance(
       baselines: the others' folders, by row.
 
     Returns:
-      for each of them, in their order: `baseline`, the `difference` in BLEU and in percent of the
-      baseline's (`percent`), `bootstrap_p`, `sign_p`, `wins` and `losses` (sentences, of the sign
-      test), `signature` (of the bootstrap).
+      for each of them, in their order: `baseline`, the `difference` in BLEU (of several tests, of
+      its mean) and in percent of the baseline's (`percent`), `bootstrap_p`, `sign_p`, `wins` and
+      `losses` (sentences, of the sign test), `signature` (of the bootstrap).
     """
     results = finished(out_dir)
     assert results is not None
-    target = f"{corpus.settings['test_prefix']}.{corpus.report.manifest.target}"
-    references = [list(iter_lines(path)) for path in reference_paths(target)]
     settings = results["hparams"]
     found = []
     for name, other in baselines.items():
-        if finished(other) is None:
+        ended = finished(other)
+        if ended is None:
             continue
-        one = compare(
-            list(iter_lines(Path(other, "output_test"))),
-            list(iter_lines(Path(out_dir, "output_test"))),
-            references,
+        translate_more_tests(corpus.report, other, ended["hparams"]["cell"])
+        one = compare_over_tests(
+            [
+                (list(iter_lines(Path(other, output))), list(iter_lines(Path(out_dir, output))),
+                 [list(iter_lines(path)) for path in references])
+                for output, references in tests(corpus).items()
+            ],
             settings["bleu_tokenize"],
             settings["bleu_lowercase"],
-        )
+        )  # fmt: skip
         difference = one.system_bleu - one.baseline_bleu
         found.append({
             "baseline": name, "difference": difference,

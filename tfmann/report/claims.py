@@ -273,7 +273,9 @@ def _recorded(claim: Claim, pairs: Pairs) -> str:
     if claim.measure != "test BLEU" or not all(tests):
         return ""
     shown = f"; paired bootstrap of each seed p {_each(tests, 'bootstrap_p')}"
-    return shown + (f", sign test p {_each(tests, 'sign_p')}" if claim.sign_test else "")
+    shown += f", sign test p {_each(tests, 'sign_p')}" if claim.sign_test else ""
+    earlier = any(paired.outdated(*one) for one in zip(pairs.row, pairs.rival))
+    return f"{shown} (of an earlier decoding of one of the two)" if earlier else shown
 
 
 def _each(tests: Sequence[Record], key: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tfmann.report.measures import BREVITY_APART, SURE, Record, test_bleu, variants
+from tfmann.report.measures import BREVITY_APART, SURE, Record, outdated, test_bleu, variants
 
 _FAR_APART = 5.0  # BLEU between the best and the worst seed of a row
 
@@ -85,6 +85,14 @@ def _about_tests(records: Sequence[Record]) -> Iterator[str]:
             f"{greatest}; †: both below {SURE}; ‡: brevity penalties more than {BREVITY_APART} "
             "apart, so the difference is one of length too"
         )
+    rows = {(one["row"], one.get("seed", 1)): one for one in records}
+    if any(
+        outdated(one, rows[rival, one.get("seed", 1)])
+        for one in records
+        for rival in (test["baseline"] for test in one.get("significance", ()))
+        if (rival, one.get("seed", 1)) in rows
+    ):
+        yield "§: p values are of an earlier decoding of one of the two"
     for signature in sorted({one["signature"] for one in found}):
         yield f"bootstrap signature: {signature}"
 

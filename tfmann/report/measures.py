@@ -15,6 +15,7 @@ Record = dict[str, Any]
 
 REPEATED = 2  # the n of the n-grams whose repetition is shown; all are kept
 BREVITY_APART = 0.02  # brevity penalties so far apart make a difference one of length too
+_ROUNDING = 0.005  # BLEU
 SURE = 0.01  # the level of the papers' significance tests
 
 
@@ -73,6 +74,13 @@ def variants(records: Sequence[Record]) -> list[str]:
 def stands_in(record: Record) -> bool:
     """Whether a run's corpus is another one than its manifest names: the variant's note says so."""
     return any("a stand-in" in variant for variant in record.get("variants", {}).values())
+
+
+def stand_in_of(records: Sequence[Record]) -> str:
+    """Of records whose corpus stands in for that of their table: a warning, else empty."""
+    if any(map(stands_in, records)):
+        return "on a stand-in for its corpus, in train, dev and test"
+    return ""
 
 
 def length_ratio(record: Record) -> float:
@@ -136,6 +144,12 @@ def against(rival: str, record: Record) -> Record:
     """How a run compares with that of another row, if it has been compared; else empty."""
     compared = (one for one in record.get("significance", ()) if one["baseline"] == rival)
     return next(compared, {})
+
+
+def outdated(record: Record, rival: Record) -> bool:
+    """Whether the recorded test of two runs is of other translations than their scores are."""
+    apart = against(rival["row"], record)["difference"] - (test_bleu(record) - test_bleu(rival))
+    return abs(apart) > _ROUNDING
 
 
 def worst_p(compared: Sequence[Record]) -> tuple[float, float]:

@@ -99,6 +99,13 @@ def pair(measure: str, records: Sequence[Record], row: str, rival: str) -> Pairs
     return Pairs(measure, seeds, [runs[one] for one in seeds], [rivals[one] for one in seeds])
 
 
+def outdated(row: Record, rival: Record) -> bool:
+    """Whether the recorded tests of two runs are of other translations than their scores are."""
+    if measures.against(rival["row"], row):
+        return measures.outdated(row, rival)
+    return bool(measures.against(row["row"], rival)) and measures.outdated(rival, row)
+
+
 def compared(row: Record, rival: Record) -> Record:
     """The recorded tests of two runs, whichever of them was the baseline; empty without any."""
     return measures.against(rival["row"], row) or measures.against(row["row"], rival)

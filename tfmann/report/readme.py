@@ -19,7 +19,9 @@ _REGION = re.compile(r"(<!-- results: (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTAL
 # Beside BLEU and its tests.
 _SHORT = ("brevity penalty", "AER", "under-translated", "over-translated", "tense")
 _CLAIMS = ("our records say", "claim", "paper", "measured on", "stands on", "evidence")
-_SHORT_FACTS = ("mean ±", "seeds far apart:", "against:", "[low, high]")
+_SHORT_FACTS = (
+    "mean ±", "seeds far apart:", "against:", "§", "[low, high]", "train:", "dev:", "test:",
+)  # fmt: skip
 
 
 def write(path: Path, results_dir: Path) -> bool:

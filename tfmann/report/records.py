@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from tfmann import hparams as hparams_module
@@ -71,7 +72,7 @@ def record(
     report = corpus.report
     kept = _without_paths(name, scale, row, seed, report, results)
     if report.manifest.more_tests:
-        kept["more_tests"] = _more_tests(report, out_dir)
+        kept["more_tests"] = _more_tests(corpus, out_dir, results["hparams"])
     if corpus.preparation is not None:
         kept["preparation"] = corpus.preparation
         kept["detokenised"] = _detokenised_scores(report, out_dir)
@@ -80,10 +81,11 @@ def record(
     kept["repetition"] = _repetition(corpus, out_dir)
     if not report.manifest.more_tests:  # the interval is not that of a mean over tests
         kept["interval"] = _interval(corpus, out_dir, results["hparams"])
-        kept["resampled"] = {
-            split: _resampled(corpus, split, out_dir, results["hparams"])
-            for split in ("dev", "test")
-        }
+    dev = {"output_dev": _references(corpus, "dev")}
+    kept["resampled"] = {
+        split: _resampled(outputs, out_dir, results["hparams"])
+        for split, outputs in (("dev", dev), ("test", tests(corpus)))
+    }
     return kept
 
 
@@ -134,13 +136,55 @@ def _evaluated(out_dir: str, name: str, flags: dict[str, str]) -> dict[str, Any]
     return json.loads(kept.read_text(encoding="utf-8"))
 
 
-def _more_tests(report: datasets.Report, out_dir: str) -> dict[str, Any]:
-    """Scores on the manifest's further tests."""
+def tests(corpus: Corpus) -> dict[str, list[str]]:
+    """Files of the references of all tests, by the name of the translations in a run's folder."""
+    report = corpus.report
+    return {
+        "output_test": _references(corpus),
+        **{
+            f"output_{name}": reference_paths(
+                os.path.join(report.directory, f"{name}.{report.manifest.target}")
+            )
+            for name in report.manifest.more_tests
+        },
+    }
+
+
+def _more_tests(corpus: Corpus, out_dir: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Scores on the manifest's further tests, whose translations are left in the run's folder."""
     scores = {}
-    for name in report.manifest.more_tests:
-        flags = {"dev_prefix": "", "test_prefix": os.path.join(report.directory, name)}
-        scores[name] = _evaluated(out_dir, name, flags)["scores"]["test"]
+    references = tests(corpus)
+    translate_more_tests(corpus.report, out_dir, settings["cell"])
+    for name in corpus.report.manifest.more_tests:
+        output = f"output_{name}"
+        found = bleu.evaluate_files(
+            os.path.join(out_dir, output), references[output], bleu.METRICS,
+            settings["bleu_tokenize"], settings["bleu_lowercase"],
+        )  # fmt: skip
+        scores[name] = [dataclasses.asdict(one) for one in found]
     return scores
+
+
+def translate_more_tests(report: datasets.Report, out_dir: str, cell: str) -> None:
+    """Translates the manifest's further tests, those that a run has not translated yet."""
+    for name in report.manifest.more_tests:
+        _translate(report, name, out_dir, cell)
+
+
+def _translate(report: datasets.Report, name: str, out_dir: str, cell: str) -> None:
+    """Translates a further test with the best checkpoint, once, in a process of its own."""
+    output = os.path.join(out_dir, f"output_{name}")
+    if os.path.exists(output):
+        return
+    prefix = os.path.join(report.directory, name)
+    flags = [f"--inference_input_file={prefix}.{report.manifest.source}"]
+    if hparams_module.document_memory(cell):
+        flags.append(f"--inference_document_file={prefix}.docs")
+    command = [sys.executable, "-m", "tfmann.nmt", "--mode=infer", f"--out_dir={out_dir}", *flags,
+               f"--inference_output_file={output}.new"]  # fmt: skip
+    if subprocess.run(command, check=False).returncode:
+        raise UserError(f"{name} could not be translated with the model in {out_dir}")
+    os.replace(f"{output}.new", output)
 
 
 def gold_files(report: datasets.Report) -> dict[str, str]:
@@ -177,16 +221,25 @@ def _interval(corpus: Corpus, out_dir: str, settings: dict[str, Any]) -> dict[st
 
 
 def _resampled(
-    corpus: Corpus, split: str, out_dir: str, settings: dict[str, Any]
+    outputs: dict[str, list[str]], out_dir: str, settings: dict[str, Any]
 ) -> dict[str, Any]:
-    """BLEU, in hundredths, on resamples of a split's sentences that all runs share."""
-    references = [list(iter_lines(path)) for path in _references(corpus, split)]
-    translations = list(iter_lines(os.path.join(out_dir, f"output_{split}")))
-    tokenize, lowercase = settings["bleu_tokenize"], settings["bleu_lowercase"]
-    found = significance.resampled_bleu(translations, references, tokenize, lowercase)
+    """BLEU, in hundredths, on resamples of the sentences that all runs share.
+
+    Args:
+      outputs: files of references by the name of the translations; BLEU is the mean over them.
+      out_dir: where the translations are.
+      settings: of the run.
+    """
+    found, sentences = [], 0
+    for output, paths in outputs.items():
+        references = [list(iter_lines(path)) for path in paths]
+        translations = list(iter_lines(os.path.join(out_dir, output)))
+        tokenize, lowercase = settings["bleu_tokenize"], settings["bleu_lowercase"]
+        found.append(significance.resampled_bleu(translations, references, tokenize, lowercase))
+        sentences += len(translations)
     return {
-        "sentences": len(translations), "seed": significance.RESAMPLES_SEED,
-        "bleu": [round(paired.HUNDREDTHS * one) for one in found],
+        "sentences": sentences, "seed": significance.RESAMPLES_SEED,
+        "bleu": [round(paired.HUNDREDTHS * fmean(scores)) for scores in zip(*found)],
     }  # fmt: skip
 
 

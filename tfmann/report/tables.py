@@ -116,7 +116,9 @@ def show(
         rows.append(cells + ["-"] * (len(heading) - len(cells)))
     names = [row.name for row in grouped]
     facts = what_to_know(records, columns.several) if records else []
-    return Shown(f"{table.title} (ours: scale {scale})", heading, rows, names, notes, facts)
+    other = measures.stand_in_of(records)
+    title = f"{table.title} (ours: scale {scale}{f'; {other}' if other else ''})"
+    return Shown(title, heading, rows, names, notes, facts)
 
 
 class _Columns(NamedTuple):
@@ -149,14 +151,18 @@ class _Columns(NamedTuple):
 
 
     def _against(self, rival: str, runs: Sequence[Record]) -> str:
-        """A comparison, marked where lengths differ too."""
-        shown = _compared([measures.against(rival, one) for one in runs])
-        apart = any(
-            measures.lengths_apart(one, self.runs[rival, one.get("seed", 1)])
+        """A comparison, marked where lengths differ too, or the p values are of other decodings."""
+        pairs = [
+            (one, self.runs[rival, one.get("seed", 1)])
             for one in runs
             if measures.against(rival, one) and (rival, one.get("seed", 1)) in self.runs
-        )
-        return f"{shown} ‡" if apart else shown
+        ]
+        if not pairs:
+            return "-"
+        shown = _compared(pairs)
+        if any(measures.lengths_apart(*pair) for pair in pairs):
+            shown += " ‡"
+        return f"{shown} §" if any(measures.outdated(*pair) for pair in pairs) else shown
 
 
 def _columns(table: Table, records: Sequence[Record]) -> _Columns:
@@ -217,16 +223,15 @@ def _interval(record: Record) -> str:
     return f" [{found[0]:.2f}, {found[1]:.2f}]" if found else ""
 
 
-def _compared(found: Sequence[Record]) -> str:
-    """The mean difference over the seeds, and the worst p of each test."""
-    found = [one for one in found if one]
-    if not found:
-        return "-"
-    shown = f"{statistics.fmean(one['difference'] for one in found):+.2f}"
-    percents = [one["percent"] for one in found]
-    if None not in percents:
-        shown += f" ({statistics.fmean(percents):+.1f}%)"
-    worst = measures.worst_p(found)
+def _compared(pairs: Sequence[tuple[Record, Record]]) -> str:
+    """The difference of the means over the seeds, and the worst p of each test."""
+    ours, theirs = (
+        statistics.fmean(measures.test_bleu(pair[which]) for pair in pairs) for which in (0, 1)
+    )
+    shown = f"{ours - theirs:+.2f}"
+    if theirs:
+        shown += f" ({100 * (ours / theirs - 1):+.1f}%)"
+    worst = measures.worst_p([measures.against(rival["row"], one) for one, rival in pairs])
     mark = "†" if max(worst) < SURE else ""
     return f"{shown}{mark}, p {worst[0]:.3f} / {worst[1]:.3f}"
 

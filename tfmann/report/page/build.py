@@ -90,7 +90,9 @@ def page(
     """
     return environment().get_template("page.html").render(
         results=results_part(results_dir),
-        all_examples=all_examples(wanted, tracer, log, before),
+        all_examples=all_examples(
+            wanted, tracer, log, before, measures.read_results(results_dir)
+        ),
         synthetic_only=wanted.synthetic_only,
     )
 
@@ -172,7 +174,11 @@ def _adequacy(
 
 
 def all_examples(
-    wanted: Wanted, tracer: Tracer | None, log: Callable[[str], None], before: str
+    wanted: Wanted,
+    tracer: Tracer | None,
+    log: Callable[[str], None],
+    before: str,
+    results: Mapping[tuple[str, str], Sequence[measures.Record]],
 ) -> list[Any]:
     """Sentences of every table that has finished runs; of the others the earlier page's HTML."""
     from markupsafe import Markup
@@ -186,7 +192,8 @@ def all_examples(
                 continue
             test = sentences.find(here, os.path.join(wanted.out_dir, name, scale))
             if test is not None:
-                title = f"{here.title} (scale {scale})"
+                other = measures.stand_in_of(results.get((name, scale), ()))
+                title = f"{here.title} (scale {scale}{f'; {other}' if other else ''})"
                 found.append(_examples(anchor, title, test, wanted, tracer, log))
             elif anchor in kept:
                 found.append(kept[anchor])

@@ -36,8 +36,9 @@ def _systems(
 ) -> tuple[Row, ...]:
     """Systems of Meng et al. 2018 with the paper's test scores, AER and adequacy, if it has any.
 
-    How weights start and the clip of the gradient, which the paper leaves out, are those of the
-    same baseline in Tu et al. 2018.
+    The paper says neither how weights start nor whether the gradient is clipped. Ours start from
+    a normal distribution of deviation 0.01, recurrent matrices orthogonal, and the gradient's norm
+    is clipped at 1.0, by our own choice.
     """
     return tuple(
         Row(
