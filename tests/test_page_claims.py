@@ -11,8 +11,9 @@ from test_tables import compared, record
 
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
 from tfmann.report import basis, claims, measures, paired
+from tfmann.report.claim import Claim, Speed, Unjudged
 from tfmann.report.claimed import CLAIMS
-from tfmann.report.claims import NOT_MEASURED, Claim, Speed
+from tfmann.report.claims import NOT_MEASURED
 from tfmann.report.systems import TABLES
 
 
@@ -242,7 +243,16 @@ def test_parameters_need_no_test():
     records = [record("mad_1", parameters=3_000_000), record("luong", parameters=2_000_000)]
     one = claim("lower", measure="million parameters")
     assert status(one, records) == FAILS
-    assert "3.00 against 2.00 (+1.00), counted" in judged(one, records)[0].evidence
+    assert "3.00 against 2.00 (+50.00%), counted" in judged(one, records)[0].evidence
+    for between, expected in (((49.9, 50.1), HOLDS), ((50.1, 51), FAILS), ((-1, 49.9), FAILS)):
+        assert status(one._replace(expect="between", between=between), records) == expected
+
+
+def test_what_no_record_can_say_is_listed_with_what_is_lacking():
+    one = Unjudged("P", "1", "text", "a benchmark of it")
+    ((claim_, verdict),) = claims.judge([one], {}, None)
+    assert claim_ is one
+    assert verdict == claims.Verdict(NOT_MEASURED, "", "lacking: a benchmark of it")
 
 
 def test_other_measures_are_tested_over_the_seeds_alone():
@@ -357,7 +367,7 @@ def test_speed_is_of_a_benchmark(tmp_path, runs_, expected):
 
 def test_every_claim_is_of_rows_tables_and_measures_that_there_are():
     for one in CLAIMS:
-        if isinstance(one, Speed):
+        if not isinstance(one, Claim):
             continue
         assert one.measure in measures.MEASURES, one
         for name in one.tables:
@@ -365,6 +375,8 @@ def test_every_claim_is_of_rows_tables_and_measures_that_there_are():
             names = {row.name for table in tables for row in table.rows}
             assert {one.row, one.rival} <= names, (one, name)
         assert (one.margin > 0) == (one.expect in ("alike", "no gain"))
-        assert one.expect in ("higher", "lower", "no gain", "alike")
+        assert one.expect in ("higher", "lower", "no gain", "alike", "between")
+        assert (one.between is not None) == (one.expect == "between")
+        assert one.between is None or one.measure in measures.EXACT
     texts = [(one.paper, one.text) for one in CLAIMS]
     assert len(texts) == len(set(texts))

@@ -1,10 +1,11 @@
-"""Does what a paper says hold in our records? Claims as data, and how they are judged.
+"""Does what a paper says hold in our records?
 
 The statistics are those of `tfmann.evaluation.verdicts`: a claim says in which interval the true
 difference of two rows lies; it holds where that is proven, and does not hold where the contrary is,
 with at most 5% of false proofs among all claims of a paper. A margin is written in the claim, from
 the paper's own figures. One seed proves nothing, since another one may do otherwise; nor do seeds
-some of which say the contrary. What is counted, parameters, needs no proof.
+some of which say the contrary; nor do runs that have not converged (`basis.rise`), either way. What
+is counted, parameters, needs no proof.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 from tfmann.evaluation import verdicts
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
 from tfmann.report import basis, measures, paired
 from tfmann.report.basis import Basis
+from tfmann.report.claim import AnyClaim, Claim, Speed, Unjudged
 from tfmann.report.measures import Record
 from tfmann.report.paired import Pairs
 from tfmann.report.systems import TABLES
@@ -26,60 +28,6 @@ NOT_MEASURED = "not yet measured"
 STATUSES = (FAILS, INCONCLUSIVE, HOLDS, NOT_MEASURED)
 
 Results = Mapping[tuple[str, str], Sequence[Record]]
-
-
-class Claim(NamedTuple):
-    """A statement of a paper about two rows of a table.
-
-    Attributes:
-      paper: whose it is.
-      where: in the paper.
-      text: what it says, in our words.
-      expect: `higher` or `lower`: the row's measure is so. `no gain`: it is not higher by the
-        margin or more. `alike`: the two differ by less than the margin.
-      row: the system.
-      rival: what it is compared with.
-      tables: those of ours where it can be looked at, the paper's own first.
-      measure: of `measures.MEASURES`.
-      margin: of `alike` and `no gain`: what the paper's own figures differ by where it says so.
-      sign_test: the paper has p values of the sign test.
-    """
-
-    paper: str
-    where: str
-    text: str
-    expect: str
-    row: str
-    rival: str
-    tables: tuple[str, ...]
-    measure: str = "test BLEU"
-    margin: float = 0.0
-    sign_test: bool = False
-
-
-class Speed(NamedTuple):
-    """A statement of a paper about speed, judged by a benchmark that ran on a quiet machine.
-
-    Attributes:
-      paper: whose it is.
-      where: in the paper.
-      text: what it says, in our words.
-      file: of results/.
-      about: the record: these keys have these values.
-      least: share of the other's speed that the paper's figures leave, and
-      most: leave at most; a measured share less than _TIMING away from them still agrees.
-    """
-
-    paper: str
-    where: str
-    text: str
-    file: str
-    about: Mapping[str, str]
-    least: float
-    most: float
-
-
-AnyClaim = Union[Claim, Speed]
 
 _ONE_SEED = "one seed, which another may contradict"
 _TIMING = 0.02  # what a share of speed is off by when the same program is timed twice
@@ -149,6 +97,8 @@ def judge(
 
 def _cases(claim: AnyClaim, results: Results, results_dir: Path) -> list[_Case]:
     """The claim wherever it was measured; once, without anything, where it never was."""
+    if isinstance(claim, Unjudged):
+        return [_Case(claim, settled=Verdict(NOT_MEASURED, "", f"lacking: {claim.lacking}"))]
     found = (
         _by_benchmark(claim, results_dir / claim.file)
         if isinstance(claim, Speed)
@@ -218,7 +168,8 @@ def _bounds(claim: AnyClaim) -> tuple[float, float]:
     """The interval in which the claim says that the difference, or the share of speed, lies."""
     if isinstance(claim, Speed):
         return claim.least - _TIMING, claim.most + _TIMING
-    return verdicts.bounds(claim.expect, claim.margin)
+    assert isinstance(claim, Claim)
+    return claim.between or verdicts.bounds(claim.expect, claim.margin)
 
 
 def _by_seeds(claim: Claim, pairs: Pairs, measured: str, stands_on: Basis) -> _Case:
@@ -228,8 +179,9 @@ def _by_seeds(claim: Claim, pairs: Pairs, measured: str, stands_on: Basis) -> _C
     ours, theirs = map(statistics.fmean, pairs.values())
     evidence = f"{claim.measure} {ours:.2f} against {theirs:.2f}"
     if claim.measure in measures.EXACT:
-        status = HOLDS if low < differences[0] < high else FAILS
-        evidence = f"{evidence} ({differences[0]:+.2f}), counted"
+        percent = 100 * (ours / theirs - 1)
+        status = HOLDS if low < percent < high else FAILS
+        evidence = f"{evidence} ({percent:+.2f}%), counted"
         stands_on = stands_on._replace(facts="")  # training changes nothing of it
         return _Case(claim, settled=_stated(status, measured, evidence, stands_on))
     found = pairs.estimate()
