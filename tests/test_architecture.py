@@ -16,7 +16,7 @@ TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 # `__main__`, is of the top, whatever the package: it is what nobody imports.
 FLOORS = [
     {"errors", "beside"},
-    {"hparams", "hparams_fields", "folder", "provenance"},
+    {"hparams", "hparams_fields", "folder", "provenance", "resources"},
     {"corpus", "memory"},
     {"cells"},
     {"models"},
@@ -27,7 +27,7 @@ FLOORS = [
     {"commands"},
     {"nmt", "demo", "reproduce", "translate"},
 ]
-LEAVES = {"folder", "provenance"}  # these know of the lowest floor and of nothing else
+LEAVES = {"folder", "provenance", "resources"}  # these know of the lowest floor alone
 
 
 def module_name(path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfmann import reproduce
+from tfmann import reproduce, resources
 from tfmann.corpus import synthetic, tokenise
 from tfmann.errors import UserError
 from tfmann.report import records, tables
@@ -68,7 +68,7 @@ def world(tmp_path, monkeypatch):
         "Toy", "toy.json", "toy", "toy_", "dev", "test",
         (tables.Row("luong", "toy system", None, 23.3, "a note"),),
     )  # fmt: skip
-    monkeypatch.setattr(reproduce, "_ROOT", tmp_path)
+    monkeypatch.setattr(resources, "_ROOT", tmp_path)
     monkeypatch.setitem(tables.TABLES, "vi-en", table)
     return tmp_path, corpus
 

@@ -10,12 +10,11 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
+from tfmann import resources
 from tfmann.errors import status_of
 
 _STEPS = 1500  # two minutes; the file's own number is for the slowest of the cells
-_HPARAMS = Path(__file__).parent.parent / "hparams" / "tiny" / "ntm_attention.json"
 GOAL = 90.0  # BLEU on the synthetic test set
 
 
@@ -50,7 +49,7 @@ def _train(out_dir: str) -> float:
     vocabulary = os.path.join(corpus, "vocab")
     settings = {**prefixes, "vocab_prefix": vocabulary, "num_train_steps": _STEPS}
     results = run.train(
-        hparams.make(settings, str(_HPARAMS)),
+        hparams.make(settings, str(resources.shipped("hparams", "tiny", "ntm_attention.json"))),
         os.path.join(out_dir, "model"),
         log=lambda message: print(message, flush=True),
     )

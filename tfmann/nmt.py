@@ -16,7 +16,7 @@ from typing import Any
 from absl import flags
 
 from tfmann import hparams as hparams_module
-from tfmann import usage
+from tfmann import resources, usage
 from tfmann.corpus import inputs
 from tfmann.errors import UsageError, status_of, stoppable
 
@@ -29,7 +29,8 @@ def define_flags() -> flags.FlagValues:
     """One flag for every hyper-parameter, and those that say what to do."""
     values = flags.FlagValues()
     text = {
-        "hparams_path": "JSON file of settings.",
+        "hparams_path": "JSON file of settings: a path, or the name of one that comes with tfmann, "
+        "such as cpu/multi30k/de_en_luong.json.",
         "out_dir": "Folder of the run: everything is written here.",
         "ckpt": "Folder of a checkpoint to decode with, rather than the best.",
         "inference_input_file": "Text to translate, score or align; - is standard input.",
@@ -123,8 +124,9 @@ def _help(values: flags.FlagValues) -> str:
 def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     mode = values.mode or ("infer" if values.inference_input_file else "train")
     usage.check_flags(mode, values)
+    path = resources.settings_path(values.hparams_path) if values.hparams_path else None
     if mode in ("train", "lexicon"):
-        hparams = usage.settings_for_training(values.out_dir, values.hparams_path, explicit)
+        hparams = usage.settings_for_training(values.out_dir, path, explicit)
     if mode == "lexicon":
         from tfmann.corpus import ibm1
 
@@ -138,7 +140,7 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
 
         run.train(hparams, values.out_dir, log=_print)
         return
-    given = hparams_module.read_json(values.hparams_path) if values.hparams_path else {}
+    given = hparams_module.read_json(path) if path else {}
     settings = {**given, **explicit}
     usage.check_model(mode, values, usage.settings_of_model(values.out_dir, settings))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tfmann import __version__
+
 _PACKAGES = ("tensorflow", "tensorflow-addons", "tensorflow-text", "sacrebleu", "numpy")
 
 
@@ -35,8 +37,10 @@ def _version(package: str) -> str:
 
 
 def _revision() -> str:
-    """The git commit of the source, with `+` where files were changed since."""
+    """The git commit of a checkout, with `+` where files were changed since; else the release."""
     root = Path(__file__).parent.parent
+    if not (root / ".git").exists():  # git would tell of a project that it is installed below
+        return f"release {__version__}"
 
     def git(*command: str) -> str:
         result = subprocess.run(

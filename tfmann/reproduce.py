@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tfmann import hparams as hparams_module
+from tfmann import resources
 from tfmann.corpus import datasets
 from tfmann.corpus.prepare import prepare
 from tfmann.corpus.synthetic import published as synthetic
@@ -29,7 +30,6 @@ from tfmann.report.records import Corpus
 from tfmann.report.tables import TABLES, Row, Table
 from tfmann.report.tense import tense
 
-_ROOT = Path(__file__).parent.parent
 _SYNTHETIC = {"train": 10000, "dev": 500, "test": 500}  # sentence pairs
 # More of test, since only the sentences after a document's first count.
 _SYNTHETIC_TENSE = {"train": 10000, "dev": 500, "test": 1000}
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--rows", help="comma-separated: only these")
     parser.add_argument("--seeds", help="comma-separated, such as 1,2,3; the table's if not given")
-    parser.add_argument("--results_dir", default=str(_ROOT / "results"))
+    parser.add_argument("--results_dir", default=resources.results_dir())
     args = parser.parse_args(argv)
     goes_on = "interrupted: the same command goes on from here"
     return status_of(lambda: _reproduce(args), goes_on)
@@ -148,7 +148,7 @@ def _report(table: Table, corpus_dir: str | None, place: str) -> datasets.Report
         sizes = _SYNTHETIC_TENSE if table.document_tense else _SYNTHETIC
         directory = corpus_dir or os.path.join(place, "corpus")
         return synthetic.as_report(directory, **sizes, document_tense=table.document_tense)
-    manifest = datasets.load_manifest(_ROOT / "data" / table.manifest)
+    manifest = datasets.load_manifest(resources.shipped("data", table.manifest))
     if table.reverse:  # links would have to be turned round too
         manifest = dataclasses.replace(
             manifest, source=manifest.target, target=manifest.source, alignments=None
@@ -181,7 +181,7 @@ def _chosen(table: Table, names: str | None) -> list[Row]:
 
 
 def _settings_path(table: Table, scale: str, row: Row) -> str:
-    return str(_ROOT / "hparams" / table.settings_file(row, scale))
+    return str(resources.shipped("hparams", table.settings_file(row, scale)))
 
 
 def _settings(table: Table, scale: str, row: Row) -> hparams_module.HParams:
