@@ -63,7 +63,7 @@ check: lint ## ruff, and mypy on the annotated functions
 	$(PY) -m mypy
 
 demo: $(INSTALLED) ## trains, translates and scores on the synthetic corpus, in five minutes
-	$(PY) -m tfmann.demo
+	$(PY) -m tfmann demo
 
 reproduce-vi-en: $(INSTALLED) ## Collier & Beel 2019, Table 1; SCALE=paper|cpu CORPUS_DIR= OUT_DIR= SEEDS="1 2" ROWS=luong
 reproduce-ro-en: $(INSTALLED) ## the same for its Table 2, on WMT16 Romanian-English
@@ -84,16 +84,16 @@ reproduce-cache: TABLE = cache-$(or $(DOMAIN),subtitle)
 reproduce-vi-en reproduce-ro-en reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja \
 reproduce-en-ja-ntcir reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic \
 reproduce-synthetic-adequacy reproduce-synthetic-tense reproduce-alignment reproduce-cache:
-	$(PY) -m tfmann.reproduce $(TABLE) $(if $(SCALE),--scale="$(SCALE)") \
+	$(PY) -m tfmann reproduce $(TABLE) $(if $(SCALE),--scale="$(SCALE)") \
 		$(if $(CORPUS_DIR),--corpus_dir="$(CORPUS_DIR)") $(if $(OUT_DIR),--out_dir="$(OUT_DIR)") \
 		$(if $(SEEDS),--seeds="$(SEEDS)") $(if $(ROWS),--rows="$(ROWS)")
 
 report: $(INSTALLED) ## all results, sentences and figures of your runs as one page; OUT_DIR= OUTPUT=
-	$(PY) -m tfmann.report page $(if $(OUT_DIR),--out_dir="$(OUT_DIR)") \
+	$(PY) -m tfmann report page $(if $(OUT_DIR),--out_dir="$(OUT_DIR)") \
 		$(if $(OUTPUT),--output="$(OUTPUT)")
 
 figures: $(INSTALLED) ## the figures of the README, of the runs of reproduce-synthetic
-	$(PY) -m tfmann.report gallery --out_dir=runs/synthetic/tiny --sentence=4 \
+	$(PY) -m tfmann report gallery --out_dir=runs/synthetic/tiny --sentence=4 \
 		--prefix=runs/synthetic/tiny/corpus/test --output=docs/figures
 
 learning-tasks: $(INSTALLED) ## copy, repeat copy, recall: NTM, DNC, LSTM; SEEDS="1 2 3" JOBS=2, hours

@@ -32,10 +32,10 @@ def command(out, *flags, **settings):
     return [f"--out_dir={out}", *flags, *(f"--{key}={value}" for key, value in settings.items())]
 
 
-def fails(argv, capsys, status, words):
+def fails(argv, capsys, status, words, main=nmt.main):
     """Runs a command line that must end in one line on standard error."""
     capsys.readouterr()
-    assert nmt.main(argv) == status
+    assert main(argv) == status
     message = capsys.readouterr().err
     assert message.startswith("tfmann: ") and message.count("\n") == 1, message
     assert re.search(words, message), message

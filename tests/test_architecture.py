@@ -25,7 +25,7 @@ FLOORS = [
     {"report"},
     {"run", "showing", "api", "usage"},
     {"commands"},
-    {"nmt", "demo", "reproduce", "translate"},
+    {"flag_help", "settings", "nmt", "demo", "reproduce", "translate", "cli"},
 ]
 LEAVES = {"folder", "provenance", "resources"}  # these know of the lowest floor alone
 
@@ -154,7 +154,9 @@ def late_tensorflow(name):
     return found
 
 
-@pytest.mark.parametrize("name", ["nmt", "demo", "reproduce", "corpus.text", "folder"])
+@pytest.mark.parametrize(
+    "name", ["cli", "nmt", "demo", "reproduce", "translate", "corpus.text", "folder"]
+)
 def test_what_answers_at_once_does_not_load_tensorflow(name):
     loaded = late_tensorflow(f"tfmann.{name}")
     assert not {"tensorflow", "tensorflow_addons", "tensorflow_text", "matplotlib"} & loaded

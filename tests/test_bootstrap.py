@@ -267,15 +267,15 @@ def test_make_alone_lists_every_target(checkout: Machine):
 @pytest.mark.parametrize(
     ("given", "passed"),
     [
-        ([], "-m tfmann.reproduce vi-en"),
-        (["SCALE=cpu"], '-m tfmann.reproduce vi-en --scale="cpu"'),
+        ([], "-m tfmann reproduce vi-en"),
+        (["SCALE=cpu"], '-m tfmann reproduce vi-en --scale="cpu"'),
         (
             ["CORPUS_DIR=/a b", "OUT_DIR=/c"],
-            '-m tfmann.reproduce vi-en --corpus_dir="/a b" --out_dir="/c"',
+            '-m tfmann reproduce vi-en --corpus_dir="/a b" --out_dir="/c"',
         ),
         (
             ["SCALE=cpu", "SEEDS=2 3", "ROWS=luong"],
-            '-m tfmann.reproduce vi-en --scale="cpu" --seeds="2 3" --rows="luong"',
+            '-m tfmann reproduce vi-en --scale="cpu" --seeds="2 3" --rows="luong"',
         ),
     ],
 )
@@ -294,7 +294,7 @@ def test_reproduce_passes_on_what_was_given(checkout: Machine, given: list[str],
 )
 def test_a_target_has_its_table(checkout: Machine, target: str, given: list[str], table: str):
     result = checkout.run("make", "--dry-run", target, *given)
-    assert f"-m tfmann.reproduce {table} " in result.stdout
+    assert f"-m tfmann reproduce {table} " in result.stdout
 
 
 def test_a_variable_that_no_target_knows_is_refused(checkout: Machine):

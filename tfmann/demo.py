@@ -1,4 +1,4 @@
-"""The main job on a synthetic corpus, in a few minutes: `python -m tfmann.demo`.
+"""The main job on a synthetic corpus, in a few minutes: `tfmann demo`.
 
 Writes the corpus, trains a translator whose attention is addressed like the memory of a neural
 Turing machine, scores it, and draws what it looked at.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 
@@ -20,7 +21,7 @@ GOAL = 90.0  # BLEU on the synthetic test set
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the demo; returns 0 if the model reached the goal."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="tfmann demo", description=str(__doc__))
     parser.add_argument("--out_dir", default="runs/demo", help="folder of the demo")
     out_dir = parser.parse_args(argv).out_dir
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -82,15 +83,28 @@ def _show(out_dir: str) -> None:
 
 
 def _say_what_next(out_dir: str, bleu: float) -> None:
+    tfmann = _command("tfmann")
     print(
         f"""BLEU {bleu:.2f} on the synthetic test set. Where to look next:
-  {out_dir}/attention.png                     where the decoder looked, word by word
-  {out_dir}/read_head_0.png                   how it got there: content, gate, shift, sharpening
-  .venv/bin/tensorboard --logdir {out_dir}    curves, sample translations, attention over time
-  echo "..." | .venv/bin/python -m tfmann.nmt --out_dir={out_dir}/model --inference_input_file=-
-  make reproduce-vi-en                        the same model on real text (IWSLT'15)
-  README.md                                   what the models are, and how to change them"""
+  {out_dir}/attention.png
+      where the decoder looked, word by word
+  {out_dir}/read_head_0.png
+      how it got there: content, gate, shift, sharpening
+  {_command("tensorboard")} --logdir {out_dir}
+      curves, sample translations, attention over time
+  echo "..." | {tfmann} translate --model={out_dir}/model
+      more translations; {out_dir}/corpus/test.src has sentences
+  {tfmann} reproduce vi-en
+      the same model on real text (IWSLT'15)
+  {tfmann} -h
+      what else there is; README.md tells what the models are, and how to change them"""
     )
+
+
+def _command(name: str) -> str:
+    """A command that is installed with this Python: its name where the shell finds it, or path."""
+    path = os.path.join(os.path.dirname(sys.executable), name)
+    return name if shutil.which(name) == path else os.path.relpath(path)
 
 
 if __name__ == "__main__":

@@ -15,14 +15,11 @@ from typing import Any
 
 from absl import flags
 
+from tfmann import __version__, resources, usage
 from tfmann import hparams as hparams_module
-from tfmann import resources, usage
 from tfmann.corpus import inputs
 from tfmann.errors import UsageError, status_of, stoppable
-
-_OWN = ("hparams_path", "out_dir", "mode", "ckpt", "inference_input_file",
-        "inference_output_file", "inference_ref_file", "alignment_file", "gold_file",
-        "inference_document_file", "export_dir", "num_workers", "jobid", "help")  # fmt: skip
+from tfmann.flag_help import flag_help
 
 
 def define_flags() -> flags.FlagValues:
@@ -51,7 +48,8 @@ def define_flags() -> flags.FlagValues:
     }
     for name, (default, meaning) in counts.items():
         flags.DEFINE_integer(name, default, meaning, flag_values=values)
-    flags.DEFINE_boolean("help", False, "Show this help.", flag_values=values)
+    flags.DEFINE_boolean("help", False, "Show this help.", short_name="h", flag_values=values)
+    flags.DEFINE_boolean("version", False, "Show tfmann's version.", flag_values=values)
     for name, field in hparams_module.FIELDS.items():
         if field.choices is not None:
             flags.DEFINE_enum(
@@ -102,23 +100,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str]) -> None:
     values, explicit = parse(argv)
     if values.help:
-        _print(_help(values))
+        _print(flag_help(values, str(__doc__)))
+    elif values.version:
+        _print(f"tfmann {__version__}")
     else:
         _dispatch(values, explicit)
-
-
-def _help(values: flags.FlagValues) -> str:
-    lines = [str(__doc__), "what to do:"]
-    groups: dict[str, list[str]] = {}
-    for kind in ("architecture", "data", "training", "inference"):
-        groups[kind] = [n for n, f in hparams_module.FIELDS.items() if f.kind == kind]
-    for title, names in (("", list(_OWN)), *groups.items()):
-        lines.append(f"\n{title}:" if title else "")
-        for name in names:
-            flag = values[name]
-            default = "" if flag.default is None else f" (default: {flag.default!r})"
-            lines.append(f"  --{name}: {flag.help}{default}")
-    return "\n".join(lines)
 
 
 def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Rebuilds a paper's table: `python -m tfmann.reproduce vi-en`.
+"""Rebuilds a paper's table: `tfmann reproduce vi-en`.
 
 Trains what is missing, goes on with what was interrupted, leaves alone what is done; then prints
 the paper's column beside ours and keeps our rows in results/.
@@ -37,7 +37,7 @@ _SYNTHETIC_TENSE = {"train": 10000, "dev": 500, "test": 1000}
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="tfmann reproduce", description=str(__doc__))
     parser.add_argument("table", choices=sorted(TABLES))
     parser.add_argument("--scale", help="paper or cpu; paper with a GPU if not given")
     parser.add_argument("--corpus_dir", help="folder with the plain files; nothing is downloaded")
@@ -122,9 +122,9 @@ def _scale(table: Table, asked: str | None) -> str:
     import tensorflow as tf
 
     if tf.config.list_physical_devices("GPU"):
-        print("a GPU is visible: the paper's own sizes (SCALE=cpu for the small ones)")
+        print("a GPU is visible: the paper's own sizes (--scale=cpu for the small ones)")
         return "paper"
-    print("no GPU is visible: sizes for a CPU (SCALE=paper for the paper's own, which take days)")
+    print("no GPU is visible: sizes for a CPU (--scale=paper for the paper's own, which take days)")
     return "cpu"
 
 

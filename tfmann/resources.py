@@ -23,12 +23,11 @@ def shipped(*parts: str | Path) -> Path:
 
 def settings_names() -> list[str]:
     """The settings files that come with tfmann, as `settings_path` takes them."""
-    folder = shipped("hparams")
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.json"))
+    return _names("hparams")
 
 
 def settings_path(path: str) -> str:
-    """A path of the user's, or the file that comes with tfmann and has this name.
+    """A path of the user's, or the settings file that comes with tfmann and has this name.
 
     The user's own file wins. `cpu/multi30k/de_en_luong.json` and
     `hparams/cpu/multi30k/de_en_luong.json` are names of the same file.
@@ -36,17 +35,31 @@ def settings_path(path: str) -> str:
     Raises:
       UsageError: there is no such file, with the nearest name.
     """
+    return _found("hparams", path, "hparams file", " (`tfmann settings` lists those)")
+
+
+def manifest_path(path: str) -> str:
+    """The same for the manifest of a corpus, such as `iwslt15_vi_en.json`."""
+    return _found("data", path, "manifest", f": there are {', '.join(_names('data'))}")
+
+
+def _names(folder: str) -> list[str]:
+    top = shipped(folder)
+    return sorted(path.relative_to(top).as_posix() for path in top.rglob("*.json"))
+
+
+def _found(folder: str, path: str, what: str, which: str) -> str:
     if os.path.exists(path):
         return path
-    prefix = "hparams/"
-    name, names = path[len(prefix) * path.startswith(prefix) :], settings_names()
+    prefix, names = f"{folder}/", _names(folder)
+    name = path[len(prefix) :] if path.startswith(prefix) else path
     if name in names:
-        return str(shipped("hparams", name))
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean {near[0]}?" if near else " (`tfmann settings` lists those)"
+        return str(shipped(folder, name))
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.75)
+    hint = f"; did you mean {near[0]}?" if near else which
     raise UsageError(
-        f"cannot read the hparams file {path}: there is no such file, and none of that name comes "
-        f"with tfmann{hint}"
+        f"cannot read the {what} {path}: there is no such file, and none of that name comes with "
+        f"tfmann{hint}"
     )
 
 

@@ -1,6 +1,7 @@
-"""Talks with a trained model: ``python -m tfmann.translate --model=DIR``.
+"""Translates with a trained model: ``tfmann translate --model=DIR``.
 
-The model is loaded once and every line is answered at once. In a document of a model that looks at
+A file (--input) is translated in batches. Without it, a prompt or a pipe is answered line by line:
+the model is loaded once, and every line is answered at once. In a document of a model that looks at
 other sentences, a line is answered knowing those before it; a blank line begins another document.
 TensorFlow is imported when the command line is known to be right.
 """
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfmann import hparams as hparams_module
-from tfmann import usage
+from tfmann import nmt, usage
 from tfmann.corpus import lexicon
 from tfmann.corpus.files import stream_lines
 from tfmann.errors import UsageError, UserError, status_of, stoppable
@@ -133,19 +134,52 @@ def _looked_at(translation: Translation) -> Iterator[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
     asked = _parser().parse_args(argv)
+    if asked.input:
+        return status_of(lambda: nmt.main(_of_a_file(asked)))
     with stoppable():
         return status_of(lambda: _talk(_begin(asked)))
 
 
+def _of_a_file(asked: argparse.Namespace) -> list[str]:
+    """The command line of `tfmann.nmt` that translates a file."""
+    if asked.alignments:
+        raise UsageError(
+            "--alignments are shown line by line; those of a file are written by "
+            "`python -m tfmann.nmt --inference_input_file=F --alignment_file=A`"
+        )
+    flags = {
+        "mode": "infer",
+        "out_dir": asked.model,
+        "ckpt": asked.ckpt,
+        "inference_input_file": asked.input,
+        "inference_output_file": asked.output,
+        "inference_document_file": asked.documents,
+        "num_translations_per_input": asked.n_best,
+        **_settings(asked),
+    }
+    return [f"--{name}={value}" for name, value in flags.items() if value is not None]
+
+
+def _settings(asked: argparse.Namespace) -> dict[str, Any]:
+    """The settings of the search that are given."""
+    given = {name: getattr(asked, name) for name in _SETTINGS}
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tfmann.translate",
+        prog="tfmann translate",
         description=str(__doc__),
         epilog="on a terminal:\n" + _HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--model", required=True, help="folder of the run (its --out_dir)")
+    parser.add_argument(
+        "--model", "--out_dir", required=True, help="folder of the run (its --out_dir)"
+    )
+    parser.add_argument("--input", help="file to translate, one sentence a line")
+    parser.add_argument("--output", help="where its translations go (default: standard output)")
+    parser.add_argument("--documents", help="a number for the document of each line of --input")
     parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
     parser.add_argument("--n_best", type=int, default=1, help="translations of a line (default: 1)")
     parser.add_argument("--alignments", action="store_true", help="what each token looked at")
@@ -161,9 +195,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _begin(asked: argparse.Namespace) -> Conversation:
-    given = {name: getattr(asked, name) for name in _SETTINGS}
-    settings = {name: value for name, value in given.items() if value is not None}
-    settings["num_translations_per_input"] = 1
+    for name in ("output", "documents"):
+        if getattr(asked, name):
+            raise UsageError(f"--{name} is of a file: give --input")
+    settings = {**_settings(asked), "num_translations_per_input": 1}
     hparams = usage.settings_of_model(asked.model, settings)
     lexicon.require(hparams, asked.model)
     if asked.alignments:

@@ -49,12 +49,25 @@ _USED = {
     ),
     "export_dir": (("export",), "it is where --mode=export writes"),
 }
+# Flags for every mode, and those of a file that several jobs translate.
+_COMMON = ("out_dir", "hparams_path")
+_JOBS = ("num_workers", "jobid")
+
+
+def flags_of(mode: str | None) -> tuple[str, ...]:
+    """The flags that say what to do: those that `mode` uses, or all, beside the settings."""
+    if mode is None:
+        return (*_COMMON, "mode", *_USED, *_JOBS, "help", "version")
+    used = [name for name, (modes, _) in _USED.items() if mode in modes]
+    return (*_COMMON, *used, *(_JOBS if mode == "infer" else ()))
 
 
 def check_flags(mode: str, flags: Any) -> None:
     """Raises UsageError for the first flag that `mode` lacks, or would pass over in silence."""
     if not flags.out_dir:
-        raise UsageError("--out_dir is not given: the folder of the run")
+        raise UsageError(
+            "--out_dir is not given: the folder of the run; --help has examples and all flags"
+        )
     for name, (modes, advice) in _USED.items():
         if getattr(flags, name) and mode not in modes:
             raise UsageError(f"--mode={mode} does not use --{name}: {advice}")

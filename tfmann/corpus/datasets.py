@@ -1,6 +1,6 @@
 """Published corpora: fetched and checked, or taken from a folder that has them already.
 
-    python -m tfmann.corpus.datasets fetch MANIFEST --directory D [--corpus_dir LOCAL]
+    tfmann fetch MANIFEST --directory D [--corpus_dir LOCAL]
 
 With `--corpus_dir` nothing is downloaded: the files there are checked and reported.
 """
@@ -13,16 +13,15 @@ import os
 import sys
 import urllib.parse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import BinaryIO
 
-from tfmann import beside
+from tfmann import beside, resources
 from tfmann.corpus.archives import extract, extract_member
 from tfmann.corpus.download import download, problem_with
 from tfmann.corpus.files import Measured, PathLike, iter_parallel, measure
 from tfmann.corpus.manifest import FileEntry, Manifest, load_manifest
 from tfmann.corpus.sgml import to_plain_text
-from tfmann.errors import UserError
+from tfmann.errors import UserError, status_of
 
 __all__ = ["Manifest", "Report", "SplitReport", "extract", "fetch", "load_manifest", "use_local"]
 
@@ -251,24 +250,21 @@ def _how_to_use_local_files(manifest: Manifest) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tfmann.corpus.datasets")
+    parser = argparse.ArgumentParser(prog="tfmann")
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("fetch", help="download and check a corpus")
-    command.add_argument("manifest", type=Path, help="e.g. data/iwslt15_vi_en.json")
+    command.add_argument("manifest", help="a file, or the name of one that comes with tfmann")
     command.add_argument("--directory", required=True, help="where the files go")
     command.add_argument("--corpus_dir", default="", help="folder with the files: no download")
     options = parser.parse_args(arguments)
-    try:
-        manifest = load_manifest(options.manifest)
-        if options.corpus_dir:
-            report = use_local(manifest, options.corpus_dir)
-        else:
-            report = fetch(manifest, options.directory)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return error.exit_status
-    print(report)
-    return 0
+    return status_of(lambda: print(_report(options)))
+
+
+def _report(options: argparse.Namespace) -> Report:
+    manifest = load_manifest(resources.manifest_path(options.manifest))
+    if options.corpus_dir:
+        return use_local(manifest, options.corpus_dir)
+    return fetch(manifest, options.directory)
 
 
 if __name__ == "__main__":

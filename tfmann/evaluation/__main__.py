@@ -1,4 +1,4 @@
-"""Scores from files that BLEU does not give: ``python -m tfmann.evaluation aer|adequacy``."""
+"""Scores from files that BLEU does not give: ``tfmann aer``, ``tfmann adequacy``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tfmann.evaluation", description=str(__doc__), allow_abbrev=False
+        prog="tfmann", description=str(__doc__), allow_abbrev=False
     )
     commands = parser.add_subparsers(required=True)
 

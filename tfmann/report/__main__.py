@@ -1,10 +1,10 @@
 """What was measured, and what a memory did.
 
-    python -m tfmann.report --out_dir=RUN --sentence="..."    inside one model, as page and PNG
-    python -m tfmann.report memory ...                        the same of a line of a file, PNG only
-    python -m tfmann.report page                              all results as one HTML page
-    python -m tfmann.report readme                            the tables of a Markdown file
-    python -m tfmann.report gallery ...                       one figure of each cell, at a sentence
+    tfmann report --out_dir=RUN --sentence="..."    inside one model, as page and PNG
+    tfmann report memory ...                        the same of a line of a file, PNG only
+    tfmann report page                              all results as one HTML page
+    tfmann report readme                            the tables of a Markdown file
+    tfmann report gallery ...                       one figure of each cell, at a sentence
 
 ``memory`` forces the reference, or else the model's own translation, of the document that the
 sentence stands in. TensorFlow is imported when the command line is known to be right.
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tfmann.report",
+        prog="tfmann report",
         description=str(__doc__),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

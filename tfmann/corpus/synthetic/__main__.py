@@ -1,4 +1,4 @@
-"""The command that writes the synthetic corpus: ``python -m tfmann.corpus.synthetic``."""
+"""The command that writes the synthetic corpus: ``tfmann synthetic``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfmann.errors import status_of
 def main(argv: Sequence[str] | None = None) -> int:
     """Writes a corpus as the arguments ask, and returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m tfmann.corpus.synthetic",
+        prog="tfmann synthetic",
         description="Writes a synthetic parallel corpus with gold alignments and documents.",
         allow_abbrev=False,
     )

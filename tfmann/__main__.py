@@ -1,0 +1,8 @@
+"""`python -m tfmann`: the command `tfmann`."""
+
+import sys
+
+from tfmann.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
