@@ -62,10 +62,15 @@ def without_tensorflow(*commands):
 def test_missing_data_is_named_before_tensorflow_is_there(tmp_path):
     for name in ("a.src", "a.tgt", "b.src", "b.tgt0", "source_only.src"):
         (tmp_path / name).write_text("x\n")
+    for name, lines in {"more.src": 2, "more.tgt": 1, "e.src": 0, "e.tgt": 0}.items():
+        (tmp_path / name).write_text("x\n" * lines)
     good = {"train_prefix": "a", "dev_prefix": "a", "test_prefix": "b", "vocab_prefix": "a"}
     cases = [
         ({"train_prefix": "absent"}, "absent.src"),
         ({"train_prefix": "source_only"}, "source_only.tgt"),
+        ({"train_prefix": "more"}, "more.src has 2"),
+        ({"train_prefix": "e"}, "e.tgt are empty"),
+        ({"init_checkpoint": "absent"}, "absent: there is no checkpoint"),
         ({"dev_prefix": "absent"}, "absent.tgt"),
         ({"dev_prefix": "source_only"}, "source_only.tgt"),
         ({"test_prefix": "absent"}, "absent.tgt"),
@@ -147,17 +152,17 @@ def test_help_names_every_flag_with_its_default(capsys):
         ),
         (
             ["--out_dir=x", "--inference_input_file=y", "--inference_output_file=x/../y"],
-            "--inference_input_file and --inference_output_file are the same file",
+            "--inference_output_file and --inference_input_file are the same file",
         ),
         (
             ["--out_dir=x", "--mode=score", "--inference_input_file=y", "--inference_ref_file=z",
              "--inference_output_file=z"],
-            "--inference_ref_file and --inference_output_file are the same file",
+            "--inference_output_file and --inference_ref_file are the same file",
         ),
         (
             ["--out_dir=x", "--inference_input_file=-", "--alignment_file=y",
              "--inference_document_file=y"],
-            "--inference_document_file and --alignment_file are the same file",
+            "--alignment_file and --inference_document_file are the same file",
         ),
         (["--out_dir=x", "--hparams_path=absent.json"], "cannot read the hparams file absent.json"),
         (["--out_dir=x", "--infer_mode=greedy", "--num_translations_per_input=2"], "needs infer_m"),

@@ -38,7 +38,7 @@ def source(tmp_path):
         ({"inference_input_file": "{0}/latin"}, 1, "latin, line 2: not UTF-8"),
         ({"inference_output_file": "{0}/absent/out"}, 1, "cannot write .*absent/out"),
         ({"alignment_file": "{0}/absent/out"}, 1, "cannot write .*absent/out"),
-        ({"ckpt": "{0}/absent"}, 1, "absent/state.json is missing or damaged"),
+        ({"ckpt": "{0}/absent"}, 1, "--ckpt=.*absent: there is no checkpoint; expected"),
         ({"mode": "score", "inference_ref_file": "{0}/short"}, 1, "unequal line counts"),
         ({"mode": "align", "inference_ref_file": "{0}/absent"}, 1, "no such file"),
         ({"mode": "score", "inference_ref_file": "{0}/in", "inference_input_file": "-"}, 2, "two"),

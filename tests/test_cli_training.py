@@ -1,5 +1,6 @@
 """The command line that trains: on what it does not begin, and what it leaves when it fails."""
 
+import gzip
 import io
 import json
 import shutil
@@ -37,6 +38,7 @@ def write_corpus(folder):
     pair("latin", b"a b\nc\n", b"x\n\xe9t\xe9\n")
     pair("vocab_plain", b"der\nhund\n", SPECIALS.encode())
     pair("vocab_half", SPECIALS.encode() + b"der\n", b"<unk>\nDER\n")
+    pair("gzip", gzip.compress(b"a b\nc\n"), b"x\ny\n")
     pair("two", b"a b\nc\n", b"x\ny\n")
     (folder / "two.tgt").rename(folder / "two.tgt0")
     (folder / "two.tgt1").write_bytes(b"x\n")
@@ -64,8 +66,8 @@ BROKEN = [
     ("one suffix twice", {"tgt": "src"}, 2, "src and tgt are both 'src'"),
     ("no training text", {"train_prefix": None}, 2, "train_prefix is not given"),
     ("no dev text", {"dev_prefix": None}, 2, "dev_prefix is not given"),
-    ("missing train", {"train_prefix": "{}/absent"}, 1, r"no file .*/absent\.src"),
-    ("missing dev", {"dev_prefix": "{}/absent"}, 1, r"neither .*/absent\.tgt nor .*absent\.tgt0"),
+    ("missing train", {"train_prefix": "{}/absent"}, 1, r"such file.*/absent\.src \(train_prefix"),
+    ("missing dev", {"dev_prefix": "{}/absent"}, 1, r"neither .*t\.tgt nor .*t\.tgt0 \(dev_prefix"),
     ("missing test", {"test_prefix": "{}/absent"}, 1, r"neither .*/absent\.tgt nor"),
     ("missing vocabulary", {"vocab_prefix": "{}/absent"}, 1, r"no such file: .*/absent\.src"),
     ("unequal", {"train_prefix": "{}/unequal"}, 1, r"unequal\.src has 2, .*unequal\.tgt has 1"),
@@ -73,9 +75,9 @@ BROKEN = [
     ("unequal test", {"test_prefix": "{}/unequal"}, 1, "unequal line counts"),
     ("unequal references", {"test_prefix": "{}/two"}, 1, r"two\.src has 2, .*two\.tgt1 has 1"),
     ("not UTF-8 test", {"test_prefix": "{}/latin"}, 1, r"latin\.tgt, line 2: not UTF-8"),
-    ("empty", {"train_prefix": "{}/empty"}, 1, "no token is left"),
+    ("empty", {"train_prefix": "{}/empty"}, 1, r"empty\.src and .*empty\.tgt are empty"),
     ("empty dev", {"dev_prefix": "{}/empty"}, 1, "there is no sentence pair"),
-    ("blank", {"train_prefix": "{}/blank"}, 1, "no token is left"),
+    ("blank", {"train_prefix": "{}/blank"}, 1, r"blank\.tgt: no token .*: the text is blank"),
     (
         "blank, with a vocabulary",
         {"train_prefix": "{}/blank", "vocab_prefix": "{}/vocab_good"},
@@ -86,7 +88,7 @@ BROKEN = [
     ("documents", {"train_prefix": "{}/documents"}, 1, r"documents\.docs has 1"),
     ("no specials", {"vocab_prefix": "{}/vocab_plain"}, 1, r"vocab_plain\.src lacks <unk>"),
     ("few specials", {"vocab_prefix": "{}/vocab_half"}, 1, r"vocab_half\.tgt lacks <s>, </s>"),
-    ("tiny vocabulary", {"vocab_size": 3}, 1, "no token is left for the vocabulary"),
+    ("tiny vocabulary", {"vocab_size": 3}, 1, r"train\.src: no token is left.*vocab_size=3"),
     (
         "all too long",
         {"max_len_policy": "filter", "src_max_len": 1, "train_prefix": "{}/long"},
@@ -100,7 +102,9 @@ BROKEN = [
         1,
         "no such file: .*absent",
     ),
-    ("nothing to start from", {"init_checkpoint": "{}/absent"}, 1, "absent/state.json is missing"),
+    ("nothing to start from", {"init_checkpoint": "{}/absent"}, 1, "absent: there is no checkpoi"),
+    ("a cell without memory", {"encoder_type": "memory"}, 2, "'luong' cannot: it needs an encoder"),
+    ("gzip", {"train_prefix": "{}/gzip"}, 1, r"gzip\.src is compressed by gzip: decompress it"),
 ]
 
 
@@ -239,8 +243,8 @@ def test_a_word_that_the_terminal_cannot_show_stops_no_training(corpus, tmp_path
     """Here in the name of a file that is logged before the text in it is refused."""
     folder = tmp_path / "größe"
     folder.mkdir()
-    for side in ("src", "tgt"):
-        (folder / f"t.{side}").write_bytes((corpus / f"unequal.{side}").read_bytes())
+    for side in ("src", "tgt", "docs"):
+        (folder / f"t.{side}").write_bytes((corpus / f"documents.{side}").read_bytes())
     shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", shown)
     assert nmt.main(training(corpus, tmp_path / "out", train_prefix=folder / "t")) == 1

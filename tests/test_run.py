@@ -231,7 +231,7 @@ def test_another_model_starts_from_what_fits(data, trained, tmp_path):
     os.rename(tmp_path / "test.tgt", tmp_path / "test.tgt0")
     out = tmp_path / "out"
     argv = shipped(
-        "ntm_attention", data, out, init_checkpoint=older / "best_bleu", learning_rate=0.0,
+        "ntm_attention", data, out, init_checkpoint=older, learning_rate=0.0,
         num_train_steps=2, avg_ckpts=False, test_prefix=tmp_path / "test",
     )  # fmt: skip
     assert nmt.main(argv) == 0

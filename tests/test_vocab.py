@@ -105,7 +105,7 @@ def test_building_obeys_both_limits():
     for limits in [{"max_size": 3}, {"max_size": 1}, {"min_frequency": 4}]:
         with pytest.raises(UserError, match="no token is left"):
             Vocabulary.build(lines, **limits)
-    with pytest.raises(UserError, match="0 different"):
+    with pytest.raises(UserError, match="the text is blank"):
         Vocabulary.build([[], []])
 
 

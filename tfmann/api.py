@@ -44,6 +44,9 @@ class Model:
         sides = self._translator.languages
         return [one.fingerprint for side in sides for one in (side.segmenter, side.vocabulary)]
 
+    def __repr__(self) -> str:
+        return f"<tfmann.Model: {self.hparams.cell}, weights of {self.checkpoint}>"
+
     def translate(
         self,
         lines: Iterable[str],
@@ -66,10 +69,11 @@ class Model:
 
         Raises:
           UsageError: attention of a cell that has no alignments.
+          TypeError: `lines` is one string, or has something else than strings in it.
         """
         if with_attention:
             hparams_module.require_alignments(self.hparams.cell, "with_attention")
-        return self._translator.translate(lines, with_attention, chunk, documents)
+        return self._translator.translate(_sentences(lines), with_attention, chunk, documents)
 
     def score(
         self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None
@@ -78,7 +82,7 @@ class Model:
 
         A document's sentences have to come in one call; `documents` as in `translate`.
         """
-        return self._translator.force(pairs, documents=documents)
+        return self._translator.force(_pairs(pairs), documents=documents)
 
     def align(
         self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None
@@ -107,7 +111,7 @@ class Model:
         """
         hparams_module.require_alignments(self.hparams.cell, "align")
         found = []
-        for one in self._translator.force(pairs, ("alignments",), documents):
+        for one in self._translator.force(_pairs(pairs), ("alignments",), documents):
             seen = (one.diagnostics["alignments"], one.source_tokens, one.tokens)
             found.append((word_attention(seen[0], *_lengths(*seen[1:])), links(*seen)))
         return found
@@ -127,7 +131,7 @@ class Model:
         self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None
     ) -> list[Trace]:
         """As `trace`, of pairs that stand in `documents`, as in `translate`."""
-        return [Trace(one) for one in self._translator.force(pairs, EVERYTHING, documents)]
+        return [Trace(one) for one in self._translator.force(_pairs(pairs), EVERYTHING, documents)]
 
     def export(self, folder: str) -> dict[str, Any]:
         """Writes a SavedModel for plain TensorFlow: what `--mode=export` does.
@@ -146,8 +150,33 @@ class Model:
 
     def tokens(self, pair: tuple[str, str]) -> tuple[list[str], list[str]]:
         """Source and target tokens of a pair, with `</s>`, as in `trace`."""
-        forced = self._translator.force([pair])[0]
+        forced = self._translator.force(_pairs([pair]))[0]
         return forced.source_tokens, forced.tokens
+
+
+def _sentences(lines: Iterable[str]) -> Iterator[str]:
+    """The lines; a string by itself would be translated letter by letter."""
+    if isinstance(lines, (str, bytes)):
+        raise TypeError("expected a list of sentences, ['ein mann schläft .'], not one string")
+    return (_checked(line, f"sentence {i}") for i, line in enumerate(lines))
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    if isinstance(pairs, (str, bytes)):
+        raise TypeError("expected pairs of sentences, not one string")
+    return (_checked_pair(pair, f"pair {i}") for i, pair in enumerate(pairs))
+
+
+def _checked_pair(pair: Any, where: str) -> tuple[str, str]:
+    if isinstance(pair, (str, bytes)) or not isinstance(pair, Sequence) or len(pair) != 2:
+        raise TypeError(f"{where}: expected (source, target), two strings, not {repr(pair)[:60]}")
+    return _checked(pair[0], f"{where}, source"), _checked(pair[1], f"{where}, target")
+
+
+def _checked(line: Any, where: str) -> str:
+    if not isinstance(line, str):
+        raise TypeError(f"{where}: expected a string, words with blanks, not {repr(line)[:60]}")
+    return line
 
 
 def links(

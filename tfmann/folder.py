@@ -38,6 +38,11 @@ def begun(root: str) -> bool:
     return bool(steps) or any(os.path.exists(path) for path in best)
 
 
+def weights_of(path: str) -> str:
+    """A checkpoint's folder: the best of a run where `path` is a run's folder, else `path`."""
+    return os.path.join(path, BEST) if os.path.exists(os.path.join(path, HPARAMS)) else path
+
+
 def last_step(root: str) -> int | None:
     """The update of a run's last checkpoint, by its name; None where there is none."""
     found = [STEP.fullmatch(name) for name in _checkpoints(root)]

@@ -185,6 +185,11 @@ def _check_combinations(h: HParams) -> None:
     for broken, message in (*_rules_of_models(h), *_rules_of_searches(h)):
         if broken:
             raise UsageError(message)
+    if h.encoder_type == "memory" and has_alignments(h.cell):
+        raise UsageError(
+            f"encoder_type='memory' lets the cell read the source itself, and the cell {h.cell!r} "
+            "cannot: it needs an encoder's annotations"
+        )
     for key in ("coverage_penalty_weight", "eos_attention_weight", "replace_unk"):
         if getattr(h, key):
             require_alignments(h.cell, f"{key}={getattr(h, key)}")
@@ -336,6 +341,16 @@ def save(hparams: HParams, path: str | os.PathLike[str]) -> None:
             stream.write(content.encode())
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
+
+
+def changes(saved: Mapping[str, Any], now: HParams) -> list[str]:
+    """The settings that are not as they were saved, each as `learning_rate 0.002 -> 0.1`."""
+    before = {key: saved.get(key, field.default) for key, field in FIELDS.items()}
+    return [
+        f"{key} {before[key]} -> {value}"
+        for key, value in now.as_dict().items()
+        if value != before[key]
+    ]
 
 
 def merge_saved(saved: Mapping[str, Any], explicit: Mapping[str, Any], where: str) -> HParams:

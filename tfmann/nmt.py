@@ -29,7 +29,7 @@ def define_flags() -> flags.FlagValues:
         "hparams_path": "JSON file of settings: a path, or the name of one that comes with tfmann, "
         "such as cpu/multi30k/de_en_luong.json.",
         "out_dir": "Folder of the run: everything is written here.",
-        "ckpt": "Folder of a checkpoint to decode with, rather than the best.",
+        "ckpt": "Folder of a checkpoint to decode with, rather than the best; or another run's.",
         "inference_input_file": "Text to translate, score or align; - is standard input.",
         "inference_output_file": "Where the result goes; standard output if not given.",
         "inference_ref_file": "Translations to score, to align or to compare with.",

@@ -125,11 +125,14 @@ class _Session:
 
     def _keep_settings(self) -> None:
         """Makes the folder this run's, now that everything given was found usable."""
+        place = self.folder.path(HPARAMS)
         if begun(self.folder.root):
             text.renew_note(self.languages, self.hparams, self.folder.root, self.log)
+            for line in hparams_module.changes(hparams_module.read_json(place), self.hparams):
+                self.log(f"changed: {line}")
         else:
             text.save_languages(self.languages, self.hparams, self.folder.root)
-        hparams_module.save(self.hparams, self.folder.path(HPARAMS))
+        hparams_module.save(self.hparams, place)
 
     def _encode(self, prefix: str) -> encode.Encoded:
         source, target = text.prefix_paths(self.hparams, prefix)

@@ -97,18 +97,15 @@ def _check_outputs(flags: Any) -> None:
     """Raises UsageError where a file that is written is also read, or written by another flag."""
     read = ("inference_input_file", "inference_ref_file", "inference_document_file", "gold_file",
             "lexicon_file", "hparams_path")  # fmt: skip
-    written = ("inference_output_file", "alignment_file")
-    names: dict[str, str] = {}
-    for name in (*read, *written):
-        path = getattr(flags, name)
-        if not path or "\0" in path or (path == "-" and name == "inference_input_file"):
-            continue
-        if os.path.exists(path) and not os.path.isfile(path):
-            continue  # a device may be read and written
-        place = os.path.realpath(path)
-        if name in written and place in names:
-            raise UsageError(f"--{names[place]} and --{name} are the same file, {path}")
-        names.setdefault(place, name)
+    output, alignments = flags.inference_output_file, flags.alignment_file
+    inputs.refuse_overwriting(
+        {"inference_output_file": output, "alignment_file": alignments},
+        {f"--{name}": getattr(flags, name) for name in read},
+    )
+    if output and alignments and inputs.same_file(output, alignments):
+        raise UsageError(
+            f"--inference_output_file and --alignment_file are the same file, {alignments}"
+        )
 
 
 def _check_jobs(mode: str, flags: Any) -> None:
@@ -193,6 +190,8 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
             f"--inference_document_file is of no use: the cell {hparams.cell!r} translates every "
             "sentence by itself"
         )
+    if flags.ckpt:
+        inputs.require_checkpoint(flags.ckpt, "--ckpt")
     for path in (flags.inference_input_file, flags.inference_ref_file, documents):
         if path and path != "-":
             inputs.require_file(path)

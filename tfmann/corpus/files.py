@@ -25,6 +25,7 @@ NO_DOCUMENT = -1  # the document id of a sentence whose corpus has no documents
 
 _BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_GZIP = b"\x1f\x8b"
 _DOCUMENT_ID = re.compile(r"\d{1,18}", re.ASCII)  # fits an int64
 
 
@@ -108,6 +109,19 @@ def iter_documents(path: PathLike) -> Iterator[int]:
 def count_parallel(source_path: PathLike, target_path: PathLike) -> int:
     """Returns the number of sentence pairs; raises what `iter_parallel` raises."""
     return sum(1 for _ in iter_parallel(source_path, target_path))
+
+
+def require_parallel(source_path: PathLike, target_path: PathLike) -> None:
+    """Raises what `iter_parallel` raises for empty files and unequal line counts, but faster."""
+    counts = []
+    for path in (source_path, target_path):
+        with open_binary(path) as stream:
+            try:
+                counts.append(sum(1 for _ in stream))
+            except OSError as error:
+                raise UserError(f"cannot read {path}: {reason(error)}") from None
+    if counts[0] != counts[1] or counts[0] == 0:
+        count_parallel(source_path, target_path)
 
 
 def measure(path: PathLike) -> Measured:
@@ -239,6 +253,8 @@ def _decode(raw: bytes, path: PathLike, number: int) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
+        if number == 1 and raw.startswith(_GZIP):
+            raise UserError(f"{path} is compressed by gzip: decompress it first") from None
         utf16 = number == 1 and raw.startswith(_UTF16_BOMS)
         hint = "the file begins as UTF-16 does" if utf16 else error.reason
         raise UserError(

@@ -23,10 +23,10 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 
-from tfmann.corpus import lexicon
+from tfmann.corpus import inputs, lexicon
 from tfmann.corpus.files import iter_parallel
 from tfmann.corpus.subword import WordSegmenter
-from tfmann.corpus.text import prefix_paths, require_languages
+from tfmann.corpus.text import require_languages
 from tfmann.errors import UsageError, UserError
 from tfmann.hparams import HParams
 
@@ -82,14 +82,15 @@ def learn_lexicon(hparams: HParams, out_dir: str, log: Callable[[str], None] = p
         raise UsageError("train_prefix is not given: a lexicon is learnt from the training text")
     lexicon.refuse_subwords(hparams)
     segment = WordSegmenter().segment
-    paths = prefix_paths(hparams, hparams.train_prefix)
+    paths = inputs.require_prefix(hparams, "train_prefix")
+    place = lexicon.path(hparams, out_dir)
+    inputs.refuse_overwriting({"lexicon_file": place}, {f"the text {path}": path for path in paths})
     pairs = ((segment(pair.source), segment(pair.target)) for pair in iter_parallel(*paths))
     entries = best_translations(pairs, log)
     try:
         os.makedirs(out_dir, exist_ok=True)
     except OSError as error:
         raise UserError(f"out_dir {out_dir} cannot be used: {error.strerror}") from None
-    place = lexicon.path(hparams, out_dir)
     lexicon.write(place, entries)
     log(f"{place}: {len(entries)} words, from {paths[0]} and {paths[1]}")
 

@@ -17,7 +17,7 @@ from tfmann.corpus.files import (
     replacing,
 )
 from tfmann.corpus.subword import Segmenter, make_segmenter, sentencepiece_vocabulary
-from tfmann.corpus.vocab import EOS_ID, UNK_ID, Vocabulary
+from tfmann.corpus.vocab import EOS_ID, UNK_ID, NoTokenError, Vocabulary
 from tfmann.errors import UsageError, UserError
 from tfmann.folder import HPARAMS, begun
 from tfmann.hparams import HParams
@@ -247,6 +247,9 @@ def _find_vocabulary(
             for line in iter_lines(path):
                 yield segmenter.segment(line)
 
-    built = Vocabulary.build(lines(), hparams.vocab_size, hparams.vocab_min_frequency)
+    try:
+        built = Vocabulary.build(lines(), hparams.vocab_size, hparams.vocab_min_frequency)
+    except NoTokenError as error:
+        raise UserError(f"{' and '.join(paths)}: {error}") from None
     log(f"vocabulary of {' and '.join(Path(p).name for p in paths)}: {len(built)} entries")
     return built

@@ -26,6 +26,10 @@ _NAMED_LINES = 5  # line numbers a message lists before it says "..."
 _log = logging.getLogger(__name__)
 
 
+class NoTokenError(UserError):
+    """A text leaves nothing for its vocabulary."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
     """The tokens of one language in the order of their ids; it never changes.
@@ -102,7 +106,7 @@ class Vocabulary:
           min_frequency: rarer tokens are left out.
 
         Raises:
-          UserError: no token is left, because of the text or because of the two limits.
+          NoTokenError: no token is left, because of the text or because of the two limits.
         """
         counts: collections.Counter[str] = collections.Counter()
         for tokens in token_lines:
@@ -114,9 +118,12 @@ class Vocabulary:
         if max_size:
             kept = kept[: max(0, max_size - len(SPECIALS))]
         if not kept:
-            raise UserError(
+            if not counts:
+                raise NoTokenError("no token is left for the vocabulary: the text is blank")
+            limits = f"vocab_min_frequency={min_frequency}, vocab_size={max_size}"
+            raise NoTokenError(
                 f"no token is left for the vocabulary: the text has {len(counts):,} different "
-                f"ones, min_frequency={min_frequency}, max_size={max_size} (specials included)"
+                f"ones, {limits} (specials included)"
             )
         return cls.of(kept)
 

@@ -5,6 +5,7 @@ Letters: S source tokens, T target tokens, both with `</s>`, R read heads, H wri
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,14 @@ class Trace(Mapping[str, np.ndarray]):
 
     def __getitem__(self, name: str) -> np.ndarray:
         """The array of that name, `[steps, ...]`."""
+        if name not in self._arrays:
+            near = difflib.get_close_matches(name, self._arrays, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise KeyError(f"{name!r}: {hint}there are {', '.join(self._arrays)}")
         return self._arrays[name]
+
+    def __repr__(self) -> str:
+        return f"<Trace of {self.source_tokens} and {self.tokens}: {', '.join(self._arrays)}>"
 
     def __iter__(self) -> Iterator[str]:
         """The names of what the cell shows."""

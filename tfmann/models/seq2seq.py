@@ -76,11 +76,6 @@ class Seq2Seq(tf.Module):
             self.encoder = Encoder(hparams, weights.scope("encoder"))
         annotation_width = self.encoder.annotation_width if self.encoder else 0
         self.cell = make_cell(hparams, annotation_width, weights.scope("cell"))
-        if self.encoder is None and self.cell.needs_annotations:
-            raise UsageError(
-                f"encoder_type='memory' lets the cell read the source itself, and the cell "
-                f"{hparams.cell!r} cannot: it needs an encoder's annotations"
-            )
         self.history = None
         if self.cell.history_form:
             self.history = history.ENCODERS[self.cell.history_form](

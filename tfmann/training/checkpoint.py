@@ -26,7 +26,7 @@ import numpy as np
 from tfmann.corpus.files import reason, swap, sync
 from tfmann.corpus.sealed import seal, unseal
 from tfmann.errors import UserError
-from tfmann.folder import STEP
+from tfmann.folder import STEP, weights_of
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -134,7 +134,11 @@ def read_arrays(folder: str, name: str = "weights") -> dict[str, np.ndarray]:
 
 
 def standing(folder: str, log: Callable[[str], None]) -> str:
-    """A checkpoint's folder, or the `.old` that a kill left while it was replaced; says so."""
+    """A checkpoint's folder, or the `.old` that a kill left while it was replaced; says so.
+
+    Of a run's folder it is the best checkpoint.
+    """
+    folder = weights_of(folder)
     old = f"{folder}.old"
     if os.path.exists(folder) or not os.path.exists(old):
         return folder
