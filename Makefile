@@ -18,7 +18,7 @@ UNKNOWN := $(filter-out $(VARIABLES) PY VENV MAKE% -%,$(GIVEN))
 $(if $(UNKNOWN),$(error there is no variable $(UNKNOWN): expected some of $(VARIABLES)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-gpu test test-avx2 test-slow test-next lint check demo reproduce-vi-en \
+.PHONY: help install install-gpu test test-avx2 test-slow test-next lint check package demo reproduce-vi-en \
 	reproduce-ro-en \
 	reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja reproduce-en-ja-ntcir \
 	reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic reproduce-synthetic-adequacy \
@@ -61,6 +61,9 @@ lint: $(INSTALLED) ## ruff
 
 check: lint ## ruff, and mypy on the annotated functions
 	$(PY) -m mypy
+
+package: $(INSTALLED) ## sdist and wheel in dist/; the wheel is installed and used in an empty folder
+	sh scripts/package.sh
 
 demo: $(INSTALLED) ## trains, translates and scores on the synthetic corpus, in five minutes
 	$(PY) -m tfmann demo

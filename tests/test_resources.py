@@ -99,6 +99,10 @@ def test_a_wheel_has_all_that_comes_with_tfmann(wheel):
     templates = ROOT / "tfmann" / "report" / "page" / "templates"
     for path in templates.iterdir():
         assert (wheel / path.relative_to(ROOT)).is_file(), path
+    assert (wheel / "tfmann" / "py.typed").is_file()
+    (about,) = wheel.glob("*.dist-info")
+    assert "tfmann = tfmann.cli:main" in (about / "entry_points.txt").read_text()
+    assert "# tfmann" in (about / "METADATA").read_text(encoding="utf-8")
 
 
 def test_a_wheel_finds_it(wheel, tmp_path):

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Builds the source distribution, and from it the wheel, into dist/; then installs the wheel into an
+# environment of its own and uses it in an empty folder: what a checkout has beside the package is
+# not there. The packages that tfmann needs are those of .venv, so that nothing is downloaded.
+set -eu
+
+python=$PWD/.venv/bin/python
+dist=$PWD/dist
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# What pip calls (PEP 517), with the setuptools that is there.
+build() { (cd "$1" && "$python" -c "from setuptools import build_meta as b; b.$2('$dist')"); }
+
+rm -rf "$dist" build
+mkdir -p "$dist" "$work/source" "$work/empty"
+build . build_sdist >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+tar -xzf "$dist"/tfmann-*.tar.gz -C "$work/source"
+build "$work"/source/tfmann-* build_wheel >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+
+"$python" -m venv --without-pip "$work/venv"
+packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+own=$("$work/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+"$python" -m pip --python "$work/venv/bin/python" --disable-pip-version-check install --quiet \
+    --no-deps --no-index "$dist"/tfmann-*.whl
+echo "$packages" >"$own/dependencies.pth" # its .pth files, and with them the checkout, are left out
+
+cd "$work/empty"
+unset PYTHONPATH
+PATH=$work/venv/bin:$PATH
+python -c 'from tfmann import resources; assert resources.INSTALLED'
+tfmann --version
+tfmann -h >help && grep -q '^  train ' help
+tfmann synthetic --output_dir=text --train=200 --dev=10 --test=10
+tfmann train --hparams_path=tiny/luong.json --out_dir=run --num_units=16 --num_train_steps=2 \
+    --steps_per_stats=1 --steps_per_external_eval=2 --infer_mode=greedy --tgt_max_len_infer=10 \
+    --num_attention_images=0 --noavg_ckpts \
+    --train_prefix=text/train --dev_prefix=text/dev --test_prefix=text/test >train.log 2>&1 ||
+    { cat train.log >&2; exit 1; }
+tfmann translate --model=run --input=text/test.src --output=out
+[ "$(wc -l <out)" -eq 10 ]
+cd / # before the folder goes
+ls -l "$dist" | awk 'NR > 1 { print $5, $9 }'
