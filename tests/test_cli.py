@@ -266,5 +266,5 @@ def test_a_link_to_what_is_read_is_not_written(tmp_path):
     (tmp_path / "link").symlink_to("in")
     flags = {"inference_input_file": tmp_path / "in", "inference_output_file": tmp_path / "link"}
     values, _ = nmt.parse(command(tmp_path, **flags))
-    with pytest.raises(UsageError, match="inference_input_file and --inference_output_file are"):
+    with pytest.raises(UsageError, match="inference_output_file and --inference_input_file are"):
         usage.check_flags("infer", values)

@@ -283,10 +283,12 @@ def _course() -> dict[str, Field]:
     }
 
 
-def _inference() -> dict[str, Field]:
-    def field(default: Any, help: str, **rules: Any) -> Field:
-        return Field(default, help, kind="inference", **rules)
+def _inference(default: Any, help: str, **rules: Any) -> Field:
+    return Field(default, help, kind="inference", **rules)
 
+
+def _search() -> dict[str, Field]:
+    field = _inference
     return {
         "infer_mode": field(
             "beam_search", "Search.", choices=("greedy", "sample", "beam_search")
@@ -317,6 +319,12 @@ def _inference() -> dict[str, Field]:
             "TensorFlow 2.15), the same in plain TensorFlow, or auto = tfa where it is installed.",
             choices=("auto", "tfa", "plain"),
         ),
+    }
+
+
+def _translation() -> dict[str, Field]:
+    field = _inference
+    return {
         "infer_batch_size": field(32, "Sentences decoded together.", minimum=1),
         "src_max_len_infer": field(0, "Cut longer sources; 0 = never.", minimum=0),
         "tgt_max_len_infer": field(
@@ -365,5 +373,6 @@ def core_fields(cell_names: tuple[str, ...]) -> dict[str, Field]:
         **_rates(),
         **_updates(),
         **_course(),
-        **_inference(),
+        **_search(),
+        **_translation(),
     }
