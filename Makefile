@@ -95,7 +95,7 @@ report: $(INSTALLED) ## all results, sentences and figures of your runs as one p
 	$(PY) -m tfmann report page $(if $(OUT_DIR),--out_dir="$(OUT_DIR)") \
 		$(if $(OUTPUT),--output="$(OUTPUT)")
 
-figures: $(INSTALLED) ## the figures of the README, of the runs of reproduce-synthetic
+figures: $(INSTALLED) ## the figures of docs/models.md, of the runs of reproduce-synthetic
 	$(PY) -m tfmann report gallery --out_dir=runs/synthetic/tiny --sentence=4 \
 		--prefix=runs/synthetic/tiny/corpus/test --output=docs/figures
 

@@ -63,7 +63,7 @@ def spoken(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory, spoken):
-    """What a program without tfmann says: of lines, of pieces, of documents; and of the README."""
+    """What a program without tfmann says: of lines, pieces, documents, and docs/serving.md."""
     folder = tmp_path_factory.mktemp("elsewhere")
     lines = exports.drawn()
     luong, exported, flags = exports.export(folder, "luong")
@@ -87,9 +87,8 @@ def elsewhere(tmp_path_factory, spoken):
 
 
 def examples():
-    """The programs of the README's section."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = text.partition("\n## Serve it\n")[2].partition("\n## ")[0]
+    """The programs of docs/serving.md."""
+    section = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
     programs = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     assert len(programs) == 2 and "runs/mine/export" in programs[0]
     return "\n".join(programs)

@@ -30,7 +30,7 @@ def results(tmp_path):
 
 
 def test_the_readme_is_what_the_results_say():
-    text = (ROOT / "README.md").read_text("utf-8")
+    text = (ROOT / "docs" / "results.md").read_text("utf-8")
     assert readme.filled(text, ROOT / "results") == text, "run: python -m tfmann.report readme"
     assert "<!-- results: claims -->" in text
 
@@ -50,7 +50,7 @@ def test_the_committed_page_is_what_the_results_say():
 )  # fmt: skip
 def test_what_was_trained_on_stands_below_a_table_everywhere(table, note):
     """In the committed files, of the committed results."""
-    text = (ROOT / "README.md").read_text("utf-8")
+    text = (ROOT / "docs" / "results.md").read_text("utf-8")
     region = text.split(f"<!-- results: {table} -->")[1].split("<!-- end -->")[0]
     assert f"train: {note}" in region
     page = (ROOT / "results" / "report.html").read_text("utf-8")

@@ -233,8 +233,8 @@ def test_a_gallery_of_nothing_is_refused(models, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-def test_the_readme_shows_a_figure_of_every_cell():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = re.findall(r'src="(docs/figures/(\w+)\.png)"', readme)
+def test_the_page_of_models_shows_a_figure_of_every_cell():
+    page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    shown = re.findall(r'src="(figures/(\w+)\.png)"', page)
     assert sorted(cell for _, cell in shown) == sorted(hparams.declared_cells())
-    assert all((ROOT / path).read_bytes().startswith(b"\x89PNG") for path, _ in shown)
+    assert all((ROOT / "docs" / path).read_bytes().startswith(b"\x89PNG") for path, _ in shown)

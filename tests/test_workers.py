@@ -193,12 +193,11 @@ def test_only_several_workers_lose_each_other():
             raise other
 
 
-# --- what the README says ---------------------------------------------------------------------
+# --- what docs/cluster.md says -------------------------------------------------------------------
 
 
 def section():
-    text = (tiny.ROOT / "README.md").read_text(encoding="utf-8")
-    return text.partition("## Several machines\n")[2].partition("\n## ")[0]
+    return (tiny.ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
 
 
 def blocks(language):
@@ -206,9 +205,9 @@ def blocks(language):
 
 
 def run_shell(script, tmp_path, **environment):
-    """Runs a script where `python` prints its TF_CONFIG and the cluster's tools are pretended."""
+    """Runs a script where `tfmann` prints its TF_CONFIG and the cluster's tools are pretended."""
     tools = {
-        "python": 'echo "$TF_CONFIG" | tr "\\n" " "; echo; echo "$@"',
+        "tfmann": 'echo "$TF_CONFIG" | tr "\\n" " "; echo; echo "$@"',
         "scontrol": "echo node7; echo node8",
         "srun": 'shift; for SLURM_PROCID in 0 1; do export SLURM_PROCID; "$@"; done',
     }
@@ -222,7 +221,7 @@ def run_shell(script, tmp_path, **environment):
     )
     lines = result.stdout.splitlines()
     places = [tf_config.place({"TF_CONFIG": line}) for line in lines[::2]]
-    assert all(line.startswith("-m tfmann.nmt --distribution=mirrored") for line in lines[1::2])
+    assert all(line.startswith("train --distribution=mirrored") for line in lines[1::2])
     return places
 
 

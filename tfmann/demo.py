@@ -97,7 +97,7 @@ def _say_what_next(out_dir: str, bleu: float) -> None:
   {tfmann} reproduce vi-en
       the same model on real text (IWSLT'15)
   {tfmann} -h
-      what else there is; README.md tells what the models are, and how to change them"""
+      what else there is; docs/models.md tells what the models are"""
     )
 
 

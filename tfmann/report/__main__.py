@@ -113,7 +113,8 @@ def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     two = commands.add_parser("readme", help="the tables of a Markdown file", allow_abbrev=False)
     two.set_defaults(command=_readme)
-    two.add_argument("--readme", default="README.md", help="the file (default: README.md)")
+    page = "docs/results.md"
+    two.add_argument("--readme", default=page, help=f"the file (default: {page})")
     for each in (one, two):
         each.add_argument("--results_dir", default="results", help="the records (default: results)")
 

@@ -1,4 +1,4 @@
-"""One figure of each cell's memory at work, at the same sentence: those of the README."""
+"""One figure of each cell's memory at work, at the same sentence: those of docs/models.md."""
 
 from __future__ import annotations
 
