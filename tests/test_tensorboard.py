@@ -226,6 +226,17 @@ def test_resuming_appends(tmp_path):
     assert session(events).hparams["units"].number_value == 8
 
 
+def test_names_that_are_no_utf8(tmp_path):
+    place = os.fsdecode(os.fsencode(tmp_path) + b"/log\xff")
+    board = Board(place)
+    board.scalars(1, {"dev/bleu": 2.0})
+    board.hparams({"train_prefix": place, "cell": "luong"})
+    board.close()
+    (name,) = os.listdir(place)
+    assert b"luong" in open(os.path.join(place, name), "rb").read()
+    assert os.listdir(os.fsencode(tmp_path)) == [b"log\xff"]
+
+
 def test_a_folder_that_cannot_be_is_a_user_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="file/log: cannot write TensorBoard files there"):

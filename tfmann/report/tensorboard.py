@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ class Board:
 
         self._tf, self._log_dir = tf, log_dir
         try:
-            self._writer = tf.summary.create_file_writer(log_dir)
+            self._writer = tf.summary.create_file_writer(os.fsencode(log_dir))
             self._writer.init()
         except (tf.errors.OpError, OSError) as error:
             raise UserError(f"{log_dir}: cannot write TensorBoard files there: {error}") from error
@@ -147,10 +148,7 @@ class Board:
         """
         from tensorboard.plugins.hparams import api
 
-        values = {
-            name: value if isinstance(value, (bool, int, float, str)) else json.dumps(value)
-            for name, value in mapping.items()
-        }
+        values = {name: _shown(value) for name, value in mapping.items()}
         with self._writing():
             api.hparams(values)
 
@@ -171,3 +169,9 @@ class Board:
     def _writing(self) -> Iterator[None]:
         with contextlib.suppress(self._tf.errors.OpError), self._writer.as_default():
             yield
+
+
+def _shown(value: Any) -> bool | int | float | str:
+    if isinstance(value, str):  # a file's name may have bytes that are no UTF-8
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value if isinstance(value, (bool, int, float)) else json.dumps(value)
