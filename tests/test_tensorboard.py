@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -232,8 +233,8 @@ def test_names_that_are_no_utf8(tmp_path):
     board.scalars(1, {"dev/bleu": 2.0})
     board.hparams({"train_prefix": place, "cell": "luong"})
     board.close()
-    (name,) = os.listdir(place)
-    assert b"luong" in open(os.path.join(place, name), "rb").read()
+    (path,) = Path(place).iterdir()
+    assert b"luong" in path.read_bytes()
     assert os.listdir(os.fsencode(tmp_path)) == [b"log\xff"]
 
 
