@@ -128,6 +128,8 @@ def test_help_names_every_flag_with_its_default(capsys):
         (["--outdir=x"], "outdir.*out_dir"),
         (["--beam_width"], "beam_width"),
         (["--num_units=3.5"], "num_units"),
+        (["--noavg_ckpts=3"], "--noavg_ckpts=3 does not take an argument"),
+        (["--nohelp="], "--nohelp= does not take an argument"),
         (["--num_units=0"], "num_units: 0 is below the least value 1"),
         (["--dropout=1.2"], "dropout: 1.2 is not below 1.0"),
         (["--dropout=nan"], "dropout: expected a finite number"),
@@ -167,6 +169,7 @@ def test_help_names_every_flag_with_its_default(capsys):
         (["--out_dir=x", "--hparams_path=absent.json"], "cannot read the hparams file absent.json"),
         (["--out_dir=x", "--infer_mode=greedy", "--num_translations_per_input=2"], "needs infer_m"),
         (["--flagfile=absent"], "absent"),
+        (["--flagfile=latin"], "--flagfile: 'utf-8' codec can't decode byte 0xff"),
         (["--out_dir=x", "--ckpt=y"], "--mode=train does not use --ckpt.*init_checkpoint"),
         (["--out_dir=x", "--mode=train", "--inference_input_file=y"], "--inference_input_file"),
         (["--out_dir=x", "--inference_output_file=y"], "train does not use --inference_output_f"),
@@ -192,6 +195,7 @@ def test_help_names_every_flag_with_its_default(capsys):
 )  # fmt: skip
 def test_usage_errors(argv, words, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "latin").write_bytes(b"--src=\xff\n")
     fails(argv, capsys, 2, words)
     assert tree(tmp_path) == {}
 

@@ -78,7 +78,9 @@ def parse(argv: Sequence[str]) -> tuple[flags.FlagValues, dict[str, Any]]:
     values = define_flags()
     try:
         rest = values(["nmt", *argv])[1:]
-    except flags.Error as error:
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--flagfile: {error}") from None
+    except (flags.Error, ValueError) as error:  # ValueError: --nocell=3, of a truth value
         raise UsageError(str(error)) from None
     if rest:
         raise UsageError(f"what is {rest[0]!r}? Settings are given as --name=value")
