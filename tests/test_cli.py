@@ -273,3 +273,18 @@ def test_a_link_to_what_is_read_is_not_written(tmp_path):
     values, _ = nmt.parse(command(tmp_path, **flags))
     with pytest.raises(UsageError, match="inference_output_file and --inference_input_file are"):
         usage.check_flags("infer", values)
+
+
+@pytest.mark.parametrize(
+    "module, closed, words",
+    [
+        ("nmt --inference_input_file=- --out_dir", "<&-", b"standard input is closed: give a file"),
+        ("translate --model", "<&-", b"standard input is closed: there is nobody"),
+        ("translate --model", ">&-", b"standard output is closed: there is nobody"),
+    ],
+)
+def test_closed_streams_are_named_before_anything_is_loaded(module, closed, words, tmp_path):
+    line = f"{sys.executable} -m tfmann.{module}={tmp_path} {closed}"
+    done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, cwd=ROOT)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"tfmann: " + words) and done.stderr.count(b"\n") == 1

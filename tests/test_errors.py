@@ -60,6 +60,28 @@ def test_a_second_signal_ends_at_once():
             assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
+CLOSED = """
+import os, sys
+from tfmann.errors import status_of
+def work():
+    with open(sys.argv[1], "w") as file:
+        print("a message", file=sys.stderr)
+        os.write(2, b"as C would")
+        os.write(1, b"out")
+        return 7 if file.fileno() > 2 and not sys.stderr.isatty() else 8
+raise SystemExit(status_of(work))
+"""
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-", "<&- >&- 2>&-"])
+def test_what_is_written_is_not_mixed_with_closed_streams(closed, tmp_path):
+    argv = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", CLOSED, tmp_path / "f"]
+    done = subprocess.run(argv, stdout=subprocess.PIPE)
+    assert done.returncode == 7
+    assert done.stdout == (b"" if ">&- 2" in closed else b"out")
+    assert (tmp_path / "f").read_bytes() == b""
+
+
 @pytest.mark.parametrize("to,said", [("/dev/full", "No space left on device"), ("|", "")])
 def test_output_that_cannot_be_written(to, said):
     work = "import sys; print('x' * 100000); sys.stdout.flush()"

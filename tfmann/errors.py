@@ -65,6 +65,7 @@ def status_of(work: Callable[[], int | None], interrupted: str = "interrupted") 
       work: returns a status, or None for 0.
       interrupted: what is said after Ctrl-C.
     """
+    _fill_standard_streams()
     for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show a word stops nothing
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -101,3 +102,18 @@ def _out_of_memory(error: Exception) -> bool:
     errors = sys.modules.get("tensorflow.python.framework.errors_impl")
     kinds = (MemoryError, *((errors.ResourceExhaustedError,) if errors else ()))
     return isinstance(error, kinds)
+
+
+def _fill_standard_streams() -> None:
+    """Puts /dev/null where a standard stream was closed before Python began.
+
+    Its number would be the next file's, and what is meant for the stream would end up in there.
+    Without a standard error, messages would be printed among what is asked for.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115

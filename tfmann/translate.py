@@ -137,7 +137,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if asked.input:
         return status_of(lambda: nmt.main(_of_a_file(asked)))
     with stoppable():
-        return status_of(lambda: _talk(_begin(asked)))
+        return status_of(lambda: _converse(asked))
+
+
+def _converse(asked: argparse.Namespace) -> None:
+    for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
+        if stream is None:
+            raise UserError(f"standard {name} is closed: there is nobody to talk with")
+    _talk(_begin(asked))
 
 
 def _of_a_file(asked: argparse.Namespace) -> list[str]:

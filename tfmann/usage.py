@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,6 +77,8 @@ def check_flags(mode: str, flags: Any) -> None:
         raise UsageError(f"--mode={mode} needs --inference_input_file (or - for standard input)")
     if mode in ("score", "align") and not reference:
         raise UsageError(f"--mode={mode} needs --inference_ref_file, the translations")
+    if source == "-" and sys.stdin is None:
+        raise UserError("standard input is closed: give a file as --inference_input_file")
     if mode in ("score", "align") and source == "-":
         raise UsageError(f"--mode={mode} reads pairs from two files, not from standard input")
     if mode in ("eval", "tune") and source and not reference:
