@@ -187,6 +187,52 @@ def test_a_state_of_another_kind_is_noticed(content, tmp_path):
         checkpoint.read_state(str(folder))
 
 
+WRONG = {
+    "step": ["12", -1, 1.0, True, None, 1 << 63, {}],
+    "position": [7, [], [1], [0, "1"], [0, -1], {"epoch": 0, "batch": 0}],
+    "best_bleu": ["1", None, float("nan")],
+    "best_step": [-2, "3"],
+    "words": [1.5],
+    "history": [{}, [1]],
+    "between": ["yes"],
+    "sha256": [{"weights.npz": 1}, {"../weights.npz": ""}, {"weights": ""}, [], "x"],
+}
+
+
+@pytest.mark.parametrize("key", WRONG)
+def test_a_state_with_a_right_seal_and_another_content_is_not_used(key, tmp_path):
+    write(tmp_path, 5)
+    path = write(tmp_path, 10) / "state.json"
+    right = checkpoint.read_state(str(path.parent))
+    for value in WRONG[key]:
+        path.write_text(json.dumps(seal({**right, key: value})))
+        with pytest.raises(Unreadable, match=rf"no state of a checkpoint: {key} is "):
+            checkpoint.read_state(str(path.parent))
+        said = []
+        assert checkpoint.latest(str(tmp_path), said.append).endswith("step-00000005")
+        assert len(said) == 1 and "falling back" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [("step", 11, "step is 11, not 10"), ("step", None, "step is missing"),
+     ("position", None, "position is missing"), ("best_step", None, "best_step is missing")],
+)  # fmt: skip
+def test_training_goes_on_from_what_says_where(key, value, words, tmp_path):
+    more = {"position": [0, 1], "best_step": -1}
+    for step in (5, 10):
+        folder = checkpoint.folder_of_step(str(tmp_path), step)
+        state = {"step": step, **more}
+        if step == 10:
+            state[key] = value
+            state = {name: content for name, content in state.items() if content is not None}
+        checkpoint.write(folder, arrays(step), None, state)
+    said = []
+    found = checkpoint.latest(str(tmp_path), said.append, to_go_on=True)
+    assert found.endswith("step-00000005") and words in said[0]
+    assert checkpoint.latest(str(tmp_path), said.append).endswith("step-00000010")
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_the_checkpoint_before_is_used_and_the_log_says_so(name, tmp_path):
     write(tmp_path, 5)

@@ -1,5 +1,6 @@
 """Faults that need no model: the lock over kills, logs, what killed runs left, changed inputs."""
 
+import json
 import os
 import shutil
 import signal
@@ -10,6 +11,7 @@ import pytest
 from faults import ROOT, cut, disk, flip, remount
 
 from tfmann.corpus import encode, files, fingerprints, text
+from tfmann.corpus.sealed import seal
 from tfmann.corpus.subword import WordSegmenter
 from tfmann.corpus.text import Languages, Side
 from tfmann.corpus.vocab import Vocabulary
@@ -198,6 +200,13 @@ def test_a_damaged_note_of_what_was_there(run, tmp_path, damage):
         settle(run)
     path.unlink()
     settle(run)
+
+
+@pytest.mark.parametrize("body", [{}, {"own": []}, {"own": {}, "dev_prefix": {"given": "x"}}])
+def test_a_note_of_another_shape_is_refused_though_its_seal_is_right(run, tmp_path, body):
+    (tmp_path / "run" / "inputs.json").write_text(json.dumps(seal(body)))
+    with pytest.raises(UserError, match=r"inputs\.json is damaged.*Remove it"):
+        settle(run)
 
 
 def test_a_lost_note_is_said_and_written_again(run, tmp_path):

@@ -152,7 +152,7 @@ class _Session:
         """The checkpoint to go on from. The chief says which: to look may be to mend the folder."""
         root, step = self.folder.checkpoints, -1
         if self.workers.chief:
-            found = checkpoint.latest(root, self.log)
+            found = checkpoint.latest(root, self.log, to_go_on=True)
             if found is not None:
                 state = checkpoint.read_state(found)
                 step = state["step"]

@@ -105,9 +105,18 @@ def _read(out_dir: str) -> dict[str, Any] | None:
     body = None
     with contextlib.suppress(ValueError):
         body = unseal(content)
-    if body is None:
+    if body is None or not _sound(body):
         raise UserError(
             f"{path} is damaged: it says what the run began with. Remove it to go on without "
             "knowing whether text and vocabularies are as they were."
         )
     return body
+
+
+def _sound(body: dict[str, Any]) -> bool:
+    """Whether a note has the shape of one; its seal says only that it is as somebody wrote it."""
+    noted = [body[key] for key in _KEYS if key in body]
+    return isinstance(body.get("own"), dict) and all(
+        isinstance(one, dict) and "given" in one and isinstance(one.get("sha256"), dict)
+        for one in noted
+    )

@@ -27,6 +27,7 @@ from tfmann.corpus.files import reason, swap, sync
 from tfmann.corpus.sealed import seal, unseal
 from tfmann.errors import UserError
 from tfmann.folder import STEP, weights_of
+from tfmann.training.state import problem_with, problem_with_going_on
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -104,7 +105,7 @@ def read_state(folder: str) -> dict[str, Any]:
     """Reads and verifies `state.json`.
 
     Raises:
-      Unreadable: it is missing or not as it was written.
+      Unreadable: it is missing, not as it was written, or no state of a checkpoint.
     """
     path = os.path.join(folder, "state.json")
     try:
@@ -113,6 +114,9 @@ def read_state(folder: str) -> dict[str, Any]:
         raise Unreadable(f"{path} is missing or damaged") from None
     if state is None:
         raise Unreadable(f"{path} is not as it was written")
+    problem = problem_with(state)
+    if problem is not None:
+        raise Unreadable(f"{path} is no state of a checkpoint: {problem}")
     return state
 
 
@@ -164,8 +168,15 @@ def steps(root: str) -> list[int]:
     return sorted(int(match.group(1)) for match in matches if match)
 
 
-def latest(root: str, log: Callable[[str], None] = print) -> str | None:
+def latest(
+    root: str, log: Callable[[str], None] = print, to_go_on: bool = False
+) -> str | None:
     """The newest checkpoint below `root` that can be read; says which ones cannot.
+
+    Args:
+      root: where.
+      log: is told.
+      to_go_on: training is to go on from it, which takes more than weights.
 
     Raises:
       Unreadable: there are checkpoints, but none can be read.
@@ -174,7 +185,11 @@ def latest(root: str, log: Callable[[str], None] = print) -> str | None:
     for step in reversed(found):
         folder = folder_of_step(root, step)
         try:
-            for name in read_state(folder)["sha256"]:
+            state = read_state(folder)
+            problem = problem_with_going_on(state, step) if to_go_on else None
+            if problem is not None:
+                raise Unreadable(f"{folder}/state.json: {problem}")
+            for name in state["sha256"]:
                 read_arrays(folder, name[: -len(".npz")])
             return folder
         except Unreadable as error:

@@ -17,7 +17,7 @@ from tfmann.hparams import HParams
 from tfmann.memory.cache import Cache
 from tfmann.models.seq2seq import Seq2Seq
 from tfmann.training import around, distribution
-from tfmann.training.checkpoint import assign, by_name, read_arrays, read_state
+from tfmann.training.checkpoint import Unreadable, assign, by_name, read_arrays, read_state
 from tfmann.training.objective import Loss, sum_loss
 from tfmann.training.optimizer import SLOTS, make_optimizer
 from tfmann.training.workers import Workers
@@ -226,6 +226,8 @@ class Learner:
         assign(self.optimizer.variables(), slots, f"the optimizer of {folder}")
         if "documents.npz" in read_state(folder)["sha256"]:
             kept = read_arrays(folder, "documents")
+            if set(kept) != set(Cache._fields):
+                raise Unreadable(f"{folder}/documents.npz does not hold what documents keep")
             first, replicas, count = self.workers.share
             self.kept = tuple(
                 Cache(*(tf.constant(kept[name][replica::count]) for name in Cache._fields))
