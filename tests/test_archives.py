@@ -126,6 +126,22 @@ def test_a_link_that_was_there_leads_nobody_out(tmp_path):
     assert names_in(tmp_path / "out") == ["sub"]
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("b/c", r"out/b is a folder, and 'b' a file"), ("d", r"out/d is a file, and 'd/e/f' lies in")],
+)
+def test_what_cannot_take_its_place_leaves_all_as_it_was(tmp_path, name, words):
+    archive = tar_of(tmp_path / "x.tar", ("a", b"new"), ("b", b"new"), ("d/e/f", b"new"))
+    for there in ("a", name):
+        path = tmp_path / "out" / there
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"old")
+    before = names_in(tmp_path)
+    with pytest.raises(UserError, match=f"{words}.*; nothing was extracted"):
+        extract(archive, tmp_path / "out")
+    assert (tmp_path / "out/a").read_bytes() == b"old" and names_in(tmp_path) == before
+
+
 @pytest.mark.parametrize("kind", ["tar", "zip", "gz"])
 def test_bombs_are_refused(tmp_path, kind):
     zeros = bytes(1 << 20)

@@ -64,7 +64,8 @@ def extract(
 
     Raises:
       UserError: the archive is broken or none of these, has a member that would come to lie
-        outside the directory or is a link or device, or holds more than max_bytes.
+        outside the directory, in place of a folder or in a file, or is a link or device, or holds
+        more than max_bytes. Nothing in the directory is changed then.
     """
     with open_binary(archive):
         pass  # says what is wrong with the name, if anything
@@ -78,6 +79,9 @@ def extract(
         names = _unpack(archive, staging, max_bytes)
         for name in names:
             _refuse_link_on_the_way(target, name)
+            _refuse_what_stands_there(target, name)
+        for name in names:  # whatever can fail is done before the first file is replaced
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
         return [_move(staging, target, name) for name in names]
     except RefusedError as error:
         raise UserError(f"{archive}: {error}; nothing was extracted") from None
@@ -166,7 +170,6 @@ def _read(stream: IO[bytes]) -> bytes:
 
 def _move(staging: Path, target: Path, name: str) -> Path:
     path = target / name
-    path.parent.mkdir(parents=True, exist_ok=True)
     os.replace(staging / name, path)
     return path
 
@@ -176,6 +179,16 @@ def _refuse_link_on_the_way(target: Path, name: str) -> None:
     root, parent = os.path.realpath(target), os.path.realpath((target / name).parent)
     if os.path.commonpath([root, parent]) != root:
         raise RefusedError(f"{name!r} would go through a link that leads out of {target}")
+
+
+def _refuse_what_stands_there(target: Path, name: str) -> None:
+    """A file takes the place of no folder, nor a folder that of a file."""
+    path = target / name
+    if path.is_dir() and not path.is_symlink():
+        raise RefusedError(f"{path} is a folder, and {name!r} a file")
+    for parent in map(target.joinpath, list(Path(name).parents)[:-1]):  # the last is `.`
+        if os.path.lexists(parent) and not parent.is_dir():
+            raise RefusedError(f"{parent} is a file, and {name!r} lies in a folder of that name")
 
 
 def _members(archive: PathLike, only: str | None = None) -> _Members:
