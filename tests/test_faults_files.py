@@ -1,7 +1,9 @@
 """Faults that need no model: the lock over kills, logs, what killed runs left, changed inputs."""
 
+import fcntl
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -51,6 +53,11 @@ def test_the_lock_ends_with_its_process(tmp_path):
             str(tmp_path), print
         ):
             pass
+        (tmp_path / "lock").unlink()
+        with pytest.raises(UserError, match="another process is training"), RunFolder(
+            str(tmp_path), print
+        ):
+            pass
         holder.kill()
         holder.wait()
         assert (tmp_path / "lock").exists()
@@ -60,6 +67,30 @@ def test_the_lock_ends_with_its_process(tmp_path):
         holder.kill()
         holder.communicate()
     assert (tmp_path / "train.log").read_text() == "held\nmine\n"
+
+
+@pytest.mark.parametrize("name", ["lock", "train.log"])
+def test_a_link_leads_to_nobody_elses_file(name, tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).symlink_to(tmp_path / "mine")
+    with pytest.raises(UserError, match=f"out/{name} is a link; a file of the run's own"):
+        with RunFolder(str(tmp_path / "out"), print):
+            pytest.fail("opened")
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_a_file_system_that_locks_no_folder(tmp_path, monkeypatch):
+    real = fcntl.flock
+
+    def flock(handle, how):
+        if os.path.isdir(f"/proc/self/fd/{handle}"):
+            raise OSError(9, "Bad file descriptor")
+        real(handle, how)
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with RunFolder(str(tmp_path), print), pytest.raises(UserError, match="another process is"):
+        RunFolder(str(tmp_path), print).__enter__()
 
 
 def test_a_file_system_without_locks_is_named_as_what_it_is(tmp_path, monkeypatch):
@@ -88,12 +119,16 @@ def test_what_killed_runs_left_is_removed_and_nothing_else(tmp_path):
 
 def test_a_log_on_a_full_disk_stops_nothing(tmp_path):
     """Not even when it is closed, as a buffer would be written then."""
-    os.symlink("/dev/full", tmp_path / "train.log")
     said = []
-    with RunFolder(str(tmp_path), said.append) as folder:
-        folder.log("first")
-        folder.log("second")
-    assert said == ["first", "second"]
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        with RunFolder(str(tmp_path), said.append) as folder:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # no file may grow
+            folder.log("first")
+            folder.log("second")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert said == ["first", "second"] and (tmp_path / "train.log").read_bytes() == b""
 
 
 def test_a_reader_that_has_gone_stops_nothing(tmp_path):

@@ -6,13 +6,14 @@ The lock is the system's and ends with the process that holds it, however that e
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
 import shutil
 import sys
 from types import TracebackType
-from typing import Any, Callable
+from typing import Any, BinaryIO, Callable
 
 from tfmann import beside
 from tfmann.errors import UserError
@@ -76,30 +77,37 @@ class RunFolder:
         """Makes the folder, takes the lock, opens the log."""
         if not self._writes:
             return self
-        try:
-            os.makedirs(self.checkpoints, exist_ok=True)
-            self._lock = open(self.path("lock"), "w")  # noqa: SIM115 (kept while the run lasts)
-            # without a buffer: what a full disk refuses is not tried again when it is closed
-            self._log = open(self.path("train.log"), "ab", buffering=0)  # noqa: SIM115
-        except OSError as error:
-            raise UserError(f"out_dir {self.root} cannot be used: {error.strerror}") from None
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self.__exit__(None, None, None)
-            if isinstance(error, BlockingIOError):
-                raise UserError(f"another process is training in {self.root}") from None
-            raise UserError(f"out_dir {self.root} cannot be locked: {error.strerror}") from None
+        with contextlib.ExitStack() as opened:
+            try:
+                os.makedirs(self.checkpoints, exist_ok=True)
+                lock = opened.enter_context(_own_file(self.path("lock")))
+                # without a buffer: what a full disk refuses is not tried again when it is closed
+                self._log = opened.enter_context(_own_file(self.path("train.log")))
+                place = os.open(self.root, os.O_RDONLY)
+                opened.callback(os.close, place)
+            except OSError as error:
+                raise UserError(f"out_dir {self.root} cannot be used: {error.strerror}") from None
+            self._lock(lock.fileno())
+            with contextlib.suppress(_Unlockable):  # NFS locks no folder
+                self._lock(place)  # since somebody may remove the file, and its lock with it
+            self._opened = opened.pop_all()
         self._sweep()
         return self
+
+    def _lock(self, handle: int) -> None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"another process is training in {self.root}") from None
+        except OSError as error:
+            raise _Unlockable(f"out_dir {self.root} cannot be locked: {error.strerror}") from None
 
     def __exit__(
         self, kind: type | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Lets others in."""
         if self._writes:
-            self._log.close()
-            self._lock.close()
+            self._opened.close()
 
     def log(self, message: Any) -> None:
         """Prints a line and keeps it in `train.log`."""
@@ -121,6 +129,26 @@ class RunFolder:
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 beside.discard(path)  # unless it is what --mode=tune is writing
+
+
+class _Unlockable(UserError):
+    """The file system has no locks."""
+
+
+def _own_file(path: str) -> BinaryIO:
+    """Opens a file of the run's for appending, and no other's that a link leads to.
+
+    Raises:
+      UserError: it is a link.
+      OSError: it cannot be opened.
+    """
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise UserError(f"{path} is a link; a file of the run's own was expected") from None
+        raise
+    return os.fdopen(handle, "ab", buffering=0)
 
 
 def _nothing(message: str) -> None:
