@@ -1,0 +1,98 @@
+"""Command lines of training with settings drawn from their ranges, their edges and beyond.
+
+Whatever is drawn is added to a command that trains a tiny model, so most of it could be taken.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tfmann import usage
+from tfmann.hparams import FIELDS, declared_cells
+from tfmann.hparams_fields import Field
+
+_CELLS = declared_cells()
+TINY: dict[str, Any] = {
+    "src": "src", "tgt": "tgt", "num_units": 4, "embedding_size": 4, "num_layers": 1,
+    "batch_size": 4, "num_train_steps": 2, "steps_per_stats": 1, "steps_per_external_eval": 2,
+    "infer_mode": "greedy", "tgt_max_len_infer": 4, "num_attention_images": 0,
+    "num_memory_locations": 4, "memory_unit_size": 4, "cache_size": 3,
+}  # fmt: skip
+PREFIXES = ("train_prefix", "dev_prefix", "test_prefix", "vocab_prefix")
+_PATHS = (*PREFIXES, "init_checkpoint", "subword_model", "lexicon_file")
+_HUGE = {
+    int: ("1000000", "1000000000", "1000000000", "1000000000000", f"{10**30}", "9" * 400, "-1"),
+    float: ("1000000000", "-1", "1e38", "3.5e38", "1e300", "1e-300", "1e-45", "inf", "nan", "-0.0"),
+}
+_ODD = ("", " ", "x", "1.5", "True", "0x10", "1_0", "١", "None", "[1]", "a,b", ",", "*", "cell/*",
+        "\u2028", "größe", "../..", "/dev/null", "/dev/full", "-", "%s{}", "0,0.6",
+        "0," * 50)  # fmt: skip
+_OTHER = ("ckpt", "inference_input_file", "inference_output_file", "inference_ref_file",
+          "inference_document_file", "alignment_file", "export_dir", "gold_file", "num_workers",
+          "jobid", "hparams_path")  # fmt: skip
+
+
+def command(name: str, data: Path, out: Path) -> list[str]:
+    """The command line of a draw; it follows from its name, a seed and a number, alone."""
+    stream = random.Random(name)
+    drawn: dict[str, str] = {}
+    cell = stream.choice(sorted(_CELLS))
+    if stream.random() < 0.7:
+        drawn["cell"] = cell
+    keys = sorted(FIELDS)
+    own = sorted(_CELLS[cell])
+    for _ in range(stream.choice((1, 1, 2, 3, 5))):
+        pool = own if own and stream.random() < 0.3 else keys
+        key = stream.choice(pool)
+        drawn[key] = _value(FIELDS[key], key, stream, data)
+    given = {**TINY, **{prefix: data / prefix.split("_")[0] for prefix in PREFIXES[:2]}, **drawn}
+    if stream.random() < 0.08:
+        given[stream.choice(_OTHER)] = stream.choice(_ODD)
+    if stream.random() < 0.04:
+        given["mode"] = stream.choice((*usage.MODES, *_ODD))
+    return [f"--out_dir={out}", *(f"--{key}={value}" for key, value in given.items()),
+            *_loose(stream)]  # fmt: skip
+
+
+def _value(field: Field, key: str, stream: random.Random, data: Path) -> str:
+    """A value of a field, as a command line has it."""
+    way = stream.random()
+    if way < 0.08:
+        return stream.choice(_ODD)
+    if key in _PATHS:
+        return stream.choice([*_ODD, f"{data}/train", f"{data}/vocab", f"{data}/absent"])
+    if field.choices is not None:
+        return stream.choice(field.choices)
+    if field.type is bool:
+        return stream.choice(("true", "false"))
+    if field.type is str:
+        return stream.choice(_ODD)
+    if way < 0.25:
+        return stream.choice(_HUGE[field.type])
+    return _number(field, stream)
+
+
+def _number(field: Field, stream: random.Random) -> str:
+    """A number at an edge, just beyond it, or within."""
+    least = 0 if field.minimum is None else field.minimum
+    greatest = next((one for one in (field.below, field.maximum) if one is not None), None)
+    if field.type is int:
+        edges = [least, least + 1, least - 1]
+        edges += [] if greatest is None else [greatest, greatest + 1]
+        return str(stream.choice([*edges, *(stream.randint(int(least), 9) for _ in edges)]))
+    edges = [least, least - 1e-6, least + 1e-12]
+    edges += [] if greatest is None else [greatest, greatest + 1e-6, greatest - 1e-9]
+    inside = 1e3 if greatest is None else greatest
+    return repr(stream.choice([*edges, *(stream.uniform(least, inside) for _ in edges)]))
+
+
+def _loose(stream: random.Random) -> Sequence[str]:
+    """Now and then what is no setting at all."""
+    if stream.random() < 0.95:
+        return ()
+    key = stream.choice(sorted(FIELDS))
+    return [stream.choice((f"--{key}", f"--no{key}", f"--no{key}=1", f"--{key[:-1]}=1", key, "--",
+                           f"-{key}=1", f"--{key}=", "--flagfile=/dev/null"))]  # fmt: skip

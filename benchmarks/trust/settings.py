@@ -1,0 +1,222 @@
+"""Settings of every kind, drawn at random: each trains a few updates or is refused in one line.
+
+    python -m benchmarks.trust settings --count=2000 --seed=1 --out=results/trust.jsonl
+
+A draw is a command line (draws.py). A worker process runs one after the other, which takes the
+seconds of a run without those of loading TensorFlow; most run step by step, without tracing, every
+tenth is compiled as the command line does. A run that makes three updates is stopped there. What
+ends the worker, or does not end in time, is counted, and another worker goes on.
+
+Draws are done in blocks, a line each in `--out`; what a draw does follows from the seed and its
+number alone, so that one can be repeated: `--first=NUMBER --count=1`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import gc
+import io
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from benchmarks import lines
+from benchmarks.trust.draws import command
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+_UPDATES = 3
+_COMPILED = 10  # every so many
+_MEMORY = 6_000_000_000  # bytes of a worker; what is larger is refused by it, or runs out
+_FULL = 2_000_000_000  # a worker that has so many gives way to another: graphs are never freed
+GOOD = ("trained", "refused")
+
+
+def judged(status: int, said: str) -> str:
+    """How a command ended: trained, refused, or `unclear` where it said it badly."""
+    messages = [line for line in said.splitlines() if line.startswith("tfmann: ")]
+    if status in (0, 143):
+        return "trained"
+    one = len(messages) == 1 and said == f"{messages[0]}\n"
+    return "refused" if status in (1, 2) and one else "unclear"
+
+
+def work(seed: int, data: Path) -> None:
+    """The worker: a number in, how the draw ended out."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+    import tensorflow as tf
+
+    tf.get_logger().setLevel("ERROR")  # retracing, which many runs in one process look like
+    _stop_after_some_updates()
+    for line in sys.stdin:
+        number = int(line)
+        tf.config.run_functions_eagerly(number % _COMPILED != 0)
+        with tempfile.TemporaryDirectory(prefix="tfmann-trust-") as out:
+            answers.write(json.dumps(_run(command(f"{seed} {number}", data, Path(out, "out")))))
+        answers.write("\n")
+        _forget_graphs()
+        if _resident() > _FULL:
+            return
+
+
+def _run(argv: list[str]) -> list[str]:
+    """How it ended, and what was said."""
+    from tfmann import nmt
+
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            status = nmt.main(argv)
+        except BaseException:  # what the command line would show as a traceback
+            return ["traceback", traceback.format_exc()[-1500:]]
+    return [judged(status, said.getvalue()), said.getvalue()[-1500:]]
+
+
+def _stop_after_some_updates() -> None:
+    from tfmann.training.step import Learner
+
+    update, made = Learner.update, collections.Counter()
+
+    def counted(self: Learner, *args: Any) -> Any:
+        made[id(self)] += 1
+        if made[id(self)] == _UPDATES:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return update(self, *args)
+
+    begin = Learner.__init__
+
+    def begun(self: Learner, *args: Any, **how: Any) -> None:
+        made.clear()
+        begin(self, *args, **how)
+
+    Learner.update, Learner.__init__ = counted, begun  # type: ignore[method-assign]
+
+
+def _forget_graphs() -> None:
+    """TensorFlow keeps the gradients of every traced graph for good (tests/conftest.py)."""
+    from tensorflow.python.framework import ops
+
+    gradients = ops.gradient_registry._registry
+    for name in [name for name in gradients if name.startswith("CustomGradient-")]:
+        del gradients[name]
+    gc.collect()
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Worker:
+    """The worker, seen from the process that asks; another one where it has ended."""
+
+    def __init__(self, seed: int, data: Path, limit: float):
+        self._argv = [sys.executable, "-m", "benchmarks.trust.settings", str(seed), str(data)]
+        self._place, self._limit = data.parent, limit  # what is drawn may write beside the corpus
+        self._process: subprocess.Popen | None = None
+
+    def draw(self, number: int) -> list[str]:
+        """How a draw ended, and what was said."""
+        found = self._ask(number)
+        return found or self._ask(number) or ["ended", "a worker ended before it began"]
+
+    def _ask(self, number: int) -> list[str] | None:
+        """None where the worker had given way to another."""
+        process = self._process = self._process or self._start()
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(f"{number}\n".encode())
+            process.stdin.flush()
+        ready, _, _ = select.select([process.stdout], [], [], self._limit)
+        line = process.stdout.readline() if ready else b""
+        if line:
+            return json.loads(line)
+        status = process.wait() if ready else None
+        self.close()
+        if status is None:
+            return ["over time", f"no end after {self._limit:.0f} s"]
+        return ["ended", f"the worker ended with status {status}"] if status else None
+
+    def _start(self) -> subprocess.Popen:
+        environment = {
+            **os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1",
+            "PYTHONPATH": str(ROOT),
+        }  # fmt: skip
+        return subprocess.Popen(
+            self._argv, cwd=self._place, env=environment,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Ends it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+
+def block(worker: Worker, seed: int, numbers: range, data: Path) -> dict[str, Any]:
+    """Some draws as one record; those that did not end well with their command lines."""
+    from tfmann.provenance import provenance
+
+    begun, ends, bad = time.perf_counter(), collections.Counter(), []
+    for number in numbers:
+        end, said = worker.draw(number)
+        ends[end] += 1
+        if end not in GOOD:
+            argv = command(f"{seed} {number}", data, Path("out"))
+            bad.append({"number": number, "end": end, "said": said, "argv": argv})
+            print(f"{number}: {end}: {' '.join(argv)}\n{said}", file=sys.stderr, flush=True)
+    return {
+        "benchmark": "trust/settings",
+        "seed": seed,
+        "first": numbers[0],
+        "draws": len(numbers),
+        **{end.replace(" ", "_"): count for end, count in sorted(ends.items())},
+        "not_well": [{key: one[key] for key in ("number", "end")} for one in bad],
+        "seconds": round(time.perf_counter() - begun, 1),
+        **provenance(),
+    }
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks.trust settings", description=__doc__)
+    parser.add_argument("--count", type=int, default=2000, help="draws")
+    parser.add_argument("--first", type=int, default=0, help="number of the first draw")
+    parser.add_argument("--seed", type=int, default=1, help="another seed, other draws")
+    parser.add_argument("--block", type=int, default=100, help="draws a line")
+    parser.add_argument("--limit", type=float, default=300, help="seconds that a draw may take")
+    parser.add_argument("--out", type=Path, help="a file that the lines are appended to")
+    args = parser.parse_args(argv)
+    from tfmann.corpus.synthetic import write_corpus
+
+    well = True
+    with tempfile.TemporaryDirectory() as name:
+        data = Path(name, "corpus")
+        data.mkdir()
+        write_corpus(data, 96, 6, 6, seed=3)
+        worker = Worker(args.seed, data, args.limit)
+        try:
+            end = args.first + args.count
+            for first in range(args.first, end, args.block):
+                numbers = range(first, min(end, first + args.block))
+                record = block(worker, args.seed, numbers, data)
+                well &= not record["not_well"]
+                lines.write([record], args.out)
+        finally:
+            worker.close()
+    return 0 if well else 1
+
+
+if __name__ == "__main__":
+    work(int(sys.argv[1]), Path(sys.argv[2]))
