@@ -185,6 +185,18 @@ def test_a_cell_that_needs_an_encoder_is_refused_without_one():
         small.model("rnnsearch", encoder_type="memory")
 
 
+def test_what_only_looks_like_a_class_is_no_cell(monkeypatch):
+    """On Python 3.9 and 3.10 an alias such as tuple[int] does; a cell's file may import one."""
+
+    class Alias:
+        __class__ = type
+
+    alias = Alias()
+    assert isinstance(alias, type)
+    monkeypatch.setattr("tfmann.cells.luong.State", alias)
+    assert type(small.model("luong").cell).__name__ == "LuongCell"
+
+
 def test_addresses_begin_where_they_are_told_to():
     starts = {}
     for start in (0.0, 10.0):

@@ -43,9 +43,9 @@ def make_cell(hparams: HParams, annotation_width: int, weights: Weights) -> Memo
     classes = [
         value
         for value in vars(module).values()
-        if isinstance(value, type)
+        if getattr(value, "__module__", None) == module.__name__
+        and isinstance(value, type)  # so is an imported alias such as tuple[int], up to Python 3.10
         and issubclass(value, MemoryCell)
-        and value.__module__ == module.__name__
     ]
     if len(classes) != 1:
         raise TypeError(f"{module.__name__} must define one MemoryCell, it has {len(classes)}")
