@@ -24,7 +24,6 @@ def test_errors_by_hand():
     of_seeds, of_sentences = verdicts.errors(scores, [[0, 1], [0, 0], [1, 1]])
     assert of_seeds == pytest.approx(1.0)
     assert of_sentences == pytest.approx(0.25)
-    assert verdicts.freedom([(1.0, 1), (1.0, 3)]) == pytest.approx(3.0)
 
 
 def test_equivalence_is_an_interval_within_the_margins():

@@ -36,12 +36,6 @@ def errors(scores, drawn) -> tuple[float, float]:
     return of_seeds, sum((one - centre) ** 2 for one in means) / (len(means) - 1)
 
 
-def freedom(parts) -> float:
-    """Satterthwaite 1946 for independent squared errors, each with its degrees of freedom."""
-    total = sum(square for square, _ in parts)
-    return total**2 / sum(square**2 / degrees for square, degrees in parts)
-
-
 def tail(t: float, degrees: float, steps: int = 20_000) -> float:
     """P(T > t) by Simpson's rule over x = tan(angle), which makes the range finite."""
     constant = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2))

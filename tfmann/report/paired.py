@@ -46,9 +46,8 @@ class Pairs(NamedTuple):
 
     def estimate(self) -> verdicts.Estimate:
         """The difference over the seeds, and how far luck can move it."""
-        sentences = min(one.get("pairs", {}).get("test", 2) for one in self.row)
-        variance = self.sentence_variance()[0]
-        return verdicts.estimate(self.differences(), variance, sentences)
+        variance, _ = self.sentence_variance()
+        return verdicts.estimate(self.differences(), variance)
 
     def sentence_variance(self) -> tuple[float, str]:
         """How far other sentences would move the mean difference, and how that is known."""
