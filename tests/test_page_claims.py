@@ -3,7 +3,6 @@
 import json
 import math
 from pathlib import Path
-from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -208,6 +207,13 @@ def test_the_luck_of_the_sentences_is_counted():
         assert error(records) == pytest.approx(of_seeds)
 
 
+@pytest.mark.parametrize("errors", [0.5, 1.0, 2.0, 3.0])
+def test_the_error_that_a_p_of_sacrebleu_means(errors):
+    moved = np.abs(np.random.default_rng(5).normal(errors, 1.0, 400_000))
+    p = np.mean(moved - moved.mean() > errors)  # as its paired bootstrap has it
+    assert paired.errors_apart(p) == pytest.approx(errors, rel=0.03)
+
+
 def test_where_no_resamples_were_kept_an_upper_bound_is_taken():
     def sentences(*tests, **more):
         records = runs([11, 12], [10, 10], **more)
@@ -218,17 +224,17 @@ def test_where_no_resamples_were_kept_an_upper_bound_is_taken():
         found = paired.pair("test BLEU", records, "mad_1", "luong")
         return found.sentence_variance()
 
-    # 1 is 1.96 errors, 2 are 2.576: errors 0.51 and 0.776, as if they went together
-    z = [NormalDist().inv_cdf(one) for one in (0.975, 0.995)]
+    # of 0.05 and 0.01, as if the two errors went together
     tests = [compared("luong", 1.0, 10.0, 0.05, 0.5), compared("luong", 2.0, 20.0, 0.01, 0.5)]
     variance, how = sentences(*tests)
-    assert variance == pytest.approx(((1 / z[0] + 2 / z[1]) / 2) ** 2)
+    first, second = (paired.errors_apart(p) for p in (0.05, 0.01))
+    assert variance == pytest.approx(((1 / first + 2 / second) / 2) ** 2)
     assert "upper bound" in how
     # what differs in no sentence has no luck in it
     same = {**compared("luong", 0.0, 0.0, 1.0, 1.0), "wins": 0, "losses": 0}
     assert sentences(same, same)[0] == 0
-    # p near 1 says nothing of the error: the intervals do, as if unpaired
-    vague = compared("luong", 0.01, 0.1, 0.95, 0.5)
+    # a great p says nothing of the error: the intervals do, as if unpaired
+    vague = compared("luong", 0.01, 0.1, 0.41, 0.5)
     interval = {"mean": 10.0, "ci": 1.96, "signature": "s"}
     assert sentences(vague, vague, interval=interval)[0] == pytest.approx(2.0, rel=1e-4)
     assert sentences(vague, vague) == (0.0, "for these sentences alone")

@@ -127,8 +127,8 @@ def compare_over_tests(
     )
     first = [resampled_bleu(one, of, tokenize, lowercase) for one, _, of in tests]
     second = [resampled_bleu(one, of, tokenize, lowercase) for _, one, of in tests]
-    moved = np.mean(np.subtract(second, first), axis=0)
-    beyond = np.sum(np.abs(moved - moved.mean()) > abs(system - baseline))
+    moved = np.abs(np.mean(np.subtract(second, first), axis=0))
+    beyond = np.sum(moved - moved.mean() > abs(system - baseline))
     return Comparison(
         baseline_bleu=baseline,
         system_bleu=system,

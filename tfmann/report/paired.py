@@ -12,7 +12,8 @@ from tfmann.evaluation import verdicts
 from tfmann.report import measures
 from tfmann.report.measures import Record
 
-_SURELY_ANY = 0.9  # a p value above it says too little of the error that it comes from
+_SURELY_ANY = 0.4  # a p value above it says too little of the error that it comes from
+_NORMAL = statistics.NormalDist()
 HUNDREDTHS = 100  # resampled scores are kept as whole hundredths
 _ALONE = "for these sentences alone"
 _BOUND = "the part of the sentences in the error is an upper bound"
@@ -123,18 +124,32 @@ def _resampled(row: Record, rival: Record, split: str) -> np.ndarray | None:
 def _error(row: Record, rival: Record) -> float | None:
     """Standard error over sentences of runs whose resamples were not kept.
 
-    That which the recorded two-sided p of the paired bootstrap means for a normal distribution;
-    where it says too little, that of the runs' own intervals, as if they were not paired.
+    That which the recorded p of the paired bootstrap means for a normal distribution; where it says
+    too little, that of the runs' own intervals, as if they were not paired.
     """
     tests = compared(row, rival)
     if tests and tests["wins"] == tests["losses"] == 0:
         return 0.0  # no sentence differs
     if tests and tests["bootstrap_p"] < _SURELY_ANY:
-        z = statistics.NormalDist().inv_cdf(1 - tests["bootstrap_p"] / 2)
-        return abs(tests["difference"]) / z
+        return abs(tests["difference"]) / errors_apart(tests["bootstrap_p"])
     intervals = [one.get("interval") for one in (row, rival)]
     if None in intervals:
         return None
-    normal = statistics.NormalDist().inv_cdf(0.975)
-    first, second = (one["ci"] / normal for one in intervals if one)
+    first, second = (one["ci"] / _NORMAL.inv_cdf(0.975) for one in intervals if one)
     return float(np.hypot(first, second))
+
+
+def errors_apart(p: float) -> float:
+    """How many standard errors two scores are apart whose paired bootstrap by sacreBLEU has this p.
+
+    Its p is the share of resamples whose absolute difference |d_b| is above its mean m by more than
+    |d|. With d = r errors and normal d_b that is P(Z > m) + P(Z < -2r - m), with m the mean of
+    |r + Z|: about one-sided for large r, and at most 0.42.
+    """
+    low, high = 0.0, 10.0
+    for _ in range(60):
+        r = (low + high) / 2
+        mean = r * (1 - 2 * _NORMAL.cdf(-r)) + 2 * _NORMAL.pdf(r)
+        share = _NORMAL.cdf(-mean) + _NORMAL.cdf(-2 * r - mean)
+        low, high = (r, high) if share > p else (low, r)
+    return (low + high) / 2
