@@ -41,6 +41,9 @@ GROUPS: dict[str, dict[str, Command]] = {
         "report": Command("figures of a memory at work; all results as a page", "report.__main__"),
     },
     "files of translations and alignments": {
+        "compare": Command(
+            "two or more systems, anybody's, on one test", "evaluation.__main__", ("compare",)
+        ),
         "aer": Command("alignment error rate", "evaluation.__main__", ("aer",)),
         "adequacy": Command(
             "what is repeated, left out, said too often", "evaluation.__main__", ("adequacy",)

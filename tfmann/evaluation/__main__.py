@@ -1,4 +1,4 @@
-"""Scores from files that BLEU does not give: ``tfmann aer``, ``tfmann adequacy``."""
+"""Scores of files, of any systems: ``tfmann compare``, ``tfmann aer``, ``tfmann adequacy``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from tfmann.corpus.files import iter_lines
 from tfmann.corpus.subword import WordSegmenter
 from tfmann.errors import UsageError, status_of
+from tfmann.evaluation import comparing
 from tfmann.evaluation.adequacy import adequacy
 from tfmann.evaluation.alignment import quality, read_pharaoh
-from tfmann.evaluation.bleu import check_parallel
+from tfmann.evaluation.bleu import TOKENIZERS, check_parallel
 from tfmann.evaluation.repetition import repetition
 
 
@@ -27,6 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True)
 
+    _add_compare(commands)
     one = commands.add_parser("aer", help="alignment error rate", allow_abbrev=False)
     one.set_defaults(command=_aer)
     for name, what in (("gold", "reference links"), ("hypothesis", "the links to score")):
@@ -46,6 +48,62 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--gold", help="links of the source and the first reference, i-j from 0")
     one.add_argument("--alignment", help="links of the source and the translations, if known")
     return parser
+
+
+def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = commands.add_parser(
+        "compare",
+        help="BLEU, chrF and TER of two or more systems, significance, BLEU by length",
+        allow_abbrev=False,
+    )
+    one.set_defaults(command=_compare)
+    one.add_argument(
+        "--system",
+        required=True,
+        nargs="+",
+        help="translations by each system; the first is the baseline",
+    )
+    one.add_argument("--reference", required=True, nargs="+", help="references")
+    one.add_argument("--source", help="source text: lengths are of it, not of the first reference")
+    one.add_argument(
+        "--lengths",
+        default=",".join(map(str, comparing.LIMITS)),
+        help="greatest length of each class, in words (default: %(default)s)",
+    )
+    one.add_argument(
+        "--tokenize",
+        default="none",
+        choices=TOKENIZERS,
+        help="sacreBLEU's, of BLEU: none for tokenised text, 13a for detokenised (default: none)",
+    )
+    one.add_argument("--lowercase", action="store_true", help="ignore case")
+
+
+def _compare(asked: argparse.Namespace) -> str:
+    if len(asked.system) < 2:
+        raise UsageError("--system: expected two or more files, the baseline first")
+    limits = _limits(asked.lengths)
+    paths = [*asked.system, *asked.reference, *filter(None, [asked.source])]
+    texts = {path: list(iter_lines(path)) for path in paths}
+    check_parallel([(path, texts[path]) for path in paths])
+    systems = [comparing.System(path, texts[path]) for path in asked.system]
+    references = [texts[path] for path in asked.reference]
+    lengths = [len(line.split()) for line in texts[asked.source or asked.reference[0]]]
+    options = {"tokenize": asked.tokenize, "lowercase": asked.lowercase}
+    return comparing.report(
+        comparing.compare(systems, references, **options),
+        comparing.by_length(systems, references, lengths, limits, **options),
+        "source" if asked.source else "first reference",
+    )
+
+
+def _limits(text: str) -> list[int]:
+    found = [int(one) if one.isdecimal() else 0 for one in text.split(",")]
+    if 0 in found or found != sorted(set(found)):
+        raise UsageError(
+            f"--lengths={text}: expected ascending whole numbers above 0, such as 10,20,30"
+        )
+    return found
 
 
 def _aer(asked: argparse.Namespace) -> str:

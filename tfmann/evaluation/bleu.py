@@ -155,6 +155,15 @@ def bleu_metric(tokenize: str, lowercase: bool = False) -> Any:
     return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
 
 
+def metric(name: str, tokenize: str = "none", lowercase: bool = False) -> Any:
+    """One of sacreBLEU's metrics, of `METRICS`, as tfmann uses it everywhere."""
+    from sacrebleu.metrics import CHRF, TER
+
+    if name == "bleu":
+        return bleu_metric(tokenize, lowercase)
+    return CHRF(lowercase=lowercase) if name == "chrf" else TER()
+
+
 def _score(
     metric_name: str,
     hypotheses: Sequence[str],
@@ -162,15 +171,8 @@ def _score(
     tokenize: str,
     lowercase: bool,
 ) -> Score:
-    from sacrebleu.metrics import CHRF, TER
-
-    if metric_name == "bleu":
-        metric = bleu_metric(tokenize, lowercase)
-    elif metric_name == "chrf":
-        metric = CHRF(lowercase=lowercase)
-    else:
-        metric = TER()
-    result = metric.corpus_score(hypotheses, references)
+    made = metric(metric_name, tokenize, lowercase)
+    result = made.corpus_score(hypotheses, references)
     # "BLEU = 12.34 56.7/... (BP = ...)": the details are all that follows the rounded value.
     details = result.format().partition(" = ")[2].partition(" ")[2]
-    return Score(result.name, float(result.score), str(metric.get_signature()), details)
+    return Score(result.name, float(result.score), str(made.get_signature()), details)

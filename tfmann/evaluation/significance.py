@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,8 +81,8 @@ def compare(
     baseline = metric._extract_corpus_statistics(baseline_lines, references)
     system = metric._extract_corpus_statistics(system_lines, references)
     better, worse, ties = _swaps(metric, baseline, system)
-    bootstrap_p, bootstrap_signature = _paired_bootstrap(
-        baseline_lines, system_lines, references, bleu_metric(tokenize, lowercase)
+    ((_,), (tested,)) = bootstrap(
+        [baseline_lines, system_lines], references, [bleu_metric(tokenize, lowercase)]
     )
     return Comparison(
         baseline_bleu=_bleu(metric, _total(baseline)),
@@ -92,10 +92,9 @@ def compare(
         worse=worse,
         ties=ties,
         sign_test_p=sign_test_p(better, worse),
-        # sacreBLEU answers 1 / (resamples + 1) for two outputs that always score the same, as if
-        # a difference that is never there were the surest of all.
-        bootstrap_p=1.0 if baseline == system else bootstrap_p,
-        bootstrap_signature=bootstrap_signature,
+        # Others than the same lines may have the same counts too.
+        bootstrap_p=1.0 if baseline == system else tested.p,
+        bootstrap_signature=tested.signature,
     )
 
 
@@ -179,6 +178,20 @@ def sign_test_p(better: int, worse: int) -> float:
     return min(1.0, 2 * tail / 2**throws)
 
 
+def swaps(
+    baseline_lines: Sequence[str],
+    system_lines: Sequence[str],
+    references: Sequence[Sequence[str]],
+    metric: Any,
+) -> tuple[int, int, int]:
+    """Counts the sentences whose swap raises, lowers and leaves corpus BLEU, as in `compare`."""
+    baseline, system = (
+        metric._extract_corpus_statistics(lines, references)
+        for lines in (baseline_lines, system_lines)
+    )
+    return _swaps(metric, baseline, system)
+
+
 def _swaps(
     metric: Any, baseline: Sequence[Sequence[int]], system: Sequence[Sequence[int]]
 ) -> tuple[int, int, int]:
@@ -205,20 +218,49 @@ def _bleu(metric: Any, statistics: list[int]) -> float:
     return metric._compute_score_from_stats(statistics).score
 
 
-def _paired_bootstrap(
-    baseline_lines: Sequence[str],
-    system_lines: Sequence[str],
+class Tested(NamedTuple):
+    """A score of a system, and the p value of its difference to the baseline's."""
+
+    name: str
+    value: float
+    p: float  # 1 of the baseline itself
+    signature: str
+
+
+def bootstrap(
+    systems: Sequence[Sequence[str]],
     references: Sequence[Sequence[str]],
-    metric: Any,
-) -> tuple[float, str]:
-    """Returns the p value of sacreBLEU's paired bootstrap, and its signature."""
+    metrics: Sequence[Any],
+) -> list[list[Tested]]:
+    """SacreBLEU's paired bootstrap of systems against the first of them, by several metrics.
+
+    Args:
+      systems: translations by each, the baseline first.
+      references: one list per reference set.
+      metrics: of sacreBLEU.
+
+    Returns:
+      for each system its scores in the order of the metrics.
+    """
     from sacrebleu.significance import PairedTest
 
     signatures, results = PairedTest(
-        [("baseline", baseline_lines), ("system", system_lines)],
-        {"BLEU": metric},
+        [(str(number), lines) for number, lines in enumerate(systems)],
+        {type(metric).__name__: metric for metric in metrics},
         references,
         test_type="bs",
     )()
-    found: Any = results["BLEU"][1]
-    return float(found.p_value), str(signatures["BLEU"])
+    names = [name for name in results if name != "System"]
+    baseline = list(systems[0])
+    found = []
+    for number, lines in enumerate(systems):
+        scores: list[Any] = [results[name][number] for name in names]
+        # Of two outputs that always score the same sacreBLEU has 1 / (resamples + 1), as if a
+        # difference that is never there were the surest of all.
+        same = list(lines) == baseline
+        found.append([
+            Tested(name, float(one.score), 1.0 if same else float(one.p_value),
+                   str(signatures[name]))
+            for name, one in zip(names, scores)
+        ])  # fmt: skip
+    return found
