@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import inspect
 import io
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ sys.path.insert(0, str(ROOT))  # the benchmarks are not installed
 
 from benchmarks import ablation, cache, cost, memory, report, rewriting  # noqa: E402
 from benchmarks.peers import compare  # noqa: E402
-from benchmarks.trust import inputs  # noqa: E402
+from benchmarks.trust import decode, inputs  # noqa: E402
 from benchmarks.trust.__main__ import main as trust  # noqa: E402
 from tfmann.cells import scan as scans  # noqa: E402
 from tfmann.corpus import synthetic  # noqa: E402
@@ -196,6 +197,33 @@ def test_trust_draws_bad_input(tmp_path, monkeypatch):
     assert trust(["inputs", "--count=10", f"--out={out}"]) == 0
     (record,) = (json.loads(line) for line in out.read_text("utf-8").splitlines())
     assert record["taken"] + record["refused"] >= 10 and record["failed"] == 0
+
+
+def test_trust_checks_what_decoding_promises(tmp_path, monkeypatch, untraced):
+    monkeypatch.setattr(decode, "CELLS", {"luong": {}, "cache": decode.CELLS["cache"]})
+    monkeypatch.setattr(decode, "LINES", 2)
+    out = tmp_path / "trust.jsonl"
+    assert trust(["decode", "--count=2", "--weights=1", f"--out={out}"]) == 0
+    records = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert [record["cell"] for record in records] == ["luong", "cache"]
+    assert all(record["draws"] == 1 and not record["wrong"] for record in records)
+
+
+def test_trust_sees_decoding_that_breaks_its_promises(monkeypatch, untraced):
+    """Scores that depend on what else is in the batch."""
+    translate, stream = decode.Translator.translate, itertools.count(1)
+
+    def careless(self, *args, **kwargs):
+        shift = 0.01 * next(stream)
+        for n_best in translate(self, *args, **kwargs):
+            yield [one._replace(score=one.score + shift) for one in n_best]
+
+    monkeypatch.setattr(decode, "CELLS", {"luong": {}})
+    monkeypatch.setattr(decode, "LINES", 2)
+    monkeypatch.setattr(decode.Translator, "translate", careless)
+    (record,) = decode.run(1, 1, seed=1)
+    said = {wrong["what"].partition(":")[0] for wrong in record["wrong"]}
+    assert said == {"neighbours", "order", "beam 1 is greedy", "score"}
 
 
 def test_the_report_is_made_of_the_results():
