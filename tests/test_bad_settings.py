@@ -36,6 +36,7 @@ def test_every_setting_is_drawn_and_so_are_the_edges_of_its_range():
         (0, "", "trained"),
         (143, "tfmann: stopped at step 3; the same command goes on there\n", "trained"),
         (2, "tfmann: dropout: 1.0 is not below 1.0\n", "refused"),
+        (2, "tfmann: flag --key_value_system=\u2028: value should be one of <attn>\n", "refused"),
         (2, "a warning\ntfmann: dropout: 1.0 is not below 1.0\n", "unclear"),
         (1, "tfmann: a\ntfmann: b\n", "unclear"),
         (1, "", "unclear"),

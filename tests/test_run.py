@@ -318,6 +318,14 @@ def test_a_dev_loss_that_is_not_finite_ends_the_run(data, tmp_path, capsys, monk
     assert not (out / "best_bleu").exists() and not any((out / "checkpoints").iterdir())
 
 
+def test_weights_that_begin_beyond_float32_end_the_run_with_one_message(data, tmp_path, capsys):
+    argv = tiny.flags(data, tmp_path / "out", init_op="normal", init_weight=3e38)
+    assert nmt.main(argv) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("tfmann: loss or gradient is not finite at step 0. ")
+    assert said.count("\n") == 1
+
+
 def test_a_run_that_diverges_is_shown_to_its_end(data, tmp_path, capsys):
     """Losses far beyond what a perplexity can be the exponential of."""
     out = tmp_path / "out"

@@ -58,6 +58,8 @@ TOO_LARGE = [
     ({}, 60_000, r"parameters with what optimizer='adam' knows of each would take "),
     ({"cell": "dnc", "num_memory_locations": 2000, "memory_unit_size": 4}, 2e8,
      r"an update over 1\d\d target words would take .* GB at least, and there are 200 MB of mem"),
+    ({"cell": "cache", "cache_size": 10**9}, 1e9,
+     "the memory of one sentence would take 96 GB at least"),
     ({"infer_mode": "beam_search", "beam_width": 1000}, 1e6,
      r"a search for 12 sentences with 1000 hypotheses each would take .* MB at least"),
 ]  # fmt: skip

@@ -3,9 +3,10 @@
     python -m benchmarks.trust settings --count=2000 --seed=1 --out=results/trust.jsonl
 
 A draw is a command line (draws.py). A worker process runs one after the other, which takes the
-seconds of a run without those of loading TensorFlow; most run step by step, without tracing, every
-tenth is compiled as the command line does. A run that makes three updates is stopped there. What
-ends the worker, or does not end in time, is counted, and another worker goes on.
+seconds of a run without those of loading TensorFlow; most run step by step, without tracing; every
+tenth, and each that is mirrored, is compiled as the command line does. A run that makes three
+updates is stopped there. What ends the worker, or does not end in time, is counted, and another
+worker goes on.
 
 Draws are done in blocks, a line each in `--out`; what a draw does follows from the seed and its
 number alone, so that one can be repeated: `--first=NUMBER --count=1`.
@@ -44,10 +45,9 @@ GOOD = ("trained", "refused")
 
 def judged(status: int, said: str) -> str:
     """How a command ended: trained, refused, or `unclear` where it said it badly."""
-    messages = [line for line in said.splitlines() if line.startswith("tfmann: ")]
     if status in (0, 143):
         return "trained"
-    one = len(messages) == 1 and said == f"{messages[0]}\n"
+    one = said.startswith("tfmann: ") and said.endswith("\n") and said.count("\n") == 1
     return "refused" if status in (1, 2) and one else "unclear"
 
 
@@ -62,10 +62,11 @@ def work(seed: int, data: Path) -> None:
     _stop_after_some_updates()
     for line in sys.stdin:
         number = int(line)
-        tf.config.run_functions_eagerly(number % _COMPILED != 0)
         with tempfile.TemporaryDirectory(prefix="tfmann-trust-") as out:
-            answers.write(json.dumps(_run(command(f"{seed} {number}", data, Path(out, "out")))))
-        answers.write("\n")
+            argv = command(f"{seed} {number}", data, Path(out, "out"))
+            compiled = number % _COMPILED == 0 or "--distribution=mirrored" in argv
+            tf.config.run_functions_eagerly(not compiled)
+            answers.write(json.dumps(_run(argv)) + "\n")
         _forget_graphs()
         if _resident() > _FULL:
             return

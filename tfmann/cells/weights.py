@@ -63,7 +63,9 @@ class Weights:
 
     def _make(self, name: str, values: np.ndarray) -> tf.Variable:
         full_name = f"{self._scope}/{name}"
-        return tf.Variable(values.astype(np.float32), name=full_name, trainable=True)
+        with np.errstate(over="ignore"):  # a deviation near the greatest float: training says so
+            numbers = values.astype(np.float32)
+        return tf.Variable(numbers, name=full_name, trainable=True)
 
     def _stream(self, name: str) -> np.random.Generator:
         key = zlib.crc32(f"{self._scope}/{name}".encode())

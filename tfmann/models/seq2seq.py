@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfmann import hparams as hparams_module
+from tfmann import size
 from tfmann.cells.base import Encoded, MemoryCell
 from tfmann.cells.noise import Noise
 from tfmann.cells.recurrent import product
@@ -76,6 +77,9 @@ class Seq2Seq(tf.Module):
             self.encoder = Encoder(hparams, weights.scope("encoder"))
         annotation_width = self.encoder.annotation_width if self.encoder else 0
         self.cell = make_cell(hparams, annotation_width, weights.scope("cell"))
+        size.require_on_device(
+            self.cell.memory_numbers, "the memory of one sentence", "give a smaller memory"
+        )
         self.history = None
         if self.cell.history_form:
             self.history = history.ENCODERS[self.cell.history_form](
