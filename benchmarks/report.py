@@ -220,7 +220,7 @@ def verdicts() -> list[str]:
         found = [r for r in records if r["claim_is"] == kind]
         if not found:
             continue
-        out += [f"### Of {title}", ""]
+        out += [f"### Of {title}", "", f"{found[0]['tables']:,} papers a line.", ""]
         names = ["expect", "seeds", "claims", "sentences", "luck", *shown]
         heads = {"luck": "seeds' luck", "true": "true difference", "one_seed": "one seed alone"}
         out += [f"| {' | '.join(heads.get(name, name) for name in names)} |"]
@@ -232,11 +232,11 @@ def verdicts() -> list[str]:
         out.append("")
     if not out:
         return []
-    head = ["## Verdicts on simulated tables", "", f"{records[0]['tables']:,} papers of each kind,"]
-    head += ["with known truth (`verdicts.py`): in how many at least one claim is said to hold, or"]
-    head += ["not to hold. Seeds' luck is the standard deviation of log odds: 0.03 is about half a"]
-    head += ["BLEU, 0.2 three. `one seed alone`: the sentences' bootstrap calls the first seed of"]
-    head += ["the first system better, which the verdicts never do.", ""]
+    head = ["## Verdicts on simulated tables", "", "Papers with known truth (`verdicts.py`): in"]
+    head += ["how many is at least one claim said to hold, or not to hold? Seeds' luck is the"]
+    head += ["standard deviation of log odds: 0.03 is about half a BLEU, 0.2 three. `one seed"]
+    head += ["alone`: the bootstrap over sentences calls the first seed of the first system"]
+    head += ["better, which the verdicts never do.", ""]
     return head + out
 
 

@@ -1,6 +1,6 @@
 """How often are the verdicts on simulated tables false, and how often do they find the truth?
 
-    python -m benchmarks.verdicts --out=results/verdicts.jsonl --tables=2000
+    python -m benchmarks.verdicts --out=results/verdicts.jsonl
 
 A simulated run translates N sentences: of each its n-grams that match the reference are drawn by
 chance, with a probability that depends on how good the system is, on the luck of the run's seed,
@@ -12,15 +12,14 @@ and all sentences, integrated, not drawn; a margin is set to it where a claim is
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfmann.corpus.files import write_lines
+from benchmarks import lines
 from tfmann.evaluation import verdicts
 from tfmann.provenance import provenance
 
@@ -155,27 +154,24 @@ TRUE = [
     for seeds, claims in ((3, 1), (5, 1), (10, 1), (3, 10))
 ]  # fmt: skip
 
+SCENARIOS = {"false": FALSE, "true": TRUE}
 
-def records(tables: int) -> Iterator[dict[str, Any]]:
-    for kind, scenarios in (("false", FALSE), ("true", TRUE)):
-        for number, one in enumerate(scenarios):
+
+def records(tables: int, kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for kind in kinds:
+        for number, one in enumerate(SCENARIOS[kind]):
             found = simulate(one, tables, seed=1000 * (kind == "true") + number)
             settings = {"expect": one.expect, "claims": one.claims, **one.sizes._asdict()}
             yield {"claim_is": kind, "tables": tables, **settings, **found, **provenance()}
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.verdicts", description=__doc__)
-    parser.add_argument("--out", required=True, type=Path, help="file of JSON lines")
-    parser.add_argument("--tables", type=int, default=2000, help="simulated papers of a line")
+    parser.add_argument("--out", type=Path, help="a file that the lines are appended to")
+    parser.add_argument("--tables", type=int, default=1000, help="simulated papers of a line")
+    lines.add_choice(parser, "claims", SCENARIOS)
     flags = parser.parse_args(argv)
-    lines = []
-    for record in records(flags.tables):
-        lines.append(json.dumps(record))
-        shown = {key: record[key] for key in ("expect", "seeds", "luck", "claims", "holds")}
-        print(shown, flush=True)
-    write_lines(flags.out, lines)
-    return 0
+    lines.write(records(flags.tables, flags.claims), flags.out)
 
 
 if __name__ == "__main__":

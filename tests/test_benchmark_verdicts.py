@@ -1,11 +1,12 @@
 """Verdicts on simulated tables with known truth are rarely false, and often find what is true."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 
-from benchmarks import verdicts
+from benchmarks import report, verdicts
 from benchmarks.verdicts import Scenario, Sizes
 from tfmann.evaluation.verdicts import FAILS, HOLDS, LEVEL
 
@@ -48,3 +49,18 @@ def test_the_true_difference_is_that_of_many_runs():
     error = math.sqrt(found.var(axis=1).sum() / sizes.seeds)
     measured = found[1].mean() - found[0].mean()
     assert measured == pytest.approx(verdicts.true_difference(0.3, 0.1), abs=4 * error)
+
+
+def test_figures_are_recorded_line_by_line_and_shown(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "verdicts.jsonl"
+    few = {kind: found[:2] for kind, found in verdicts.SCENARIOS.items()}
+    monkeypatch.setattr(verdicts, "SCENARIOS", few)
+    verdicts.main(["--tables=2", f"--out={out}"])
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [one["claim_is"] for one in found] == ["false"] * 2 + ["true"] * 2
+    for one in found:
+        assert one["holds"] + one["does not hold"] + one["inconclusive"] == 1  # one claim a paper
+    monkeypatch.setattr(report, "lines_of", lambda name: found)
+    shown = report.verdicts()
+    assert sum(line.startswith("| higher | ") for line in shown) == 4
+    assert "2 papers a line." in shown and "revision" in capsys.readouterr().out
