@@ -12,13 +12,22 @@ class BuildPy(build_py):
     def run(self):
         """Builds the package; an editable one goes on using the checkout's files."""
         super().run()
-        if self.editable_mode:
-            return
-        for folder in ("hparams", "data"):
-            for path in sorted(Path(folder).rglob("*.json")):
-                target = Path(self.build_lib, "tfmann", "shipped", path)
-                self.mkpath(str(target.parent))
-                self.copy_file(str(path), str(target))
+        if not self.editable_mode:
+            for target, source in self._shipped().items():
+                self.mkpath(str(Path(target).parent))
+                self.copy_file(source, target)
+
+    def get_outputs(self, include_bytecode=True):
+        """All files of the package."""
+        return [*super().get_outputs(include_bytecode), *self._shipped()]
+
+    def get_output_mapping(self):
+        """Where each comes from: an editable installation in strict mode makes links of it."""
+        return {**super().get_output_mapping(), **self._shipped()}
+
+    def _shipped(self):
+        files = [path for folder in ("hparams", "data") for path in Path(folder).rglob("*.json")]
+        return {str(Path(self.build_lib, "tfmann", "shipped", path)): str(path) for path in files}
 
 
 setup(cmdclass={"build_py": BuildPy})
