@@ -14,7 +14,7 @@ PYTEST_ARGS ?=
 VARIABLES := CELLS CORPUS_DIR DOMAIN JOBS OURS_OUT_DIR OUTPUT OUT_DIR PAIRS PEERS_DIR PYTEST_ARGS \
 	PYTHON ROWS SCALE SEEDS SIZES TENSORFLOW TF_CPP_MIN_LOG_LEVEL THREADS TORCH WHAT
 GIVEN := $(foreach one,$(.VARIABLES),$(if $(filter command,$(origin $(one))),$(one)))
-UNKNOWN := $(filter-out $(VARIABLES) PY VENV MAKE% -%,$(GIVEN))
+UNKNOWN := $(filter-out $(VARIABLES) PY MAKE% -%,$(GIVEN))
 $(if $(UNKNOWN),$(error there is no variable $(UNKNOWN): expected some of $(VARIABLES)))
 
 .DEFAULT_GOAL := help

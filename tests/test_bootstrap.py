@@ -300,6 +300,8 @@ def test_a_target_has_its_table(checkout: Machine, target: str, given: list[str]
 def test_a_variable_that_no_target_knows_is_refused(checkout: Machine):
     misspelt = checkout.run("make", "-n", "reproduce-vi-en", "SEED=2", "SCALE=cpu")
     assert misspelt.returncode == 2 and "there is no variable SEED:" in misspelt.stderr
+    elsewhere = checkout.run("make", "-n", "install", "VENV=/other")  # scripts write to .venv
+    assert elsewhere.returncode == 2 and "there is no variable VENV:" in elsewhere.stderr
 
 
 def test_every_variable_of_the_makefile_is_known(checkout: Machine):
