@@ -15,7 +15,7 @@ import sys
 from types import TracebackType
 from typing import Any, BinaryIO, Callable
 
-from tfmann import beside
+from tfmann import temporary
 from tfmann.errors import UserError
 
 HPARAMS = "hparams.json"
@@ -128,7 +128,7 @@ class RunFolder:
             if os.path.isdir(path):
                 shutil.rmtree(path, ignore_errors=True)
             else:
-                beside.discard(path)  # unless it is what --mode=tune is writing
+                temporary.discard(path)  # unless it is what --mode=tune is writing
 
 
 class _Unlockable(UserError):

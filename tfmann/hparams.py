@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tfmann import beside
+from tfmann import temporary
 from tfmann.errors import UsageError, UserError
 from tfmann.hparams_fields import Field, core_fields
 
@@ -337,7 +337,7 @@ def save(hparams: HParams, path: str | os.PathLike[str]) -> None:
     """Writes the record beside `path` and renames it there."""
     content = json.dumps(hparams.as_dict(), indent=2) + "\n"
     try:
-        with beside.file(os.fspath(path)) as stream:
+        with temporary.file(os.fspath(path)) as stream:
             stream.write(content.encode())
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None

@@ -15,7 +15,7 @@ import urllib.parse
 from collections.abc import Sequence
 from typing import BinaryIO
 
-from tfmann import beside, resources
+from tfmann import resources, temporary
 from tfmann.corpus.archives import extract, extract_member
 from tfmann.corpus.download import download, problem_with
 from tfmann.corpus.files import Measured, PathLike, iter_parallel, measure
@@ -143,7 +143,7 @@ def _get(manifest: Manifest, entry: FileEntry, directory: str) -> str:
 def _take_out(archives: Sequence[str], entry: FileEntry, path: str) -> None:
     """Puts the members of a file, joined, at `path`, as plain text, if it is the right one."""
     try:
-        with beside.folder(path) as folder:
+        with temporary.folder(path) as folder:
             part, whole = os.path.join(folder, "part"), os.path.join(folder, "whole")
             with open(whole, "wb") as stream:
                 for archive, one in zip(archives, entry.members):

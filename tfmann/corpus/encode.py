@@ -19,7 +19,7 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 
-from tfmann import beside
+from tfmann import temporary
 from tfmann.corpus.files import file_digest, iter_parallel, reason
 from tfmann.corpus.text import Languages
 from tfmann.errors import UserError
@@ -73,10 +73,10 @@ def encode(
     for left in glob.glob(os.path.join(glob.escape(folder), "*.tmp*")):  # by runs that were killed
         shutil.rmtree(left, ignore_errors=True)
     try:
-        with beside.folder(place) as temporary:
-            _write(languages, source_path, target_path, documents_path, temporary)
+        with temporary.folder(place) as unfinished:
+            _write(languages, source_path, target_path, documents_path, unfinished)
             shutil.rmtree(place, ignore_errors=True)
-            os.rename(temporary, place)
+            os.rename(unfinished, place)
     except OSError as error:
         raise UserError(
             f"cannot write the encoded corpus in {folder}: {reason(error)}. Make room (or mend the "

@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NamedTuple, Union
 
-from tfmann import beside
+from tfmann import temporary
 from tfmann.errors import UserError
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -193,7 +193,7 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
     except ValueError as error:  # a NUL in the name
         raise UserError(f"cannot write {path}: {reason(error)}") from None
     try:
-        with open(target, "wb") if in_place else beside.file(target) as stream:
+        with open(target, "wb") if in_place else temporary.file(target) as stream:
             yield stream
     except BrokenPipeError:  # of standard output, not of this file
         raise
@@ -201,7 +201,7 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
         raise UserError(f"cannot write {path}: {reason(error)}") from None
 
 
-def swap(temporary: str, folder: str) -> None:
+def swap(unfinished: str, folder: str) -> None:
     """Puts a complete folder in another's place; a kill between the renames leaves one of both.
 
     What is there as `.old` alone was left by such a kill; it goes when the new one stands.
@@ -210,7 +210,7 @@ def swap(temporary: str, folder: str) -> None:
     if os.path.exists(folder):
         shutil.rmtree(old, ignore_errors=True)
         os.rename(folder, old)
-    os.rename(temporary, folder)
+    os.rename(unfinished, folder)
     shutil.rmtree(old, ignore_errors=True)
     sync(os.path.dirname(os.path.abspath(folder)))
 

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tfmann import beside
+from tfmann import temporary
 from tfmann.corpus.files import reason, swap, sync
 from tfmann.errors import UserError
 
@@ -43,12 +43,12 @@ def replacing(folder: str) -> Iterator[str]:
     require_usable(folder)
     target = os.path.realpath(folder)
     try:
-        with beside.folder(target) as temporary:
-            yield temporary
-            for path in Path(temporary).rglob("*"):
+        with temporary.folder(target) as unfinished:
+            yield unfinished
+            for path in Path(unfinished).rglob("*"):
                 if path.is_file():
                     sync(path)
-            swap(temporary, target)
+            swap(unfinished, target)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise UserError(f"cannot export to {folder}: {reason(error)}") from None
 

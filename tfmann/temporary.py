@@ -1,8 +1,8 @@
-"""A file or a folder that is written beside another, under a name that nobody else takes.
+"""Files and folders that are written under a temporary name, and then take their place.
 
-The name is the target's, `.tmp-` and eight random digits: process ids will not do, since those of
-containers that share a file system are often the same. Whoever writes holds the system's lock on
-what it writes, and the lock ends with the process. What has such a name and no lock was left by a
+The temporary name is the target's, `.tmp-` and eight random digits. Process ids will not do, since
+those of containers that share a file system are often the same. Whoever writes holds the system's
+lock on what it writes, and the lock ends with the process. What has such a name and no lock was left by a
 kill; it goes when the same target is written again. Where a file system has no locks, it stays.
 """
 
@@ -43,7 +43,7 @@ def file(target: str) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def folder(target: str) -> Iterator[str]:
-    """Makes a folder beside `target`, and those it lies in; what is left of it in the end goes.
+    """Makes a temporary folder, and those it lies in; what is left of it in the end goes.
 
     Raises:
       OSError: it cannot be made.
@@ -75,7 +75,7 @@ def discard(path: str) -> None:
 
 
 def _sweep(target: str) -> None:
-    """Removes what killed processes left beside `target`."""
+    """Removes what killed processes have left of `target`."""
     place, name = os.path.split(target)
     with contextlib.suppress(OSError):  # there is no such folder, or it cannot be listed
         for other in os.listdir(place or "."):

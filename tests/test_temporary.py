@@ -1,4 +1,4 @@
-"""What is written beside: by two at once, by one that is killed, where nothing can be locked."""
+"""Temporary files and folders: of two at once, of a killed process, where nothing can be locked."""
 
 import contextlib
 import os
@@ -9,12 +9,12 @@ import sys
 import pytest
 from faults import ROOT
 
-from tfmann import beside
+from tfmann import temporary
 
 WRITER = """
 import sys, time
-from tfmann import beside
-with beside.file(sys.argv[1]) as stream, beside.folder(sys.argv[2]) as folder:
+from tfmann import temporary
+with temporary.file(sys.argv[1]) as stream, temporary.folder(sys.argv[2]) as folder:
     open(folder + "/part", "w").close()
     print("writing", flush=True)
     time.sleep(600)
@@ -35,17 +35,17 @@ def writer(tmp_path):
 
 
 def write(tmp_path):
-    with beside.file(str(tmp_path / "out")) as stream:
+    with temporary.file(str(tmp_path / "out")) as stream:
         stream.write(b"mine")
-    with beside.folder(str(tmp_path / "place")) as folder:
+    with temporary.folder(str(tmp_path / "place")) as folder:
         os.rename(folder, tmp_path / "place")
 
 
 def test_two_that_write_at_once_have_a_file_each(tmp_path):
     target = tmp_path / "out"
-    with beside.file(str(target)) as first:
+    with temporary.file(str(target)) as first:
         first.write(b"first")
-        with beside.file(str(target)) as second:
+        with temporary.file(str(target)) as second:
             second.write(b"second")
         assert target.read_bytes() == b"second"
     assert target.read_bytes() == b"first" and os.listdir(tmp_path) == ["out"]
@@ -53,7 +53,7 @@ def test_two_that_write_at_once_have_a_file_each(tmp_path):
 
 def test_two_that_write_at_once_have_a_folder_each(tmp_path):
     target = tmp_path / "deep" / "place"
-    with beside.folder(str(target)) as first, beside.folder(str(target)) as second:
+    with temporary.folder(str(target)) as first, temporary.folder(str(target)) as second:
         assert first != second and os.listdir(first) == os.listdir(second) == []
     assert os.listdir(tmp_path / "deep") == []
 
@@ -76,20 +76,20 @@ def test_what_a_kill_left_goes_with_the_next_and_nothing_else_does(tmp_path):
 
 
 def test_swept_between_making_and_locking(tmp_path, monkeypatch):
-    real, swept = beside.fcntl.flock, []
+    real, swept = temporary.fcntl.flock, []
 
     def flock(handle, how):
-        if how == beside.fcntl.LOCK_EX and len(swept) < 2:
+        if how == temporary.fcntl.LOCK_EX and len(swept) < 2:
             swept.append(os.readlink(f"/proc/self/fd/{handle}"))
-            beside.discard(swept[-1])
+            temporary.discard(swept[-1])
         real(handle, how)
 
-    monkeypatch.setattr(beside.fcntl, "flock", flock)
-    with beside.file(str(tmp_path / "out")) as stream:
+    monkeypatch.setattr(temporary.fcntl, "flock", flock)
+    with temporary.file(str(tmp_path / "out")) as stream:
         assert len(swept) == 2
         stream.write(b"mine")
     swept.clear()
-    with beside.folder(str(tmp_path / "place")) as folder:
+    with temporary.folder(str(tmp_path / "place")) as folder:
         assert len(swept) == 2 and os.path.isdir(folder)
     assert os.listdir(tmp_path) == ["out"] and (tmp_path / "out").read_bytes() == b"mine"
 
@@ -100,7 +100,7 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
 
     left = tmp_path / "out.tmp-0123abcd"
     left.write_text("who knows whose")
-    monkeypatch.setattr(beside.fcntl, "flock", no_locks)
+    monkeypatch.setattr(temporary.fcntl, "flock", no_locks)
     write(tmp_path)
     assert set(os.listdir(tmp_path)) == {"out", "place", left.name}
 
@@ -113,16 +113,16 @@ def test_a_rename_is_on_disk_before_the_file_counts_as_written(tmp_path, monkeyp
         real(handle)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with beside.file(str(tmp_path / "out")) as stream:
+    with temporary.file(str(tmp_path / "out")) as stream:
         stream.write(b"mine")
     assert synced == [(False, False), (True, True)]  # the file, then the list of names
 
 
 def test_what_fails_leaves_nothing(tmp_path):
-    with pytest.raises(ZeroDivisionError), beside.file(str(tmp_path / "out")):
+    with pytest.raises(ZeroDivisionError), temporary.file(str(tmp_path / "out")):
         raise ZeroDivisionError
-    with pytest.raises(ZeroDivisionError), beside.folder(str(tmp_path / "place")):
+    with pytest.raises(ZeroDivisionError), temporary.folder(str(tmp_path / "place")):
         raise ZeroDivisionError
-    with pytest.raises(FileNotFoundError), beside.file(str(tmp_path / "absent" / "out")):
+    with pytest.raises(FileNotFoundError), temporary.file(str(tmp_path / "absent" / "out")):
         pytest.fail("written")
     assert os.listdir(tmp_path) == []
