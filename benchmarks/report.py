@@ -205,7 +205,26 @@ def trust() -> list[str]:
         rows = [(r["kind"], r["taken"], r["refused"], r["failed"]) for r in inputs]
         rows.append(("all", *(sum(row[i] for row in rows) for i in (1, 2, 3))))
         out += [f"| {kind} | {a:,} | {b:,} | {c:,} |" for kind, a, b, c in rows] + [""]
-    return out
+    return out + decoding()
+
+
+def decoding() -> list[str]:
+    """What decoding promises, on models with random weights."""
+    records = [r for r in lines_of("trust") if r["benchmark"] == "trust/decode"]
+    if not records:
+        return []
+    out = ["## What decoding promises", "", "Models with random weights: a line alone and among"]
+    out += ["others, lines in another order, beam width 1 and greedy search, scores and alignments"]
+    out += ["of a search and of forced decoding. Weights are sensitive if moving them by a"]
+    out += ["millionth moves a score by more than a tenth of what is allowed. Nothing is compared"]
+    out += ["then.", ""]
+    out += ["| cell | draws | sensitive | did not hold |", "|-|-|-|-|"]
+    for cell in dict.fromkeys(r["cell"] for r in records):
+        of_cell = [r for r in records if r["cell"] == cell]
+        draws, sensitive = (sum(r[key] for r in of_cell) for key in ("draws", "sensitive"))
+        wrong = len({(r["first"], w["draw"]) for r in of_cell for w in r["wrong"]})
+        out.append(f"| {cell} | {draws:,} | {sensitive:,} | {wrong:,} |")
+    return [*out, ""]
 
 
 def verdicts() -> list[str]:

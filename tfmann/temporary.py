@@ -1,9 +1,10 @@
 """Files and folders that are written under a temporary name, and then take their place.
 
-The temporary name is the target's, `.tmp-` and eight random digits. Process ids will not do, since
-those of containers that share a file system are often the same. Whoever writes holds the system's
-lock on what it writes, and the lock ends with the process. What has such a name and no lock was left by a
-kill; it goes when the same target is written again. Where a file system has no locks, it stays.
+The temporary name is the target's, `.tmp-` and eight random digits. Process ids will not do,
+since those of containers that share a file system are often the same. Whoever writes holds the
+system's lock on what it writes, and the lock ends with the process. What has such a name and no
+lock was left by a kill; it goes when the same target is written again. Where a file system has no
+locks, it stays.
 """
 
 from __future__ import annotations
