@@ -135,13 +135,6 @@ def _meng() -> tuple[AnyClaim, ...]:
         ),
         Claim(_MENG, "4.2", "A third round does not improve on two.", "no gain", "kvmematt_r3",
               "kvmematt_r2", _MENG_TABLES, margin=_ROUNDS, sign_test=True),
-        *(
-            Claim(_MENG, "4.2, Table 1", f"{name} of key-value memory attention add{plural} "
-                  f"{percent}% to RNNSearch's parameters.", "between", row, "rnnsearch", ("zh-en",),
-                  "million parameters", between=(percent - _ROUNDED, percent + _ROUNDED))
-            for row, name, plural, percent in (("kvmematt_r1", "One round", "s", 1.95),
-                                               ("kvmematt_r2", "Two rounds", "", 7.78))
-        ),
         Claim(_MENG, "4.2, Table 2", "The EOS-attention objective lowers the alignment error of "
               "two rounds.", "lower", "kvmematt_r2_eos", "kvmematt_r2", aligned, "AER"),
         Claim(_MENG, "4.2, Table 3", f"Two rounds leave fewer source words out than {_LONGER}.",
@@ -150,6 +143,18 @@ def _meng() -> tuple[AnyClaim, ...]:
         Claim(_MENG, "4.2, Table 3", f"Two rounds say fewer source words too often than {_LONGER}.",
               "lower", "kvmematt_r2", "rnnsearch_longer", ("zh-en", "synthetic-adequacy"),
               "over-translated words"),
+    )  # fmt: skip
+
+
+def _meng_costs() -> tuple[AnyClaim, ...]:
+    return (
+        *(
+            Claim(_MENG, "4.2, Table 1", f"{name} of key-value memory attention add{plural} "
+                  f"{percent}% to RNNSearch's parameters.", "between", row, "rnnsearch", ("zh-en",),
+                  "million parameters", between=(percent - _ROUNDED, percent + _ROUNDED))
+            for row, name, plural, percent in (("kvmematt_r1", "One round", "s", 1.95),
+                                               ("kvmematt_r2", "Two rounds", "", 7.78))
+        ),
         *(
             Speed(_MENG, "4.2, Table 1", f"{name} {round(100 * (1 - share))}% of RNNSearch's "
                   "training speed.", "rewriting.jsonl",
@@ -263,7 +268,7 @@ def _tu() -> tuple[AnyClaim, ...]:
     )  # fmt: skip
 
 
-CLAIMS: tuple[AnyClaim, ...] = (*_collier(), *_meng(), *_mino(), *_tu())
+CLAIMS: tuple[AnyClaim, ...] = (*_collier(), *_meng(), *_meng_costs(), *_mino(), *_tu())
 
 
 def rivals(table: str, row: str) -> set[str]:
