@@ -205,7 +205,22 @@ def trust() -> list[str]:
         rows = [(r["kind"], r["taken"], r["refused"], r["failed"]) for r in inputs]
         rows.append(("all", *(sum(row[i] for row in rows) for i in (1, 2, 3))))
         out += [f"| {kind} | {a:,} | {b:,} | {c:,} |" for kind, a, b, c in rows] + [""]
-    return out + decoding()
+    return out + settings() + decoding()
+
+
+def settings() -> list[str]:
+    """How command lines with drawn settings ended."""
+    records = [r for r in lines_of("trust") if r["benchmark"] == "trust/settings"]
+    if not records:
+        return []
+    names = ("draws", "trained", "refused")
+    total = {name: sum(r[name] for r in records) for name in names}
+    bad = sum(len(r["not_well"]) for r in records)
+    out = ["## Settings of every kind", "", "Drawn from their ranges, the edges and beyond: a run"]
+    out += ["trains, or is refused in one line. A traceback, a crash or an endless run is"]
+    out += ["not well.", "", "| drawn | trained | refused | not well |", "|-|-|-|-|"]
+    numbers = (*total.values(), bad)
+    return [*out, "| " + " | ".join(f"{number:,}" for number in numbers) + " |", ""]
 
 
 def decoding() -> list[str]:
