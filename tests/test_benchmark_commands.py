@@ -29,13 +29,15 @@ ELSEWHERE = {
     "benchmarks.recipes": "test_benchmark_recipes.py",
     "benchmarks.speed": "test_benchmark_speed.py",
     "benchmarks.tasks": "test_tasks.py",
+    "benchmarks.verdicts": "test_benchmark_verdicts.py",
     "benchmarks.tasks.plot": "test_tasks.py",
     "benchmarks.peers.ours_driver": "test_benchmark_peers.py",
     "benchmarks.peers.to_bleu": "test_benchmark_peers.py",
 }
 # These import JoeyNMT or OpenNMT-tf, which have environments of their own.
 OF_PEERS = {"benchmarks.peers.joey_driver", "benchmarks.peers.onmt_driver"}
-INTERNAL = {"benchmarks.trust.forks"}  # the process that `kills` starts
+# the processes that `kills` and `settings` start
+INTERNAL = {"benchmarks.trust.forks", "benchmarks.trust.settings"}
 HERE = {
     "benchmarks.ablation", "benchmarks.cache", "benchmarks.cost", "benchmarks.memory",
     "benchmarks.peers.compare", "benchmarks.report", "benchmarks.rewriting", "benchmarks.trust",

@@ -74,7 +74,9 @@ def configuration(task: str, cell: str, seed: int, **changes: Any) -> dict[str, 
     """All that decides what a run computes, but for how long it goes on."""
     settings = {**_COMMON, **_OWN[cell], "random_seed": seed, **changes}
     settings["embedding_size"] = generate.TASKS[task].input_width
-    if cell != CONTROL:
+    if cell == CONTROL:
+        del settings["encoder_type"]  # of no cell of ours, which would have to read by itself
+    else:
         settings["cell"] = cell
     return {"task": task, "cell": cell, "settings": settings}
 
