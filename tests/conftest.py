@@ -39,6 +39,22 @@ def untraced():
     tf.config.run_functions_eagerly(False)
 
 
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """The folder of a small model with large random weights."""
+    from command_line import write_model  # here, so that what needs no model does not load it
+
+    return write_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A file of lines to translate, as an editor on another system may leave it."""
+    from command_line import write_source
+
+    return write_source(tmp_path / "in")
+
+
 @pytest.fixture(autouse=True)
 def free_graphs():
     """Frees the graphs that a test has traced.

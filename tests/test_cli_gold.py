@@ -16,11 +16,6 @@ REFERENCES = ["DER HUND", "GRÖSSE MỘT CHÓ", "KATZE DIE UND SIEHT"]
 LINKS = ["0-0 1-1 1p0", "0-0 1-1 2-2 3p2", "0-1 1-0 2-3"]
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return write_model(tmp_path_factory.mktemp("model"))
-
-
 @pytest.fixture
 def flags(tmp_path):
     """Writes the set; returns the flags that name its files."""

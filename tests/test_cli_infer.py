@@ -17,22 +17,10 @@ from command_line import (
     fails_after_note,
     in_a_process,
     tree,
-    write_model,
-    write_source,
 )
 
 from tfmann import nmt
 from tfmann.corpus import files
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return write_model(tmp_path_factory.mktemp("model"))
-
-
-@pytest.fixture
-def source(tmp_path):
-    return write_source(tmp_path / "in")
 
 
 @pytest.fixture(scope="module")

@@ -5,23 +5,13 @@ import shutil
 
 import pytest
 import tiny
-from command_line import command, fails, in_a_process, tree, write_model, write_source
+from command_line import command, fails, in_a_process, tree
 
 from tfmann import api, cli, folder, nmt
 from tfmann import hparams as hparams_module
 from tfmann.corpus import files
 from tfmann.errors import UserError
 from tfmann.training import checkpoint
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return write_model(tmp_path_factory.mktemp("model"))
-
-
-@pytest.fixture
-def source(tmp_path):
-    return write_source(tmp_path / "in")
 
 
 @pytest.mark.parametrize(

@@ -12,22 +12,11 @@ from command_line import (
     in_a_process,
     tree,
     write_model,
-    write_source,
 )
 
 from tfmann import nmt
 from tfmann.corpus import files
 from tfmann.training import checkpoint
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return write_model(tmp_path_factory.mktemp("model"))
-
-
-@pytest.fixture
-def source(tmp_path):
-    return write_source(tmp_path / "in")
 
 
 @pytest.mark.parametrize(

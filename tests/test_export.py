@@ -187,11 +187,6 @@ def test_unknown_words_are_replaced(tmp_path):
     exports.assert_same(asked(folder, lines), expected)
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return write_model(tmp_path_factory.mktemp("model"))
-
-
 @pytest.mark.parametrize(
     "flags, status, words",
     [
