@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import resource
@@ -15,6 +16,7 @@ _BYTES = 4  # of a number: weights, states and logits are float32
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
+@functools.cache
 def memory() -> float:
     """Bytes that this process may use: of the machine, of its container, of `ulimit -v`."""
     least = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
