@@ -36,7 +36,8 @@ def file(target: str) -> Iterator[BinaryIO]:
             stream.flush()
             os.fsync(stream.fileno())
             os.replace(stream.name, target)  # while it is locked
-        _sync_names(os.path.dirname(target) or ".")
+        with contextlib.suppress(OSError):  # a system may not do this for a folder
+            sync(os.path.dirname(target) or ".")
     finally:
         with contextlib.suppress(FileNotFoundError):  # it has taken its place
             os.unlink(stream.name)
@@ -84,14 +85,13 @@ def _sweep(target: str) -> None:
                 discard(os.path.join(place, other))
 
 
-def _sync_names(place: str) -> None:
-    """Has a folder's list of names on disk, if the system can: a power cut undoes no rename."""
-    with contextlib.suppress(OSError):
-        handle = os.open(place, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def sync(path: str | os.PathLike[str]) -> None:
+    """Has a file, or a folder's list of names, on disk, so that a power cut loses none."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _new_name(target: str) -> str:

@@ -40,6 +40,7 @@ from tfmann.decoding.document import make_translator
 from tfmann.decoding.lines import Translation
 from tfmann.decoding.translator import Translator
 from tfmann.hparams import HParams, has_alignments
+from tfmann.models import document
 from tfmann.models.seq2seq import Seq2Seq
 from tfmann.provenance import provenance
 
@@ -103,7 +104,7 @@ class Subject:
         self.beam = searching()
         self.single = searching(beam_width=1, num_translations_per_input=1)
         self.greedy = searching(infer_mode="greedy", num_translations_per_input=1)
-        self.in_documents = bool(self.beam.lines.history_size) or type(self.beam) is not Translator
+        self.in_documents = document.keeps(self.model) or bool(self.beam.lines.history_size)
         self.record = ("alignments",) if has_alignments(cell) else ()
 
     def draw_weights(self, seed: int) -> None:

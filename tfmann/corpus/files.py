@@ -212,16 +212,7 @@ def swap(unfinished: str, folder: str) -> None:
         os.rename(folder, old)
     os.rename(unfinished, folder)
     shutil.rmtree(old, ignore_errors=True)
-    sync(os.path.dirname(os.path.abspath(folder)))
-
-
-def sync(path: PathLike) -> None:
-    """Has a file, or a folder's list of names, on disk, so that a power cut loses none."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    temporary.sync(os.path.dirname(os.path.abspath(folder)))
 
 
 def open_binary(path: PathLike) -> BinaryIO:

@@ -265,12 +265,13 @@ def choose_step_by_step(
     decoder = _ChoosingDecoder(cell, limits, start)
     emitted, _, lengths = decode(decoder, backend, tf.reduce_max(limits))
     ids, chosen, seen = tf.nest.map_structure(
-        _batch_first, (emitted.ids, emitted.output, emitted.diagnostics)
+        swap_batch_and_time, (emitted.ids, emitted.output, emitted.diagnostics)
     )
     return ids, lengths, chosen[..., 1], cell.restore(seen, 2)
 
 
-def _batch_first(value: tf.Tensor) -> tf.Tensor:
+def swap_batch_and_time(value: tf.Tensor) -> tf.Tensor:
+    """`[T, B, ...]` to `[B, T, ...]`, or the other way."""
     return tf.transpose(value, [1, 0, *range(2, value.shape.rank)])
 
 

@@ -12,6 +12,7 @@ from tfmann.cells.base import Encoded, StepOutput, per_row, per_sentence
 from tfmann.cells.noise import Noise
 from tfmann.corpus.vocab import EOS_ID, SOS_ID
 from tfmann.decoding import adapter, beam_decoder
+from tfmann.decoding.adapter import swap_batch_and_time
 from tfmann.decoding.beam import BLOCK, Search
 from tfmann.decoding.constraints import UNCONSTRAINED, Constraints
 from tfmann.models.seq2seq import Prepared, Seq2Seq
@@ -81,16 +82,11 @@ def teacher_forced(
     )
     if not model.cell.recalls:
         return Decoded(raw, embedded, seen, raw)
-    outputs, shown = model.cell.recall(_swap(raw), prepared.memory, seen=None)
+    outputs, shown = model.cell.recall(swap_batch_and_time(raw), prepared.memory, seen=None)
     if of_steps not in (diagnostics.EVERYTHING, diagnostics.VECTORS):
         shown = {name: shown[name] for name in shown if name in record}
-    seen = {**seen, **{name: _swap(value) for name, value in shown.items()}}
-    return Decoded(_swap(outputs), embedded, seen, raw)
-
-
-def _swap(values: tf.Tensor) -> tf.Tensor:
-    """Batch before time, or time before batch."""
-    return tf.transpose(values, [1, 0, *range(2, values.shape.rank)])
+    seen = {**seen, **{name: swap_batch_and_time(value) for name, value in shown.items()}}
+    return Decoded(swap_batch_and_time(outputs), embedded, seen, raw)
 
 
 def _diagnostics(
@@ -126,7 +122,7 @@ def forced_log_probs(
     chosen = tf.gather(log_probs, labels, batch_dims=1)
     chosen = tf.transpose(tf.reshape(chosen, [steps, batch]))
     mask = tf.sequence_mask(target_length, steps, dtype=tf.float32)
-    return chosen * mask, {name: _swap(value) for name, value in seen.items()}, raw
+    return chosen * mask, {name: swap_batch_and_time(value) for name, value in seen.items()}, raw
 
 
 def _step_words(

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tfmann import temporary
-from tfmann.corpus.files import reason, swap, sync
+from tfmann.corpus.files import reason, swap
 from tfmann.errors import UserError
 
 FACTS = os.path.join("assets.extra", "tfmann.json")  # a folder that servers leave alone
@@ -47,7 +47,7 @@ def replacing(folder: str) -> Iterator[str]:
             yield unfinished
             for path in Path(unfinished).rglob("*"):
                 if path.is_file():
-                    sync(path)
+                    temporary.sync(path)
             swap(unfinished, target)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise UserError(f"cannot export to {folder}: {reason(error)}") from None

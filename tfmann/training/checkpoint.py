@@ -23,10 +23,11 @@ from typing import Any, Callable
 
 import numpy as np
 
-from tfmann.corpus.files import reason, swap, sync
+from tfmann.corpus.files import reason, swap
 from tfmann.corpus.sealed import seal, unseal
 from tfmann.errors import UserError
 from tfmann.folder import STEP, weights_of
+from tfmann.temporary import sync
 from tfmann.training.state import problem_with, problem_with_going_on
 
 Arrays = Mapping[str, np.ndarray]
