@@ -1,13 +1,13 @@
-# tfmann on CPUs, with the packages of requirements.lock and no others.
+# An image of tfmann for CPUs, with exactly the packages of requirements.lock.
 #
 #   docker build -t tfmann .
 #   docker run --rm -it --user "$(id -u):$(id -g)" -v "$PWD:/work" tfmann demo
 #
-# What follows the image's name is a command of tfmann; runs and text are in the folder of /work.
+# The arguments after the image's name are a command of tfmann. /work has the runs and the text.
 FROM python:3.11-bookworm AS build
 WORKDIR /source
 RUN python -m venv /opt/tfmann
-# The packages change seldom, and come first.
+# Packages change seldom, so their layer comes first.
 COPY requirements.lock ./
 RUN /opt/tfmann/bin/pip install --no-cache-dir --require-hashes -r requirements.lock
 COPY LICENSE pyproject.toml setup.cfg setup.py ./
@@ -18,10 +18,10 @@ COPY tfmann tfmann
 RUN /opt/tfmann/bin/pip install --no-cache-dir --no-deps --no-build-isolation . \
     && /opt/tfmann/bin/pip check
 
-# The same Python, without compilers.
+# The same Python without compilers.
 FROM python:3.11-slim-bookworm
 COPY --from=build /opt/tfmann /opt/tfmann
-# Whoever runs it may have no home: caches of fonts and the like go to /tmp.
+# The user may have no home directory, so caches of fonts and the like go to /tmp.
 ENV PATH=/opt/tfmann/bin:$PATH HOME=/tmp TF_CPP_MIN_LOG_LEVEL=3
 WORKDIR /work
 ENTRYPOINT ["tfmann"]

@@ -7,7 +7,7 @@ from setuptools.command.build_py import build_py
 
 
 class BuildPy(build_py):
-    """Copies the files that `tfmann.resources` finds at the top of a checkout."""
+    """Copies the files that `tfmann.utils.resources` finds at the top of a checkout."""
 
     def run(self):
         """Builds the package; an editable one goes on using the checkout's files."""

@@ -1,4 +1,4 @@
-"""What each speed-up of training gives: all on, and each off in turn, alternating in one process.
+"""The gain of each speed-up of training: all on, and each off in turn, in one process.
 
     python -m benchmarks.ablation --hparams_path=F --corpus_dir=D [--vocab_prefix=P]
 
@@ -15,23 +15,24 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import tensorflow as tf  # noqa: E402
 
-from tfmann import hparams  # noqa: E402
-from tfmann.cells.recurrent import recurrent_step  # noqa: E402
-from tfmann.corpus import encode, text  # noqa: E402
-from tfmann.corpus.pipeline import Position, Training  # noqa: E402
-from tfmann.provenance import provenance  # noqa: E402
+from tfmann import config  # noqa: E402
+from tfmann.data import corpus_paths, encoded_corpus, run_vocabularies  # noqa: E402
+from tfmann.data.batching import Position, TrainingBatches  # noqa: E402
+from tfmann.layers.rnn import recurrent_step  # noqa: E402
 from tfmann.training.optimizer import base_rate  # noqa: E402
-from tfmann.training.step import Learner  # noqa: E402
+from tfmann.training.train_step import TrainStep  # noqa: E402
+from tfmann.utils.provenance import provenance  # noqa: E402
 
 
 def plain_scan(unit_type, projected, kernel, dtype, initial=None):
-    """`scan`, differentiated automatically."""
+    """Computes `scan` with automatic differentiation."""
     cast = tf.cast(kernel, dtype)
     steps, gates = tf.shape(projected)[0], 4 if unit_type == "lstm" else 3
     units = projected.shape[-1] // gates
@@ -55,7 +56,7 @@ def plain_scan(unit_type, projected, kernel, dtype, initial=None):
 
 
 def plain_cross_entropy(readout, kernel, bias, labels, smoothing, dtype):
-    """TensorFlow's own projection and loss."""
+    """Computes projection and loss by TensorFlow's own operations."""
     assert not smoothing
     logits = tf.cast(tf.matmul(tf.cast(readout, dtype), tf.cast(kernel, dtype)), tf.float32)
     logits = logits if bias is None else logits + bias
@@ -64,10 +65,41 @@ def plain_cross_entropy(readout, kernel, bias, labels, smoothing, dtype):
     return total, tf.stop_gradient(total)
 
 
-VARIANTS = {
+class PlainSource:
+    """What a step reads, differentiated automatically: `LoopGradients` without its lists."""
+
+    def __init__(self, source, steps, fields):
+        del steps, fields
+        self._source = source
+
+    def at(self, time):
+        """Returns all of it, at every step."""
+        del time
+        return self._source
+
+
+class PlainReader:
+    """Inputs read a step at a time, differentiated automatically."""
+
+    def __init__(self, values):
+        array = tf.TensorArray(values.dtype, tf.shape(values)[0], element_shape=values.shape[1:])
+        self._array = array.unstack(values)
+
+    def read(self, time):
+        """Returns the inputs of a step."""
+        return self._array.read(time)
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
     "all on": {},
     "encoder loop differentiated automatically": {
         "patch": ("tfmann.models.encoder.scan", plain_scan)
+    },
+    "gradients of matrices added up in the decoder's loop": {
+        "patch": ("tfmann.decoding.row_decoders.LoopGradients", PlainSource)
+    },
+    "gradients of inputs added up in the decoder's loop": {
+        "patch": ("tfmann.decoding.row_decoders.StepReader", PlainReader)
     },
     "TensorFlow's cross-entropy": {
         "patch": ("tfmann.training.objective.projected_cross_entropy", plain_cross_entropy)
@@ -81,20 +113,20 @@ class Variant:
     """A compiled training step and its batches."""
 
     def __init__(self, path, base, warmup, patch=None, settings=None):
-        self.hparams = hparams.make({**base, **(settings or {})}, path)
+        self.hparams = config.make({**base, **(settings or {})}, path)
         with tempfile.TemporaryDirectory() as folder:
-            languages = text.settle_vocabularies(self.hparams, folder, lambda line: None)
-            paths = text.prefix_paths(self.hparams, self.hparams.train_prefix)
-            corpus = encode.encode(languages, *paths, None, folder, lambda line: None)
-            stream = Training(corpus, self.hparams).batches(Position())
+            languages = run_vocabularies.load_or_build(self.hparams, folder, lambda line: None)
+            paths = corpus_paths.parallel_paths(self.hparams, self.hparams.train_prefix)
+            corpus = encoded_corpus.encode(languages, *paths, None, folder, lambda line: None)
+            stream = TrainingBatches(corpus, self.hparams).batches(Position())
             self.batches = [next(stream)[0] for _ in range(60)]
-        self.learner = Learner(self.hparams, *(len(s.vocabulary) for s in languages))
+        self.learner = TrainStep(self.hparams, *(len(s.vocabulary) for s in languages))
         self.step = 0
         with mock.patch(*patch) if patch else contextlib.nullcontext():
             self.run(warmup)  # compiles
 
     def run(self, steps):
-        """Target words a second over some updates."""
+        """Returns target words per second over some updates."""
         words, begin = 0, time.perf_counter()
         for _ in range(steps):
             batch = self.batches[self.step % len(self.batches)]
@@ -105,7 +137,7 @@ class Variant:
 
 
 def main(argv=None):
-    """Measures what the command line names."""
+    """Runs the measurement of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hparams_path", required=True)
     parser.add_argument("--corpus_dir", required=True)

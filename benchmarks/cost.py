@@ -1,9 +1,9 @@
-"""What a memory costs: time of an update against its size, and peak memory at the papers' sizes.
+"""The cost of a memory: time of an update by its size, and peak memory at the papers' sizes.
 
     python -m benchmarks.cost slots            NTM: N of 64 to 512, then W of 64 to 512
     python -m benchmarks.cost peak             every row of Collier & Beel 2019 at paper size
 
-Prints JSON lines; every measurement is made in a process of its own, sizes in turns.
+Prints JSON lines. Every measurement has a process of its own; sizes take turns.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import time
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-from benchmarks import lines  # noqa: E402
-from tfmann.provenance import provenance  # noqa: E402
+from benchmarks import harness  # noqa: E402
+from tfmann.utils.provenance import provenance  # noqa: E402
 
 _ROOT = Path(__file__).resolve().parent.parent
 SIZES = (64, 128, 256, 512)
-# Small enough for the memory to be most of what a step does.
+# So small that most of a step is the memory.
 SLOTS_SETTINGS = {
     "cell": "ntm", "encoder_type": "memory", "num_units": 32, "embedding_size": 32, "dropout": 0.0
 }  # fmt: skip
@@ -31,28 +31,28 @@ ROWS = ("luong", "ntm_attention", "mad_1", "mad_2", "ntm_1", "ntm_2", "dnc_1")
 
 
 def update(settings: dict, path: str | None, shape: tuple[int, int, int], updates: int) -> dict:
-    """Milliseconds of an update on one batch of random words, and the peak memory so far.
+    """Returns the milliseconds of an update on a batch of random words, and the peak memory.
 
     Args:
-      settings: hyper-parameters beside the file's.
-      path: a JSON file of hyper-parameters, or None.
-      shape: sentences, source and target words of each, `</s>` included; all of full length.
-      updates: how many are timed, after two that are not.
+      settings: hyperparameters in addition to the file's.
+      path: a JSON file of hyperparameters, or None.
+      shape: sentences, source words and target words, `</s>` included; all have full length.
+      updates: number of timed updates, after two that are not timed.
     """
     import numpy as np
 
-    from tfmann import hparams
-    from tfmann.corpus.pipeline import make_batch
+    from tfmann import config
+    from tfmann.data.batching import make_batch
     from tfmann.training.optimizer import base_rate
-    from tfmann.training.step import Learner
+    from tfmann.training.train_step import TrainStep
 
     sentences, source, target = shape
-    h = hparams.make(settings, path)
+    h = config.make(settings, path)
     stream = np.random.default_rng(0)
     words = [stream.integers(3, 7000, [sentences, n - 1]) for n in (source, target)]
     rows = np.arange(sentences)
-    batch = make_batch(*words, np.full(sentences, -1), rows, h.append_source_eos)
-    learner = Learner(h, 17000, 7000)
+    batch = make_batch(words[0], words[1], np.full(sentences, -1), rows, h.append_source_eos)
+    learner = TrainStep(h, 17000, 7000)
     times = []
     for step in range(2 + updates):
         begin = time.perf_counter()
@@ -60,56 +60,58 @@ def update(settings: dict, path: str | None, shape: tuple[int, int, int], update
         times.append(time.perf_counter() - begin)
     return {
         "milliseconds": round(1000 * statistics.median(times[2:]), 1),
-        "peak_mib": round(lines.peak_mib()),
+        "peak_mib": round(harness.peak_mib()),
         "loss": loss,
         "parameters": learner.model.count_parameters(),
     }
 
 
-def apart(settings: dict, path: str | None, shape: tuple[int, int, int], updates: int) -> dict:
-    """`update` in a process of its own."""
-    asked = json.dumps([settings, path, shape, updates])
-    command = [sys.executable, "-m", "benchmarks.cost", "one", asked]
+def timed_apart(
+    settings: dict, path: str | None, shape: tuple[int, int, int], updates: int
+) -> dict:
+    """Runs `update` in a process of its own."""
+    request = json.dumps([settings, path, shape, updates])
+    command = [sys.executable, "-m", "benchmarks.cost", "one", request]
     done = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout.decode().splitlines()[-1])
 
 
 def slots(args: argparse.Namespace) -> None:
-    """Time against N at W = 128, and against W at N = 128."""
+    """Measures the time by N at W = 128, and by W at N = 128."""
     cases = [("num_memory_locations", n) for n in SIZES] + [("memory_unit_size", w) for w in SIZES]
     runs: dict[tuple[str, int], list[float]] = {case: [] for case in cases}
     for _ in range(args.rounds):
         for name, size in cases:
             sizes = {"num_memory_locations": 128, "memory_unit_size": 128, name: size}
             shape = (args.sentences, args.words, args.words)
-            found = apart({**SLOTS_SETTINGS, **sizes}, None, shape, args.updates)
-            runs[name, size].append(found["milliseconds"])
+            result = timed_apart({**SLOTS_SETTINGS, **sizes}, None, shape, args.updates)
+            runs[name, size].append(result["milliseconds"])
     for (name, size), times in runs.items():
         median = statistics.median(times)
         ratio = median / statistics.median(runs[name, SIZES[0]])
         record = {"benchmark": "slots", "varied": name, "size": size, "milliseconds": median}
         record = {**record, "ratio_to_smallest": round(ratio, 2), "runs": times}
-        lines.write([{**record, **provenance()}], args.out)
+        harness.write([{**record, **provenance()}], args.out)
 
 
 def peak(args: argparse.Namespace) -> None:
-    """Peak memory of an update, 128 pairs of 50 words if nothing else is given, at paper size."""
+    """Measures the peak memory of an update at paper size, for 128 pairs of 50 words by default."""
     for row in args.rows.split(","):
         path = str(_ROOT / "hparams" / "collier2019" / f"vi_en_{row}.json")
         settings = json.loads(args.settings)
-        found = apart(settings, path, (args.sentences, args.words, args.words), 1)
-        record = {"benchmark": "peak", "row": row, **settings, **found}
-        lines.write([{**record, **provenance()}], args.out)
+        result = timed_apart(settings, path, (args.sentences, args.words, args.words), 1)
+        record = {"benchmark": "peak", "row": row, **settings, **result}
+        harness.write([{**record, **provenance()}], args.out)
 
 
 def one(args: argparse.Namespace) -> None:
-    """What `apart` asks for."""
-    settings, path, shape, updates = json.loads(args.asked)
+    """Answers a request of `timed_apart`."""
+    settings, path, shape, updates = json.loads(args.request)
     print(json.dumps(update(settings, path, tuple(shape), updates)))
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Runs what the command line asks for."""
+    """Runs the measurement of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     kinds = parser.add_subparsers(required=True)
     first = kinds.add_parser("slots")
@@ -119,14 +121,14 @@ def main(argv: list[str] | None = None) -> None:
     second = kinds.add_parser("peak")
     second.set_defaults(what=peak)
     second.add_argument("--rows", default=",".join(ROWS))
-    second.add_argument("--settings", default="{}", help="more hyper-parameters, as JSON")
+    second.add_argument("--settings", default="{}", help="additional hyperparameters, as JSON")
     for kind, sentences, words in ((first, 64, 20), (second, 128, 51)):
         kind.add_argument("--sentences", type=int, default=sentences, help="of the batch")
         kind.add_argument("--words", type=int, default=words, help="of a sentence, `</s>` included")
         kind.add_argument("--out", type=Path, help="a file that the lines are appended to")
     third = kinds.add_parser("one")
     third.set_defaults(what=one)
-    third.add_argument("asked")
+    third.add_argument("request")
     args = parser.parse_args(argv)
     args.what(args)
 

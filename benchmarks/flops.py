@@ -9,8 +9,8 @@ Letters as in the cells: S source words, T target words (`</s>` counted in both)
 units, G gates, D annotation width, A attention width, V vocabulary, N slots of W numbers, R read
 heads, H write heads, I slots of a cache, Q and C the widths of keys and values.
 
-The counts are of real words. `tests/test_benchmark_counts.py` compares them with the products that
-TensorFlow executes.
+Padding is not counted. `tests/benchmarks/test_benchmark_counts.py` compares the counts with the
+products that TensorFlow executes.
 """
 
 from __future__ import annotations
@@ -293,9 +293,7 @@ def _summary(h: Any, n: Lengths) -> Cost:
     history = _layer(h, h.embedding_width) * sum(n.before)
     history += _layer(h, u) * len(n.before)
     gate = product(1, u + d, u) + product(1, u, 3 * u)
-    return base._replace(
-        source=base.source + history + product(1, u, u) * 2, step=base.step + gate
-    )
+    return base._replace(source=base.source + history + product(1, u, u) * 2, step=base.step + gate)
 
 
 def _previous(h: Any, n: Lengths) -> Cost:

@@ -1,10 +1,10 @@
-"""Peak memory of encoding a large corpus and training on it: does it grow with the corpus?
+"""Peak memory of encoding a large corpus and training on it.
 
     python -m benchmarks.memory --work_dir=DIR --pairs=3000000
 
-Writes a corpus of random words below DIR (about 550 MB for three million pairs; removed again),
-trains a tiny model on it for a few steps with the program's own command line, and prints one JSON
-line with the peak resident memory of that process.
+Writes a corpus of random words below DIR (about 550 MB for three million pairs; removed at the
+end), trains a tiny model on it for a few steps by the command line, and prints a JSON line with the
+peak resident memory of that process, which should not grow with the corpus.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,10 +20,21 @@ from pathlib import Path
 
 import numpy as np
 
-from tfmann.provenance import provenance
+from tfmann.utils.provenance import provenance
 
 _ROOT = Path(__file__).resolve().parent.parent
-_BLOCK = 10_000  # lines that are made together
+# The child reads its own peak: `ru_maxrss` of a child starts at the memory of its parent.
+_TRAIN = """
+import sys
+from pathlib import Path
+from benchmarks import harness
+from tfmann import nmt
+
+code = nmt.main(sys.argv[2:])
+Path(sys.argv[1]).write_text(str(harness.peak_mib()), "utf-8")
+sys.exit(code)
+"""
+_BLOCK = 10_000  # lines that are generated together
 LIMIT_MIB = 2048
 
 SETTINGS = {
@@ -41,7 +51,7 @@ SETTINGS = {
 
 
 def write_side(path: Path, lines: int, words: np.ndarray, seed: int) -> None:
-    """Lines of 5 to 25 words, all words equally likely."""
+    """Writes lines of 5 to 25 words, all words equally likely."""
     stream = np.random.default_rng(seed)
     with open(path, "w", encoding="utf-8") as out:
         for begin in range(0, lines, _BLOCK):
@@ -54,7 +64,7 @@ def write_side(path: Path, lines: int, words: np.ndarray, seed: int) -> None:
 
 
 def write_corpus(folder: Path, pairs: int, vocabulary: int) -> None:
-    """`train.*` of so many pairs, and a small `dev.*`."""
+    """Writes `train.*` with this many pairs, and a small `dev.*`."""
     for seed, (name, lines) in enumerate({"train": pairs, "dev": 50}.items()):
         for side in (0, 1):
             words = np.array([f"{'st'[side]}{i:x}" for i in range(vocabulary)])
@@ -70,10 +80,11 @@ def train(folder: Path, steps: int) -> float:
         "dev_prefix": folder / "dev",
         "num_train_steps": steps,
     }
-    command = [sys.executable, "-m", "tfmann.nmt"]
+    peak = folder / "peak_mib"
+    command = [sys.executable, "-c", _TRAIN, str(peak)]
     command += [f"--{key}={value}" for key, value in settings.items()]
     subprocess.run(command, cwd=_ROOT, stdout=sys.stderr, check=True)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024  # Linux gives KiB
+    return float(peak.read_text("utf-8"))
 
 
 def main(argv: list[str] | None = None) -> int:

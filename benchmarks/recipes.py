@@ -1,8 +1,8 @@
-"""Finished runs as lines of results/recipes.jsonl: what was set, what it cost, where it led.
+"""Finished runs as lines of results/recipes.jsonl: settings, cost, scores.
 
     python -m benchmarks.recipes --corpus=multi30k --out=results/recipes.jsonl RUN [RUN ...]
 
-A run that is recorded already is passed over.
+A run that is recorded already is skipped.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tfmann.corpus.files import write_lines
+from tfmann.config import FIELDS
+from tfmann.data.text_files import write_lines
 from tfmann.errors import UserError
-from tfmann.hparams import FIELDS
 
-# Where files lie is of a machine, not of a recipe.
-PLACES = {key for key, field in FIELDS.items() if field.default is None} - {
+# The places of files belong to a machine, not to a recipe.
+PATHS = {key for key, field in FIELDS.items() if field.default is None} - {
     "src", "tgt", "learning_rate",
 }  # fmt: skip
-TAKEN = ("cell", "steps", "best_step", "parameters", "words", "history", "best", "average",
+COPIED = ("cell", "steps", "best_step", "parameters", "words", "history", "best", "average",
          "date", "revision", "versions", "hardware")  # fmt: skip
 
 
 def record(run: Path, corpus: str) -> dict[str, Any]:
-    """One line: settings that are not the defaults, the dev curve, scores, minutes of training."""
+    """Returns a record: settings other than the defaults, dev curve, scores, training minutes."""
     path = run / "results.json"
     try:
         results = json.loads(path.read_text(encoding="utf-8"))
@@ -35,13 +35,13 @@ def record(run: Path, corpus: str) -> dict[str, Any]:
     settings = {
         key: value
         for key, value in results["hparams"].items()
-        if key in FIELDS and key not in PLACES and value != FIELDS[key].default
+        if key in FIELDS and key not in PATHS and value != FIELDS[key].default
     }
     return {
         "corpus": corpus,
         "seed": results["hparams"]["random_seed"],
         "minutes": results["train_seconds"] / 60,
-        **{key: results[key] for key in TAKEN if key in results},
+        **{key: results[key] for key in COPIED if key in results},
         "settings": settings,
     }
 

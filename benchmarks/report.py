@@ -1,10 +1,11 @@
-"""Writes benchmarks/RESULTS.md from the JSON lines of results/: `python -m benchmarks.report`."""
+"""Writes benchmarks/RESULTS.md from the records in results/: `python -m benchmarks.report`."""
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
-from benchmarks import lines
+from benchmarks import harness
 from benchmarks.peers import turns
 from benchmarks.speed import table
 from benchmarks.tasks.generate import TASKS
@@ -19,88 +20,112 @@ UNITS = {
 
 _KILLS = {
     "points": "runs",
-    "identical": "the same end",
+    "identical": "identical results",
     "killed": "kill -9",
     "terminated": "SIGTERM",
-    "while_at_files": "at a call to the file system",
+    "while_at_files": "during a call to the file system",
     "saved_and_exited_143": "saved and exited 143",
 }
 
 
-def lines_of(name: str) -> list[dict]:
-    return lines.read(_ROOT / "results" / f"{name}.jsonl")
+def read_benchmark(name: str) -> list[dict]:
+    """Returns the records of a benchmark."""
+    return harness.read(_ROOT / "results" / f"{name}.jsonl")
+
+
+def _section(title: str, text: str = "") -> list[str]:
+    """Returns the lines of a heading and a paragraph."""
+    paragraph = textwrap.wrap(text, 100, break_on_hyphens=False)
+    return [f"## {title}", "", *paragraph, *([""] if paragraph else [])]
 
 
 def peers() -> list[str]:
-    out = ["## Beside the peers", ""]
+    out = _section("Compared with JoeyNMT and OpenNMT-tf")
     for what, unit in UNITS.items():
-        records = lines_of(f"peers-{what}")
+        records = read_benchmark(f"peers-{what}")
         runs = [r for r in records if "pair" in r]
         if not runs:
             continue
-        told = turns.summary(what, runs)
+        summary = turns.summary(what, runs)
         out += [f"### {unit}", "", f"Medians on {runs[0]['cpu']}, {runs[0]['threads']} threads; "]
-        out[-1] += "products in float32 where nothing else is said."
-        out += ["", "| system | turns | median | BLEU | words a sentence |", "|-|-|-|-|-|"]
-        for line in (line for line in told if "system" in line):
-            own = [r for r in runs if r["system"] == line["system"]]
-            bleu, length = own[0].get("bleu"), own[0].get("words_per_sentence")
-            cells = [f"{v:.1f}" if isinstance(v, (int, float)) else "-" for v in (bleu, length)]
-            shown = _figure(line["median"], 0 if (line["median"] or 0) >= 30 else 1)
-            out.append(f"| {line['system']} | {len(own)} | {shown} | {cells[0]} | {cells[1]} |")
-        out += ["", *(_ratio(line) for line in told if "ratio" in line), ""]
+        out[-1] += "products in float32 unless named otherwise."
+        out += ["", "| system | turns | median | BLEU | words per sentence |", "|-|-|-|-|-|"]
+        for line in (line for line in summary if "system" in line):
+            of_system = [r for r in runs if r["system"] == line["system"]]
+            values = (of_system[0].get(key) for key in ("bleu", "words_per_sentence"))
+            bleu, length = (f"{v:.1f}" if isinstance(v, (int, float)) else "-" for v in values)
+            median = _number(line["median"], 0 if (line["median"] or 0) >= 30 else 1)
+            row = (line["system"], len(of_system), median, bleu, length)
+            out.append(f"| {' | '.join(map(str, row))} |")
+        out += ["", *(_ratio(line) for line in summary if "ratio" in line), ""]
     return out if len(out) > 2 else []
 
 
 def _ratio(line: dict) -> str:
     pairs = line["pairs"]
-    every = ", ".join(_figure(value, 2) for value in pairs)
-    one_by_one = f" ({every})" if len(pairs) <= 5 else ""
-    return f"- {line['ratio']}: {_figure(line['median'], 2)}, turns: {len(pairs)}{one_by_one}"
+    values = ", ".join(_number(value, 2) for value in pairs)
+    brackets = f" ({values})" if len(pairs) <= 5 else ""
+    return f"- {line['ratio']}: {_number(line['median'], 2)}, turns: {len(pairs)}{brackets}"
 
 
-def _figure(value: float | None, digits: int) -> str:
+def _number(value: float | None, digits: int) -> str:
     return "never" if value is None else f"{value:.{digits}f}"
 
 
 def speed() -> list[str]:
-    records = lines_of("speed")
+    records = read_benchmark("speed")
     if not records:
         return []
-    out = ["## Every cell", "", "Medians of alternating turns with the cell that the ratio is of,"]
-    out += ["in one process. The share is of the rate of products that was measured in the same"]
-    out += ["turns; operations are counted by `flops.py`, and `operations allow` is the ratio that"]
-    out += ["they alone would give.", ""]
+    out = _section(
+        "Every cell",
+        "Medians over turns that alternate with the cell named in the ratio, in one process. "
+        "The share compares the counted operations per second with the machine's rate of "
+        "matrix products in the same turns. `operations allow` is the ratio that the operations, "
+        "counted by `flops.py`, would give alone.",
+    )
     return out + table.speed(records)
 
 
 def scaling() -> list[str]:
-    records = lines_of("scaling")
+    records = read_benchmark("scaling")
     if not records:
         return []
-    out = ["## What growing costs", "", "Seconds an update (the corpus: a word) over those before,"]
-    return [*out, "median of alternating pairs in one process.", "", *table.scaling(records)]
+    out = _section(
+        "The cost of growing",
+        "Seconds per update (for the corpus: per word) relative to those before, median of "
+        "alternating pairs in one process.",
+    )
+    return out + table.scaling(records)
 
 
 def ablation() -> list[str]:
-    records = [r for r in lines_of("ablation") if "variant" in r]
+    records = [r for r in read_benchmark("ablation") if "variant" in r]
     if not records:
         return []
-    out = ["## What gave how much", "", "Training speed of a variant over that of all on,"]
-    out += ["median of alternating rounds in one process.", "", "| variant | ratio |", "|-|-|"]
+    out = _section(
+        "The gain of each speed-up",
+        "Training speed of a variant relative to all speed-ups on, median of alternating rounds "
+        "in one process.",
+    )
+    out += ["| variant | ratio |", "|-|-|"]
     return out + [f"| {r['variant']} | {r['ratio']:.2f} |" for r in records] + [""]
 
 
 def rewriting() -> list[str]:
-    records = lines_of("rewriting")
+    records = read_benchmark("rewriting")
     if not records:
         return []
-    out = ["## Rewriting the memory", "", "Training speed over RNNSearch's on the same batch,"]
-    out += ["median of alternating pairs in one process, beside the ratio that the floating-point"]
-    out += ["operations allow (`flops.py` counts them). Reached: the one over the other. CPU: the"]
-    out += ["ratio of processor time.", ""]
-    out += ["| size | products | system | words/s | ratio | operations allow | reached | CPU |"]
-    out += ["|-|-|-|-|-|-|-|-|"]
+    out = _section(
+        "Rewriting the memory",
+        "Training speed relative to RNNSearch's on the same batch, median of alternating pairs "
+        "in one process, and the ratio that the floating-point operations allow (`flops.py` "
+        "counts them). Reached: the first divided by the second. CPU: the ratio of processor "
+        "time.",
+    )
+    out += [
+        "| size | products | system | words/s | ratio | operations allow | reached | CPU |",
+        "|-|-|-|-|-|-|-|-|",
+    ]
     for r in records:
         cells = [r["size"], r["precision"], r["variant"], r["words_per_second"]]
         cells += [f"{r[key]:.2f}" for key in ("ratio", "operations_allow", "reached", "cpu_ratio")]
@@ -109,11 +134,14 @@ def rewriting() -> list[str]:
 
 
 def cache() -> list[str]:
-    records = lines_of("cache")
+    records = read_benchmark("cache")
     if not records:
         return []
-    out = ["## The continuous cache", "", "Target words/s over those of RNNSearch on the same"]
-    out += ["batch, median of alternating pairs in one process.", ""]
+    out = _section(
+        "The continuous cache",
+        "Target words/s relative to RNNSearch on the same batch, median of alternating pairs in "
+        "one process.",
+    )
     out += ["| size | what | products | RNNSearch | with cache | ratio |", "|-|-|-|-|-|-|"]
     named = {"train": "training the gate alone", "decode": "beam 10, cache read and written"}
     for r in records:
@@ -123,23 +151,32 @@ def cache() -> list[str]:
 
 
 def memory() -> list[str]:
-    records = lines_of("memory")
+    records = read_benchmark("memory")
     if not records:
         return []
-    out = ["## Memory against corpus size", "", "Encoding and a few updates of a tiny model."]
-    out += ["", "| pairs | peak MiB |", "|-|-|"]
+    out = _section(
+        "Memory by corpus size",
+        "Encoding, then a few updates of a tiny model.",
+    )
+    out += ["| pairs | peak MiB |", "|-|-|"]
     return out + [f"| {r['pairs']:,} | {r['peak_rss_mib']:.0f} |" for r in records] + [""]
 
 
 def learning_tasks() -> list[str]:
-    records = [r for r in lines_of("learning-tasks") if r["benchmark"] == "learning-tasks"]
+    records = [r for r in read_benchmark("learning-tasks") if r["benchmark"] == "learning-tasks"]
     if not records:
         return []
-    out = ["## Learning tasks", "", "Wrong bits a sequence, of the weights that did best on"]
-    out += ["validation: the worst of the trained sizes, then beyond them (bits of the answer in"]
-    out += ["brackets). Converged: the first update with less than 0.1 on validation.", ""]
-    out += ["![error against length](learning-tasks-length.png)", ""]
-    out += ["| task | model | seed | parameters | updates | CPU minutes | converged | trained |"]
+    out = _section(
+        "Learning tasks",
+        "Wrong bits per sequence, with the weights that were best on validation: the worst of "
+        "the trained sizes, then larger sizes (bits of the answer in brackets). Converged: the "
+        "first update with less than 0.1 on validation.",
+    )
+    out += [
+        "![error against length](learning-tasks-length.png)",
+        "",
+        "| task | model | seed | parameters | updates | CPU minutes | converged | trained |",
+    ]
     out[-1] += " beyond |"
     out += ["|-|-|-|-|-|-|-|-|-|"]
     order = {name: number for number, name in enumerate(TASKS)}
@@ -164,20 +201,24 @@ def _beyond(tested: dict) -> str:
 
 
 def cost() -> list[str]:
-    records = lines_of("cost")
+    records = read_benchmark("cost")
     peaks = [r for r in records if r["benchmark"] == "peak"]
     slots = [r for r in records if r["benchmark"] == "slots"]
     out = []
     if peaks:
-        out += ["## Memory of an update at the papers' size", "", "128 pairs of 50 words, Collier"]
-        out += ["& Beel 2019; the process with all it loads.", ""]
+        out += _section(
+            "Memory of an update at the papers' size",
+            "128 pairs of 50 words, Collier & Beel 2019; the whole process, libraries included.",
+        )
         out += ["| row | parameters | peak MiB |", "|-|-|-|"]
         out += [f"| {r['row']} | {r['parameters']:,} | {r['peak_mib']:,} |" for r in peaks]
         out.append("")
     if slots:
-        out += ["## What a larger NTM memory costs", "", "An update of a small pure MANN, median"]
-        out += ["of turns; 128 is the size of what is not varied.", ""]
-        out += ["| varied | size | milliseconds | over the smallest |", "|-|-|-|-|"]
+        out += _section(
+            "The cost of a larger NTM memory",
+            "An update of a small pure MANN, median of turns; the other size is 128.",
+        )
+        out += ["| varied | size | milliseconds | relative to the smallest |", "|-|-|-|-|"]
         for r in slots:
             cells = [r["varied"], r["size"], r["milliseconds"], f"{r['ratio_to_smallest']:.2f}"]
             out.append(f"| {' | '.join(str(cell) for cell in cells)} |")
@@ -186,22 +227,28 @@ def cost() -> list[str]:
 
 
 def trust() -> list[str]:
-    """What was killed, and what bad input was drawn."""
-    kills = [r for r in lines_of("trust") if r["benchmark"] == "trust kills"]
-    inputs = [r for r in lines_of("trust") if r["benchmark"] == "trust/inputs"]
+    """Returns the sections on killed runs, bad input, settings and decoding."""
+    kills = [r for r in read_benchmark("trust") if r["benchmark"] == "trust kills"]
+    inputs = [r for r in read_benchmark("trust") if r["benchmark"] == "trust/inputs"]
     out = []
     if kills:
         total = {key: sum(r[key] for r in kills) for key in _KILLS}
-        out += ["## Runs that were killed", "", "A short run, killed or stopped once or twice at"]
-        out += ["random moments and given the same command again, beside one that was not: are all"]
-        out += ["weights, scores and translations the same, bit for bit?", ""]
+        out += _section(
+            "Killed runs",
+            "A short run is killed or stopped once or twice at random moments and resumed by "
+            "the same command. Are all weights, scores and translations the same as those of an "
+            "undisturbed run, bit for bit?",
+        )
         out += [f"| {' | '.join(_KILLS.values())} |", f"|{'-|' * len(_KILLS)}"]
         out += [f"| {' | '.join(f'{total[key]:,}' for key in _KILLS)} |", ""]
     if inputs:
-        out += ["## Bad input", "", "Drawn at random, each kind by the same seed: taken whole, or"]
-        out += ["refused whole with one message. A traceback, a wrong number of lines, a file out"]
-        out += ["of place or too much memory is a failure.", ""]
-        out += ["| kind | taken | refused | failed |", "|-|-|-|-|"]
+        out += _section(
+            "Bad input",
+            "Random inputs of each kind must be accepted as a whole, or refused as a whole with "
+            "one message. A traceback, a wrong number of lines, a file outside the folder or "
+            "too much memory is a failure.",
+        )
+        out += ["| kind | accepted | refused | failed |", "|-|-|-|-|"]
         rows = [(r["kind"], r["taken"], r["refused"], r["failed"]) for r in inputs]
         rows.append(("all", *(sum(row[i] for row in rows) for i in (1, 2, 3))))
         out += [f"| {kind} | {a:,} | {b:,} | {c:,} |" for kind, a, b, c in rows] + [""]
@@ -209,31 +256,36 @@ def trust() -> list[str]:
 
 
 def settings() -> list[str]:
-    """How command lines with drawn settings ended."""
-    records = [r for r in lines_of("trust") if r["benchmark"] == "trust/settings"]
+    """Returns the section on command lines with random settings."""
+    records = [r for r in read_benchmark("trust") if r["benchmark"] == "trust/settings"]
     if not records:
         return []
     names = ("draws", "trained", "refused")
     total = {name: sum(r[name] for r in records) for name in names}
     bad = sum(len(r["not_well"]) for r in records)
-    out = ["## Settings of every kind", "", "Drawn from their ranges, the edges and beyond: a run"]
-    out += ["trains, or is refused in one line. A traceback, a crash or an endless run is"]
-    out += ["not well.", "", "| drawn | trained | refused | not well |", "|-|-|-|-|"]
+    out = _section(
+        "Random settings",
+        "Values are drawn from their ranges, at the limits and beyond. A run must train, or be "
+        "refused in one line. A traceback, a crash or an endless run is a failure.",
+    )
+    out += ["| drawn | trained | refused | failed |", "|-|-|-|-|"]
     numbers = (*total.values(), bad)
     return [*out, "| " + " | ".join(f"{number:,}" for number in numbers) + " |", ""]
 
 
 def decoding() -> list[str]:
-    """What decoding promises, on models with random weights."""
-    records = [r for r in lines_of("trust") if r["benchmark"] == "trust/decode"]
+    """Returns the section on the guarantees of decoding, on models with random weights."""
+    records = [r for r in read_benchmark("trust") if r["benchmark"] == "trust/decode"]
     if not records:
         return []
-    out = ["## What decoding promises", "", "Models with random weights: a line alone and among"]
-    out += ["others, lines in another order, beam width 1 and greedy search, scores and alignments"]
-    out += ["of a search and of forced decoding. Weights are sensitive if moving them by a"]
-    out += ["millionth moves a score by more than a tenth of what is allowed. Nothing is compared"]
-    out += ["then.", ""]
-    out += ["| cell | draws | sensitive | did not hold |", "|-|-|-|-|"]
+    out = _section(
+        "Guarantees of decoding",
+        "For models with random weights, these must be equal: a line translated alone and among "
+        "others, lines in another order, beam width 1 and greedy search, scores and alignments "
+        "of a search and of forced decoding. Weights are sensitive if a change by a millionth "
+        "moves a score by more than a tenth of the tolerance; these are not compared.",
+    )
+    out += ["| cell | draws | sensitive | failed |", "|-|-|-|-|"]
     for cell in dict.fromkeys(r["cell"] for r in records):
         of_cell = [r for r in records if r["cell"] == cell]
         draws, sensitive = (sum(r[key] for r in of_cell) for key in ("draws", "sensitive"))
@@ -243,20 +295,21 @@ def decoding() -> list[str]:
 
 
 def verdicts() -> list[str]:
-    """How often verdicts on simulated tables are false, and how often they find the truth."""
-    records = lines_of("verdicts")
+    """Returns the section on how often verdicts on simulated tables are false, and true."""
+    records = read_benchmark("verdicts")
     out = []
     for kind, title, shown in (
-        ("false", "claims that are just false, and just not contrary to the truth: at most 5%",
+        ("false", "Claims that are just false, and just not contrary to the truth: at most 5%",
          ("margin", "holds", "does not hold", "one_seed")),
-        ("true", "true claims: the more, the better", ("true", "margin", "holds", "one_seed")),
+        ("true", "True claims: the more proofs, the better",
+         ("true", "margin", "holds", "one_seed")),
     ):  # fmt: skip
         found = [r for r in records if r["claim_is"] == kind]
         if not found:
             continue
-        out += [f"### Of {title}", "", f"{found[0]['tables']:,} papers a line.", ""]
+        out += [f"### {title}", "", f"{found[0]['tables']:,} papers per line.", ""]
         names = ["expect", "seeds", "claims", "sentences", "luck", *shown]
-        heads = {"luck": "seeds' luck", "true": "true difference", "one_seed": "one seed alone"}
+        heads = {"luck": "seed deviation", "true": "true difference", "one_seed": "one seed alone"}
         out += [f"| {' | '.join(heads.get(name, name) for name in names)} |"]
         out += ["|-" * len(names) + "|"]
         for r in found:
@@ -266,17 +319,20 @@ def verdicts() -> list[str]:
         out.append("")
     if not out:
         return []
-    head = ["## Verdicts on simulated tables", "", "Papers with known truth (`verdicts.py`): in"]
-    head += ["how many is at least one claim said to hold, or not to hold? Seeds' luck is the"]
-    head += ["standard deviation of log odds: 0.03 is about half a BLEU, 0.2 three. `one seed"]
-    head += ["alone`: the bootstrap over sentences calls the first seed of the first system"]
-    head += ["better, which the verdicts never do.", ""]
+    head = _section(
+        "Verdicts on simulated tables",
+        "Simulated papers (`verdicts.py`): the share in which at least one claim is judged to "
+        "hold, or not to hold. The seed deviation is a standard deviation of log odds: 0.03 is "
+        "about half a BLEU, 0.2 three. `one seed alone`: the share in which a bootstrap over "
+        "sentences finds the first seed of the first system better, a conclusion that the "
+        "verdicts never draw.",
+    )
     return head + out
 
 
 def render() -> str:
     head = ["# Measured speed and memory", "", "Written by `python -m benchmarks.report` from"]
-    head += ["`results/`; see README.md beside this file for how it was taken.", ""]
+    head += ["`results/`; README.md in this folder describes the measurements.", ""]
     parts = [peers(), speed(), scaling(), ablation(), rewriting(), cache(), memory()]
     parts += [cost(), learning_tasks(), trust(), verdicts()]
     return "\n".join(sum(parts, head)).rstrip() + "\n"

@@ -1,12 +1,12 @@
-"""How often are the verdicts on simulated tables false, and how often do they find the truth?
+"""The rates of false and of true verdicts on simulated tables.
 
     python -m benchmarks.verdicts --out=results/verdicts.jsonl
 
-A simulated run translates N sentences: of each its n-grams that match the reference are drawn by
-chance, with a probability that depends on how good the system is, on the luck of the run's seed,
-on the sentence, which is as hard for all systems, and on luck of this run at this sentence. BLEU
-is made of the sums, as everywhere. The true difference of two systems is the mean over all seeds
-and all sentences, integrated, not drawn; a margin is set to it where a claim is to be just false.
+A simulated run translates N sentences. The number of each sentence's n-grams that match the
+reference is drawn with a probability that depends on the system's quality, on the run's seed, on
+the sentence, which is equally hard for all systems, and on chance for this run at this sentence.
+BLEU is computed from the sums, as usual. The true difference of two systems is the mean over all
+seeds and sentences, by integration; it is also the margin of a claim that should be just false.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import lines
+from benchmarks import harness
 from tfmann.evaluation import verdicts
-from tfmann.provenance import provenance
+from tfmann.utils.provenance import provenance
 
-ORDERS = np.arange(4)  # an n-gram of words has n - 1 fewer places in a sentence
+ORDERS = np.arange(4)  # a sentence has n - 1 fewer n-grams than words
 BASE = np.array([0.5, -0.4, -1.1, -1.7])  # log odds that an n-gram matches: BLEU about 35
 HARD, OWN = 0.6, 0.8  # standard deviations of a sentence's and of a run's luck at a sentence
 LONGEST, SHORTEST = 30, 8
@@ -31,13 +31,13 @@ Z = 1.645  # one-sided 5%
 
 
 class Sizes(NamedTuple):
-    """Of a simulated table.
+    """The sizes of a simulated table.
 
     Attributes:
       seeds: of every system.
       sentences: of the test.
       resamples: of the bootstrap.
-      luck: standard deviation of a seed's log odds; 0.03 is about half a BLEU.
+      luck: standard deviation over seeds, in log odds; 0.03 is about half a BLEU.
     """
 
     seeds: int = 3
@@ -47,11 +47,11 @@ class Sizes(NamedTuple):
 
 
 def scores(rng: np.random.Generator, gaps: np.ndarray, sizes: Sizes) -> np.ndarray:
-    """BLEU of systems and seeds, as measured and on shared resamples [systems, S, 1 + B].
+    """Returns BLEU of all runs, measured and on shared resamples [systems, S, 1 + B].
 
     Args:
-      rng: draws.
-      gaps: how much better than the base each system is, in log odds [systems].
+      rng: the random generator.
+      gaps: advantage of each system over the base, in log odds [systems].
       sizes: of the table.
     """
     runs = (len(gaps), sizes.seeds)
@@ -68,7 +68,7 @@ def scores(rng: np.random.Generator, gaps: np.ndarray, sizes: Sizes) -> np.ndarr
 
 
 def true_difference(gap: float, luck: float) -> float:
-    """BLEU by which a system is better than the base, over all seeds and sentences."""
+    """Returns a system's advantage in BLEU over the base, over all seeds and sentences."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
     weights = weights / weights.sum()
 
@@ -83,10 +83,10 @@ def _share(odds: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-odds))
 
 
-def statuses(found: np.ndarray, expect: str, margin: float) -> list[str]:
-    """The verdicts on a paper whose claims set every other system beside the first."""
+def statuses(measured: np.ndarray, expect: str, margin: float) -> list[str]:
+    """Returns the verdicts on a paper whose claims compare every other system with the first."""
     low, high = verdicts.bounds(expect, margin)
-    differences = found[1:] - found[0]
+    differences = measured[1:] - measured[0]
     estimates = [
         verdicts.estimate(one[:, 0], verdicts.sentence_variance(one[:, 1:])) for one in differences
     ]
@@ -96,20 +96,20 @@ def statuses(found: np.ndarray, expect: str, margin: float) -> list[str]:
     for one, p, q in zip(differences, inside, outside):
         status = verdicts.verdict(p, q)
         errors = one[:, 1:].std(axis=1, ddof=1)
-        against = verdicts.dissenting(one[:, 0], errors, low, high, status)
-        judged.append(verdicts.INCONCLUSIVE if against else status)
+        dissenters = verdicts.dissenting(one[:, 0], errors, low, high, status)
+        judged.append(verdicts.INCONCLUSIVE if dissenters else status)
     return judged
 
 
 class Scenario(NamedTuple):
-    """What is true, and what is claimed.
+    """The truth, and a claim about it.
 
     Attributes:
-      expect: as of a claim.
-      gap: of every system to the base, in log odds.
-      margin: of the claim; None: the true difference, so that the claim is just false.
+      expect: as in a claim.
+      gap: advantage of every system over the base, in log odds.
+      margin: of the claim; None for the true difference, so that the claim is just false.
       sizes: of the tables.
-      claims: of a paper.
+      claims: number of claims of a paper.
     """
 
     expect: str
@@ -120,10 +120,10 @@ class Scenario(NamedTuple):
 
 
 def simulate(scenario: Scenario, tables: int, seed: int) -> dict[str, float]:
-    """How many of the papers have at least one verdict of each status, from 0 to 1.
+    """Returns the share of papers with at least one verdict of each status.
 
-    `one_seed`: in how many the sentences alone make the first seed of the first system better than
-    the base, one-sided at 5%, as if no other seed could do otherwise.
+    `one_seed` is the share in which the sentences alone make the first seed of the first system
+    better than the base, one-sided at 5%, as if no other seed could differ.
     """
     rng = np.random.default_rng(seed)
     true = true_difference(scenario.gap, scenario.sizes.luck)
@@ -131,15 +131,15 @@ def simulate(scenario: Scenario, tables: int, seed: int) -> dict[str, float]:
     gaps = np.array([0.0] + [scenario.gap] * scenario.claims)
     counts: Counter[str] = Counter()
     for _ in range(tables):
-        found = scores(rng, gaps, scenario.sizes)
-        counts.update(set(statuses(found, scenario.expect, margin)))
-        first = found[1, 0] - found[0, 0]
+        measured = scores(rng, gaps, scenario.sizes)
+        counts.update(set(statuses(measured, scenario.expect, margin)))
+        first = measured[1, 0] - measured[0, 0]
         counts["one_seed"] += int(first[0] > Z * first[1:].std(ddof=1))
     kinds = (verdicts.HOLDS, verdicts.FAILS, verdicts.INCONCLUSIVE, "one_seed")
     return {"true": true, "margin": margin, **{one: counts[one] / tables for one in kinds}}
 
 
-# The contrary of a just-false claim is just not true: neither may be proven in more than 5%.
+# Neither a just-false claim nor its contrary may be proven in more than 5% of the papers.
 FALSE = [
     Scenario(expect, gap, None, Sizes(seeds, luck=luck), claims)
     for expect, gap in (("higher", 0.0), ("alike", 0.06), ("no gain", 0.06))
@@ -169,9 +169,9 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.verdicts", description=__doc__)
     parser.add_argument("--out", type=Path, help="a file that the lines are appended to")
     parser.add_argument("--tables", type=int, default=1000, help="simulated papers of a line")
-    lines.add_choice(parser, "claims", SCENARIOS)
+    harness.add_choice(parser, "claims", SCENARIOS)
     flags = parser.parse_args(argv)
-    lines.write(records(flags.tables, flags.claims), flags.out)
+    harness.write(records(flags.tables, flags.claims), flags.out)
 
 
 if __name__ == "__main__":

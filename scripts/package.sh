@@ -1,15 +1,16 @@
 #!/bin/sh
 # Builds the source distribution, and from it the wheel, into dist/; then installs the wheel into an
-# environment of its own and uses it in an empty folder: what a checkout has beside the package is
-# not there. The packages that tfmann needs are those of .venv, so that nothing is downloaded.
+# environment of its own and uses it in an empty folder, without the other files of a checkout. The
+# packages that tfmann needs are those of .venv, so that nothing is downloaded.
 set -eu
 
+unset PYTHONPATH # the checkout on it would count as an installed tfmann
 python=$PWD/.venv/bin/python
 dist=$PWD/dist
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What pip calls (PEP 517), with the setuptools that is there.
+# Does what pip does (PEP 517), with the setuptools of .venv.
 build() { (cd "$1" && "$python" -c "from setuptools import build_meta as b; b.$2('$dist')"); }
 
 rm -rf "$dist" build
@@ -26,9 +27,8 @@ own=$("$work/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("pu
 echo "$packages" >"$own/dependencies.pth" # its .pth files, and with them the checkout, are left out
 
 cd "$work/empty"
-unset PYTHONPATH
 PATH=$work/venv/bin:$PATH
-python -c 'from tfmann import resources; assert resources.INSTALLED'
+python -c 'from tfmann.utils import resources; assert resources.INSTALLED'
 tfmann --version
 tfmann -h >help && grep -q '^  train ' help
 tfmann synthetic --output_dir=text --train=200 --dev=10 --test=10

@@ -42,7 +42,9 @@ def untraced():
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """The folder of a small model with large random weights."""
-    from command_line import write_model  # here, so that what needs no model does not load it
+    from helpers.command_line import (
+        write_model,  # here, so that what needs no model does not load it
+    )
 
     return write_model(tmp_path_factory.mktemp("model"))
 
@@ -50,7 +52,7 @@ def model(tmp_path_factory):
 @pytest.fixture
 def source(tmp_path):
     """A file of lines to translate, as an editor on another system may leave it."""
-    from command_line import write_source
+    from helpers.command_line import write_source
 
     return write_source(tmp_path / "in")
 

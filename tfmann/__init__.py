@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from importlib import metadata
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Forced",
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def _choose_keras() -> None:
-    """Has TensorFlow 2.16 and later take Keras 2 (tf_keras): the cells are layers of Keras 2.
+    """Makes TensorFlow 2.16 and later use Keras 2 (tf_keras): the cells are layers of Keras 2.
 
     TensorFlow reads the variable when `tf.keras` is first used. TensorFlow 2.15 has Keras 2 itself.
     """
@@ -41,7 +41,7 @@ _choose_keras()
 
 
 def __getattr__(name: str):
-    """Imports the parts that need TensorFlow when they are first asked for."""
+    """Imports the parts that need TensorFlow at their first use."""
     if name in ("UsageError", "UserError"):
         from tfmann import errors
 

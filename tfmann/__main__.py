@@ -2,7 +2,7 @@
 
 import sys
 
-from tfmann.cli import main
+from tfmann.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -8,21 +8,24 @@ from typing import Any, Callable
 
 import numpy as np
 
-from tfmann import hparams as hparams_module
+from tfmann import config
 from tfmann.cells.diagnostics import EVERYTHING
-from tfmann.corpus import lexicon, text
-from tfmann.decoding.document import make_translator
-from tfmann.decoding.lines import Forced, Translation
+from tfmann.cli import ensemble_runs
+from tfmann.cli.validation import require_alignments, settings_of_model
+from tfmann.config import HParams
+from tfmann.data import lexicon, run_vocabularies
+from tfmann.decoding.document_translator import make_translator
+from tfmann.decoding.ensemble import Ensemble
+from tfmann.decoding.ensemble_translator import EnsembleTranslator
+from tfmann.decoding.text_processor import Forced, Translation
 from tfmann.decoding.translator import Translator
-from tfmann.errors import UserError
+from tfmann.errors import UsageError, UserError
 from tfmann.evaluation.alignment import hard_alignment, word_attention
 from tfmann.evaluation.trace import Trace
 from tfmann.export.save import save
-from tfmann.folder import BEST, CHECKPOINTS
-from tfmann.hparams import HParams
 from tfmann.models.seq2seq import Seq2Seq
-from tfmann.training import checkpoint
-from tfmann.usage import settings_of_model
+from tfmann.training import checkpoint, checkpoint_series, named_variables
+from tfmann.utils.run_folder import BEST, CHECKPOINTS
 
 
 class Model:
@@ -31,21 +34,53 @@ class Model:
     Attributes:
       hparams: all settings, those of the search included.
       checkpoint: the folder the weights came from.
+      ensemble: the folders that the weights of the ensemble's further models came from.
     """
 
-    def __init__(self, translator: Translator, where: str):
+    def __init__(self, translator: Translator, where: str, ensemble: Sequence[str] = ()):
         """Use `load`."""
         self._translator = translator
         self.hparams, self.checkpoint = translator.hparams, where
+        self.ensemble = tuple(ensemble)
 
     @property
     def fingerprints(self) -> list[str]:
-        """SHA-256 of what text is cut by and of the words that are known, source before target."""
+        """SHA-256 of segmenter and vocabulary, source before target."""
         sides = self._translator.languages
         return [one.fingerprint for side in sides for one in (side.segmenter, side.vocabulary)]
 
     def __repr__(self) -> str:
-        return f"<tfmann.Model: {self.hparams.cell}, weights of {self.checkpoint}>"
+        folders = ", ".join([self.checkpoint, *self.ensemble])
+        return f"<tfmann.Model: {self.hparams.cell}, weights of {folders}>"
+
+    @property
+    def has_alignments(self) -> bool:
+        """Whether the cell, or that of one of the ensemble's models, attends to the source."""
+        return any(config.cell_spec(run.cell).has_alignments for run in self._settings)
+
+    @property
+    def _settings(self) -> list[HParams]:
+        """The settings of the ensemble's models, or of the only one."""
+        translator = self._translator
+        members = translator.members[1:] if isinstance(translator, EnsembleTranslator) else ()
+        return [self.hparams, *(member.hparams for member in members)]
+
+    @property
+    def translator(self) -> Translator:
+        """The layer below, for programs that hold documents between calls (`tfmann.serving`)."""
+        return self._translator
+
+    def with_search(self, **settings: Any) -> Model:
+        """The same weights with other settings of the search, e.g. `beam_width=5`.
+
+        Raises:
+          UsageError: an unknown setting, or one that would be another model.
+        """
+        saved = self.hparams.as_dict()
+        hparams = config.merge_saved(saved, settings, where=self.checkpoint)
+        parts = self._translator.searcher.model, self._translator.languages, hparams
+        translator = make_translator(*parts, self._translator.text.lexicon)
+        return Model(translator, self.checkpoint, self.ensemble)
 
     def translate(
         self,
@@ -72,7 +107,7 @@ class Model:
           TypeError: `lines` is one string, or has something else than strings in it.
         """
         if with_attention:
-            hparams_module.require_alignments(self.hparams.cell, "with_attention")
+            require_alignments(self._settings, "with_attention")
         return self._translator.translate(_sentences(lines), with_attention, chunk, documents)
 
     def score(
@@ -100,7 +135,7 @@ class Model:
     def attend(
         self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None
     ) -> list[tuple[np.ndarray, list[tuple[int, int]]]]:
-        """The attention that `align` reads its links off.
+        """Returns the attention from which `align` takes its links.
 
         Returns:
           per pair the weights of target words to source words, [target words, source words], and
@@ -109,7 +144,7 @@ class Model:
         Raises:
           UsageError: the cell has no alignments.
         """
-        hparams_module.require_alignments(self.hparams.cell, "align")
+        require_alignments(self._settings, "align")
         found = []
         for one in self._translator.force(_pairs(pairs), ("alignments",), documents):
             seen = (one.diagnostics["alignments"], one.source_tokens, one.tokens)
@@ -117,7 +152,7 @@ class Model:
         return found
 
     def trace(self, pair: tuple[str, str]) -> Trace:
-        """What the cell looked at, wrote and how, at every step of a given pair.
+        """Traces the cell over a given pair: its addresses, writes and gates at every step.
 
         Returns:
           arrays by name, time first: T steps over an encoder, as in `trace["alignments"]` `[T, S]`;
@@ -130,22 +165,24 @@ class Model:
     def traces(
         self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None
     ) -> list[Trace]:
-        """As `trace`, of pairs that stand in `documents`, as in `translate`."""
+        """Traces several pairs, which may belong to `documents`, as in `translate`."""
         return [Trace(one) for one in self._translator.force(_pairs(pairs), EVERYTHING, documents)]
 
     def export(self, folder: str) -> dict[str, Any]:
-        """Writes a SavedModel for plain TensorFlow: what `--mode=export` does.
+        """Writes a SavedModel for plain TensorFlow, as `--mode=export` does.
 
         Args:
           folder: an earlier export there is replaced.
 
         Returns:
-          what its `assets.extra/tfmann.json` says: signatures, settings, versions.
+          the content of its `assets.extra/tfmann.json`: signatures, settings, versions.
 
         Raises:
-          UsageError: the search draws its translations.
+          UsageError: the search samples its translations, or the model is an ensemble.
           UserError: the folder holds something else, or cannot be written.
         """
+        if self.ensemble:
+            raise UsageError("an ensemble cannot be exported: export its runs one by one")
         return save(self._translator, self.checkpoint, folder)
 
     def tokens(self, pair: tuple[str, str]) -> tuple[list[str], list[str]]:
@@ -155,7 +192,7 @@ class Model:
 
 
 def _sentences(lines: Iterable[str]) -> Iterator[str]:
-    """The lines; a string by itself would be translated letter by letter."""
+    """Checks the lines; a single string would be translated letter by letter."""
     if isinstance(lines, (str, bytes)):
         raise TypeError("expected a list of sentences, ['ein mann schläft .'], not one string")
     return (_checked(line, f"sentence {i}") for i, line in enumerate(lines))
@@ -197,45 +234,58 @@ def load(
     out_dir: str,
     ckpt: str | None = None,
     log: Callable[[str], None] = lambda message: None,
+    *,
+    ensemble: Sequence[str] = (),
     **settings: Any,
 ) -> Model:
-    """Loads a trained model.
+    """Loads a trained model, or several that choose words by the mean of their probabilities.
 
     Args:
       out_dir: the folder of a run.
       ckpt: folder of a checkpoint; the best by dev BLEU if not given, else the latest.
-      log: is told which checkpoint is used.
+      log: takes a line that names each checkpoint.
+      ensemble: the folders of further runs with the same vocabularies, each of which adds its best
+        checkpoint. The search has the settings of `out_dir`.
       **settings: hyper-parameters of the search to change, e.g. `beam_width=5`.
 
     Raises:
       UserError: there is no readable model of this configuration.
-      UsageError: an unknown setting, or one that would be another model.
+      UsageError: an unknown setting, or one that would be another model; or runs that cannot be an
+        ensemble.
+      TypeError: `ensemble` is one string.
     """
+    if isinstance(ensemble, (str, bytes)):
+        raise TypeError("ensemble: expected a list of folders, ['runs/b'], not one string")
     hparams = settings_of_model(out_dir, settings)
-    languages = text.load_languages(hparams, out_dir)
+    members = ensemble_runs.load_settings(out_dir, hparams, ensemble)
+    languages = run_vocabularies.load(hparams, out_dir)
     words = lexicon.load(hparams, out_dir)
-    model = Seq2Seq(hparams, *(len(side.vocabulary) for side in languages))
-    where = _restore(model, out_dir, ckpt, log)
-    log(f"weights of {where}")
-    return Model(make_translator(model, languages, hparams, words), where)
+    models, checkpoints = [], []
+    for folder, run in zip([out_dir, *ensemble], [hparams, *members]):
+        model = Seq2Seq(run, *(len(side.vocabulary) for side in languages))
+        where = _restore(model, folder, None if models else ckpt, log)
+        log(f"weights of {where}")
+        models.append(model)
+        checkpoints.append(where)
+    searched = Ensemble(models) if members else models[0]
+    translator = make_translator(searched, languages, hparams, words)
+    return Model(translator, checkpoints[0], checkpoints[1:])
 
 
-def _restore(
-    model: Seq2Seq, out_dir: str, ckpt: str | None, log: Callable[[str], None]
-) -> str:
-    where = checkpoint.standing(ckpt or os.path.join(out_dir, BEST), log)
+def _restore(model: Seq2Seq, out_dir: str, ckpt: str | None, log: Callable[[str], None]) -> str:
+    where = checkpoint.existing_folder(ckpt or os.path.join(out_dir, BEST), log)
     try:
         arrays = checkpoint.read_arrays(where)
     except checkpoint.Unreadable as error:
         if ckpt is not None:
             raise
-        found = checkpoint.latest(os.path.join(out_dir, CHECKPOINTS), log)
+        found = checkpoint_series.latest(os.path.join(out_dir, CHECKPOINTS), log)
         if found is None:
             raise UserError(f"{out_dir} holds no checkpoint yet ({error})") from None
         if os.path.exists(where):
             log(f"{error}: falling back to {found}")
         where, arrays = found, checkpoint.read_arrays(found)
-    checkpoint.assign(model.trainable_variables, arrays, where)
+    named_variables.assign(model.trainable_variables, arrays, where)
     return where
 
 

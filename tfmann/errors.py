@@ -1,4 +1,4 @@
-"""The two errors a user can cause, and how a command line ends by them: with one message."""
+"""Errors that a user can cause, and how a command ends on them: with one message and a status."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any, Callable
 
 
 class UserError(Exception):
-    """Something the user gave cannot be used: the message names it and says what was expected."""
+    """A user's file or setting cannot be used; the message names it and says what was expected."""
 
     exit_status = 1
 
 
 class UsageError(UserError):
-    """The command line or a configuration file asks for something that does not exist."""
+    """A flag, or a key of a configuration file, is unknown or has a value that is not allowed."""
 
     exit_status = 2
 
 
-class Stopped(KeyboardInterrupt):
-    """A signal came that would have ended the process at once."""
+class Terminated(KeyboardInterrupt):
+    """A signal arrived that would otherwise have ended the process at once."""
 
     def __init__(self, number: int):
         """Takes the signal's number."""
@@ -34,21 +34,21 @@ class Stopped(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def stoppable() -> Iterator[None]:
-    """In here SIGTERM and SIGHUP end a command as Ctrl-C does: nothing half written is left.
+def interruptible() -> Iterator[None]:
+    """Makes SIGTERM and SIGHUP raise, as Ctrl-C does, so that temporary files are removed.
 
-    Not for what may wait in TensorFlow for other machines, which only a plain signal ends.
+    Not for code that may wait in TensorFlow for other machines: only the default action ends that.
     """
 
     def stop(number: int, frame: Any) -> None:
         del frame
-        signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
-        raise Stopped(number)
+        signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
+        raise Terminated(number)
 
     changed = []
-    with contextlib.suppress(ValueError):  # not in the main thread: signals are somebody else's
+    with contextlib.suppress(ValueError):  # only the main thread may handle signals
         for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) == signal.SIG_DFL:  # nohup has SIGHUP ignored
+            if signal.getsignal(number) == signal.SIG_DFL:  # nohup makes SIGHUP ignored
                 signal.signal(number, stop)
                 changed.append(number)
     try:
@@ -58,15 +58,15 @@ def stoppable() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def status_of(work: Callable[[], int | None], interrupted: str = "interrupted") -> int:
-    """Does the work of a command line; returns the exit status.
+def run_command(work: Callable[[], int | None], interrupted: str = "interrupted") -> int:
+    """Runs a command, prints its error as one line, and returns the exit status.
 
     Args:
-      work: returns a status, or None for 0.
-      interrupted: what is said after Ctrl-C.
+      work: the command; returns a status, or None for 0.
+      interrupted: the message after Ctrl-C.
     """
     _fill_standard_streams()
-    for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show a word stops nothing
+    for stream in (sys.stdout, sys.stderr):  # a word that the terminal cannot show is no error
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
@@ -74,18 +74,18 @@ def status_of(work: Callable[[], int | None], interrupted: str = "interrupted") 
     except UserError as error:
         print(f"tfmann: {error}", file=sys.stderr)
         return error.exit_status
-    except OSError as error:  # of standard output; our files' errors are UserErrors
+    except OSError as error:  # of standard output; errors of other files are UserErrors
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):  # a reader that has gone wants no message
+        if not isinstance(error, BrokenPipeError):  # the reader has closed the pipe
             print(f"tfmann: {error}", file=sys.stderr)
         return 1
-    except Stopped as error:
+    except Terminated as error:
         print(f"tfmann: ended by {error.name}", file=sys.stderr)
         return error.exit_status
     except Exception as error:
         if not _out_of_memory(error):
             raise
-        reason = next(iter(str(error).splitlines()), "no more is given")
+        reason = next(iter(str(error).splitlines()), "no details are given")
         print(
             f"tfmann: memory has run out: {reason}. Smaller batches (batch_size, infer_batch_size, "
             "beam_width) or a smaller model need less.",
@@ -97,23 +97,28 @@ def status_of(work: Callable[[], int | None], interrupted: str = "interrupted") 
         return 130
 
 
+def print_message(message: str) -> None:
+    """Prints a message to standard error, apart from a command's results."""
+    print(message, file=sys.stderr, flush=True)
+
+
 def _out_of_memory(error: Exception) -> bool:
-    """Whether Python, NumPy or TensorFlow, where it is loaded, found no memory for something."""
+    """Returns whether Python, NumPy or TensorFlow, if it is loaded, could not allocate memory."""
     errors = sys.modules.get("tensorflow.python.framework.errors_impl")
     kinds = (MemoryError, *((errors.ResourceExhaustedError,) if errors else ()))
     return isinstance(error, kinds)
 
 
 def _fill_standard_streams() -> None:
-    """Puts /dev/null where a standard stream was closed before Python began.
+    """Opens /dev/null in place of a standard stream that was closed before Python started.
 
-    Its number would be the next file's, and what is meant for the stream would end up in there.
-    Without a standard error, messages would be printed among what is asked for.
+    Otherwise the next file that is opened gets the stream's number, and text for the stream ends
+    up in that file; without a standard error, messages would be printed among the results.
     """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115

@@ -2,8 +2,8 @@
 
 Trains and evaluates; with --inference_input_file it translates; with --mode=lexicon it learns what
 --replace_unk needs; with --mode=export it writes a SavedModel. An explicit flag wins over the JSON
-file, which wins over the default. TensorFlow is imported when the command line is known to be
-right.
+file, which wins over the default. TensorFlow is imported only after the command line has been
+checked.
 """
 
 from __future__ import annotations
@@ -15,21 +15,26 @@ from typing import Any
 
 from absl import flags
 
-from tfmann import __version__, resources, usage
-from tfmann import hparams as hparams_module
-from tfmann.corpus import inputs
-from tfmann.errors import UsageError, status_of, stoppable
-from tfmann.flag_help import flag_help
+from tfmann import __version__, config
+from tfmann.cli import validation
+from tfmann.cli.flag_help import flag_help
+from tfmann.data import input_checks
+from tfmann.datasets import raw_corpus
+from tfmann.errors import UsageError, interruptible, run_command
+from tfmann.utils import resources
 
 
 def define_flags() -> flags.FlagValues:
-    """One flag for every hyper-parameter, and those that say what to do."""
+    """Defines one flag per setting, and those that select what to do."""
     values = flags.FlagValues()
     text = {
         "hparams_path": "JSON file of settings: a path, or the name of one that comes with tfmann, "
         "such as cpu/multi30k/de_en_luong.json.",
+        "data": "Folder that `tfmann prepare` wrote: its text, subwords and vocabularies.",
         "out_dir": "Folder of the run: everything is written here.",
         "ckpt": "Folder of a checkpoint to decode with, rather than the best; or another run's.",
+        "ensemble": "Folders of further runs, with commas between them, that choose the words "
+        "together with that of --out_dir.",
         "inference_input_file": "Text to translate, score or align; - is standard input.",
         "inference_output_file": "Where the result goes; standard output if not given.",
         "inference_ref_file": "Translations to score, to align or to compare with.",
@@ -41,20 +46,24 @@ def define_flags() -> flags.FlagValues:
     }
     for name, meaning in text.items():
         flags.DEFINE_string(name, None, meaning, flag_values=values)
-    flags.DEFINE_enum("mode", None, usage.MODES, "What to do.", flag_values=values)
+    flags.DEFINE_enum("mode", None, validation.MODES, "What to do.", flag_values=values)
     counts = {
         "num_workers": (1, "Jobs that translate a file together, each started with its --jobid."),
         "jobid": (0, "Which of --num_workers this is, from 0; the last to end joins the parts."),
     }
     for name, (default, meaning) in counts.items():
         flags.DEFINE_integer(name, default, meaning, flag_values=values)
+    flags.DEFINE_boolean(
+        "print_hparams",
+        False,
+        "Print all settings as JSON (file and base, flags, defaults), and do nothing else.",
+        flag_values=values,
+    )
     flags.DEFINE_boolean("help", False, "Show this help.", short_name="h", flag_values=values)
     flags.DEFINE_boolean("version", False, "Show tfmann's version.", flag_values=values)
-    for name, field in hparams_module.FIELDS.items():
+    for name, field in config.FIELDS.items():
         if field.choices is not None:
-            flags.DEFINE_enum(
-                name, field.default, field.choices, field.help, flag_values=values
-            )
+            flags.DEFINE_enum(name, field.default, field.choices, field.help, flag_values=values)
             continue
         define: Any = {
             bool: flags.DEFINE_boolean,
@@ -80,23 +89,19 @@ def parse(argv: Sequence[str]) -> tuple[flags.FlagValues, dict[str, Any]]:
         rest = values(["nmt", *argv])[1:]
     except UnicodeDecodeError as error:
         raise UsageError(f"--flagfile: {error}") from None
-    except (flags.Error, ValueError) as error:  # ValueError: --nocell=3, of a truth value
+    except (flags.Error, ValueError) as error:  # ValueError: --nocell=3, of a boolean
         raise UsageError(str(error)) from None
     if rest:
         raise UsageError(f"what is {rest[0]!r}? Settings are given as --name=value")
-    explicit = {
-        name: getattr(values, name)
-        for name in hparams_module.FIELDS
-        if values[name].present
-    }
+    explicit = {name: getattr(values, name) for name in config.FIELDS if values[name].present}
     for name, value in explicit.items():
-        hparams_module.FIELDS[name].check(name, value)
+        config.FIELDS[name].check(name, value)
     return values, explicit
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
-    return status_of(lambda: _run(sys.argv[1:] if argv is None else argv))
+    return run_command(lambda: _run(sys.argv[1:] if argv is None else argv))
 
 
 def _run(argv: Sequence[str]) -> None:
@@ -105,37 +110,49 @@ def _run(argv: Sequence[str]) -> None:
         _print(flag_help(values, str(__doc__)))
     elif values.version:
         _print(f"tfmann {__version__}")
+    elif values.print_hparams:
+        _print(config.to_json(_settings(values, explicit)))
     else:
         _dispatch(values, explicit)
 
 
+def _settings(values: flags.FlagValues, explicit: dict[str, Any]) -> config.HParams:
+    """Returns the settings that training would have, of a new run if `--out_dir` is not given."""
+    path = resources.settings_path(values.hparams_path) if values.hparams_path else None
+    if values.out_dir:
+        return validation.settings_for_training(values.out_dir, path, explicit)
+    return config.make(explicit, path)
+
+
 def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     mode = values.mode or ("infer" if values.inference_input_file else "train")
-    usage.check_flags(mode, values)
+    validation.check_flags(mode, values)
     path = resources.settings_path(values.hparams_path) if values.hparams_path else None
+    if values.data:
+        explicit = {**raw_corpus.load_settings(values.data), **explicit}
     if mode in ("train", "lexicon"):
-        hparams = usage.settings_for_training(values.out_dir, path, explicit)
+        hparams = validation.settings_for_training(values.out_dir, path, explicit)
     if mode == "lexicon":
-        from tfmann.corpus import ibm1
+        from tfmann.cli.learn_lexicon import learn_lexicon
 
-        with stoppable():
-            ibm1.learn_lexicon(hparams, values.out_dir, log=_print)
+        with interruptible():
+            learn_lexicon(hparams, values.out_dir, log=_print)
         return
     if mode == "train":
-        inputs.require_training(hparams, values.out_dir)
+        input_checks.require_training_files(hparams, values.out_dir)
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-        from tfmann import run
+        from tfmann.cli import train
 
-        run.train(hparams, values.out_dir, log=_print)
+        train.train(hparams, values.out_dir, log=_print)
         return
-    given = hparams_module.read_json(path) if path else {}
+    given = config.read_json(path) if path else {}
     settings = {**given, **explicit}
-    usage.check_model(mode, values, usage.settings_of_model(values.out_dir, settings))
+    validation.check_model(mode, values, validation.settings_of_model(values.out_dir, settings))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    from tfmann import commands
+    from tfmann.cli import predict
 
-    with stoppable():
-        commands.run(mode, values, settings)
+    with interruptible():
+        predict.run(mode, values, settings)
 
 
 def _print(message: str) -> None:

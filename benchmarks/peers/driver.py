@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 from pathlib import Path
 
 import meter
@@ -42,7 +41,8 @@ def suffixed(path: Path, suffix: str) -> str:
 
 def report(result: dict, versions: dict[str, str]) -> None:
     """Prints the JSON line, with the most memory this process has held: compare.py reads it."""
-    peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # on Linux
+    status = Path("/proc/self/status").read_text("utf-8").splitlines()  # Linux
+    peak_kib = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
     print(json.dumps({**result, "versions": versions, "peak_mib": round(peak_kib / 1024)}))
 
 

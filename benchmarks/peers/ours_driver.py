@@ -14,33 +14,35 @@ from benchmarks.peers import meter  # isort: skip (its import starts the clock)
 import argparse
 import json
 import os
-import resource
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks import harness
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
 def train(args: argparse.Namespace) -> dict:
     """Updates on real batches: target words/s with </s>, after the warm-up."""
-    from tfmann import hparams
-    from tfmann.corpus import encode, text
-    from tfmann.corpus.ahead import ahead
-    from tfmann.corpus.pipeline import Position, Training
+    from tfmann import config
+    from tfmann.data import corpus_paths, encoded_corpus, run_vocabularies
+    from tfmann.data.batching import Position, TrainingBatches
+    from tfmann.data.prefetch import prefetch
     from tfmann.training.optimizer import base_rate
-    from tfmann.training.step import Learner
+    from tfmann.training.train_step import TrainStep
 
-    h = hparams.make(_settings(args), args.hparams_path)
+    h = config.make(_settings(args), args.hparams_path)
     clock = meter.UpdateMeter(args.warmup)
     with tempfile.TemporaryDirectory() as folder:
-        languages = text.settle_vocabularies(h, folder, _note)
-        paths = text.prefix_paths(h, h.train_prefix)
-        corpus = encode.encode(languages, *paths, None, folder, _note)
-        batches = ahead(Training(corpus, h).batches(Position()))
-        learner = Learner(h, *(len(side.vocabulary) for side in languages))
+        languages = run_vocabularies.load_or_build(h, folder, _note)
+        paths = corpus_paths.parallel_paths(h, h.train_prefix or "")
+        corpus = encoded_corpus.encode(languages, *paths, None, folder, _note)
+        batches = prefetch(TrainingBatches(corpus, h).batches(Position()))
+        sizes = [len(side.vocabulary) for side in languages]
+        learner = TrainStep(h, sizes[0], sizes[1])
         words = 0
         for step in range(args.warmup + args.steps):
             batch, _ = next(batches)
@@ -61,7 +63,7 @@ def train(args: argparse.Namespace) -> dict:
 def decode(args: argparse.Namespace) -> dict:
     """Translating a file with a trained model: sentences/s, after the first 64 sentences."""
     import tfmann
-    from tfmann.corpus.files import iter_lines, write_lines
+    from tfmann.data.text_files import iter_lines, write_lines
 
     model = tfmann.load(args.out_dir, **json.loads(args.settings))
     lines = list(iter_lines(args.inference_input_file))
@@ -82,7 +84,8 @@ def decode(args: argparse.Namespace) -> dict:
 
 def to_bleu(args: argparse.Namespace) -> dict:
     """As `python -m tfmann.nmt`, until an evaluation finds the goal."""
-    from tfmann import hparams, run
+    from tfmann import config
+    from tfmann.cli import train as train_module
 
     settings = {
         **_settings(args),
@@ -93,19 +96,19 @@ def to_bleu(args: argparse.Namespace) -> dict:
     }
     watch = meter.Watch(args.goal)
 
-    class Watched(run._Session):
-        """Tells of every evaluation, and ends at the one that has the goal."""
+    class Watched(train_module.TrainingSession):
+        """Records every evaluation, and ends at the one that reaches the goal."""
 
-        def _evaluate(self, state):
+        def evaluate(self, state):
             begin = time.perf_counter()
-            bleu = super()._evaluate(state)
+            bleu = super().evaluate(state)
             watch.evaluated(state.step, bleu, time.perf_counter() - begin)
             return bleu
 
-    run._Session = Watched
-    h = hparams.make(settings, args.hparams_path)
+    train_module.TrainingSession = Watched  # type: ignore[misc]
+    h = config.make(settings, args.hparams_path)
     try:
-        run.train(h, args.out_dir, _note)
+        train_module.train(h, args.out_dir, _note)
     except meter.Reached:
         pass
     return {**watch.result(), "random_seed": h.random_seed, "precision": h.precision}
@@ -149,8 +152,7 @@ def main() -> None:
     """Runs what the command line asks for; the JSON line is the last of standard output."""
     args = parse()
     record = args.run(args)
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps({**record, "peak_mib": round(usage.ru_maxrss / 1024)}))
+    print(json.dumps({**record, "peak_mib": round(harness.peak_mib())}))
 
 
 if __name__ == "__main__":

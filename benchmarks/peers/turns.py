@@ -15,10 +15,10 @@ import statistics
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from benchmarks import lines
+from benchmarks import harness
 from benchmarks.peers import systems
-from tfmann.corpus.files import write_lines
-from tfmann.provenance import provenance
+from tfmann.data.text_files import write_lines
+from tfmann.utils.provenance import provenance
 
 
 def take(flags: argparse.Namespace, what: str, measure: Callable[[str, int], dict]) -> None:
@@ -38,9 +38,9 @@ def take(flags: argparse.Namespace, what: str, measure: Callable[[str, int], dic
             made = provenance()
             now = {"load_before": os.getloadavg()[0], **{k: made[k] for k in ("date", "revision")}}
             runs.append({"pair": pair, **measure(system, pair), **place, **now})
-            lines.write(runs[-1:], flags.out)
+            harness.write(runs[-1:], flags.out)
     told = [{**line, **provenance()} for line in summary(what, runs)]
-    lines.write(told, None)
+    harness.write(told, None)
     if flags.out:
         write_lines(flags.out, map(json.dumps, runs + told))
 
@@ -51,7 +51,7 @@ def kept(out: Path | None, like: dict) -> list[dict]:
     Raises:
       SystemExit: they measured something else, or on another machine.
     """
-    runs = [line for line in lines.read(out) if "pair" in line]
+    runs = [line for line in harness.read(out) if "pair" in line]
     for run in runs:
         for key, value in like.items():
             if run[key] != value:

@@ -1,1 +1,1 @@
-"""How fast every cell trains and decodes, at fixed sizes: `python -m benchmarks.speed`."""
+"""The speed of every cell, training and decoding, at fixed sizes: `python -m benchmarks.speed`."""

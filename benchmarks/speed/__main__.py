@@ -1,12 +1,12 @@
-"""Measures every cell at fixed sizes; README.md beside this folder says how to read the lines.
+"""Measures every cell at fixed sizes; benchmarks/README.md describes the records.
 
     python -m benchmarks.speed [--sizes=small,paper] [--cells=luong,ntm] [--pairs=5]
         [--what=train,beam,greedy,memory_train,memory_beam,start] [--precisions=float32]
         [--out=results/speed.jsonl]
-    python -m benchmarks.speed scaling [...]     what it costs when T, N or the corpus grows
+    python -m benchmarks.speed scaling [...]     the cost of larger T, N or corpus
 
-Prints a JSON line for each measurement, made in a process of its own, then a table. Lines that the
---out file has for this revision, with as many pairs, are not made again.
+Prints a JSON line for each measurement, which has a process of its own, then a table. Measurements
+of which the --out file has as many pairs for this revision are not repeated.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import lines
+from benchmarks import harness
 from benchmarks.speed import cells, scaling, start, table
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 _ROOT = Path(__file__).resolve().parents[2]
 _BOTH = ("float32", "mixed_bfloat16")
-# What is measured, and in which types of products: those of decoding are float32.
+# Kinds of measurement with their precisions; decoding is in float32.
 WHAT: dict[str, tuple[str, ...]] = {
     "train": _BOTH,
     "beam": ("float32",),
@@ -39,7 +39,7 @@ _KEY = ("what", "cell", "size", "precision")
 
 
 def measurements(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Everything that the command line asks for, as a process is asked for it."""
+    """Yields the requests of the command line, one for each process."""
     if "start" in args.what:
         yield dict(zip(_KEY, ("start", start.HELP, "-", "float32")), pairs=args.pairs)
     for size in args.sizes:
@@ -51,62 +51,64 @@ def measurements(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def every(args: argparse.Namespace) -> int:
-    """Makes what is missing; returns how many measurements failed."""
-    from tfmann.provenance import provenance
+    """Makes the missing measurements; returns how many failed."""
+    from tfmann.utils.provenance import provenance
 
-    done, failed, records = lines.known(args.out, "speed", _KEY), 0, []
-    for asked in measurements(args):
-        if done.get(tuple(asked[key] for key in _KEY), 0) >= asked["pairs"]:
+    done, failed, records = harness.known(args.out, "speed", _KEY), 0, []
+    for request in measurements(args):
+        if done.get(tuple(request[key] for key in _KEY), 0) >= request["pairs"]:
             continue
         try:
-            found = start.starts(*_start(asked)) if asked["what"] == "start" else _apart(asked)
+            result = (
+                start.starts(*_start(request)) if request["what"] == "start" else _apart(request)
+            )
         except (subprocess.CalledProcessError, ValueError) as error:
-            print(f"speed: {asked} failed: {error}", file=sys.stderr, flush=True)
+            print(f"speed: {request} failed: {error}", file=sys.stderr, flush=True)
             failed += 1
             continue
-        records.append({"benchmark": "speed", **asked, **provenance(), **found})
-        lines.write(records[-1:], args.out)
-    shown = [r for r in lines.read(args.out) if r.get("benchmark") == "speed"] or records
+        records.append({"benchmark": "speed", **request, **provenance(), **result})
+        harness.write(records[-1:], args.out)
+    shown = [r for r in harness.read(args.out) if r.get("benchmark") == "speed"] or records
     print("\n".join(table.speed(shown)))
     return failed
 
 
-def _start(asked: dict[str, Any]) -> tuple[str, str, int]:
-    return asked["cell"], asked["size"], asked["pairs"]
+def _start(request: dict[str, Any]) -> tuple[str, str, int]:
+    return request["cell"], request["size"], request["pairs"]
 
 
-def _apart(asked: dict[str, Any]) -> dict[str, Any]:
-    """A measurement in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.speed", "one", json.dumps(asked)]
+def _apart(request: dict[str, Any]) -> dict[str, Any]:
+    """Makes a measurement in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.speed", "one", json.dumps(request)]
     done = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout.decode().splitlines()[-1])
 
 
 def one(args: argparse.Namespace) -> int:
-    """What `_apart` asks for."""
+    """Answers a request of `_apart`."""
     from benchmarks.speed import measure
-    from tfmann.provenance import provenance
+    from tfmann.utils.provenance import provenance
 
-    found = measure.measure(json.loads(args.asked))
-    print(json.dumps({**found, **provenance()}))  # from here: this process knows the GPUs
+    result = measure.measure(json.loads(args.request))
+    print(json.dumps({**result, **provenance()}))  # recorded here: this process sees the GPUs
     return 0
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs what the command line asks for."""
+    """Runs the measurements of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    lines.add_choice(parser, "sizes", cells.SIZES, "small,paper")
-    lines.add_choice(parser, "cells", cells.ROWS)
-    lines.add_choice(parser, "what", WHAT)
-    lines.add_choice(parser, "precisions", _BOTH)
+    harness.add_choice(parser, "sizes", cells.SIZES, "small,paper")
+    harness.add_choice(parser, "cells", cells.ROWS)
+    harness.add_choice(parser, "what", WHAT)
+    harness.add_choice(parser, "precisions", _BOTH)
     parser.add_argument("--pairs", type=int, default=5, help="turns of a measurement")
-    parser.add_argument("--out", type=Path, help="a file that the lines are appended to")
+    parser.add_argument("--out", type=Path, help="file to append the lines to")
     parser.set_defaults(run=every)
     kinds = parser.add_subparsers()
     scaling.add_to(kinds)
     alone = kinds.add_parser("one")
     alone.set_defaults(run=one)
-    alone.add_argument("asked")
+    alone.add_argument("request")
     args = parser.parse_args(argv)
     return args.run(args)
 

@@ -1,8 +1,9 @@
 """Batches of random words whose lengths are drawn from one fixed distribution.
 
-A target has a length from a gamma distribution, of a deviation of 0.45 of its mean, cut at three
-times the mean; a source is 0.8 to 1.2 times as long. Documents have eight sentences. The batches
-are those that training makes of such a corpus: sorted by length in pools, little padding.
+The length of a target is from a gamma distribution with a standard deviation of 0.45 of its mean,
+cut at three times the mean; a source is 0.8 to 1.2 times as long. Documents have eight sentences.
+The batches are those that training makes of such a corpus: sorted by length in pools, with little
+padding.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks import flops
-from tfmann import hparams as hparams_module
-from tfmann.corpus.encode import Encoded
-from tfmann.corpus.pipeline import Batch, Position, Training
+from tfmann import config
+from tfmann.data.batching import Batch, Position, TrainingBatches
+from tfmann.data.encoded_corpus import EncodedCorpus
 
-_SHAPE = 5.0  # of the gamma distribution: its deviation is the mean over the root of this
+_SHAPE = 5.0  # of the gamma distribution: its deviation is the mean divided by the root of this
 _DOCUMENT = 8  # sentences
 
 
-def corpus(pairs: int, words: int, vocabulary: int, folder: str | None = None) -> Encoded:
-    """Pairs of sentences, `words` long in the mean with `</s>`; in a folder memory-mapped."""
+def corpus(pairs: int, words: int, vocabulary: int, folder: str | None = None) -> EncodedCorpus:
+    """Makes pairs of `words` words on average, `</s>` included; memory-mapped if in a folder."""
     stream = np.random.default_rng(1)
     target = stream.gamma(_SHAPE, (words - 1) / _SHAPE, pairs).round().clip(1, 3 * words)
     source = (target * stream.uniform(0.8, 1.2, pairs)).round().clip(1)
@@ -33,8 +34,8 @@ def corpus(pairs: int, words: int, vocabulary: int, folder: str | None = None) -
         arrays += [stream.integers(3, vocabulary, starts[-1], dtype=np.int32), starts]
     arrays.append(np.arange(pairs) // _DOCUMENT)
     if folder is None:
-        return Encoded(*arrays)
-    return Encoded(*(_mapped(Path(folder, f"{pairs}.{i}"), a) for i, a in enumerate(arrays)))
+        return EncodedCorpus(*arrays)
+    return EncodedCorpus(*(_mapped(Path(folder, f"{pairs}.{i}"), a) for i, a in enumerate(arrays)))
 
 
 def _mapped(path: Path, array: np.ndarray) -> np.ndarray:
@@ -43,25 +44,25 @@ def _mapped(path: Path, array: np.ndarray) -> np.ndarray:
 
 
 def of_training(hparams: Any, words: int, vocabulary: int, count: int) -> list[Batch]:
-    """The first batches of a corpus, the same for every cell; with history where one is read."""
+    """Makes the first batches of a corpus, the same for every cell, with history if needed."""
     pairs = corpus(max(20, count) * hparams.batch_size, words, vocabulary)
-    history = hparams_module.history_size(hparams.cell)
-    batches = Training(pairs, hparams, history).batches(Position())
+    history = config.cell_spec(hparams.cell).history_size
+    batches = TrainingBatches(pairs, hparams, history).batches(Position())
     return [batch for batch, _ in itertools.islice(batches, count)]
 
 
 def of_length(hparams: Any, source: int, target: int, vocabulary: int) -> Batch:
-    """A batch whose sentences all have these lengths, `</s>` counted."""
+    """Makes a batch whose sentences all have these lengths, `</s>` included."""
     rows, stream = hparams.batch_size, np.random.default_rng(1)
     ids = [stream.integers(3, vocabulary, rows * (n - 1), dtype=np.int32) for n in (source, target)]
     starts = [np.arange(rows + 1) * (n - 1) for n in (source, target)]
-    pairs = Encoded(ids[0], starts[0], ids[1], starts[1], np.arange(rows) // _DOCUMENT)
-    history = hparams_module.history_size(hparams.cell)
-    return next(Training(pairs, hparams, history).batches(Position()))[0]
+    pairs = EncodedCorpus(ids[0], starts[0], ids[1], starts[1], np.arange(rows) // _DOCUMENT)
+    history = config.cell_spec(hparams.cell).history_size
+    return next(TrainingBatches(pairs, hparams, history).batches(Position()))[0]
 
 
 def projected(hparams: Any, batch: Batch, vocabulary: int) -> int:
-    """How many words the loss of a batch is over."""
+    """Returns the number of words in the softmax of a batch."""
     if not hparams.num_sampled_softmax:
         return vocabulary
     real = np.arange(batch.target_out.shape[1]) < batch.target_length[:, None]
@@ -69,7 +70,7 @@ def projected(hparams: Any, batch: Batch, vocabulary: int) -> int:
 
 
 def lengths(batch: Batch) -> list[flops.Lengths]:
-    """Of every sentence of a batch, as operations are counted by them."""
+    """Returns the lengths of every sentence of a batch, for counting operations."""
     before = np.maximum(batch.history_length, 1).tolist()
     return [
         flops.Lengths(source, target, tuple(history))

@@ -1,4 +1,4 @@
-"""What is measured: every cell at every size, and what it is compared with."""
+"""The measured cells and sizes, and the cells that they are compared with."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _COMMON = {
     "max_gradient_norm": 1.0,
     "src_max_len": 80,
     "tgt_max_len": 80,
-    "projection_bias": True,  # decoding closes the way to `</s>` by it
+    "projection_bias": True,  # by which decoding forbids `</s>`
 }
-# RNNSearch as Meng et al. 2018 have it; the rows of Collier & Beel 2019 and Mino et al. 2017 have
+# RNNSearch as in Meng et al. 2018; the rows of Collier & Beel 2019 and Mino et al. 2017 have
 # two layers of LSTM on either side.
 _SEARCH = {
     **_COMMON,
@@ -37,7 +37,7 @@ _LAYERS = {
 
 
 class Row(NamedTuple):
-    """A cell with its settings, and the row whose speed its own is divided by."""
+    """A cell with its settings, and the row that its speed is relative to."""
 
     reference: str
     settings: dict[str, Any]
@@ -60,7 +60,7 @@ ROWS: dict[str, Row] = {
     "mematt": _search("mematt"),
     "kvmematt_r1": _search("kvmematt", num_rounds=1),
     "kvmematt_r2": _search("kvmematt", num_rounds=2),
-    # its training is the second stage: all but the gate stands still
+    # its training is the second stage, of the gate alone
     "cache": _search("cache", trainable_parameters=GATE_ALONE),
     "summary": _search("summary"),
     "previous": _search("previous"),
@@ -87,7 +87,7 @@ class Size(NamedTuple):
     slot_width: int  # W
     updates: int  # of a run of training
     decoded: int  # sentences of a run of decoding, all in one batch
-    products: tuple[tuple[int, int, int], ...]  # tried for the machine's rate
+    products: tuple[tuple[int, int, int], ...]  # to measure the machine's rate
 
 
 # words of a batch by the readout by the vocabulary; gates of a sequence; a square
@@ -100,17 +100,20 @@ SIZES: dict[str, Size] = {
 
 
 def hparams(row: str, size: str, **changes: Any) -> Any:
-    """The `HParams` of a row at a size."""
-    from tfmann.hparams import HParams
+    """Returns the `HParams` of a row at a size."""
+    from tfmann.config import HParams
 
     return HParams(**{**settings(row, size), **changes})
 
 
 def settings(row: str, size: str) -> dict[str, Any]:
-    """The same as a dictionary."""
-    place = SIZES[size]
+    """Returns the settings of a row at a size."""
+    dimensions = SIZES[size]
     slots: dict[str, Any] = {}
     if row in _WITH_SLOTS:
-        slots = {"num_memory_locations": place.slots, "memory_unit_size": place.slot_width}
-    widths = {"num_units": place.units, "embedding_size": place.units}
-    return {**ROWS[row].settings, **widths, "batch_size": place.batch, **slots}
+        slots = {
+            "num_memory_locations": dimensions.slots,
+            "memory_unit_size": dimensions.slot_width,
+        }
+    widths = {"num_units": dimensions.units, "embedding_size": dimensions.units}
+    return {**ROWS[row].settings, **widths, "batch_size": dimensions.batch, **slots}

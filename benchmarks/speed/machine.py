@@ -1,4 +1,4 @@
-"""How fast the machine multiplies matrices: the best of several shapes, as TensorFlow has it."""
+"""The machine's rate of matrix products in TensorFlow, the best of several shapes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import tensorflow as tf
 
 
 class Rate(NamedTuple):
-    """Operations a second, and the shape that reached them."""
+    """Operations per second, and the shape that reached them."""
 
     operations: float
     shape: tuple[int, int, int]  # rows, inner, columns
 
 
 class Products:
-    """Products of several shapes in one type, ready to be timed again and again."""
+    """Products of several shapes in one type, which can be timed repeatedly."""
 
     def __init__(self, shapes: tuple[tuple[int, int, int], ...], dtype: tf.DType):
         """Draws the matrices and multiplies them once."""
@@ -31,13 +31,13 @@ class Products:
         self.measure()
 
     def measure(self) -> Rate:
-        """Each shape twice; the best."""
-        found = []
+        """Times each shape twice; returns the best."""
+        rates = []
         for shape, pair in self._pairs.items():
             rows, inner, columns = shape
             for _ in range(2):
                 begin = time.perf_counter()
                 self._multiply(*pair)[0, 0].numpy()  # waits
                 seconds = time.perf_counter() - begin
-                found.append(Rate(2 * rows * inner * columns / seconds, shape))
-        return max(found)
+                rates.append(Rate(2 * rows * inner * columns / seconds, shape))
+        return max(rates)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Callable
 
-from benchmarks import lines
+from benchmarks import harness
 from benchmarks.speed import cells
 
 ROWS = ("rnnsearch", "kvmematt_r2", "luong", "ntm_attention", "ntm", "dnc")
@@ -65,15 +65,15 @@ class Reading:
     def __init__(self, row: str, size: str, pairs: int, folder: str):
         """Writes the corpus and builds the model."""
         from benchmarks.speed import batches
-        from tfmann.corpus.ahead import ahead
-        from tfmann.corpus.pipeline import Position, Training
+        from tfmann.data.batching import Position, TrainingBatches
+        from tfmann.data.prefetch import prefetch
         from tfmann.training.optimizer import base_rate
-        from tfmann.training.step import Learner
+        from tfmann.training.train_step import TrainStep
 
         place, self._hparams = cells.SIZES[size], cells.hparams(row, size)
         corpus = batches.corpus(pairs, place.words, place.vocabulary, folder)
-        self._batches = ahead(Training(corpus, self._hparams).batches(Position()))
-        self._learner = Learner(self._hparams, place.vocabulary, place.vocabulary)
+        self._batches = prefetch(TrainingBatches(corpus, self._hparams).batches(Position()))
+        self._learner = TrainStep(self._hparams, place.vocabulary, place.vocabulary)
         self._rate = base_rate(self._hparams)
         self._updates, self._step = 4 * place.updates, 0  # lengths differ from batch to batch
 
@@ -91,7 +91,7 @@ class Reading:
 
 def compared(what: str, row: str, size: str, runs: tuple[Run, Run], pairs: int) -> dict[str, Any]:
     """The record of a pair of runs in turns."""
-    from tfmann.provenance import provenance
+    from tfmann.utils.provenance import provenance
 
     for run in runs:
         run()  # compiles
@@ -111,7 +111,7 @@ def compared(what: str, row: str, size: str, runs: tuple[Run, Run], pairs: int) 
 
 def measure(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """A record for each kind, cell and size that the --out file does not have."""
-    done = lines.known(args.out, "scaling", ("what", "cell", "size"))
+    done = harness.known(args.out, "scaling", ("what", "cell", "size"))
     with tempfile.TemporaryDirectory(dir=args.work_dir) as folder:
         kinds: dict[str, Callable[[str, str], tuple[Run, Run]]] = {
             "T doubled": target_doubled,
@@ -128,7 +128,7 @@ def measure(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 def run(args: argparse.Namespace) -> int:
     """Measures what the command line asks for."""
-    lines.write(measure(args), args.out)
+    harness.write(measure(args), args.out)
     return 0
 
 
@@ -136,8 +136,8 @@ def add_to(kinds: Any) -> None:
     """Adds the subcommand."""
     parser = kinds.add_parser("scaling", help="cost when T, N or the corpus grows")
     parser.set_defaults(run=run)
-    lines.add_choice(parser, "sizes", cells.SIZES, "small")
-    lines.add_choice(parser, "cells", cells.ROWS, ",".join(ROWS))
+    harness.add_choice(parser, "sizes", cells.SIZES, "small")
+    harness.add_choice(parser, "cells", cells.ROWS, ",".join(ROWS))
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--out", type=Path, help="a file that the lines are appended to")
     parser.add_argument("--work_dir", help="where the corpora go; the system's temporary folder")

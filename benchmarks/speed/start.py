@@ -1,4 +1,4 @@
-"""How long a command takes to begin: to its help, and to the end of its first update."""
+"""The start-up time of a command: to its help, and to the end of its first update."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from benchmarks.speed import cells
 
 _ROOT = Path(__file__).resolve().parents[2]
 _NMT = [sys.executable, "-m", "tfmann.nmt"]
-HELP = "help"  # in the place of a row
-# A second stage begins from a first one's weights; there are none here.
+HELP = "help"  # instead of a row
+# A second stage would need the weights of a first one.
 _LEFT_OUT = ("trainable_parameters",)
 
 
 def help_seconds() -> float:
-    """From the command line to the end of `--help`."""
+    """Returns the seconds of `--help`."""
     begin = time.perf_counter()
     subprocess.run([*_NMT, "--help"], cwd=_ROOT, stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - begin
 
 
 def first_update_seconds(row: str, size: str, corpus: Path) -> float:
-    """From the command line to the line that tells of the first update; then it is stopped."""
+    """Returns the seconds to the log line of the first update; then stops the command."""
     settings = {k: v for k, v in cells.settings(row, size).items() if k not in _LEFT_OUT}
     with tempfile.TemporaryDirectory() as folder:
         settings.update(out_dir=folder, train_prefix=corpus / "train", dev_prefix=corpus / "dev")
@@ -38,17 +38,17 @@ def first_update_seconds(row: str, size: str, corpus: Path) -> float:
             [*_NMT, *flags], cwd=_ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         assert process.stdout is not None
-        said = []
+        output = []
         try:
             for line in process.stdout:
-                said.append(line)
+                output.append(line)
                 if line.startswith("step 1 "):
                     return time.perf_counter() - begin
         finally:
             process.kill()
             process.wait()
             process.stdout.close()
-    raise ValueError(f"no first update of {row} at {size}:\n{''.join(said[-10:])}")
+    raise ValueError(f"no first update of {row} at {size}:\n{''.join(output[-10:])}")
 
 
 def _text(value: Any) -> str:
@@ -56,8 +56,8 @@ def _text(value: Any) -> str:
 
 
 def starts(row: str, size: str, count: int) -> dict[str, Any]:
-    """The median of so many starts of training; of the row HELP those of `--help`."""
-    from tfmann.corpus import synthetic
+    """Returns the median of repeated starts of training, or of `--help` for the row HELP."""
+    from tfmann import synthetic
 
     if row == HELP:
         return _record([help_seconds() for _ in range(count)])

@@ -1,4 +1,4 @@
-"""The lines of `benchmarks.speed` as Markdown tables."""
+"""The records of `benchmarks.speed` as Markdown tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TYPES = {"float32": "float32", "mixed_bfloat16": "bfloat16"}
 
 
 def speed(records: Sequence[dict[str, Any]]) -> list[str]:
-    """The tables of every size; of several lines of one measurement the last counts."""
+    """Returns the tables of every size; the last record of a measurement counts."""
     out: list[str] = []
     for size in dict.fromkeys(r["size"] for r in records if r["size"] != "-"):
         own = {(r["what"], r["cell"], r["precision"]): r for r in records if r["size"] == size}
@@ -23,12 +23,12 @@ def speed(records: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def scaling(records: Sequence[dict[str, Any]]) -> list[str]:
-    """Ratios of seconds an update."""
+    """Returns the ratios of seconds per update."""
     if not records:
         return []
     out = ["| size | cell | what | ratio |", "|-|-|-|-|"]
-    kept = {(r["size"], r["cell"], r["what"]): r for r in records}
-    return [*out, *(f"| {' | '.join(key)} | {r['ratio']:.2f} |" for key, r in kept.items()), ""]
+    last = {(r["size"], r["cell"], r["what"]): r for r in records}
+    return [*out, *(f"| {' | '.join(key)} | {r['ratio']:.2f} |" for key, r in last.items()), ""]
 
 
 def _table(title: str, records: Records, columns: Sequence[Column]) -> list[str]:
@@ -69,7 +69,7 @@ _DECODE = [
     _column("greedy, sentences/s", "greedy", "sentences_per_second", "{:.1f}"),
     _column("ratio", "greedy", "ratio", "{:.2f} of {reference}"),
 ]
-_PEAK = "{} ({more_mib} more than at start)"
+_PEAK = "{} ({more_mib} above start)"
 _MEMORY = [
     _column("parameters", "memory_train", "parameters", "{:,}"),
     _column("training, MiB", "memory_train", "peak_mib", _PEAK),
@@ -80,7 +80,7 @@ _MEMORY = [
 
 
 def _rates(records: Records) -> list[str]:
-    """The machine's rates, the best of all turns."""
+    """Returns the machine's rates of matrix products, the best of all turns."""
     out = []
     for precision, kind in _TYPES.items():
         rates = [
@@ -91,5 +91,7 @@ def _rates(records: Records) -> list[str]:
         if rates:
             rate, shape = max(rates)
             by = "x".join(map(str, shape))
-            out.append(f"The machine's products, {kind}: up to {rate / 1e9:.0f} GFLOP/s ({by}).")
+            out.append(
+                f"The machine's matrix products, {kind}: up to {rate / 1e9:.0f} GFLOP/s ({by})."
+            )
     return [*out, ""] if out else []

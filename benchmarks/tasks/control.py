@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from tfmann.cells.base import Encoded, MemoryCell, StepOutput
-from tfmann.cells.bridge import Bridge, decoder_stack
-from tfmann.cells.noise import Noise
-from tfmann.cells.recurrent import StackWeights, State
-from tfmann.cells.weights import Weights
-from tfmann.hparams import HParams
+from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
+from tfmann.config import HParams
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
+from tfmann.layers.rnn import DecoderStack, State
 
 
 class LSTMState(NamedTuple):
@@ -20,29 +19,26 @@ class LSTMState(NamedTuple):
     layers: tuple[State, ...]
 
 
-class LSTMCell(MemoryCell):
+class LSTMCell(DecoderCell):
     """Layers of U units on x_t; the output is the top one's h."""
 
-    needs_annotations = False
-
-    def __init__(self, hparams: HParams, annotation_width: int, weights: Weights):
+    def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
         super().__init__(hparams, annotation_width, weights)
         self.output_width = self.readout_width = hparams.num_units
-        self.stack = decoder_stack(hparams, feed_width=0, weights=weights)
-        self.bridge = Bridge(hparams, weights.scope("bridge"))
+        self.stack = DecoderStack(hparams, feed_width=0, weights=weights)
 
-    def initial_state(self, encoded: Encoded) -> LSTMState:
-        return LSTMState(self.bridge.start(encoded))
+    def initial_state(self, encoded: EncoderOutput) -> LSTMState:
+        batch_size = tf.shape(encoded.length)[0]
+        return LSTMState(self.stack.initial_states(encoded.final_state, batch_size))
 
-    def prepare(self, encoded: Encoded, dtype: tf.DType = tf.float32) -> StackWeights:
+    def prepare(self, encoded: EncoderOutput) -> tuple[()]:
         del encoded
-        return self.stack.prepare(dtype)
+        return ()
 
-    def prepare_inputs(
-        self, embedded: tf.Tensor, noise: Noise, dtype: tf.DType = tf.float32
-    ) -> tf.Tensor:
-        return self.stack.prepare_inputs(embedded, noise.scope("stack"), dtype)
+    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        return self.stack.prepare_inputs(embedded, noise.scope("stack"))
 
-    def step(self, inputs: tf.Tensor, state: LSTMState, memory: StackWeights) -> StepOutput:
-        top, layers = self.stack.step(inputs, None, state.layers, memory)
+    def step(self, inputs: tf.Tensor, state: LSTMState, source: tuple[()]) -> StepOutput:
+        del source
+        top, layers = self.stack.step(inputs, None, state.layers, None)
         return StepOutput(output=top, state=LSTMState(layers), diagnostics={})

@@ -130,9 +130,7 @@ def normalised(repeats: int, greatest: int = 10) -> float:
     return (repeats - (greatest + 1) / 2) / ((greatest**2 - 1) / 12) ** 0.5
 
 
-def associative_recall(
-    stream: np.random.Generator, rows: int, items: int, bits: int = 6
-) -> Batch:
+def associative_recall(stream: np.random.Generator, rows: int, items: int, bits: int = 6) -> Batch:
     """Items of three vectors, then one of them, not the last: which one came after it? (4.3).
 
     A delimiter (channel `bits`) stands before each item, another one (`bits + 1`) on both sides of
@@ -190,11 +188,15 @@ TASKS = {
             make=repeat_copy,
             sweeps=(
                 Sweep(
-                    "length, repeated 10 times", 0, 10,
+                    "length, repeated 10 times",
+                    0,
+                    10,
                     _sizes(1, 3, 5, 8, 10, 12, 15, 20, after=(10,)),
                 ),
                 Sweep(
-                    "repeats, of length 10", 1, 10,
+                    "repeats, of length 10",
+                    1,
+                    10,
                     _sizes(1, 3, 5, 8, 10, 12, 15, 20, before=(10,)),
                 ),
             ),

@@ -13,10 +13,11 @@ import tensorflow as tf
 
 from benchmarks.tasks.control import LSTMCell
 from benchmarks.tasks.generate import Task
-from tfmann.cells.base import Encoded, MemoryCell
-from tfmann.cells.noise import Noise
-from tfmann.cells.weights import Weights
-from tfmann.hparams import HParams
+from tfmann.cells.base import DecoderCell, EncoderOutput
+from tfmann.config import HParams
+from tfmann.layers.compute_weights import compute_weights, with_weights
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
 from tfmann.models.seq2seq import make_cell
 from tfmann.training.optimizer import make_optimizer
 
@@ -30,9 +31,9 @@ class TaskModel(tf.Module):
     def __init__(self, hparams: HParams, cell: str, output_width: int):
         """Creates the weights; `embedding_size` is the width of the inputs."""
         super().__init__(name="task_model")
-        weights = Weights(hparams, "task")
+        weights = VariableFactory(hparams, "task")
         make = LSTMCell if cell == CONTROL else make_cell
-        self.cell: MemoryCell = make(hparams, 0, weights.scope("cell"))
+        self.cell: DecoderCell = make(hparams, 0, weights.scope("cell"))
         width = self.cell.readout_width
         self.projection_kernel = weights.matrix("projection_kernel", [width, output_width])
         self.projection_bias = weights.constant("projection_bias", np.zeros(output_width))
@@ -40,33 +41,34 @@ class TaskModel(tf.Module):
     def logits(self, inputs: tf.Tensor) -> tf.Tensor:
         """Inputs `[T, B, C]` to logits `[T, B, O]`, of which all but the loop is done at once."""
         steps, rows = tf.unstack(tf.shape(inputs)[:2])
-        encoded = Encoded(
+        encoded = EncoderOutput(
             annotations=tf.zeros([rows, 1, 0]),
             mask=tf.zeros([rows, 1]),
             length=tf.zeros([rows], tf.int32),
             final_state=(),
         )
+        cell = with_weights(self.cell, compute_weights(self.cell, tf.float32))
         outputs = _unroll(
-            self.cell,
-            self.cell.prepare_inputs(inputs, Noise.none()),
-            self.cell.initial_state(encoded),
-            self.cell.prepare(encoded),
+            cell,
+            cell.prepare_inputs(inputs, DropoutMasks.none()),
+            cell.initial_state(encoded),
+            cell.prepare(encoded),
         )
         flat = tf.reshape(outputs, [-1, self.cell.output_width])
         embedded = tf.reshape(inputs, [-1, inputs.shape[-1]])
-        readout = self.cell.readout(flat, embedded, Noise.none())
+        readout = cell.readout(flat, embedded, DropoutMasks.none())
         logits = tf.matmul(readout, self.projection_kernel) + self.projection_bias
         return tf.reshape(logits, [steps, rows, logits.shape[-1]])
 
 
-def _unroll(cell: MemoryCell, inputs: tf.Tensor, state: Any, memory: Any) -> tf.Tensor:
+def _unroll(cell: DecoderCell, inputs: tf.Tensor, state: Any, source: Any) -> tf.Tensor:
     """Prepared inputs `[T, B, I]` to outputs `[T, B, O]`."""
     steps = tf.shape(inputs)[0]
     words = tf.TensorArray(tf.float32, steps, element_shape=inputs.shape[1:]).unstack(inputs)
     outputs = tf.TensorArray(tf.float32, steps, element_shape=[None, cell.output_width])
 
     def body(time: tf.Tensor, state: Any, outputs: tf.TensorArray) -> tuple:
-        out = cell.step(words.read(time), state, memory)
+        out = cell.step(words.read(time), state, source)
         return time + 1, out.state, outputs.write(time, out.output)
 
     _, _, outputs = tf.while_loop(
@@ -83,7 +85,7 @@ def _unroll(cell: MemoryCell, inputs: tf.Tensor, state: Any, memory: Any) -> tf.
     return outputs.stack()
 
 
-class Learner:
+class TrainStep:
     """Model, optimizer and the compiled update."""
 
     def __init__(self, hparams: HParams, cell: str, task: Task, jit_compile: bool = False):

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.tasks.generate import TASKS, Sweep, Task
 from tfmann.errors import UserError
-from tfmann.report.plots import save_figure
+from tfmann.visualization.image_files import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,9 +106,7 @@ def _draw_sweep(axes: Axes, task: Task, sweep: Sweep, records: Sequence[Record])
     sizes = sorted(bits)
     guessed = [bits[size] / 2 for size in sizes]
     axes.plot(sizes, guessed, ":", color=_FAINT, linewidth=1.2, zorder=1, label="guessing")
-    axes.axvline(
-        sweep.trained, color=_TRAINED, linewidth=1.2, zorder=1, label="trained to here"
-    )
+    axes.axvline(sweep.trained, color=_TRAINED, linewidth=1.2, zorder=1, label="trained to here")
     axes.set_title(task.name.replace("_", " "), loc="left", fontsize=_POINTS + 2)
     axes.set_xlabel(sweep.label, fontsize=_POINTS)
     axes.set_xlim(left=0)
@@ -128,7 +126,7 @@ def _by_cell(
             continue
         shared = sorted(set.intersection(*(set(run) for run in runs)))
         values = np.array([[run[x] for x in shared] for run in runs])  # [runs, points]
-        look = {"linewidth": 1.6, "markersize": 4, **style, "zorder": 3}
+        look: dict[str, Any] = {"linewidth": 1.6, "markersize": 4, **style, "zorder": 3}
         if not markers:
             look["marker"] = ""
         label = cell + (f", {len(runs)} runs" if len(runs) > 1 else "")
@@ -166,7 +164,7 @@ def _panels(count: int) -> tuple[Figure, list[Axes]]:
 def _legend(axes: Axes) -> None:
     """Below all panels, where no line can be hidden by it."""
     found = axes.get_legend_handles_labels()
-    look = {"fontsize": _POINTS - 1, "frameon": False, "ncols": 3}
+    look: dict[str, Any] = {"fontsize": _POINTS - 1, "frameon": False, "ncols": 3}
     axes.figure.legend(*found, loc="outside lower left", **look)
 
 

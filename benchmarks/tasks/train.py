@@ -36,14 +36,14 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 from benchmarks.tasks import generate  # noqa: E402
-from benchmarks.tasks.model import CELLS, CONTROL, Learner  # noqa: E402
-from tfmann.corpus.files import replacing  # noqa: E402
+from benchmarks.tasks.model import CELLS, CONTROL, TrainStep  # noqa: E402
+from tfmann.config import HParams  # noqa: E402
 from tfmann.errors import UsageError, UserError  # noqa: E402
-from tfmann.hparams import HParams  # noqa: E402
-from tfmann.provenance import provenance  # noqa: E402
-from tfmann.training.checkpoint import assign, by_name  # noqa: E402
+from tfmann.training.named_variables import assign, by_name  # noqa: E402
+from tfmann.utils.files import atomic_write  # noqa: E402
+from tfmann.utils.provenance import provenance  # noqa: E402
 
-_COMMON = {
+_COMMON: dict[str, Any] = {
     "encoder_type": "memory",
     "bridge": "zero",
     "num_layers": 1,
@@ -55,7 +55,7 @@ _COMMON = {
     "batch_size": 32,
 }
 _SLOTS = 128  # of a memory in a test: a copy of 120 needs nearly all
-_OWN = {
+_OWN: dict[str, dict[str, Any]] = {
     "ntm": {
         "num_units": 100,
         "num_memory_locations": _SLOTS,
@@ -85,11 +85,11 @@ class Run:
     """The state of a training: weights, the optimizer's slots, the learning curve, the best."""
 
     def __init__(self, config: dict[str, Any], jit_compile: bool = False):
-        """Starts from fresh weights; `jit_compile` as in `Learner`."""
+        """Starts from fresh weights; `jit_compile` as in `TrainStep`."""
         self.config = config
         self.task = generate.TASKS[config["task"]]
         self.hparams = HParams(**config["settings"])
-        self.learner = Learner(self.hparams, config["cell"], self.task, jit_compile)
+        self.learner = TrainStep(self.hparams, config["cell"], self.task, jit_compile)
         self.validation = self.task.validation()
         self.step, self.seconds = 0, 0.0  # seconds of CPU time, of training alone
         self.curve: list[dict[str, float]] = []
@@ -156,7 +156,7 @@ class Run:
             "slots": {name: slot.numpy() for name, slot in slots.items()},
         }
         arrays = {f"{part}:{name}": v for part, some in parts.items() for name, v in some.items()}
-        with replacing(path) as stream:
+        with atomic_write(path) as stream:
             np.savez(stream, state=np.array(json.dumps(state)), **arrays)
 
     def restore(self, path: str) -> None:
@@ -174,7 +174,7 @@ class Run:
         self.step, self.seconds = state["step"], state["seconds"]
         self.curve, self.best, self.best_weights = state["curve"], state["best"], parts["best"]
 
-    def _grown(self) -> Learner:
+    def _grown(self) -> TrainStep:
         """The model for sizes that it never saw: no weight of a DNC is as long as its memory.
 
         Sizes of the training are answered with the memory of the training: what was set up for 32
@@ -183,7 +183,7 @@ class Run:
         if self.config["cell"] != "dnc" or self.hparams.num_memory_locations >= _SLOTS:
             return self.learner
         larger = self.hparams.replace(num_memory_locations=_SLOTS)
-        return Learner(larger, "dnc", self.task)
+        return TrainStep(larger, "dnc", self.task)
 
     def _weights(self) -> dict[str, np.ndarray]:
         return {name: v.numpy() for name, v in by_name(self.learner.variables).items()}
@@ -204,7 +204,7 @@ def _read(path: str) -> tuple[dict[str, Any], dict[str, dict[str, np.ndarray]]]:
     return state, parts
 
 
-def _measure(learner: Learner, batch: generate.Batch) -> tuple[float, float]:
+def _measure(learner: TrainStep, batch: generate.Batch) -> tuple[float, float]:
     """Loss and wrong bits of a batch."""
     loss, logits = learner.evaluate(*batch)
     return float(loss), generate.wrong_bits(logits.numpy(), batch)
@@ -242,7 +242,7 @@ def run(
             f"{1000 * state.seconds / state.step:.1f} CPU ms an update"
         )
     record = {**_record(state, test_rows), "jit_compile": jit_compile}
-    with replacing(record_path) as stream:
+    with atomic_write(record_path) as stream:
         stream.write((json.dumps(record) + "\n").encode())
     for tested in record["test"]:
         log(f"{name}: size {tested['size']}: {tested['wrong_bits']:.3f} of {tested['bits']} bits")

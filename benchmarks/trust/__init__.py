@@ -1,1 +1,1 @@
-"""How far the program can be trusted: it is hurt, and what is left is compared."""
+"""Robustness: kills, bad input, random settings and random weights."""

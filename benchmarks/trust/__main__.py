@@ -1,8 +1,8 @@
-"""Hurts the command line and counts what it survives.
+"""Tests the robustness of the command line, and counts failures.
 
     python -m benchmarks.trust kills --count=200 --seed=1 --out=results/trust.jsonl
 
-Each kind is a module of that name with a `main(arguments)`; `--help` after it says what it takes.
+Each kind is a module with a `main(arguments)`; `--help` after the kind lists its arguments.
 """
 
 from __future__ import annotations

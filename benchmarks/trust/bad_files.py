@@ -1,7 +1,7 @@
-"""Files of settings, vocabularies, subword models, manifests and archives that are not right.
+"""Invalid settings, vocabularies, subword models, manifests and archives.
 
-What must hold: each is taken, or refused with a `UserError`; nothing is left behind by what was
-refused, nothing comes to lie outside the folder, and an archive never gives more than allowed.
+Each must be accepted, or refused with a `UserError`. A refusal leaves nothing behind, no file may
+appear outside the folder, and an archive never extracts more than allowed.
 """
 
 from __future__ import annotations
@@ -21,34 +21,31 @@ from hypothesis import strategies as st
 
 from benchmarks.trust.judge import Folder, judged
 from tfmann import nmt
-from tfmann.corpus import archives, datasets, lexicon, subword
-from tfmann.corpus.manifest import load_manifest
-from tfmann.corpus.vocab import Vocabulary
+from tfmann.data import lexicon, subword
+from tfmann.data.vocab import Vocabulary
+from tfmann.datasets import archives, catalog
+from tfmann.datasets.manifest import load_manifest
 from tfmann.errors import UserError
 from tfmann.evaluation import alignment
 
 _ROOT = Path(__file__).resolve().parents[2]
-_MOST = 2000  # bytes that may come out of an archive here
+_MOST = 2000  # bytes that an archive may extract to
 
 _name = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _value = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-3, 10**20), st.floats(), _name),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(_name, inner, max_size=3)
-    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(_name, inner, max_size=3)),
     max_leaves=5,
 )
 
 
 @functools.cache
 def _shipped(folder: str) -> list[str]:
-    return sorted(
-        path.read_text(encoding="utf-8") for path in (_ROOT / folder).rglob("*.json")
-    )
+    return sorted(path.read_text(encoding="utf-8") for path in (_ROOT / folder).rglob("*.json"))
 
 
 def _changed(record: Any, stream: random.Random, value: Any) -> Any:
-    """A copy of JSON data with something inside replaced, renamed or left out."""
+    """Returns a copy of JSON data with something replaced, renamed or left out."""
     if isinstance(record, dict) and record and stream.random() < 0.9:
         key = stream.choice(list(record))
         kept = {k: v for k, v in record.items() if k != key}
@@ -65,7 +62,7 @@ def _changed(record: Any, stream: random.Random, value: Any) -> Any:
 
 
 def _spoilt_json(folder: str) -> st.SearchStrategy[bytes]:
-    """Shipped JSON files with a change in the data, or in the bytes."""
+    """Draws shipped JSON files with a change in the data or in the bytes."""
     files = st.integers(0, len(_shipped(folder)) - 1).map(lambda i: _shipped(folder)[i])
     changed = st.builds(
         lambda text, seed, value: json.dumps(
@@ -79,7 +76,7 @@ def _spoilt_json(folder: str) -> st.SearchStrategy[bytes]:
 
 
 def _spoilt(content: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
-    """Bytes cut short, with some flipped, or with some put in."""
+    """Draws bytes that are cut short, changed, or inserted."""
 
     def spoil(data: bytes, seed: int, way: int) -> bytes:
         stream = random.Random(seed)
@@ -99,7 +96,8 @@ manifests = st.one_of(st.sampled_from(_shipped("data")).map(str.encode), _spoilt
 
 
 def settings_refused(folder: Folder, content: bytes) -> bool:
-    """Settings without a corpus: nothing can be trained, and no folder of a run appears."""
+    """Reads settings without a corpus: nothing can be trained, and no run folder may appear."""
+    folder.write("base.json", (_ROOT / "hparams" / "tiny" / "base.json").read_bytes())
     place, run = folder.write("h.json", content), folder.path / "run"
     outcome = judged(lambda: nmt.main([f"--hparams_path={place}", f"--out_dir={run}"]), run)
     assert not outcome.taken
@@ -107,14 +105,14 @@ def settings_refused(folder: Folder, content: bytes) -> bool:
 
 
 def manifest_read(folder: Folder, content: bytes) -> bool:
-    """A manifest, and a folder that has none of its files."""
+    """Reads a manifest, with a folder that has none of its files."""
     try:
         manifest = load_manifest(folder.write("m.json", content))
     except UserError:
         return False
     (folder.path / "corpus").mkdir()
     try:
-        datasets.use_local(manifest, folder.path / "corpus")
+        catalog.use_local(manifest, folder.path / "corpus")
     except UserError:
         return True
     raise AssertionError("a corpus without a file was taken")
@@ -131,12 +129,13 @@ vocabularies = st.one_of(
         st.lists(_tokens, max_size=8).map(lambda tokens: ["<unk>", "<s>", "</s>", *tokens]),
         st.randoms(use_true_random=False),
     ),
-    _vocabulary_lines.map(lambda lines: "\n".join(lines).encode()), st.binary(max_size=40)
+    _vocabulary_lines.map(lambda lines: "\n".join(lines).encode()),
+    st.binary(max_size=40),
 )
 
 
 def vocabulary_read(folder: Folder, content: bytes) -> bool:
-    """A vocabulary; what it holds comes back from its own file."""
+    """Reads a vocabulary, which must survive being saved and loaded."""
     try:
         found = Vocabulary.load(folder.write("vocab", content))
     except UserError:
@@ -157,12 +156,13 @@ _codes_lines = st.lists(
 _merges = st.lists(st.sampled_from(["h u", "n d</w>", "hu nd</w>", "g r", "ö ß"]), min_size=1)
 codes = st.one_of(
     _merges.map(lambda lines: "\n".join(["#version: 0.2", *lines]).encode()),
-    _codes_lines.map(lambda lines: "\n".join(lines).encode()), st.binary(max_size=40)
+    _codes_lines.map(lambda lines: "\n".join(lines).encode()),
+    st.binary(max_size=40),
 )
 
 
 def codes_read(folder: Folder, content: bytes) -> bool:
-    """Merge operations, and a line cut by them."""
+    """Reads merge operations and segments a line by them."""
     try:
         segmenter = subword.make_segmenter("bpe", folder.write("codes", content))
     except UserError:
@@ -191,7 +191,7 @@ sentencepiece_models = st.one_of(_sound, _spoilt(_sound), st.binary(max_size=60)
 
 
 def sentencepiece_read(folder: Folder, content: bytes) -> bool:
-    """A SentencePiece model; its pieces as a vocabulary, and a line cut by it."""
+    """Reads a SentencePiece model and segments a line by it."""
     place = folder.write("spm.model", content)
     try:
         vocabulary = subword.sentencepiece_vocabulary(place)
@@ -203,7 +203,7 @@ def sentencepiece_read(folder: Folder, content: bytes) -> bool:
 
 
 def lexicon_read(folder: Folder, content: bytes) -> bool:
-    """A lexicon of `--replace_unk`."""
+    """Reads a lexicon of `--replace_unk`."""
     try:
         lexicon.read(folder.write("lexicon", content))
     except UserError:
@@ -212,7 +212,7 @@ def lexicon_read(folder: Folder, content: bytes) -> bool:
 
 
 def links_read(folder: Folder, content: bytes) -> bool:
-    """Word links in Pharaoh format."""
+    """Reads word links in Pharaoh format."""
     try:
         alignment.read_pharaoh(folder.write("links", content))
     except UserError:
@@ -247,7 +247,7 @@ _member = st.tuples(
 )  # fmt: skip
 
 
-def _tar(members: list[tuple[str, bytes, bytes]], mode: str) -> bytes:
+def _tar(members: list[tuple[str, bytes, bytes]], mode: Any) -> bytes:
     with io.BytesIO() as stream:
         with tarfile.open(fileobj=stream, mode=mode) as tar:
             for name, content, kind in members:
@@ -277,13 +277,13 @@ _made = st.one_of(
     st.builds(_tar, _members, st.sampled_from(["w", "w:gz", "w:bz2", "w:xz"])),
     st.builds(_zip, _members),
     st.binary(max_size=5000).map(gzip.compress),
-    st.just(gzip.compress(bytes(10**6))),  # a bomb: a thousand times what it weighs
+    st.just(gzip.compress(bytes(10**6))),  # a bomb: it grows a thousandfold
 )
 archive_files = st.one_of(_made, _made, _spoilt(_made), st.binary(max_size=60))
 
 
 def archive_extracted(folder: Folder, content: bytes) -> bool:
-    """An archive; what came out is in the folder, or nothing is."""
+    """Extracts an archive: all of it into the folder, or nothing."""
     place, inside = folder.write("archive", content), folder.path / "corpus"
     try:
         found = archives.extract(place, inside, _MOST)

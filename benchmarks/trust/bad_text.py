@@ -1,7 +1,7 @@
-"""Text that nobody should have to expect, through the command line of a small model.
+"""Unexpected text, through the command line of a small model.
 
-What must hold: valid UTF-8 has one line of output for every line of input, blank ones blank;
-anything else is refused in one line, and no output file appears.
+Valid UTF-8 must give one line of output for every line of input, blank lines for blank ones.
+Anything else must be refused in one line, without an output file.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from unittest import mock
 from hypothesis import strategies as st
 
 from benchmarks.trust.judge import Folder, Outcome, judged
-from tfmann import api, nmt
-from tfmann import hparams as hparams_module
-from tfmann.corpus import text
-from tfmann.corpus.subword import make_segmenter
-from tfmann.corpus.vocab import Vocabulary
+from tfmann import api, config, nmt
+from tfmann.data import run_vocabularies, text_encoder
+from tfmann.data.subword import make_segmenter
+from tfmann.data.vocab import Vocabulary
 from tfmann.models.seq2seq import Seq2Seq
-from tfmann.training import checkpoint
+from tfmann.training import checkpoint, named_variables
 
 _WORDS = ("der", "hund", "und", "die", "größe", "một", "猫", "كلب")
 _CAP = 4  # words of a translation
@@ -56,17 +55,17 @@ files = st.one_of(_valid, _valid, _spoilt, st.binary(max_size=80))
 
 @functools.cache
 def _model(cell: str) -> tuple[str, api.Model]:
-    """A folder with a model of random weights, and that model, which is loaded once."""
+    """Returns a folder with a model of random weights, and the model, which is loaded once."""
     folder = Path(tempfile.mkdtemp(prefix="tfmann-trust-"))
     changes = {"cell": cell, "src": "src", "tgt": "tgt", "num_units": 6, "embedding_size": 4}
     search = {"beam_width": 3, "infer_batch_size": 4, "tgt_max_len_infer": _CAP}
-    h = hparams_module.make({**changes, **search})
-    side = text.Side(Vocabulary.of(_WORDS), make_segmenter(""))
-    languages = text.Languages(side, side)
+    h = config.make({**changes, **search})
+    side = text_encoder.TextEncoder(Vocabulary.from_tokens(_WORDS), make_segmenter(""))
+    languages = text_encoder.LanguagePair(side, side)
     model = Seq2Seq(h, len(side.vocabulary), len(side.vocabulary))
-    named = checkpoint.by_name(model.trainable_variables)
-    text.save_languages(languages, h, str(folder))
-    hparams_module.save(h, folder / "hparams.json")
+    named = named_variables.by_name(model.trainable_variables)
+    run_vocabularies.save(languages, h, str(folder))
+    config.save(h, folder / "hparams.json")
     weights = {name: variable.numpy() for name, variable in named.items()}
     checkpoint.write(str(folder / "best_bleu"), weights, None, {})
     return str(folder), api.load(str(folder))
@@ -83,7 +82,7 @@ def _command(folder: Folder, cell: str, *argv: str) -> Outcome:
 
 
 def lines_of(content: bytes) -> list[bytes] | None:
-    """The lines of a file, or None where it is not UTF-8; the rule, written once more."""
+    """Returns the lines of a file, or None if it is not UTF-8; an independent implementation."""
     content = content[3:] if content.startswith(b"\xef\xbb\xbf") else content
     try:
         content.decode("utf-8")
@@ -94,7 +93,7 @@ def lines_of(content: bytes) -> list[bytes] | None:
 
 
 def translated(folder: Folder, content: bytes) -> bool:
-    """A file to translate; returns whether it was taken."""
+    """Translates a file; returns whether it was accepted."""
     outcome = _command(folder, "luong", f"--inference_input_file={folder.write('in', content)}")
     wanted = lines_of(content)
     assert outcome.taken == (wanted is not None), outcome
@@ -106,21 +105,22 @@ def translated(folder: Folder, content: bytes) -> bool:
 
 
 def scored(folder: Folder, contents: tuple[bytes, bytes]) -> bool:
-    """Two files whose lines should belong together."""
+    """Scores two files whose lines should be parallel."""
     sides = [folder.write(name, content) for name, content in zip(("in", "ref"), contents)]
     flags = [f"--inference_input_file={sides[0]}", f"--inference_ref_file={sides[1]}"]
     outcome = _command(folder, "luong", "--mode=score", *flags)
     wanted = [lines_of(content) for content in contents]
-    parallel = None not in wanted and len(wanted[0]) == len(wanted[1]) > 0
+    counts = [None if lines is None else len(lines) for lines in wanted]
+    parallel = bool(counts[0]) and counts[0] == counts[1]
     assert outcome.taken == parallel, outcome
     if parallel:
-        assert len(outcome.lines) == len(wanted[0])
+        assert len(outcome.lines) == counts[0]
         assert all(float(line) <= 0 for line in outcome.lines)
     return outcome.taken
 
 
 def in_documents(folder: Folder, contents: tuple[bytes, bytes]) -> bool:
-    """A file and the documents of its lines, for a model that looks at the sentences before."""
+    """Translates a file in documents, with a model that reads the previous sentences."""
     flags = [
         f"--inference_input_file={folder.write('in', contents[0])}",
         f"--inference_document_file={folder.write('docs', contents[1])}",
@@ -129,10 +129,11 @@ def in_documents(folder: Folder, contents: tuple[bytes, bytes]) -> bool:
     wanted = [lines_of(content) for content in contents]
     ids = [line.strip(b" \t\r") for line in wanted[1] or []]
     sound = all(one.isdigit() and len(one) <= 18 for one in ids)
-    parallel = None not in wanted and len(wanted[0]) == len(ids) and sound
+    count = None if None in wanted else len(wanted[0] or [])
+    parallel = count == len(ids) and sound
     assert outcome.taken == parallel, outcome
     if parallel:
-        assert len(outcome.lines) == len(wanted[0])
+        assert len(outcome.lines) == count
     return outcome.taken
 
 
@@ -140,14 +141,17 @@ _numbers = st.lists(st.integers(-1, 3).map(str), max_size=6).map("\n".join).map(
 pairs = st.one_of(
     st.tuples(files, files),
     st.lists(st.tuples(_line, _line), max_size=5).map(
-        lambda rows: tuple("".join(f"{line}\n" for line in side).encode() for side in zip(*rows))
-        or (b"", b"")
+        lambda rows: (
+            tuple("".join(f"{line}\n" for line in side).encode() for side in zip(*rows))
+            or (b"", b"")
+        )
     ),
 )
 with_documents = st.one_of(
     st.tuples(files, _numbers),
     st.lists(st.tuples(_line, st.integers(0, 2)), max_size=5).map(
-        lambda rows: tuple("".join(f"{one}\n" for one in side).encode() for side in zip(*rows))
-        or (b"", b"")
+        lambda rows: (
+            tuple("".join(f"{one}\n" for one in side).encode() for side in zip(*rows)) or (b"", b"")
+        )
     ),
 )

@@ -32,17 +32,17 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 
-from benchmarks import lines
-from tfmann.corpus import text
-from tfmann.corpus.subword import make_segmenter
-from tfmann.corpus.vocab import Vocabulary
-from tfmann.decoding.document import make_translator
-from tfmann.decoding.lines import Translation
+from benchmarks import harness
+from tfmann.config import HParams, cell_spec
+from tfmann.data import text_encoder
+from tfmann.data.subword import make_segmenter
+from tfmann.data.vocab import Vocabulary
+from tfmann.decoding.document_translator import make_translator
+from tfmann.decoding.text_processor import Translation
 from tfmann.decoding.translator import Translator
-from tfmann.hparams import HParams, has_alignments
-from tfmann.models import document
+from tfmann.models import document_cache
 from tfmann.models.seq2seq import Seq2Seq
-from tfmann.provenance import provenance
+from tfmann.utils.provenance import provenance
 
 TOLERANCE = 1e-3
 WORDS = [f"w{i}" for i in range(14)]
@@ -94,8 +94,10 @@ class Subject:
     def __init__(self, cell: str, draw: random.Random):
         """Builds the model; a search is compiled when it is first used."""
         self.hparams = h = settings(cell, draw)
-        side = text.Side(Vocabulary.of(WORDS), make_segmenter("", None))
-        languages = text.Languages(side, text.Side(Vocabulary.of(WORDS[::-1]), side.segmenter))
+        side = text_encoder.TextEncoder(Vocabulary.from_tokens(WORDS), make_segmenter("", None))
+        languages = text_encoder.LanguagePair(
+            side, text_encoder.TextEncoder(Vocabulary.from_tokens(WORDS[::-1]), side.segmenter)
+        )
         self.model = Seq2Seq(h, *(len(one.vocabulary) for one in languages))
 
         def searching(**changes: Any) -> Translator:
@@ -104,8 +106,8 @@ class Subject:
         self.beam = searching()
         self.single = searching(beam_width=1, num_translations_per_input=1)
         self.greedy = searching(infer_mode="greedy", num_translations_per_input=1)
-        self.in_documents = document.keeps(self.model) or bool(self.beam.lines.history_size)
-        self.record = ("alignments",) if has_alignments(cell) else ()
+        self.in_documents = document_cache.keeps(self.model) or bool(self.beam.text.history_size)
+        self.record = ("alignments",) if cell_spec(cell).has_alignments else ()
 
     def draw_weights(self, seed: int) -> None:
         """Weights of one of several sizes; the way to `</s>` is wide or narrow."""
@@ -138,17 +140,15 @@ class Subject:
         wrong += self.forced(found, documents)
         return wrong
 
-    def sensitive(
-        self, found: list[list[Translation]], documents: list[int] | None
-    ) -> bool:
+    def sensitive(self, found: list[list[Translation]], documents: list[int] | None) -> bool:
         """Whether scores move where the weights hardly do; leaves the weights as they were."""
         best = [n_best[0] for n_best in found]
-        before = [one.log_prob for one in self.beam.force_again(best, (), documents)]
+        before = [one.log_prob for one in self.beam.force_translations(best, (), documents)]
         weights = [variable.numpy() for variable in self.model.trainable_variables]
         stream = np.random.default_rng(0)
         for variable, value in zip(self.model.trainable_variables, weights):
             variable.assign(value * (1.0 + 1e-6 * stream.normal(size=value.shape)))
-        after = [one.log_prob for one in self.beam.force_again(best, (), documents)]
+        after = [one.log_prob for one in self.beam.force_translations(best, (), documents)]
         for variable, value in zip(self.model.trainable_variables, weights):
             variable.assign(value)
         return bool(np.abs(np.subtract(before, after)).max() > TOLERANCE / 10)
@@ -159,12 +159,10 @@ class Subject:
         """The n best of each line, with attention where the cell has one."""
         return list(search.translate(given, bool(self.record), documents=documents))
 
-    def forced(
-        self, found: list[list[Translation]], documents: list[int] | None
-    ) -> Iterator[str]:
+    def forced(self, found: list[list[Translation]], documents: list[int] | None) -> Iterator[str]:
         """What differs where the best translations are given."""
         best = [n_best[0] for n_best in found]
-        for one, given in zip(best, self.beam.force_again(best, self.record, documents)):
+        for one, given in zip(best, self.beam.force_translations(best, self.record, documents)):
             if not one.source_tokens or one.source_tokens == ["</s>"]:
                 continue  # a blank line is answered without the model
             if abs(one.score - given.log_prob) > TOLERANCE:
@@ -237,10 +235,10 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--count", type=int, default=2000, help="draws in all")
     parser.add_argument("--weights", type=int, default=40, help="draws of a model")
     parser.add_argument("--seed", type=int, default=1, help="another seed, other draws")
-    parser.add_argument("--out", type=Path, help="a file that the lines are appended to")
+    parser.add_argument("--out", type=Path, help="file to append the lines to")
     args = parser.parse_args(argv)
     failed = 0
     for record in run(args.count, args.weights, args.seed):
         failed += len(record["wrong"])
-        lines.write([record], args.out)
+        harness.write([record], args.out)
     return 1 if failed else 0

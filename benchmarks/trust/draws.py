@@ -1,6 +1,6 @@
-"""Command lines of training with settings drawn from their ranges, their edges and beyond.
+"""Command lines of training with settings drawn from their ranges, at the limits and beyond.
 
-Whatever is drawn is added to a command that trains a tiny model, so most of it could be taken.
+The drawn settings are added to a command that trains a tiny model, so most could be accepted.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tfmann import usage
-from tfmann.hparams import FIELDS, declared_cells
-from tfmann.hparams_fields import Field
+from tfmann.cli import validation
+from tfmann.config import CELLS, FIELDS, fields_of
+from tfmann.config.fields import Field
 
-_CELLS = declared_cells()
 TINY: dict[str, Any] = {
     "src": "src", "tgt": "tgt", "num_units": 4, "embedding_size": 4, "num_layers": 1,
     "batch_size": 4, "num_train_steps": 2, "steps_per_stats": 1, "steps_per_external_eval": 2,
@@ -36,14 +35,14 @@ _OTHER = ("ckpt", "inference_input_file", "inference_output_file", "inference_re
 
 
 def command(name: str, data: Path, out: Path) -> list[str]:
-    """The command line of a draw; it follows from its name, a seed and a number, alone."""
+    """Returns the command line of a draw, which depends only on its name, a seed and a number."""
     stream = random.Random(name)
     drawn: dict[str, str] = {}
-    cell = stream.choice(sorted(_CELLS))
+    cell = stream.choice(sorted(CELLS))
     if stream.random() < 0.7:
         drawn["cell"] = cell
     keys = sorted(FIELDS)
-    own = sorted(_CELLS[cell])
+    own = sorted(fields_of(CELLS[cell].options))
     for _ in range(stream.choice((1, 1, 2, 3, 5))):
         pool = own if own and stream.random() < 0.3 else keys
         key = stream.choice(pool)
@@ -52,13 +51,13 @@ def command(name: str, data: Path, out: Path) -> list[str]:
     if stream.random() < 0.08:
         given[stream.choice(_OTHER)] = stream.choice(_ODD)
     if stream.random() < 0.04:
-        given["mode"] = stream.choice((*usage.MODES, *_ODD))
+        given["mode"] = stream.choice((*validation.MODES, *_ODD))
     return [f"--out_dir={out}", *(f"--{key}={value}" for key, value in given.items()),
             *_loose(stream)]  # fmt: skip
 
 
 def _value(field: Field, key: str, stream: random.Random, data: Path) -> str:
-    """A value of a field, as a command line has it."""
+    """Returns a value of a field as text."""
     way = stream.random()
     if way < 0.08:
         return stream.choice(_ODD)

@@ -1,4 +1,4 @@
-"""What a run leaves that has to be the same however often it was stopped: by name, in short."""
+"""The parts of a run's folder that must not depend on how often it was stopped."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 
 from tfmann.training import checkpoint
 
-# Times, and the revision, which may be another by the time that a run has gone on.
+# Times, and the revision, which may change before a run is resumed.
 _TIMES = {"train_seconds", "words_per_second", "date", "seconds", "revision"}
 _OURS = {"sha256", "sha256_of_this"}  # of the archives, whose arrays are compared
 _LOGS = ("train_log", "train.log", "lock")
 
 
 def ending(out: Path) -> dict[str, str]:
-    """Every array of every checkpoint by its bits, the records without times, all files by name."""
-    found = {}
+    """Returns hashes of all arrays, records (without times) and other files, by name."""
+    parts = {}
     for path in sorted(out.rglob("*")):
         name = str(path.relative_to(out))
         if path.is_dir() or name.startswith(_LOGS):
@@ -24,18 +24,18 @@ def ending(out: Path) -> dict[str, str]:
         if path.suffix == ".npz":
             for key, value in checkpoint.read_arrays(str(path.parent), path.stem).items():
                 bits = f"{value.dtype} {value.shape} ".encode() + value.tobytes()
-                found[f"{name}: {key}"] = _short(bits)
+                parts[f"{name}: {key}"] = _short(bits)
         elif path.name in ("results.json", "state.json"):
             for key, value in json.loads(path.read_text()).items():
                 if key not in _TIMES | _OURS:
-                    found[f"{name}: {key}"] = json.dumps(_timeless(value))
+                    parts[f"{name}: {key}"] = json.dumps(_timeless(value))
         else:
-            found[name] = _short(path.read_bytes())
-    return found
+            parts[name] = _short(path.read_bytes())
+    return parts
 
 
 def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
-    """Names of what is not the same, or not there, in one of two endings."""
+    """Returns the names of parts that differ, or that one of two endings lacks."""
     return sorted(key for key in one.keys() | other.keys() if one.get(key) != other.get(key))
 
 

@@ -1,13 +1,12 @@
 """Many runs of the command line from one start of TensorFlow.
 
-A server imports tfmann and TensorFlow and runs no operation: TensorFlow starts its threads with
-the first, so a fork loses none. For each command line it forks a child, which calls
-`tfmann.nmt.main` as the command line does; a run is a process of its own and can be killed. It
-takes the seconds of a run, without those of loading TensorFlow.
+A server imports tfmann and TensorFlow but runs no operation: TensorFlow starts its threads with the
+first one, so a fork loses none. For each command line it forks a child, which calls
+`tfmann.nmt.main` as the command line does. A run is a process of its own and can be killed, and
+does not spend the seconds of loading TensorFlow.
 
-A child can be told to hurt itself at a moment: after so many seconds of its CPU time, or at its
-n-th call to the file system within `out_dir` and a little later. Moments so given do not depend on
-how busy the machine is.
+A child can be told to kill itself: after some seconds of CPU time, or at its n-th call to the file
+system within `out_dir` plus a delay. These moments do not depend on the load of the machine.
 """
 
 from __future__ import annotations
@@ -32,18 +31,18 @@ _CALLS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"}  # as audit 
 
 
 class Ended(NamedTuple):
-    """How a child ended."""
+    """The end of a child process."""
 
     status: int  # negative: the signal that ended it
     cpu: float  # seconds
-    calls: int  # to the file system; 0 if a signal ended it
+    calls: int  # to the file system; 0 after a signal
 
 
 class Forks:
-    """The server, seen from the process that asks; one child at a time."""
+    """The client of the server; it runs one child at a time."""
 
     def __init__(self, path: str | os.PathLike[str] = ROOT):
-        """Starts it; what `prepare` names is imported from `path`."""
+        """Starts the server; the function of `prepare` is imported from `path`."""
         self._server = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.trust.forks"],
             cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -66,10 +65,10 @@ class Forks:
 
         Args:
           argv: the command line.
-          log: a file that what is printed is appended to.
+          log: file to append the output to.
           hurt: `{"signal": s, "cpu": seconds}` or `{"signal": s, "call": n, "delay": seconds}`.
-          prepare: `module:function` and its arguments, called in the child before.
-          file_size: no file may become greater than this; 0 = no such limit.
+          prepare: `module:function` and its arguments, called in the child first.
+          file_size: limit for the size of files; 0 = no limit.
         """
         self._send([list(argv), os.fspath(log), hurt, list(prepare), file_size])
         return self._receive()
@@ -79,12 +78,12 @@ class Forks:
         return Ended(*self._receive())
 
     def run(self, *args: Any, **how: Any) -> Ended:
-        """`start` and `wait`."""
+        """Starts a run and waits for its end."""
         self.start(*args, **how)
         return self.wait()
 
     def close(self) -> None:
-        """Ends the server, and a run that has not ended."""
+        """Ends the server and a child that is still running."""
         os.killpg(self._server.pid, signal.SIGKILL)
         self._server.communicate()
 
@@ -95,10 +94,12 @@ class Forks:
         self.close()
 
     def _send(self, what: Any) -> None:
+        assert self._server.stdin is not None
         self._server.stdin.write(json.dumps(what) + "\n")
         self._server.stdin.flush()
 
     def _receive(self) -> Any:
+        assert self._server.stdout is not None
         line = self._server.stdout.readline()
         if not line:
             raise RuntimeError(f"the fork server has ended with {self._server.wait()}")
@@ -106,14 +107,14 @@ class Forks:
 
 
 def serve() -> None:
-    """The server: a line in, the process id out, and how it ended."""
+    """Runs the server: reads a request, writes the process id and then the end of the run."""
     from tensorflow.python.eager import context
 
-    from tfmann import commands, run  # noqa: F401 (so that no child has to)
+    from tfmann.cli import predict, train  # noqa: F401 (so that no child has to)
 
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what anybody else prints is no answer
-    ended = None  # a child whose number is not given away as long as somebody may signal it
+    os.dup2(2, 1)  # other output must not mix with answers
+    ended = None  # a child that is not reaped while it may still be signalled
     for line in sys.stdin:
         if ended is not None:
             os.waitpid(ended, 0)
@@ -121,10 +122,12 @@ def serve() -> None:
         counter = os.memfd_create("calls")
         ended = os.fork()
         if not ended:
-            _child(*json.loads(line), counter)
+            argv, log, hurt, prepare, file_size = json.loads(line)
+            _child(argv, log, hurt, prepare, file_size, counter)
         answers.write(f"{ended}\n")
-        told = os.waitid(os.P_PID, ended, os.WEXITED | os.WNOWAIT)
-        status = told.si_status if told.si_code == os.CLD_EXITED else -told.si_status
+        end = os.waitid(os.P_PID, ended, os.WEXITED | os.WNOWAIT)
+        assert end is not None  # WNOHANG was not given
+        status = end.si_status if end.si_code == os.CLD_EXITED else -end.si_status
         calls = int(os.pread(counter, 20, 0) or 0)
         os.close(counter)
         answers.write(json.dumps([status, _cpu_of(ended), calls]) + "\n")

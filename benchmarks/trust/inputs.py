@@ -18,10 +18,10 @@ from typing import Any, Callable, NamedTuple
 import hypothesis
 from hypothesis import HealthCheck
 
-from benchmarks import lines
+from benchmarks import harness
 from benchmarks.trust import bad_files, bad_text
 from benchmarks.trust.judge import Folder, fresh_folder
-from tfmann.provenance import provenance
+from tfmann.utils.provenance import provenance
 
 
 class Kind(NamedTuple):
@@ -93,9 +93,9 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.trust inputs", description=__doc__)
     parser.add_argument("--count", type=int, default=2000, help="cases in all")
     parser.add_argument("--seed", type=int, default=1, help="another seed, other cases")
-    parser.add_argument("--out", type=Path, help="a file that the lines are appended to")
+    parser.add_argument("--out", type=Path, help="file to append the lines to")
     args = parser.parse_args(argv)
     logging.disable(logging.WARNING)  # what is taken with a warning, a thousand times
     for record in run(args.count, args.seed):
-        lines.write([record], args.out)
+        harness.write([record], args.out)
     return 0

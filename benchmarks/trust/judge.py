@@ -1,4 +1,4 @@
-"""What a command line did with bad input: taken, or refused as it should be."""
+"""The outcome of a command line with bad input: accepted, or refused as it should be."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Callable, NamedTuple
 
 
 class Outcome(NamedTuple):
-    """How a command ended."""
+    """The outcome of a command."""
 
     taken: bool
     lines: list[bytes]  # of its output file
@@ -28,14 +28,14 @@ class Folder:
 
     def write(self, name: str, content: bytes) -> Path:
         """Writes a file; returns its path."""
-        place = self.path / name
-        place.write_bytes(content)
-        return place
+        path = self.path / name
+        path.write_bytes(content)
+        return path
 
 
 @contextlib.contextmanager
 def fresh_folder() -> Iterator[Folder]:
-    """A folder that is gone afterwards, in another that nothing else may appear in."""
+    """Creates a temporary folder inside another, in which nothing else may appear."""
     around = Path(tempfile.mkdtemp(prefix="tfmann-trust-"))
     try:
         inside = around / "inside"
@@ -47,15 +47,15 @@ def fresh_folder() -> Iterator[Folder]:
 
 
 def judged(command: Callable[[], int], output: Path) -> Outcome:
-    """Runs a command line's main; asserts that it ends as one must.
+    """Runs a command line's main; asserts that it accepts or refuses its input properly.
 
-    Refusing is one line on standard error, a status of 1 or 2 and no output file; an exception
-    that comes out of `command` is a failure by itself.
+    A refusal is one line on standard error, a status of 1 or 2 and no output file. An exception
+    from `command` is a failure.
     """
-    shown = io.StringIO()
-    with contextlib.redirect_stderr(shown), contextlib.redirect_stdout(io.StringIO()):
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(io.StringIO()):
         status = command()
-    message = shown.getvalue()
+    message = errors.getvalue()
     assert "Traceback" not in message, message
     if status == 0:
         content = output.read_bytes() if output.exists() else b""

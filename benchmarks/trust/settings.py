@@ -1,15 +1,14 @@
-"""Settings of every kind, drawn at random: each trains a few updates or is refused in one line.
+"""Random settings: each must train for a few updates, or be refused in one line.
 
     python -m benchmarks.trust settings --count=2000 --seed=1 --out=results/trust.jsonl
 
-A draw is a command line (draws.py). A worker process runs one after the other, which takes the
-seconds of a run without those of loading TensorFlow; most run step by step, without tracing; every
-tenth, and each that is mirrored, is compiled as the command line does. A run that makes three
-updates is stopped there. What ends the worker, or does not end in time, is counted, and another
-worker goes on.
+A draw is a command line (draws.py). A worker process runs one after the other, so TensorFlow is
+loaded once. Most runs are eager; every tenth, and each mirrored one, is compiled like the command
+line. A run is stopped after three updates. A draw that ends the worker, or does not end in time, is
+counted, and another worker continues.
 
-Draws are done in blocks, a line each in `--out`; what a draw does follows from the seed and its
-number alone, so that one can be repeated: `--first=NUMBER --count=1`.
+Draws are made in blocks, one line each in `--out`. A draw depends only on the seed and its number,
+so it can be repeated: `--first=NUMBER --count=1`.
 """
 
 from __future__ import annotations
@@ -32,27 +31,28 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from benchmarks import lines
+from benchmarks import harness
 from benchmarks.trust.draws import command
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _UPDATES = 3
-_COMPILED = 10  # every so many
-_MEMORY = 6_000_000_000  # bytes of a worker; what is larger is refused by it, or runs out
-_FULL = 2_000_000_000  # a worker that has so many gives way to another: graphs are never freed
+_COMPILED = 10  # one of so many
+_MEMORY = 6_000_000_000  # bytes; a larger run is refused, or fails for lack of memory
+_FULL = 2_000_000_000  # bytes; a worker with more is replaced, since graphs are never freed
 GOOD = ("trained", "refused")
 
 
-def judged(status: int, said: str) -> str:
-    """How a command ended: trained, refused, or `unclear` where it said it badly."""
+def judged(status: int, message: str) -> str:
+    """Returns the outcome: trained, refused, or `unclear` if the message is not one line."""
     if status in (0, 143):
         return "trained"
-    one = said.startswith("tfmann: ") and said.endswith("\n") and said.count("\n") == 1
-    return "refused" if status in (1, 2) and one else "unclear"
+    one_line = message.startswith("tfmann: ") and message.endswith("\n")
+    one_line = one_line and message.count("\n") == 1
+    return "refused" if status in (1, 2) and one_line else "unclear"
 
 
 def work(seed: int, data: Path) -> None:
-    """The worker: a number in, how the draw ended out."""
+    """Runs the worker: reads the number of a draw, writes its outcome."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
@@ -73,7 +73,7 @@ def work(seed: int, data: Path) -> None:
 
 
 def _run(argv: list[str]) -> list[str]:
-    """How it ended, and what was said."""
+    """Runs a command line; returns its outcome and its messages."""
     from tfmann import nmt
 
     said = io.StringIO()
@@ -86,23 +86,23 @@ def _run(argv: list[str]) -> list[str]:
 
 
 def _stop_after_some_updates() -> None:
-    from tfmann.training.step import Learner
+    from tfmann.training.train_step import TrainStep
 
-    update, made = Learner.update, collections.Counter()
+    update, made = TrainStep.update, collections.Counter()
 
-    def counted(self: Learner, *args: Any) -> Any:
+    def counted(self: TrainStep, *args: Any) -> Any:
         made[id(self)] += 1
         if made[id(self)] == _UPDATES:
             os.kill(os.getpid(), signal.SIGTERM)
         return update(self, *args)
 
-    begin = Learner.__init__
+    begin = TrainStep.__init__
 
-    def begun(self: Learner, *args: Any, **how: Any) -> None:
+    def begun(self: TrainStep, *args: Any, **how: Any) -> None:
         made.clear()
         begin(self, *args, **how)
 
-    Learner.update, Learner.__init__ = counted, begun  # type: ignore[method-assign]
+    TrainStep.update, TrainStep.__init__ = counted, begun  # type: ignore
 
 
 def _forget_graphs() -> None:
@@ -120,7 +120,7 @@ def _resident() -> int:
 
 
 class Worker:
-    """The worker, seen from the process that asks; another one where it has ended."""
+    """The client of a worker, which is replaced when it ends."""
 
     def __init__(self, seed: int, data: Path, limit: float):
         self._argv = [sys.executable, "-m", "benchmarks.trust.settings", str(seed), str(data)]
@@ -128,13 +128,14 @@ class Worker:
         self._process: subprocess.Popen | None = None
 
     def draw(self, number: int) -> list[str]:
-        """How a draw ended, and what was said."""
+        """Returns the outcome of a draw and its messages."""
         found = self._ask(number)
         return found or self._ask(number) or ["ended", "a worker ended before it began"]
 
     def _ask(self, number: int) -> list[str] | None:
-        """None where the worker had given way to another."""
+        """Returns None if the worker has ended to be replaced."""
         process = self._process = self._process or self._start()
+        assert process.stdin is not None and process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write(f"{number}\n".encode())
             process.stdin.flush()
@@ -159,7 +160,7 @@ class Worker:
         )  # fmt: skip
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends the worker."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
@@ -168,7 +169,7 @@ class Worker:
 
 def block(worker: Worker, seed: int, numbers: range, data: Path) -> dict[str, Any]:
     """Some draws as one record; those that did not end well with their command lines."""
-    from tfmann.provenance import provenance
+    from tfmann.utils.provenance import provenance
 
     begun, ends, bad = time.perf_counter(), collections.Counter(), []
     for number in numbers:
@@ -197,9 +198,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="another seed, other draws")
     parser.add_argument("--block", type=int, default=100, help="draws a line")
     parser.add_argument("--limit", type=float, default=300, help="seconds that a draw may take")
-    parser.add_argument("--out", type=Path, help="a file that the lines are appended to")
+    parser.add_argument("--out", type=Path, help="file to append the lines to")
     args = parser.parse_args(argv)
-    from tfmann.corpus.synthetic import write_corpus
+    from tfmann.synthetic import write_corpus
 
     well = True
     with tempfile.TemporaryDirectory() as name:
@@ -213,7 +214,7 @@ def main(argv: list[str]) -> int:
                 numbers = range(first, min(end, first + args.block))
                 record = block(worker, args.seed, numbers, data)
                 well &= not record["not_well"]
-                lines.write([record], args.out)
+                harness.write([record], args.out)
         finally:
             worker.close()
     return 0 if well else 1

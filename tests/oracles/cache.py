@@ -85,7 +85,7 @@ def score(context, key, matching: str, gain: float) -> float:
     if matching == "scaled_dot":
         return gain * product / len(key) ** 0.5
     if matching == "cosine":
-        return gain * product / (np.linalg.norm(context) * np.linalg.norm(key))
+        return gain * product / float(np.linalg.norm(context) * np.linalg.norm(key))
     return product
 
 

@@ -19,7 +19,7 @@ Memory, usage, links, precedences, weights and reads start at 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -295,7 +295,7 @@ def run(
     unit: str = "lstm",
     initial_states: Sequence | None = None,
     start: State | None = None,
-) -> dict[str, np.ndarray]:
+) -> dict[str, Any]:
     """Runs the machine over one sequence.
 
     Args:

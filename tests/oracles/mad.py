@@ -15,7 +15,8 @@ Weights:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +25,7 @@ from .addressing import softmax
 from .recurrent import stack_step
 
 
-def attend(
-    weights: Mapping, h, annotations, kind: str = "dot"
-) -> tuple[np.ndarray, np.ndarray]:
+def attend(weights: Mapping, h, annotations, kind: str = "dot") -> tuple[np.ndarray, np.ndarray]:
     """Luong attention with a gain; `dot` is score(s) = g h^T W_m h_s.
 
     Returns:
@@ -39,20 +38,19 @@ def attend(
 
 def external_memory(
     weights: Mapping, num_read: int, num_write: int, addressing: str, num_slots: int | None
-):
+) -> tuple[Any, Callable]:
     """The external memory: its initial state, and a function (h, state) -> (state, rows)."""
     if addressing == "ntm":
-        module, kernel, bias = ntm, weights["head_kernel"], weights["head_bias"]
+        kernel, bias = weights["head_kernel"], weights["head_bias"]
         if len(weights["initial_weights"]) != num_read + num_write:
             raise ValueError(f"initial_weights: expected {num_read} + {num_write} rows")
-        state = ntm.initial_state(weights, num_read)
-    elif addressing == "dnc":
-        module, kernel, bias = dnc, weights["interface_kernel"], weights["interface_bias"]
+        return ntm.initial_state(weights, num_read), lambda h, s: ntm.step(h @ kernel + bias, s)
+    if addressing == "dnc" and num_slots is not None:
+        kernel, bias = weights["interface_kernel"], weights["interface_bias"]
         width = dnc.slot_width(len(bias), num_read, num_write)
         state = dnc.initial_state(num_slots, width, num_read, num_write)
-    else:
-        raise ValueError(f"addressing {addressing!r}: expected 'ntm' or 'dnc'")
-    return state, lambda h, state: module.step(h @ kernel + bias, state)
+        return state, lambda h, s: dnc.step(h @ kernel + bias, s)
+    raise ValueError(f"addressing {addressing!r}: expected 'ntm', or 'dnc' with num_slots")
 
 
 def decode(
@@ -66,7 +64,7 @@ def decode(
     num_slots: int | None = None,
     unit: str = "lstm",
     kind: str = "dot",
-) -> dict[str, np.ndarray]:
+) -> dict[str, Any]:
     """Decodes one sentence whose target words are given.
 
     Args:

@@ -22,7 +22,7 @@ Weights:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -153,7 +153,7 @@ def run(
     num_write: int,
     unit: str = "lstm",
     initial_states: Sequence | None = None,
-) -> dict[str, np.ndarray]:
+) -> dict[str, Any]:
     """Runs the machine over one sequence.
 
     Args:

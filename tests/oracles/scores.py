@@ -19,9 +19,9 @@ def dot(query, keys, kind: str = "dot", gain: float = 1.0) -> np.ndarray:
     for key in np.asarray(keys, dtype=np.float64):
         product = float(np.sum(query * key))
         if kind == "scaled_dot":
-            product /= np.sqrt(len(query))
+            product /= len(query) ** 0.5
         elif kind == "cosine":
-            product /= np.linalg.norm(query) * np.linalg.norm(key)
+            product /= float(np.linalg.norm(query) * np.linalg.norm(key))
         elif kind != "dot":
             raise ValueError(f"kind {kind!r}: expected dot, scaled_dot or cosine")
         scores.append(gain * product)

@@ -1,1 +1,1 @@
-"""Decoder cells: one file per cell, found by the name it declares."""
+"""Decoder cells, one file each; `tfmann.config.cells` is their registry."""

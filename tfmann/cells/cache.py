@@ -1,9 +1,8 @@
 """RNNSearch with a continuous cache of its own translations (Tu et al. 2018).
 
-The cache is a document's: `Encoded.document`, a `memory.cache.Cache`, is read by every step of a
-sentence and written when the sentence is complete, by whoever decodes it. What is read is seen by
-the readout alone: the recurrence is RNNSearch's, and an empty cache changes nothing at all.
-Equation numbers are the paper's.
+The cache belongs to a document. Every step of a sentence reads it, and the decoder writes to it
+when the sentence is complete. Only the readout depends on what is read: the recurrence is
+RNNSearch's, and an empty cache changes nothing. Equation numbers are the paper's.
 """
 
 from __future__ import annotations
@@ -13,186 +12,205 @@ from typing import Callable, NamedTuple
 
 import tensorflow as tf
 
-from tfmann.cells.additive import AdditiveCell, AdditiveMemory, AdditiveState
-from tfmann.cells.base import Encoded, StepOutput, per_row, per_sentence
-from tfmann.cells.dot_product import DotProduct
-from tfmann.cells.noise import Noise
-from tfmann.cells.recurrent import product
-from tfmann.cells.weights import Weights
-from tfmann.hparams import HParams
-from tfmann.memory import attention, cache
-
-NAME = "cache"
-SHARED_HPARAMS = ("two_gru",)
-
-HPARAMS = {
-    "cache_size": {
-        "default": 25,
-        "minimum": 0,
-        "help": "cache: slots I, each for a target word of the document so far.",
-    },
-    "cache_fusion": {
-        "default": "deep",
-        "choices": ["deep", "shallow"],
-        "help": "cache: what is found is mixed into the state before the readout (deep), or the "
-        "words of the slots into the distribution (shallow).",
-    },
-    "cache_matching": {
-        "default": "dot",
-        "choices": ["dot", "scaled_dot", "cosine", "uniform", "nothing"],
-        "help": "cache: how a slot is matched: dot, as printed; scaled_dot and cosine, with a "
-        "learned gain (as of attention_score); or, to see what a gain over no cache is worth, the "
-        "mean of all slots (uniform), or m_t = 0 (nothing, with deep fusion only).",
-    },
-    "cache_overwrite": {
-        "default": True,
-        "help": "cache: a word that has a slot is averaged into it; false: always a new slot.",
-    },
-}
+from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
+from tfmann.cells.document_memory import DocumentMemory
+from tfmann.config import HParams
+from tfmann.layers.beams import split_beams
+from tfmann.layers.conditional_gru import Attended, ConditionalGRU, MeanStart, Readout
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
+from tfmann.layers.luong_attention import DotProductScore
+from tfmann.layers.rnn import product
+from tfmann.memory import continuous_cache
+from tfmann.memory.continuous_cache import Cache
 
 
-class CacheMemory(NamedTuple):
-    """What every step reads, and what is asked when the steps are done."""
+class CacheState(NamedTuple):
+    """What one step leaves for the next."""
 
-    search: AdditiveMemory
-    cache: cache.Cache
-    keys: tf.Tensor  # [B, I, D], such that a score is a plain product with c_t
-    gate: tuple[tf.Tensor, ...]  # U [U, G], V [D, G], W [U, G]
-    # what a search takes instead of V c_t and W m_t, means by a_t and by P(c_i | c_t)
+    hidden: tf.Tensor  # [B, U] s_{t-1}
+
+
+class CacheSource(NamedTuple):
+    """What every step reads."""
+
+    sentence: Attended
+    cache: Cache
+    keys: tf.Tensor  # [B, D, I], such that a score is a plain product with c_t
+    # V c_t and W m_t in a search, where they are means by a_t and by P(c_i | c_t):
     gate_annotations: tf.Tensor  # [B, S, G], V h_j
     gate_values: tf.Tensor  # [B, I, G], W s_i
 
 
-class CacheCell(AdditiveCell):
-    """RNNSearch's step, then `s~_t = (1 - lambda_t) s_t + lambda_t m_t` for the readout (6).
+class ContinuousCache(DocumentMemory):
+    """`s~_t = (1 - lambda_t) s_t + lambda_t m_t` (6), m_t the mean of values by P(c_i | c_t) (5).
 
-    The paper matches by the plain product `c_t . c_i` (5), which grows with the width D until one
-    slot has all of the weight (docs/recipes.md); `cache_matching` has others, and two controls.
+    Deep fusion puts s~_t in the place of s_t for the readout; shallow fusion (4.4) mixes the words
+    of the slots into the distribution. The paper matches by the plain product `c_t . c_i`, which
+    grows with D until one slot has all of the weight (docs/recipes.md); `cache_matching` has
+    others, and two controls.
     """
 
-    document_memory = "cache"
-    written_from = ("alignments", "decoder_state")
-    recalls = ("cache_match", "cache_gate")
+    read_diagnostics = ("cache_match", "cache_gate")
+    entry_diagnostics = ("alignments", "decoder_state")
 
-    def __init__(self, hparams: HParams, annotation_width: int, weights: Weights):
-        """Creates the gate; all else is RNNSearch's."""
-        super().__init__(hparams, annotation_width, weights)
+    def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
+        """Creates the gate U `[U, G]`, V `[D, G]`, W `[U, G]`; G = U if deep, 1 if shallow."""
+        super().__init__(name="continuous_cache")
+        self._hparams, self._width = hparams, annotation_width
         units, deep = hparams.num_units, hparams.cache_fusion == "deep"
         kind = hparams.cache_matching
-        self.matching = DotProduct(
+        self.matching = DotProductScore(
             kind if kind in ("scaled_dot", "cosine") else "dot",
             annotation_width,
             weights.scope("matching"),
         )
-        width = units if deep else 1
-        # of lambda (8); G = U for deep fusion, 1 for shallow; no bias, as printed
-        self.gate_state_kernel = weights.matrix("gate_state_kernel", [units, width])
-        self.gate_context_kernel = weights.matrix(
-            "gate_context_kernel", [annotation_width, width]
-        )
-        self.gate_retrieved_kernel = weights.matrix("gate_retrieved_kernel", [units, width])
-        self.memory_numbers = hparams.cache_size * (annotation_width + units)
+        gates = units if deep else 1
+        self.gate_state_kernel = weights.matrix("gate_state_kernel", [units, gates])
+        self.gate_context_kernel = weights.matrix("gate_context_kernel", [annotation_width, gates])
+        self.gate_retrieved_kernel = weights.matrix("gate_retrieved_kernel", [units, gates])
         # of shallow fusion: the gate's sum, P_cache [I] and the slots' words [I]
-        self.beside_width = 0 if deep else 1 + 2 * hparams.cache_size
+        self.extra_width = 0 if deep else 1 + 2 * hparams.cache_size
 
-    def prepare(self, encoded: Encoded, dtype: tf.DType = tf.float32) -> CacheMemory:
-        """RNNSearch's, beside the cache; without a document it is an empty one."""
-        h, batch = self.hparams, tf.shape(encoded.length)[0]
-        held = encoded.document or cache.empty(
-            batch, h.cache_size, self.annotation_width, h.num_units
-        )
-        kernels = (
-            self.gate_state_kernel, self.gate_context_kernel, self.gate_retrieved_kernel
-        )  # fmt: skip
-        gate = tuple(tf.cast(kernel, dtype) for kernel in kernels)
-        return CacheMemory(
-            search=super().prepare(encoded, dtype),
-            cache=held,
-            keys=self.matching.prepare(held.keys),
-            gate=gate,
-            gate_annotations=product(encoded.annotations, gate[1]),
-            gate_values=product(held.values, gate[2]),
+    def empty(self, documents: tf.Tensor | int) -> Cache:
+        """Returns caches without entries."""
+        h = self._hparams
+        return continuous_cache.empty(documents, h.cache_size, self._width, h.num_units)
+
+    def prepare(self, sentence: Attended, cache: Cache) -> CacheSource:
+        """Computes what does not change while a sentence is translated."""
+        return CacheSource(
+            sentence=sentence,
+            cache=cache,
+            keys=self.matching.prepare(cache.keys),
+            gate_annotations=product(sentence.annotations, self.gate_context_kernel),
+            gate_values=product(cache.values, self.gate_retrieved_kernel),
         )
 
-    def step(self, inputs: tf.Tensor, state: AdditiveState, memory: CacheMemory) -> StepOutput:
-        """RNNSearch's: query, address, context, state."""
-        query = self.query(inputs, state, memory.search)
-        alignments, context = memory.search.source.answer(query)
-        hidden = memory.search.state_gru.step(context, query)
-        return StepOutput(
-            output=tf.concat([hidden, context], axis=-1),
-            state=AdditiveState(hidden),
-            diagnostics={"alignments": per_row(alignments), "decoder_state": hidden},
-        )
-
-    def writes(self, outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Keys and values of outputs `[..., O]`: c_t `[..., D]` and s_t `[..., U]`."""
-        states, contexts = tf.split(outputs, [self.hparams.num_units, self.annotation_width], -1)
-        return contexts, states
-
-    def writes_seen(
-        self, seen: Mapping[str, tf.Tensor], encoded: Encoded
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """As `writes`, of alignments `[B, T, S]` and s_t `[B, T, U]`."""
-        return attention.read(seen["alignments"], encoded.annotations), seen["decoder_state"]
-
-    def recall(
-        self, outputs: tf.Tensor, memory: CacheMemory, seen: Mapping[str, tf.Tensor] | None
+    def read(
+        self,
+        outputs: tf.Tensor,
+        source: CacheSource,
+        diagnostics: Mapping[str, tf.Tensor] | None,
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-        """Outputs `[B, n, O]` with s~_t in the place of s_t; shallow: with what to mix beside."""
-        contexts, states = self.writes(outputs)
-        matched = self._match(contexts, memory)
-        retrieved = cache.read(matched, memory.cache)
-        sums = product(states, memory.gate[0])
-        if seen is None:
-            sums += product(contexts, memory.gate[1]) + product(retrieved, memory.gate[2])
+        """Returns s~_t and c_t; shallow: s_t, c_t and what `distribution` needs. `[B, n, ..]`."""
+        contexts, states = self.entries(outputs)  # c_t [B, n, D], s_t [B, n, U]
+        matched = self._match(contexts, source)  # (5)
+        retrieved = continuous_cache.read(matched, source.cache)  # m_t
+        sums = product(states, self.gate_state_kernel)  # U s_t
+        if diagnostics is None:
+            sums += product(contexts, self.gate_context_kernel)  # V c_t
+            sums += product(retrieved, self.gate_retrieved_kernel)  # W m_t
         else:
-            alignments = per_sentence(seen["alignments"], contexts)
-            sums += attention.read(alignments, memory.gate_annotations)
-            sums += attention.read(matched, memory.gate_values)
-        scores = cache.gate_scores(sums, memory.cache)
-        gates = tf.sigmoid(scores)  # (8)
-        shown = {
+            alignments = split_beams(diagnostics["alignments"], contexts)
+            sums += alignments @ source.gate_annotations  # V c_t
+            sums += matched @ source.gate_values  # W m_t
+        scores = continuous_cache.gate_scores(sums, source.cache)
+        gates = tf.sigmoid(scores)  # lambda_t (8)
+        read = {
             "cache_match": matched,
             "cache_gate": tf.reduce_mean(gates, axis=-1, keepdims=True),
         }
-        if self.hparams.cache_fusion == "deep":
-            return tf.concat([cache.combine(gates, states, retrieved), contexts], -1), shown  # (6)
-        of_words = matched
-        if not self.hparams.cache_overwrite:
-            of_words = cache.word_probabilities(matched, memory.cache)
+        if self._hparams.cache_fusion == "deep":
+            mixed = continuous_cache.combine(gates, states, retrieved)  # (6)
+            return tf.concat([mixed, contexts], axis=-1), read
+        word_weights = matched
+        if not self._hparams.cache_overwrite:
+            word_weights = continuous_cache.word_probabilities(matched, source.cache)
         # ids pass as floats: exact below 2**24
-        words = tf.cast(memory.cache.words, tf.float32)[:, None]
-        words = tf.broadcast_to(words, tf.shape(of_words))
-        return tf.concat([outputs, scores, of_words, words], axis=-1), shown
+        words = tf.cast(source.cache.words, tf.float32)[:, None]
+        words = tf.broadcast_to(words, tf.shape(word_weights))
+        return tf.concat([outputs, scores, word_weights, words], axis=-1), read
 
-    def _match(self, contexts: tf.Tensor, memory: CacheMemory) -> tf.Tensor:
-        """P(c_i | c_t) `[B, n, I]` (5), or what stands in its place."""
-        kind = self.hparams.cache_matching
-        scores = self.matching.scores(contexts, memory.keys)
+    def _match(self, contexts: tf.Tensor, source: CacheSource) -> tf.Tensor:
+        """Returns P(c_i | c_t) `[B, n, I]` (5), or what a control puts in its place."""
+        kind = self._hparams.cache_matching
+        scores = self.matching.scores(contexts, source.keys)
         if kind == "uniform":
             scores = tf.zeros_like(scores)
-        matched = cache.match(scores, memory.cache)
+        matched = continuous_cache.match(scores, source.cache)
         return tf.zeros_like(matched) if kind == "nothing" else matched
 
-    def readout(
+    def entries(self, outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns keys c_t `[..., D]` and values s_t `[..., U]` of outputs `[..., O]`."""
+        states, contexts = tf.split(outputs, [self._hparams.num_units, self._width], axis=-1)
+        return contexts, states
+
+    def entries_of_search(
+        self, diagnostics: Mapping[str, tf.Tensor], annotations: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns keys and values of alignments `[B, T, S]` and s_t `[B, T, U]`."""
+        contexts = diagnostics["alignments"] @ annotations
+        return contexts, diagnostics["decoder_state"]
+
+    def write(
         self,
-        outputs: tf.Tensor,
-        embedded: tf.Tensor,
-        noise: Noise,
-        dtype: tf.DType = tf.float32,
-    ) -> tf.Tensor:
-        """RNNSearch's, with what stands beside passed on: `[M, readout_width + beside_width]`."""
-        own, beside = tf.split(outputs, [self.output_width, self.beside_width], axis=-1)
-        return tf.concat([super().readout(own, embedded, noise, dtype), beside], axis=-1)
+        contents: Cache,
+        entries: tuple[tf.Tensor, tf.Tensor],
+        words: tf.Tensor,
+        length: tf.Tensor,
+    ) -> Cache:
+        """Writes the triples (c_t, s_t, y_t) of a sentence in order (3.3)."""
+        overwrite = self._hparams.cache_overwrite
+        return continuous_cache.write(contents, *entries, words, length, overwrite)
 
     def distribution(
         self, readout: tf.Tensor, project: Callable[[tf.Tensor], tf.Tensor]
     ) -> tf.Tensor:
-        """Shallow fusion (4.4): `(1 - lambda) softmax + lambda P_cache`, as logits."""
-        slots = self.hparams.cache_size
-        if not self.beside_width:
+        """Returns `(1 - lambda) softmax + lambda P_cache` (4.4) as logits, of shallow fusion."""
+        if not self.extra_width:
             return project(readout)
-        sizes = [self.readout_width, 1, slots, slots]
-        own, scores, probabilities, words = tf.split(readout, sizes, axis=-1)
-        return cache.mix(project(own), scores, probabilities, tf.cast(words, tf.int32))
+        slots = self._hparams.cache_size
+        readout, scores, probabilities, words = tf.split(readout, [-1, 1, slots, slots], axis=-1)
+        logits = project(readout)
+        return continuous_cache.mix(logits, scores, probabilities, tf.cast(words, tf.int32))
+
+
+class CacheCell(DecoderCell):
+    """RNNSearch, and a `ContinuousCache` between its step and its readout."""
+
+    document_memory: ContinuousCache
+
+    def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
+        """Creates RNNSearch's weights and the cache's gate."""
+        super().__init__(hparams, annotation_width, weights)
+        self.start = MeanStart(hparams, annotation_width, weights)
+        self.decoder = ConditionalGRU(hparams, annotation_width, weights)
+        self.deep_output = Readout(hparams, annotation_width, weights)
+        self.document_memory = ContinuousCache(hparams, annotation_width, weights)
+        self.output_width = hparams.num_units + annotation_width
+        self.readout_width = self.deep_output.width
+        self.memory_numbers = hparams.cache_size * self.output_width
+
+    def initial_state(self, encoded: EncoderOutput) -> CacheState:
+        """Returns `s_0 = tanh(W_init mean_j h_j + b)`."""
+        return CacheState(self.start(encoded.annotations, encoded.length))
+
+    def prepare(self, encoded: EncoderOutput) -> CacheSource:
+        """Projects the annotations, and the cache; without a document it is empty."""
+        cache = encoded.document or self.document_memory.empty(tf.shape(encoded.length)[0])
+        sentence = self.decoder.prepare(encoded.annotations, encoded.mask)
+        return self.document_memory.prepare(sentence, cache)
+
+    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        """Returns GRU1's sums from the words `[..., E]`: `[..., 3U]`."""
+        embedded = noise.dropout("input", self.hparams.dropout, embedded)
+        return self.decoder.query_gru.project(embedded)
+
+    def step(self, inputs: tf.Tensor, state: CacheState, source: CacheSource) -> StepOutput:
+        """Computes q_t, a_t, c_t and s_t, which the cache does not change."""
+        query, context, alignments = self.decoder.attend(inputs, state.hidden, source.sentence)
+        hidden = self.decoder.state_gru(context, query)
+        return StepOutput(
+            output=tf.concat([hidden, context], axis=-1),
+            state=CacheState(hidden),
+            diagnostics={"alignments": alignments, "decoder_state": hidden},
+        )
+
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        """Returns `tanh(W_s s~_t + W_y y_{t-1} + W_c c_t)` with dropout, and what is extra."""
+        extra_width = self.document_memory.extra_width
+        outputs, extra = tf.split(outputs, [self.output_width, extra_width], axis=-1)
+        readout = self.deep_output(outputs, embedded)
+        readout = noise.dropout("readout", self.hparams.readout_dropout, readout)
+        return tf.concat([readout, extra], axis=-1)

@@ -1,35 +1,98 @@
 """A differentiable neural computer as a cell (Graves et al. 2016, Nature 538).
 
-With `encoder_type` memory it is the pure MANN of Collier & Beel 2019, section 3.3.
+An LSTM controller reads the word and what the heads read last; its state makes the interface vector
+of the memory (`layers.dnc_memory`). With `encoder_type` memory the cell is the pure MANN of Collier
+& Beel 2019, section 3.3: it reads the source too, word by word.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
 import tensorflow as tf
 
-from tfmann.cells.dnc_memory import DNCMemory
-from tfmann.cells.mann import MannCell
-from tfmann.cells.weights import Weights
-from tfmann.hparams import HParams
+from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
+from tfmann.config import HParams
+from tfmann.layers.dnc_memory import DNCMemory, DNCMemoryState
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
+from tfmann.layers.rnn import DecoderStack, State, product
 
-NAME = "dnc"
-SHARED_HPARAMS = ("own_memory",)
-
-CLIP = 20.0
+CLIP = 20.0  # of the controller's states and the output, as in deepmind/dnc
 
 
-class DNCCell(MannCell):
-    """A controller with a DNC's memory.
+class DNCState(NamedTuple):
+    """The state between steps."""
+
+    memory: DNCMemoryState
+    layers: tuple[State, ...]  # per controller layer h [B, U] (and c [B, U])
+
+
+class DNCSource(NamedTuple):
+    """What every step reads; the source itself is read through the memory alone."""
+
+    feed_kernel: tf.Tensor  # [R*W, G*U], of r_{t-1} in the controller's first layer
+
+
+class DNCCell(DecoderCell):
+    """`h_t = LSTM([x_t; r_{t-1}])`, `r_t, M_t = memory(h_t)`, output `W_o [h_t; r_t] + b`.
 
     The controller's states and the output are clipped to +-20, the memory never.
     """
 
-    needs_annotations = False
+    def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
+        """Creates controller, memory and W_o `[U + R*W, U]` with b."""
+        super().__init__(hparams, annotation_width, weights)
+        units, read_width = hparams.num_units, hparams.read_heads * hparams.memory_unit_size
+        self.output_width, self.readout_width = units + read_width, units
+        self.controller = DecoderStack(hparams, read_width, weights)
+        self.memory = DNCMemory(hparams, units, weights.scope("memory"))
+        self.memory_numbers = self.memory.numbers
+        self.output_kernel = weights.matrix("output_kernel", [units + read_width, units])
+        self.output_bias = weights.constant("output_bias", np.zeros(units))
 
-    def __init__(self, hparams: HParams, annotation_width: int, weights: Weights):
-        """Creates controller, memory and output layer."""
-        super().__init__(hparams, annotation_width, weights, DNCMemory)
+    def initial_state(self, encoded: EncoderOutput) -> DNCState:
+        """Returns the memory's start, and the controller's from the encoder's states or zero."""
+        batch_size = tf.shape(encoded.length)[0]
+        return DNCState(
+            memory=self.memory.initial_state(batch_size),
+            layers=self.controller.initial_states(encoded.final_state, batch_size),
+        )
 
-    def clip(self, values: tf.Tensor) -> tf.Tensor:
-        """To +-20."""
-        return tf.clip_by_value(values, -CLIP, CLIP)
+    def prepare(self, encoded: EncoderOutput) -> DNCSource:
+        """Returns the part of the controller's kernel that multiplies the reads."""
+        del encoded
+        return DNCSource(self.controller.feed_kernel())
+
+    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        """Returns the sums of the controller's first layer from the words x_t."""
+        return self.controller.prepare_inputs(embedded, noise.scope("stack"))
+
+    def step(self, inputs: tf.Tensor, state: DNCState, source: DNCSource) -> StepOutput:
+        """Controller, then memory."""
+        reads = self._flat(state.memory.reads)  # r_{t-1}
+        hidden, layers = self.controller.step(inputs, reads, state.layers, source.feed_kernel)
+        layers = tf.nest.map_structure(_clip, layers)
+        memory, diagnostics = self.memory.step(hidden, state.memory)
+        reads = self._flat(memory.reads)  # r_t
+        return StepOutput(
+            output=tf.concat([hidden, reads], axis=-1),  # [h_t; r_t]
+            state=DNCState(memory, layers),
+            diagnostics=diagnostics,
+        )
+
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        """`W_o [h_t; r_t] + b`, linear: `[M, U]`."""
+        del embedded
+        output = product(outputs, self.output_kernel) + self.output_bias
+        output = _clip(output)
+        return noise.dropout("readout", self.hparams.readout_dropout, output)
+
+    def _flat(self, reads: tf.Tensor) -> tf.Tensor:
+        """`[B, R, W]` to `[B, R*W]`."""
+        return tf.reshape(reads, [-1, self.controller.feed_width])
+
+
+def _clip(values: tf.Tensor) -> tf.Tensor:
+    return tf.clip_by_value(values, -CLIP, CLIP)

@@ -1,8 +1,8 @@
 """Key-value attention and its two companions (Mino et al. 2017, section 3).
 
-`attn`: annotations `h_i = W_e [fwd; bwd]` are asked and read. `key_value`: the halves of the
-encoder's states make keys, which are asked, and values, which are read. `modifying_iw`: one memory
-of which half is asked, and W_d starts with zeros for that half.
+`attn`: annotations `h_i = W_e [fwd; bwd]` are both keys and values. `key_value`: one half of the
+encoder's states makes the keys, the other the values. `modifying_iw`: the lower halves of the
+annotations are the keys, all of them the values, and W_d starts with zeros for the keys' half.
 """
 
 from __future__ import annotations
@@ -12,56 +12,39 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tfmann.cells.base import Encoded, MemoryCell, StepOutput, per_row, per_sentence
-from tfmann.cells.bridge import decoder_stack
-from tfmann.cells.dot_product import DotProduct
-from tfmann.cells.noise import Noise
-from tfmann.cells.recurrent import GATES, StackWeights, State, product
-from tfmann.cells.weights import Weights
+from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
+from tfmann.config import HParams
 from tfmann.errors import UsageError
-from tfmann.hparams import HParams
-from tfmann.memory import addressing, attention
-
-NAME = "key_value"
-SHARED_HPARAMS = ("dot_product",)
-
-HPARAMS = {
-    "key_value_system": {
-        "default": "key_value",
-        "choices": ["attn", "key_value", "modifying_iw"],
-        "help": "key_value cell: which of the three systems of Mino et al. 2017.",
-    },
-}
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
+from tfmann.layers.luong_attention import AttentionSource, DotProductAttention
+from tfmann.layers.rnn import GATES, DecoderStack, State, product
 
 
 class KeyValueState(NamedTuple):
-    """What one step leaves for the next."""
+    """The state between steps."""
 
     layers: tuple[State, ...]  # per layer h [B, U] (and c [B, U])
-    asked: tf.Tensor  # [B, Q] of the last layer's h, dropped in training
+    query: tf.Tensor  # [B, Q] d_{j-1}, or its upper half; with dropout in training
 
 
-class KeyValueMemory(NamedTuple):
+class KeyValueSource(NamedTuple):
     """What every step reads."""
 
-    keys: tf.Tensor  # [B, S, Q]
-    values: tf.Tensor  # [B, S, C]
-    mask: tf.Tensor  # [B, 1, S]
-    stack: StackWeights
+    attention: AttentionSource
 
 
-class KeyValueCell(MemoryCell):
+class KeyValueCell(DecoderCell):
     """`e_j = tanh(W_d [d_j; c_j])` (5); the context does not enter the decoder's recurrence.
 
-    As printed, c_j is asked for by d_{j-1} (8, 12); where keys have half of the units, by its upper
-    half. d before `<s>` is a linear map of the last annotation, h of every layer.
+    As printed, the query of c_j is d_{j-1} (8, 12); where keys have half of the units, its upper
+    half. Before `<s>`, d is a linear map of the last annotation, h of every layer.
 
-    "Dropout to the last layer of each stacking LSTM" (section 4.2) is `top_dropout`, on what that
-    layer puts out: on the annotations, and on d where it asks and is read out, not where the layer
-    itself goes on from it.
+    "Dropout to the last layer of each stacking LSTM" (section 4.2) is `top_dropout`, on the outputs
+    of that layer: on the annotations, and on d as query and in the readout, not in the recurrence.
     """
 
-    def __init__(self, hparams: HParams, annotation_width: int, weights: Weights):
+    def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
         """Creates the maps to keys and values, the layers, the start and W_d.
 
         Raises:
@@ -75,56 +58,51 @@ class KeyValueCell(MemoryCell):
                 "and encoder_type='bi' with annotation_merge='concat'"
             )
         self.system = hparams.key_value_system
-        self.asked_width = units if self.system == "attn" else units // 2  # Q
+        self.query_width = units if self.system == "attn" else units // 2  # Q
         self.read_width = units // 2 if self.system == "key_value" else units  # C
         if self.system == "key_value":
             self.key_kernel = weights.matrix("key_kernel", [units, units // 2])
             self.value_kernel = weights.matrix("value_kernel", [units, units // 2])
         else:
             self.annotation_kernel = weights.matrix("annotation_kernel", [2 * units, units])
-        self.dot_product = DotProduct(hparams.attention_score, self.asked_width, weights)
-        self.stack = decoder_stack(hparams, feed_width=0, weights=weights)
+        self.attention = DotProductAttention(hparams.attention_score, self.query_width, weights)
+        self.stack = DecoderStack(hparams, feed_width=0, weights=weights, bridge="zero")
         self.initial_kernel = weights.matrix("initial_kernel", [units, units])
         self.output_width, self.readout_width = units + self.read_width, units
         self.readout_kernel = weights.matrix("readout_kernel", [self.output_width, units])
-        if self.system == "modifying_iw":  # of [d; c], the half of c that is asked
+        if self.system == "modifying_iw":  # the rows of [d; c] for the keys' half of c
             rows = np.arange(self.output_width)
-            used = (rows < units) | (rows >= units + units // 2)
-            self.readout_kernel.assign(self.readout_kernel * used[:, None].astype(np.float32))
+            others = (rows < units) | (rows >= units + units // 2)
+            self.readout_kernel.assign(self.readout_kernel * others[:, None].astype(np.float32))
 
-    def _keys_and_values(
-        self, annotations: tf.Tensor, dtype: tf.DType
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Annotations `[..., 2U]` to keys `[..., Q]` and values `[..., C]`."""
+    def _keys_and_values(self, annotations: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Annotations `[..., 2U]` to keys `[..., Q]` and values `[..., C]` (3, 9, 10)."""
         if self.system == "key_value":
             parts = tf.split(annotations, 4, axis=-1)
-            keys = product(tf.concat(parts[0::2], axis=-1), tf.cast(self.key_kernel, dtype))
-            values = product(tf.concat(parts[1::2], axis=-1), tf.cast(self.value_kernel, dtype))
+            keys = product(tf.concat(parts[0::2], axis=-1), self.key_kernel)
+            values = product(tf.concat(parts[1::2], axis=-1), self.value_kernel)
             return keys, values
-        values = product(annotations, tf.cast(self.annotation_kernel, dtype))
-        return values[..., : self.asked_width], values
+        values = product(annotations, self.annotation_kernel)
+        return values[..., : self.query_width], values
 
-    def initial_state(self, encoded: Encoded) -> KeyValueState:
-        """H of every layer from the last annotation (`[k_M; v_M]` of key_value), c = 0."""
+    def initial_state(self, encoded: EncoderOutput) -> KeyValueState:
+        """Initialises `h` of every layer from the last annotation, or `[k_M; v_M]`; c = 0."""
         last = tf.gather(encoded.annotations, encoded.length - 1, batch_dims=1)
-        keys, values = self._keys_and_values(last, tf.float32)
-        whole = tf.concat([keys, values], axis=-1) if self.system == "key_value" else values
-        hidden = tf.matmul(whole, self.initial_kernel)
-        rest = (tf.zeros_like(hidden),) if self.hparams.unit_type == "lstm" else ()
-        layers = ((hidden, *rest),) * self.hparams.decoder_layers
-        return KeyValueState(layers, hidden[:, : self.asked_width])
+        keys, values = self._keys_and_values(last)
+        annotation = tf.concat([keys, values], axis=-1) if self.system == "key_value" else values
+        hidden = tf.matmul(annotation, self.initial_kernel)
+        cell = (tf.zeros_like(hidden),) if self.hparams.unit_type == "lstm" else ()
+        layers = ((hidden, *cell),) * self.hparams.decoder_layers
+        return KeyValueState(layers, hidden[:, : self.query_width])
 
-    def prepare(self, encoded: Encoded, dtype: tf.DType = tf.float32) -> KeyValueMemory:
-        """Keys and values."""
-        keys, values = self._keys_and_values(encoded.annotations, dtype)
-        keys = self.dot_product.prepare(keys)
-        return KeyValueMemory(keys, values, encoded.mask[:, None], self.stack.prepare(dtype))
+    def prepare(self, encoded: EncoderOutput) -> KeyValueSource:
+        """Maps the annotations to keys and values."""
+        keys, values = self._keys_and_values(encoded.annotations)
+        return KeyValueSource(self.attention.prepare(keys, values, encoded.mask))
 
-    def prepare_inputs(
-        self, embedded: tf.Tensor, noise: Noise, dtype: tf.DType = tf.float32
-    ) -> tf.Tensor:
-        """Layer 1's sums from the words, and behind them in training the mask of d."""
-        prepared = self.stack.prepare_inputs(embedded, noise.scope("stack"), dtype)
+    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        """Returns layer 1's sums from the words, followed in training by the mask of d."""
+        prepared = self.stack.prepare_inputs(embedded, noise.scope("stack"))
         units = self.hparams.num_units
         shape = tf.concat([tf.shape(embedded)[:-1], [units]], axis=0)
         mask = noise.mask("top", self.hparams.top_dropout, shape)
@@ -134,38 +112,27 @@ class KeyValueCell(MemoryCell):
         return tf.concat([prepared, mask], axis=-1)
 
     def _split(self, prepared: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor | None]:
-        """What `prepare_inputs` put together: the stack's part, and the mask if there is one."""
+        """Splits what `prepare_inputs` joined: the stack's part, and the mask if there is one."""
         units, width = self.hparams.num_units, prepared.shape[-1]
         if not self.hparams.top_dropout or width == GATES[self.hparams.unit_type] * units:
             return prepared, None
         stack, mask = tf.split(prepared, [width - units, units], axis=-1)
         return stack, mask
 
-    def step(
-        self, inputs: tf.Tensor, state: KeyValueState, memory: KeyValueMemory
-    ) -> StepOutput:
-        """Address by the state before, context, layers."""
+    def step(self, inputs: tf.Tensor, state: KeyValueState, source: KeyValueSource) -> StepOutput:
+        """c_j by the query d_{j-1}, then d_j."""
         inputs, mask = self._split(inputs)
-        asked = per_sentence(state.asked, memory.keys)
-        scores = self.dot_product.scores(asked, memory.keys)  # (8, 12, 13)
-        alignments = addressing.masked_softmax(scores, memory.mask)  # [B, K, S]
-        context = per_row(attention.read(alignments, memory.values))  # (7, 11)
-        top, layers = self.stack.step(inputs, None, state.layers, memory.stack)  # (6)
-        top = top if mask is None else top * mask
+        alignments, context = self.attention.attend(state.query, source.attention)  # (7, 8, 11-13)
+        hidden, layers = self.stack.step(inputs, None, state.layers, None)  # d_j (6)
+        hidden = hidden if mask is None else hidden * mask
         return StepOutput(
-            output=tf.concat([top, context], axis=-1),
-            state=KeyValueState(layers, top[:, : self.asked_width]),
-            diagnostics={"alignments": per_row(alignments)},
+            output=tf.concat([hidden, context], axis=-1),
+            state=KeyValueState(layers, hidden[:, : self.query_width]),
+            diagnostics={"alignments": alignments},
         )
 
-    def readout(
-        self,
-        outputs: tf.Tensor,
-        embedded: tf.Tensor,
-        noise: Noise,
-        dtype: tf.DType = tf.float32,
-    ) -> tf.Tensor:
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
         """`tanh(W_d [d_j; c_j])` (5), then dropout: `[M, U]`."""
         del embedded
-        readout = tf.tanh(product(outputs, tf.cast(self.readout_kernel, dtype)))
+        readout = tf.tanh(product(outputs, self.readout_kernel))
         return noise.dropout("readout", self.hparams.readout_dropout, readout)

@@ -1,24 +1,87 @@
 """A neural Turing machine as a cell (Graves et al. 2014, arXiv:1410.5401; Collier & Beel 2019).
 
-With `encoder_type` memory it is the pure MANN of Collier & Beel 2019, section 3.3.
+An LSTM controller reads the word and what the heads read last; its state moves the heads of the
+memory (`layers.ntm_memory`). With `encoder_type` memory the cell is the pure MANN of Collier & Beel
+2019, section 3.3: it reads the source too, word by word.
 """
 
 from __future__ import annotations
 
-from tfmann.cells.mann import MannCell
-from tfmann.cells.ntm_memory import NTMMemory
-from tfmann.cells.weights import Weights
-from tfmann.hparams import HParams
+from typing import NamedTuple
 
-NAME = "ntm"
-SHARED_HPARAMS = ("own_memory", "ntm_memory")
+import numpy as np
+import tensorflow as tf
+
+from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
+from tfmann.config import HParams
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
+from tfmann.layers.ntm_memory import NTMMemory, NTMMemoryState
+from tfmann.layers.rnn import DecoderStack, State, product
 
 
-class NTMCell(MannCell):
-    """A controller with an NTM's memory."""
+class NTMState(NamedTuple):
+    """The state between steps."""
 
-    needs_annotations = False
+    memory: NTMMemoryState
+    layers: tuple[State, ...]  # per controller layer h [B, U] (and c [B, U])
 
-    def __init__(self, hparams: HParams, annotation_width: int, weights: Weights):
-        """Creates controller, memory and output layer."""
-        super().__init__(hparams, annotation_width, weights, NTMMemory)
+
+class NTMSource(NamedTuple):
+    """What every step reads; the source itself is read through the memory alone."""
+
+    feed_kernel: tf.Tensor  # [R*W, G*U], of r_{t-1} in the controller's first layer
+
+
+class NTMCell(DecoderCell):
+    """`h_t = LSTM([x_t; r_{t-1}])`, `r_t, M_t = memory(h_t)`, output `W_o [h_t; r_t] + b`."""
+
+    def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
+        """Creates controller, memory and W_o `[U + R*W, U]` with b."""
+        super().__init__(hparams, annotation_width, weights)
+        units, read_width = hparams.num_units, hparams.read_heads * hparams.memory_unit_size
+        self.output_width, self.readout_width = units + read_width, units
+        self.controller = DecoderStack(hparams, read_width, weights)
+        self.memory = NTMMemory(hparams, units, weights.scope("memory"))
+        self.memory_numbers = self.memory.numbers
+        self.output_kernel = weights.matrix("output_kernel", [units + read_width, units])
+        self.output_bias = weights.constant("output_bias", np.zeros(units))
+
+    def initial_state(self, encoded: EncoderOutput) -> NTMState:
+        """Returns the memory's start, and the controller's from the encoder's states or zero."""
+        batch_size = tf.shape(encoded.length)[0]
+        return NTMState(
+            memory=self.memory.initial_state(batch_size),
+            layers=self.controller.initial_states(encoded.final_state, batch_size),
+        )
+
+    def prepare(self, encoded: EncoderOutput) -> NTMSource:
+        """Returns the part of the controller's kernel that multiplies the reads."""
+        del encoded
+        return NTMSource(self.controller.feed_kernel())
+
+    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        """Returns the sums of the controller's first layer from the words x_t."""
+        return self.controller.prepare_inputs(embedded, noise.scope("stack"))
+
+    def step(self, inputs: tf.Tensor, state: NTMState, source: NTMSource) -> StepOutput:
+        """Controller, then memory."""
+        reads = self._flat(state.memory.reads)  # r_{t-1}
+        hidden, layers = self.controller.step(inputs, reads, state.layers, source.feed_kernel)
+        memory, diagnostics = self.memory.step(hidden, state.memory)
+        reads = self._flat(memory.reads)  # r_t
+        return StepOutput(
+            output=tf.concat([hidden, reads], axis=-1),  # [h_t; r_t]
+            state=NTMState(memory, layers),
+            diagnostics=diagnostics,
+        )
+
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        """`W_o [h_t; r_t] + b`, linear: `[M, U]`."""
+        del embedded
+        output = product(outputs, self.output_kernel) + self.output_bias
+        return noise.dropout("readout", self.hparams.readout_dropout, output)
+
+    def _flat(self, reads: tf.Tensor) -> tf.Tensor:
+        """`[B, R, W]` to `[B, R*W]`."""
+        return tf.reshape(reads, [-1, self.controller.feed_width])

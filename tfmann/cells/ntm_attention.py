@@ -1,6 +1,6 @@
 """NTM-style attention: the source addressed by content and location (Collier & Beel 2019, 3.1).
 
-As the luong cell, with its score replaced by equations 11-15.
+The luong cell with its score replaced by equations 11-15.
 """
 
 from __future__ import annotations
@@ -10,70 +10,36 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tfmann.cells.base import Encoded, MemoryCell, StepOutput, per_sentence
-from tfmann.cells.bridge import Bridge, decoder_stack
-from tfmann.cells.dot_product import DotProduct
-from tfmann.cells.noise import Noise
-from tfmann.cells.recurrent import StackWeights, State, product
-from tfmann.cells.weights import Weights
-from tfmann.hparams import HParams
-from tfmann.memory import addressing, attention
-
-NAME = "ntm_attention"
-SHARED_HPARAMS = ("dot_product",)
-
-HPARAMS = {
-    "num_attention_heads": {
-        "default": 1,
-        "minimum": 1,
-        "maximum": 64,
-        "help": "ntm_attention cell: read heads R on the source.",
-    },
-    "shift_range": {
-        "default": 1,
-        "minimum": 0,
-        "maximum": 64,
-        "help": "How far an address moves in a step; J = 2 * shift_range + 1 taps.",
-    },
-    # With these two an address begins as nearly its content's (g = 0.88, middle tap 0.91). From 0
-    # half of it is the last address, blurred over three positions: at cpu scale on Vi-En it drifts
-    # round to the sentence's end and stays there (BLEU 8.2 instead of 15.8 after 2,500 updates).
-    # On the short, regular sentences of the synthetic corpus 0 learns faster (97 instead of 85).
-    "gate_start": {
-        "default": 2.0,
-        "help": "ntm_attention cell: start value of the interpolation gate's bias.",
-    },
-    "stay_start": {
-        "default": 3.0,
-        "help": "ntm_attention cell: start value of the bias of the shift kernel's middle tap.",
-    },
-}
+from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
+from tfmann.config import HParams
+from tfmann.layers.beams import split_beams
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
+from tfmann.layers.luong_attention import AttentionSource, LuongAttention
+from tfmann.layers.rnn import DecoderStack, State, product
+from tfmann.memory import addressing
 
 HEAD_CLIP = 20.0  # "stable NTM" (Collier & Beel 2018): bounds strength and sharpening
 
 
 class NTMAttentionState(NamedTuple):
-    """What one step leaves for the next."""
+    """The state between steps."""
 
-    attention: tf.Tensor  # [B, U] a_{t-1}
+    attention: tf.Tensor  # [B, U] a_{t-1}, the attention vector that is fed back
     weights: tf.Tensor  # [B, R, S] w_{t-1}
     layers: tuple[State, ...]  # per layer h [B, U] (and c [B, U])
 
 
-class NTMAttentionMemory(NamedTuple):
+class NTMAttentionSource(NamedTuple):
     """What every step reads."""
 
-    annotations: tf.Tensor  # [B, S, D]
-    keys: tf.Tensor  # [B, S, U] W_a h_s, with what the score makes of them once
-    mask: tf.Tensor  # [B, 1, S]
+    attention: AttentionSource  # keys W_a h_s
     last: tf.Tensor  # [B, 1, S] 1 at the sentence's last position
-    head_kernel: tf.Tensor  # [U, R * (U + J + 3)]
-    attention_kernel: tf.Tensor  # [R * D + U, U] W_c
-    stack: StackWeights
+    feed_kernel: tf.Tensor  # [U, G*U], of a_{t-1} in layer 1
 
 
-class NTMAttentionCell(MemoryCell):
-    """Content weights (12), interpolation (13), shift (14) and sharpening (15) per head.
+class NTMAttentionCell(DecoderCell):
+    """w_t by content (12), interpolation (13), shift (14), sharpening (15); `a_t = W_c [c_t; h_t]`.
 
     Unlike the paper: the shift is circular modulo each sentence's true length and no weight falls
     on padding (the authors' code wraps round 50 padded positions). w_{-1} is the first position
@@ -81,100 +47,99 @@ class NTMAttentionCell(MemoryCell):
     open. With several heads the contexts are concatenated and `alignments` is their mean.
     """
 
-    def __init__(self, hparams: HParams, annotation_width: int, weights: Weights):
+    def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
         """Creates the layers, W_a `[D, U]`, the heads' `[U, R*(U+J+3)]` and W_c `[R*D+U, U]`."""
         super().__init__(hparams, annotation_width, weights)
-        h, units, heads = hparams, hparams.num_units, hparams.num_attention_heads
+        units, self.heads = hparams.num_units, hparams.num_attention_heads
         self.output_width = self.readout_width = units
-        self.taps = 2 * h.shift_range + 1
-        self.stack = decoder_stack(h, feed_width=units, weights=weights)
-        self.bridge = Bridge(h, weights.scope("bridge"))
-        self.memory_kernel = weights.matrix("memory_kernel", [annotation_width, units])
-        self.dot_product = DotProduct(h.attention_score, units, weights)
-        width = heads * (units + self.taps + 3)
-        self.head_kernel = weights.matrix("head_kernel", [units, width])
-        start = np.zeros([heads, units + self.taps + 3])
-        start[:, units + 1] = h.gate_start
-        start[:, units + 2 + h.shift_range] = h.stay_start
+        self.taps = 2 * hparams.shift_range + 1
+        self.stack = DecoderStack(hparams, feed_width=units, weights=weights)
+        self.attention = LuongAttention(hparams.attention_score, annotation_width, units, weights)
+        width = units + self.taps + 3  # of a head's parameters
+        self.head_kernel = weights.matrix("head_kernel", [units, self.heads * width])
+        start = np.zeros([self.heads, width])
+        start[:, units + 1] = hparams.gate_start
+        start[:, units + 2 + hparams.shift_range] = hparams.stay_start
         self.head_bias = weights.constant("head_bias", start.reshape(-1))
         self.attention_kernel = weights.matrix(
-            "attention_kernel", [heads * annotation_width + units, units]
+            "attention_kernel", [self.heads * annotation_width + units, units]
         )
 
-    def initial_state(self, encoded: Encoded) -> NTMAttentionState:
-        """The encoder's final states, a_{-1} = 0, every head on the first position."""
-        layers = self.bridge.start(encoded)
+    def initial_state(self, encoded: EncoderOutput) -> NTMAttentionState:
+        """Returns the encoder's final states, a_{-1} = 0 and every head on the first position."""
+        batch_size = tf.shape(encoded.length)[0]
+        layers = self.stack.initial_states(encoded.final_state, batch_size)
         first = tf.one_hot(tf.zeros_like(encoded.length), tf.shape(encoded.annotations)[1])
-        heads = self.hparams.num_attention_heads
         return NTMAttentionState(
             attention=tf.zeros_like(layers[0][0]),
-            weights=tf.tile(first[:, None], [1, heads, 1]),
+            weights=tf.tile(first[:, None], [1, self.heads, 1]),
             layers=layers,
         )
 
-    def prepare(self, encoded: Encoded, dtype: tf.DType = tf.float32) -> NTMAttentionMemory:
-        """Projects the annotations."""
+    def prepare(self, encoded: EncoderOutput) -> NTMAttentionSource:
+        """Projects the annotations to keys, and marks the last positions."""
         last = tf.one_hot(encoded.length - 1, tf.shape(encoded.annotations)[1])
-        keys = product(encoded.annotations, tf.cast(self.memory_kernel, dtype))
-        return NTMAttentionMemory(
-            annotations=encoded.annotations,
-            keys=self.dot_product.prepare(keys),
-            mask=encoded.mask[:, None],
+        return NTMAttentionSource(
+            attention=self.attention.prepare_annotations(encoded.annotations, encoded.mask),
             last=last[:, None],
-            head_kernel=tf.cast(self.head_kernel, dtype),
-            attention_kernel=tf.cast(self.attention_kernel, dtype),
-            stack=self.stack.prepare(dtype),
+            feed_kernel=self.stack.feed_kernel(),
         )
 
-    def prepare_inputs(
-        self, embedded: tf.Tensor, noise: Noise, dtype: tf.DType = tf.float32
-    ) -> tf.Tensor:
-        """Layer 1's sums from the words."""
-        return self.stack.prepare_inputs(embedded, noise.scope("stack"), dtype)
+    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        """Returns layer 1's sums from the words."""
+        return self.stack.prepare_inputs(embedded, noise.scope("stack"))
 
     def step(
-        self, inputs: tf.Tensor, state: NTMAttentionState, memory: NTMAttentionMemory
+        self, inputs: tf.Tensor, state: NTMAttentionState, source: NTMAttentionSource
     ) -> StepOutput:
-        """Layers, heads, addresses, contexts, attention vector."""
-        top, layers = self.stack.step(inputs, state.attention, state.layers, memory.stack)
-        heads = product(top, memory.head_kernel) + self.head_bias
-        weights, diagnostics = self._address(heads, state.weights, memory)  # [B, K*R, S]
-        contexts = attention.read(weights, memory.annotations)
-        contexts = tf.reshape(
-            contexts, [-1, self.hparams.num_attention_heads * self.annotation_width]
-        )
-        vector = product(tf.concat([contexts, top], axis=-1), memory.attention_kernel)
+        """h_t from `[x_t; a_{t-1}]`, then w_t, c_t and a_t."""
+        hidden, layers = self.stack.step(inputs, state.attention, state.layers, source.feed_kernel)
+        parameters = product(hidden, self.head_kernel) + self.head_bias
+        weights, diagnostics = self._address(parameters, state.weights, source)  # [B, K*R, S]
+        contexts = weights @ source.attention.values  # c_t of every head (11)
+        contexts = tf.reshape(contexts, [-1, self.heads * self.annotation_width])
+        vector = product(tf.concat([contexts, hidden], axis=-1), self.attention_kernel)  # a_t
         read_weights = tf.reshape(weights, tf.shape(state.weights))
-        diagnostics["read_weights"] = read_weights
-        diagnostics["alignments"] = tf.reduce_mean(read_weights, axis=1)
-        state = NTMAttentionState(attention=vector, weights=read_weights, layers=layers)
-        return StepOutput(output=vector, state=state, diagnostics=diagnostics)
+        return StepOutput(
+            output=vector,
+            state=NTMAttentionState(vector, read_weights, layers),
+            diagnostics={
+                **diagnostics,
+                "read_weights": read_weights,
+                "alignments": tf.reduce_mean(read_weights, axis=1),
+            },
+        )
 
     def _address(
-        self, heads: tf.Tensor, previous: tf.Tensor, memory: NTMAttentionMemory
-    ) -> tuple[tf.Tensor, dict]:
-        """Heads' numbers `[B*K, R*(U+J+3)]` and w_{t-1} `[B*K, R, S]` to w_t `[B, K*R, S]`."""
-        units, count = self.hparams.num_units, self.hparams.num_attention_heads
-        heads = tf.clip_by_value(heads, -HEAD_CLIP, HEAD_CLIP)
-        heads = per_sentence(heads, memory.keys)  # [B, K, R*(U+J+3)]
-        rows = -1 if heads.shape[1] is None else heads.shape[1] * count
-        heads = tf.reshape(heads, [tf.shape(heads)[0], rows, units + self.taps + 3])
-        key, strength, gate, kernel, gamma = tf.split(heads, [units, 1, 1, self.taps, 1], axis=-1)
-        gate, kernel, gamma = tf.sigmoid(gate), tf.nn.softmax(kernel), 1 + tf.nn.softplus(gamma)
-        scores = tf.nn.softplus(strength) * self.dot_product.scores(tf.tanh(key), memory.keys)
-        content = addressing.masked_softmax(scores, memory.mask)  # (12)
-        previous = tf.reshape(previous, tf.shape(content))
-        gated = addressing.interpolate(gate, content, previous)  # (13)
-        shifted = addressing.shift_within(gated, kernel, memory.mask, memory.last)  # (14)
-        weights = addressing.sharpen(shifted, gamma, memory.mask)  # (15)
-        seen = {
-            "content_weights": content,
+        self, parameters: tf.Tensor, previous: tf.Tensor, source: NTMAttentionSource
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+        """Heads' parameters `[B*K, R*(U+J+3)]`, w_{t-1} `[B*K, R, S]` to w_t `[B, K*R, S]`."""
+        units, mask = self.hparams.num_units, source.attention.mask
+        parameters = tf.clip_by_value(parameters, -HEAD_CLIP, HEAD_CLIP)
+        parameters = split_beams(parameters, mask)  # [B, K, R*(U+J+3)]
+        parameters = tf.reshape(
+            parameters, [tf.shape(parameters)[0], -1, units + self.taps + 3]
+        )  # [B, K*R, U+J+3]
+        key, strength, gate, kernel, gamma = tf.split(
+            parameters, [units, 1, 1, self.taps, 1], axis=-1
+        )
+        key, strength = tf.tanh(key), tf.nn.softplus(strength)  # k_t, beta_t
+        gate, kernel = tf.sigmoid(gate), tf.nn.softmax(kernel)  # g_t, s_t
+        gamma = 1 + tf.nn.softplus(gamma)  # gamma_t
+
+        scores = strength * self.attention.content_scores(key, source.attention)
+        content_weights = addressing.masked_softmax(scores, mask)  # w^c (12)
+        previous = tf.reshape(previous, tf.shape(content_weights))
+        gated_weights = addressing.interpolate(gate, content_weights, previous)  # w^g (13)
+        shifted_weights = addressing.shift_within(gated_weights, kernel, mask, source.last)  # (14)
+        weights = addressing.sharpen(shifted_weights, gamma, mask)  # w_t (15)
+        diagnostics = {
+            "content_weights": content_weights,
             "interpolation_gate": gate,
             "shift_kernel": kernel,
             "sharpening": gamma,
         }
-        rows = tf.shape(content)[0] * tf.shape(content)[1] // count
         return weights, {
-            name: tf.reshape(value, [rows, count, tf.shape(value)[-1]])
-            for name, value in seen.items()
+            name: tf.reshape(value, [-1, self.heads, tf.shape(value)[-1]])
+            for name, value in diagnostics.items()
         }

@@ -1,7 +1,7 @@
 """A second attention, to the previous source sentence (Jean et al. 2017).
 
-"Does Neural Machine Translation Benefit from Larger Context?", on RNNSearch, as one of the two
-systems that Tu et al. 2018 compare the continuous cache with.
+"Does Neural Machine Translation Benefit from Larger Context?", on RNNSearch: one of the two systems
+that Tu et al. 2018 compare the continuous cache with.
 """
 
 from __future__ import annotations
@@ -10,95 +10,96 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from tfmann.cells.additive import AdditiveCell, AdditiveMemory, AdditiveState, Asked
-from tfmann.cells.base import Encoded, StepOutput, per_row
+from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
 from tfmann.cells.history import Previous
-from tfmann.cells.recurrent import product
-from tfmann.cells.weights import Weights
-from tfmann.hparams import HParams
+from tfmann.config import HParams
+from tfmann.layers.attention import AdditiveAttention
+from tfmann.layers.beams import merge_beams
+from tfmann.layers.conditional_gru import Attended, ConditionalGRU, MeanStart, Readout
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
+from tfmann.layers.rnn import product
 
-NAME = "previous"
-SHARED_HPARAMS = ("two_gru",)
+
+class PreviousState(NamedTuple):
+    """What one step leaves for the next."""
+
+    hidden: tf.Tensor  # [B, U] s_{t-1}
 
 
-class PreviousMemory(NamedTuple):
+class PreviousSource(NamedTuple):
     """What every step reads."""
 
-    search: AdditiveMemory
-    previous: Asked
-    state_kernel: tf.Tensor  # [D, 3U] the rows of GRU2's kernel below those of c_t
+    sentence: Attended
+    previous: Attended
 
 
-class PreviousCell(AdditiveCell):
+class PreviousCell(DecoderCell):
     """`s_t = GRU2(q_t, [c_t; p_t])`, readout `tanh(W_s s_t + W_y y_{t-1} + W_c c_t + W_r p_t)`.
 
-    p_t is what q_t gets from the annotations of the sentence before (`models.history`); without one
-    it is zero, and the cell does what RNNSearch does.
+    p_t is the context of q_t in the annotations of the sentence before (`models.history_encoder`).
+    Without one it is zero, and the cell computes what RNNSearch does.
 
-    Unlike the paper's, the second attention asks with q_t alone, not with c_t too: so decide the
-    104.2M of Tu et al. 2018, Table 5.
+    Unlike the paper's, the query of the second attention is q_t alone, without c_t; this choice
+    reproduces the 104.2M parameters of Tu et al. 2018, Table 5.
     """
 
-    document_memory = "history"
-    history_size = 1
-    history_form = "annotations"
-
-    def __init__(self, hparams: HParams, annotation_width: int, weights: Weights):
-        """Creates what RNNSearch has not."""
+    def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
+        """Creates RNNSearch's weights, the second attention, and the rows that multiply p_t."""
         super().__init__(hparams, annotation_width, weights)
         units, width = hparams.num_units, annotation_width
+        self.start = MeanStart(hparams, width, weights)
+        self.decoder = ConditionalGRU(hparams, width, weights)
+        self.deep_output = Readout(hparams, width, weights)
         self.output_width = units + 2 * width
-        self.previous_query_kernel = weights.matrix("previous_query_kernel", [units, self.depth])
-        self.previous_memory_kernel = weights.matrix("previous_memory_kernel", [width, self.depth])
-        self.previous_score_vector = weights.matrix("previous_score_vector", [self.depth])
+        self.readout_width = self.deep_output.width
+        depth = hparams.attention_size or units
+        self.previous_attention = AdditiveAttention(units, width, depth, weights, "previous_")
+        # the rows of GRU2's kernel below those of c_t
         self.previous_state_kernel = weights.matrix("previous_state_kernel", [width, 3 * units])
         self.previous_readout_kernel = weights.matrix(
             "previous_readout_kernel", [width, self.readout_width]
-        )
+        )  # W_r
 
-    def _previous(self, encoded: Encoded) -> Previous:
+    def initial_state(self, encoded: EncoderOutput) -> PreviousState:
+        """Returns `s_0 = tanh(W_init mean_j h_j + b)`."""
+        return PreviousState(self.start(encoded.annotations, encoded.length))
+
+    def prepare(self, encoded: EncoderOutput) -> PreviousSource:
+        """Projects the annotations of both sentences to keys."""
         rows = tf.shape(encoded.length)[0]
-        none = Previous(tf.zeros([rows, 1, self.annotation_width]), tf.zeros([rows, 1]))
-        return encoded.document or none
-
-    def prepare(self, encoded: Encoded, dtype: tf.DType = tf.float32) -> PreviousMemory:
-        """Keys, of both sentences."""
-        before = self._previous(encoded)
-        previous = Asked(
-            annotations=before.annotations,
-            keys=product(before.annotations, tf.cast(self.previous_memory_kernel, dtype)),
-            mask=before.mask[:, None],
-            query_kernel=tf.cast(self.previous_query_kernel, dtype),
-            score_vector=self.previous_score_vector,
+        nothing = Previous(tf.zeros([rows, 1, self.annotation_width]), tf.zeros([rows, 1]))
+        annotations, mask = encoded.document or nothing
+        keys = self.previous_attention.keys(annotations)
+        return PreviousSource(
+            sentence=self.decoder.prepare(encoded.annotations, encoded.mask),
+            previous=Attended(annotations, keys, mask[:, None]),
         )
-        state_kernel = tf.cast(self.previous_state_kernel, dtype)
-        return PreviousMemory(super().prepare(encoded, dtype), previous, state_kernel)
 
-    def step(
-        self, inputs: tf.Tensor, state: AdditiveState, memory: PreviousMemory
-    ) -> StepOutput:
-        """Query, both addresses, both contexts, state."""
-        search = memory.search
-        query = self.query(inputs, state, search)
-        alignments, context = search.source.answer(query)
-        previous, beside = memory.previous.answer(query)
-        # where there is no sentence, the softmax is over nothing but padding
-        previous *= memory.previous.mask
-        hidden = search.state_gru.step(context, query, product(beside, memory.state_kernel))
+    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        """Returns GRU1's sums from the words `[..., E]`: `[..., 3U]`."""
+        embedded = noise.dropout("input", self.hparams.dropout, embedded)
+        return self.decoder.query_gru.project(embedded)
+
+    def step(self, inputs: tf.Tensor, state: PreviousState, source: PreviousSource) -> StepOutput:
+        """Computes q_t, both addresses, c_t and p_t, and s_t."""
+        query, context, alignments = self.decoder.attend(inputs, state.hidden, source.sentence)
+        previous = source.previous
+        weights = self.previous_attention(query, previous.keys, previous.mask)  # [B, K, S']
+        weights *= previous.mask  # without a sentence, the softmax is over padding alone
+        previous_context = merge_beams(weights @ previous.annotations)  # p_t
+        from_previous = product(previous_context, self.previous_state_kernel)
+        hidden = self.decoder.state_gru(context, query, from_previous)
         return StepOutput(
-            output=tf.concat([hidden, context, beside], axis=-1),
-            state=AdditiveState(hidden),
-            diagnostics={
-                "alignments": per_row(alignments),
-                "previous_alignments": per_row(previous),
-            },
+            output=tf.concat([hidden, context, previous_context], axis=-1),
+            state=PreviousState(hidden),
+            diagnostics={"alignments": alignments, "previous_alignments": merge_beams(weights)},
         )
 
-    def readout_sums(
-        self, outputs: tf.Tensor, embedded: tf.Tensor, dtype: tf.DType
-    ) -> tf.Tensor:
-        """RNNSearch's, and `W_r p_t`: `[M, readout_width]`."""
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        """Returns `tanh(W_s s_t + W_y y_{t-1} + W_c c_t + W_r p_t)` with dropout: `[M, R]`."""
         width = self.annotation_width
-        outputs, beside = tf.split(outputs, [self.hparams.num_units + width, width], -1)
-        kernel = tf.cast(self.previous_readout_kernel, dtype)
-        return super().readout_sums(outputs, embedded, dtype) + product(beside, kernel)
+        outputs, previous_context = tf.split(outputs, [self.output_width - width, width], axis=-1)
+        from_previous = product(previous_context, self.previous_readout_kernel)
+        readout = self.deep_output(outputs, embedded, from_previous)
+        return noise.dropout("readout", self.hparams.readout_dropout, readout)

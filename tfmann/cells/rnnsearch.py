@@ -1,28 +1,64 @@
-"""RNNSearch with two GRUs a step (Bahdanau et al. 2015; the baseline of Meng 2018 and Tu 2018)."""
+"""RNNSearch with two GRUs a step (Bahdanau et al. 2015): the baseline of Meng 2018 and Tu 2018."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import tensorflow as tf
 
-from tfmann.cells.additive import AdditiveCell, AdditiveMemory, AdditiveState
-from tfmann.cells.base import StepOutput, per_row
+from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
+from tfmann.config import HParams
+from tfmann.layers.conditional_gru import Attended, ConditionalGRU, MeanStart, Readout
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
 
-NAME = "rnnsearch"
-SHARED_HPARAMS = ("two_gru",)
+
+class RNNSearchState(NamedTuple):
+    """What one step leaves for the next."""
+
+    hidden: tf.Tensor  # [B, U] s_{t-1}
 
 
-class RNNSearchCell(AdditiveCell):
-    """`s_t = GRU2(q_t, c_t)`: nothing beside the context."""
+class RNNSearchCell(DecoderCell):
+    """`q_t = GRU1(s_{t-1}, y_{t-1})`, `c_t = sum_j a_j(q_t) h_j`, `s_t = GRU2(q_t, c_t)`.
 
-    def step(
-        self, inputs: tf.Tensor, state: AdditiveState, memory: AdditiveMemory
-    ) -> StepOutput:
-        """Query, address, context, state."""
-        query = self.query(inputs, state, memory)
-        alignments, context = memory.source.answer(query)
-        hidden = memory.state_gru.step(context, query)
+    The widths, one bias a gate and no bias elsewhere follow from the parameter counts of Meng et
+    al. 2018, Table 1 (53.98M).
+    """
+
+    def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
+        """Creates the map to s_0, both GRUs with the attention, and the readout."""
+        super().__init__(hparams, annotation_width, weights)
+        self.start = MeanStart(hparams, annotation_width, weights)
+        self.decoder = ConditionalGRU(hparams, annotation_width, weights)
+        self.deep_output = Readout(hparams, annotation_width, weights)
+        self.output_width = hparams.num_units + annotation_width
+        self.readout_width = self.deep_output.width
+
+    def initial_state(self, encoded: EncoderOutput) -> RNNSearchState:
+        """Returns `s_0 = tanh(W_init mean_j h_j + b)`."""
+        return RNNSearchState(self.start(encoded.annotations, encoded.length))
+
+    def prepare(self, encoded: EncoderOutput) -> Attended:
+        """Projects the annotations to keys."""
+        return self.decoder.prepare(encoded.annotations, encoded.mask)
+
+    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        """Returns GRU1's sums from the words `[..., E]`: `[..., 3U]`."""
+        embedded = noise.dropout("input", self.hparams.dropout, embedded)
+        return self.decoder.query_gru.project(embedded)
+
+    def step(self, inputs: tf.Tensor, state: RNNSearchState, source: Attended) -> StepOutput:
+        """Computes q_t, a_t, c_t and s_t."""
+        query, context, alignments = self.decoder.attend(inputs, state.hidden, source)
+        hidden = self.decoder.state_gru(context, query)
         return StepOutput(
             output=tf.concat([hidden, context], axis=-1),
-            state=AdditiveState(hidden),
-            diagnostics={"alignments": per_row(alignments)},
+            state=RNNSearchState(hidden),
+            diagnostics={"alignments": alignments},
         )
+
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        """Returns `tanh(W_s s_t + W_y y_{t-1} + W_c c_t)` with dropout: `[M, R]`."""
+        readout = self.deep_output(outputs, embedded)
+        return noise.dropout("readout", self.hparams.readout_dropout, readout)

@@ -1,6 +1,6 @@
 """A summary of the previous source sentences beside the context (Wang et al. 2017a).
 
-"Exploiting Cross-Sentence Context for Neural Machine Translation", on RNNSearch, as one of the two
+"Exploiting Cross-Sentence Context for Neural Machine Translation", on RNNSearch: one of the two
 systems that Tu et al. 2018 compare the continuous cache with.
 """
 
@@ -10,96 +10,99 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from tfmann.cells.additive import AdditiveCell, AdditiveMemory, AdditiveState
-from tfmann.cells.base import Encoded, StepOutput, per_row, per_sentence
-from tfmann.cells.history import Summary
-from tfmann.cells.recurrent import product
-from tfmann.cells.weights import Weights
-from tfmann.hparams import HParams
-
-NAME = "summary"
-SHARED_HPARAMS = ("two_gru",)
+from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
+from tfmann.config import HParams
+from tfmann.layers.beams import merge_beams, split_beams
+from tfmann.layers.conditional_gru import Attended, ConditionalGRU, MeanStart, Readout
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
+from tfmann.layers.rnn import product
 
 
-class SummaryMemory(NamedTuple):
+class SummaryState(NamedTuple):
+    """What one step leaves for the next."""
+
+    hidden: tf.Tensor  # [B, U] s_{t-1}
+
+
+class SummarySource(NamedTuple):
     """What every step reads."""
 
-    search: AdditiveMemory
+    sentence: Attended
     summary: tf.Tensor  # [B, 1, U] d
     gate_from_summary: tf.Tensor  # [B, 1, U] D_z d
-    gate_query_kernel: tf.Tensor  # [U, U] U_z
-    gate_context_kernel: tf.Tensor  # [D, U] C_z
-    state_kernel: tf.Tensor  # [U, 3U] the rows of GRU2's kernel below those of c_t
 
 
-class SummaryCell(AdditiveCell):
+class SummaryCell(DecoderCell):
     """`z_t = sigmoid(U_z q_t + C_z c_t + D_z d)`, `s_t = GRU2(q_t, [c_t; z_t * d])`.
 
-    d begins both directions of the encoder (`models.history`) and enters s_0; without history it is
-    zero, and the cell does what RNNSearch does.
+    d starts both directions of the encoder (`models.history_encoder`) and enters s_0. Without
+    history it is zero, and the cell computes what RNNSearch does.
 
     Unlike the paper, which prints s_{t-1}, y_{t-1} and c_t, the gate reads q_t, c_t and d, as in
-    the authors' released decoder of two GRUs: so decide the 103.0M of Tu et al. 2018, Table 5. It
-    has no bias, and it gates d alone, as printed.
+    the authors' released decoder of two GRUs; this choice reproduces the 103.0M parameters of Tu et
+    al. 2018, Table 5. It has no bias, and it gates d alone, as printed.
     """
 
-    document_memory = "history"
-    history_size = 3
-    history_form = "summary"
-
-    def __init__(self, hparams: HParams, annotation_width: int, weights: Weights):
-        """Creates what RNNSearch has not."""
+    def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
+        """Creates RNNSearch's weights, the gate's, and the rows of kernels that multiply d."""
         super().__init__(hparams, annotation_width, weights)
         units = hparams.num_units
+        self.start = MeanStart(hparams, annotation_width, weights)
+        self.decoder = ConditionalGRU(hparams, annotation_width, weights)
+        self.deep_output = Readout(hparams, annotation_width, weights)
+        self.output_width = units + annotation_width
+        self.readout_width = self.deep_output.width
         self.summary_initial_kernel = weights.matrix("summary_initial_kernel", [units, units])
+        # the rows of GRU2's kernel below those of c_t
         self.summary_state_kernel = weights.matrix("summary_state_kernel", [units, 3 * units])
-        self.gate_query_kernel = weights.matrix("gate_query_kernel", [units, units])
-        self.gate_context_kernel = weights.matrix(
-            "gate_context_kernel", [annotation_width, units]
-        )
-        self.gate_summary_kernel = weights.matrix("gate_summary_kernel", [units, units])
+        self.gate_query_kernel = weights.matrix("gate_query_kernel", [units, units])  # U_z
+        self.gate_context_kernel = weights.matrix("gate_context_kernel", [annotation_width, units])
+        self.gate_summary_kernel = weights.matrix("gate_summary_kernel", [units, units])  # D_z
 
-    def _summary(self, encoded: Encoded) -> tf.Tensor:
-        """The vector d `[B, U]`."""
-        rows = tf.shape(encoded.length)[0]
-        document = encoded.document or Summary(tf.zeros([rows, self.hparams.num_units]))
-        return document.vector
+    def _summary(self, encoded: EncoderOutput) -> tf.Tensor:
+        """Returns d `[B, U]`."""
+        if encoded.document:
+            return encoded.document.vector
+        return tf.zeros([tf.shape(encoded.length)[0], self.hparams.num_units])
 
-    def initial_state(self, encoded: Encoded) -> AdditiveState:
-        """`s_0 = tanh(W_init mean_j h_j + W_d d + b)`."""
+    def initial_state(self, encoded: EncoderOutput) -> SummaryState:
+        """Returns `s_0 = tanh(W_init mean_j h_j + W_d d + b)`."""
         from_summary = tf.matmul(self._summary(encoded), self.summary_initial_kernel)
-        return AdditiveState(tf.tanh(self.initial_sums(encoded) + from_summary))
+        return SummaryState(self.start(encoded.annotations, encoded.length, from_summary))
 
-    def prepare(self, encoded: Encoded, dtype: tf.DType = tf.float32) -> SummaryMemory:
-        """Keys, and the gate's part that stays as it is."""
+    def prepare(self, encoded: EncoderOutput) -> SummarySource:
+        """Returns the keys, d and its part of the gate."""
         summary = self._summary(encoded)
-        from_summary = product(summary, tf.cast(self.gate_summary_kernel, dtype))
-        return SummaryMemory(
-            search=super().prepare(encoded, dtype),
+        return SummarySource(
+            sentence=self.decoder.prepare(encoded.annotations, encoded.mask),
             summary=summary[:, None],
-            gate_from_summary=from_summary[:, None],
-            gate_query_kernel=tf.cast(self.gate_query_kernel, dtype),
-            gate_context_kernel=tf.cast(self.gate_context_kernel, dtype),
-            state_kernel=tf.cast(self.summary_state_kernel, dtype),
+            gate_from_summary=product(summary, self.gate_summary_kernel)[:, None],
         )
 
-    def step(
-        self, inputs: tf.Tensor, state: AdditiveState, memory: SummaryMemory
-    ) -> StepOutput:
-        """Query, address, context, gate, state."""
-        search = memory.search
-        query = self.query(inputs, state, search)
-        alignments, context = search.source.answer(query)
-        sums = product(query, memory.gate_query_kernel)
-        sums += product(context, memory.gate_context_kernel)
-        gate = tf.sigmoid(per_sentence(sums, memory.summary) + memory.gate_from_summary)
-        gated = per_row(gate * memory.summary)
-        hidden = search.state_gru.step(context, query, product(gated, memory.state_kernel))
+    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        """Returns GRU1's sums from the words `[..., E]`: `[..., 3U]`."""
+        embedded = noise.dropout("input", self.hparams.dropout, embedded)
+        return self.decoder.query_gru.project(embedded)
+
+    def step(self, inputs: tf.Tensor, state: SummaryState, source: SummarySource) -> StepOutput:
+        """Computes q_t, a_t, c_t, z_t and s_t."""
+        query, context, alignments = self.decoder.attend(inputs, state.hidden, source.sentence)
+        sums = product(query, self.gate_query_kernel) + product(context, self.gate_context_kernel)
+        gate = tf.sigmoid(split_beams(sums, source.summary) + source.gate_from_summary)  # z_t
+        gated = merge_beams(gate * source.summary)  # [B*K, U]
+        from_summary = product(gated, self.summary_state_kernel)
+        hidden = self.decoder.state_gru(context, query, from_summary)
         return StepOutput(
             output=tf.concat([hidden, context], axis=-1),
-            state=AdditiveState(hidden),
+            state=SummaryState(hidden),
             diagnostics={
-                "alignments": per_row(alignments),
-                "summary_gate": per_row(tf.reduce_mean(gate, axis=-1, keepdims=True)),
+                "alignments": alignments,
+                "summary_gate": merge_beams(tf.reduce_mean(gate, axis=-1, keepdims=True)),
             },
         )
+
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        """Returns `tanh(W_s s_t + W_y y_{t-1} + W_c c_t)` with dropout: `[M, R]`."""
+        readout = self.deep_output(outputs, embedded)
+        return noise.dropout("readout", self.hparams.readout_dropout, readout)

@@ -1,4 +1,4 @@
-"""Our decoders at tfa.seq2seq's door; the only file that imports tensorflow_addons."""
+"""Our decoders behind tfa.seq2seq's interface; only this file imports tensorflow_addons."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ tfa.options.disable_custom_kernel()  # gather_tree in plain TensorFlow: exports 
 
 
 class _Delegate:
-    """What tfa's loop calls, passed on to a decoder of ours."""
+    """Passes the calls of tfa's loop on to a decoder of ours."""
 
     decoder: Decoder
 
@@ -44,7 +44,7 @@ class _Delegate:
         return self.decoder.step(time, inputs, state)
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
-        """Leaves all as it is."""
+        """Returns outputs and state unchanged."""
         del sequence_lengths
         return outputs, final_state
 
@@ -53,23 +53,21 @@ class BasicDecoder(_Delegate, tfa.seq2seq.BasicDecoder):
     """tfa's BasicDecoder, whose rows end one by one."""
 
     def __init__(self, decoder: Decoder):
-        # never asked: our steps sample, because what they record goes through them too
+        # The sampler is never called: our steps choose, because their diagnostics pass through tfa.
         super().__init__(decoder.cell, tfa.seq2seq.TrainingSampler())
         self.decoder = decoder
 
 
 class BeamSearchDecoder(_Delegate, tfa.seq2seq.BeamSearchDecoder):
-    """tfa's BeamSearchDecoder, whose hypotheses change places."""
+    """tfa's BeamSearchDecoder, whose hypotheses change ranks."""
 
     def __init__(self, decoder: Decoder):
         super().__init__(decoder.cell, decoder.beam_width, reorder_tensor_arrays=False)
         self.decoder = decoder
 
 
-def decode(
-    decoder: Decoder, maximum_iterations: tf.Tensor | None
-) -> tuple[Any, Any, tf.Tensor]:
-    """`loop.decode` by tfa's `dynamic_decode`."""
+def decode(decoder: Decoder, maximum_iterations: tf.Tensor | None) -> tuple[Any, Any, tf.Tensor]:
+    """Runs `loop.decode` by tfa's `dynamic_decode`."""
     wrapped = BeamSearchDecoder(decoder) if decoder.beam_width else BasicDecoder(decoder)
     return tfa.seq2seq.dynamic_decode(
         wrapped, output_time_major=True, maximum_iterations=maximum_iterations

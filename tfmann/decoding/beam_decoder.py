@@ -1,8 +1,8 @@
 """Beam search over states of any rank.
 
-Sentences end at different steps, and one that has ended costs as much as one that goes on. So the
-search runs in stretches: a stretch ends as soon as a quarter of its sentences have ended, and the
-next goes on with the others alone.
+Sentences end at different steps, and one that has ended costs as much as one that continues. So the
+search runs in stages: a stage ends as soon as a quarter of its sentences have ended, and the next
+continues with the others alone.
 """
 
 from __future__ import annotations
@@ -12,22 +12,26 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from tfmann.corpus.vocab import EOS_ID
-from tfmann.decoding import beam
-from tfmann.decoding.adapter import BoundCell, Flat, Step
+from tfmann.data.vocab import EOS_ID
+from tfmann.decoding import beam_scoring
 from tfmann.decoding.backend import decode
+from tfmann.decoding.beam_outputs import BeamOutput, append_outputs, trace_back
+from tfmann.decoding.beam_scoring import Beam, BeamOptions
+from tfmann.decoding.bound_cell import BoundCell, FlatState, StepFunction
+from tfmann.decoding.constraints import UNCONSTRAINED, Constraints
 
 
-class Problem(NamedTuple):
-    """What is searched, the same for every stretch."""
+class BeamProblem(NamedTuple):
+    """The model's side of a beam search, and what its translations must satisfy."""
 
-    bind: Callable[[tf.Tensor], Step]  # sentences [n] to the step of their hypotheses [n*K]
+    bind: Callable[[tf.Tensor], StepFunction]  # sentences [n] to the step of their rows [n*K]
     project: Callable[[tf.Tensor], tf.Tensor]  # readout [M, R] to logits [M, V]
     readout_width: int  # R
     vocabulary_size: int  # V
     state: Any  # the first state, a row a sentence
     limits: tf.Tensor  # [B] steps of each sentence; the last may only be </s>
     recorded: Mapping[str, tf.Tensor]  # diagnostics to record, [B, ...]
+    constraints: Constraints = UNCONSTRAINED
     backend: str = "auto"  # the loop (`backend.decode`)
 
     def cell(self, sentences: tf.Tensor) -> BoundCell:
@@ -35,39 +39,31 @@ class Problem(NamedTuple):
         return BoundCell(self.bind(sentences), self.state, self.readout_width, self.recorded)
 
 
-class BeamOutput(NamedTuple):
-    """What the beam search emits at a step."""
-
-    predicted_ids: tf.Tensor  # [B, K]
-    parent_ids: tf.Tensor  # [B, K]
-    diagnostics: tuple[tf.Tensor, ...]  # each [B, K, n], of the selected hypotheses
-
-
-class _Standing(NamedTuple):
-    """Where the search stands between two stretches: n of B sentences go on."""
+class _SearchState(NamedTuple):
+    """The search between two stages: n of B sentences have not ended."""
 
     time: tf.Tensor  # steps taken
     sentences: tf.Tensor  # [n]
     last_ids: tf.Tensor  # [n, K]
-    hypotheses: beam.Beam  # of n sentences
-    state: Flat  # rows n*K
-    ended: beam.Beam  # of B sentences; true of those that have ended
-    emitted: BeamOutput  # [time, B, K, ...]
+    beam: Beam  # of n sentences
+    state: FlatState  # rows n*K
+    final_beam: Beam  # of B sentences; valid for those that have ended
+    outputs: BeamOutput  # [time, B, K, ...]
 
 
-class _Searched(NamedTuple):
-    """The state of a stretch's loop."""
+class _StageState(NamedTuple):
+    """The state of a stage's loop."""
 
-    hypotheses: beam.Beam
-    state: Flat  # rows n*K
+    beam: Beam
+    state: FlatState  # rows n*K
 
 
 class _BeamDecoder:
-    """The steps of one stretch; `decoding.beam` selects."""
+    """The steps of one stage; `beam_scoring` selects."""
 
-    def __init__(self, problem: Problem, search: beam.Search, begin: _Standing):
-        self.cell, self.beam_width = problem.cell(begin.sentences), search.beam_width
-        self._problem, self._search, self._begin = problem, search, begin
+    def __init__(self, problem: BeamProblem, options: BeamOptions, begin: _SearchState):
+        self.cell, self.beam_width = problem.cell(begin.sentences), options.beam_width
+        self._problem, self._options, self._begin = problem, options, begin
         self._limits = tf.gather(problem.limits, begin.sentences)
 
     @property
@@ -77,210 +73,170 @@ class _BeamDecoder:
     @property
     def output_size(self) -> BeamOutput:
         width = tf.TensorShape([self.beam_width])
-        first = self.cell.first().diagnostics
-        seen = tuple(tf.concat([[self.beam_width], tf.shape(v)[1:]], 0) for v in first)
-        return BeamOutput(width, width, seen)
+        diagnostics = self.cell.first_state().diagnostics
+        shapes = tuple(tf.concat([[self.beam_width], tf.shape(v)[1:]], 0) for v in diagnostics)
+        return BeamOutput(width, width, shapes)
 
     @property
     def output_dtype(self) -> BeamOutput:
         return BeamOutput(tf.int32, tf.int32, tuple(tf.float32 for _ in self.cell.recorded))
 
-    def initialize(self) -> tuple[tf.Tensor, tf.Tensor, _Searched]:
-        """Goes on where the last stretch ended."""
+    def initialize(self) -> tuple[tf.Tensor, tf.Tensor, _StageState]:
+        """Continues from the end of the last stage."""
         begin = self._begin
         ids = tf.reshape(begin.last_ids, [-1])
-        return begin.hypotheses.finished, ids, _Searched(begin.hypotheses, begin.state)
+        return begin.beam.finished, ids, _StageState(begin.beam, begin.state)
 
-    def step(self, time: tf.Tensor, inputs: tf.Tensor, state: _Searched):
-        old, problem = state.hypotheses, self._problem
+    def step(self, time: tf.Tensor, inputs: tf.Tensor, state: _StageState):
+        beam, problem = state.beam, self._problem
         readout, next_state = self.cell(inputs, state.state)
         time = self._begin.time + time
-        found = beam.continuations(
+        continuations = beam_scoring.best_continuations(
             problem.project,
             readout,
-            old,
+            beam,
             time,
             self._limits,
             problem.vocabulary_size,
-            self._search.constraints,
+            problem.constraints,
         )
-        alignments = self._alignments(next_state, old)
-        chosen, new = beam.select(found, old, alignments, time, self._limits, self._search)
-        rows = _rows(tf.range(self.batch_size), self.beam_width, chosen.parents)
-        kept = tf.nest.map_structure(lambda leaf: tf.gather(leaf, rows), next_state)
+        selection, new_beam = beam_scoring.select(
+            continuations,
+            beam,
+            self._alignments(next_state, beam),
+            time,
+            self._limits,
+            self._options,
+            problem.constraints,
+        )
+        rows = _rows(tf.range(self.batch_size), self.beam_width, selection.parents)
+        selected = tf.nest.map_structure(lambda leaf: tf.gather(leaf, rows), next_state)
         shape = [self.batch_size, self.beam_width, -1]
-        seen = tuple(tf.reshape(value, shape) for value in kept.diagnostics)
-        output = BeamOutput(chosen.ids, chosen.parents, seen)
-        going = tf.reduce_sum(tf.cast(_unfinished(new), tf.int32))
-        over = new.finished | (4 * going <= 3 * self.batch_size)
-        return output, _Searched(new, kept), tf.reshape(chosen.ids, [-1]), over
+        diagnostics = tuple(tf.reshape(value, shape) for value in selected.diagnostics)
+        output = BeamOutput(selection.ids, selection.parents, diagnostics)
+        remaining = tf.reduce_sum(tf.cast(_unfinished(new_beam), tf.int32))
+        stage_is_over = new_beam.finished | (4 * remaining <= 3 * self.batch_size)
+        next_inputs = tf.reshape(selection.ids, [-1])
+        return output, _StageState(new_beam, selected), next_inputs, stage_is_over
 
-    def _alignments(self, state: Flat, hypotheses: beam.Beam) -> tf.Tensor | None:
-        if not self._search.coverage_penalty_weight:
+    def _alignments(self, state: FlatState, beam: Beam) -> tf.Tensor | None:
+        if not self._options.coverage_penalty_weight:
             return None
         index = list(self.cell.recorded).index("alignments")
-        return tf.reshape(state.diagnostics[index], tf.shape(hypotheses.coverage))
+        return tf.reshape(state.diagnostics[index], tf.shape(beam.coverage))
 
 
 def beam_search(
-    problem: Problem, start: tf.Tensor, mask: tf.Tensor, search: beam.Search
+    problem: BeamProblem, start: tf.Tensor, mask: tf.Tensor, options: BeamOptions
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
-    """Beam search.
+    """Searches for the n = `options.num_best` best hypotheses of each sentence.
 
     Args:
-      problem: what is searched; with a coverage penalty it records `alignments`.
+      problem: the model's side; with a coverage penalty it records `alignments`.
       start: `[B]` first ids.
       mask: `[B, S]`, 1 at real source positions.
-      search: how.
+      options: width and scores.
 
     Returns:
-      the n = `search.best` best, from best to worst: ids `[B, n, T]` filled with `</s>`, lengths
-      `[B, n]` with the first `</s>`, scores `[B, n]`, diagnostics `[B, n, T, ...]`.
+      from best to worst: ids `[B, n, T]` filled with `</s>`, lengths `[B, n]` with the first
+      `</s>`, scores `[B, n]`, diagnostics `[B, n, T, ...]`.
     """
-    first = _begin(problem, start, mask, search)
+    first = _first_search_state(problem, start, mask, options)
     (last,) = tf.while_loop(
-        lambda now: tf.size(now.sentences) > 0,
-        lambda now: (_stretch(problem, search, now),),
+        lambda current: tf.size(current.sentences) > 0,
+        lambda current: (_run_until_shrunk(problem, options, current),),
         (first,),
-        shape_invariants=(_any_count(first),),
+        shape_invariants=(_open_shapes(first),),
     )
-    scores, ranks = tf.math.top_k(beam.settled_scores(last.ended, search), search.best)
-    lengths = tf.gather(last.ended.lengths, ranks, batch_dims=1)
-    ids, seen = _follow(last.emitted, ranks)
+    scores, ranks = tf.math.top_k(
+        beam_scoring.final_scores(last.final_beam, options), options.num_best
+    )
+    lengths = tf.gather(last.final_beam.lengths, ranks, batch_dims=1)
+    ids, flat_diagnostics = trace_back(last.outputs, ranks)
     real = tf.sequence_mask(lengths, tf.shape(ids)[2])
-    diagnostics = problem.cell(first.sentences).restore(seen, lead=3)
+    diagnostics = problem.cell(first.sentences).restore(flat_diagnostics, leading_axes=3)
     return tf.where(real, ids, EOS_ID), lengths, scores, diagnostics
 
 
-def _begin(
-    problem: Problem, start: tf.Tensor, mask: tf.Tensor, search: beam.Search
-) -> _Standing:
-    """Before the first step: one hypothesis a sentence, all sentences going on."""
-    batch, width = tf.size(start), search.beam_width
+def _first_search_state(
+    problem: BeamProblem, start: tf.Tensor, mask: tf.Tensor, options: BeamOptions
+) -> _SearchState:
+    """The search before its first step: one live hypothesis a sentence."""
+    batch, width = tf.size(start), options.beam_width
     sentences = tf.range(batch)
-    coverage = 1.0 - mask if search.coverage_penalty_weight else mask[:, :0]
-    hypotheses = beam.start(problem.limits, coverage, search)
+    coverage = 1.0 - mask if options.coverage_penalty_weight else mask[:, :0]
+    beam = beam_scoring.first_beam(problem.limits, coverage, width, problem.constraints)
     state = tf.nest.map_structure(
-        lambda leaf: tf.repeat(leaf, width, axis=0), problem.cell(sentences).first()
+        lambda leaf: tf.repeat(leaf, width, axis=0), problem.cell(sentences).first_state()
     )
-    nothing = tf.zeros([0, batch, width], tf.int32)
-    seen = tuple(
+    no_ids = tf.zeros([0, batch, width], tf.int32)
+    no_diagnostics = tuple(
         tf.zeros(tf.concat([[0, batch, width], tf.shape(value)[1:]], axis=0))
         for value in state.diagnostics
     )
-    return _Standing(
+    return _SearchState(
         time=tf.constant(0),
         sentences=sentences,
         last_ids=tf.repeat(start[:, None], width, axis=1),
-        hypotheses=hypotheses,
+        beam=beam,
         state=state,
-        ended=hypotheses,
-        emitted=BeamOutput(nothing, nothing, seen),
+        final_beam=beam,
+        outputs=BeamOutput(no_ids, no_ids, no_diagnostics),
     )
 
 
-def _stretch(problem: Problem, search: beam.Search, now: _Standing) -> _Standing:
-    """Searches until enough sentences have ended, and takes them out."""
-    limits = tf.gather(problem.limits, now.sentences)
-    decoder, steps = _BeamDecoder(problem, search, now), tf.reduce_max(limits) - now.time
-    emitted, (hypotheses, state), _ = decode(decoder, problem.backend, steps)
-    going = tf.where(_unfinished(hypotheses))[:, 0]
-    width = search.beam_width
-    rows = _rows(going, width, tf.range(width, dtype=tf.int64)[None])
-    batch, count = tf.size(problem.limits), tf.size(now.sentences)
-    places = tf.tensor_scatter_nd_update(
-        tf.range(batch), now.sentences[:, None], batch + tf.range(count)
+def _run_until_shrunk(
+    problem: BeamProblem, options: BeamOptions, begin: _SearchState
+) -> _SearchState:
+    """Runs one stage: searches until enough sentences have ended, and removes these."""
+    limits = tf.gather(problem.limits, begin.sentences)
+    decoder = _BeamDecoder(problem, options, begin)
+    outputs, (beam, state), _ = decode(decoder, problem.backend, tf.reduce_max(limits) - begin.time)
+    remaining = tf.where(_unfinished(beam))[:, 0]
+    width = options.beam_width
+    rows = _rows(remaining, width, tf.range(width, dtype=tf.int64)[None])
+    batch, count = tf.size(problem.limits), tf.size(begin.sentences)
+    # for each of the B sentences: its old value's index, or B plus its index in this stage
+    sources = tf.tensor_scatter_nd_update(
+        tf.range(batch), begin.sentences[:, None], batch + tf.range(count)
     )
-    return _Standing(
-        time=now.time + tf.shape(emitted.predicted_ids)[0],
-        sentences=tf.gather(now.sentences, going),
-        last_ids=tf.gather(emitted.predicted_ids[-1], going),
-        hypotheses=tf.nest.map_structure(lambda v: tf.gather(v, going), hypotheses),
+
+    def merge(old: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
+        return tf.gather(tf.concat([old, new], axis=0), sources)
+
+    return _SearchState(
+        time=begin.time + tf.shape(outputs.predicted_ids)[0],
+        sentences=tf.gather(begin.sentences, remaining),
+        last_ids=tf.gather(outputs.predicted_ids[-1], remaining),
+        beam=tf.nest.map_structure(lambda v: tf.gather(v, remaining), beam),
         state=tf.nest.map_structure(lambda v: tf.gather(v, rows), state),
-        ended=tf.nest.map_structure(
-            lambda old, new: tf.gather(tf.concat([old, new], axis=0), places), now.ended, hypotheses
-        ),
-        emitted=_lengthen(now.emitted, emitted, places),
+        final_beam=tf.nest.map_structure(merge, begin.final_beam, beam),
+        outputs=append_outputs(begin.outputs, outputs, sources),
     )
 
 
-def _lengthen(old: BeamOutput, new: BeamOutput, places: tf.Tensor) -> BeamOutput:
-    """What was emitted before and in a stretch.
-
-    Where nothing was searched, every hypothesis goes on by `</s>` in its place.
-
-    Args:
-      old: `[time, B, K, ...]`.
-      new: `[steps, n, K, ...]`.
-      places: `[B]`, where among B sentences without a search and n with one each is found.
-    """
-    steps, batch = tf.shape(new.parent_ids)[0], tf.size(places)
-
-    def append(old: tf.Tensor, new: tf.Tensor, idle: Any) -> tf.Tensor:
-        still = tf.broadcast_to(idle, tf.concat([[steps, batch], tf.shape(new)[2:]], axis=0))
-        return tf.concat([old, tf.gather(tf.concat([still, new], axis=1), places, axis=1)], axis=0)
-
-    return BeamOutput(
-        append(old.predicted_ids, new.predicted_ids, EOS_ID),
-        append(old.parent_ids, new.parent_ids, tf.range(new.parent_ids.shape[2])),
-        tuple(append(*values, 0.0) for values in zip(old.diagnostics, new.diagnostics)),
-    )
-
-
-def _any_count(standing: _Standing) -> _Standing:
-    """The shapes, open to other numbers of steps, sentences and rows."""
+def _open_shapes(state: _SearchState) -> _SearchState:
+    """Shapes that allow any number of steps, sentences and rows."""
 
     def open_axes(structure: Any, count: int) -> Any:
         return tf.nest.map_structure(
             lambda v: tf.TensorShape([None] * count).concatenate(v.shape[count:]), structure
         )
 
-    return _Standing(
+    return _SearchState(
         time=tf.TensorShape([]),
         sentences=tf.TensorShape([None]),
-        last_ids=open_axes(standing.last_ids, 1),
-        hypotheses=open_axes(standing.hypotheses, 1),
-        state=open_axes(standing.state, 1),
-        ended=open_axes(standing.ended, 1),
-        emitted=open_axes(standing.emitted, 2),
+        last_ids=open_axes(state.last_ids, 1),
+        beam=open_axes(state.beam, 1),
+        state=open_axes(state.state, 1),
+        final_beam=open_axes(state.final_beam, 1),
+        outputs=open_axes(state.outputs, 2),
     )
 
 
-def _follow(
-    emitted: BeamOutput, ranks: tf.Tensor
-) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
-    """Follows the parents of the hypotheses that are `ranks` `[B, n]` at the end.
-
-    From the last step of all: a sentence that is done goes on beside the others, and its
-    hypotheses change places then (tfa begins at a sentence's own greatest length). What was emitted
-    is moved once, and only where a path leads.
-
-    Returns:
-      ids `[B, n, T]`, diagnostics `[B, n, T, width]`.
-    """
-    before = tf.scan(
-        lambda rank, parents: tf.gather(parents, rank, batch_dims=1),
-        emitted.parent_ids,
-        initializer=ranks,
-        reverse=True,
-    )  # [T, B, n], the ranks that each step began with
-    paths = tf.transpose(tf.concat([before[1:], ranks[None]], axis=0), [1, 2, 0])  # [B, n, T]
-    times, sentences = tf.range(tf.shape(before)[0]), tf.range(tf.shape(ranks)[0])
-    places = tf.stack(
-        [
-            tf.broadcast_to(times, tf.shape(paths)),
-            tf.broadcast_to(sentences[:, None, None], tf.shape(paths)),
-            paths,
-        ],
-        axis=-1,
-    )
-    ids = tf.gather_nd(emitted.predicted_ids, places)
-    return ids, tuple(tf.gather_nd(value, places) for value in emitted.diagnostics)
-
-
-def _unfinished(hypotheses: beam.Beam) -> tf.Tensor:
-    """Sentences with a hypothesis that goes on."""
-    return tf.reduce_any(~hypotheses.finished, axis=1)
+def _unfinished(beam: Beam) -> tf.Tensor:
+    """Sentences `[B]` that have a live hypothesis."""
+    return tf.reduce_any(~beam.finished, axis=1)
 
 
 def _rows(sentences: tf.Tensor, width: int, ranks: tf.Tensor) -> tf.Tensor:

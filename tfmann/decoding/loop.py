@@ -8,13 +8,13 @@ import tensorflow as tf
 
 
 class Decoder(Protocol):
-    """What a loop calls.
+    """The interface of a decoder that a loop runs.
 
     Attributes:
       cell: an RNN cell over states of rank 2.
       beam_width: hypotheses of a sentence; 0 of a decoder that follows one. A beam's `finished`
-        takes the place of the last step's, as hypotheses change places; otherwise a row that has
-        finished stays so.
+        replaces the last step's, because hypotheses change ranks; otherwise a row that has
+        finished stays finished.
     """
 
     cell: Any
@@ -30,27 +30,27 @@ class Decoder(Protocol):
 
     @property
     def output_dtype(self) -> Any:
-        """The types, in the same structure."""
+        """The types of the outputs, in the same structure."""
 
     def initialize(self) -> tuple[tf.Tensor, Any, Any]:
-        """`finished`, the first inputs, the first state."""
+        """Returns `finished`, the first inputs and the first state."""
 
     def step(self, time: tf.Tensor, inputs: Any, state: Any) -> tuple[Any, Any, Any, tf.Tensor]:
-        """Outputs, state, next inputs, `finished`."""
+        """Returns the outputs, the state, the next inputs and `finished`."""
 
 
-def decode(
-    decoder: Decoder, maximum_iterations: tf.Tensor | None
-) -> tuple[Any, Any, tf.Tensor]:
-    """`backend.decode` in plain TensorFlow: the operations of tfa's loop, in its order."""
+def decode(decoder: Decoder, maximum_iterations: tf.Tensor | None) -> tuple[Any, Any, tf.Tensor]:
+    """Runs `backend.decode` by the operations of tfa's loop, in its order."""
     finished, inputs, state = decoder.initialize()
     outputs = tf.nest.map_structure(_array, decoder.output_size, decoder.output_dtype)
 
     def body(time, outputs, state, inputs, finished, lengths):
         lengths = tf.where(finished, lengths, time + 1)
-        emitted, state, inputs, over = decoder.step(time, inputs, state)
-        outputs = tf.nest.map_structure(lambda a, value: a.write(time, value), outputs, emitted)
-        finished = over if decoder.beam_width else over | finished
+        step_outputs, state, inputs, ended = decoder.step(time, inputs, state)
+        outputs = tf.nest.map_structure(
+            lambda array, value: array.write(time, value), outputs, step_outputs
+        )
+        finished = ended if decoder.beam_width else ended | finished
         return time + 1, outputs, state, inputs, finished, lengths
 
     _, outputs, state, _, _, lengths = tf.while_loop(
@@ -64,7 +64,7 @@ def decode(
 
 
 def _array(size: Any, dtype: tf.DType) -> tf.TensorArray:
-    """For the outputs of all steps."""
+    """A TensorArray for the outputs of all steps."""
     if not isinstance(size, tf.TensorShape):
         size = tf.TensorShape([None] * size.shape[0])
     shape = tf.TensorShape([None]).concatenate(size)

@@ -1,4 +1,4 @@
-"""Teacher-forced decoding, greedy search, sampling, beam search and forced scoring of a model."""
+"""Greedy search, sampling and beam search with a model."""
 
 from __future__ import annotations
 
@@ -7,24 +7,39 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from tfmann.cells import diagnostics
-from tfmann.cells.base import Encoded, StepOutput, per_row, per_sentence
-from tfmann.cells.noise import Noise
-from tfmann.corpus.vocab import EOS_ID, SOS_ID
-from tfmann.decoding import adapter, beam_decoder
-from tfmann.decoding.adapter import swap_batch_and_time
-from tfmann.decoding.beam import BLOCK, Search
+from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
+from tfmann.cells.document_memory import DocumentMemory
+from tfmann.data.vocab import EOS_ID, SOS_ID
+from tfmann.decoding import beam_decoder
+from tfmann.decoding.beam_scoring import BLOCK, BeamOptions
+from tfmann.decoding.bound_cell import StepFunction
 from tfmann.decoding.constraints import UNCONSTRAINED, Constraints
-from tfmann.models.seq2seq import Prepared, Seq2Seq
+from tfmann.decoding.ensemble import EnsembleCell, SearchModel
+from tfmann.decoding.row_decoders import choose_step_by_step
+from tfmann.decoding.sampling import SamplingOptions, draw
+from tfmann.decoding.teacher_forcing import recorded_shapes
+from tfmann.layers.beams import merge_beams, split_beams
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.memory import neural_cache
+from tfmann.models.seq2seq import Prepared
+
+_ALIGNMENTS = "alignments"
+READOUT = "readout"  # diagnostic of a step with a neural cache, from which it is written
 
 
-class Decoded(NamedTuple):
-    """A decoding of given words; T is the greatest length."""
+class SearchOptions(NamedTuple):
+    """The options of every kind of search."""
 
-    outputs: tf.Tensor  # [T, B, O'], as the readout takes them
-    embedded: tf.Tensor  # [T, B, E], the input words
-    diagnostics: dict[str, tf.Tensor]  # by name [T, B, ...]
-    raw: tf.Tensor  # [T, B, O], before the cell recalled other sentences
+    max_length: int = 0  # steps of a translation; 0: by the source's length (`step_limits`)
+    with_alignments: bool = False  # return `Hypotheses.alignments`
+    record: tuple[str, ...] = ()  # diagnostics to return (`cells.diagnostics`)
+    dtype: tf.DType = tf.float32  # type of matrix products, as it was for the prepared source
+    constraints: Constraints = UNCONSTRAINED
+
+    def recorded_names(self, attention_is_used: bool = False) -> tuple[str, ...]:
+        """The diagnostics that the steps of a search record."""
+        attends = self.with_alignments or attention_is_used
+        return tuple(dict.fromkeys((*self.record, *((_ALIGNMENTS,) if attends else ()))))
 
 
 class Hypotheses(NamedTuple):
@@ -33,245 +48,166 @@ class Hypotheses(NamedTuple):
     ids: tf.Tensor  # [B, n, T] filled with </s>
     lengths: tf.Tensor  # [B, n], the first </s> counted
     scores: tf.Tensor  # [B, n]
-    alignments: tf.Tensor | None  # [B, n, T, S] where they were asked for
-    diagnostics: Mapping[str, tf.Tensor] | None = None  # [B, n, T, ...], what else was asked for
+    alignments: tf.Tensor | None  # [B, n, T, S] if `with_alignments`
+    diagnostics: Mapping[str, tf.Tensor] | None = None  # [B, n, T, ...] of `record`
 
 
-def limits(source_length: tf.Tensor, tgt_max_len_infer: int) -> tf.Tensor:
-    """Steps a translation may take: the cap, or twice the source and 10 more.
+def step_limits(source_length: tf.Tensor, max_length: int) -> tf.Tensor:
+    """Steps `[B]` a translation may take: `max_length`, or twice the source and 10 more.
 
-    A sentence's limit is its own, so that no result depends on the sentences beside it.
+    A sentence's limit depends on that sentence alone, so that no result depends on its batch.
     """
-    if tgt_max_len_infer:
-        return tf.fill(tf.shape(source_length), tgt_max_len_infer)
+    if max_length:
+        return tf.fill(tf.shape(source_length), max_length)
     return 2 * source_length + 10
 
 
-def teacher_forced(
-    model: Seq2Seq,
-    prepared: Prepared,
-    target_in: tf.Tensor,
-    target_length: tf.Tensor,
-    noise: Noise | None = None,
-    dtype: tf.DType = tf.float32,
-    record: tuple[str, ...] = (),
-) -> Decoded:
-    """Runs the decoder over given words.
-
-    Args:
-      model: the model.
-      prepared: the source, made ready.
-      target_in: ids `[B, T]`, beginning with `<s>`; T is the greatest length.
-      target_length: `[B]`.
-      noise: dropout of this update, or none.
-      dtype: type of matrix products.
-      record: diagnostics to record (`cells.diagnostics`).
-    """
-    noise = noise or Noise.none()
-    embedded = model.embed_target(tf.transpose(target_in))
-    inputs = model.cell.prepare_inputs(embedded, noise.scope("cell"), dtype)
-
-    def step(inputs: tf.Tensor, state: Any) -> StepOutput:
-        return model.cell.step(inputs, state, prepared.memory)
-
-    of_steps = tuple(name for name in record if name not in model.cell.recalls)
-    shapes = _diagnostics(step, inputs[0], prepared.state, of_steps)
-    cell = adapter.BoundCell(step, prepared.state, model.cell.output_width, shapes)
-    raw, seen = adapter.teacher_forced(
-        cell, inputs, target_length, prepared.memory, model.hparams.decoder_backend
-    )
-    if not model.cell.recalls:
-        return Decoded(raw, embedded, seen, raw)
-    outputs, shown = model.cell.recall(swap_batch_and_time(raw), prepared.memory, seen=None)
-    if of_steps not in (diagnostics.EVERYTHING, diagnostics.VECTORS):
-        shown = {name: shown[name] for name in shown if name in record}
-    seen = {**seen, **{name: swap_batch_and_time(value) for name, value in shown.items()}}
-    return Decoded(swap_batch_and_time(outputs), embedded, seen, raw)
-
-
-def _diagnostics(
-    step: adapter.Step, inputs: tf.Tensor, state: Any, record: tuple[str, ...]
-) -> Mapping[str, tf.Tensor]:
-    """Tensors of the shapes that recorded diagnostics have, from a step whose result is unused."""
-    if not record:
-        return {}
-    return diagnostics.select(step(inputs, state).diagnostics, record)
-
-
-def forced_log_probs(
-    model: Seq2Seq,
-    prepared: Prepared,
-    target_in: tf.Tensor,
-    target_out: tf.Tensor,
-    target_length: tf.Tensor,
-    record: tuple[str, ...] = (),
-) -> tuple[tf.Tensor, dict[str, tf.Tensor], tf.Tensor]:
-    """Log-probabilities of given words.
-
-    Returns:
-      `[B, T]`, 0 at padding; diagnostics `[B, T, ...]`; `Decoded.raw`.
-    """
-    outputs, embedded, seen, raw = teacher_forced(
-        model, prepared, target_in, target_length, record=record
-    )
-    steps, batch = tf.shape(outputs)[0], tf.shape(outputs)[1]
-    flat = tf.reshape(outputs, [-1, outputs.shape[-1]])
-    words = tf.reshape(embedded[:steps], [-1, embedded.shape[-1]])
-    log_probs = tf.nn.log_softmax(model.logits(flat, words))
-    labels = tf.reshape(tf.transpose(target_out)[:steps], [-1])
-    chosen = tf.gather(log_probs, labels, batch_dims=1)
-    chosen = tf.transpose(tf.reshape(chosen, [steps, batch]))
-    mask = tf.sequence_mask(target_length, steps, dtype=tf.float32)
-    return chosen * mask, {name: swap_batch_and_time(value) for name, value in seen.items()}, raw
-
-
-def _step_words(
-    model: Seq2Seq,
-    encoded: Encoded,
-    memory: Any,
-    dtype: tf.DType,
-    project: Callable[[tf.Tensor], tf.Tensor] | None = None,
-) -> adapter.Step:
-    """The step of a search: ids `[B]` and state to a readout `[B, R]`, or to logits `[B, V]`."""
-
-    def step(ids: tf.Tensor, state: Any) -> StepOutput:
-        embedded = model.embed_target(ids)
-        inputs = model.cell.prepare_inputs(embedded, Noise.none(), dtype)
-        out = model.cell.step(inputs, state, memory)
-        if model.cell.recalls:
-            out = _recall(model, out, encoded, memory)
-        readout = model.readout(out.output, embedded, dtype=dtype)
-        return out._replace(output=project(readout) if project else readout)
-
-    return step
-
-
-def _recall(model: Seq2Seq, out: StepOutput, encoded: Encoded, memory: Any) -> StepOutput:
-    """A step of all hypotheses beside what the cell remembers of other sentences."""
-    outputs, shown = model.cell.recall(
-        per_sentence(out.output, encoded.length), memory, seen=out.diagnostics
-    )
-    seen = {name: per_row(value) for name, value in shown.items()}
-    return out._replace(output=per_row(outputs), diagnostics={**out.diagnostics, **seen})
-
-
 def beam_search(
-    model: Seq2Seq,
+    model: SearchModel,
     prepared: Prepared,
-    search: Search,
-    tgt_max_len_infer: int = 0,
-    with_alignments: bool = False,
-    record: tuple[str, ...] = (),
-    dtype: tf.DType = tf.float32,
+    beam: BeamOptions,
+    options: SearchOptions = SearchOptions(),  # noqa: B008 (immutable)
 ) -> Hypotheses:
-    """Beam search; returns the `search.best` best hypotheses of each sentence.
-
-    `record` names diagnostics to return with them (`cells.diagnostics`); `dtype` is the type of
-    matrix products, as it was for `prepared`.
-    """
-    length = prepared.encoded.length
+    """Searches by beams; returns the `beam.num_best` best hypotheses of each sentence."""
+    length, dtype = prepared.encoded.length, options.dtype
+    cell = model.compute_cell(dtype)
     start = tf.fill(tf.shape(length), SOS_ID)
-    attended = with_alignments or search.coverage_penalty_weight
-    recorded = (*dict.fromkeys((*record, *(("alignments",) if attended else ()))),)
 
-    def bind(sentences: tf.Tensor) -> adapter.Step:
+    def bind(sentences: tf.Tensor) -> StepFunction:
         encoded = tf.nest.map_structure(lambda v: tf.gather(v, sentences), prepared.encoded)
-        return _step_words(model, encoded, model.cell.prepare(encoded, dtype), dtype)
+        return step_words(model, cell, encoded, cell.prepare(encoded))
 
-    first_step = _step_words(model, prepared.encoded, prepared.memory, dtype)
-    problem = beam_decoder.Problem(
+    first_step = step_words(model, cell, prepared.encoded, prepared.source)
+    names = options.recorded_names(attention_is_used=bool(beam.coverage_penalty_weight))
+    cache = prepared.encoded.neural_cache
+    problem = beam_decoder.BeamProblem(
         bind=bind,
-        project=model.projection(dtype, multiple_of=BLOCK),
-        readout_width=model.cell.readout_width + model.cell.beside_width,
+        project=neural_cache.projection(model.projection(dtype, multiple_of=BLOCK), cache),
+        readout_width=model.readout_width + neural_cache.extra_width(cache),
         vocabulary_size=model.target_size,
         state=prepared.state,
-        limits=limits(length, tgt_max_len_infer),
-        recorded=_diagnostics(first_step, start, prepared.state, recorded),
+        limits=step_limits(length, options.max_length),
+        recorded=recorded_shapes(first_step, start, prepared.state, names),
+        constraints=options.constraints,
         backend=model.hparams.decoder_backend,
     )
-    ids, lengths, scores, seen = beam_decoder.beam_search(
-        problem, start, prepared.encoded.mask, search
+    ids, lengths, scores, diagnostics = beam_decoder.beam_search(
+        problem, start, prepared.encoded.mask, beam
     )
-    alignments = seen["alignments"] if with_alignments else None
-    shown = {name: seen[name] for name in record} or None
-    return Hypotheses(ids, lengths, scores, alignments, shown)
+    return _hypotheses(ids, lengths, scores, diagnostics, options)
 
 
 def greedy(
-    model: Seq2Seq,
+    model: SearchModel,
     prepared: Prepared,
-    tgt_max_len_infer: int = 0,
-    with_alignments: bool = False,
-    record: tuple[str, ...] = (),
-    dtype: tf.DType = tf.float32,
-    constraints: Constraints = UNCONSTRAINED,
+    options: SearchOptions = SearchOptions(),  # noqa: B008 (immutable)
 ) -> Hypotheses:
-    """The most probable word at every step; `record`, `dtype` as in `beam_search`."""
+    """Takes the most probable word at every step."""
 
     def choose(logits: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
         del time
         return tf.argmax(logits, axis=-1, output_type=tf.int32)
 
-    asked = (tgt_max_len_infer, with_alignments, record, dtype, constraints)
-    return _choose(model, prepared, choose, *asked)
+    return _choose(model, prepared, choose, options)
 
 
 def sample(
-    model: Seq2Seq,
+    model: SearchModel,
     prepared: Prepared,
-    temperature: float,
+    sampling: SamplingOptions,
     seed: tf.Tensor,
-    tgt_max_len_infer: int = 0,
-    with_alignments: bool = False,
-    record: tuple[str, ...] = (),
-    dtype: tf.DType = tf.float32,
-    constraints: Constraints = UNCONSTRAINED,
+    options: SearchOptions = SearchOptions(),  # noqa: B008 (immutable)
 ) -> Hypotheses:
-    """Draws every word from `softmax(logits / temperature)`; `seed` is an int32 pair."""
+    """Draws every word from the model's distribution, truncated; `seed` is an int32 pair.
+
+    Scores are log-probabilities under the model itself.
+    """
 
     def choose(logits: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
-        now = tf.random.experimental.stateless_fold_in(seed, time)
-        drawn = tf.random.stateless_categorical(logits / temperature, 1, now, dtype=tf.int32)
-        return drawn[:, 0]
+        return draw(logits, sampling, tf.random.experimental.stateless_fold_in(seed, time))
 
-    asked = (tgt_max_len_infer, with_alignments, record, dtype, constraints)
-    return _choose(model, prepared, choose, *asked)
+    return _choose(model, prepared, choose, options)
 
 
 def _choose(
-    model: Seq2Seq,
+    model: SearchModel,
     prepared: Prepared,
-    choose: Any,
-    tgt_max_len_infer: int,
-    with_alignments: bool,
-    record: tuple[str, ...],
-    dtype: tf.DType,
-    constraints: Constraints,
+    choose: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
+    options: SearchOptions,
 ) -> Hypotheses:
-    project = model.projection(dtype)
-    step = _step_words(model, prepared.encoded, prepared.memory, dtype, project)
+    """Decodes one hypothesis a sentence; `choose` maps logits `[B, V]` and time to ids `[B]`."""
+    project, cell = model.projection(options.dtype), model.compute_cell(options.dtype)
+    step = step_words(model, cell, prepared.encoded, prepared.source, project)
     length = prepared.encoded.length
     start = tf.fill(tf.shape(length), SOS_ID)
-    names = (*dict.fromkeys((*record, *(("alignments",) if with_alignments else ()))),)
-    recorded = _diagnostics(step, start, prepared.state, names)
-    ids, lengths, log_probs, seen = adapter.choose_step_by_step(
+    ids, lengths, log_probs, diagnostics = choose_step_by_step(
         step,
         choose,
         prepared.state,
         start,
-        limits(length, tgt_max_len_infer),
-        recorded,
-        constraints,
+        step_limits(length, options.max_length),
+        recorded_shapes(step, start, prepared.state, options.recorded_names()),
+        options.constraints,
         model.hparams.decoder_backend,
     )
     real = tf.sequence_mask(lengths, tf.shape(ids)[1])
     ids = tf.where(real, ids, EOS_ID)
     scores = tf.reduce_sum(tf.where(real, log_probs, 0.0), axis=1)
-    alignments = seen["alignments"][:, None] if with_alignments else None
-    return Hypotheses(
-        ids[:, None],
-        lengths[:, None],
-        scores[:, None],
-        alignments,
-        {name: seen[name][:, None] for name in record} or None,
+    ids, lengths, scores, diagnostics = tf.nest.map_structure(
+        lambda value: value[:, None], (ids, lengths, scores, diagnostics)
     )
+    return _hypotheses(ids, lengths, scores, diagnostics, options)
+
+
+def _hypotheses(
+    ids: tf.Tensor,
+    lengths: tf.Tensor,
+    scores: tf.Tensor,
+    diagnostics: Mapping[str, tf.Tensor],
+    options: SearchOptions,
+) -> Hypotheses:
+    """The result of a search, with the diagnostics that the options ask for."""
+    alignments = diagnostics[_ALIGNMENTS] if options.with_alignments else None
+    returned = {name: diagnostics[name] for name in options.record} or None
+    return Hypotheses(ids, lengths, scores, alignments, returned)
+
+
+def step_words(
+    model: SearchModel,
+    cell: DecoderCell | EnsembleCell,
+    encoded: EncoderOutput,
+    source: Any,
+    project: Callable[[tf.Tensor], tf.Tensor] | None = None,
+) -> StepFunction:
+    """The step of a search: ids `[B]` and state to a readout `[B, R]`, or to logits `[B, V]`.
+
+    With a neural cache a readout is as `neural_cache.read` returns it.
+    """
+    if project:
+        project = neural_cache.projection(project, encoded.neural_cache)
+
+    def step(ids: tf.Tensor, state: Any) -> StepOutput:
+        embedded = model.embed_target(ids)
+        inputs = cell.prepare_inputs(embedded, DropoutMasks.none())
+        result = cell.step(inputs, state, source)
+        if cell.document_memory:
+            result = _read_memory(cell.document_memory, result, encoded, source)
+        readout = cell.readout(result.output, embedded, DropoutMasks.none())
+        if encoded.neural_cache:
+            diagnostics = {**result.diagnostics, READOUT: readout}
+            result = result._replace(diagnostics=diagnostics)
+            grouped = split_beams(readout, encoded.length)
+            readout = merge_beams(neural_cache.read(grouped, encoded.neural_cache))
+        return result._replace(output=project(readout) if project else readout)
+
+    return step
+
+
+def _read_memory(
+    memory: DocumentMemory, result: StepOutput, encoded: EncoderOutput, source: Any
+) -> StepOutput:
+    """Combines the step of all hypotheses with what they read of the document memory."""
+    grouped = split_beams(result.output, encoded.length)
+    outputs, read = memory.read(grouped, source, result.diagnostics)
+    diagnostics = {**result.diagnostics, **{name: merge_beams(v) for name, v in read.items()}}
+    return result._replace(output=merge_beams(outputs), diagnostics=diagnostics)

@@ -1,4 +1,4 @@
-"""Text in, text out: batches of lines through a model, in input order, whatever they hold."""
+"""Translation of text: batches of lines through a model, answered in input order."""
 
 from __future__ import annotations
 
@@ -8,39 +8,49 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfmann import size
 from tfmann.cells.diagnostics import EVERYTHING, VECTORS
-from tfmann.corpus.pipeline import make_batch, pad_histories, pad_sources
-from tfmann.corpus.text import Languages
-from tfmann.decoding import search
-from tfmann.decoding.constraints import Constraints
-from tfmann.decoding.lines import Forced, Line, Lines, Translation
-from tfmann.hparams import HParams
-from tfmann.models import history
-from tfmann.models.seq2seq import Prepared, Seq2Seq, compute_dtype
+from tfmann.config import HParams
+from tfmann.data.batching import make_batch, pad_histories, pad_sources
+from tfmann.data.text_encoder import LanguagePair
+from tfmann.decoding.search import Hypotheses
+from tfmann.decoding.searcher import Searcher
+from tfmann.decoding.teacher_forcing import forced_log_probs
+from tfmann.decoding.text_processor import Forced, SourceLine, TextProcessor, Translation
+from tfmann.models import history_encoder
+from tfmann.models.seq2seq import Prepared, Seq2Seq
 
-_CHUNK = 64  # batches whose lines are sorted by length together
+_BATCHES_PER_CHUNK = 64  # their lines are sorted by length together
 IDS, LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
-Pair = tuple[Line, list[int]]  # a source line and the target's ids, without `</s>`
+Pair = tuple[SourceLine, list[int]]  # a source line and the target's ids, without `</s>`
 
 
 class Translator:
-    """A model with its languages and search settings."""
+    """A model with its languages and search settings.
+
+    Attributes:
+      searcher: finds hypotheses for encoded lines.
+      text: encodes lines and decodes translations.
+    """
 
     def __init__(
         self,
         model: Seq2Seq,
-        languages: Languages,
+        languages: LanguagePair,
         hparams: HParams,
         lexicon: Mapping[str, str] | None = None,
     ):
-        """Compiles nothing yet; `hparams` says how to search.
+        """Compiles nothing yet.
 
-        With a `lexicon`, words of text to words of text, unknown words of translations are
-        replaced (`decoding.replacement`); the cell has alignments then.
+        Args:
+          model: the model.
+          languages: its vocabularies and segmenters.
+          hparams: the settings of the search.
+          lexicon: source words to target words; it makes translations have their unknown words
+            replaced (`unk_replacement`). The cell then has alignments.
         """
         self.model, self.languages, self.hparams = model, languages, hparams
-        self.lines = Lines(languages, hparams, lexicon)
+        self.searcher = Searcher(model, hparams)
+        self.text = TextProcessor(languages, hparams, lexicon)
         self._compiled: dict[tuple, tf.types.experimental.GenericFunction] = {}
 
     def translate(
@@ -55,85 +65,110 @@ class Translator:
         Args:
           lines: text, one sentence each; a blank one comes back blank.
           with_attention: also return the attention of every translation.
-          chunk: lines read before the first is answered; 0 = as many as make full batches of
-            sentences of like length.
-          documents: the id of each line's document, for models that look at other sentences; a
-            blank line ends one if this is not given.
+          chunk: lines read before the first is answered; 0 = enough for full batches of sentences
+            of similar length.
+          documents: the id of each line's document, for models that read other sentences; without
+            it a blank line ends a document.
         """
-        chunk = chunk or self._chunk()
-        waiting: list[Line] = []
-        for line in self.lines.read(lines, documents):
+        chunk = chunk or self._chunk_size()
+        waiting: list[SourceLine] = []
+        for line in self.text.encode_lines(lines, documents):
             waiting.append(line)
             if len(waiting) == chunk:
                 yield from self._translate_chunk(waiting, with_attention)
                 waiting = []
         yield from self._translate_chunk(waiting, with_attention)
 
-    def _chunk(self) -> int:
-        return _CHUNK * self.hparams.infer_batch_size
+    def _chunk_size(self) -> int:
+        return _BATCHES_PER_CHUNK * self.hparams.infer_batch_size
 
     def _translate_chunk(
-        self, lines: Sequence[Line], with_attention: bool
+        self, lines: Sequence[SourceLine], with_attention: bool
     ) -> list[list[Translation]]:
-        results = [self.lines.blank() for _ in lines]
-        real = (i for i, line in enumerate(lines) if line.ids)
-        order = sorted(real, key=lambda i: len(lines[i].ids))
-        self.require_room(len(order))
-        run = self._search(with_attention or self.lines.lexicon is not None)
-        for rows in _cut(order, self.hparams.infer_batch_size):
-            found = run(*self._sources([lines[i] for i in rows]))
-            for index, n_best in zip(rows, self._read(found, lines, rows, with_attention)):
+        results = [self.text.blank_translations() for _ in lines]
+        real = (index for index, line in enumerate(lines) if line.ids)
+        order = sorted(real, key=lambda index: len(lines[index].ids))
+        self.searcher.require_room(len(order))
+        run = self._search_function(with_attention or self.text.lexicon is not None)
+        for indexes in _batches(order, self.hparams.infer_batch_size):
+            batch = [lines[index] for index in indexes]
+            hypotheses = run(*self._source_batch(batch), self._document_inputs(batch))
+            for index, n_best in zip(indexes, self._decode(hypotheses, batch, with_attention)):
                 results[index] = n_best
         return results
 
-    def require_room(self, sentences: int) -> None:
-        """Raises UsageError where a batch of so many has no room in memory."""
-        h = self.hparams
-        rows = min(sentences, h.infer_batch_size)
-        widths = {"beam_search": h.beam_width, "sample": h.num_translations_per_input}
-        width = widths.get(h.infer_mode, 1)
-        size.require_on_device(
-            rows * width * (self.model.target_size + self.model.cell.memory_numbers),
-            f"a search for {rows} sentences with {width} hypotheses each",
-            "give a smaller infer_batch_size, beam_width or memory",
-        )
+    def begin_document(self) -> Any:
+        """The state of a document before its first line, as `resume` takes it."""
+        return [None] * self.text.history_size
 
-    def _read(
-        self,
-        found: search.Hypotheses,
-        lines: Sequence[Line],
-        rows: Sequence[int],
-        with_attention: bool,
+    def resume(
+        self, documents: Sequence[Sequence[str]], states: Sequence[Any]
+    ) -> tuple[list[list[list[Translation]]], list[Any]]:
+        """Translates the next lines of several documents together.
+
+        Args:
+          documents: the lines of each, none of them blank.
+          states: the state of each, from `begin_document` or an earlier `resume`.
+
+        Returns:
+          for each document the n best of each line, and its state after them.
+        """
+        lines, states_after = [], []
+        for number, (texts, state) in enumerate(zip(documents, states)):
+            document_lines, history = self._resumed_lines(texts, state, number)
+            lines += document_lines
+            states_after.append(history)
+        results = iter(self._translate_chunk(lines, False))
+        return [[next(results) for _ in texts] for texts in documents], states_after
+
+    def prepare_line(self, text: str, state: Any) -> Prepared:
+        """Prepares one line for decoding, after the document whose `state` `resume` returned."""
+        lines, _ = self._resumed_lines([text], state, 0)
+        return self.model.prepare(*self._source_batch(lines), document=self._document_inputs(lines))
+
+    def _resumed_lines(
+        self, texts: Sequence[str], before: Sequence[Any], document: int
+    ) -> tuple[list[SourceLine], list[Any]]:
+        """Encodes lines, each with the ids of those before it; returns the last of these too."""
+        size, lines = self.text.history_size, []
+        history = list(before)
+        for text in texts:
+            ids = self.text.source_ids(text)
+            lines.append(SourceLine(text, ids, document, history))
+            history = [*history, ids][-size:] if size else history
+        return lines, history
+
+    def _decode(
+        self, hypotheses: Hypotheses, lines: Sequence[SourceLine], with_attention: bool
     ) -> Iterator[list[Translation]]:
-        """The translations of the lines `rows`, of which `found` is a batch."""
-        arrays: Any = [None if part is None else part.numpy() for part in found[:4]]
-        for row, index in enumerate(rows):
-            own: Any = (None if array is None else array[row] for array in arrays)
-            yield self.lines.n_best(lines[index], *own, with_attention=with_attention)
+        """Yields the translations of a batch of lines."""
+        arrays: Any = [None if part is None else part.numpy() for part in hypotheses[:4]]
+        for row, line in enumerate(lines):
+            row_arrays: Any = (None if array is None else array[row] for array in arrays)
+            yield self.text.decode_n_best(line, *row_arrays, with_attention=with_attention)
 
-    def _sources(self, lines: Sequence[Line]) -> tuple[np.ndarray, np.ndarray, Any]:
-        """Ids, lengths and what stands around the sentences."""
-        source, length = pad_sources([line.ids for line in lines], self.hparams.append_source_eos)
-        return source, length, self._around(lines)
+    def _source_batch(self, lines: Sequence[SourceLine]) -> tuple[np.ndarray, np.ndarray]:
+        """Ids `[B, S]` and lengths `[B]`."""
+        return pad_sources([line.ids for line in lines], self.hparams.append_source_eos)
 
-    def _around(self, lines: Sequence[Line]) -> Any:
-        if not self.lines.history_size:
+    def _document_inputs(self, lines: Sequence[SourceLine]) -> Any:
+        """The sentences before the lines, as `Seq2Seq.prepare` takes them."""
+        if not self.text.history_size:
             return ()
-        return history.History(*pad_histories([line.history for line in lines]))
+        return history_encoder.History(*pad_histories([line.history for line in lines]))
 
-    def _around_signature(self) -> Any:
-        size = self.lines.history_size
-        return history.signature(size) if size else ()
+    def _document_signature(self) -> Any:
+        size = self.text.history_size
+        return history_encoder.signature(size) if size else ()
 
-    def _search(self, with_attention: bool) -> tf.types.experimental.GenericFunction:
-        """Ids, lengths and what stands around the sentences to `search.Hypotheses`."""
+    def _search_function(self, with_attention: bool) -> tf.types.experimental.GenericFunction:
+        """The compiled search: ids, lengths and document inputs to `Hypotheses`."""
 
-        def run(source: tf.Tensor, length: tf.Tensor, around: Any) -> search.Hypotheses:
-            return self.find(source, length, around, with_attention)[1]
+        def run(source: tf.Tensor, length: tf.Tensor, document: Any) -> Hypotheses:
+            return self.searcher.search(source, length, document, with_attention)[1]
 
-        return self._compile(
-            ("search", with_attention), run, [IDS, LENGTHS, self._around_signature()]
-        )
+        signature = [IDS, LENGTHS, self._document_signature()]
+        return self._compile(("search", with_attention), run, signature)
 
     def _compile(
         self, key: tuple, run: Any, signature: list
@@ -146,56 +181,6 @@ class Translator:
             )
         return self._compiled[key]
 
-    def find(
-        self,
-        source: tf.Tensor,
-        length: tf.Tensor,
-        document: Any,
-        with_attention: bool,
-        record: tuple[str, ...] = (),
-    ) -> tuple[Prepared, search.Hypotheses]:
-        """Searches as the settings say; returns the sources made ready, and what was found."""
-        h = self.hparams
-        asked = (h.tgt_max_len_infer, with_attention, record, compute_dtype(h.infer_precision))
-        limited = Constraints(h.tgt_min_len_infer, h.no_repeat_ngram_size)
-        prepared = self._prepare(source, length, document)
-        if h.infer_mode == "beam_search":
-            how = search.Search(
-                h.beam_width,
-                h.length_penalty_weight,
-                h.coverage_penalty_weight,
-                best=h.num_translations_per_input,
-                constraints=limited,
-            )
-            return prepared, search.beam_search(self.model, prepared, how, *asked)
-        if h.infer_mode == "greedy":
-            return prepared, search.greedy(self.model, prepared, *asked, limited)
-        return prepared, self._sample(source, length, document, (*asked, limited))
-
-    def _prepare(self, source: tf.Tensor, length: tf.Tensor, document: Any) -> Prepared:
-        dtype = compute_dtype(self.hparams.infer_precision)
-        return self.model.prepare(source, length, dtype=dtype, document=document)
-
-    def _sample(
-        self, source: tf.Tensor, length: tf.Tensor, document: Any, asked: tuple
-    ) -> search.Hypotheses:
-        """Draws the translations of a sentence side by side."""
-        h, count = self.hparams, self.hparams.num_translations_per_input
-        several, lengths, documents = tf.nest.map_structure(
-            lambda part: tf.repeat(part, count, axis=0), (source, length, document)
-        )
-        content = tf.reduce_sum(source)  # so that another batch draws other numbers
-        found = search.sample(
-            self.model,
-            self._prepare(several, lengths, documents),
-            h.sampling_temperature,
-            tf.stack([h.random_seed, content]),
-            *asked,
-        )
-        return tf.nest.map_structure(
-            lambda part: part if part is None else _group(part, count), found
-        )
-
     def force(
         self,
         pairs: Iterable[tuple[str, str]],
@@ -207,78 +192,80 @@ class Translator:
         Args:
           pairs: source and target lines.
           record: diagnostics to return (`cells.diagnostics`), those of reading the source among
-            them where the cell does that.
+            them if the cell does that.
           documents: as in `translate`.
 
         Returns:
           one `Forced` a pair, in order.
         """
         pairs = list(pairs)
-        sources = self.lines.read((source for source, _ in pairs), documents)
+        sources = self.text.encode_lines((source for source, _ in pairs), documents)
         encode = self.languages.target.encode
-        return self._force_ids([(s, encode(t)) for s, (_, t) in zip(sources, pairs)], record)
+        encoded = [(line, encode(target)) for line, (_, target) in zip(sources, pairs)]
+        return self._force_ids(encoded, record)
 
-    def force_again(
+    def force_translations(
         self,
         translations: Sequence[Translation],
         record: tuple[str, ...] = (),
         documents: Iterable[int] | None = None,
     ) -> list[Forced]:
-        """As `force`, over translations that this translator has made, token by token."""
-        return self._force_ids(self.lines.again(translations, documents), record)
+        """Runs `force` over this translator's own translations, token by token."""
+        return self._force_ids(self.text.encode_translations(translations, documents), record)
 
     def _force_ids(self, pairs: Sequence[Pair], record: tuple[str, ...]) -> list[Forced]:
         results: list[Any] = [None] * len(pairs)
         order = sorted(range(len(pairs)), key=lambda i: (len(pairs[i][1]), len(pairs[i][0].ids)))
-        for rows in _cut(order, self._force_size(record)):
-            chosen = [pairs[i] for i in rows]
-            around = self._around([line for line, _ in chosen])
-            found = self._force(record)(*self._batch(chosen), around)
-            for index, forced in zip(rows, self._read_forced(chosen, found)):
+        run = self._force_function(record)
+        for indexes in _batches(order, self._force_size(record)):
+            batch = [pairs[index] for index in indexes]
+            document = self._document_inputs([line for line, _ in batch])
+            outputs = run(*self._pair_batch(batch), document)
+            for index, forced in zip(indexes, self._decode_forced(batch, outputs)):
                 results[index] = forced
         return results
 
     def _force_size(self, record: tuple[str, ...]) -> int:
-        # What else a cell shows may lie along the source or not; alone, it has no padding to cut.
+        # Some diagnostics run along the source and some do not; a pair alone has no padding to cut.
         return 1 if record in (EVERYTHING, VECTORS) else self.hparams.infer_batch_size
 
-    def _batch(self, pairs: Sequence[Pair]) -> tuple[np.ndarray, ...]:
+    def _pair_batch(self, pairs: Sequence[Pair]) -> tuple[np.ndarray, ...]:
         """Source, source_length, target_in, target_out, target_length."""
-        nowhere = np.full([len(pairs)], -1)
+        unused = np.full([len(pairs)], -1)
         sources, targets = zip(*((line.ids, target) for line, target in pairs))
-        eos = self.hparams.append_source_eos
-        return make_batch(sources, targets, nowhere, nowhere, eos)[:5]
+        return make_batch(sources, targets, unused, unused, self.hparams.append_source_eos)[:5]
 
-    def _force(self, record: tuple[str, ...]) -> tf.types.experimental.GenericFunction:
-        def run(source, source_length, target_in, target_out, target_length, around):
-            prepared = self.model.prepare(
-                source, source_length, record=record, document=around
-            )
-            log_probs, seen, _ = search.forced_log_probs(
+    def _force_function(self, record: tuple[str, ...]) -> tf.types.experimental.GenericFunction:
+        """The compiled forced decoding of a batch; the result is that of `_decode_forced`."""
+
+        def run(source, source_length, target_in, target_out, target_length, document):
+            prepared = self.model.prepare(source, source_length, record=record, document=document)
+            log_probs, recorded, _ = forced_log_probs(
                 self.model, prepared, target_in, target_out, target_length, record
             )
-            return log_probs, prepared.diagnostics, seen
+            return log_probs, prepared.diagnostics, recorded
 
-        signature = [IDS, LENGTHS, IDS, IDS, LENGTHS, self._around_signature()]
+        signature = [IDS, LENGTHS, IDS, IDS, LENGTHS, self._document_signature()]
         return self._compile(("force", record), run, signature)
 
-    def _read_forced(self, pairs: Sequence[Pair], found: Any) -> Iterator[Forced]:
-        """The rows of a batch: log-probabilities, the source phase `[S, B, ...]`, `[B, T, ...]`."""
-        log_probs, read, seen = tf.nest.map_structure(lambda part: part.numpy(), found)
+    def _decode_forced(self, pairs: Sequence[Pair], outputs: Any) -> Iterator[Forced]:
+        """Yields the rows of a batch.
+
+        Args:
+          pairs: the batch.
+          outputs: log-probabilities `[B, T]`; diagnostics of the source `[S, B, ...]` and of the
+            target `[B, T, ...]`.
+        """
+        log_probs, of_source, of_target = tf.nest.map_structure(lambda part: part.numpy(), outputs)
         for row, (line, target) in enumerate(pairs):
-            yield self.lines.forced(
+            yield self.text.forced(
                 (line.ids, target),
                 log_probs[row],
-                {name: value[:, row] for name, value in read.items()},
-                {name: value[row] for name, value in seen.items()},
+                {name: value[:, row] for name, value in of_source.items()},
+                {name: value[row] for name, value in of_target.items()},
             )
 
 
-def _cut(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+def _batches(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:
     for begin in range(0, len(order), size):
         yield order[begin : begin + size]
-
-
-def _group(part: tf.Tensor, count: int) -> tf.Tensor:
-    """`[B*n, 1, ...]` to `[B, n, ...]`."""
-    return tf.reshape(part, tf.concat([[-1, count], tf.shape(part)[2:]], axis=0))

@@ -1,26 +1,25 @@
-"""What a translation leaves out and what it says too often, source word by source word.
+"""Under- and over-translated source words, word by word.
 
 Meng et al. (2018) had people count the source words that are under-translated (Table 3: 13.1 % of
-a baseline's) and over-translated (2.7 %). Here the count is made from sure links of the source
-with a reference, as the synthetic corpus and hand-aligned test sets have them:
+a baseline's) and over-translated (2.7 %). Here they are counted from sure links between source and
+reference, which the synthetic corpus and hand-aligned test sets have:
 
-- A source word is judged if it has a sure link. Of the reference words it is linked to, the
-  rarest stands for its translation, its head ("house" of "the house"); words are counted in all
-  references of the set, and of equally rare ones it is the longest, then the first.
-- Words of the reference and the hypothesis that are spelled alike are paired, as many as there
-  are: first those that the links of both sides trace to the same source word, then the longest
-  common run of words, then the next ("greedy string tiling", Wise 1993), so that of several
-  "the" it is the one before "house" that is paired with the "the" before "house".
-- Under-translated: the head is not paired. Where links of source and hypothesis are given, a
-  word that the reference does not have may stand for it: a source word that is linked with such a
-  word counts as reworded instead. Without them every rewording counts as under-translated, so
-  that the share is an upper bound.
-- Over-translated: the hypothesis has its head more often than the reference, and of the
-  reference's words of this spelling the superfluous one goes back to the source word's: to the one
-  that its links trace to the same source word, else to the one paired nearest to it.
+- A source word is judged if it has a sure link. Its head is the rarest reference word that it is
+  linked to ("house" of "the house"). Words are counted in all references of the set; of equally
+  rare words the longest is taken, then the first.
+- As many identical words of reference and hypothesis as possible are paired: first those that the
+  links of both sides trace to the same source word, then the longest common run of words, then the
+  next ("greedy string tiling", Wise 1993), so that of several "the" the one before "house" is
+  paired with the "the" before "house".
+- Under-translated: the head is not paired. If links of source and hypothesis are given, a source
+  word that is linked to a word that the reference lacks counts as reworded instead. Without such
+  links every rewording counts as under-translated, so the share is an upper bound.
+- Over-translated: the hypothesis has the head more often than the reference, and the superfluous
+  word repeats the source word's: the reference word of this spelling that its links trace to the
+  same source word, or else the one that is paired nearest to it.
 
-Where nothing is aligned by hand, `tfmann.evaluation.repetition` counts what a translation repeats
-and its reference does not.
+Without gold links, `tfmann.evaluation.repetition` counts the n-grams that a translation repeats and
+its reference does not.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ _Pair = tuple[int, int]  # (reference position, hypothesis position)
 
 
 class Judgement(NamedTuple):
-    """Positions of a sentence's source words, each in ascending order.
+    """Positions of a sentence's source words, in ascending order.
 
     Attributes:
-      judged: those with a sure link.
-      under: the under-translated ones of them.
-      reworded: those whose translation is a word that the reference does not have; none where
-        the links of source and hypothesis are not given.
-      over: the over-translated ones.
+      judged: words with a sure link.
+      under: under-translated words among them.
+      reworded: words translated by a word that the reference lacks; empty without links of source
+        and hypothesis.
+      over: over-translated words.
     """
 
     judged: list[int]
@@ -55,7 +54,7 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True)
 class Adequacy:
-    """The counts over a set; the shares are of the judged source words, from 0 to 1."""
+    """Counts over a set; shares are of the judged source words, from 0 to 1."""
 
     source_words: int
     judged: int
@@ -65,17 +64,17 @@ class Adequacy:
 
     @property
     def under_share(self) -> float:
-        """Share of under-translated source words."""
+        """The share of under-translated source words."""
         return self.under / self.judged
 
     @property
     def reworded_share(self) -> float:
-        """Share of source words that are translated by words that the reference does not have."""
+        """The share of source words that are translated by words that the reference lacks."""
         return self.reworded / self.judged
 
     @property
     def over_share(self) -> float:
-        """Share of over-translated source words."""
+        """The share of over-translated source words."""
         return self.over / self.judged
 
 
@@ -86,18 +85,18 @@ def adequacy(
     sure: Sequence[Iterable[Link]],
     links: Sequence[Iterable[Link]] | None = None,
 ) -> Adequacy:
-    """Counts the source words that a set of translations leaves out or says too often.
+    """Counts the under- and over-translated source words of a set of translations.
 
     Args:
       sources: the words of each source sentence.
       references: the words of its reference.
       hypotheses: the words of its translation.
       sure: the sure links of source and reference.
-      links: links of source and hypothesis, of the attention or of an aligner, if there are any.
+      links: links of source and hypothesis, from attention or an aligner, if there are any.
 
     Raises:
-      UserError: the numbers of sentences differ, a link lies outside of its sentence, or no
-        source word has a sure link.
+      UserError: the numbers of sentences differ, a link is outside its sentence, or no source
+        word has a sure link.
     """
     parts = (sources, references, hypotheses, sure, links)
     sizes = [len(part) for part in parts if part is not None]
@@ -111,19 +110,19 @@ def adequacy(
     for number, (source, reference, hypothesis) in enumerate(
         zip(sources, references, hypotheses), start=1
     ):
-        of_reference = list(sure[number - 1])
-        of_hypothesis = None if links is None else list(links[number - 1])
-        _check_inside(of_reference, len(source), len(reference), f"sentence {number}, reference")
+        reference_links = list(sure[number - 1])
+        hypothesis_links = None if links is None else list(links[number - 1])
+        _check_inside(reference_links, len(source), len(reference), f"sentence {number}, reference")
         _check_inside(
-            of_hypothesis or (), len(source), len(hypothesis), f"sentence {number}, translation"
+            hypothesis_links or (), len(source), len(hypothesis), f"sentence {number}, translation"
         )
-        found = judge(reference, hypothesis, of_reference, frequency, of_hypothesis)
-        judged += len(found.judged)
-        under += len(found.under)
-        reworded += len(found.reworded)
-        over += len(found.over)
+        words = judge(reference, hypothesis, reference_links, frequency, hypothesis_links)
+        judged += len(words.judged)
+        under += len(words.under)
+        reworded += len(words.reworded)
+        over += len(words.over)
     if not judged:
-        raise UserError("nothing to judge: no source word has a sure link with a reference")
+        raise UserError("nothing to judge: no source word has a sure link to a reference word")
     return Adequacy(sum(map(len, sources)), judged, under, reworded, over)
 
 
@@ -134,13 +133,13 @@ def judge(
     frequency: Mapping[str, int],
     links: Collection[Link] | None = None,
 ) -> Judgement:
-    """Judges the source words of a sentence, as the module says.
+    """Judges the source words of a sentence by the rules of this module.
 
     Args:
       reference: its words.
       hypothesis: its words.
       sure: the sure links of source and reference.
-      frequency: how often a word occurs in all references; it decides on heads.
+      frequency: counts of words in all references, which determine heads.
       links: links of source and hypothesis, if there are any.
     """
     translations = _by_source(sure)  # source position -> its reference positions
@@ -148,20 +147,20 @@ def judge(
     origins, traced = _by_target(sure), _by_target(links or ())
     paired = _pair(reference, hypothesis, origins, traced)
     taken = set(paired.values())
-    spelled = set(reference)
+    reference_words = set(reference)
     # source position -> the reference positions of its head
-    heads = {i: _head(reference, places, frequency) for i, places in translations.items()}
+    heads = {i: _head(reference, js, frequency) for i, js in translations.items()}
 
     under, reworded = [], []
     for i in sorted(heads):
         if any(j in paired for j in heads[i]):
             continue
-        new = any(hypothesis[k] not in spelled for k in produced.get(i, ()))
+        new = any(hypothesis[k] not in reference_words for k in produced.get(i, ()))
         (reworded if new else under).append(i)
 
     over = set()
     for k, word in enumerate(hypothesis):
-        if k in taken or word not in spelled:
+        if k in taken or word not in reference_words:
             continue
         j = _repeated(k, word, reference, paired, origins, traced)
         over.update(i for i in origins.get(j, ()) if j in heads[i])
@@ -169,25 +168,25 @@ def judge(
 
 
 def _by_source(links: Iterable[Link]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+    targets: dict[int, list[int]] = {}
     for i, j in sorted(set(links)):
-        found.setdefault(i, []).append(j)
-    return found
+        targets.setdefault(i, []).append(j)
+    return targets
 
 
 def _by_target(links: Iterable[Link]) -> dict[int, set[int]]:
-    found: dict[int, set[int]] = {}
+    sources: dict[int, set[int]] = {}
     for i, j in links:
-        found.setdefault(j, set()).add(i)
-    return found
+        sources.setdefault(j, set()).add(i)
+    return sources
 
 
 def _head(
-    reference: Sequence[str], places: Sequence[int], frequency: Mapping[str, int]
+    reference: Sequence[str], positions: Sequence[int], frequency: Mapping[str, int]
 ) -> list[int]:
-    """Those of a source word's reference positions that hold the rarest word."""
-    rarest = min(places, key=lambda j: (frequency[reference[j]], -len(reference[j]), j))
-    return [j for j in places if reference[j] == reference[rarest]]
+    """Returns those of a source word's reference positions that have the rarest word."""
+    rarest = min(positions, key=lambda j: (frequency[reference[j]], -len(reference[j]), j))
+    return [j for j in positions if reference[j] == reference[rarest]]
 
 
 def _pair(
@@ -196,16 +195,16 @@ def _pair(
     origins: Mapping[int, set[int]],
     traced: Mapping[int, set[int]],
 ) -> dict[int, int]:
-    """Pairs words of the same spelling, as many as there are: reference -> hypothesis position."""
-    alike = [
+    """Pairs as many identical words as possible: reference position -> hypothesis position."""
+    identical = [
         (j, k)
         for j, word in enumerate(reference)
         for k, other in enumerate(hypothesis)
         if word == other
     ]
-    akin = [(j, k) for j, k in alike if origins.get(j, set()) & traced.get(k, set())]
+    same_source = [(j, k) for j, k in identical if origins.get(j, set()) & traced.get(k, set())]
     paired: dict[int, int] = {}
-    for candidates in (akin, alike):
+    for candidates in (same_source, identical):
         taken = set(paired.values())
         free = [(j, k) for j, k in candidates if j not in paired and k not in taken]
         while free:
@@ -217,7 +216,7 @@ def _pair(
 
 
 def _longest_run(free: Sequence[_Pair], reference: int, hypothesis: int) -> list[_Pair]:
-    """The longest diagonal run of pairs in ascending order; of several, the one least moved."""
+    """Returns the longest diagonal run of pairs; of several, the one closest to the diagonal."""
     lengths: dict[_Pair, int] = {}
     for j, k in free:
         lengths[j, k] = lengths.get((j - 1, k - 1), 0) + 1
@@ -238,19 +237,19 @@ def _repeated(
     origins: Mapping[int, set[int]],
     traced: Mapping[int, set[int]],
 ) -> int:
-    """The reference position that a superfluous hypothesis word repeats.
+    """Returns the reference position that a superfluous hypothesis word repeats.
 
-    All positions of its spelling are paired, or it would not be superfluous.
+    All positions of this word are paired, or it would not be superfluous.
     """
-    places = [j for j, other in enumerate(reference) if other == word]
-    own = [j for j in places if origins.get(j, set()) & traced.get(k, set())]
-    return min(own or places, key=lambda j: (abs(paired[j] - k), j))
+    positions = [j for j, other in enumerate(reference) if other == word]
+    same_source = [j for j in positions if origins.get(j, set()) & traced.get(k, set())]
+    return min(same_source or positions, key=lambda j: (abs(paired[j] - k), j))
 
 
-def _check_inside(links: Iterable[Link], source: int, target: int, what: str) -> None:
+def _check_inside(links: Iterable[Link], source: int, target: int, name: str) -> None:
     for i, j in links:
         if i >= source or j >= target:
             raise UserError(
-                f"{what}: {i}-{j} is a link of words that are not there: the source has {source} "
-                f"words, the other side {target}; are these the sentences it was made for?"
+                f"{name}: {i}-{j} is a link outside the sentence: the source has {source} words, "
+                f"the other side {target}; are these the sentences of the links?"
             )

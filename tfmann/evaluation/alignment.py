@@ -1,8 +1,8 @@
-"""Word alignments: read off the attention, written in Pharaoh format, scored by AER and SAER.
+"""Word alignments: derived from attention, written in Pharaoh format, scored by AER and SAER.
 
 A link is a pair (i, j) of 0-based positions: source word i, target word j. ``</s>`` has no links.
-Letters: S source length, T target length. In the scores: A the links found, S the sure links of
-the reference, P its possible ones, which contain the sure ones (Och & Ney 2003, section 5).
+Letters: S source length, T target length. In the scores: A the hypothesis links, S the sure links
+of the reference, P its possible ones, which include the sure ones (Och & Ney 2003, section 5).
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tfmann.corpus.files import PathLike, iter_lines
+from tfmann.data.text_files import iter_lines
 from tfmann.errors import UserError
+from tfmann.utils.files import PathLike
 
 Link = tuple[int, int]  # (source position, target position)
 
@@ -27,8 +28,8 @@ class GoldAlignment:
     """A sentence's reference links.
 
     Attributes:
-      sure: links that must be found.
-      possible: links that may be found; contains ``sure``.
+      sure: links that a hypothesis must have.
+      possible: links that it may have; includes ``sure``.
     """
 
     sure: frozenset[Link]
@@ -36,12 +37,12 @@ class GoldAlignment:
 
 
 class Quality(NamedTuple):
-    """How well the links of a set were found, each from 0 to 1.
+    """Scores of hypothesis links, each from 0 to 1.
 
     Attributes:
       aer: alignment error rate, 0 is perfect.
-      precision: |A and P| / |A|, 1 where no link was found.
-      recall: |A and S| / |S|, 1 where no link is sure.
+      precision: |A and P| / |A|, 1 without hypothesis links.
+      recall: |A and S| / |S|, 1 without sure links.
     """
 
     aer: float
@@ -55,17 +56,17 @@ def word_attention(
     target_length: int,
     append_source_eos: bool,
 ) -> np.ndarray:
-    """Leaves out ``</s>`` on both sides: the attention of target words to source words.
+    """Returns the attention of target words to source words, without ``</s>`` on either side.
 
     Args:
       attention: weights, [T, S] or larger (padding is ignored).
       source_length: source positions as the model counts them, a ``</s>`` included.
-      target_length: target positions, the ``</s>`` included (a translation that was cut before
-        its ``</s>`` is one longer by this count than it has words).
+      target_length: target positions, the ``</s>`` included (also counted for a translation that
+        was cut before its ``</s>``).
       append_source_eos: whether the source ends in a ``</s>`` position.
 
     Returns:
-      [target words, source words]; rows sum to less than 1 by what fell on ``</s>``.
+      [target words, source words]; rows sum to 1 minus the weight of ``</s>``.
     """
     source_words = source_length - 1 if append_source_eos else source_length
     return np.asarray(attention)[: target_length - 1, :source_words]
@@ -79,9 +80,9 @@ def hard_alignment(
 ) -> list[Link]:
     """Links each target word to the source word that it attends to most.
 
-    ``</s>`` is left out on both sides: its row is dropped and its column is ignored, so that a
-    word which attends to ``</s>`` first is linked to the word that comes second. The lowest
-    position wins a tie; a word that puts no weight at all on any source word has no link.
+    ``</s>`` is left out on both sides, so a word that attends most to ``</s>`` is linked to its
+    second choice. The lowest position wins a tie; a word without weight on any source word has no
+    link.
 
     The arguments are those of `word_attention`.
 
@@ -96,7 +97,7 @@ def hard_alignment(
 
 
 def format_pharaoh(links: Iterable[Link]) -> str:
-    """Writes links as ``i-j i-j ...``, the source position first."""
+    """Formats links as ``i-j i-j ...``, the source position first."""
     return " ".join(f"{i}-{j}" for i, j in links)
 
 
@@ -117,7 +118,7 @@ def parse_pharaoh(
       reverse: the file has the target position first.
 
     Raises:
-      UserError: something in the line is not a link, or counts from before ``first``.
+      UserError: an item of the line is not a link, or a position is below ``first``.
     """
     sure, possible = set(), set()
     for item in line.split():
@@ -132,7 +133,7 @@ def parse_pharaoh(
         if left < 0 or right < 0:
             raise UserError(
                 f"{path}, line {line_number}: {item!r} is not a link of positions counted from "
-                f"{first}: in this file they count from 0"
+                f"{first}: this file counts from 0"
             )
         link = (right, left) if reverse else (left, right)
         possible.add(link)
@@ -145,7 +146,7 @@ def read_pharaoh(path: PathLike, first: int = 0, reverse: bool = False) -> list[
     """Reads a file of alignments, one sentence per line; the arguments as in `parse_pharaoh`.
 
     Raises:
-      UserError: the file cannot be read, or a line holds something else than links.
+      UserError: the file cannot be read, or a line has an item that is not a link.
     """
     lines = enumerate(iter_lines(path), start=1)
     return [parse_pharaoh(line, number, path, first, reverse) for number, line in lines]
@@ -156,7 +157,7 @@ def aer(
     sure: Sequence[Iterable[Link]],
     possible: Sequence[Iterable[Link]],
 ) -> float:
-    """Alignment error rate over all links of a set: 0 is perfect, 1 is the worst.
+    """Returns the alignment error rate over all links of a set: 0 is perfect, 1 is the worst.
 
     The arguments are those of `quality`.
     """
@@ -168,26 +169,26 @@ def quality(
     sure: Sequence[Iterable[Link]],
     possible: Sequence[Iterable[Link]],
 ) -> Quality:
-    """Alignment error rate, precision and recall over all links of a set.
+    """Returns alignment error rate, precision and recall over all links of a set.
 
     Och & Ney (2003), section 5: AER = 1 - (|A and S| + |A and P|) / (|A| + |S|).
 
     Args:
-      hypothesis: the links found (A), sentence by sentence.
+      hypothesis: the hypothesis links (A), sentence by sentence.
       sure: the sure reference links, sentence by sentence.
-      possible: the possible ones; whether they repeat the sure ones makes no difference.
+      possible: the possible links; they may or may not repeat the sure ones.
 
     Raises:
-      UserError: the three differ in their number of sentences, or hold no link to compare.
+      UserError: the numbers of sentences differ, or there is no link to compare.
     """
     _check_sentences(len(hypothesis), len(sure), len(possible))
-    in_sure = in_possible = found = wanted = 0
+    in_sure = in_possible = links_found = links_sure = 0
     for links, must, may in zip(map(set, hypothesis), map(set, sure), map(set, possible)):
         in_sure += len(links & must)
         in_possible += len(links & (may | must))
-        found += len(links)
-        wanted += len(must)
-    return _quality(in_sure, in_possible, found, wanted)
+        links_found += len(links)
+        links_sure += len(must)
+    return _quality(in_sure, in_possible, links_found, links_sure)
 
 
 def soft_aer(
@@ -195,37 +196,38 @@ def soft_aer(
     sure: Sequence[Iterable[Link]],
     possible: Sequence[Iterable[Link]],
 ) -> float:
-    """Soft alignment error rate, SAER (Tu et al. 2016): the AER of the weights themselves.
+    """Returns the soft alignment error rate, SAER (Tu et al. 2016): the AER of the weights.
 
     SAER = 1 - (|M_A * M_S| + |M_A * M_P|) / (|M_A| + |M_S|), where M_A are the attention weights,
     M_S and M_P have ones at the reference's links, * is elementwise and |M| sums all elements.
-    Of weights that are all 0 or 1 it is the AER. As in the hard alignments, ``</s>`` is left out:
-    what a word attends to ``</s>`` is linked to nothing.
+    For weights of 0 and 1 it is the AER. As in hard alignments, ``</s>`` is left out: the weight on
+    ``</s>`` is linked to nothing.
 
     Args:
       attention: weights of each sentence, [target words, source words] (`word_attention`).
       sure: the sure reference links, sentence by sentence.
-      possible: the possible ones; whether they repeat the sure ones makes no difference.
+      possible: the possible links; they may or may not repeat the sure ones.
 
     Raises:
-      UserError: as `quality`, or a link lies outside of its sentence.
+      UserError: as in `quality`, or a link is outside its sentence.
     """
     _check_sentences(len(attention), len(sure), len(possible))
-    in_sure = in_possible = found = wanted = 0.0
+    in_sure = in_possible = weight_found = 0.0
+    links_sure = 0
     sentences = zip(attention, map(set, sure), map(set, possible))
     for number, (weights, must, may) in enumerate(sentences, start=1):
         for i, j in must | may:
             if j >= weights.shape[0] or i >= weights.shape[1]:
                 raise UserError(
-                    f"sentence {number}: the reference links {i}-{j}, and there are "
+                    f"sentence {number}: the reference links {i}-{j}, but there are "
                     f"{weights.shape[1]} source and {weights.shape[0]} target words: "
-                    "are these the sentences it was made for?"
+                    "are these the sentences of the reference?"
                 )
         in_sure += sum(float(weights[j, i]) for i, j in must)
         in_possible += sum(float(weights[j, i]) for i, j in must | may)
-        found += float(weights.sum())
-        wanted += len(must)
-    return _quality(in_sure, in_possible, found, wanted).aer
+        weight_found += float(weights.sum())
+        links_sure += len(must)
+    return _quality(in_sure, in_possible, weight_found, links_sure).aer
 
 
 def _check_sentences(hypothesis: int, sure: int, possible: int) -> None:
@@ -236,11 +238,11 @@ def _check_sentences(hypothesis: int, sure: int, possible: int) -> None:
         )
 
 
-def _quality(in_sure: float, in_possible: float, found: float, wanted: float) -> Quality:
-    if found + wanted == 0:
+def _quality(in_sure: float, in_possible: float, found: float, sure: float) -> Quality:
+    if found + sure == 0:
         raise UserError("no alignment links to compare: neither side has any")
     return Quality(
-        aer=1.0 - (in_sure + in_possible) / (found + wanted),
+        aer=1.0 - (in_sure + in_possible) / (found + sure),
         precision=in_possible / found if found else 1.0,
-        recall=in_sure / wanted if wanted else 1.0,
+        recall=in_sure / sure if sure else 1.0,
     )

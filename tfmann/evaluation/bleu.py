@@ -1,8 +1,8 @@
 """Corpus scores through sacreBLEU (Post 2018), each with the signature that makes it comparable.
 
-The papers score tokenised text as it stands: ``tokenize="none"``. Scores to be set beside other
-people's need detokenised files and ``tokenize="13a"``. Two numbers may be compared only where
-their signatures are equal.
+The papers score tokenised text as it is: ``tokenize="none"``. To compare with other published
+scores, use detokenised files and ``tokenize="13a"``. Two numbers are comparable only if their
+signatures are equal.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tfmann.corpus.files import PathLike, iter_lines
+from tfmann.data.text_files import iter_lines
 from tfmann.errors import UsageError, UserError
+from tfmann.utils.files import PathLike
 
 METRICS = ("bleu", "chrf", "ter")
 
-# Those of sacreBLEU's tokenisers that need neither a download nor another package.
+# sacreBLEU's tokenisers that need neither a download nor another package.
 TOKENIZERS = ("none", "13a", "intl", "zh", "char")
 
 
@@ -28,8 +29,8 @@ class Score:
     Attributes:
       name: sacreBLEU's name of the metric: ``BLEU``, ``chrF2``, ``TER``.
       value: the score, on sacreBLEU's scale of 0 to 100 (TER may be above 100).
-      signature: sacreBLEU's signature; it belongs beside every printed value.
-      details: what sacreBLEU prints after the value: for BLEU the n-gram precisions, the brevity
+      signature: sacreBLEU's signature; print it with every value.
+      details: sacreBLEU's text after the value: for BLEU the n-gram precisions, the brevity
         penalty and both lengths; empty for the others.
     """
 
@@ -49,18 +50,18 @@ def evaluate(
     """Scores a corpus of translations.
 
     Args:
-      hypotheses: one translation per sentence; blank ones count as such.
+      hypotheses: one translation per sentence, which may be blank.
       references: one list per reference set, each as long as ``hypotheses``.
-      metrics: any of `METRICS`, in the order wanted.
+      metrics: any of `METRICS`, in the order of the result.
       tokenize: one of `TOKENIZERS`; concerns BLEU only.
-      lowercase: ignore case in BLEU and chrF. TER ignores it always, as tercom and sacreBLEU do.
+      lowercase: ignore case in BLEU and chrF. TER always ignores it, as in tercom and sacreBLEU.
 
     Returns:
       One score per metric, in the order of ``metrics``.
 
     Raises:
-      UserError: nothing to score, or a reference set of another length than the translations.
-      UsageError: an unknown metric or tokeniser.
+      UserError: there is nothing to score, or a reference set has another length.
+      UsageError: the metric or tokeniser is unknown.
     """
     check_parallel([("the translations", hypotheses), *number_references(references)])
     unknown = [name for name in metrics if name not in METRICS]
@@ -78,10 +79,10 @@ def evaluate_files(
 ) -> list[Score]:
     """Scores a file of translations, one per line, against files of references.
 
-    As `evaluate`; the messages name the files.
+    The other arguments are those of `evaluate`; messages name the files.
 
     Raises:
-      UserError: also where a file cannot be read or is not UTF-8.
+      UserError: as in `evaluate`, or a file cannot be read or is not UTF-8.
     """
     files = [(str(path), list(iter_lines(path))) for path in (hypothesis_path, *reference_paths)]
     check_parallel(files)
@@ -102,13 +103,12 @@ def check_parallel(texts: Sequence[tuple[str, Sequence[Any]]]) -> None:
       texts: (name for the message, lines): translations first, references after them.
 
     Raises:
-      UserError: there are no references, no lines, or two texts differ (both are named, with
-        their counts).
+      UserError: there are no references, no lines, or two texts differ in length.
     """
     for name, lines in texts:
-        # A bare string would be taken for a corpus of one-letter sentences.
+        # A string would pass for a corpus of one-letter sentences.
         if isinstance(lines, str):
-            raise TypeError(f"{name}: a list of lines is wanted, not one string")
+            raise TypeError(f"{name}: expected a list of lines, not one string")
     if len(texts) < 2:
         raise UserError("no references to score against: at least one reference set is needed")
     first_name, first = texts[0]
@@ -123,27 +123,27 @@ def check_parallel(texts: Sequence[tuple[str, Sequence[Any]]]) -> None:
 
 
 def number_references(references: Sequence[Sequence[str]]) -> list[tuple[str, Sequence[str]]]:
-    """Names reference sets that did not come from files, for `check_parallel`."""
+    """Returns reference sets that did not come from files with names for `check_parallel`."""
     return [(f"reference set {number}", lines) for number, lines in enumerate(references, start=1)]
 
 
 def lengths(details: str) -> tuple[float, float]:
-    """Brevity penalty and length ratio, to three decimals, of the details of a BLEU score.
+    """Returns brevity penalty and length ratio, to three decimals, from `Score.details` of BLEU.
 
     Raises:
-      ValueError: they are of another score.
+      ValueError: the details are not BLEU's.
     """
-    found = re.search(r"BP = ([0-9.]+) ratio = ([0-9.]+)", details)
-    if found is None:
+    match = re.search(r"BP = ([0-9.]+) ratio = ([0-9.]+)", details)
+    if match is None:
         raise ValueError(f"no brevity penalty in {details!r}")
-    return float(found[1]), float(found[2])
+    return float(match[1]), float(match[2])
 
 
 def bleu_metric(tokenize: str, lowercase: bool = False) -> Any:
     """Returns sacreBLEU's BLEU as tfmann uses it everywhere.
 
     Raises:
-      UsageError: an unknown tokeniser.
+      UsageError: the tokeniser is unknown.
     """
     from sacrebleu.metrics import BLEU
 
@@ -151,12 +151,12 @@ def bleu_metric(tokenize: str, lowercase: bool = False) -> Any:
         raise UsageError(
             f"unknown BLEU tokeniser {tokenize!r}: choose one of {', '.join(TOKENIZERS)}"
         )
-    # force: tokenised text is what the papers score, so no warning that it looks tokenised.
+    # force: no warning that the text looks tokenised, since the papers score tokenised text.
     return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
 
 
 def metric(name: str, tokenize: str = "none", lowercase: bool = False) -> Any:
-    """One of sacreBLEU's metrics, of `METRICS`, as tfmann uses it everywhere."""
+    """Returns one of `METRICS` as tfmann uses it everywhere."""
     from sacrebleu.metrics import CHRF, TER
 
     if name == "bleu":
@@ -171,8 +171,8 @@ def _score(
     tokenize: str,
     lowercase: bool,
 ) -> Score:
-    made = metric(metric_name, tokenize, lowercase)
-    result = made.corpus_score(hypotheses, references)
+    scorer = metric(metric_name, tokenize, lowercase)
+    result = scorer.corpus_score(hypotheses, references)
     # "BLEU = 12.34 56.7/... (BP = ...)": the details are all that follows the rounded value.
     details = result.format().partition(" = ")[2].partition(" ")[2]
-    return Score(result.name, float(result.score), str(made.get_signature()), details)
+    return Score(result.name, float(result.score), str(scorer.get_signature()), details)

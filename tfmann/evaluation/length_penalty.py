@@ -1,8 +1,8 @@
-"""Which length penalty suits a model: one search of a development set, ranked anew by each weight.
+"""The choice of a length penalty: one search of a development set, reranked by each weight.
 
 Beam search ranks translations by `log P / ((5 + len) / 6)^alpha` (Wu et al. 2016, section 7). Its n
-best, divided by another weight's penalty, are nearly those that a search with that weight finds:
-so one search answers for all weights.
+best, divided by another weight's penalty, are nearly those that a search with that weight finds, so
+one search is enough for all weights.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from tfmann.decoding.lines import Translation
+from tfmann.config import SearchSettings, TranslationSettings
+from tfmann.decoding.text_processor import Translation
 from tfmann.evaluation import bleu
-from tfmann.hparams import HParams
 
-WEIGHTS = tuple(number / 5 for number in range(11))  # where none are given: 0, 0.2, ..., 2
+WEIGHTS = tuple(number / 5 for number in range(11))  # the default: 0, 0.2, ..., 2
 
 
 class Point(NamedTuple):
-    """What one weight makes of a development set."""
+    """The scores of a development set with one weight."""
 
     weight: float
     bleu: float
@@ -26,29 +26,29 @@ class Point(NamedTuple):
     length_ratio: float
 
 
-def search_settings(hparams: HParams) -> dict[str, Any]:
-    """The settings of a search whose n-best lists `choose` reads."""
+def search_settings(hparams: SearchSettings) -> dict[str, Any]:
+    """Returns the settings of a search whose n-best lists `choose` needs."""
     return {"num_translations_per_input": hparams.beam_width}
 
 
 def choose(
     n_best: Iterable[Sequence[Translation]],
     references: Sequence[Sequence[str]],
-    hparams: HParams,
+    hparams: TranslationSettings,
     weights: Sequence[float],
 ) -> tuple[Point, list[Point]]:
-    """The weight with the greatest BLEU, the smallest of equals, and what each comes to.
+    """Returns the point with the greatest BLEU (the smallest weight of equals), and all points.
 
     Args:
-      n_best: translations of each line, as a search with `hparams` found them.
-      references: one list of lines a reference set.
-      hparams: those of the search.
+      n_best: translations of each line, from a search with `hparams`.
+      references: one list of lines per reference set.
+      hparams: of the search.
       weights: to choose from.
     """
     lists = list(n_best)
     points = []
     for weight in weights:
-        best = [_best(one, hparams.length_penalty_weight, weight).text for one in lists]
+        best = [_best(n_best, hparams.length_penalty_weight, weight).text for n_best in lists]
         score = bleu.evaluate(
             best, references, ("bleu",), hparams.bleu_tokenize, hparams.bleu_lowercase
         )[0]
@@ -57,17 +57,18 @@ def choose(
 
 
 def _best(n_best: Sequence[Translation], searched_with: float, weight: float) -> Translation:
-    """The first of a list that was ranked by one weight, ranked by another."""
-    return max(n_best, key=lambda one: one.score * _penalty(one) ** (searched_with - weight))
+    """Returns the best of a list that was ranked by one weight, ranked by another."""
+    exponent = searched_with - weight
+    return max(n_best, key=lambda candidate: candidate.score * _penalty(candidate) ** exponent)
 
 
 def _penalty(translation: Translation) -> float:
-    """`(5 + len) / 6`, `</s>` counted."""
+    """Returns `(5 + len) / 6`, where len includes `</s>`."""
     return (5.0 + len(translation.tokens)) / 6.0
 
 
 def lines(chosen: Point, points: Sequence[Point]) -> list[str]:
-    """What a log says: the weights, and which was taken."""
+    """Returns the lines of a log: all weights, the chosen one marked."""
     shown = [
         f"  {point.weight:<7g} BLEU {point.bleu:6.2f}  brevity penalty {point.brevity_penalty:.3f}"
         f"  length ratio {point.length_ratio:.3f}{'  *' if point == chosen else ''}"

@@ -1,9 +1,9 @@
-"""What translations repeat and their references do not: a trace of over-translation.
+"""N-grams that translations repeat and their references do not: a sign of over-translation.
 
-It needs no alignment. An n-gram that stands c times in a translation is repeated c - max(1, r)
-times, where r is the greatest number of times that it stands in one of the sentence's references.
-These are the over-translated n-grams of OTEM (Yang et al. 2018): a repetition that the reference
-also has adds nothing, nor does a word that is merely another.
+It needs no alignment. An n-gram that occurs c times in a translation is repeated c - max(1, r)
+times, where r is the greatest number of times that it occurs in one of the sentence's references.
+These are the over-translated n-grams of OTEM (Yang et al. 2018): neither a repetition that the
+reference has too nor a merely different word counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Repetition(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of the translations' n-grams, from 0 to 1."""
+        """The share of the translations' n-grams, from 0 to 1."""
         return self.repeated / self.ngrams if self.ngrams else 0.0
 
 
@@ -40,13 +40,13 @@ def repetition(
       references: one list per reference set, each as long as ``hypotheses``.
 
     Raises:
-      UserError: no reference set, or one of another length than the translations.
+      UserError: there is no reference set, or one has another length than the translations.
     """
     if not references:
-        raise UserError("no references: what may be repeated is what they repeat")
+        raise UserError("no references: expected at least one, since it shows what may be repeated")
     for lines in references:
         if len(lines) != len(hypotheses):
-            raise UserError(f"{len(hypotheses)} translations, but {len(lines)} references")
+            raise UserError(f"{len(hypotheses)} translations do not match {len(lines)} references")
     return [_of_order(order, hypotheses, references) for order in ORDERS]
 
 

@@ -1,7 +1,7 @@
-"""Is one system better than another, or lucky on this test set? Two paired tests on BLEU.
+"""Two paired tests of whether a difference in BLEU is more than chance on this test set.
 
-The sign test is that of Collins, Koehn & Kucerova (2005), section 5.2, which the papers report;
-the paired bootstrap (Koehn 2004) is sacreBLEU's.
+The sign test is that of Collins, Koehn & Kucerova (2005), section 5.2, which the papers report.
+The paired bootstrap (Koehn 2004) is sacreBLEU's.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import numpy as np
 
 from tfmann.evaluation.bleu import bleu_metric, check_parallel, number_references
 
-RESAMPLES = 1000  # as many as sacreBLEU's paired bootstrap has
+RESAMPLES = 1000  # the default of sacreBLEU's paired bootstrap
 RESAMPLES_SEED = 12345
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A system beside its baseline on one test set.
+    """A system compared with its baseline on one test set.
 
     Attributes:
       baseline_bleu: corpus BLEU of the baseline, 0 to 100.
       system_bleu: corpus BLEU of the system.
       signature: sacreBLEU's signature of both.
-      better: sentences whose translation by the system, put into the baseline's output in place
-        of the baseline's own, raises corpus BLEU.
-      worse: sentences for which it lowers it.
-      ties: the others; the sign test leaves them out.
+      better: sentences whose translation by the system raises corpus BLEU when it replaces the
+        one in the baseline's output.
+      worse: sentences whose translation lowers it.
+      ties: the other sentences; the sign test ignores them.
       sign_test_p: two-sided p value of the sign test.
       bootstrap_p: p value of the paired bootstrap.
       bootstrap_signature: sacreBLEU's signature of the bootstrap (its resamples and its seed).
@@ -60,14 +60,13 @@ def compare(
       baseline_lines: translations by the system to beat.
       system_lines: translations by the system that should be better.
       references: one list per reference set.
-      tokenize: sacreBLEU's tokeniser, as in `tfmann.evaluation.bleu.evaluate`.
+      tokenize: sacreBLEU's tokeniser, as in `bleu.evaluate`.
       lowercase: ignore case.
 
     Raises:
-      UserError: nothing to score, or line counts that differ.
-      UsageError: an unknown tokeniser.
+      UserError: there is nothing to score, or line counts differ.
+      UsageError: the tokeniser is unknown.
     """
-    # The baseline against each reference set, then the system against the baseline.
     check_parallel(
         [("the baseline's translations", baseline_lines), *number_references(references)]
     )
@@ -78,21 +77,21 @@ def compare(
         ]
     )
     metric = bleu_metric(tokenize, lowercase)
-    baseline = metric._extract_corpus_statistics(baseline_lines, references)
-    system = metric._extract_corpus_statistics(system_lines, references)
-    better, worse, ties = _swaps(metric, baseline, system)
+    baseline = corpus_statistics(metric, baseline_lines, references)
+    system = corpus_statistics(metric, system_lines, references)
+    better, worse, ties = swaps(metric, baseline, system)
     ((_,), (tested,)) = bootstrap(
         [baseline_lines, system_lines], references, [bleu_metric(tokenize, lowercase)]
     )
     return Comparison(
-        baseline_bleu=_bleu(metric, _total(baseline)),
-        system_bleu=_bleu(metric, _total(system)),
+        baseline_bleu=corpus_score(metric, baseline).score,
+        system_bleu=corpus_score(metric, system).score,
         signature=str(metric.get_signature()),
         better=better,
         worse=worse,
         ties=ties,
         sign_test_p=sign_test_p(better, worse),
-        # Others than the same lines may have the same counts too.
+        # Different lines can have the same counts too.
         bootstrap_p=1.0 if baseline == system else tested.p,
         bootstrap_signature=tested.signature,
     )
@@ -105,39 +104,44 @@ def compare_over_tests(
 ) -> Comparison:
     """Compares two systems by the mean of their BLEU over several test sets.
 
-    Of one test this is `compare`. Of more, sentences are resampled within each test, and the p
-    value is of the difference of the means, computed as sacreBLEU does; the sign test counts the
-    sentences of all tests, each of which is put into the output of its own.
+    For one test set this is `compare`. For several, sentences are resampled within each, and the p
+    value is that of the difference of the means, computed as in sacreBLEU. The sign test counts the
+    sentences of all test sets, each swapped within its own.
 
     Args:
-      tests: of each the baseline's translations, the system's, and the lists of references.
+      tests: the baseline's translations, the system's, and the reference sets of each test.
       tokenize: as in `compare`.
       lowercase: as in `compare`.
     """
-    each = [compare(*one, tokenize, lowercase) for one in tests]
-    if len(each) == 1:
-        return each[0]
+    comparisons = [compare(*test, tokenize, lowercase) for test in tests]
+    if len(comparisons) == 1:
+        return comparisons[0]
     better, worse, ties = (
-        sum(getattr(one, kind) for one in each) for kind in ("better", "worse", "ties")
+        sum(getattr(comparison, kind) for comparison in comparisons)
+        for kind in ("better", "worse", "ties")
     )
     baseline, system = (
-        statistics.fmean(getattr(one, kind) for one in each)
-        for kind in ("baseline_bleu", "system_bleu")
+        statistics.fmean(getattr(comparison, side) for comparison in comparisons)
+        for side in ("baseline_bleu", "system_bleu")
     )
-    first = [resampled_bleu(one, of, tokenize, lowercase) for one, _, of in tests]
-    second = [resampled_bleu(one, of, tokenize, lowercase) for _, one, of in tests]
-    moved = np.abs(np.mean(np.subtract(second, first), axis=0))
-    beyond = np.sum(moved - moved.mean() > abs(system - baseline))
+    baseline_scores = [resampled_bleu(a, refs, tokenize, lowercase) for a, _, refs in tests]
+    system_scores = [resampled_bleu(b, refs, tokenize, lowercase) for _, b, refs in tests]
+    differences = np.abs(np.mean(np.subtract(system_scores, baseline_scores), axis=0))
+    beyond = np.sum(differences - differences.mean() > abs(system - baseline))
     return Comparison(
         baseline_bleu=baseline,
         system_bleu=system,
-        signature=each[0].signature,
+        signature=comparisons[0].signature,
         better=better,
         worse=worse,
         ties=ties,
         sign_test_p=sign_test_p(better, worse),
-        bootstrap_p=1.0 if first == second else float((beyond + 1) / (len(moved) + 1)),
-        bootstrap_signature=f"{each[0].bootstrap_signature}, mean of {len(tests)} tests",
+        bootstrap_p=(
+            1.0
+            if baseline_scores == system_scores
+            else float((beyond + 1) / (len(differences) + 1))
+        ),
+        bootstrap_signature=f"{comparisons[0].bootstrap_signature}, mean of {len(tests)} tests",
     )
 
 
@@ -149,26 +153,26 @@ def resampled_bleu(
     resamples: int = RESAMPLES,
     seed: int = RESAMPLES_SEED,
 ) -> list[float]:
-    """Corpus BLEU on resamples of the sentences, drawn with repetition.
+    """Scores resamples of the sentences, drawn with replacement, by corpus BLEU.
 
-    Of equally many sentences and with equal arguments the resamples are the same, so that systems
-    can be compared resample by resample, whenever each of them was scored.
+    The resamples depend only on the number of sentences and on the arguments, so that systems that
+    were scored at different times can be compared resample by resample.
 
     Raises:
-      UserError: nothing to score, or line counts that differ.
-      UsageError: an unknown tokeniser.
+      UserError: there is nothing to score, or line counts differ.
+      UsageError: the tokeniser is unknown.
     """
     check_parallel([("the translations", lines), *number_references(references)])
     metric = bleu_metric(tokenize, lowercase)
-    sums = np.array(metric._extract_corpus_statistics(lines, references))
-    drawn = np.random.default_rng(seed).integers(0, len(sums), (resamples, len(sums)))
-    return [_bleu(metric, sums[sentences].sum(axis=0).tolist()) for sentences in drawn]
+    counts = np.array(corpus_statistics(metric, lines, references))
+    resampled = np.random.default_rng(seed).integers(0, len(counts), (resamples, len(counts)))
+    return [_score(metric, counts[rows].sum(axis=0).tolist()).score for rows in resampled]
 
 
 def sign_test_p(better: int, worse: int) -> float:
-    """Exact two-sided p value of ``better`` heads and ``worse`` tails of a fair coin.
+    """Returns the exact two-sided p value of ``better`` heads and ``worse`` tails of a fair coin.
 
-    Computed in whole numbers, so that it is right for any count; 1 where there is no throw.
+    It is computed with integers, so it is exact for any count; without a throw it is 1.
     """
     throws = better + worse
     term, tail = 1, 0  # term: the binomial coefficient (throws over k)
@@ -178,33 +182,36 @@ def sign_test_p(better: int, worse: int) -> float:
     return min(1.0, 2 * tail / 2**throws)
 
 
+def corpus_statistics(
+    metric: Any, lines: Sequence[str], references: Sequence[Sequence[str]]
+) -> list[list[int]]:
+    """Returns the counts that sacreBLEU's BLEU sums over sentences, one list for each sentence."""
+    return metric._extract_corpus_statistics(lines, references)
+
+
+def corpus_score(metric: Any, statistics: Sequence[Sequence[int]]) -> Any:
+    """Returns sacreBLEU's score of the sentences with these `corpus_statistics`."""
+    return _score(metric, _total(statistics))
+
+
 def swaps(
-    baseline_lines: Sequence[str],
-    system_lines: Sequence[str],
-    references: Sequence[Sequence[str]],
-    metric: Any,
-) -> tuple[int, int, int]:
-    """Counts the sentences whose swap raises, lowers and leaves corpus BLEU, as in `compare`."""
-    baseline, system = (
-        metric._extract_corpus_statistics(lines, references)
-        for lines in (baseline_lines, system_lines)
-    )
-    return _swaps(metric, baseline, system)
-
-
-def _swaps(
     metric: Any, baseline: Sequence[Sequence[int]], system: Sequence[Sequence[int]]
 ) -> tuple[int, int, int]:
-    """Counts the sentences whose swap raises, lowers and leaves corpus BLEU.
+    """Counts the sentences whose swap raises, lowers and leaves corpus BLEU, as in `Comparison`.
 
     BLEU is a function of sums over sentences (matches, n-grams, lengths), so a swap costs one
     subtraction and one addition, not another pass over the corpus.
+
+    Args:
+      metric: sacreBLEU's BLEU.
+      baseline: `corpus_statistics` of the baseline.
+      system: `corpus_statistics` of the system.
     """
     total = _total(baseline)
-    score = _bleu(metric, total)
+    score = _score(metric, total).score
     better = worse = 0
     for old, new in zip(baseline, system):
-        swapped = _bleu(metric, [t - o + n for t, o, n in zip(total, old, new)])
+        swapped = _score(metric, [t - o + n for t, o, n in zip(total, old, new)]).score
         better += swapped > score
         worse += swapped < score
     return better, worse, len(baseline) - better - worse
@@ -214,16 +221,16 @@ def _total(statistics: Sequence[Sequence[int]]) -> list[int]:
     return [sum(column) for column in zip(*statistics)]
 
 
-def _bleu(metric: Any, statistics: list[int]) -> float:
-    return metric._compute_score_from_stats(statistics).score
+def _score(metric: Any, total: list[int]) -> Any:
+    return metric._compute_score_from_stats(total)
 
 
-class Tested(NamedTuple):
-    """A score of a system, and the p value of its difference to the baseline's."""
+class TestedScore(NamedTuple):
+    """A system's score, and the p value of its difference from the baseline's."""
 
     name: str
     value: float
-    p: float  # 1 of the baseline itself
+    p: float  # 1 for the baseline itself
     signature: str
 
 
@@ -231,16 +238,16 @@ def bootstrap(
     systems: Sequence[Sequence[str]],
     references: Sequence[Sequence[str]],
     metrics: Sequence[Any],
-) -> list[list[Tested]]:
-    """SacreBLEU's paired bootstrap of systems against the first of them, by several metrics.
+) -> list[list[TestedScore]]:
+    """Compares systems with the first of them by sacreBLEU's paired bootstrap.
 
     Args:
-      systems: translations by each, the baseline first.
+      systems: translations by each system, the baseline first.
       references: one list per reference set.
-      metrics: of sacreBLEU.
+      metrics: sacreBLEU's metrics.
 
     Returns:
-      for each system its scores in the order of the metrics.
+      the scores of each system, in the order of the metrics.
     """
     from sacrebleu.significance import PairedTest
 
@@ -252,15 +259,19 @@ def bootstrap(
     )()
     names = [name for name in results if name != "System"]
     baseline = list(systems[0])
-    found = []
+    tested = []
     for number, lines in enumerate(systems):
         scores: list[Any] = [results[name][number] for name in names]
-        # Of two outputs that always score the same sacreBLEU has 1 / (resamples + 1), as if a
-        # difference that is never there were the surest of all.
+        # For two outputs that always score the same, sacreBLEU returns p = 1 / (resamples + 1), as
+        # if a difference that never occurs were the most certain of all.
         same = list(lines) == baseline
-        found.append([
-            Tested(name, float(one.score), 1.0 if same else float(one.p_value),
-                   str(signatures[name]))
-            for name, one in zip(names, scores)
+        tested.append([
+            TestedScore(
+                name,
+                float(score.score),
+                1.0 if same else float(score.p_value),
+                str(signatures[name]),
+            )
+            for name, score in zip(names, scores)
         ])  # fmt: skip
-    return found
+    return tested

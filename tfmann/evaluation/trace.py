@@ -1,4 +1,4 @@
-"""What a cell showed, step by step, of one pair of sentences (Collier & Beel 2019, 5.1).
+"""The diagnostics of a cell, step by step, for one pair of sentences (Collier & Beel 2019, 5.1).
 
 Letters: S source tokens, T target tokens, both with `</s>`, R read heads, H write heads.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from tfmann.cells.diagnostics import SHAPES
 
 if TYPE_CHECKING:
-    from tfmann.decoding.lines import Forced
+    from tfmann.decoding.text_processor import Forced
 
 
 class Trace(Mapping[str, np.ndarray]):
@@ -30,19 +30,19 @@ class Trace(Mapping[str, np.ndarray]):
       source_tokens: S tokens, as the model saw them.
       tokens: T target tokens.
       boundary: the first step of the target phase, S or 0.
-      slots: what the cache held when the sentence began, in the order of `cache_match`; None of a
-        model without a cache.
+      slots: the contents of the cache at the beginning of the sentence, in the order of
+        `cache_match`; None for a model without a cache.
     """
 
     def __init__(self, forced: Forced):
-        """Takes what was recorded over a forced decoding."""
+        """Takes the diagnostics of a forced decoding."""
         self.source_tokens, self.tokens = forced.source_tokens, forced.tokens
         self.boundary = forced.source_steps
         self.slots = forced.slots
         self._arrays = forced.diagnostics
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """The array of that name, `[steps, ...]`."""
+        """Returns the array of that name, `[steps, ...]`."""
         if name not in self._arrays:
             near = difflib.get_close_matches(name, self._arrays, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
@@ -53,11 +53,11 @@ class Trace(Mapping[str, np.ndarray]):
         return f"<Trace of {self.source_tokens} and {self.tokens}: {', '.join(self._arrays)}>"
 
     def __iter__(self) -> Iterator[str]:
-        """The names of what the cell shows."""
+        """Iterates over the names of the arrays."""
         return iter(self._arrays)
 
     def __len__(self) -> int:
-        """How many arrays there are."""
+        """Returns the number of arrays."""
         return len(self._arrays)
 
     @property
@@ -67,33 +67,33 @@ class Trace(Mapping[str, np.ndarray]):
 
     @property
     def rounds(self) -> int:
-        """Rounds a step of a cell that rewrites the source's keys (Meng et al. 2018); else 0.
+        """The rounds of each step, for a cell that rewrites source keys (Meng et al. 2018); else 0.
 
-        Locations of its addresses are source words.
+        The locations of such a cell's addresses are source words.
         """
         return self["key_drift"].shape[1] if "key_drift" in self else 0
 
     @property
     def heads(self) -> dict[str, dict[str, np.ndarray]]:
-        """What each head did: `read_head_0`, ..., then `write_head_0`, ..., each `[steps, n]`.
+        """The quantities of each head: `read_head_0`, ..., `write_head_0`, ..., each `[steps, n]`.
 
-        A head's address is called `weights`; the rest is called as in the trace, for example
-        `trace.heads["write_head_0"]["shift_kernel"]` `[steps, J]`. What belongs to no head or is a
-        matrix a head stays in the trace alone. Of a cell without heads there are none.
+        A head's address is called `weights`; the other names are those of the trace, for example
+        `trace.heads["write_head_0"]["shift_kernel"]` `[steps, J]`. Quantities that belong to no
+        head, or are a matrix for each head, are in the trace only. A cell without heads has none.
         """
         readers, writers = (
             self[name].shape[1] if name in self else 0 for name in ("read_weights", "write_weights")
         )
-        found = {}
+        heads = {}
         for kind, count, before in (("read", readers, 0), ("write", writers, readers)):
             for index in range(count):
-                # where the head's row is, by what the rows of a quantity are
+                # the head's row in a quantity, by the meaning of the quantity's rows
                 rows = {"R" if kind == "read" else "H": index, "R+H": before + index}
-                seen = {
+                quantities = {
                     name: self[name][:, rows[shape[0]]]
                     for name, shape in SHAPES.items()
                     if name in self and len(shape) == 2 and shape[0] in rows
                 }
-                weights = seen.pop(f"{kind}_weights")
-                found[f"{kind}_head_{index}"] = {"weights": weights, **seen}
-        return found
+                weights = quantities.pop(f"{kind}_weights")
+                heads[f"{kind}_head_{index}"] = {"weights": weights, **quantities}
+        return heads

@@ -1,34 +1,34 @@
-"""The statistics that judge a claim about two systems: arrays in, a verdict out.
+"""The statistics behind a verdict on a claim about two systems.
 
-A run's score has two kinds of luck in it: the seed that it was trained with, and the sentences that
-happen to be the test. With D_s the difference of the scores of two systems with seed s, S seeds:
+A run's score depends on chance in two ways: by the seed of its training, and by the sentences of
+the test. Let D_s be the difference between the scores of two systems with seed s of S seeds:
 
     mean     = sum_s D_s / S
     error^2  = V_seeds + V_sentences
     V_seeds  = sum_s (D_s - mean)^2 / (S - 1) / S
     V_sentences = variance over resamples b of sum_s D_sb / S
 
-D_sb is the difference on the b-th resample of the sentences, the same for all seeds. The first part
-is what a bootstrap over seeds gives (its expectation has a closed form, corrected by S / (S - 1)),
-the second the bootstrap over sentences (Koehn 2004). Resampling both is Owen 2007, "The pigeonhole
-bootstrap"; as there, the sum counts the luck of a seed at a sentence twice, so the error is rather
-too great than too small.
+D_sb is the difference on the b-th resample of the sentences, which is the same for all seeds.
+V_seeds is the result of a bootstrap over seeds (its expectation has a closed form, corrected by
+S / (S - 1)), V_sentences that of the bootstrap over sentences (Koehn 2004). Owen 2007, "The
+pigeonhole bootstrap", resamples both; as there, the sum counts the interaction of seed and sentence
+twice, so the error is too large rather than too small.
 
-(mean - bound) / error is compared with Student's t of S - 1 degrees of freedom, since three seeds
-say little of their own spread. With V_seeds alone that is the t-test over the seeds, which is right
-for normal differences; V_sentences only makes it more careful. (With the degrees of freedom of
-Satterthwaite 1946, which are more, three seeds prove more; but in simulated tables up to 14% of the
-papers then had a false proof, where seeds differ by more than the sentences explain.)
+(mean - bound) / error is compared with Student's t of S - 1 degrees of freedom, because three seeds
+say little about their own spread. With V_seeds alone this is the t-test over the seeds, which is
+exact for normal differences; V_sentences makes it more conservative. (Satterthwaite 1946 has more
+degrees of freedom, so that three seeds prove more, but then up to 14% of simulated papers had a
+false proof where seeds differed by more than the sentences explain.)
 
-Every claim is that the true difference lies in an open interval (low, high). It is proven where the
-hypotheses "at or below low" and "at or above high" are both rejected, each by a one-sided test: for
-a finite interval these are the two one-sided tests of equivalence (TOST, Schuirmann 1987). The
-opposite is proven where the difference is shown to lie outside. What is not proven either way is
-inconclusive: that a test did not reject is no proof. Of several claims the p values are adjusted by
-Holm 1979, so that the chance of any false proof among them is at most `LEVEL`.
+Every claim says that the true difference lies in an open interval (low, high). It is proven if the
+hypotheses "at or below low" and "at or above high" are both rejected by one-sided tests; for a
+finite interval these are the two one-sided tests of equivalence (TOST, Schuirmann 1987). The
+contrary is proven if the difference is shown to lie outside. Otherwise the verdict is inconclusive:
+a test that does not reject proves nothing. The p values of several claims are adjusted by Holm
+1979, so that the probability of any false proof among them is at most `LEVEL`.
 
 For whole degrees of freedom the tail of Student's t is a finite sum (Abramowitz & Stegun 1964,
-26.7.3 and 26.7.4), which is why this needs no SciPy.
+26.7.3 and 26.7.4), so SciPy is not needed.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ HOLDS = "holds"
 FAILS = "does not hold"
 INCONCLUSIVE = "inconclusive"
 
-LEVEL = 0.05  # the greatest chance of a false proof among the claims of a paper
+LEVEL = 0.05  # the greatest probability of a false proof among the claims of a paper
 
 
 class Estimate(NamedTuple):
-    """A difference and how far off it may be.
+    """A difference and its error.
 
     Attributes:
       mean: over the seeds.
       error: standard error of the mean.
-      freedom: degrees of freedom of the error; 0: it is not known.
+      freedom: degrees of freedom of the error; 0 if it is unknown.
     """
 
     mean: float
@@ -61,37 +61,35 @@ class Estimate(NamedTuple):
     freedom: int
 
 
-def estimate(
-    differences: Sequence[float] | np.ndarray, sentence_variance: float = 0.0
-) -> Estimate:
+def estimate(differences: Sequence[float] | np.ndarray, sentence_variance: float = 0.0) -> Estimate:
     """Estimates the true difference of two systems.
 
     Args:
       differences: one for each seed [S].
-      sentence_variance: V_sentences, of `sentence_variance` or an upper bound; 0 leaves the luck of
-        the sentences out: the estimate is then of this very test set.
+      sentence_variance: V_sentences or an upper bound; with 0 the estimate is valid for these test
+        sentences only.
     """
     values = np.asarray(differences, dtype=np.float64)
     seeds = len(values)
     if seeds < 2:
         return Estimate(float(values.mean()), math.inf, 0)
-    # The shift by the first value leaves equal ones without a variance, to the last bit.
-    of_seeds = float((values - values[0]).var(ddof=1)) / seeds
-    return Estimate(float(values.mean()), math.sqrt(of_seeds + sentence_variance), seeds - 1)
+    # Shifted by the first value, so that equal values have a variance of exactly 0.
+    seed_variance = float((values - values[0]).var(ddof=1)) / seeds
+    return Estimate(float(values.mean()), math.sqrt(seed_variance + sentence_variance), seeds - 1)
 
 
 def sentence_variance(resampled: np.ndarray) -> float:
-    """V_sentences of differences on resamples that all seeds share [S, B]."""
+    """Returns V_sentences of differences `[S, B]` on B resamples that all seeds share."""
     return float(np.asarray(resampled, dtype=np.float64).mean(axis=0).var(ddof=1))
 
 
 def bounds(expect: str, margin: float = 0.0) -> tuple[float, float]:
-    """The open interval in which a claim says that the true difference lies.
+    """Returns the open interval in which, by a claim, the true difference lies.
 
     Args:
       expect: `higher`, `lower`, `alike` (the two differ by less than the margin, either way) or
         `no gain` (the first is not better than the second by the margin or more).
-      margin: a positive difference that was chosen before anything was measured.
+      margin: a positive difference that was chosen before any measurement.
     """
     return {
         "higher": (0.0, math.inf),
@@ -101,42 +99,42 @@ def bounds(expect: str, margin: float = 0.0) -> tuple[float, float]:
     }[expect]
 
 
-def p_above(found: Estimate, bound: float) -> float:
-    """One-sided p value of the hypothesis that the true difference is at or below a bound."""
+def p_above(estimated: Estimate, bound: float) -> float:
+    """Returns the one-sided p value of "the true difference is at or below this bound"."""
     if math.isinf(bound):
         return 0.0 if bound < 0 else 1.0
-    if found.freedom == 0:
+    if estimated.freedom == 0:
         return 1.0
-    distance = found.mean - bound
-    if found.error == 0:
+    distance = estimated.mean - bound
+    if estimated.error == 0:
         return 0.0 if distance > 0 else 1.0
-    return student_tail(distance / found.error, found.freedom)
+    return student_tail(distance / estimated.error, estimated.freedom)
 
 
-def p_below(found: Estimate, bound: float) -> float:
-    """One-sided p value of the hypothesis that the true difference is at or above a bound."""
-    return p_above(found._replace(mean=-found.mean), -bound)
+def p_below(estimated: Estimate, bound: float) -> float:
+    """Returns the one-sided p value of "the true difference is at or above this bound"."""
+    return p_above(estimated._replace(mean=-estimated.mean), -bound)
 
 
-def p_inside(found: Estimate, low: float, high: float) -> float:
-    """P value against "the true difference is not within (low, high)": the greater of the two."""
-    return max(p_above(found, low), p_below(found, high))
+def p_inside(estimated: Estimate, low: float, high: float) -> float:
+    """Returns p against "the true difference is not within (low, high)": the greater of two."""
+    return max(p_above(estimated, low), p_below(estimated, high))
 
 
-def p_outside(found: Estimate, low: float, high: float) -> float:
-    """P value against "the true difference is within [low, high]": twice the smaller of the two.
+def p_outside(estimated: Estimate, low: float, high: float) -> float:
+    """Returns p against "the true difference is within [low, high]": twice the smaller of two.
 
-    Of one finite bound there is one test, and nothing is doubled.
+    With only one finite bound there is one test, and nothing is doubled.
     """
-    p = min(p_below(found, low), p_above(found, high))
+    p = min(p_below(estimated, low), p_above(estimated, high))
     return min(1.0, p * (2 if math.isfinite(low) and math.isfinite(high) else 1))
 
 
 def student_tail(t: float, freedom: int) -> float:
-    """P(T > t) for a whole number of degrees of freedom."""
+    """Returns P(T > t) for a whole number of degrees of freedom."""
     angle = math.atan2(abs(t), math.sqrt(freedom))
     cosine, sine = math.cos(angle), math.sin(angle)
-    # within = P(|T| < t); its terms go on by cos^2 (k - 1) / k, from k = 3 or from k = 2.
+    # within = P(|T| < t); each term is cos^2 (k - 1) / k times the last, from k = 3 or k = 2.
     first = freedom % 2
     term = cosine if first else 1.0
     total = 0.0 if freedom == 1 else term
@@ -149,7 +147,7 @@ def student_tail(t: float, freedom: int) -> float:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """P values adjusted for their number: the k-th smallest of n by n - k + 1, never descending."""
+    """Adjusts p values for their number: the k-th smallest of n by n - k + 1, never descending."""
     order = sorted(range(len(p)), key=lambda number: p[number])
     adjusted, greatest = [0.0] * len(p), 0.0
     for rank, number in enumerate(order):
@@ -159,7 +157,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def verdict(inside: float, outside: float) -> str:
-    """What two adjusted p values say, of `p_inside` and of `p_outside`."""
+    """Returns the verdict of two adjusted p values, of `p_inside` and of `p_outside`."""
     if inside < LEVEL:
         return HOLDS
     return FAILS if outside < LEVEL else INCONCLUSIVE
@@ -172,26 +170,25 @@ def dissenting(
     high: float,
     status: str,
 ) -> list[int]:
-    """Which seeds, by position, say by themselves the contrary of a verdict.
+    """Returns the positions of the seeds that by themselves contradict a verdict.
 
-    A proof by seeds some of which say the contrary is not taken for one, whatever their mean. A
-    seed says it where its difference is on the other side of a bound by more than the luck of the
-    sentences explains at `LEVEL`, one-sided; if by any amount, seeds would disagree the more, the
-    more of them there are.
+    A verdict that some seeds contradict does not count as proven, whatever their mean. A seed
+    contradicts it if its difference is on the other side of a bound by more than the sentences
+    explain at `LEVEL`, one-sided. If any amount counted, more seeds would contradict more often.
 
     Args:
       differences: by seed.
-      errors: of the sentences, of each of them; 0 where it is not known.
-      low: of the interval of the claim, and
-      high: too.
+      errors: standard error over the sentences of each seed; 0 if unknown.
+      low: lower limit of the claim's interval.
+      high: upper limit of the claim's interval.
       status: the verdict.
     """
-    found = np.asarray(differences, dtype=np.float64)
+    values = np.asarray(differences, dtype=np.float64)
     reach = NormalDist().inv_cdf(1 - LEVEL) * np.asarray(errors, dtype=np.float64)
     if status == HOLDS:
-        contrary = (found + reach < low) | (found - reach > high)
+        contrary = (values + reach < low) | (values - reach > high)
     elif status == FAILS:
-        contrary = (low + reach < found) & (found < high - reach)
+        contrary = (low + reach < values) & (values < high - reach)
     else:
         return []
     return [int(number) for number in np.flatnonzero(contrary)]

@@ -10,33 +10,33 @@ import tensorflow as tf
 
 from tfmann.decoding.translator import Translator
 from tfmann.errors import UserError
-from tfmann.export import place
-from tfmann.export.server import Server
+from tfmann.export import export_folder
 from tfmann.export.settings import needs, require_fixed
-from tfmann.provenance import provenance
+from tfmann.export.signatures import TranslationModule
+from tfmann.utils.provenance import provenance
 
 
 def save(translator: Translator, checkpoint: str, folder: str) -> dict[str, Any]:
     """Writes a SavedModel that needs neither tfmann nor tensorflow-addons.
 
     Args:
-      translator: what is written, with its search settings.
-      checkpoint: where its weights are from, for the record.
-      folder: an earlier export there is replaced.
+      translator: the translator, with its search settings.
+      checkpoint: the name of its weights, for the record.
+      folder: the folder to write; an earlier export is replaced.
 
     Returns:
-      what `assets.extra/tfmann.json` says.
+      the content of `assets.extra/tfmann.json`.
 
     Raises:
       UsageError: the settings ask for samples.
-      UserError: the folder holds something else, or cannot be written.
+      UserError: the folder has other files, or cannot be written.
     """
     require_fixed(translator.hparams)
-    with place.replacing(folder) as temporary:  # first, since what follows takes its time
-        server = Server(translator)
-        signatures = server.signatures()
+    with export_folder.new_export(folder) as temporary:  # first, because tracing takes long
+        module = TranslationModule(translator)
+        signatures = module.signatures()
         facts = {
-            "tfmann_export": place.FORMAT,
+            "tfmann_export": export_folder.FORMAT,
             "checkpoint": checkpoint,
             "needs": needs(translator.hparams),
             "signatures": {name: _describe(run) for name, run in signatures.items()},
@@ -45,17 +45,17 @@ def save(translator: Translator, checkpoint: str, folder: str) -> dict[str, Any]
         }
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
         try:
-            tf.saved_model.save(server, temporary, signatures, options)
+            tf.saved_model.save(module, temporary, signatures, options)
         except tf.errors.OpError as error:
             raise UserError(f"cannot export to {folder}: {error.message}") from None
-        path = Path(temporary, place.FACTS)
+        path = Path(temporary, export_folder.FACTS)
         path.parent.mkdir()
         path.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     return facts
 
 
 def _describe(run: Any) -> dict[str, Any]:
-    """Types and shapes of a concrete function's arguments and of what it returns, by name."""
+    """Returns types and shapes of a concrete function's inputs and outputs, by name."""
     arguments = tf.nest.flatten(run.structured_input_signature)
     return {
         "inputs": {spec.name: _spec(spec) for spec in arguments},

@@ -1,13 +1,23 @@
-"""What settings an export can have, and what a program needs that loads it."""
+"""Settings that an export allows, and packages that a program needs to load it."""
 
 from __future__ import annotations
 
+from tfmann.config import Architecture, HParams
 from tfmann.errors import UsageError
-from tfmann.hparams import HParams
 
 
 def require_fixed(hparams: HParams) -> None:
-    """Raises UsageError where answers would be drawn."""
+    """Raises UsageError if translations would be sampled, or text tokenized in Python."""
+    if hparams.tokenizer:
+        raise UsageError(
+            f"tokenizer={hparams.tokenizer!r} runs in Python, and an export is a TensorFlow "
+            "program: train on SentencePiece (subword_option='spm'), or on tokenized text"
+        )
+    if hparams.neural_cache_size:
+        raise UsageError(
+            f"neural_cache_size={hparams.neural_cache_size} is not part of an export: give "
+            "--neural_cache_size=0"
+        )
     if hparams.infer_mode == "sample":
         raise UsageError(
             "an export answers a line always alike, and infer_mode='sample' draws for a whole "
@@ -15,7 +25,7 @@ def require_fixed(hparams: HParams) -> None:
         )
 
 
-def needs(hparams: HParams) -> list[str]:
-    """The packages that a program imports before it loads an export."""
+def needs(hparams: Architecture) -> list[str]:
+    """Returns the packages that a program imports before it loads an export."""
     text = ["tensorflow_text"] if hparams.subword_option == "spm" else []
     return ["tensorflow", *text]

@@ -89,8 +89,8 @@ def sharpen(weights: tf.Tensor, gamma: tf.Tensor, mask: tf.Tensor | None) -> tf.
 def cosine_similarity(keys: tf.Tensor, memory: tf.Tensor, floor: float = 1e-30) -> tf.Tensor:
     """`u.v / (|u||v| + 1e-8)` (Collier eq 4): keys `[B, H, W]`, memory `[B, N, W]` to `[B, H, N]`.
 
-    The epsilon stands in the denominator: inside the norms it would flatten a memory that starts
-    at 1e-6 to no similarity at all. Where that is wanted, `floor` is what stands inside.
+    The epsilon is added to the denominator: inside the norms it would flatten a memory that starts
+    at 1e-6 to no similarity at all. `floor` is added inside the norms, for cells that want that.
     """
     dots = tf.matmul(keys, memory, transpose_b=True)
     norms = norm(keys, floor)[:, :, None] * norm(memory, floor)[:, None]

@@ -10,10 +10,12 @@ import tensorflow as tf
 _EPSILON = 1e-6  # usage is squeezed above it: the gradient of a cumulative product divides by it
 
 
-def usage_after(
+def update_usage(
     usage: tf.Tensor, write_weights: tf.Tensor, free_gates: tf.Tensor, read_weights: tf.Tensor
 ) -> tf.Tensor:
-    """Usage `[B, N]` after the last step's writes, then after what its reads set free.
+    """`u_t = (u_{t-1} + (1 - u_{t-1}) (1 - prod_h(1 - w^w_h))) psi_t`: `[B, N]`.
+
+    `psi_t = prod_r(1 - f_r w^r_r)` is what the free gates retain.
 
     Args:
       usage: `[B, N]` before.
@@ -22,12 +24,12 @@ def usage_after(
       read_weights: `[B, R, N]` of the last step.
     """
     written = 1.0 - tf.reduce_prod(1.0 - write_weights, axis=1)
-    usage = usage + (1.0 - usage) * written
-    return usage * tf.reduce_prod(1.0 - free_gates * read_weights, axis=1)
+    retention = tf.reduce_prod(1.0 - free_gates * read_weights, axis=1)  # psi_t
+    return (usage + (1.0 - usage) * written) * retention
 
 
 def allocation(usage: tf.Tensor) -> tf.Tensor:
-    """Weights `[B, N]` on the least used locations: `a[phi_j] = (1 - u[phi_j]) prod_i<j u[phi_i]`.
+    """Weights `[B, N]` on the least used slots: `a[phi_j] = (1 - u[phi_j]) prod_i<j u[phi_i]`.
 
     phi sorts by usage; of equal ones the lowest index comes first. No gradient flows through the
     order.
@@ -40,12 +42,10 @@ def allocation(usage: tf.Tensor) -> tf.Tensor:
     return tf.gather(weights, back, batch_dims=1)
 
 
-def write_allocation(
-    usage: tf.Tensor, write_gates: tf.Tensor, allocation_gates: tf.Tensor
-) -> tf.Tensor:
-    """Allocation of all write heads, one after the other: `[B, H, N]`.
+def allocate(usage: tf.Tensor, write_gates: tf.Tensor, allocation_gates: tf.Tensor) -> tf.Tensor:
+    """Allocation weights a_t of all write heads, one head after the other: `[B, H, N]`.
 
-    Each sees a usage raised by what the heads before it are about to write.
+    The usage that a head reads is raised by what the heads before it are about to write.
 
     Args:
       usage: `[B, N]`.
@@ -61,7 +61,7 @@ def write_allocation(
     return tf.stack(allocated, axis=1)
 
 
-def link_after(link: tf.Tensor, precedence: tf.Tensor, write_weights: tf.Tensor) -> tf.Tensor:
+def update_link(link: tf.Tensor, precedence: tf.Tensor, write_weights: tf.Tensor) -> tf.Tensor:
     """`L[i, j] = (1 - w_i - w_j) L[i, j] + w_i p_j`, zero on the diagonal: `[B, H, N, N]`.
 
     Args:
@@ -74,13 +74,13 @@ def link_after(link: tf.Tensor, precedence: tf.Tensor, write_weights: tf.Tensor)
     return tf.linalg.set_diag(link, tf.zeros_like(write_weights))
 
 
-def precedence_after(precedence: tf.Tensor, write_weights: tf.Tensor) -> tf.Tensor:
+def update_precedence(precedence: tf.Tensor, write_weights: tf.Tensor) -> tf.Tensor:
     """`p = (1 - sum_i w_i) p + w`: `[B, H, N]`."""
     total = tf.reduce_sum(write_weights, axis=-1, keepdims=True)
     return (1.0 - total) * precedence + write_weights
 
 
-def directional(link: tf.Tensor, read_weights: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def follow_links(link: tf.Tensor, read_weights: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Backward `L^T w` and forward `L w` weights of each read head along each write head's links.
 
     Args:
@@ -95,9 +95,9 @@ def directional(link: tf.Tensor, read_weights: tf.Tensor) -> tuple[tf.Tensor, tf
     return backward, forward
 
 
-def read_weights_of(
+def mix_read_weights(
     modes: tf.Tensor, backward: tf.Tensor, content: tf.Tensor, forward: tf.Tensor
 ) -> tf.Tensor:
-    """Mixes by the read modes: `[B, R, 1+2H]` in the order backward 1..H, content, forward 1..H."""
-    ways = tf.concat([backward, content[:, :, None], forward], axis=2)  # [B, R, 1+2H, N]
-    return tf.einsum("brm,brmn->brn", modes, ways)
+    """`w^r = sum_m pi[m] weights[m]`; modes `[B, R, 1+2H]` backward 1..H, content, forward 1..H."""
+    weights = tf.concat([backward, content[:, :, None], forward], axis=2)  # [B, R, 1+2H, N]
+    return tf.einsum("brm,brmn->brn", modes, weights)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from tfmann.cells.base import Encoded
-from tfmann.cells.noise import Noise
-from tfmann.cells.recurrent import GATES, gate_bias, product
-from tfmann.cells.scan import scan
-from tfmann.cells.weights import Weights
-from tfmann.hparams import HParams
+from tfmann.cells.base import EncoderOutput
+from tfmann.config import HParams
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
+from tfmann.layers.rnn import GATES, gate_bias, product
+from tfmann.ops.encoder_scan import scan
 
 
 class EncoderLayer(tf.Module):
-    """One layer, of one or two directions that run side by side in one loop."""
+    """One layer, of one or two directions that run in one loop."""
 
-    def __init__(self, hparams: HParams, width: int, directions: int, weights: Weights):
+    def __init__(self, hparams: HParams, width: int, directions: int, weights: VariableFactory):
         """Creates per direction a kernel `[in, G*U]`, a recurrent kernel `[U, G*U]` and a bias."""
         super().__init__(name="layer")
         self._unit_type, self._units = hparams.unit_type, hparams.num_units
@@ -25,9 +25,7 @@ class EncoderLayer(tf.Module):
         for direction in ("forward", "backward")[:directions]:
             scope = weights.scope(direction)
             self.kernels.append(scope.matrix("kernel", [width, gates * self._units]))
-            self.recurrent_kernels.append(
-                scope.recurrent("recurrent_kernel", self._units, gates)
-            )
+            self.recurrent_kernels.append(scope.recurrent("recurrent_kernel", self._units, gates))
             bias = gate_bias(hparams.unit_type, self._units, hparams.forget_bias)
             self.biases.append(scope.constant("bias", bias))
 
@@ -35,13 +33,13 @@ class EncoderLayer(tf.Module):
         self,
         inputs: tf.Tensor,
         length: tf.Tensor,
-        noise: Noise,
+        noise: DropoutMasks,
         dtype: tf.DType,
         initial: tf.Tensor | None = None,
     ) -> tuple[list[tf.Tensor], tuple[tuple[tf.Tensor, ...], ...]]:
         """Runs over `inputs [S, B, in]`; all directions begin from h `initial [B, U]`, or zero.
 
-        Inputs of twice that width are each direction's own, side by side.
+        Inputs of twice that width are the concatenated inputs of the two directions.
 
         Returns:
           per direction h `[S, B, U]` in the order of the words (not masked), and the states at
@@ -66,30 +64,29 @@ class EncoderLayer(tf.Module):
         return hidden, final
 
     def _project(
-        self, inputs: tf.Tensor, length: tf.Tensor, noise: Noise, dtype: tf.DType
+        self, inputs: tf.Tensor, length: tf.Tensor, noise: DropoutMasks, dtype: tf.DType
     ) -> list[tf.Tensor]:
-        """The gates' sums of each direction, in the order in which it reads."""
+        """Computes the input part of each direction's gates, in its reading order."""
         inputs = noise.dropout("input", self._rate, inputs)
-        own = tf.split(inputs, inputs.shape[-1] // self.kernels[0].shape[0], axis=-1)
+        parts = tf.split(inputs, inputs.shape[-1] // self.kernels[0].shape[0], axis=-1)
         if len(self.kernels) == 2:  # reversed before the product, which makes them wider
-            own = [own[0], _reverse(own[-1], length)]
+            parts = [parts[0], _reverse(parts[-1], length)]
         return [
             product(values, tf.cast(kernel, dtype)) + bias
-            for values, kernel, bias in zip(own, self.kernels, self.biases)
+            for values, kernel, bias in zip(parts, self.kernels, self.biases)
         ]
 
 
 class Encoder(tf.Module):
     """`encoder_type` uni: a stack of L layers. bi: a stack of L/2 layers each way.
 
-    The two stacks of bi know nothing of each other below the top, as in tensorflow/nmt and in Mino
-    et al. 2017, equations 1 and 2. Layers of one height run side by side. Annotations are the top
-    layers' h, concatenated or summed, then dropped by `top_dropout`: what the last layer of each
-    stack puts out, not what it hands to its next step. Final states go from the bottom, forward
-    and backward alternately.
+    The two stacks of bi are independent below the top, as in tensorflow/nmt and in Mino et al.
+    2017, equations 1 and 2. Layers of the same height run in one loop. Annotations are the top
+    layers' h, concatenated or summed, then dropped by `top_dropout`: the output of each stack,
+    not its recurrent state. Final states go from the bottom, forward and backward alternately.
     """
 
-    def __init__(self, hparams: HParams, weights: Weights):
+    def __init__(self, hparams: HParams, weights: VariableFactory):
         """Creates the layers."""
         super().__init__(name="encoder")
         self._merge, self._rate = hparams.annotation_merge, hparams.top_dropout
@@ -106,15 +103,15 @@ class Encoder(tf.Module):
         self,
         embedded: tf.Tensor,
         length: tf.Tensor,
-        noise: Noise,
+        noise: DropoutMasks,
         dtype: tf.DType,
         initial: tf.Tensor | None = None,
-    ) -> Encoded:
+    ) -> EncoderOutput:
         """Encodes embedded words.
 
         Args:
           embedded: `[B, S, E]`.
-          length: `[B]`, how many words of a row are real; at least 1.
+          length: `[B]`, number of real words of a row; at least 1.
           noise: dropout.
           dtype: type of matrix products.
           initial: `[B, U]`, h of every layer and direction before its first word; zero if not
@@ -132,7 +129,7 @@ class Encoder(tf.Module):
         hidden = noise.dropout("top", self._rate, hidden)
         mask = tf.sequence_mask(length, tf.shape(embedded)[1], dtype=tf.float32)
         annotations = tf.transpose(hidden, [1, 0, 2]) * mask[:, :, None]
-        return Encoded(annotations, mask, length, final_state=tuple(finals))
+        return EncoderOutput(annotations, mask, length, final_state=tuple(finals))
 
 
 def _reverse(values: tf.Tensor, length: tf.Tensor) -> tf.Tensor:

@@ -9,17 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tfmann import hparams as hparams_module
-from tfmann import size
-from tfmann.cells.base import Encoded, MemoryCell
-from tfmann.cells.noise import Noise
-from tfmann.cells.recurrent import product
-from tfmann.cells.weights import Weights
+from tfmann import config
+from tfmann.cells.base import DecoderCell, EncoderOutput
+from tfmann.config import HParams
 from tfmann.errors import UsageError
-from tfmann.hparams import HParams
-from tfmann.models import history
+from tfmann.layers.compute_weights import compute_weights, with_weights
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
+from tfmann.layers.rnn import product
+from tfmann.memory.neural_cache import NeuralDocument, NeuralSource
+from tfmann.models import history_encoder
 from tfmann.models.encoder import Encoder
-from tfmann.models.reader import read_source
+from tfmann.models.source_reader import read_source
+from tfmann.utils import memory_limits
 
 _IMPOSSIBLE = -1e9  # a logit; finite, so that 0 times it is a number
 
@@ -30,27 +32,20 @@ def compute_dtype(precision: str) -> tf.DType:
 
 
 class Prepared(NamedTuple):
-    """A source made ready for decoding: what is read, and the first state."""
+    """A source prepared for decoding, and the first state."""
 
-    encoded: Encoded
-    memory: Any
+    encoded: EncoderOutput
+    source: Any  # what every step reads, from `DecoderCell.prepare`
     state: Any
     diagnostics: dict[str, tf.Tensor]  # of reading the source, [S, B, ...], where recorded
 
 
-def make_cell(hparams: HParams, annotation_width: int, weights: Weights) -> MemoryCell:
-    """Builds the cell named `hparams.cell`: the one `MemoryCell` of the file that declares it."""
-    module = importlib.import_module(hparams_module.cell_module(hparams.cell))
-    classes = [
-        value
-        for value in vars(module).values()
-        if getattr(value, "__module__", None) == module.__name__
-        and isinstance(value, type)  # so is an imported alias such as tuple[int], up to Python 3.10
-        and issubclass(value, MemoryCell)
-    ]
-    if len(classes) != 1:
-        raise TypeError(f"{module.__name__} must define one MemoryCell, it has {len(classes)}")
-    return classes[0](hparams, annotation_width, weights)
+def make_cell(hparams: HParams, annotation_width: int, weights: VariableFactory) -> DecoderCell:
+    """Builds the cell that `hparams.cell` names, of the class that its registry entry names."""
+    spec = config.cell_spec(hparams.cell)
+    module = importlib.import_module(f"tfmann.cells.{spec.module}")
+    cell_class: type[DecoderCell] = getattr(module, spec.class_name)
+    return cell_class(hparams, annotation_width, weights)
 
 
 class Seq2Seq(tf.Module):
@@ -64,7 +59,7 @@ class Seq2Seq(tf.Module):
         """Creates all weights; the sizes are those of the vocabularies."""
         super().__init__(name="seq2seq")
         self.hparams = hparams
-        weights = Weights(hparams, "model")
+        weights = VariableFactory(hparams, "model")
         width = hparams.embedding_width
         if hparams.share_vocab:
             self.source_embedding = weights.embedding("embedding", source_size, width)
@@ -77,14 +72,13 @@ class Seq2Seq(tf.Module):
             self.encoder = Encoder(hparams, weights.scope("encoder"))
         annotation_width = self.encoder.annotation_width if self.encoder else 0
         self.cell = make_cell(hparams, annotation_width, weights.scope("cell"))
-        size.require_on_device(
+        memory_limits.require_without_gpu(
             self.cell.memory_numbers, "the memory of one sentence", "give a smaller memory"
         )
         self.history = None
-        if self.cell.history_form:
-            self.history = history.ENCODERS[self.cell.history_form](
-                hparams, weights.scope("history")
-            )
+        history = config.cell_spec(hparams.cell).history
+        if history:
+            self.history = history_encoder.ENCODERS[history](hparams, weights.scope("history"))
         self._projection_kernel = None
         if hparams.tie_output_embedding:
             self._require_width_of_embedding()
@@ -118,42 +112,54 @@ class Seq2Seq(tf.Module):
         self,
         source: tf.Tensor,
         length: tf.Tensor,
-        noise: Noise | None = None,
+        noise: DropoutMasks | None = None,
         dtype: tf.DType = tf.float32,
         record: tuple[str, ...] = (),
         document: Any = (),
     ) -> Prepared:
-        """Encodes ids `[B, S]` and lets the cell make ready.
+        """Encodes ids `[B, S]` and prepares the cell.
 
         Without an encoder the cell itself reads the source; `record` then names the diagnostics
         to keep of that (`cells.diagnostics`). `document` is what the sentences before left, for
-        cells that look at it: a `models.history.History` where the cell looks at their source, of
-        which nothing at all is a history without any sentence.
+        cells that look at it: a `history_encoder.History` where the cell looks at their source, of
+        which nothing at all is a history without any sentence; either may be in a `NeuralDocument`.
         """
-        noise = noise or Noise.none()
+        noise = noise or DropoutMasks.none()
         embedded = tf.gather(self.source_embedding, source)
         initial = None
+        cache: NeuralSource | tuple[()] = ()
+        if isinstance(document, NeuralDocument):
+            document, cache = document
         if self.history is not None:
-            before = document or history.nothing(tf.shape(source)[0])
+            before = document or history_encoder.nothing(tf.shape(source)[0])
             words = tf.gather(self.source_embedding, before.ids)
             document, initial = self.history.encode(
                 words, before.length, noise.scope("history"), dtype
             )
         if self.encoder is not None:
-            encoded = self.encoder.encode(
-                embedded, length, noise.scope("encoder"), dtype, initial
-            )
+            encoded = self.encoder.encode(embedded, length, noise.scope("encoder"), dtype, initial)
         else:
             mask = tf.sequence_mask(length, tf.shape(source)[1], dtype=tf.float32)
-            encoded = Encoded(embedded[..., :0], mask, length, final_state=())
-        encoded = encoded._replace(document=document)
-        memory = self.cell.prepare(encoded, dtype)
-        state, seen = self.cell.initial_state(encoded), {}
+            encoded = EncoderOutput(embedded[..., :0], mask, length, final_state=())
+        encoded = encoded._replace(document=document, neural_cache=cache)
+        cell = self.compute_cell(dtype)
+        constants = cell.prepare(encoded)
+        state, seen = self.cell.initial_state(encoded), {}  # in float32
         if self.encoder is None:
             words = tf.transpose(embedded, [1, 0, 2])
-            inputs = self.cell.prepare_inputs(words, noise.scope("source"), dtype)
-            state, seen = read_source(self.cell, inputs, length, state, memory, record)
-        return Prepared(encoded, memory, state, seen)
+            inputs = cell.prepare_inputs(words, noise.scope("source"))
+            state, seen = read_source(cell, inputs, length, state, constants, record)
+        return Prepared(encoded, constants, state, seen)
+
+    @property
+    def readout_width(self) -> int:
+        """The width of readouts, with what a document memory appends for its distribution."""
+        memory = self.cell.document_memory
+        return self.cell.readout_width + (memory.extra_width if memory else 0)
+
+    def compute_cell(self, dtype: tf.DType) -> DecoderCell:
+        """The cell with its weights read once, and kernels as `dtype`."""
+        return with_weights(self.cell, compute_weights(self.cell, dtype))
 
     def embed_target(self, ids: tf.Tensor) -> tf.Tensor:
         """Embeds target ids `[...]` to `[..., E]`."""
@@ -163,12 +169,12 @@ class Seq2Seq(tf.Module):
         self,
         outputs: tf.Tensor,
         embedded: tf.Tensor,
-        noise: Noise | None = None,
+        noise: DropoutMasks | None = None,
         dtype: tf.DType = tf.float32,
     ) -> tf.Tensor:
         """Cell outputs `[M, O]` beside their input words `[M, E]` to what is projected."""
-        noise = noise or Noise.none()
-        return self.cell.readout(outputs, embedded, noise.scope("cell"), dtype)
+        noise = noise or DropoutMasks.none()
+        return self.compute_cell(dtype).readout(outputs, embedded, noise.scope("cell"))
 
     def projection(
         self, dtype: tf.DType = tf.float32, multiple_of: int = 1
@@ -189,7 +195,8 @@ class Seq2Seq(tf.Module):
             logits = product(readout, kernel)
             return logits if bias is None else logits + bias
 
-        return lambda readout: self.cell.distribution(readout, project)
+        memory = self.cell.document_memory
+        return project if memory is None else lambda readout: memory.distribution(readout, project)
 
     def logits(self, outputs: tf.Tensor, embedded: tf.Tensor) -> tf.Tensor:
         """Cell outputs `[M, O]` beside their input words `[M, E]` to `[M, V]`."""

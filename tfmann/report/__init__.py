@@ -1,1 +1,1 @@
-"""What a person looks at: plots, TensorBoard, tables."""
+"""The report as one HTML page: results, claims, curves, sentences of all systems, figures."""

@@ -1,4 +1,4 @@
-"""The loss: cross-entropy of the target words, summed, and what is added to it."""
+"""The loss: the summed cross-entropy of the target words, and the terms added to it."""
 
 from __future__ import annotations
 
@@ -8,48 +8,54 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from tfmann.cells.diagnostics import ADDRESSES
-from tfmann.cells.noise import Noise
-from tfmann.decoding import search
-from tfmann.models import document
+from tfmann.decoding.teacher_forcing import teacher_forced
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.models import document_cache
 from tfmann.models.seq2seq import Seq2Seq
-from tfmann.training.cross_entropy import cross_entropy, projected_cross_entropy
+from tfmann.ops.projected_cross_entropy import cross_entropy, projected_cross_entropy
 from tfmann.training.sampled_softmax import draw
 
 
 class Loss(NamedTuple):
-    """Sums over a part of a batch; nothing is divided yet."""
+    """Sums over a part of a batch, not yet divided by its size."""
 
-    total: tf.Tensor  # what is minimised (with label smoothing)
+    total: tf.Tensor  # to be minimised (with label smoothing)
     cross_entropy: tf.Tensor  # without smoothing, for perplexity
     words: tf.Tensor  # int32, target words with </s>
-    kept: Any = ()  # what the model keeps for the documents' next sentences
+    cache: Any = ()  # after these sentences, of a model with a cache
     addresses: tuple[Mapping[str, tf.Tensor], ...] = ()  # of the target's steps and the source's
 
 
 def sum_loss(
     model: Seq2Seq,
     batch: tuple,
-    noise: Noise | None,
+    noise: DropoutMasks | None,
     dtype: tf.DType,
-    around: Any = (),
-    addresses: bool = False,
+    document: Any = (),
+    with_addresses: bool = False,
 ) -> Loss:
-    """Sums over the words of a batch (`corpus.pipeline.Batch` up to `target_length`, as tensors).
+    """Sums the loss over the words of a batch.
 
-    The projection to the vocabulary stands after the loop and at real positions only. `around` is
-    what the sentences before left, as `Seq2Seq.prepare` takes it. `addresses` asks for those of all
-    steps.
+    The projection to the vocabulary comes after the loop and is made at real positions only.
+
+    Args:
+      model: the model.
+      batch: a `data.batching.Batch` up to `target_length`, as tensors.
+      noise: dropout of this update, or none.
+      dtype: type of matrix products.
+      document: the sentences before, as `Seq2Seq.prepare` takes them.
+      with_addresses: return `Loss.addresses`.
     """
-    noise = noise or Noise.none()
+    noise = noise or DropoutMasks.none()
     source, source_length, target_in, target_out, target_length = batch
-    if document.keeps(model) and not around:
-        around = document.nothing_kept(model, tf.shape(source)[0])
-    looked_at = ADDRESSES if addresses else ()
-    prepared = model.prepare(source, source_length, noise, dtype, looked_at, around)
+    if document_cache.keeps(model) and not document:
+        document = document_cache.nothing_kept(model, tf.shape(source)[0])
+    addresses = ADDRESSES if with_addresses else ()
+    prepared = model.prepare(source, source_length, noise, dtype, addresses, document)
     at_least_one = tf.maximum(target_length, 1)  # a replica may have a row without words
     weight = model.hparams.eos_attention_weight
-    record = looked_at or (("alignments",) if weight else ())
-    outputs, embedded, seen, raw = search.teacher_forced(
+    record = addresses or (("alignments",) if weight else ())
+    outputs, embedded, diagnostics, raw = teacher_forced(
         model, prepared, target_in, at_least_one, noise, dtype, record
     )
     steps = tf.shape(outputs)[0]
@@ -58,22 +64,23 @@ def sum_loss(
         tf.gather_nd(outputs, real), tf.gather_nd(embedded[:steps], real), noise, dtype
     )
     labels = tf.gather_nd(tf.transpose(target_out), real)
-    total, plain = _of_words(model, readout, labels, noise, dtype)
+    total, plain = _word_losses(model, readout, labels, noise, dtype)
     if weight:
-        total += weight * eos_attention(seen["alignments"], source_length, target_length)
-    kept: Any = ()
-    if document.keeps(model):
-        kept = document.keep(model, around, raw, target_out, target_length)
-    return Loss(total, plain, tf.reduce_sum(target_length), kept, (seen, prepared.diagnostics))
+        total += weight * eos_attention(diagnostics["alignments"], source_length, target_length)
+    cache: Any = ()
+    if document_cache.keeps(model):
+        cache = document_cache.keep(model, document, raw, target_out, target_length)
+    words = tf.reduce_sum(target_length)
+    return Loss(total, plain, words, cache, (diagnostics, prepared.diagnostics))
 
 
-def _of_words(
-    model: Seq2Seq, readout: tf.Tensor, labels: tf.Tensor, noise: Noise, dtype: tf.DType
+def _word_losses(
+    model: Seq2Seq, readout: tf.Tensor, labels: tf.Tensor, noise: DropoutMasks, dtype: tf.DType
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """The smoothed and the plain sum over `labels [M]`, from `readout [M, R]`."""
+    """Computes the smoothed and the plain sum over `labels [M]`, from `readout [M, R]`."""
     kernel, bias = model.projection_kernel, model.projection_bias
     smoothing, size = model.hparams.label_smoothing, model.hparams.num_sampled_softmax
-    if model.cell.beside_width:  # the distribution is more than a projection
+    if model.readout_width > model.cell.readout_width:  # more than a projection
         return cross_entropy(model.projection()(readout), labels, smoothing)
     if noise.training and 0 < size < kernel.shape[1]:
         sample = draw(labels, size, noise.uniform("sampled_softmax", kernel.shape[1:]))
@@ -84,13 +91,13 @@ def _of_words(
 def eos_attention(
     alignments: tf.Tensor, source_length: tf.Tensor, target_length: tf.Tensor
 ) -> tf.Tensor:
-    """`sum_t Att_eos(t)` over a batch (Meng et al. 2018, equations 17 and 19).
+    """Computes `sum_t Att_eos(t)` over a batch (Meng et al. 2018, equations 17 and 19).
 
-    The attention to the source's `</s>` at every step but the one that emits the target's, and 1
-    minus it there.
+    Att_eos is the attention to the source's `</s>`, or 1 minus it at the step that emits the
+    target's `</s>`.
 
     Args:
-      alignments: `[T, B, S]`, of a cell with several rounds the last one's.
+      alignments: `[T, B, S]`; of a cell with several rounds, those of the last.
       source_length: `[B]`, `</s>` counted.
       target_length: `[B]`, `</s>` counted; 0 for a row without words.
     """

@@ -6,28 +6,28 @@ import math
 
 import tensorflow as tf
 
-from tfmann.hparams import HParams
+from tfmann.config import OptimizerSettings, TrainingSettings
 
 # name -> (share of the run before the first halving, number of halvings), as tensorflow/nmt
 _HALVINGS = {"luong5": (1 / 2, 5), "luong10": (1 / 2, 10), "luong234": (2 / 3, 4)}
-SLOTS = {"sgd": 0, "adam": 2, "adadelta": 2}  # numbers that it keeps of a weight
-_RATES = {"sgd": 1.0, "adam": 0.001, "adadelta": 1.0}  # where none is given
+SLOTS = {"sgd": 0, "adam": 2, "adadelta": 2}  # numbers stored for each weight
+_RATES = {"sgd": 1.0, "adam": 0.001, "adadelta": 1.0}  # the default of `learning_rate`
 
 
-def base_rate(hparams: HParams) -> float:
-    """The rate before warm-up and decay: `learning_rate`, or the optimizer's."""
+def base_rate(hparams: OptimizerSettings) -> float:
+    """The rate before warm-up and decay: `learning_rate`, or the optimizer's default."""
     if hparams.learning_rate is None:
         return _RATES[hparams.optimizer]
     return hparams.learning_rate
 
 
-def learning_rate(hparams: HParams, step: int, halvings: int = 0) -> float:
+def learning_rate(hparams: TrainingSettings, step: int, halvings: int = 0) -> float:
     """The rate of the update that makes `step` steps into `step + 1`.
 
     Args:
       hparams: the settings of the run.
       step: updates made so far.
-      halvings: how often dev has stood still for long enough (`plateau`).
+      halvings: how often dev BLEU has not risen for long enough (`plateau`).
     """
     factor = _warmup(hparams, step) * _decay(hparams, step)
     if hparams.decay_scheme == "plateau":
@@ -35,8 +35,8 @@ def learning_rate(hparams: HParams, step: int, halvings: int = 0) -> float:
     return base_rate(hparams) * factor
 
 
-def _warmup(hparams: HParams, step: int) -> float:
-    """`0.01^((warmup - step) / warmup)` (t2t), or `(step + 1) / warmup` (linear)."""
+def _warmup(hparams: OptimizerSettings, step: int) -> float:
+    """The factor of the warm-up: `0.01^((w - step) / w)` (t2t), or `(step + 1) / w` (linear)."""
     warmup = hparams.warmup_steps
     if step >= warmup:
         return 1.0
@@ -45,8 +45,8 @@ def _warmup(hparams: HParams, step: int) -> float:
     return 0.01 ** ((warmup - step) / warmup)
 
 
-def _decay(hparams: HParams, step: int) -> float:
-    """By halves (tensorflow/nmt), or from the end of the warm-up on as a root or a cosine."""
+def _decay(hparams: TrainingSettings, step: int) -> float:
+    """The factor of the decay: halvings as in tensorflow/nmt, an inverse root or a cosine."""
     scheme, warmup, steps = hparams.decay_scheme, hparams.warmup_steps, hparams.num_train_steps
     if scheme in _HALVINGS:
         share, times = _HALVINGS[scheme]
@@ -63,7 +63,7 @@ def _decay(hparams: HParams, step: int) -> float:
     return 1.0
 
 
-def make_optimizer(hparams: HParams) -> tf.keras.optimizers.legacy.Optimizer:
+def make_optimizer(hparams: OptimizerSettings) -> tf.keras.optimizers.legacy.Optimizer:
     """Builds the optimizer.
 
     Keras's legacy optimizers are used because each update is one fused operation per weight.

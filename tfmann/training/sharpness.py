@@ -1,8 +1,8 @@
-"""How sharply a model addresses: its attention and its memory heads, over a set of pairs.
+"""The sharpness of a model's addresses, of its attention and memory heads, over a set of pairs.
 
-A softmax whose scores have grown too large gives one position all of the weight, whatever is
-asked. It then has no gradient, and the model trains as if it had no attention. The loss falls all
-the same, so that only these figures tell.
+A softmax whose scores have grown too large gives one position all of the weight, whatever the
+query. It then has no gradient, and the model trains as if it had no attention. The loss falls all
+the same, so that only these figures show the fault.
 
 Letters: B pairs, T steps, H heads, n locations, S source positions.
 """
@@ -17,21 +17,21 @@ import tensorflow as tf
 
 Sharpness = dict[str, dict[str, float]]  # by head, then by measure
 
-_TINY = 1e-6  # a write of the DNC may be withheld: it then has no address
+_TINY = 1e-6  # total weight below which there is no address: the DNC can withhold a write
 _COLLAPSED_WEIGHT, _COLLAPSED_POSITIONS = 0.95, 0.6
 
 
 def measure(
-    seen: Mapping[str, tf.Tensor],
-    read: Mapping[str, tf.Tensor],
+    of_target: Mapping[str, tf.Tensor],
+    of_source: Mapping[str, tf.Tensor],
     source_length: tf.Tensor,
     target_length: tf.Tensor,
 ) -> dict[str, tf.Tensor]:
-    """Sums over the pairs of a batch, and how many numbers each is the sum of.
+    """Sums measures over the pairs of a batch, and counts the summands.
 
     Args:
-      seen: diagnostics `cells.diagnostics.ADDRESSES` of the target's steps, `[T, B, ...]`.
-      read: the same of the steps that read the source, `[S, B, ...]`, of a cell that does so.
+      of_target: diagnostics `cells.diagnostics.ADDRESSES` of the target's steps, `[T, B, ...]`.
+      of_source: the same of the source's steps, `[S, B, ...]`, of a cell that reads it itself.
       source_length: `[B]`.
       target_length: `[B]`.
 
@@ -41,26 +41,26 @@ def measure(
       source, the weight of its last position at steps that do not emit `</s>`.
     """
     return {
-        name: _measure(name, weights, read.get(name), source_length, target_length)
-        for name, weights in seen.items()
+        name: _measure(name, weights, of_source.get(name), source_length, target_length)
+        for name, weights in of_target.items()
     }
 
 
 def _measure(
     name: str,
     weights: tf.Tensor,
-    read: tf.Tensor | None,
+    source_weights: tf.Tensor | None,
     source_length: tf.Tensor,
     target_length: tf.Tensor,
 ) -> tf.Tensor:
     real = _real(target_length, weights)
     emits_end = tf.transpose(tf.one_hot(target_length - 1, tf.shape(weights)[0]))  # [T, B]
-    if read is not None:
-        weights = tf.concat([read, weights], axis=0)
-        real = tf.concat([_real(source_length, read), real], axis=0)
+    if source_weights is not None:
+        weights = tf.concat([source_weights, weights], axis=0)
+        real = tf.concat([_real(source_length, source_weights), real], axis=0)
     if name == "alignments":
         weights = weights[:, :, None]  # [T, B, 1, S]
-    locations = weights.shape[3]  # known where they are a memory's own slots
+    locations = weights.shape[3]  # static if they are slots of a memory
     by_pair = source_length if locations is None else tf.fill(tf.shape(source_length), locations)
     mass = tf.reduce_sum(weights, axis=3)  # [T, B, H]
     weights = weights / tf.maximum(mass, _TINY)[..., None]
@@ -91,66 +91,67 @@ def _real(length: tf.Tensor, steps: tf.Tensor) -> tf.Tensor:
 
 
 def _sum(values: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
-    """`[..., H]` to `[2, H]`: the sum of what is counted, and its number."""
+    """Reduces `[..., H]` to `[2, H]`: the sum of the counted values, and their number."""
     axes = list(range(values.shape.rank - 1))
     return tf.stack([tf.reduce_sum(values * counted, axes), tf.reduce_sum(counted, axes)])
 
 
 def means(sums: Mapping[str, np.ndarray], end_of_source: bool) -> Sharpness:
-    """Sums `[4, 2, H]` over all pairs to means by head and measure.
+    """Turns sums `[4, 2, H]` over all pairs into means by head and measure.
 
     Args:
       sums: of `measure`, added up.
-      end_of_source: whether the last position of a source is `</s>`; without, it is a word, and
-        its weight is not told.
+      end_of_source: True if the last position of a source is `</s>`; if it is a word, its weight is
+        not returned.
 
     Returns:
       `attention`, `read_head_0`, ..., `write_head_0`, ..., each with `entropy`, `greatest_weight`,
       `distinct_positions` and, of the attention, `end_weight`.
     """
-    found: Sharpness = {}
+    result: Sharpness = {}
     for name, array in sums.items():
         for head in range(array.shape[2]):
-            called = "attention"
+            head_name = "attention"
             if name != "alignments":
-                called = f"{name.split('_')[0]}_head_{head}"
+                head_name = f"{name.split('_')[0]}_head_{head}"
             total, count = array[:, 0, head], np.maximum(array[:, 1, head], 1)
-            entropy, greatest, distinct, end = (float(one) for one in total / count)
-            found[called] = {
+            entropy, greatest, distinct, end = (float(mean) for mean in total / count)
+            result[head_name] = {
                 "entropy": entropy, "greatest_weight": greatest, "distinct_positions": distinct,
             }  # fmt: skip
             if name == "alignments" and end_of_source:
-                found[called]["end_weight"] = end
-    return found
+                result[head_name]["end_weight"] = end
+    return result
 
 
 def lines(sharpness: Sharpness) -> list[str]:
-    """What a log says, a line a head."""
+    """Formats one line for each head, for a log."""
     return [
-        f"  {head}: entropy {of['entropy']:.2f} of uniform, "
-        f"greatest weight {of['greatest_weight']:.2f}, "
-        + (f"{of['end_weight']:.2f} on </s>, " if "end_weight" in of else "")
-        + f"{of['distinct_positions']:.2f} positions a step"
-        for head, of in sharpness.items()
+        f"  {head}: entropy {measures['entropy']:.2f} of uniform, "
+        f"greatest weight {measures['greatest_weight']:.2f}, "
+        + (f"{measures['end_weight']:.2f} on </s>, " if "end_weight" in measures else "")
+        + f"{measures['distinct_positions']:.2f} positions a step"
+        for head, measures in sharpness.items()
     ]
 
 
 def collapsed(sharpness: Sharpness) -> bool:
-    """Whether the attention has one answer for many questions.
+    """Returns True if the attention puts its weight on the same positions whatever the query.
 
-    A sharp attention that moves with every step is what training is for; one that stays is not.
+    A sharp attention that moves with every step is the aim of training; one that does not move is
+    a fault.
     """
-    of = sharpness.get("attention")
+    attention = sharpness.get("attention")
     return bool(
-        of
-        and of["greatest_weight"] > _COLLAPSED_WEIGHT
-        and of["distinct_positions"] < _COLLAPSED_POSITIONS
+        attention
+        and attention["greatest_weight"] > _COLLAPSED_WEIGHT
+        and attention["distinct_positions"] < _COLLAPSED_POSITIONS
     )
 
 
 def remedy(cell: Any) -> str:
-    """The setting that usually helps an attention that has collapsed."""
-    scores = getattr(cell, "dot_product", None)
-    if scores is not None and scores.kind == "dot":
+    """Advises a setting that usually helps an attention that has collapsed."""
+    score = getattr(getattr(cell, "attention", None), "score", None)
+    if score is not None and score.kind == "dot":
         return "its scores have outgrown the softmax; attention_score=cosine bounds them"
     return "a lower learning_rate usually helps"

@@ -1,4 +1,4 @@
-"""The machines that train together, as the variable TF_CONFIG of the environment names them.
+"""The machines that train together, from the environment variable TF_CONFIG.
 
     {"cluster": {"worker": ["host0:port", "host1:port"]}, "task": {"type": "worker", "index": 0}}
 
@@ -17,36 +17,35 @@ from typing import Any, NamedTuple
 from tfmann.errors import UsageError
 
 _EXAMPLE = (
-    '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, '
-    '"task": {"type": "worker", "index": 0}}'
+    '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": {"type": "worker", "index": 0}}'
 )
 _ADDRESS = re.compile(r"\S+:\d{1,5}")
 
 
-class Place(NamedTuple):
-    """A process's place among those that train together; 0 is the chief's."""
+class Task(NamedTuple):
+    """A process among those that train together."""
 
-    rank: int = 0
+    rank: int = 0  # 0 is the chief
     size: int = 1
     address: str = ""
 
 
-def place(environment: Mapping[str, str] = os.environ) -> Place:
-    """This process's place; without TF_CONFIG, or with one worker in it, it is alone.
+def read_task(environment: Mapping[str, str] = os.environ) -> Task:
+    """Reads this process's task; without TF_CONFIG, or with one worker in it, it is alone.
 
     Raises:
-      UsageError: TF_CONFIG is not of the form above, or has tasks that train nothing here.
+      UsageError: TF_CONFIG does not have the form above, or has tasks that do not train.
     """
     text = environment.get("TF_CONFIG", "").strip()
     if not text:
-        return Place()
+        return Task()
     try:
-        given = json.loads(text)
+        value = json.loads(text)
     except ValueError as error:
         raise UsageError(f"TF_CONFIG is not JSON: {error}. An example: {_EXAMPLE}") from None
-    if given == {}:  # as some platforms set it for a single process
-        return Place()
-    cluster, kind, index = _parts(given)
+    if value == {}:  # as some platforms set it for a single process
+        return Task()
+    cluster, kind, index = _parts(value)
     tasks = [(job, number) for job in ("chief", "worker") for number in range(_size(cluster, job))]
     addresses = [address for job in ("chief", "worker") for address in cluster.get(job, [])]
     if (kind, index) not in tasks:
@@ -54,14 +53,14 @@ def place(environment: Mapping[str, str] = os.environ) -> Place:
         raise UsageError(f"TF_CONFIG: the task {kind} {index} is not in its cluster: {known}")
     if len(set(addresses)) < len(addresses):
         raise UsageError(f"TF_CONFIG names an address twice: {', '.join(addresses)}")
-    number = tasks.index((kind, index))
-    return Place(number, len(tasks), addresses[number])
+    rank = tasks.index((kind, index))
+    return Task(rank, len(tasks), addresses[rank])
 
 
-def _parts(given: Any) -> tuple[dict[str, list[str]], str, int]:
-    """The cluster, and the type and the index of the task."""
+def _parts(value: Any) -> tuple[dict[str, list[str]], str, int]:
+    """Returns the cluster, and the type and the index of the task."""
     try:
-        cluster, task = given["cluster"], given["task"]
+        cluster, task = value["cluster"], value["task"]
         kind, index = task["type"], int(task["index"])
         jobs = dict(cluster)
     except (KeyError, TypeError, ValueError):
@@ -71,14 +70,14 @@ def _parts(given: Any) -> tuple[dict[str, list[str]], str, int]:
     for job, addresses in jobs.items():
         if job not in ("chief", "worker"):
             raise UsageError(
-                f"TF_CONFIG has a task of type {job!r}; all that train are of type worker, or "
-                "one of them chief: the chief evaluates, and nobody serves parameters"
+                f"TF_CONFIG has a task of type {job!r}: expected tasks of type worker, and at most "
+                "one of type chief (the chief evaluates; there are no parameter servers)"
             )
         bad = [a for a in addresses if not (isinstance(a, str) and _ADDRESS.fullmatch(a))]
         if not isinstance(addresses, list) or bad:
-            raise UsageError(f"TF_CONFIG: {job} is a list of HOST:PORT, such as {_EXAMPLE}")
+            raise UsageError(f"TF_CONFIG: {job} must be a list of HOST:PORT, such as {_EXAMPLE}")
     if _size(jobs, "chief") > 1:
-        raise UsageError("TF_CONFIG has several tasks of type chief; there is one")
+        raise UsageError("TF_CONFIG has several tasks of type chief: expected at most one")
     return jobs, kind, index
 
 

@@ -1,0 +1,232 @@
+"""Every benchmark command at a toy size: it runs to its end and its records are whole."""
+
+import contextlib
+import importlib
+import inspect
+import io
+import itertools
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))  # the benchmarks are not installed
+
+from benchmarks import ablation, cache, cost, memory, report, rewriting  # noqa: E402
+from benchmarks.peers import compare  # noqa: E402
+from benchmarks.trust import decode, inputs  # noqa: E402
+from benchmarks.trust.__main__ import main as trust  # noqa: E402
+from tfmann import synthetic  # noqa: E402
+from tfmann.ops import encoder_scan as scans  # noqa: E402
+
+# Run as a command by another test.
+ELSEWHERE = {
+    "benchmarks.recipes": "test_benchmark_recipes.py",
+    "benchmarks.serving": "test_benchmark_serving.py",
+    "benchmarks.speed": "test_benchmark_speed.py",
+    "benchmarks.tasks": "test_tasks.py",
+    "benchmarks.verdicts": "test_benchmark_verdicts.py",
+    "benchmarks.tasks.plot": "test_tasks.py",
+    "benchmarks.peers.ours_driver": "test_benchmark_peers.py",
+    "benchmarks.peers.to_bleu": "test_benchmark_peers.py",
+}
+# These import JoeyNMT or OpenNMT-tf, which have environments of their own.
+OF_PEERS = {"benchmarks.peers.joey_driver", "benchmarks.peers.onmt_driver"}
+# the processes that `kills` and `settings` start
+INTERNAL = {"benchmarks.trust.forks", "benchmarks.trust.settings"}
+HERE = {
+    "benchmarks.ablation", "benchmarks.cache", "benchmarks.cost", "benchmarks.memory",
+    "benchmarks.peers.compare", "benchmarks.report", "benchmarks.rewriting", "benchmarks.trust",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """Files under the names that the benchmarks read."""
+    folder = tmp_path_factory.mktemp("corpus")
+    synthetic.write_corpus(folder, train=300, dev=4, test=4, seed=1)
+    for side in ("src", "tgt"):
+        (folder / f"dev.{side}").rename(folder / f"val.{side}")
+    return folder
+
+
+def printed(capfd):
+    """The records on standard output."""
+    lines = capfd.readouterr().out.splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+def test_no_command_is_left_out():
+    files = [p for p in (ROOT / "benchmarks").rglob("*.py") if "__main__" in p.read_text("utf-8")]
+    files += (ROOT / "benchmarks").rglob("__main__.py")
+    names = {".".join(p.relative_to(ROOT).with_suffix("").parts) for p in files}
+    commands = {name.removesuffix(".__main__") for name in names}
+    assert commands == {*HERE, *ELSEWHERE, *OF_PEERS, *INTERNAL}
+    for name, file in ELSEWHERE.items():
+        module = name.removeprefix("benchmarks.").split(".")[-1]
+        assert module in (Path(__file__).parent / file).read_text("utf-8")
+
+
+# --- ablation -----------------------------------------------------------------------------------
+
+
+def test_ablation_measures_every_variant(corpus, capfd, untraced):
+    where = [f"--hparams_path={ROOT}/hparams/tiny/luong.json", f"--corpus_dir={corpus}"]
+    ablation.main([*where, "--rounds=1", "--updates=1", "--warmup=1"])
+    turn, *variants = printed(capfd)
+    assert turn["round"] == 0
+    assert [record["variant"] for record in variants] == list(ablation.VARIANTS)
+    assert all(record["ratio"] > 0 and record["revision"] for record in variants)
+
+
+@pytest.mark.parametrize("name", [name for name, v in ablation.VARIANTS.items() if "patch" in v])
+def test_what_ablation_puts_in_takes_the_same_arguments(name):
+    target, function = ablation.VARIANTS[name]["patch"]
+    module, attribute = target.rsplit(".", 1)
+    replaced = getattr(importlib.import_module(module), attribute)
+    assert replaced.__module__.startswith("tfmann.ops.")
+    assert list(inspect.signature(function).parameters) == list(
+        inspect.signature(replaced).parameters
+    )
+
+
+@pytest.mark.parametrize("initial", [False, True])
+@pytest.mark.parametrize("unit_type", ["gru", "lstm"])
+def test_the_plain_scan_is_the_scan(unit_type, initial):
+    steps, chains, rows, units, gates = 4, 2, 3, 5, 4 if unit_type == "lstm" else 3
+    stream = np.random.default_rng(0)
+    width = gates * units
+    shapes = ([steps, chains, rows, width], [chains, units, width], [chains, rows, units])
+    projected, kernel, first = (
+        tf.Variable(stream.normal(size=shape), dtype="float32") for shape in shapes
+    )
+
+    @tf.function
+    def computed(function):
+        with tf.GradientTape() as tape:
+            start = first if initial else None
+            states = function(unit_type, projected, kernel, tf.float32, start)
+            total = tf.add_n([tf.reduce_sum(tf.sin(state)) for state in states])
+        weights = [projected, kernel, first] if initial else [projected, kernel]
+        return states, tape.gradient(total, weights)
+
+    wanted, got = computed(scans.scan), computed(ablation.plain_scan)
+    for ours, plain in zip(tf.nest.flatten(wanted), tf.nest.flatten(got)):
+        np.testing.assert_allclose(plain, ours, rtol=1e-4, atol=1e-5)
+
+
+# --- others -------------------------------------------------------------------------------------
+
+
+def test_cache_measures_training_and_decoding(tmp_path, untraced):
+    out = tmp_path / "cache.jsonl"
+    cache.main(["--sizes=tiny", "--precisions=float32", "--rounds=1", f"--out={out}"])
+    records = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert [record["what"] for record in records] == ["train", "decode"]
+    assert all(record["ratio"] > 0 and record["base"] > 0 for record in records)
+
+
+def test_rewriting_measures_every_variant(tmp_path, untraced):
+    out = tmp_path / "rewriting.jsonl"
+    rewriting.main(["--sizes=tiny", "--precisions=float32", "--rounds=1", f"--out={out}"])
+    records = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert [record["variant"] for record in records] == list(rewriting.VARIANTS)
+    assert all(record["reached"] > 0 for record in records)
+
+
+@pytest.mark.parametrize("module", [cache, rewriting])
+def test_a_size_that_is_not_there_is_refused(module, capsys):
+    with pytest.raises(SystemExit):
+        module.main(["--sizes=huge"])
+    assert "expected some of tiny, small, paper, not 'huge'" in capsys.readouterr().err
+
+
+def in_this_process(*what):
+    """`cost.timed_apart` through the command line of its process, but without the process."""
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        cost.main(["one", json.dumps(what)])
+    return json.loads(out.getvalue())
+
+
+def test_cost_measures_slots_and_peaks(monkeypatch, capfd, untraced):
+    monkeypatch.setattr(cost, "SIZES", (3,))
+    monkeypatch.setattr(cost, "timed_apart", in_this_process)
+    cost.main(["slots", "--rounds=1", "--updates=1", "--sentences=2", "--words=3"])
+    slots = printed(capfd)
+    assert [r["varied"] for r in slots] == ["num_memory_locations", "memory_unit_size"]
+    assert all(r["milliseconds"] > 0 and r["ratio_to_smallest"] > 0 for r in slots)
+    small = json.dumps({"num_units": 8, "num_memory_locations": 4, "memory_unit_size": 6})
+    cost.main(["peak", "--rows=ntm_1", f"--settings={small}", "--sentences=2", "--words=3"])
+    (peak,) = printed(capfd)
+    assert peak["row"] == "ntm_1" and peak["peak_mib"] > 0 and peak["num_units"] == 8
+
+
+def test_memory_tells_the_peak_of_a_training(tmp_path, capfd):
+    asked = ["--pairs=200", "--vocabulary=30", "--steps=2", f"--work_dir={tmp_path}"]
+    assert memory.main(asked) == 0
+    (record,) = printed(capfd)
+    assert record["pairs"] == 200 and 0 < record["peak_rss_mib"] <= record["limit_mib"]
+
+
+def test_compare_trains_ours_in_turns(corpus, tmp_path):
+    out = tmp_path / "turns.jsonl"
+    compare.main([
+        "--what=train", f"--corpus_dir={corpus}", "--systems=ours", "--pairs=1", "--steps=2",
+        "--warmup=1", "--threads=1", "--src=src", "--tgt=tgt", "--test=test", f"--out={out}",
+        f"--work_dir={tmp_path}", f"--ours_hparams={ROOT}/hparams/tiny/luong.json",
+    ])  # fmt: skip
+    turn, median = (json.loads(line) for line in out.read_text("utf-8").splitlines())
+    assert turn["system"] == median["system"] == "ours" and turn["updates"] == 2
+    assert median["runs"] == [turn["value"]] and turn["value"] > 0
+
+
+@pytest.mark.slow
+def test_trust_kills_one_run(tmp_path):
+    out = tmp_path / "trust.jsonl"
+    assert trust(["kills", "--count=1", "--block=1", f"--out={out}"]) == 0
+    (record,) = (json.loads(line) for line in out.read_text("utf-8").splitlines())
+    assert record["points"] == record["identical"] == 1
+
+
+def test_trust_draws_bad_input(tmp_path, monkeypatch):
+    """Of one kind; test_bad_inputs.py draws all kinds."""
+    monkeypatch.setattr(inputs, "KINDS", {"archive": inputs.KINDS["archive"]})
+    out = tmp_path / "trust.jsonl"
+    assert trust(["inputs", "--count=10", f"--out={out}"]) == 0
+    (record,) = (json.loads(line) for line in out.read_text("utf-8").splitlines())
+    assert record["taken"] + record["refused"] >= 10 and record["failed"] == 0
+
+
+def test_trust_checks_what_decoding_promises(tmp_path, monkeypatch, untraced):
+    monkeypatch.setattr(decode, "CELLS", {"luong": {}, "cache": decode.CELLS["cache"]})
+    monkeypatch.setattr(decode, "LINES", 2)
+    out = tmp_path / "trust.jsonl"
+    assert trust(["decode", "--count=2", "--weights=1", f"--out={out}"]) == 0
+    records = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert [record["cell"] for record in records] == ["luong", "cache"]
+    assert all(record["draws"] == 1 and not record["wrong"] for record in records)
+
+
+def test_trust_sees_decoding_that_breaks_its_promises(monkeypatch, untraced):
+    """Scores that depend on what else is in the batch."""
+    translate, stream = decode.Translator.translate, itertools.count(1)
+
+    def careless(self, *args, **kwargs):
+        shift = 0.01 * next(stream)
+        for n_best in translate(self, *args, **kwargs):
+            yield [one._replace(score=one.score + shift) for one in n_best]
+
+    monkeypatch.setattr(decode, "CELLS", {"luong": {}})
+    monkeypatch.setattr(decode, "LINES", 2)
+    monkeypatch.setattr(decode.Translator, "translate", careless)
+    (record,) = decode.run(1, 1, seed=1)
+    said = {wrong["what"].partition(":")[0] for wrong in record["wrong"]}
+    assert said == {"neighbours", "order", "beam 1 is greedy", "score"}
+
+
+def test_the_report_is_made_of_the_results():
+    assert report.render() == (ROOT / "benchmarks" / "RESULTS.md").read_text("utf-8")

@@ -1,0 +1,155 @@
+"""`make bench`: what is asked for, kept, shown and called."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))  # the benchmarks are not installed
+
+from benchmarks import flops, harness, rewriting  # noqa: E402
+from benchmarks.speed import batches, cells, table  # noqa: E402
+from benchmarks.speed.__main__ import main  # noqa: E402
+from tfmann.utils.provenance import provenance  # noqa: E402
+
+
+@pytest.mark.parametrize("size", cells.SIZES)
+def test_every_row_is_a_configuration_and_has_a_reference(size):
+    for row, (reference, _) in cells.ROWS.items():
+        assert reference != row and reference in ("rnnsearch", "luong")
+        h = cells.hparams(row, size)
+        assert h.projection_bias and h.num_units == cells.SIZES[size].units
+
+
+def test_all_cells_get_the_same_batches():
+    place = cells.SIZES["tiny"]
+
+    def made(row):
+        h = cells.hparams(row, "tiny")
+        return batches.of_training(h, place.words, place.vocabulary, 3)
+
+    first, other = made("rnnsearch"), made("summary")
+    assert len(first) == 3
+    for one, beside in zip(first, other):
+        assert (one.source == beside.source).all() and (one.target_out == beside.target_out).all()
+        assert not one.history.size and beside.history.shape[1] == 3
+    counted = [n for batch in first for n in batches.lengths(batch)]
+    assert sum(n.target for n in counted) == sum(batch.words for batch in first)
+    assert counted[0].before == () and len(batches.lengths(other[0])[0].before) == 3
+
+
+def test_lengths_are_about_what_is_asked():
+    corpus = batches.corpus(2000, 25, 100)
+    words = len(corpus.target_ids) / len(corpus) + 1
+    assert 24 < words < 26
+    assert corpus.target_ids.min() >= 3 and corpus.target_ids.max() < 100
+
+
+def test_a_mapped_corpus_holds_the_same(tmp_path):
+    one, mapped = (batches.corpus(50, 5, 30, folder) for folder in (None, str(tmp_path)))
+    assert all((a == b).all() for a, b in zip(one, mapped))
+
+
+def record(what, cell, precision="float32", **values):
+    head = {"benchmark": "speed", "what": what, "cell": cell, "size": "small"}
+    return {**head, "precision": precision, "pairs": 5, **values, **provenance()}
+
+
+TRAINED = {
+    "words_per_second": 1234.4, "ratio": 0.912, "reference": "luong", "allow": 0.95, "share": 0.61,
+    "rate": 123.4e9, "rate_shape": [2, 3, 4],
+}  # fmt: skip
+STARTED = {**record("start", "help", seconds=0.5), "size": "-"}
+
+
+def test_tables_show_what_was_measured_and_leave_out_what_was_not():
+    shown = "\n".join(table.speed([record("train", "ntm_attention", **TRAINED), STARTED]))
+    assert "| ntm_attention | 1234 | 0.91 of luong | 0.95 | 0.61 | - | - | - | - |" in shown
+    assert "float32: up to 123 GFLOP/s (2x3x4)" in shown
+    assert "`--help`: 0.50 s" in shown
+    assert "decoding" not in shown
+    grown = {"size": "small", "cell": "dnc", "what": "N doubled", "ratio": 2.0}
+    assert "| small | dnc | N doubled | 2.00 |" in table.scaling([grown])
+
+
+def test_what_a_file_has_of_this_revision_is_not_measured_again(tmp_path, monkeypatch):
+    out, asked = tmp_path / "speed.jsonl", []
+
+    def measured(one):
+        asked.append((one["cell"], one["precision"]))
+        return TRAINED
+
+    monkeypatch.setattr("benchmarks.speed.__main__._apart", measured)
+    older = {**record("train", "ntm", **TRAINED), "revision": "another"}
+    harness.write([record("train", "luong", **TRAINED), older], out)
+    flags = ["--sizes=small", "--cells=luong,ntm", "--what=train", f"--out={out}"]
+    assert main([*flags, "--precisions=float32"]) == 0
+    assert asked == [("ntm", "float32")]
+    assert main([*flags, "--precisions=float32"]) == 0 and len(asked) == 1
+    assert main([*flags, "--precisions=float32", "--pairs=6"]) == 0 and len(asked) == 3
+    assert main(flags) == 0
+    assert asked[3:] == [("luong", "mixed_bfloat16"), ("ntm", "mixed_bfloat16")]
+    assert harness.known(tmp_path / "none", "speed", ("cell",)) == {}
+
+
+def test_a_measurement_that_fails_stops_no_other(tmp_path, monkeypatch, capsys):
+    def measured(one):
+        if one["cell"] == "luong":
+            raise subprocess.CalledProcessError(-9, "python")
+        return TRAINED
+
+    monkeypatch.setattr("benchmarks.speed.__main__._apart", measured)
+    out = tmp_path / "speed.jsonl"
+    flags = ["--sizes=small", "--cells=luong,ntm", "--what=train", "--precisions=float32"]
+    assert main([*flags, f"--out={out}"]) == 1
+    assert [json.loads(line)["cell"] for line in out.read_text().splitlines()] == ["ntm"]
+    assert "luong" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--cells=nothing", "--sizes=huge", "--what=all"])
+def test_unknown_names_are_refused(flag, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([flag])
+    assert stopped.value.code == 2
+    assert flag.split("=")[1] in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_command_measures_and_goes_on(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    out = tmp_path / "speed.jsonl"
+    asked = ["--sizes=tiny", "--cells=cache", "--precisions=float32", "--pairs=1", f"--out={out}"]
+    assert main(asked) == 0
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    made = {r["what"]: r for r in records if r["cell"] == "cache"}
+    assert set(made) == {"train", "beam", "greedy", "memory_train", "memory_beam", "start"}
+    for what in ("train", "beam", "greedy"):
+        assert made[what]["reference"] == "rnnsearch" and made[what]["words_per_second"] > 0
+        assert made[what]["share"] > 0 and made[what]["ratio"] > 0
+    assert made["memory_train"]["peak_mib"] > made["memory_train"]["more_mib"] > 0
+    before = out.read_text()
+    assert main(asked) == 0
+    assert out.read_text() == before
+    assert main(["scaling", "--sizes=tiny", "--cells=rnnsearch", "--pairs=1", f"--out={out}"]) == 0
+    grown = [json.loads(line) for line in out.read_text().splitlines()[-2:]]
+    assert {one["what"] for one in grown} == {"T doubled", "corpus tenfold"}
+
+
+@pytest.mark.parametrize("size", rewriting.SIZES)
+def test_every_rewriting_variant_has_its_file(size):
+    for row in {"rnnsearch", *(row for row, _ in rewriting.VARIANTS.values())}:
+        files = rewriting.SIZES[size].files
+        assert (ROOT / "hparams" / f"{files}{row}.json").is_file()
+
+
+def test_operations_are_counted_of_every_row_and_size():
+    for size, place in cells.SIZES.items():
+        n = flops.Lengths(place.words, place.words, (place.words,))
+        for row in cells.ROWS:
+            h = cells.hparams(row, size)
+            some = n._replace(before=n.before * 3) if h.cell == "summary" else n
+            assert flops.training(h, some, place.vocabulary) > 0
+            assert flops.decoding_step(h, some, place.vocabulary) > 0

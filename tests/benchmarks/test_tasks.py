@@ -1,0 +1,455 @@
+"""The learning tasks of benchmarks/tasks: data by hand, forward by oracle, resuming, plots."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from helpers import small
+from oracles import dnc, ntm, recurrent
+
+_ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(_ROOT))  # the benchmarks are not installed
+
+from benchmarks import report  # noqa: E402
+from benchmarks.tasks import generate, model, plot, train  # noqa: E402
+from tfmann.config import HParams  # noqa: E402
+from tfmann.errors import UsageError, UserError  # noqa: E402
+
+TINY = {
+    "ntm": {"num_units": 8, "num_memory_locations": 6, "memory_unit_size": 4, "batch_size": 3},
+    "dnc": {"num_units": 8, "num_memory_locations": 6, "memory_unit_size": 4, "batch_size": 3},
+    "lstm": {"num_units": 8, "num_layers": 2, "batch_size": 3},
+}
+
+
+class Given:
+    """A stream of random numbers that are not random."""
+
+    def __init__(self, *drawn):
+        self.drawn = list(drawn)
+
+    def integers(self, low, high, shape):
+        value = np.array(self.drawn.pop(0))
+        assert value.shape == (shape if isinstance(shape, tuple) else (shape,))
+        assert np.all((value >= low) & (value < high))
+        return value
+
+
+def rows(batch, row):
+    """One row's inputs, targets and mask, as lists."""
+    return tuple(part[:, row].tolist() for part in batch)
+
+
+# --- the data, by hand --------------------------------------------------------------------------
+
+
+def test_copy_by_hand():
+    vectors = [[[1, 0, 1], [0, 0, 0]], [[0, 1, 1], [1, 0, 0]]]  # [length 2, rows 2, bits 3]
+    batch = generate.copy(Given(vectors), rows=2, length=2, bits=3)
+    inputs, targets, mask = rows(batch, 0)
+    assert inputs == [[1, 0, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert targets == [[0, 0, 0], [0, 0, 0], [0, 0, 0], [1, 0, 1], [0, 1, 1]]
+    assert mask == [0, 0, 0, 1, 1]
+    assert rows(batch, 1)[1][3:] == [[0, 0, 0], [1, 0, 0]]
+
+
+def test_repeat_copy_by_hand():
+    vectors = [[[1, 0]], [[0, 1]]]
+    batch = generate.repeat_copy(Given(vectors), rows=1, length=2, repeats=2, bits=2)
+    inputs, targets, mask = rows(batch, 0)
+    number = (2 - 5.5) / np.sqrt(8.25)
+    assert inputs[:2] == [[1, 0, 0, 0], [0, 1, 0, 0]]
+    assert inputs[2] == pytest.approx([0, 0, 1, number])
+    assert inputs[3:] == [[0, 0, 0, 0]] * 5
+    assert targets == [[0, 0, 0]] * 3 + [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    assert mask == [0, 0, 0, 1, 1, 1, 1, 1]
+
+
+def test_the_number_of_repeats_has_mean_0_and_variance_1():
+    numbers = [generate.normalised(repeats) for repeats in range(1, 11)]
+    assert np.mean(numbers) == pytest.approx(0)
+    assert np.var(numbers) == pytest.approx(1)
+
+
+def test_associative_recall_by_hand():
+    a, b, c = [[1, 0], [0, 0], [1, 1]], [[0, 1], [0, 1], [1, 0]], [[1, 1], [0, 1], [0, 0]]
+    other = [[0, 0]] * 3
+    vectors = np.array([[a, other], [b, other], [c, a]]).transpose(0, 2, 1, 3)  # [3, 3, rows, 2]
+    batch = generate.associative_recall(Given(vectors, [0, 1]), rows=2, items=3, bits=2)
+    blank = [0, 0]
+    inputs, targets, mask = rows(batch, 0)
+    shown = [[*blank, 1, 0]]
+    for item in (a, b, c):
+        shown += [[*vector, 0, 0] for vector in item] + [[*blank, 1, 0]]
+    asked = [[*blank, 0, 1], *([*vector, 0, 0] for vector in a), [*blank, 0, 1]]
+    assert inputs == shown[:-1] + asked + [[0, 0, 0, 0]] * 3
+    assert targets == [blank] * 17 + b
+    assert mask == [0] * 17 + [1] * 3
+    inputs, targets, _ = rows(batch, 1)
+    assert inputs[13:16] == [[0, 0, 0, 0]] * 3  # the second item is asked about
+    assert targets[-3:] == a
+
+
+@pytest.mark.parametrize("task", generate.TASKS.values(), ids=lambda task: task.name)
+def test_every_size_has_the_declared_widths_and_its_answer_at_the_end(task):
+    sizes = [size for sweep in task.sweeps for size in sweep.sizes]
+    for size in sizes:
+        batch = task.test(size, rows=2)
+        steps = len(batch.inputs)
+        assert batch.inputs.shape == (steps, 2, task.input_width)
+        assert batch.targets.shape == (steps, 2, task.output_width)
+        assert all(part.dtype == np.float32 for part in batch)
+        asked = int(batch.mask[:, 0].sum())
+        assert np.all(batch.mask[-asked:] == 1) and np.all(batch.mask[:-asked] == 0)
+        assert np.all(batch.targets[:-asked] == 0)
+        assert np.all(batch.inputs[-asked:] == 0)  # nothing is shown while answers are asked for
+    for sweep in task.sweeps:
+        numbers = [size[sweep.number] for size in sweep.sizes]
+        assert sweep.trained == task.ranges[sweep.number][1]
+        assert sweep.trained in numbers and max(numbers) >= 2 * sweep.trained
+        assert numbers == sorted(numbers)
+
+
+@pytest.mark.parametrize(
+    "name,steps", [("copy", lambda n: 2 * n + 1), ("associative_recall", lambda n: 4 * n + 8)]
+)
+def test_training_draws_all_trained_sizes_and_no_other(name, steps):
+    task = generate.TASKS[name]
+    ((low, high),) = task.ranges
+    wanted = {steps(size) for size in range(low, high + 1)}
+    assert {len(task.training(1, update, 1).inputs) for update in range(200)} == wanted
+    assert {len(batch.inputs) for batch in task.validation(rows=1)} == wanted
+
+
+def test_batches_follow_from_seed_and_update():
+    task = generate.TASKS["repeat_copy"]
+    same = [task.training(3, 7, 4), task.training(3, 7, 4)]
+    assert all(np.array_equal(*pair) for pair in zip(*same))
+    bits = [task.training(seed, update, 40).inputs[0, :, :8] for seed, update in
+            [(3, 7), (3, 8), (4, 7)]]  # fmt: skip
+    assert not np.array_equal(bits[0], bits[1]) and not np.array_equal(bits[0], bits[2])
+    assert 0.4 < np.mean(bits) < 0.6
+    for one, other in zip(task.validation(), task.validation()):
+        assert np.array_equal(one.inputs, other.inputs)
+
+
+def test_wrong_bits_by_hand():
+    targets = np.zeros([3, 2, 2], np.float32)
+    targets[1:, 0] = [[1, 0], [1, 1]]
+    mask = np.array([[0, 0], [1, 1], [1, 1]], np.float32)
+    batch = generate.Batch(np.zeros([3, 2, 1], np.float32), targets, mask)
+    logits = np.full([3, 2, 2], -1.0)
+    assert generate.wrong_bits(logits, batch) == 3 / 2  # three ones missed, in two sequences
+    logits[0] = 9.0  # not asked for
+    assert generate.wrong_bits(logits, batch) == 3 / 2
+    logits[2, 0] = [0.0, 5.0]  # an output of exactly a half is a 1
+    assert generate.wrong_bits(logits, batch) == 1 / 2
+    logits[1, 1, 0] = 0.1
+    assert generate.wrong_bits(logits, batch) == 2 / 2
+
+
+def test_guessing_costs_half_the_bits():
+    batch = generate.TASKS["copy"].test((20,), rows=500)
+    logits = np.random.default_rng(0).normal(size=batch.targets.shape)
+    assert generate.wrong_bits(logits, batch) == pytest.approx(80, abs=1)
+
+
+# --- the model ----------------------------------------------------------------------------------
+
+
+def hparams(cell, task):
+    settings = train.configuration(task.name, cell, 5, **TINY[cell])["settings"]
+    changes = {"init_op": "uniform", "init_weight": 0.7, "learning_rate": 0.01}
+    return HParams(**{**settings, **changes})
+
+
+def outputs_of(cell, weights, inputs):
+    """Readouts `[T, U]` of one row, by the oracles."""
+    if cell == "ntm":
+        return ntm.run(weights, inputs, 1, 1)["outputs"]
+    if cell == "dnc":
+        return dnc.run(weights, inputs, 1, 1, num_slots=6)["outputs"]
+    states, outputs = [recurrent.zero_state("lstm", layer) for layer in weights["layers"]], []
+    for x in inputs:
+        h, states = recurrent.stack_step("lstm", weights["layers"], x, states)
+        outputs.append(h)
+    return np.array(outputs)
+
+
+@pytest.mark.parametrize("cell", model.CELLS)
+def test_forward_equals_its_oracle(cell):
+    task = generate.TASKS["associative_recall"]
+    learner = model.TrainStep(hparams(cell, task), cell, task)
+    stream = np.random.default_rng(1)
+    for variable in learner.variables:
+        if "bias" in variable.name or "initial_memory" in variable.name:
+            variable.assign_add(stream.normal(scale=0.4, size=variable.shape))
+    batch = task.test((3,), rows=4)
+    loss, logits = learner.evaluate(*batch)
+    weights = small.oracle_weights(learner.model)
+    named = small.arrays(learner.model)
+    total = 0.0
+    for row in range(4):
+        readout = outputs_of(cell, weights, batch.inputs[:, row].astype(np.float64))
+        wanted = readout @ named["projection_kernel"] + named["projection_bias"]
+        np.testing.assert_allclose(logits[:, row], wanted, atol=1e-5)
+        for time_step in range(len(wanted)):
+            for bit in range(task.output_width):
+                share = 1 / (1 + np.exp(-wanted[time_step, bit]))
+                right = share if batch.targets[time_step, row, bit] else 1 - share
+                total -= batch.mask[time_step, row] * np.log(right)
+    assert float(loss) == pytest.approx(total / 4, rel=1e-4)
+
+
+@pytest.mark.parametrize("cell", model.CELLS)
+def test_updates_lower_the_loss(cell):
+    task = generate.TASKS["copy"]
+    learner = model.TrainStep(hparams(cell, task), cell, task)
+    batch = task.test((2,), rows=3)
+    losses = [float(learner.update(*batch)) for _ in range(30)]
+    assert losses[-1] < 0.8 * losses[0]
+
+
+@pytest.mark.parametrize("cell", model.CELLS)
+def test_an_update_compiled_by_xla_is_the_same_update(cell):
+    task = generate.TASKS["copy"]
+    batch = [tf.constant(part) for part in task.test((2,), rows=3)]
+    ends = []
+    for jit_compile in (False, True):
+        learner = model.TrainStep(hparams(cell, task), cell, task, jit_compile)
+        losses = [float(learner.update(*batch)) for _ in range(3)]
+        ends.append((losses, [v.numpy() for v in learner.variables]))
+    (losses, weights), (compiled_losses, compiled_weights) = ends
+    assert losses[0] != losses[2]
+    np.testing.assert_allclose(compiled_losses, losses, rtol=1e-5)
+    for compiled, plain in zip(compiled_weights, weights):
+        np.testing.assert_allclose(compiled, plain, atol=2e-5)
+
+
+def test_the_default_cells_have_about_as_many_weights():
+    task, counts = generate.TASKS["copy"], {}
+    for cell in model.CELLS:
+        settings = train.configuration("copy", cell, 1)["settings"]
+        built = model.TaskModel(HParams(**settings), cell, task.output_width)
+        counts[cell] = sum(int(np.prod(v.shape)) for v in built.trainable_variables)
+    # NTM: LSTM (9 + 20 + 100 + 1) * 400, heads 101 * 92, start 128 * 20 + 2 * 128 + 20,
+    # output 121 * 100, projection 101 * 8
+    assert counts["ntm"] == 52_000 + 9_292 + 2_836 + 12_100 + 808
+    assert max(counts.values()) < 1.05 * min(counts.values())
+
+
+# --- runs ---------------------------------------------------------------------------------------
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Few sequences to validate on."""
+    validation = generate.Task.validation
+    monkeypatch.setattr(generate.Task, "validation", lambda task: validation(task, 2, 2))
+
+
+def tiny_run(out, cell="lstm", steps=20, log=lambda line: None, **changes):
+    config = train.configuration("copy", cell, 2, **{**TINY[cell], **changes})
+    return train.run(config, steps, str(out), steps_per_eval=5, test_rows=2, log=log)
+
+
+def arrays_of(path):
+    with np.load(path, allow_pickle=False) as archive:
+        return {key: archive[key] for key in archive.files if key != "state"}
+
+
+def without_times(record):
+    curve = [{k: v for k, v in point.items() if k != "cpu_seconds"} for point in record["curve"]]
+    kept = ("config", "steps", "parameters", "best", "test", "converged_at")
+    return {**{key: record[key] for key in kept}, "curve": curve}
+
+
+@pytest.mark.parametrize("cell", ["ntm", "lstm"])
+def test_a_run_killed_and_continued_equals_an_uninterrupted_one(tmp_path, monkeypatch, quick, cell):
+    whole = tiny_run(tmp_path / "whole", cell)
+    assert [point["step"] for point in whole["curve"]] == [5, 10, 15, 20]
+    drawn = generate.Task.training
+
+    def training(self, seed, update, rows):
+        if update == 13:
+            raise Killed
+        return drawn(self, seed, update, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(generate.Task, "training", training)
+        with pytest.raises(Killed):
+            tiny_run(tmp_path / "parts", cell)
+    lines = []
+    record = tiny_run(tmp_path / "parts", cell, log=lines.append)
+    assert lines[0] == f"copy-{cell}-2: goes on after 10 updates"
+    assert without_times(record) == without_times(whole)
+    found, wanted = (arrays_of(tmp_path / part / f"copy-{cell}-2.npz")
+                     for part in ("parts", "whole"))  # fmt: skip
+    assert found.keys() == wanted.keys()
+    assert all(np.array_equal(found[key], wanted[key]) for key in wanted)
+    assert sorted(os.listdir(tmp_path / "parts")) == [f"copy-{cell}-2.jsonl", f"copy-{cell}-2.npz"]
+
+
+def test_a_finished_run_is_left_alone_and_goes_on_when_more_is_asked_for(tmp_path, quick):
+    first = tiny_run(tmp_path, steps=10)
+    lines = []
+    assert tiny_run(tmp_path, steps=10, log=lines.append) == first
+    assert lines == [f"{tmp_path}/copy-lstm-2.jsonl is there already"]
+    more = tiny_run(tmp_path, steps=15)
+    assert more["steps"] == 15 and more["curve"][:2] == first["curve"]
+    stored = (tmp_path / "copy-lstm-2.jsonl").read_text("utf-8")
+    assert json.loads(stored) == more and stored.count("\n") == 1
+
+
+def test_a_checkpoint_of_other_settings_or_a_damaged_one_is_refused(tmp_path, quick):
+    tiny_run(tmp_path, steps=5)
+    with pytest.raises(UsageError, match="other settings"):
+        tiny_run(tmp_path, steps=10, num_units=9)
+    (tmp_path / "copy-lstm-2.npz").write_bytes(b"PK\x03\x04")
+    with pytest.raises(UserError, match="remove it to start anew"):
+        tiny_run(tmp_path, steps=10)
+
+
+def test_a_record_says_what_it_is_of(tmp_path, quick):
+    record = tiny_run(tmp_path, steps=5)
+    assert record["config"]["settings"]["random_seed"] == 2
+    assert {"revision", "versions", "hardware", "date", "cpu_seconds"} <= record.keys()
+    sizes = [tuple(tested["size"]) for tested in record["test"]]
+    assert sizes == list(generate.TASKS["copy"].sweeps[0].sizes)
+    assert [tested["bits"] for tested in record["test"]] == [8 * size for (size,) in sizes]
+
+
+def test_the_best_weights_are_tested_not_the_last(monkeypatch, quick):
+    run = train.Run(train.configuration("copy", "lstm", 2, **TINY["lstm"]))
+    run.evaluate(run.train(1))
+    at_best = run.learner.variables[0].numpy()
+    monkeypatch.setattr(train, "_measure", lambda learner, batch: (1e9, 1e9))
+    run.evaluate(run.train(2))
+    assert not np.array_equal(run.learner.variables[0], at_best)
+    monkeypatch.undo()
+    run.test(rows=1)
+    assert np.array_equal(run.learner.variables[0], at_best)
+    assert run.best["step"] == 1
+
+
+def test_a_dnc_gets_a_larger_memory_for_sizes_it_never_saw(monkeypatch):
+    slots = {}
+    for cell in ("ntm", "dnc"):
+        run = train.Run(train.configuration("copy", cell, 2, **TINY[cell]))
+        trained = {v.name: v.shape for v in run.learner.variables}
+        seen = []
+
+        def measure(learner, batch, seen=seen, trained=trained):
+            assert {v.name: v.shape for v in learner.variables} == trained
+            seen.append(learner.hparams.num_memory_locations)
+            return 0.0, 0.0
+
+        monkeypatch.setattr(train, "_measure", measure)
+        run.test(rows=1)
+        slots[cell] = seen
+    lengths = [size[0] for size in generate.TASKS["copy"].sweeps[0].sizes]
+    assert slots["ntm"] == [6] * len(lengths)
+    assert slots["dnc"] == [6 if length <= 10 else 128 for length in lengths]
+
+
+def test_a_loss_that_is_no_number_stops_the_run():
+    run = train.Run(train.configuration("copy", "lstm", 2, **TINY["lstm"]))
+    run.learner.variables[0].assign_add(np.full(run.learner.variables[0].shape, np.nan))
+    with pytest.raises(UserError, match="the loss is nan before update 3"):
+        run.train(3)
+
+
+@pytest.mark.slow
+def test_kill_9_and_the_same_command_again(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.tasks", "--task=copy", "--cell=lstm", "--seed=4"]
+    command += ["--num_units=8", "--steps=1500"]
+
+    def start(out):
+        return subprocess.Popen(
+            [*command, f"--out={out}"], cwd=_ROOT, stdout=subprocess.PIPE, text=True
+        )
+
+    hurt = start(tmp_path / "parts")
+    while not (tmp_path / "parts" / "copy-lstm-4.npz").exists():
+        assert hurt.poll() is None
+        time.sleep(0.01)
+    hurt.send_signal(signal.SIGKILL)
+    hurt.communicate()
+    assert not (tmp_path / "parts" / "copy-lstm-4.jsonl").exists()
+    output, _ = start(tmp_path / "parts").communicate()
+    assert re.match(r"copy-lstm-4: goes on after \d+ updates\n", output)
+    start(tmp_path / "whole").communicate()
+    records = [json.loads((tmp_path / part / "copy-lstm-4.jsonl").read_text("utf-8"))
+               for part in ("parts", "whole")]  # fmt: skip
+    assert without_times(records[0]) == without_times(records[1])
+
+
+# --- plots --------------------------------------------------------------------------------------
+
+
+def record_of(cell, scale, task="copy", **settings):
+    settings = {"random_seed": 1, **({"address_start": 10.0} if cell == "ntm" else {}), **settings}
+    sizes = [size for sweep in generate.TASKS[task].sweeps for size in sweep.sizes]
+    return {
+        "benchmark": "learning-tasks",
+        "config": {"task": task, "cell": cell, "settings": settings},
+        "test": [{"size": list(s), "bits": 8 * s[0], "wrong_bits": scale * s[0]} for s in sizes],
+        "curve": [{"step": step, "wrong_bits": scale * 40 / step} for step in (250, 500)],
+    }
+
+
+def test_plots_show_the_median_of_the_runs_and_where_training_ended():
+    records = [record_of("ntm", scale) for scale in (1, 2, 4)] + [record_of("lstm", 5)]
+    records.append(record_of("ntm", 3, address_start=0.0))
+    axes = plot.length_figure(records).axes
+    assert len(axes) == 1
+    lines = {line.get_label(): line for line in axes[0].lines}
+    sizes = [size for (size,) in generate.TASKS["copy"].sweeps[0].sizes]
+    assert list(lines["NTM, 3 runs"].get_xdata()) == sizes
+    assert list(lines["NTM, 3 runs"].get_ydata()) == [2 * size for size in sizes]
+    assert list(lines[plot.SPREAD].get_ydata()) == [3 * size for size in sizes]
+    assert list(lines["LSTM"].get_ydata()) == [5 * size for size in sizes]
+    assert list(lines["guessing"].get_ydata()) == [4 * size for size in sizes]
+    assert [10, 10] in [list(line.get_xdata()) for line in axes[0].lines]
+    curves = {line.get_label(): line for line in plot.curves_figure(records).axes[0].lines}
+    assert list(curves["NTM, 3 runs"].get_xdata()) == [250, 500]
+    assert list(curves["NTM, 3 runs"].get_ydata()) == pytest.approx([0.32, 0.16])
+
+
+def test_plots_are_written(tmp_path, capsys):
+    records = [record_of(cell, 1, task) for cell in model.CELLS for task in generate.TASKS]
+    records.append({"benchmark": "memory"})  # another benchmark's
+    file = tmp_path / "runs.jsonl"
+    file.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+    assert len(plot.length_figure(plot.read([str(file)])).axes) == 4
+    assert plot.main([str(file), f"--out={tmp_path}/plots"]) == 0
+    for name in ("learning-tasks-length.png", "learning-tasks-curves.png"):
+        assert (tmp_path / "plots" / name).read_bytes().startswith(b"\x89PNG")
+    file.write_text('{"benchmark": "memory"}\n', "utf-8")
+    assert plot.main([str(file), f"--out={tmp_path}/plots"]) == 1
+    assert "no run of the learning tasks" in capsys.readouterr().err
+    assert plot.main([f"{tmp_path}/none.jsonl", f"--out={tmp_path}/plots"]) == 1
+
+
+def test_the_report_has_a_line_for_every_run(monkeypatch):
+    records = [record_of(cell, 0.5) for cell in ("lstm", "ntm")]
+    for record in records:
+        record.update(parameters=1234, steps=5000, cpu_seconds=120.0, converged_at=None)
+    records[1]["converged_at"] = 250
+    monkeypatch.setattr(report, "read_benchmark", {"learning-tasks": records}.get)
+    rows = [line for line in report.learning_tasks() if line.startswith("| copy")]
+    assert rows[0].startswith("| copy | LSTM | 1 | 1,234 | 5,000 | 2 | no | 5.00 | 12: 6.00 (96), ")
+    assert rows[1].startswith("| copy | NTM | 1 | 1,234 | 5,000 | 2 | 250 | 5.00 | ")
+    assert rows[1].endswith("40: 20.00 (320) |")

@@ -1,0 +1,78 @@
+"""The worked example of docs/add_a_cell.md, executed in a copy of the project."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers import tiny
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "add_a_cell.md"
+FILE = re.compile(r"^File: `([^`]+)`\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+# Lines for a file that exists, and the one line of it that they go above or below.
+EDIT = re.compile(
+    r"^In `([^`]+)`, (above|below) `([^`]+)`\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
+
+
+def files():
+    return dict(FILE.findall(PAGE.read_text(encoding="utf-8")))
+
+
+def edit(project):
+    """Puts the page's lines into files of the project."""
+    for name, side, anchor, lines in EDIT.findall(PAGE.read_text(encoding="utf-8")):
+        path = project / name
+        content = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        (number,) = (i for i, line in enumerate(content) if line.startswith(anchor))
+        number += side == "below"
+        path.write_text("".join([*content[:number], lines, *content[number:]]), encoding="utf-8")
+
+
+def test_the_page_has_three_new_files_and_edits_the_registry():
+    assert len(files()) == 3
+    for name in files():
+        assert not (ROOT / name).exists(), f"{name} exists already"
+    edited = [name for name, *_ in EDIT.findall(PAGE.read_text(encoding="utf-8"))]
+    assert edited == ["tfmann/config/cells.py"] * 3
+
+
+@pytest.mark.slow
+def test_the_files_of_the_page_are_a_cell(tmp_path):
+    project = tmp_path / "project"
+    for folder in ("tfmann", "tests", "hparams"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / folder, project / folder, ignore=ignored)
+    for name in ("setup.cfg", "pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, project)
+    for name, content in files().items():
+        (project / name).write_text(content, encoding="utf-8")
+    edit(project)
+
+    def run(*command):
+        done = subprocess.run(
+            [sys.executable, "-m", *command], cwd=project, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": str(project), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done.stdout
+
+    sources = [name for name in files() if name.endswith(".py")] + ["tfmann/config/cells.py"]
+    run("ruff", "check", "--isolated", "--line-length=100", *sources)
+    tests = ["tests/cells/test_coverage.py", "tests/repository/test_architecture.py"]
+    tests += ["tests/config/test_hparams.py", "-k", "cover or cell"]
+    assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider", *tests)
+
+    data = tiny.corpus(tmp_path / "data", 64)
+    settings = {
+        "hparams_path": "hparams/tiny/coverage.json", "num_units": 8, "num_train_steps": 4,
+        "steps_per_external_eval": 2, "batch_size": 16, "beam_width": 3, "tgt_max_len_infer": 6,
+    }  # fmt: skip
+    assert "best, test: BLEU" in run("tfmann.nmt", *tiny.places(data, tmp_path / "out", **settings))
+    assert (tmp_path / "out" / "best_bleu").is_dir()

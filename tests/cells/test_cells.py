@@ -1,0 +1,177 @@
+"""Cells against the oracles, over whole decodings of a padded batch."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from helpers import small
+from helpers.cell_runs import decode, gradients
+from oracles import key_value, kvmematt, luong, ntm_attention, rnnsearch
+
+from tfmann.config import CELLS
+from tfmann.layers.dropout import DropoutMasks
+
+LENGTHS = [(5, 4), (1, 6), (3, 1), (0, 2), (7, 5)]
+
+
+FAMILY = ("rnnsearch", "mematt", "kvmematt")
+ROUNDS = ("read_weights", "write_weights", "erase_norm", "add_norm", "key_drift")
+RECORDED = {
+    "ntm_attention": (
+        "read_weights", "content_weights", "interpolation_gate", "shift_kernel", "sharpening",
+    ),
+    "mematt": ROUNDS,
+    "kvmematt": ROUNDS,
+}  # fmt: skip
+
+
+def of_the_readout(h, weights, annotations, words):
+    """What the oracle says of a cell whose oracle ends in the readout."""
+    if h.cell == "rnnsearch":
+        return rnnsearch.decode(weights, annotations, words)
+    if h.cell == "key_value":
+        system = {"key_value": "key-value", "modifying_iw": "modifying-IW"}
+        name = system.get(h.key_value_system, "attn")
+        return key_value.decode(weights, name, annotations, words, h.attention_score)
+    single = h.cell == "mematt"
+    expected = kvmematt.decode(weights, annotations, words, single_memory=single)
+    names = {"read_weights": "round_alignments", "erase_norm": "forget_norms",
+             "add_norm": "add_norms"}  # fmt: skip
+    return {**expected, **{ours: expected[theirs] for ours, theirs in names.items()}}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("variant", list(small.VARIANTS))
+def test_cell_equals_its_oracle(variant, compiled):
+    model, batch = small.model(variant), small.batch(LENGTHS)
+    h = model.hparams
+    record = ("alignments",)
+    record += RECORDED.get(h.cell, ())
+    prepared, outputs, embedded, readout, seen = decode(model, batch, record, compiled)
+    weights = small.oracle_weights(model)
+    for row in range(len(LENGTHS)):
+        source, steps = batch.source_length[row], batch.target_length[row]
+        annotations = prepared.encoded.annotations[row, :source].numpy()
+        words = embedded[:steps, row].numpy()
+        if h.cell in FAMILY or h.cell == "key_value":
+            expected = of_the_readout(h, weights, annotations, words)
+            got = {"outputs": readout, "states": outputs[..., : h.num_units], **seen}
+        else:
+            states = [tuple(s) for s in small.row_of(prepared.state.layers, row)]
+            states = [s[0] if len(s) == 1 else s for s in states]
+            got = {"outputs": outputs, **seen}
+            if h.cell == "luong":
+                expected = luong.decode(
+                    weights, annotations, states, words, unit=h.unit_type,
+                    scaled=h.attention == "scaled_luong", tanh=h.attention_tanh,
+                    kind=h.attention if "bahdanau" in h.attention else h.attention_score,
+                )  # fmt: skip
+            else:
+                expected = ntm_attention.decode(
+                    weights, annotations, states, words,
+                    num_heads=h.num_attention_heads, unit=h.unit_type, kind=h.attention_score,
+                )  # fmt: skip
+        for name, value in got.items():
+            found = value[:steps, row].numpy()
+            wanted = np.asarray(expected[name])
+            if name == "key_drift":  # the oracle tells the last round's
+                found = found[:, -1]
+            if name.endswith(("alignments", "_weights")):
+                assert np.all(found[..., source:] == 0), f"{name} falls on padding"
+                found = found[..., :source]
+            if found.ndim > wanted.ndim:
+                found = found[..., 0]
+            np.testing.assert_allclose(found, wanted, atol=1e-5, err_msg=f"{name}, row {row}")
+
+
+@pytest.mark.parametrize("variant", list(small.VARIANTS))
+def test_each_column_of_each_weight_gets_a_gradient(variant):
+    model = small.model(variant)
+    batch = small.batch([(6, 9)] * 12 + [(9, 5)] * 12)
+    for name, gradient in gradients(model, batch).items():
+        if "embedding" in name:
+            used = np.abs(gradient).sum(axis=1) > 0
+            assert used.sum() > 10, name
+            continue
+        columns = gradient.reshape(-1, gradient.shape[-1] if gradient.ndim else 1)
+        assert np.all(np.abs(columns).max(axis=0) > 1e-8), name
+
+
+@pytest.mark.parametrize(
+    "variant", ["luong", "luong-cosine", "luong-normed", "ntm-heads", "ntm-cosine", "rnnsearch"]
+)
+def test_gradient_equals_finite_differences(variant):
+    from tfmann.training.objective import sum_loss
+
+    model, batch = small.model(variant, init_weight=0.5), small.batch(LENGTHS)
+    found = gradients(model, batch)
+    stream = np.random.default_rng(1)
+    for variable in model.trainable_variables:
+        direction = stream.normal(size=variable.shape).astype(np.float32)
+        direction /= np.linalg.norm(direction) + 1e-9
+        start, losses = variable.numpy(), []
+        for sign in (1, -1):
+            variable.assign(start + sign * 2e-2 * direction)
+            losses.append(float(sum_loss(model, batch[:5], None, tf.float32).total))
+        variable.assign(start)
+        numeric = (losses[0] - losses[1]) / 4e-2
+        analytic = float((found[variable.name] * direction).sum())
+        assert abs(numeric - analytic) < 0.02 * max(1.0, abs(analytic)), variable.name
+
+
+@pytest.mark.parametrize(
+    "cell,rounds,millions",
+    [("rnnsearch", 1, 53.98), ("mematt", 1, 55.03), ("kvmematt", 1, 55.03), ("kvmematt", 2, 58.18)],
+)
+def test_the_rnnsearch_family_has_the_papers_parameter_counts(cell, rounds, millions):
+    from tfmann.config import HParams
+    from tfmann.models.seq2seq import Seq2Seq
+
+    h = HParams(
+        cell=cell, num_rounds=rounds, num_units=512, encoder_type="bi", unit_type="gru",
+        annotation_merge="sum", projection_bias=True,
+    )  # fmt: skip
+    assert round(Seq2Seq(h, 30000, 30000).count_parameters() / 1e6, 2) == millions
+
+
+@pytest.mark.parametrize("variant", list(small.VARIANTS))
+def test_keras_rnn_runs_the_cell(variant):
+    """`tf.keras.layers.RNN` over the cell gives what our own decoding gives."""
+    model, batch = small.model(variant), small.batch([(5, 4), (2, 4)])
+    prepared, outputs, embedded, *_ = decode(model, batch, (), compiled=False)
+    encoded = prepared.encoded
+    cell = model.cell
+    state, rows = prepared.state, []
+    for time in range(outputs.shape[0]):
+        out, state = cell(embedded[time], state, constants=tuple(encoded[:3]))
+        rows.append(out)
+    np.testing.assert_allclose(tf.stack(rows), outputs, atol=1e-5)
+    assert tf.TensorShape([cell.output_size]) == outputs.shape[-1:]
+    for shape, leaf in zip(tf.nest.flatten(cell.state_size), tf.nest.flatten(state)):
+        assert shape.rank == leaf.shape.rank - 1
+
+
+def test_dropout_changes_with_the_step_and_not_otherwise():
+    model, batch = small.model("luong", dropout=0.5), small.batch(LENGTHS)
+    first, again, later = (
+        gradients(model, batch, DropoutMasks(tf.constant([1, step])))["model/cell/memory_kernel:0"]
+        for step in (7, 7, 8)
+    )
+    assert np.array_equal(first, again)
+    assert not np.allclose(first, later)
+
+
+def test_dropout_mask_has_its_rate_and_scale():
+    mask = DropoutMasks(tf.constant([1, 2])).mask("here", 0.3, [400, 100]).numpy()
+    assert set(np.unique(mask)) == {0.0, np.float32(1 / 0.7)}
+    assert abs((mask == 0).mean() - 0.3) < 0.01
+    assert abs(mask.mean() - 1.0) < 0.02
+
+
+SLOTS = {"num_memory_locations": 3, "memory_unit_size": 4}
+
+
+@pytest.mark.parametrize("name", sorted(CELLS))
+def test_the_registry_says_which_cells_have_alignments(name):
+    model = small.model("rnnsearch", cell=name, **SLOTS)
+    seen = decode(model, small.batch(LENGTHS), ("*",), compiled=False)[-1]
+    assert ("alignments" in seen) == CELLS[name].has_alignments

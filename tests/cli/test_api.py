@@ -1,0 +1,178 @@
+"""Loading a run's folder: its settings, its checkpoints, what is not there."""
+
+import itertools
+
+import numpy as np
+import pytest
+from helpers import small
+from helpers.translations import LINES, PAIRS, TARGET_WORDS, languages, scores, texts
+
+import tfmann
+from tfmann import config
+from tfmann.api import Model
+from tfmann.data.vocab import Vocabulary
+from tfmann.decoding.translator import Translator
+from tfmann.errors import UsageError, UserError
+from tfmann.training import checkpoint, named_variables
+from tfmann.utils.run_folder import has_weights
+
+
+def random_weights(variables, seed):
+    stream = np.random.default_rng(seed)
+    named = named_variables.by_name(variables)
+    return {name: stream.normal(0, 0.7, v.shape).astype(np.float32) for name, v in named.items()}
+
+
+@pytest.fixture
+def folder(tmp_path, untraced):
+    """A run's folder with a best checkpoint, and the translator whose weights it holds."""
+    model = small.model("luong", src="aa", tgt="bb", beam_width=2, random_seed=9)
+    arrays = random_weights(model.trainable_variables, 1)
+    named_variables.assign(model.trainable_variables, arrays, "memory")
+    root = tmp_path / "run"
+    root.mkdir()
+    config.save(model.hparams, root / "hparams.json")
+    sides = languages()
+    sides.source.vocabulary.save(root / "vocab.aa")
+    sides.target.vocabulary.save(root / "vocab.bb")
+    checkpoint.write(str(root / "best_bleu"), arrays, None, {"step": 7})
+    return root, Translator(model, sides, model.hparams)
+
+
+def test_loaded_model_translates_as_the_one_that_was_saved(folder):
+    root, saved = folder
+    loaded = tfmann.load(str(root))
+    assert loaded.checkpoint == str(root / "best_bleu")
+    found, wanted = list(loaded.translate(LINES)), list(saved.translate(LINES))
+    assert texts(found) == texts(wanted) and scores(found) == scores(wanted)
+    assert len(set(itertools.chain(*texts(found)))) > 3
+    assert [f.log_prob for f in loaded.score(PAIRS)] == [f.log_prob for f in saved.force(PAIRS)]
+
+
+def test_settings_of_the_search_may_change_and_no_others(folder):
+    root, _ = folder
+    loaded = tfmann.load(str(root), beam_width=3, num_translations_per_input=3)
+    assert [len(n_best) for n_best in loaded.translate(LINES[:2])] == [3, 3]
+    with pytest.raises(UsageError, match="num_units=16"):
+        tfmann.load(str(root), num_units=16)
+    with pytest.raises(UsageError, match="beam_width"):
+        tfmann.load(str(root), beam_widht=3)
+    with pytest.raises(UsageError, match="beam_width"):
+        tfmann.load(str(root), beam_width=0)
+
+
+def test_checkpoint_of_another_model_is_refused(folder):
+    root, saved = folder
+    config.save(saved.hparams.replace(num_units=16), root / "hparams.json")
+    with pytest.raises(UserError, match="another model's.* there and .* here"):
+        tfmann.load(str(root))
+    config.save(saved.hparams, root / "hparams.json")
+    Vocabulary.from_tokens(TARGET_WORDS[1:]).save(root / "vocab.bb")
+    with pytest.raises(UserError, match="another model's"):
+        tfmann.load(str(root))
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "no weights", "no state", "gone"])
+def test_unreadable_best_falls_back_to_the_latest_checkpoint(folder, damage):
+    root, saved = folder
+    variables = saved.model.trainable_variables
+    for step in (3, 5):
+        arrays = random_weights(variables, step)
+        checkpoint.write(str(root / f"checkpoints/step-{step:08d}"), arrays, None, {"step": step})
+    weights = root / "best_bleu/weights.npz"
+    content = weights.read_bytes()
+    if damage == "cut":
+        weights.write_bytes(content[:-10])
+    elif damage == "flipped":
+        middle = len(content) // 2
+        weights.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+    elif damage == "no weights":
+        weights.unlink()
+    else:
+        (root / "best_bleu/state.json").unlink()
+        if damage == "gone":
+            weights.unlink()
+            weights.parent.rmdir()
+    said = []
+    loaded = tfmann.load(str(root), log=said.append)
+    latest = str(root / "checkpoints/step-00000005")
+    assert loaded.checkpoint == latest
+    assert said[-1] == f"weights of {latest}"
+    assert any("falling back to" in line for line in said) == (damage != "gone")
+    named_variables.assign(variables, random_weights(variables, 5), "memory")
+    assert texts(loaded.translate(LINES)) == texts(saved.translate(LINES))
+    if damage != "gone":
+        with pytest.raises(UserError, match="best_bleu"):
+            tfmann.load(str(root), ckpt=str(root / "best_bleu"))
+
+
+def test_a_best_checkpoint_that_a_kill_left_between_two_renames_is_found(folder):
+    root, saved = folder
+    arrays = random_weights(saved.model.trainable_variables, 3)
+    checkpoint.write(str(root / "checkpoints/step-00000003"), arrays, None, {"step": 3})
+    wanted = [f.log_prob for f in saved.force(PAIRS)]
+    best, old, said = root / "best_bleu", root / "best_bleu.old", []
+    best.rename(old)
+    for given in (None, str(best)):
+        loaded = tfmann.load(str(root), ckpt=given, log=said.append)
+        assert loaded.checkpoint == str(old)
+        assert len(said) == 2 and str(old) in said[0] and said[1] == f"weights of {old}"
+        said.clear()
+    assert [f.log_prob for f in loaded.score(PAIRS)] == wanted
+    checkpoint.write(str(best), arrays, None, {"step": 9})
+    assert not old.exists()
+    assert tfmann.load(str(root), log=said.append).checkpoint == str(best) and len(said) == 1
+
+
+def test_a_run_whose_best_checkpoint_is_between_two_renames_has_begun(folder):
+    root, _ = folder
+    assert has_weights(str(root))
+    (root / "best_bleu").rename(root / "best_bleu.old")
+    assert has_weights(str(root))
+    (root / "best_bleu.old").rename(root / "elsewhere")
+    assert not has_weights(str(root))
+
+
+def test_another_vocabulary_than_the_runs_is_refused(folder):
+    root, _ = folder
+    with pytest.raises(UsageError, match=r"vocab_size=9 \(saved: 0\).*train_prefix"):
+        tfmann.load(str(root), vocab_size=9)
+    prefix = str(root / "vocab")
+    assert tfmann.load(str(root), vocab_prefix=prefix).hparams.vocab_prefix == prefix
+    with pytest.raises(UsageError, match=r"vocab_prefix='absent' \(saved: None\)"):
+        tfmann.load(str(root), vocab_prefix="absent")
+
+
+def test_alignments_of_a_cell_that_has_none():
+    """Refused when they are asked for, not when the first line is translated."""
+
+    class Searcher:
+        hparams = config.HParams(cell="ntm", encoder_type="memory")
+
+    model = Model(Searcher(), "nowhere")
+    with pytest.raises(UsageError, match="align needs .*'ntm' has no alignments"):
+        model.align(PAIRS)
+    with pytest.raises(UsageError, match="with_attention needs .*'ntm' has no alignments"):
+        model.translate(LINES, with_attention=True)
+
+
+def test_a_given_checkpoint_is_the_one_that_is_used(folder):
+    root, saved = folder
+    arrays = random_weights(saved.model.trainable_variables, 3)
+    given = str(root / "checkpoints/step-00000003")
+    checkpoint.write(given, arrays, None, {"step": 3})
+    loaded = tfmann.load(str(root), ckpt=given)
+    assert loaded.checkpoint == given
+    assert [f.log_prob for f in loaded.score(PAIRS)] != [f.log_prob for f in saved.force(PAIRS)]
+
+
+def test_folder_without_a_model_is_named(folder):
+    root, _ = folder
+    with pytest.raises(UserError, match="no-such-run holds no trained model"):
+        tfmann.load(str(root / "no-such-run"))
+    (root / "best_bleu/state.json").unlink()
+    with pytest.raises(UserError, match="holds no checkpoint yet"):
+        tfmann.load(str(root))
+    (root / "vocab.bb").unlink()
+    with pytest.raises(UserError, match="vocab.bb"):
+        tfmann.load(str(root))

@@ -1,0 +1,80 @@
+"""Settings, drawn at random; `python -m benchmarks.trust settings` draws more of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers import faults  # noqa: F401  (lets the benchmarks be imported)
+
+from benchmarks.trust import draws, settings
+from tfmann import nmt
+from tfmann.config import FIELDS
+
+
+def drawn(count):
+    return [draws.command(f"3 {number}", Path("data"), Path("out")) for number in range(count)]
+
+
+def test_a_draw_follows_from_its_name():
+    assert drawn(50) == drawn(50)
+    assert len({tuple(argv) for argv in drawn(50)}) > 40
+
+
+def test_every_setting_is_drawn_and_so_are_the_edges_of_its_range():
+    plain = {f"--{key}={value}" for key, value in draws.TINY.items()}
+    given = {flag for argv in drawn(4000) for flag in argv} - plain
+    assert {flag[2:].partition("=")[0] for flag in given} >= set(FIELDS)
+    for wanted in ("--num_units=0", "--num_units=1", "--dropout=1.0", "--num_layers=33",
+                   "--beam_width=1000", "--beam_width=1001", "--random_seed=2147483648",
+                   "--num_units=1000000000", "--cell=kvmematt", "--learning_rate=nan"):  # fmt: skip
+        assert wanted in given
+
+
+@pytest.mark.parametrize(
+    "status, said, end",
+    [
+        (0, "", "trained"),
+        (143, "tfmann: stopped at step 3; the same command continues from there\n", "trained"),
+        (2, "tfmann: dropout: 1.0 is not below 1.0\n", "refused"),
+        (2, "tfmann: flag --key_value_system=\u2028: value should be one of <attn>\n", "refused"),
+        (2, "a warning\ntfmann: dropout: 1.0 is not below 1.0\n", "unclear"),
+        (1, "tfmann: a\ntfmann: b\n", "unclear"),
+        (1, "", "unclear"),
+        (-9, "tfmann: a\n", "unclear"),
+    ],
+)
+def test_an_ending_is_judged_by_status_and_message(status, said, end):
+    assert settings.judged(status, said) == end
+
+
+def test_a_traceback_is_one(monkeypatch):
+    monkeypatch.setattr(nmt, "main", lambda argv: 1 // 0)
+    end, said = settings._run([])
+    assert end == "traceback" and "ZeroDivisionError" in said
+
+
+SERVED = """
+import json, os, sys, time
+for line in sys.stdin:
+    if line == "2\\n":
+        os._exit(7)
+    if line == "3\\n":
+        time.sleep(60)
+    print(json.dumps(["traceback" if line == "1\\n" else "refused", line]), flush=True)
+    if line == "4\\n":
+        break
+"""
+
+
+def test_draws_that_end_the_worker_or_never_end_are_counted_and_the_next_goes_on(tmp_path, capsys):
+    worker = settings.Worker(3, tmp_path / "corpus", limit=2.0)
+    worker._argv = [settings.sys.executable, "-c", SERVED]
+    try:
+        record = settings.block(worker, 3, range(7), tmp_path)
+    finally:
+        worker.close()
+    told = {key: record[key] for key in ("refused", "traceback", "ended", "over_time")}
+    assert told == {"refused": 4, "traceback": 1, "ended": 1, "over_time": 1}
+    assert [one["number"] for one in record["not_well"]] == [1, 2, 3]
+    assert "the worker ended with status 7" in capsys.readouterr().err
+    assert json.loads(json.dumps(record))["draws"] == 7

@@ -1,0 +1,314 @@
+"""The command line: what it refuses, in which words and with which status, and what it leaves."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+
+import pytest
+from helpers.command_line import ROOT, command, fails, tree
+
+from tfmann import config, nmt
+from tfmann.cli import validation
+from tfmann.data import text_files
+from tfmann.errors import UsageError
+from tfmann.utils import resources, run_folder
+
+
+@pytest.mark.parametrize(
+    "argv, status",
+    [
+        (["--help"], 0),
+        (["--num_unit=3"], 2),
+        (["--num_units=many"], 2),
+        (["--mode=infer", "--out_dir=x"], 2),
+        ([], 2),
+    ],
+)
+def test_help_and_usage_errors_come_without_tensorflow(argv, status):
+    program = (
+        "import sys\nfrom tfmann import nmt\n"
+        f"status = nmt.main({argv!r})\n"
+        "late = {'tensorflow', 'numpy', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(99 if late else status)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, cwd=ROOT)
+    assert done.returncode == status, done.stderr
+    assert (done.stderr == b"") == (status == 0)
+    assert done.stderr.count(b"\n") <= 1
+
+
+SILENT = """
+import sys
+from tfmann import nmt
+for line in sys.stdin.read().splitlines():
+    print(nmt.main(line.split("\t")), flush=True)
+sys.exit(99 if {"tensorflow", "numpy"} & set(sys.modules) else 0)
+"""
+
+
+def without_tensorflow(*commands):
+    """Exit status and message of command lines that must be answered before TensorFlow is there."""
+    lines = "\n".join("\t".join(argv) for argv in commands)
+    done = subprocess.run(
+        [sys.executable, "-c", SILENT], input=lines, capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    statuses, messages = done.stdout.split(), done.stderr.splitlines()
+    assert len(statuses) == len(messages) == len(commands), done
+    return list(zip(map(int, statuses), messages))
+
+
+def test_missing_data_is_named_before_tensorflow_is_there(tmp_path):
+    for name in ("a.src", "a.tgt", "b.src", "b.tgt0", "source_only.src"):
+        (tmp_path / name).write_text("x\n")
+    for name, lines in {"more.src": 2, "more.tgt": 1, "e.src": 0, "e.tgt": 0}.items():
+        (tmp_path / name).write_text("x\n" * lines)
+    good = {"train_prefix": "a", "dev_prefix": "a", "test_prefix": "b", "vocab_prefix": "a"}
+    cases = [
+        ({"train_prefix": "absent"}, "absent.src"),
+        ({"train_prefix": "source_only"}, "source_only.tgt"),
+        ({"train_prefix": "more"}, "more.src has 2"),
+        ({"train_prefix": "e"}, "e.tgt are empty"),
+        ({"init_checkpoint": "absent"}, "absent: there is no checkpoint"),
+        ({"dev_prefix": "absent"}, "absent.tgt"),
+        ({"dev_prefix": "source_only"}, "source_only.tgt"),
+        ({"test_prefix": "absent"}, "absent.tgt"),
+        ({"vocab_prefix": "absent"}, "absent.src"),
+        ({"vocab_prefix": "source_only"}, "source_only.tgt"),
+        ({"subword_option": "bpe", "subword_model": "absent"}, "absent"),
+    ]
+    commands = []
+    for changes, _ in cases:
+        given = {**good, **changes}
+        paths = {k: v if k == "subword_option" else tmp_path / v for k, v in given.items()}
+        commands.append(command(tmp_path / "out", src="src", tgt="tgt", **paths))
+    for (_, words), (status, message) in zip(cases, without_tensorflow(*commands)):
+        assert status == 1 and f"{tmp_path}/{words}" in message, (words, message)
+    assert not (tmp_path / "out").exists()
+
+
+def test_missing_files_of_a_trained_model_are_named_before_tensorflow_is_there(tmp_path):
+    (tmp_path / "in").write_text("x\n")
+    saved = config.HParams(
+        cell="dnc", encoder_type="memory", src="src", tgt="tgt", dev_prefix=f"{tmp_path}/in"
+    )
+    config.save(saved, tmp_path / "hparams.json")
+    given, absent = tmp_path / "in", tmp_path / "absent"
+    cases = [
+        (1, "absent holds no trained model", {"out_dir": absent}),
+        (1, "no such file: .*absent", {"inference_input_file": absent}),
+        (1, "no such file: .*absent", {"inference_ref_file": absent}),
+        (1, "neither .*in.tgt nor", {"mode": "eval", "inference_input_file": ""}),
+        (2, "num_units=5", {"num_units": 5}),
+        (2, "'dnc' has no alignments", {"coverage_penalty_weight": 1}),
+        (2, "'dnc' has no alignments", {"alignment_file": absent}),
+        (2, "'dnc' has no alignments", {"mode": "align", "inference_ref_file": given}),
+    ]
+    usual = {"out_dir": tmp_path, "inference_input_file": given}
+    commands = [[f"--{k}={v}" for k, v in {**usual, **flags}.items()] for _, _, flags in cases]
+    for (wanted, words, _), (status, message) in zip(cases, without_tensorflow(*commands)):
+        assert status == wanted and re.search(words, message), (words, message)
+
+
+def printed(capsys, *argv):
+    assert nmt.main([*argv, "--print_hparams"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_all_settings_are_printed_and_nothing_is_done(tmp_path, capsys):
+    file = config.HParams(**config.read_json(resources.settings_path("tiny/ntm.json")))
+    flags = ["--hparams_path=tiny/ntm.json", "--dropout=0.4"]
+    assert printed(capsys, *flags) == file.replace(dropout=0.4).as_dict()
+    out = tmp_path / "out"
+    assert printed(capsys, f"--out_dir={out}", *flags)["dropout"] == 0.4
+    assert not out.exists()
+
+
+def test_the_settings_of_a_begun_run_are_printed(tmp_path, capsys):
+    saved = config.HParams(num_units=9)
+    config.save(saved, tmp_path / "hparams.json")
+    (tmp_path / run_folder.BEST).mkdir()
+    shown = printed(capsys, f"--out_dir={tmp_path}", "--beam_width=3")
+    assert shown == saved.replace(beam_width=3).as_dict()
+
+
+def test_help_names_every_flag_with_its_default(capsys):
+    assert nmt.main(["--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for name, field in config.FIELDS.items():
+        assert f"--{name}: " in shown and " ".join(field.help.split()) in shown, name
+    for name in ("out_dir", "hparams_path", "mode", "ckpt", "alignment_file"):
+        assert f"--{name}: " in shown
+    assert "--num_units: Width U of every recurrent layer. (default: 32)" in shown
+
+
+@pytest.mark.parametrize(
+    "argv, words",
+    [
+        (["--num_unit=3"], "num_unit.*num_units"),
+        (["--outdir=x"], "outdir.*out_dir"),
+        (["--beam_width"], "beam_width"),
+        (["--num_units=3.5"], "num_units"),
+        (["--noavg_ckpts=3"], "--noavg_ckpts=3 does not take an argument"),
+        (["--nohelp="], "--nohelp= does not take an argument"),
+        (["--num_units=0"], "num_units: 0 is below the least value 1"),
+        (["--dropout=1.2"], "dropout: 1.2 is not below 1.0"),
+        (["--dropout=nan"], "dropout: expected a finite number"),
+        (["--share_vocab=perhaps"], "share_vocab"),
+        (["--cell=lstm"], "cell.*lstm.*luong"),
+        (["--mode=translate"], "mode.*translate.*infer"),
+        (["file.json"], "what is 'file.json'"),
+        ([], "--out_dir is not given"),
+        (["--mode=train"], "--out_dir is not given"),
+        (["--out_dir=x", "--mode=infer"], "needs --inference_input_file"),
+        (["--out_dir=x", "--mode=score", "--inference_input_file=y"], "--inference_ref_file"),
+        (["--out_dir=x", "--mode=align", "--inference_input_file=y"], "--inference_ref_file"),
+        (
+            ["--out_dir=x", "--inference_input_file=y", "--inference_output_file=z",
+             "--alignment_file=z"],
+            "--inference_output_file and --alignment_file are the same file, z",
+        ),
+        (
+            ["--out_dir=x", "--inference_input_file=y", "--inference_output_file=z",
+             "--alignment_file=./z"],
+            "--inference_output_file and --alignment_file are the same file, ./z",
+        ),
+        (
+            ["--out_dir=x", "--inference_input_file=y", "--inference_output_file=x/../y"],
+            "--inference_output_file and --inference_input_file are the same file",
+        ),
+        (
+            ["--out_dir=x", "--mode=score", "--inference_input_file=y", "--inference_ref_file=z",
+             "--inference_output_file=z"],
+            "--inference_output_file and --inference_ref_file are the same file",
+        ),
+        (
+            ["--out_dir=x", "--inference_input_file=-", "--alignment_file=y",
+             "--inference_document_file=y"],
+            "--alignment_file and --inference_document_file are the same file",
+        ),
+        (["--out_dir=x", "--hparams_path=absent.json"], "cannot read the hparams file absent.json"),
+        (["--out_dir=x", "--infer_mode=greedy", "--num_translations_per_input=2"], "needs infer_m"),
+        (["--flagfile=absent"], "absent"),
+        (["--flagfile=latin"], "--flagfile: 'utf-8' codec can't decode byte 0xff"),
+        (["--out_dir=x", "--ckpt=y"], "--mode=train does not use --ckpt.*init_checkpoint"),
+        (["--out_dir=x", "--mode=train", "--inference_input_file=y"], "--inference_input_file"),
+        (["--out_dir=x", "--inference_output_file=y"], "train does not use --inference_output_f"),
+        (["--out_dir=x", "--mode=train", "--inference_ref_file=y"], "does not use --inference_ref"),
+        (["--out_dir=x", "--alignment_file=y"], "--mode=train does not use --alignment_file"),
+        (
+            ["--out_dir=x", "--mode=align", "--inference_input_file=y", "--inference_ref_file=z",
+             "--alignment_file=a"],
+            "--mode=align does not use --alignment_file: .*--inference_output_file",
+        ),
+        (
+            ["--out_dir=x", "--mode=eval", "--alignment_file=a"],
+            "--mode=eval does not use --alignment_file",
+        ),
+        (["--out_dir=x", "--mode=eval", "--inference_ref_file=y"], "needs --inference_input_file"),
+        (["--out_dir=x", "--mode=eval", "--inference_input_file=y"], "needs --inference_ref_file"),
+        (
+            ["--out_dir=x", "--mode=score", "--inference_input_file=-", "--inference_ref_file=y"],
+            "from two files",
+        ),
+        (["--out_dir=x", "--cell=dnc", "--coverage_penalty_weight=0.2"], "'dnc'.*no alignments"),
+    ],
+)  # fmt: skip
+def test_usage_errors(argv, words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "latin").write_bytes(b"--src=\xff\n")
+    before = tree(tmp_path)
+    fails(argv, capsys, 2, words)
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        ('{"num_unit": 3}', "unknown key 'num_unit'; did you mean 'num_units'"),
+        ('{"num_units": "3"}', "num_units: expected int, got '3'"),
+        ('{"dropout": 3}', "dropout: 3.0 is not below"),
+        ("[1]", "expected one flat JSON object"),
+        ("{", "is not JSON"),
+        ('{"encoder_type": "bi", "num_layers": 3}', "give an even number"),
+    ],
+)
+def test_wrong_settings_files(content, words, capsys, tmp_path):
+    path = tmp_path / "h.json"
+    path.write_text(content)
+    before = tree(tmp_path)
+    fails(command(tmp_path / "out", hparams_path=path), capsys, 2, rf"h\.json.*{words}")
+    assert tree(tmp_path) == before
+
+
+def test_help_into_a_closed_pipe_says_nothing():
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "tfmann.nmt", "--help"],
+        stdout=writing, stderr=subprocess.PIPE, cwd=ROOT,
+    )  # fmt: skip
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_output_that_cannot_be_written_is_one_message():
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tfmann.nmt", "--help"],
+            stdout=full, stderr=subprocess.PIPE, cwd=ROOT,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"tfmann: ") and done.stderr.count(b"\n") == 1
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    got = []
+    reader = threading.Thread(target=lambda: got.append(path.read_bytes()), daemon=True)
+    reader.start()
+    text_files.write_lines(path, ["a", "b"])
+    reader.join(timeout=60)
+    assert got == [b"a\nb\n"]
+    assert path.is_fifo() and os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_link_to_a_file_stays_one(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    text_files.write_lines(tmp_path / "link", ["a"])
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_text() == "a\n"
+
+
+def test_a_device_may_be_read_and_written(tmp_path):
+    flags = {"out_dir": tmp_path, "inference_input_file": "/dev/null",
+             "inference_output_file": "/dev/null", "alignment_file": "/dev/null"}  # fmt: skip
+    values, _ = nmt.parse(command(tmp_path, **flags))
+    validation.check_flags("infer", values)
+
+
+def test_a_link_to_what_is_read_is_not_written(tmp_path):
+    (tmp_path / "in").write_text("mine\n")
+    (tmp_path / "link").symlink_to("in")
+    flags = {"inference_input_file": tmp_path / "in", "inference_output_file": tmp_path / "link"}
+    values, _ = nmt.parse(command(tmp_path, **flags))
+    with pytest.raises(UsageError, match="inference_output_file and --inference_input_file are"):
+        validation.check_flags("infer", values)
+
+
+@pytest.mark.parametrize(
+    "module, closed, words",
+    [
+        ("nmt --inference_input_file=- --out_dir", "<&-", b"standard input is closed: give a file"),
+        ("cli.translate --model", "<&-", b"standard input is closed: there is nobody"),
+        ("cli.translate --model", ">&-", b"standard output is closed: there is nobody"),
+    ],
+)
+def test_closed_streams_are_named_before_anything_is_loaded(module, closed, words, tmp_path):
+    line = f"{sys.executable} -m tfmann.{module}={tmp_path} {closed}"
+    done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, cwd=ROOT)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"tfmann: " + words) and done.stderr.count(b"\n") == 1

@@ -1,0 +1,115 @@
+"""The command line with documents: ids or blank lines, files or standard input."""
+
+import json
+import subprocess
+
+import pytest
+from helpers.command_line import command, fails, fails_after_note, in_a_process, write_model
+
+from tfmann import nmt
+from tfmann.data import text_files
+
+LINES = ["der hund", "die katze sieht", "hund", "größe một chó", "und die", "katze"]
+IDS = ["3", "3", "3", "8", "8", "8"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    changes = {"cell": "cache", "cache_size": 4, "unit_type": "gru", "projection_bias": True}
+    return write_model(tmp_path_factory.mktemp("model"), "rnnsearch", **changes)
+
+
+@pytest.fixture
+def place(tmp_path):
+    text_files.write_lines(tmp_path / "in", LINES)
+    text_files.write_lines(tmp_path / "docs", IDS)
+    text_files.write_lines(tmp_path / "blank", [*LINES[:3], "", *LINES[3:]])
+    return tmp_path
+
+
+def run(model, out, **flags):
+    """The lines that a command writes."""
+    assert nmt.main(command(model, inference_output_file=out, **flags)) == 0
+    return out.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def scores(model, place, **flags):
+    """The translations with their log-probabilities."""
+    text_files.write_lines(place / "found", run(model, place / "out", **flags))
+    lines = (place / "found").read_text(encoding="utf-8").split("\n")[:-1]
+    return [line.split(" ||| ")[1:] for line in lines]
+
+
+def alike(found, wanted):
+    """The same translations with the same scores, but for a rounding in other batches."""
+    texts = [text for text, _ in found] == [text for text, _ in wanted]
+    difference = [float(one) - float(other) for (_, one), (_, other) in zip(found, wanted)]
+    return texts and max(map(abs, difference)) < 2e-4
+
+
+def test_ids_and_blank_lines_say_the_same(model, place):
+    n_best = {"num_translations_per_input": 2}
+    by_id = scores(
+        model, place, inference_input_file=place / "in", inference_document_file=place / "docs",
+        **n_best,
+    )  # fmt: skip
+    by_blank = scores(model, place, inference_input_file=place / "blank", **n_best)
+    assert by_blank[6:8] == [["", "0.0000"]] * 2  # the blank line's own
+    assert alike(by_blank[:6] + by_blank[8:], by_id)
+    as_one = scores(model, place, inference_input_file=place / "in", **n_best)
+    assert alike(as_one[:6], by_id[:6]) and not alike(as_one[6:], by_id[6:])
+
+
+def test_standard_input_answers_as_a_file_does(model, place):
+    expected = run(model, place / "out", inference_input_file=place / "blank")
+    with open(place / "blank", "rb") as stream:
+        result = in_a_process(
+            command(model, inference_input_file="-"), stdin=stream, stdout=subprocess.PIPE
+        )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.decode().split("\n")[:-1] == expected
+
+
+def test_scores_of_translations_are_those_of_the_search(model, place):
+    flags = {
+        "inference_input_file": place / "in", "inference_document_file": place / "docs",
+    }  # fmt: skip
+    found = run(model, place / "best", **flags)
+    searched = scores(model, place, **flags, num_translations_per_input=2)[::2]
+    assert [text for text, _ in searched] == found
+    forced = run(model, place / "scored", **flags, mode="score", inference_ref_file=place / "best")
+    assert [float(line) for line in forced] == pytest.approx(
+        [float(score) for _, score in searched], abs=1e-4
+    )
+    links = run(model, place / "links", **flags, mode="align", inference_ref_file=place / "best")
+    assert len(links) == len(LINES)
+    body = "\n".join(
+        run(model, place / "eval", **flags, mode="eval", inference_ref_file=place / "best")
+    )  # noqa: E501
+    assert json.loads(body)["scores"]["input"][0]["value"] == pytest.approx(100.0)
+
+
+def test_documents_are_refused_by_what_cannot_use_them(place, tmp_path_factory, capsys):
+    plain = write_model(tmp_path_factory.mktemp("plain"))
+    argv = command(plain, inference_input_file=place / "in", inference_document_file=place / "docs")
+    fails(argv, capsys, 2, "every sentence by itself")
+    argv = command(plain, mode="eval", inference_document_file=place / "docs")
+    fails(argv, capsys, 2, "give --inference_input_file")
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        (IDS[:4], "line 5 has no document id"),
+        ([*IDS, "9"], "more document ids than lines: expected 6"),
+        ([*IDS[:2], "x", *IDS[3:]], "docs, line 3: expected the document's id"),
+    ],
+)
+def test_ids_must_fit_the_lines(ids, words, model, place, capsys):
+    text_files.write_lines(place / "docs", ids)
+    argv = command(
+        model, inference_input_file=place / "in", inference_document_file=place / "docs",
+        inference_output_file=place / "never",
+    )  # fmt: skip
+    fails_after_note(argv, capsys, 1, words)
+    assert not (place / "never").exists()

@@ -1,0 +1,127 @@
+"""The command line with gold links: AER of alignments, adequacy of translations, refusals."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from helpers.command_line import WORDS, command, fails, tree, write_model
+
+from tfmann import api, nmt
+from tfmann.data import text_files
+from tfmann.evaluation import adequacy, alignment
+
+SOURCES = ["der hund", "größe một chó und", "die katze sieht"]
+REFERENCES = ["DER HUND", "GRÖSSE MỘT CHÓ", "KATZE DIE UND SIEHT"]
+LINKS = ["0-0 1-1 1p0", "0-0 1-1 2-2 3p2", "0-1 1-0 2-3"]
+
+
+@pytest.fixture
+def flags(tmp_path):
+    """Writes the set; returns the flags that name its files."""
+    given = {}
+    for flag, lines in (("inference_input_file", SOURCES), ("inference_ref_file", REFERENCES),
+                        ("gold_file", LINKS)):  # fmt: skip
+        given[flag] = tmp_path / flag
+        text_files.write_lines(given[flag], lines)
+    return given
+
+
+def gold():
+    found = [alignment.parse_pharaoh(line, 1) for line in LINKS]
+    return [one.sure for one in found], [one.possible for one in found]
+
+
+def test_align_writes_the_alignments_and_says_their_error(model, flags, tmp_path, capsys):
+    argv = command(model, mode="align", inference_output_file=tmp_path / "out", **flags)
+    assert nmt.main(argv) == 0
+    shown = capsys.readouterr()
+    said = re.search(
+        r"AER ([\d.]+), soft AER ([\d.]+), precision ([\d.]+), recall ([\d.]+): "
+        r"3 sentences, (\d+) links found, 8 sure, 2 only possible",
+        shown.err,
+    )
+    assert shown.out == "" and said, shown.err
+    found = [one.possible for one in alignment.read_pharaoh(tmp_path / "out")]
+    score = alignment.quality(found, *gold())
+    loaded = api.load(str(model))
+    # a second road to the weights: the trace, without </s> on both sides
+    weights = [loaded.trace(pair)["alignments"][:-1, :-1] for pair in zip(SOURCES, REFERENCES)]
+    wanted = [score.aer, alignment.soft_aer(weights, *gold()), score.precision, score.recall]
+    np.testing.assert_allclose([float(x) for x in said.groups()[:4]], np.multiply(wanted, 100),
+                               atol=0.006)  # fmt: skip
+    assert int(said[5]) == sum(map(len, found)) > 0
+    plain = tmp_path / "plain"
+    del flags["gold_file"]
+    assert nmt.main(command(model, mode="align", inference_output_file=plain, **flags)) == 0
+    assert plain.read_bytes() == (tmp_path / "out").read_bytes()
+    assert "AER" not in capsys.readouterr().err
+
+
+def test_eval_says_alignment_error_and_adequacy_beside_bleu(model, flags, capsys):
+    assert nmt.main(command(model, mode="eval", **flags)) == 0
+    body = json.loads(capsys.readouterr().out)
+    assert {score["name"] for score in body["scores"]["input"]} == {"BLEU", "chrF2", "TER"}
+    loaded = api.load(str(model))
+    links = loaded.align(list(zip(SOURCES, REFERENCES)))
+    assert body["alignment"]["aer"] == pytest.approx(alignment.aer(links, *gold()))
+    best = [n_best[0] for n_best in loaded.translate(SOURCES, with_attention=True)]
+    traced = [api.links(one.attention, one.source_tokens, one.tokens) for one in best]
+    texts = [[line.split() for line in lines] for lines in (SOURCES, REFERENCES)]
+    wanted = adequacy.adequacy(*texts, [one.text.split() for one in best], gold()[0], traced)
+    found = body["adequacy"]
+    assert found["judged"] == 8 and found["source_words"] == 9
+    assert found["under"] == pytest.approx(wanted.under_share)
+    assert found["reworded"] == pytest.approx(wanted.reworded_share)
+    assert found["over"] == pytest.approx(wanted.over_share)
+    assert wanted.under + wanted.reworded > 0
+
+
+def test_a_cell_without_alignments_has_adequacy_alone(flags, tmp_path, capsys):
+    (tmp_path / "ntm").mkdir()
+    memory = {"num_memory_locations": 4, "memory_unit_size": 5}
+    model = write_model(tmp_path / "ntm", cell="ntm", encoder_type="memory", **memory)
+    assert nmt.main(command(model, mode="eval", **flags)) == 0
+    body = json.loads(capsys.readouterr().out)
+    assert "alignment" not in body and body["adequacy"]["reworded"] is None
+    assert 0 <= body["adequacy"]["under"] <= 1
+    fails(command(model, mode="align", **flags), capsys, 2, "has no alignments")
+
+
+@pytest.mark.parametrize(
+    "changes, status, words",
+    [
+        ({"gold_file": "{0}/short"}, 1, "do not match"),
+        ({"gold_file": "{0}/absent"}, 1, "no such file: .*absent"),
+        ({"gold_file": "{0}/wrong"}, 1, "wrong, line 2: '1_1' is not a link"),
+        ({"gold_file": "{0}/outside"}, 1, "outside, line 3: 3-0 is a link outside the sentence"),
+        ({"mode": "score"}, 2, "--mode=score does not use --gold_file"),
+        ({"mode": "eval", "inference_input_file": "", "inference_ref_file": ""}, 2, "give --infer"),
+        ({"mode": "eval", "inference_input_file": "-"}, 2, "of the sentences of a file"),
+    ],
+)
+def test_what_is_refused_before_anything_is_loaded(
+    model, flags, tmp_path, capsys, monkeypatch, changes, status, words
+):
+    monkeypatch.setattr(api, "load", None)
+    text_files.write_lines(tmp_path / "short", LINKS[:2])
+    text_files.write_lines(tmp_path / "wrong", [LINKS[0], "0-0 1_1", LINKS[2]])
+    text_files.write_lines(tmp_path / "outside", [*LINKS[:2], "3-0"])
+    given = {"mode": "align", "inference_output_file": tmp_path / "out", **flags}
+    given.update({key: value.format(tmp_path) for key, value in changes.items()})
+    before = tree(tmp_path)
+    fails(command(model, **given), capsys, status, words)
+    assert tree(tmp_path) == before
+
+
+def test_links_of_words_are_refused_for_a_model_of_subwords(flags, tmp_path, capsys):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    settings = {"cell": "luong", "src": "s", "tgt": "t", "subword_option": "bpe"}
+    (folder / "hparams.json").write_text(json.dumps(settings))
+    fails(command(folder, mode="align", **flags), capsys, 2, "subword_option=bpe")
+
+
+def test_words_in_the_set_are_those_of_the_model():
+    """So that links of the model and of the file count the same words."""
+    assert {word for line in SOURCES for word in line.split()} <= set(WORDS)

@@ -1,0 +1,84 @@
+"""Several jobs that translate a file together, through the command line."""
+
+import pytest
+from helpers.command_line import command, fails, write_model
+
+from tfmann import nmt
+from tfmann.data import text_files
+
+LINES = ["der hund", "", "die katze sieht", "hund", "größe một chó", "und die", "", "katze"]
+IDS = ["3", "3", "3", "3", "8", "8", "8", "9"]
+KINDS = {
+    "luong": ("luong", {}, {"num_translations_per_input": 2}),
+    "cache": ("rnnsearch", {"cell": "cache", "cache_size": 4}, {}),
+    "summary": ("rnnsearch", {"cell": "summary"}, {}),
+}
+
+
+@pytest.fixture
+def source(tmp_path):
+    text_files.write_lines(tmp_path / "in", LINES)
+    text_files.write_lines(tmp_path / "docs", IDS)
+    return tmp_path / "in"
+
+
+def fields(path):
+    """Lines, cut where n-best lists are; of scores not the last digit, which follows the batch."""
+    text = path.read_text(encoding="utf-8")
+    assert text.endswith("\n")
+    cut = [line.split(" ||| ") for line in text.split("\n")]
+    return [[*line[:2], *(round(float(score), 4) for score in line[2:])] for line in cut]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_jobs_write_what_one_command_writes(kind, source, tmp_path):
+    variant, changes, asked = KINDS[kind]
+    (tmp_path / "model").mkdir()
+    model = write_model(tmp_path / "model", variant, **changes)
+    asked = {"inference_input_file": source, **asked}
+    if kind != "luong":
+        asked["inference_document_file"] = tmp_path / "docs"
+
+    def infer(name, **flags):
+        place = {"inference_output_file": tmp_path / name, "alignment_file": tmp_path / f"{name}.a"}
+        assert nmt.main(command(model, **asked, **place, **flags)) == 0
+
+    infer("whole")
+    for jobid in (2, 0, 1):
+        assert not (tmp_path / "joined").exists()
+        infer("joined", num_workers=3, jobid=jobid)
+    assert fields(tmp_path / "joined") == fields(tmp_path / "whole")
+    assert fields(tmp_path / "joined.a") == fields(tmp_path / "whole.a")
+    assert not [path for path in tmp_path.iterdir() if "-of-" in path.name]
+
+
+def test_jobs_with_unlike_lexicons_are_not_joined(source, tmp_path, capsys):
+    (tmp_path / "model").mkdir()
+    model = write_model(tmp_path / "model")
+    for jobid, word in ((0, "one"), (1, "other"), (0, "other")):
+        assert not (tmp_path / "joined").exists()
+        text_files.write_lines(tmp_path / "lexicon", [f"hund {word} 1"])
+        flags = {"inference_input_file": source, "inference_output_file": tmp_path / "joined"}
+        given = {"lexicon_file": tmp_path / "lexicon", "num_workers": 2, "jobid": jobid}
+        capsys.readouterr()
+        assert nmt.main(command(model, "--replace_unk", **flags, **given)) == 0
+        said = capsys.readouterr().err
+        told = "lexicon or other settings, and not joined with it: the parts of job 0\n" in said
+        assert told == (jobid == 1)
+    assert len(fields(tmp_path / "joined")) == len(LINES) + 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"num_workers": 3, "jobid": 3}, "jobid=3"),
+        ({"jobid": 1}, "jobid=1"),
+        ({"num_workers": 2, "mode": "score", "inference_ref_file": "r"}, "--num_workers shares"),
+        ({"num_workers": 2, "inference_input_file": "-"}, "--num_workers shares"),
+        ({"num_workers": 2, "inference_output_file": ""}, "--num_workers shares"),
+        ({"num_workers": 2, "inference_ref_file": "r"}, "--inference_ref_file is of all lines"),
+    ],
+)
+def test_what_cannot_be_shared_out_is_refused(flags, words, source, tmp_path, capsys):
+    asked = {"inference_input_file": source, "inference_output_file": tmp_path / "out", **flags}
+    fails(command(tmp_path, **asked), capsys, 2, words)

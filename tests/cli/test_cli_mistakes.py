@@ -1,0 +1,224 @@
+"""Mistakes that lose a file or an afternoon: what is overwritten, moved, changed, misnamed."""
+
+import os
+import shutil
+
+import pytest
+from helpers import tiny
+from helpers.command_line import command, fails, in_a_process, tree
+
+from tfmann import api, config, nmt
+from tfmann.cli import main
+from tfmann.data import text_files
+from tfmann.errors import UserError
+from tfmann.training import checkpoint
+from tfmann.utils import run_folder
+
+
+@pytest.mark.parametrize(
+    "flags, words",
+    [
+        ({"inference_output_file": "in"}, "--inference_output_file and --inference_input_file are"),
+        ({"inference_output_file": "./in"}, "inference_input_file are the same file: ./in would"),
+        ({"inference_output_file": "soft"}, "soft would be lost"),
+        ({"inference_output_file": "hard"}, "hard would be lost"),
+        ({"alignment_file": "in"}, "--alignment_file and --inference_input_file"),
+        (
+            {"inference_ref_file": "other", "inference_output_file": "other"},
+            "--inference_output_file and --inference_ref_file",
+        ),
+        (
+            {"mode": "align", "inference_ref_file": "other", "gold_file": "gold",
+             "inference_output_file": "gold"},
+            "--inference_output_file and --gold_file",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_read_is_not_overwritten(
+    model, source, tmp_path, capsys, monkeypatch, flags, words
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "soft").symlink_to(source)
+    os.link(source, tmp_path / "hard")
+    for name in ("other", "gold"):
+        (tmp_path / name).write_text("x\n")
+    before = tree(tmp_path)
+    fails(command(model, **{"inference_input_file": "in", **flags}), capsys, 2, words)
+    assert tree(tmp_path) == before
+
+
+def test_translate_does_not_overwrite_its_input(model, source, capsys):
+    before = source.read_bytes()
+    argv = ["translate", f"--model={model}", f"--input={source}", f"--output={source}"]
+    fails(argv, capsys, 2, "are the same file", main.main)
+    assert source.read_bytes() == before
+
+
+def test_a_device_may_be_both(model):
+    argv = command(model, inference_input_file="/dev/null", inference_output_file="/dev/null")
+    assert in_a_process(argv).returncode == 0
+
+
+def test_the_lexicon_does_not_overwrite_its_text(tmp_path, capsys):
+    for name in ("train.src", "train.tgt"):
+        (tmp_path / name).write_text("a b\n")
+    before = tree(tmp_path)
+    argv = command(
+        tmp_path / "out", mode="lexicon", src="src", tgt="tgt",
+        train_prefix=tmp_path / "train", lexicon_file=tmp_path / "train.tgt",
+    )  # fmt: skip
+    fails(argv, capsys, 2, r"--lexicon_file and the text .*train\.tgt are the same file")
+    assert tree(tmp_path) == before
+
+
+# --- in Python --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def loaded(model):
+    return api.load(str(model))
+
+
+@pytest.mark.parametrize("lines", ["der hund", b"der hund"])
+def test_one_string_is_no_list_of_sentences(loaded, lines):
+    with pytest.raises(TypeError, match=r"expected a list of sentences, \['ein mann"):
+        loaded.translate(lines)
+    with pytest.raises(TypeError, match="expected pairs of sentences, not one string"):
+        loaded.score(lines)
+
+
+@pytest.mark.parametrize("line", [1, None, b"hund", ["der", "hund"]])
+def test_what_is_no_sentence_is_named(loaded, line):
+    with pytest.raises(TypeError, match="sentence 1: expected a string, words with blanks, not "):
+        list(loaded.translate(["der", line]))
+    with pytest.raises(TypeError, match="pair 0, target: expected a string"):
+        loaded.align([("der", line)])
+
+
+@pytest.mark.parametrize("pair", ["ab", "der hund", ("a",), ("a", "b", "c"), 3])
+def test_what_is_no_pair_is_named(loaded, pair):
+    for use in (loaded.trace, loaded.tokens, lambda one: loaded.score([one])):
+        with pytest.raises(TypeError, match=r"pair 0: expected \(source, target\)"):
+            use(pair)
+
+
+def test_any_iterable_will_do(loaded):
+    wanted = [n_best[0].text for n_best in loaded.translate(["hund", "der"])]
+    lines = (line for line in ("hund", "der"))
+    assert [n_best[0].text for n_best in loaded.translate(lines)] == wanted
+    assert len(loaded.score(iter([["der", "HUND"], ("der", "DER")]))) == 2
+
+
+def test_models_and_traces_tell_what_they_are(loaded, model):
+    assert repr(loaded) == f"<tfmann.Model: luong, weights of {model / 'best_bleu'}>"
+    trace = loaded.trace(("der hund", "HUND"))
+    assert "'hund'" in repr(trace) and "alignments" in repr(trace)
+    with pytest.raises(KeyError, match="'alignment': did you mean 'alignments'.*there are"):
+        trace["alignment"]
+    assert "alignment" not in trace and "alignments" in trace
+
+
+# --- checkpoints ------------------------------------------------------------------------------
+
+
+def test_a_run_stands_for_its_best_weights(model, tmp_path, source, capsys):
+    assert run_folder.weights_folder(str(model)) == str(model / "best_bleu")
+    assert run_folder.weights_folder(str(model / "best_bleu")) == str(model / "best_bleu")
+    assert checkpoint.existing_folder(str(model), print) == str(model / "best_bleu")
+    argv = command(model, inference_input_file=source, ckpt=model)
+    assert nmt.main(argv) == 0
+    assert f"weights of {model / 'best_bleu'}\n" in capsys.readouterr().err
+    empty = tmp_path / "run"
+    empty.mkdir()
+    shutil.copy(model / "hparams.json", empty)
+    words = f"--ckpt={empty}: there is no checkpoint; expected the folder of a run"
+    fails(command(model, inference_input_file=source, ckpt=empty), capsys, 1, words)
+
+
+# --- runs that are gone on with ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run that was begun with paths as one types them; its folder, below that of its text."""
+    home = tmp_path_factory.mktemp("home")
+    tiny.corpus(home / "text", 40)
+    before = os.getcwd()
+    os.chdir(home)
+    try:
+        assert nmt.main(tiny.flags("text", "run", num_train_steps=1)) == 0
+    finally:
+        os.chdir(before)
+    return home / "run"
+
+
+def test_changed_settings_are_named(run, monkeypatch, tmp_path):
+    shutil.copytree(run.parent, tmp_path / "home")
+    monkeypatch.chdir(tmp_path / "home")
+    log = tmp_path / "home" / "run" / "train.log"
+    assert nmt.main(tiny.flags("text", "run", num_train_steps=1)) == 0
+    assert "changed: " not in log.read_text()
+    argv = tiny.flags("text", "run", num_train_steps=2, learning_rate=0.5)
+    assert nmt.main(argv) == 0
+    changed = [line for line in log.read_text().splitlines() if line.startswith("changed: ")]
+    assert changed == ["changed: learning_rate 0.01 -> 0.5", "changed: num_train_steps 1 -> 2"]
+
+
+def test_changes_of_a_run_that_lacks_a_setting():
+    now = config.HParams(beam_width=3)
+    saved = {**now.as_dict(), "beam_width": 4}
+    del saved["dropout"]  # of a release that did not have it
+    assert config.changes(saved, now) == ["beam_width 4 -> 3"]
+
+
+@pytest.mark.parametrize(
+    "flags, key",
+    [
+        ({"mode": "eval"}, "dev_prefix"),
+        ({"mode": "tune", "infer_mode": "beam_search"}, "dev_prefix"),
+        ({"mode": "lexicon"}, "train_prefix"),
+        ({}, "train_prefix"),
+    ],
+)
+def test_a_run_whose_text_is_elsewhere_says_what_to_give(
+    run, capsys, monkeypatch, tmp_path, flags, key
+):
+    monkeypatch.chdir(tmp_path)
+    words = (
+        rf"text/(dev|train)\..* \({key}=text/(dev|train), counted from {tmp_path}; "
+        rf"if the text is elsewhere now, give --{key}\)"
+    )
+    fails(command(run, **flags), capsys, 1, words)
+
+
+def test_a_run_goes_on_elsewhere_with_the_text_given(run, monkeypatch, tmp_path):
+    shutil.copytree(run, tmp_path / "moved")
+    monkeypatch.chdir(tmp_path)
+    text = run.parent / "text"
+    places = {f"{name}_prefix": text / name for name in ("train", "dev", "test")}
+    assert nmt.main(command("moved", num_train_steps=2, **places)) == 0
+    assert nmt.main(command("moved", mode="eval")) == 0
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "source, target, words",
+    [
+        ("", "", "s and .*t are empty: there is no sentence pair"),
+        ("a\n", "", "s has 1, .*t has 0 lines"),
+        ("a\nb\n", "a", "s has 2, .*t has 1 lines"),
+        ("a\nb", "a\nb\n", None),
+    ],
+)
+def test_the_quick_look_at_a_corpus(tmp_path, source, target, words):
+    paths = tmp_path / "s", tmp_path / "t"
+    for path, content in zip(paths, (source, target)):
+        path.write_text(content)
+    if words is None:
+        text_files.require_parallel(*paths)
+        return
+    for look in (text_files.require_parallel, text_files.count_parallel):
+        with pytest.raises(UserError, match=words):
+            look(*paths)

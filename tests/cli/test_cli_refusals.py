@@ -1,0 +1,125 @@
+"""The command line with a model, asked for what cannot be done, or interrupted."""
+
+import os
+import signal
+
+import pytest
+from helpers.command_line import (
+    LINES,
+    command,
+    fails,
+    fails_after_note,
+    in_a_process,
+    tree,
+    write_model,
+)
+
+from tfmann import nmt
+from tfmann.data import text_files
+from tfmann.training import checkpoint
+
+
+@pytest.mark.parametrize(
+    "flags, status, words",
+    [
+        ({"inference_input_file": "{0}/absent"}, 1, "no such file: .*absent"),
+        ({"inference_input_file": "{0}"}, 1, "is a directory"),
+        ({"inference_input_file": "{0}/latin"}, 1, "latin, line 2: not UTF-8"),
+        ({"inference_output_file": "{0}/absent/out"}, 1, "cannot write .*absent/out"),
+        ({"alignment_file": "{0}/absent/out"}, 1, "cannot write .*absent/out"),
+        ({"ckpt": "{0}/absent"}, 1, "--ckpt=.*absent: there is no checkpoint; expected"),
+        ({"mode": "score", "inference_ref_file": "{0}/short"}, 1, "unequal line counts"),
+        ({"mode": "align", "inference_ref_file": "{0}/absent"}, 1, "no such file"),
+        ({"mode": "score", "inference_ref_file": "{0}/in", "inference_input_file": "-"}, 2, "two"),
+        ({"mode": "eval"}, 2, "needs --inference_ref_file"),
+        ({"num_units": 9}, 2, r"num_units=9 \(saved: 8\)"),
+        ({"beam_width": 1, "num_translations_per_input": 2}, 2, "is more than beam_width=1"),
+        ({"out_dir": "{0}"}, 1, "holds no trained model"),
+    ],
+)
+def test_a_model_that_is_asked_for_the_impossible(
+    model, source, tmp_path, capsys, flags, status, words
+):
+    (tmp_path / "out").write_text("old\n")
+    (tmp_path / "latin").write_bytes(b"der\n\xff\n")
+    (tmp_path / "short").write_text("DER\n")
+    given = {"out_dir": model, "inference_input_file": source,
+             "inference_output_file": tmp_path / "out"}  # fmt: skip
+    given.update({k: v.format(tmp_path) if isinstance(v, str) else v for k, v in flags.items()})
+    before = tree(tmp_path, model)
+    fails_after_note([f"--{k}={v}" for k, v in given.items()], capsys, status, words)
+    assert tree(tmp_path, model) == before
+
+
+def test_checkpoints_that_cannot_be_used(model, source, tmp_path, capsys):
+    """Another model's, a damaged best one (falls back to the last), and none at all."""
+    (tmp_path / "other").mkdir()
+    other = write_model(tmp_path / "other", "rnnsearch")
+    argv = command(model, inference_input_file=source, ckpt=other / "best_bleu")
+    fails(argv, capsys, 1, "other/best_bleu is another model's: ")
+
+    copy = tmp_path / "copy"
+    for path in sorted(model.rglob("*")):
+        place = copy / path.relative_to(model)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_file():
+            place.write_bytes(path.read_bytes())
+    weights = copy / "best_bleu" / "weights.npz"
+    good = weights.read_bytes()
+    weights.write_bytes(good[:-100] + bytes(100))
+    argv = command(copy, inference_input_file=source, inference_output_file=tmp_path / "out")
+    fails(argv, capsys, 1, "holds no checkpoint yet .*weights.npz is not as it was written")
+    assert not (tmp_path / "out").exists()
+
+    state = checkpoint.read_state(str(model / "best_bleu"))
+    arrays = checkpoint.read_arrays(str(model / "best_bleu"))
+    del state["sha256"]
+    checkpoint.write(str(copy / "checkpoints" / "step-00000003"), arrays, None, state)
+    from tfmann import api
+
+    said = []
+    assert api.load(str(copy), log=said.append).checkpoint.endswith("step-00000003")
+    assert "falling back" in said[0]
+
+
+def test_a_reader_that_goes_away_is_no_error_of_ours(model, source, tmp_path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    links = tmp_path / "links"
+    argv = command(model, inference_input_file=source, alignment_file=links)
+    done = in_a_process(argv, stdout=writing)
+    os.close(writing)
+    assert done.returncode == 1 and os.listdir(tmp_path) == ["in"]
+    assert done.stderr.startswith(b"weights of ") and done.stderr.count(b"\n") == 1, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "words"),
+    [
+        (signal.SIGINT, 130, "interrupted"),
+        (signal.SIGTERM, 143, "ended by SIGTERM"),
+        (signal.SIGHUP, 129, "ended by SIGHUP"),
+    ],
+)
+def test_an_interrupted_translation_leaves_the_old_file(
+    model, tmp_path, monkeypatch, capsys, number, status, words
+):
+    from tfmann import api
+
+    def interrupted(self, lines, *how, **more):
+        next(iter(lines))
+        assert len(os.listdir(tmp_path)) == 3  # one is half written
+        assert signal.getsignal(number) != signal.SIG_DFL, "it would end the tests"
+        signal.raise_signal(number)
+
+    monkeypatch.setattr(api.Model, "translate", interrupted)
+    text_files.write_lines(tmp_path / "in", LINES)
+    (tmp_path / "out").write_text("old\n")
+    before = tree(tmp_path)
+    argv = command(
+        model, inference_input_file=tmp_path / "in", inference_output_file=tmp_path / "out"
+    )
+    before_it = signal.getsignal(number)
+    assert nmt.main(argv) == status
+    assert capsys.readouterr().err.endswith(f"tfmann: {words}\n")
+    assert tree(tmp_path) == before and signal.getsignal(number) == before_it

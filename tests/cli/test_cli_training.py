@@ -1,0 +1,253 @@
+"""The command line that trains: on what it does not begin, and what it leaves when it fails."""
+
+import gzip
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.command_line import SPECIALS, WORDS, command, fails, tree
+
+from tfmann import config, nmt
+from tfmann.cli import validation
+from tfmann.data import run_vocabularies, text_files
+from tfmann.data.vocab import Vocabulary
+from tfmann.training import checkpoint_series
+
+
+def write_corpus(folder):
+    """A corpus of 12 invented pairs, and broken copies of its parts."""
+    stream = np.random.default_rng(1)
+    source = [" ".join(stream.choice(WORDS, stream.integers(1, 6))) for _ in range(12)]
+    target = [" ".join(reversed(line.split())).upper() for line in source]
+    for name, suffixes in {"train": ("",), "dev": ("0", "1"), "test": ("",)}.items():
+        text_files.write_lines(folder / f"{name}.src", source)
+        for suffix in suffixes:
+            text_files.write_lines(folder / f"{name}.tgt{suffix}", target)
+
+    def pair(name, source_bytes, target_bytes):
+        (folder / f"{name}.src").write_bytes(source_bytes)
+        (folder / f"{name}.tgt").write_bytes(target_bytes)
+
+    pair("unequal", b"a b\nc\n", b"x\n")
+    pair("empty", b"", b"")
+    pair("blank", b"a b\nc\n", b"\n \n")
+    pair("latin", b"a b\nc\n", b"x\n\xe9t\xe9\n")
+    pair("vocab_plain", b"der\nhund\n", SPECIALS.encode())
+    pair("vocab_half", SPECIALS.encode() + b"der\n", b"<unk>\nDER\n")
+    pair("gzip", gzip.compress(b"a b\nc\n"), b"x\ny\n")
+    pair("two", b"a b\nc\n", b"x\ny\n")
+    (folder / "two.tgt").rename(folder / "two.tgt0")
+    (folder / "two.tgt1").write_bytes(b"x\n")
+    pair("documents", b"a b\nc\n", b"x y\nz\n")
+    (folder / "documents.docs").write_bytes(b"1\n")
+    (folder / "is_a_file").write_bytes(b"")
+
+
+TRAINING = {
+    "src": "src", "tgt": "tgt", "num_units": 4, "num_layers": 1, "batch_size": 4,
+    "num_train_steps": 2, "steps_per_stats": 1, "steps_per_external_eval": 2,
+    "tgt_max_len_infer": 4, "infer_mode": "greedy", "num_attention_images": 0,
+}  # fmt: skip
+
+
+def training(corpus, out, *flags, **changes):
+    own = {f"{name}_prefix": corpus / name for name in ("train", "dev", "test")}
+    settings = {**TRAINING, **own, **changes}
+    return command(out, *flags, **{k: v for k, v in settings.items() if v is not None})
+
+
+# what is wrong, the settings that are (with {} for the corpus), status, words of the message
+BROKEN = [
+    ("no source suffix", {"src": None}, 2, "src is not given"),
+    ("one suffix twice", {"tgt": "src"}, 2, "src and tgt are both 'src'"),
+    ("no training text", {"train_prefix": None}, 2, "train_prefix is not given"),
+    ("no dev text", {"dev_prefix": None}, 2, "dev_prefix is not given"),
+    ("missing train", {"train_prefix": "{}/absent"}, 1, r"such file.*/absent\.src \(train_prefix"),
+    ("missing dev", {"dev_prefix": "{}/absent"}, 1, r"neither .*t\.tgt nor .*t\.tgt0 \(dev_prefix"),
+    ("missing test", {"test_prefix": "{}/absent"}, 1, r"neither .*/absent\.tgt nor"),
+    ("missing vocabulary", {"vocab_prefix": "{}/absent"}, 1, r"no such file: .*/absent\.src"),
+    ("unequal", {"train_prefix": "{}/unequal"}, 1, r"unequal\.src has 2, .*unequal\.tgt has 1"),
+    ("unequal dev", {"dev_prefix": "{}/unequal"}, 1, "unequal line counts"),
+    ("unequal test", {"test_prefix": "{}/unequal"}, 1, "unequal line counts"),
+    ("unequal references", {"test_prefix": "{}/two"}, 1, r"two\.src has 2, .*two\.tgt1 has 1"),
+    ("not UTF-8 test", {"test_prefix": "{}/latin"}, 1, r"latin\.tgt, line 2: not UTF-8"),
+    ("empty", {"train_prefix": "{}/empty"}, 1, r"empty\.src and .*empty\.tgt are empty"),
+    ("empty dev", {"dev_prefix": "{}/empty"}, 1, "there is no sentence pair"),
+    ("blank", {"train_prefix": "{}/blank"}, 1, r"blank\.tgt: no token .*: the text is blank"),
+    (
+        "blank, with a vocabulary",
+        {"train_prefix": "{}/blank", "vocab_prefix": "{}/vocab_good"},
+        1,
+        "no training pair is left: 2 pairs; 2 with an empty side",
+    ),
+    ("not UTF-8", {"train_prefix": "{}/latin"}, 1, r"latin\.tgt, line 2: not UTF-8"),
+    ("documents", {"train_prefix": "{}/documents"}, 1, r"documents\.docs has 1"),
+    ("no specials", {"vocab_prefix": "{}/vocab_plain"}, 1, r"vocab_plain\.src lacks <unk>"),
+    ("few specials", {"vocab_prefix": "{}/vocab_half"}, 1, r"vocab_half\.tgt lacks <s>, </s>"),
+    ("tiny vocabulary", {"vocab_size": 3}, 1, r"train\.src: no token is left.*vocab_size=3"),
+    (
+        "all too long",
+        {"max_len_policy": "filter", "src_max_len": 1, "train_prefix": "{}/long"},
+        1,
+        "no training pair is left",
+    ),
+    ("codes for words", {"subword_model": "{}/train.src"}, 2, "needs subword_option"),
+    (
+        "missing codes",
+        {"subword_option": "bpe", "subword_model": "{}/absent"},
+        1,
+        "no such file: .*absent",
+    ),
+    ("nothing to start from", {"init_checkpoint": "{}/absent"}, 1, "absent: there is no checkpoi"),
+    ("a cell without memory", {"encoder_type": "memory"}, 2, "'luong' cannot: it needs an encoder"),
+    ("gzip", {"train_prefix": "{}/gzip"}, 1, r"gzip\.src is compressed by gzip: decompress it"),
+]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    write_corpus(folder)
+    for side, words in (("src", WORDS), ("tgt", [word.upper() for word in WORDS])):
+        Vocabulary.from_tokens(words).save(folder / f"vocab_good.{side}")
+        text_files.write_lines(folder / f"long.{side}", ["der hund"])
+    return folder
+
+
+def broken_settings(corpus, changes):
+    return {
+        key: value.format(corpus) if isinstance(value, str) else value
+        for key, value in changes.items()
+    }
+
+
+@pytest.mark.parametrize("changes, status, words", [case[1:] for case in BROKEN],
+                         ids=[case[0] for case in BROKEN])  # fmt: skip
+def test_training_that_cannot_begin(corpus, tmp_path, capsys, changes, status, words):
+    before = tree(corpus)
+    out = tmp_path / "out"
+    argv = training(corpus, out, num_units=7, **broken_settings(corpus, changes))
+    fails(argv, capsys, status, words)
+    assert tree(corpus) == before
+    left = {name for name in tree(out) if not name.endswith(("train.log", "lock"))}
+    allowed = ("checkpoints", "encoded")
+    assert all(Path(name).relative_to(out).parts[0] in allowed for name in left), left
+    validation.settings_for_training(str(out), None, {"num_units": 5, "cell": "rnnsearch"})
+
+
+@pytest.mark.parametrize("place", ["is_a_file", "is_a_file/below"])
+def test_an_out_dir_that_cannot_be_used(corpus, capsys, place):
+    before = tree(corpus)
+    fails(training(corpus, corpus / place), capsys, 1, f"out_dir .*{place} cannot be used")
+    assert tree(corpus) == before
+
+
+def test_a_vocabulary_of_somebody_else_is_not_replaced(corpus, tmp_path, capsys):
+    (tmp_path / "vocab.tgt").write_text("</s>\n<s>\n<unk>\nDER\n")
+    fails(training(corpus, tmp_path), capsys, 1, r"vocab\.tgt belongs to no run")
+    assert (tmp_path / "vocab.tgt").read_text() == "</s>\n<s>\n<unk>\nDER\n"
+    assert not (tmp_path / "vocab.src").exists() and not (tmp_path / "hparams.json").exists()
+
+
+def test_a_second_process_is_kept_out(corpus, tmp_path, capsys):
+    from tfmann.utils.run_folder import RunFolder
+
+    with RunFolder(str(tmp_path / "out"), print):
+        fails(training(corpus, tmp_path / "out"), capsys, 1, "another process is training in")
+
+
+@pytest.fixture(scope="module")
+def trained(corpus, tmp_path_factory):
+    """A model trained in a folder in which every command of BROKEN had failed before."""
+    out = tmp_path_factory.mktemp("trained") / "out"
+    for _, changes, status, _ in BROKEN:
+        wrong = broken_settings(corpus, {"num_units": 7, "cell": "ntm_attention", **changes})
+        assert nmt.main(training(corpus, out, **wrong)) == status
+    assert nmt.main(training(corpus, out)) == 0
+    return out
+
+
+def test_the_corrected_command_works_after_every_failure(trained, corpus):
+    saved = config.read_json(trained / "hparams.json")
+    assert (saved["num_units"], saved["cell"]) == (4, "luong")
+    assert saved["vocab_prefix"] is None and saved["train_prefix"] == str(corpus / "train")
+    for side in ("src", "tgt"):
+        words = (corpus / f"train.{side}").read_text(encoding="utf-8").split()
+        assert set(Vocabulary.load(trained / f"vocab.{side}").tokens[3:]) == set(words)
+    results = json.loads((trained / "results.json").read_text())
+    assert results["steps"] == 2 and results["hparams"] == saved
+    assert checkpoint_series.steps(str(trained / "checkpoints")) == [2]
+    references = {name: scores[0]["signature"] for name, scores in results["best"].items()}
+    assert "nrefs:2" in references["dev"] and "nrefs:1" in references["test"]
+
+
+@pytest.mark.parametrize(
+    "changes, status, words",
+    [
+        ({"num_units": 5}, 2, r"num_units=5 \(saved: 4\)"),
+        ({"cell": "rnnsearch", "num_layers": 2}, 2, "cell='rnnsearch'.*num_layers=2"),
+        ({"vocab_size": 5}, 2, r"vocab_size=5 \(saved: 0\)"),
+        ({"vocab_prefix": "{}/vocab_good"}, 2, r"vocab_prefix='.*vocab_good' \(saved: None\)"),
+        ({"optimizer": "adam"}, 1, "the optimizer of .* is another model's"),
+        ({"train_prefix": "{}/unequal"}, 1, "unequal line counts"),
+        ({"dev_prefix": "{}/latin"}, 1, "not UTF-8"),
+    ],
+)
+def test_a_trained_model_stays_as_it_is(trained, corpus, capsys, changes, status, words):
+    before = tree(corpus, trained)
+    fails(training(corpus, trained, **broken_settings(corpus, changes)), capsys, status, words)
+    after = tree(corpus, trained)
+    log = str(trained / "train.log")
+    assert {name for name in before | after if before.get(name) != after.get(name)} <= {log}
+
+
+def test_the_same_vocabulary_from_elsewhere_is_no_other_model(trained, corpus, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(trained, out)
+    for side in ("src", "tgt"):
+        shutil.copy(trained / f"vocab.{side}", tmp_path / f"copy.{side}")
+    argv = training(corpus, out, vocab_prefix=tmp_path / "copy", vocab_size=1000)
+    assert nmt.main(argv) == 0
+    saved = config.read_json(out / "hparams.json")
+    assert saved["vocab_prefix"] == str(tmp_path / "copy")
+
+
+def test_settings_of_a_trained_model_need_not_be_given_again(trained, corpus):
+    saved = config.read_json(trained / "hparams.json")
+    again = validation.settings_for_training(str(trained), None, {"learning_rate": 0.5})
+    assert again.as_dict() == {**saved, "learning_rate": 0.5}
+
+
+def test_what_was_not_trained_binds_nobody(trained, corpus, tmp_path):
+    """Killed after its settings were written, before its first checkpoint."""
+    out = tmp_path / "out"
+    (out / "checkpoints" / "step-00000001.tmp77").mkdir(parents=True)
+    saved = config.HParams(num_units=9, src="src", tgt="tgt", vocab_size=5)
+    config.save(saved, out / "hparams.json")
+    (out / "vocab.src").write_text(SPECIALS + "stale\n")
+    made = validation.settings_for_training(str(out), None, {"src": "src", "tgt": "tgt"})
+    assert (made.num_units, made.vocab_size) == (32, 0)
+    made = made.replace(train_prefix=str(corpus / "train"))
+    languages = run_vocabularies.load_or_build(made, str(out), lambda message: None)
+    assert "stale" not in languages.source.vocabulary
+    run_vocabularies.save(languages, made, str(out))
+    assert "stale" not in (out / "vocab.src").read_text(encoding="utf-8")
+    assert run_vocabularies.load(made, str(out)).source.vocabulary == languages.source.vocabulary
+
+
+def test_a_word_that_the_terminal_cannot_show_stops_no_training(corpus, tmp_path, monkeypatch):
+    """Here in the name of a file that is logged before the text in it is refused."""
+    folder = tmp_path / "größe"
+    folder.mkdir()
+    for side in ("src", "tgt", "docs"):
+        (folder / f"t.{side}").write_bytes((corpus / f"documents.{side}").read_bytes())
+    shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", shown)
+    assert nmt.main(training(corpus, tmp_path / "out", train_prefix=folder / "t")) == 1
+    shown.flush()
+    assert b"encoding " in shown.buffer.getvalue() and b"gr\\xf6\\xdfe" in shown.buffer.getvalue()
+    assert "größe" in (tmp_path / "out" / "train.log").read_text(encoding="utf-8")

@@ -1,0 +1,157 @@
+"""Talking with a model: answers, documents, what can be asked at the prompt."""
+
+import os
+import pty
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from helpers.command_line import LINES, ROOT, write_model
+
+from tfmann import api
+from tfmann.cli import translate
+from tfmann.errors import UsageError, UserError
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_model(tmp_path_factory.mktemp("model"))
+
+
+def begin(folder, *argv):
+    return translate._begin(translate._parser().parse_args([f"--model={folder}", *argv]))
+
+
+@pytest.fixture(scope="module")
+def begun(folder):
+    return begin(folder)
+
+
+@pytest.fixture
+def conversation(begun):
+    begun.n_best, begun.alignments = 1, False
+    return begun
+
+
+PURE_MANN = {
+    "variant": "luong-gru", "unit_type": "lstm", "cell": "ntm", "encoder_type": "memory",
+    "bridge": "zero", "num_layers": 1, "num_memory_locations": 5, "memory_unit_size": 4,
+}  # fmt: skip
+MODELS = {
+    "luong": ("luong", {}),
+    "ntm": ("ntm-heads", {}),
+    "cache": ("rnnsearch", {"cell": "cache", "cache_size": 4}),
+    "summary": ("rnnsearch", {"cell": "summary"}),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_answers_are_what_the_command_line_translates(tmp_path, name):
+    variant, changes = MODELS[name]
+    folder = write_model(tmp_path, variant, **changes)
+    asked = [*LINES, *LINES[2:], "", *LINES]
+    expected = [found[0].text for found in api.load(str(folder)).translate(asked)]
+    conversation = begin(folder)
+    answered = [conversation.answer(line) for line in asked]
+    assert answered == [[text] for text in expected]
+    if name in ("cache", "summary"):
+        assert expected[2:6] != expected[6:10], "the document changes nothing: it tests nothing"
+
+
+def test_n_best_and_alignments_are_shown_on_request(folder, conversation):
+    wanted = next(api.load(str(folder), num_translations_per_input=3).translate([LINES[0]], True))
+    assert conversation.answer(LINES[0]) == [wanted[0].text]
+    assert conversation.run_command(":n 3") == []
+    assert conversation.run_command(":a") == ["alignments: shown"]
+    shown = conversation.answer(LINES[0])
+    assert [line.split(maxsplit=2)[2] for line in shown[::2]] == [one.text for one in wanted]
+    scores = [float(line.split()[1]) for line in shown[::2]]
+    np.testing.assert_allclose(scores, [one.score for one in wanted], atol=6e-5)
+    for line, one in zip(shown[1::2], wanted):
+        looked = [f"{token}←{one.source_tokens[row.argmax()]}"
+                  for token, row in zip(one.tokens, one.attention)]  # fmt: skip
+        assert line.split() == looked
+    assert conversation.run_command(":a") == ["alignments: not shown"]
+    assert conversation.run_command(":n 1") == []
+    assert conversation.answer(LINES[0]) == [wanted[0].text]
+
+
+def test_what_cannot_be_done_at_the_prompt_is_said(conversation, folder, tmp_path):
+    for command, words in ((":n 4", "from 1 to 3"), (":n", "from 1"), (":n -1", "from 1"),
+                           (":attention", "name of a file")):  # fmt: skip
+        conversation.answer(LINES[0])
+        with pytest.raises(UsageError, match=words):
+            conversation.run_command(command)
+    with pytest.raises(UsageError, match="nothing has been translated"):
+        begin(folder).run_command(f":attention {tmp_path / 'a.png'}")
+    with pytest.raises(UserError, match="must end in .png"):
+        conversation.run_command(f":attention {tmp_path / 'a.gif'}")
+    assert conversation.run_command(":what")[0] == "what is :what?"
+    assert conversation.run_command(":help") == [translate._HELP]
+
+
+def test_the_last_attention_is_drawn(conversation, tmp_path):
+    conversation.answer(LINES[0])
+    path = tmp_path / "last.png"
+    assert conversation.run_command(f":attention {path}") == [f"drawn: {path}"]
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_cell_without_alignments_says_so(tmp_path, capsys):
+    folder = write_model(tmp_path, **PURE_MANN)
+    with pytest.raises(UsageError, match="no alignments"):
+        begin(folder).run_command(":a")
+    assert translate.main([f"--model={folder}", "--alignments"]) == 2
+    assert "--alignments" in capsys.readouterr().err
+
+
+def test_wrong_command_lines_are_refused_before_tensorflow(folder, tmp_path, capsys):
+    for argv, status, words in (
+        ([f"--model={tmp_path / 'none'}"], 1, "no trained model"),
+        ([f"--model={folder}", "--n_best=4"], 2, "--n_best=4: beam_search has from 1 to 3"),
+        ([f"--model={folder}", "--n_best=2", "--infer_mode=greedy"], 2, "greedy has from 1 to 1"),
+        ([f"--model={folder}", "--beam_width=0"], 2, "beam_width"),
+        ([f"--model={folder}", "--replace_unk"], 1, "lexicon"),
+    ):
+        assert translate.main(argv) == status
+        assert words in capsys.readouterr().err
+
+
+ENVIRONMENT = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
+@pytest.mark.slow
+def test_a_pipe_has_a_line_for_a_line(folder, conversation):
+    command = [sys.executable, "-m", "tfmann.cli.translate", f"--model={folder}"]
+    lines = [*LINES, ":help"]  # text, where nobody types
+    done = subprocess.run(
+        command, input="\n".join(lines).encode(), capture_output=True, cwd=ROOT, env=ENVIRONMENT
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode().split("\n") == [
+        *(conversation.answer(line)[0] for line in lines), ""
+    ]  # fmt: skip
+    done = subprocess.run(command, input=b"\xff\n", capture_output=True, cwd=ROOT, env=ENVIRONMENT)
+    assert done.returncode == 1
+    assert b"standard input" in done.stderr and b"Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_terminal_has_a_prompt_and_goes_on_after_a_mistake(folder, conversation):
+    controller, terminal = pty.openpty()
+    command = [sys.executable, "-m", "tfmann.cli.translate", f"--model={folder}"]
+    with subprocess.Popen(
+        command, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT,
+        env={**ENVIRONMENT, "TERM": "dumb"},
+    ) as talk:  # fmt: skip
+        os.close(terminal)
+        os.write(controller, f":n 99\n{LINES[0]}\n:n 2\n{LINES[0]}\n:q\n".encode())
+        out, notes = talk.communicate(timeout=200)
+        os.close(controller)
+    assert talk.returncode == 0, notes
+    best = conversation.answer(LINES[0])[0]
+    shown = [line.replace("> ", "") for line in out.decode().splitlines()]
+    shown = [line for line in shown if line]
+    assert shown[0] == best and len(shown) == 3 and shown[1].endswith(best)
+    assert b"from 1 to 3" in notes

@@ -1,0 +1,440 @@
+"""Settings: what wins, what is refused and in which words, and that nothing is declared twice."""
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tfmann
+from tfmann import config, nmt
+from tfmann.config import CELLS, FIELDS, HParams
+from tfmann.errors import UsageError, UserError
+
+PACKAGE = Path(tfmann.__file__).parent
+
+
+def json_file(tmp_path, values, name="h.json"):
+    path = tmp_path / name
+    path.write_text(values if isinstance(values, str) else json.dumps(values), encoding="utf-8")
+    return str(path)
+
+
+def test_explicit_over_json_over_default(tmp_path):
+    path = json_file(tmp_path, {"num_units": 7, "dropout": 0.3})
+    made = config.make({"num_units": 9}, path)
+    assert (made.num_units, made.dropout) == (9, 0.3)
+    assert made.num_layers == FIELDS["num_layers"].default
+    assert config.make({}, None) == HParams()
+
+
+def test_an_explicit_flag_wins_even_where_it_is_the_default(tmp_path):
+    path = json_file(tmp_path, {"num_layers": 4, "share_vocab": True, "subword_option": "bpe"})
+    default = FIELDS["num_layers"].default
+    _, explicit = nmt.parse([f"--num_layers={default}", "--noshare_vocab", "--subword_option="])
+    assert explicit == {"num_layers": default, "share_vocab": False, "subword_option": ""}
+    made = config.make(explicit, path)
+    assert (made.num_layers, made.share_vocab, made.subword_option) == (default, False, "")
+
+
+def test_flags_have_the_defaults_of_the_fields():
+    values = nmt.define_flags()
+    for name, field in FIELDS.items():
+        assert values[name].default == field.default, name
+    _, explicit = nmt.parse([])
+    assert explicit == {}
+
+
+@pytest.mark.parametrize(
+    "key, nearest",
+    [("num_unit", "num_units"), ("dropuot", "dropout"), ("learning_rates", "learning_rate")],
+)
+def test_an_unknown_key_is_refused_with_the_nearest_name(tmp_path, key, nearest):
+    path = json_file(tmp_path, {key: 1})
+    for call in (
+        lambda: config.read_json(path),
+        lambda: config.make({key: 1}),
+        lambda: HParams().replace(**{key: 1}),
+        lambda: nmt.parse([f"--{key}=1"]),
+    ):
+        with pytest.raises(UsageError) as caught:
+            call()
+        assert key in str(caught.value) and nearest in str(caught.value)
+    with pytest.raises(UsageError, match=r"h\.json: unknown key"):
+        config.read_json(path)
+
+
+def test_a_key_that_is_like_none_gets_no_suggestion(tmp_path):
+    with pytest.raises(UsageError) as caught:
+        config.read_json(json_file(tmp_path, {"zzzz": 1}))
+    assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "key, value, words",
+    [
+        ("num_units", "512", "expected int, got '512'"),
+        ("num_units", 512.0, "expected int, got 512.0"),
+        ("num_units", True, "expected int, got True"),
+        ("num_units", None, "expected int, got None"),
+        ("num_units", [512], r"expected int, got \[512\]"),
+        ("dropout", "0.2", "expected float, got '0.2'"),
+        ("dropout", False, "expected float, got False"),
+        ("share_vocab", 1, "expected bool, got 1"),
+        ("share_vocab", "true", "expected bool, got 'true'"),
+        ("src", 3, "expected str, got 3"),
+        ("cell", {"name": "luong"}, "expected str"),
+        ("num_units", 0, "0 is below the least value 1"),
+        ("dropout", -0.1, "below the least value 0"),
+        ("dropout", 1.0, "1.0 is not below 1.0"),
+        ("learning_rate", 1e39, "1e\\+39 is above the greatest value 3.4e\\+38"),
+        ("forget_bias", -1e39, "below the least value -3.4e\\+38"),
+        ("num_units", 10**30, "above the greatest value 2147483647"),
+        ("beam_width", 10**9, "above the greatest value 1000"),
+        ("tgt_max_len_infer", 3 * 10**9, "above the greatest value 10000"),
+        ("num_layers", 1000, "above the greatest value 32"),
+        ("dropout", 10**400, "expected a finite number"),
+        ("random_seed", 2**31, "above the greatest value"),
+        ("cell", "lstm", "'lstm' is not one of '.*'luong', "),
+        ("optimizer", "", "'' is not one of 'sgd', 'adam', 'adadelta'"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_key_rule_and_file(tmp_path, key, value, words):
+    path = json_file(tmp_path, {key: value})
+    with pytest.raises(UsageError, match=words) as caught:
+        config.read_json(path)
+    assert str(caught.value).startswith(f"{path}: {key}: ")
+    with pytest.raises(UsageError, match=words):
+        HParams(**{key: value})
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
+def test_numbers_that_are_none_are_refused(tmp_path, number):
+    path = json_file(tmp_path, f'{{"learning_rate": {number}}}')
+    with pytest.raises(UsageError, match=r"h\.json: learning_rate: expected a finite number"):
+        config.read_json(path)
+    with pytest.raises(UsageError, match="learning_rate: expected a finite number"):
+        nmt.parse([f"--learning_rate={number.replace('Infinity', 'inf')}"])
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ('{"num_units": 1, "num_units": 1}', "the key 'num_units' is given twice"),
+        ("[]", "expected one flat JSON object, got list"),
+        ('"cell"', "expected one flat JSON object, got str"),
+        ("null", "expected one flat JSON object, got NoneType"),
+        ("", "is not JSON"),
+        ("{", "is not JSON"),
+        ("{'num_units': 1}", "is not JSON"),
+        ('{"num_units": 1,}', "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ('{"num_units": ' * 50_000, "is not JSON"),
+        ("\ufeff{}", "is not JSON"),
+    ],
+)
+def test_what_is_no_flat_object_is_refused_by_file(tmp_path, text, words):
+    path = json_file(tmp_path, text)
+    with pytest.raises(UsageError, match=words) as caught:
+        config.read_json(path)
+    assert path in str(caught.value)
+
+
+def test_an_endless_integer_is_refused(tmp_path):
+    """By Python itself, which reads no more than 4300 digits, or by the rule of the key."""
+    for key in ("learning_rate", "random_seed"):
+        with pytest.raises(UsageError, match=r"h\.json"):
+            config.read_json(json_file(tmp_path, f'{{"{key}": {"9" * 5000}}}'))
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "latin").write_bytes(b'{"src": "\xe9"}')
+    for path in (tmp_path / "absent", tmp_path, tmp_path / "latin", "a\0b"):
+        with pytest.raises(UsageError, match="cannot read the hparams file") as caught:
+            config.read_json(path)
+        assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"encoder_type": "bi", "num_layers": 3}, "num_encoder_layers=3 with encoder_type='bi'"),
+        (
+            {"encoder_type": "bi", "num_layers": 2, "num_encoder_layers": 5},
+            "num_encoder_layers=5 with",
+        ),
+        ({"infer_mode": "sample", "sampling_temperature": 1e-300}, "of at least 1e-06"),
+        ({"infer_mode": "greedy", "num_translations_per_input": 2}, "needs infer_mode="),
+        ({"beam_width": 3, "num_translations_per_input": 4}, "is more than beam_width=3"),
+        ({"subword_option": "spm"}, "needs subword_model"),
+        ({"cell": "ntm", "coverage_penalty_weight": 0.1}, "=0.1 needs alignments.*'ntm' has no"),
+        ({"src": "en", "tgt": "en"}, "src and tgt are both 'en'"),
+    ],
+)
+def test_settings_that_cannot_go_together(changes, words):
+    with pytest.raises(UsageError, match=words):
+        HParams(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"encoder_type": "bi", "num_layers": 1},
+        {"encoder_type": "bi", "num_layers": 3, "num_encoder_layers": 4},
+        {"infer_mode": "sample", "num_translations_per_input": 40},
+        {"infer_mode": "greedy", "sampling_temperature": 0.0},
+        {"beam_width": 4, "num_translations_per_input": 4},
+        {"subword_option": "spm", "subword_model": "m"},
+    ],
+)
+def test_settings_that_can(changes):
+    HParams(**changes)
+
+
+def test_a_wrong_combination_in_a_file_names_the_file(tmp_path):
+    path = json_file(tmp_path, {"subword_option": "spm"})
+    with pytest.raises(UsageError, match=r"h\.json: subword_option='spm' needs"):
+        config.make({}, path)
+
+
+def test_derived_sizes():
+    made = HParams(num_units=8, num_layers=4, encoder_type="bi")
+    assert (made.encoder_layers, made.decoder_layers, made.embedding_width) == (4, 4, 8)
+    assert made.final_states == 4
+    made = made.replace(num_encoder_layers=1, num_decoder_layers=3, embedding_size=5)
+    assert (made.encoder_layers, made.decoder_layers, made.embedding_width) == (1, 3, 5)
+    assert made.final_states == 2  # one layer, two directions
+    assert made.replace(encoder_type="uni").final_states == 1
+
+
+def test_a_record_does_not_change():
+    made = HParams()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.num_units = 3
+    other = made.replace(num_units=3)
+    assert (other.num_units, made.num_units) == (3, FIELDS["num_units"].default)
+
+
+def test_saved_settings_come_back(tmp_path):
+    made = HParams(src="né", tgt="\u2028", dropout=0, learning_rate=1e-30, share_vocab=True)
+    assert isinstance(made.dropout, float)
+    path = tmp_path / "hparams.json"
+    config.save(made, path)
+    assert config.make({}, str(path)) == made
+    assert list(config.read_json(path)) == list(FIELDS)
+    assert [p.name for p in tmp_path.iterdir()] == ["hparams.json"]
+
+
+def test_a_save_that_fails_leaves_the_old_file(tmp_path):
+    with pytest.raises(UserError, match="cannot write .*absent"):
+        config.save(HParams(), tmp_path / "absent" / "hparams.json")
+    (tmp_path / "hparams.json").mkdir()
+    with pytest.raises(UserError, match="cannot write"):
+        config.save(HParams(), tmp_path / "hparams.json")
+    assert [p.name for p in tmp_path.iterdir()] == ["hparams.json"]
+
+
+def test_a_trained_model_keeps_its_architecture():
+    saved = HParams(num_units=16, dropout=0.1, forget_bias=1.0).as_dict()
+    merged = config.merge_saved(saved, {"num_units": 16, "dropout": 0.4}, "D")
+    assert (merged.num_units, merged.dropout) == (16, 0.4)
+    assert config.merge_saved(saved, {"forget_bias": 1}, "D").forget_bias == 1.0
+    with pytest.raises(UsageError) as caught:
+        config.merge_saved(saved, {"num_units": 32, "cell": "rnnsearch"}, "the/folder")
+    for part in ("the/folder", "num_units=32 (saved: 16)", "cell='rnnsearch' (saved: 'luong')"):
+        assert part in str(caught.value)
+    with pytest.raises(UsageError, match="unknown key"):
+        config.merge_saved(saved, {"num_unit": 1}, "D")
+
+
+@pytest.mark.parametrize("key", [k for k, f in FIELDS.items() if f.kind == "architecture"])
+def test_every_architecture_key_is_refused(key):
+    field = FIELDS[key]
+    other = {
+        bool: lambda: not field.default,
+        int: lambda: field.default + 2,
+        float: lambda: field.default + 1,
+        str: lambda: next(c for c in field.choices if c != field.default),
+    }[field.type]()
+    with pytest.raises(UsageError, match=f"{key}=.*saved"):
+        config.merge_saved(HParams().as_dict(), {key: other}, "D")
+
+
+def test_a_file_has_the_values_of_its_base_and_its_own(tmp_path):
+    json_file(tmp_path, {"num_units": 7, "dropout": 0.3}, "base.json")
+    path = json_file(tmp_path, {"base": "base.json", "num_units": 9, "cell": "ntm"})
+    assert config.read_json(path) == {"num_units": 9, "dropout": 0.3, "cell": "ntm"}
+    made = config.make({"dropout": 0.1}, path)
+    assert (made.num_units, made.dropout, made.cell) == (9, 0.1, "ntm")
+    config.save(made, tmp_path / "saved.json")
+    saved = json.loads((tmp_path / "saved.json").read_text())
+    assert list(saved) == list(FIELDS)
+
+
+@pytest.mark.parametrize(
+    "name", ["../base.json", "", ".", "..", "a/base.json", "/base.json", 3, None]
+)
+def test_a_base_is_a_file_of_the_same_directory(tmp_path, name):
+    json_file(tmp_path, {}, "base.json")
+    (tmp_path / "a").mkdir()
+    json_file(tmp_path / "a", {}, "base.json")
+    path = json_file(tmp_path / "a", {"base": name})
+    with pytest.raises(UsageError, match="base: expected the name of a file in the same dir") as it:
+        config.read_json(path)
+    assert str(it.value).startswith(f"{path}: ") and str(it.value).endswith(repr(name))
+
+
+def test_a_base_that_is_missing_or_has_a_base_or_a_wrong_value_is_refused_by_name(tmp_path):
+    path = json_file(tmp_path, {"base": "base.json"})
+    with pytest.raises(UsageError) as caught:
+        config.read_json(path)
+    assert str(caught.value) == f"{path}: its base {tmp_path / 'base.json'} does not exist"
+    base = json_file(tmp_path, {"base": "h.json"}, "base.json")
+    with pytest.raises(UsageError) as caught:
+        config.read_json(path)
+    assert str(caught.value) == f"{base} is the base of {path} and cannot have a base itself"
+    json_file(tmp_path, {"num_unit": 1}, "base.json")
+    with pytest.raises(UsageError, match=f"^{base}: unknown key 'num_unit'"):
+        config.read_json(path)
+    with pytest.raises(UsageError, match="unknown key 'base'"):
+        config.make({"base": "base.json"})
+
+
+def test_settings_and_cells_are_known_without_tensorflow():
+    program = (
+        "import sys, tfmann.config, tfmann.nmt\n"
+        "loaded = {'tensorflow', 'keras', 'numpy'} & set(sys.modules)\n"
+        "assert not loaded, loaded"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=PACKAGE.parent
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def cell_classes():
+    """Names of the cells by module, found another way: the concrete cells in `cells/`."""
+    from tfmann.cells.base import DecoderCell
+
+    found = {}
+    for path in (PACKAGE / "cells").glob("*.py"):
+        module = importlib.import_module(f"tfmann.cells.{path.stem}")
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, DecoderCell):
+                if value.__module__ == module.__name__ and not inspect.isabstract(value):
+                    found[path.stem] = value.__name__
+    return found
+
+
+def test_the_registry_has_every_cell():
+    registered = {spec.module: spec.class_name for spec in CELLS.values()}
+    assert registered == cell_classes()
+    assert FIELDS["cell"].choices == tuple(CELLS)
+
+
+def test_the_settings_of_every_cell_are_settings_of_a_run():
+    for name, spec in CELLS.items():
+        assert issubclass(HParams, spec.options), name
+    assert list(config.fields_of(CELLS["luong"].options)) == [
+        "attention_score", "attention", "attention_tanh"
+    ]  # fmt: skip
+
+
+def test_an_unknown_cell_is_refused_with_the_nearest_name():
+    with pytest.raises(UsageError, match="no cell is called 'loung'; did you mean 'luong'"):
+        config.cell_spec("loung")
+
+
+def test_the_type_of_every_setting_is_seen_by_mypy(tmp_path):
+    program = tmp_path / "reader.py"
+    program.write_text(
+        "from tfmann.config import Architecture, HParams\n"
+        "def width(hparams: Architecture) -> int:\n"
+        "    return hparams.num_units\n"
+        "def reader(hparams: HParams) -> float:\n"
+        "    return width(hparams) + hparams.num_unitz + hparams.shift_range\n"
+        "HParams(num_units='4')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file=", "--follow-imports=silent", str(program)],
+        capture_output=True, text=True, cwd=PACKAGE.parent,
+    )  # fmt: skip
+    lines = [line.partition(": ")[2] for line in done.stdout.splitlines()[:-1]]
+    assert len(lines) == 2, done.stdout + done.stderr
+    assert '"HParams" has no attribute "num_unitz"' in lines[0]
+    assert 'expected "int"' in lines[1]
+
+
+def test_every_field_explains_itself_and_its_default_is_allowed():
+    for key, field in FIELDS.items():
+        assert field.check(key, field.default) == field.default
+        assert field.help.endswith("."), key
+        assert field.kind in ("architecture", "data", "training", "inference"), key
+        if field.choices is not None:
+            assert field.type is str and len(set(field.choices)) == len(field.choices), key
+
+
+def test_no_setting_is_declared_twice():
+    """No class repeats the setting of another, and no reader gives a default of its own."""
+    declared = [
+        key
+        for part in HParams.__mro__
+        for key in vars(part).get("__annotations__", ())
+        if key != "kind"
+    ]
+    assert sorted(declared) == sorted(FIELDS)
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr":
+                of_settings = ast.unparse(node.args[0]).split(".")[-1] in ("h", "hparams")
+                default = len(node.args) > 2 and is_key(node.args[1])
+                assert not (of_settings and default), f"{path}:{node.lineno}"
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get":
+                assert len(node.args) < 2 or not is_key(node.args[0]), f"{path}:{node.lineno}"
+
+
+def is_key(node):
+    return isinstance(node, ast.Constant) and node.value in FIELDS
+
+
+scalars = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8),
+    st.sampled_from(["luong", "bi", "sgd", "beam_search", "", "spm"]),
+    st.sampled_from([10**400, -(10**400), 2**31, 2**63, 0, 1, 2, 0.0, 0.5, math.nan]),
+)  # fmt: skip
+values = st.recursive(
+    scalars, lambda part: st.lists(part, max_size=3) | st.dictionaries(st.text(), part, max_size=3)
+)
+keys = st.one_of(st.sampled_from(sorted(FIELDS)), st.text(max_size=8))
+objects = st.dictionaries(keys, values, max_size=6).map(json.dumps)
+near_json = st.text(alphabet='{}[]":,\\u0dN aef19.-+Etrun\n\t', max_size=40)
+
+
+@pytest.fixture(scope="module")
+def fuzz_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("fuzz")
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(text=st.one_of(objects, values.map(json.dumps), near_json, st.text(max_size=20)))
+def test_any_text_gives_settings_or_a_usage_error(fuzz_folder, text):
+    path = fuzz_folder / "h.json"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    try:
+        made = config.make({}, str(path))
+    except UsageError as error:
+        assert "h.json" in str(error)
+        return
+    for key, value in json.loads(text).items():
+        assert getattr(made, key) == value
+    config.save(made, fuzz_folder / "again.json")
+    assert config.make({}, str(fuzz_folder / "again.json")) == made

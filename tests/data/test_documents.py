@@ -1,0 +1,139 @@
+"""Documents: where they begin, the sentences before a sentence, documents side by side."""
+
+import itertools
+
+import numpy as np
+import pytest
+from helpers.batches import encoded, random_lengths, same
+
+from tfmann.config import HParams
+from tfmann.data.batching import Position, TrainingBatches, evaluation_batches, make_batch
+from tfmann.data.document_batches import DocumentBatches, document_evaluation_batches
+from tfmann.data.documents import assign_to_rows, document_starts
+from tfmann.data.vocab import EOS_ID
+
+SIZES = (5, 1, 9, 2, 2, 7, 4)  # sentences of the documents
+
+
+def documents(sizes=SIZES):
+    return np.repeat(np.arange(len(sizes)) + 10, sizes)
+
+
+def side_by_side(rows=3, sizes=SIZES, lengths=None, **settings):
+    ids = documents(sizes)
+    lengths = random_lengths(len(ids)) if lengths is None else lengths
+    return DocumentBatches(encoded(lengths, ids), HParams(batch_size=rows, **settings))
+
+
+def test_a_document_begins_where_the_id_changes():
+    assert document_starts([4, 4, 7, 4, 4, 4]).tolist() == [0, 0, 2, 3, 3, 3]
+    assert document_starts([-1, -1, 3, 3]).tolist() == [0, 1, 2, 2]
+    assert document_starts([]).tolist() == []
+
+
+def test_documents_are_dealt_evenly():
+    rows = assign_to_rows([range(n) for n in SIZES], 3)
+    assert sorted(len(d) for row in rows for d in row) == sorted(SIZES)
+    loads = [sum(map(len, row)) for row in rows]
+    assert sorted(loads) == [9, 10, 11]
+    assert assign_to_rows(["ab"], 5) == [["ab"]]
+
+
+@pytest.mark.parametrize("rows", [1, 3, 50])
+def test_each_row_goes_through_whole_documents_in_order(rows):
+    data = side_by_side(rows)
+    ids = documents()
+    for epoch in (0, 1):
+        plan = np.stack(data.plan(epoch))  # [batches, rows]
+        assert sorted(plan[plan >= 0]) == list(range(len(ids)))
+        for row in plan.T:
+            row = row[: np.flatnonzero(row >= 0)[-1] + 1]
+            assert (row >= 0).all()  # nothing is missing before a row's end
+            for before, after in itertools.pairwise(row):
+                ended = before + 1 == len(ids) or ids[before + 1] != ids[before]
+                starts = after == 0 or ids[after - 1] != ids[after]
+                assert starts if ended else after == before + 1
+    assert not np.array_equal(np.stack(data.plan(0)), np.stack(data.plan(1))) or rows == 50
+
+
+def test_batches_mark_beginnings_and_have_no_words_where_a_row_has_ended():
+    data = side_by_side(4)
+    plan = data.plan(0)
+    stream = data.batches(Position())
+    ids = documents()
+    idle = 0
+    for indexes in plan:
+        batch, _ = next(stream)
+        for row, index in enumerate(indexes):
+            if index < 0:
+                idle += 1
+                assert batch.target_length[row] == 0 and not batch.starts[row]
+                continue
+            assert batch.sentences[row] == index and batch.target_length[row] > 1
+            assert batch.starts[row] == (index == 0 or ids[index - 1] != ids[index])
+    assert idle == 4 * len(plan) - len(ids) > 0
+
+
+def test_side_by_side_goes_on_from_a_position():
+    whole = list(itertools.islice(side_by_side().batches(Position()), 30))
+    _, position = whole[12]
+    rest = itertools.islice(side_by_side().batches(position), 17)
+    assert all(same(one, other) for (one, _), (other, _) in zip(whole[13:], rest))
+
+
+def test_a_document_whose_first_sentence_is_left_out_begins_with_the_next():
+    ids = np.array([1, 1, 1, 2, 2])
+    lengths = [(0, 3), (4, 4), (5, 5), (2, 0), (3, 3)]
+    data = DocumentBatches(encoded(lengths, ids), HParams(batch_size=1))
+    batches = [batch for batch, _ in itertools.islice(data.batches(Position()), 3)]
+    assert sorted(b.sentences[0] for b in batches) == [1, 2, 4]
+    assert {b.sentences[0]: bool(b.starts[0]) for b in batches} == {1: True, 2: False, 4: True}
+
+
+def test_measuring_in_documents_sees_every_pair_once():
+    ids = documents()
+    corpus = encoded(random_lengths(len(ids)), ids)
+    words, seen = 0, []
+    for batch in document_evaluation_batches(corpus, 3, True):
+        real = batch.target_length > 0
+        seen += batch.sentences[real].tolist()
+        words += batch.words
+        assert (batch.starts[real] == np.isin(batch.sentences[real], document_starts(ids))).all()
+    assert sorted(seen) == list(range(len(ids)))
+    assert words == sum(len(corpus.target(i)) + 1 for i in range(len(ids)))
+
+
+def test_the_sentences_before_stand_beside_a_sentence():
+    corpus = encoded([(2, 1), (1, 1), (0, 1), (3, 1)], [5, 5, 5, 5])  # pair i is of ids i + 3
+    data = TrainingBatches(corpus, HParams(batch_size=9), history_size=2)
+    batch, _ = next(data.batches(Position()))
+    rows = {int(s): row for row, s in enumerate(batch.sentences)}
+    assert sorted(rows) == [0, 1, 3]  # the third has no source: none to train on, yet one to read
+
+    def history(sentence):
+        row = rows[sentence]
+        pairs = zip(batch.history[row], batch.history_length[row])
+        return [ids[:length].tolist() for ids, length in pairs]
+
+    assert history(0) == [[], []]
+    assert history(1) == [[], [3, 3, EOS_ID]]
+    assert history(3) == [[4, EOS_ID], [EOS_ID]]
+    first = next(evaluation_batches(corpus, 9, True, history_size=2))
+    assert first.history_length.tolist() == [
+        [[0, 0], [0, 3], [3, 2], [2, 1]][i] for i in first.sentences
+    ]
+
+
+def test_history_ends_where_the_document_does_and_is_cut_as_sources_are():
+    corpus = encoded([(9, 2), (3, 2), (3, 2)], [1, 1, 2])
+    batch, _ = next(
+        TrainingBatches(corpus, HParams(batch_size=9, src_max_len=4), 1).batches(Position())
+    )
+    lengths = dict(zip(batch.sentences.tolist(), batch.history_length[:, 0].tolist()))
+    assert lengths == {0: 0, 1: 5, 2: 0}
+
+
+def test_without_history_there_is_none():
+    batch = make_batch([[5]], [[6]], np.array([-1]), np.array([0]), True)
+    assert batch.history.shape == (1, 0, 1) and batch.history_length.shape == (1, 0)
+    assert not batch.starts.any()

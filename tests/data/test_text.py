@@ -1,0 +1,159 @@
+"""A side's lines as ids and back, and the vocabularies of a run: found, kept, defended."""
+
+import pytest
+
+from tfmann import config
+from tfmann.config import HParams
+from tfmann.data import run_vocabularies, text_files
+from tfmann.data.subword import WordSegmenter, learn_bpe
+from tfmann.data.text_encoder import TextEncoder
+from tfmann.data.vocab import SPECIALS, Vocabulary
+from tfmann.errors import UsageError
+
+SOURCE = ["a b c", "", "c\u2028 x  a ", "b"]
+TARGET = ["X", "Y Z", "\t", "Z Z unknown <s> </s> X"]
+
+
+def test_special_symbols_written_out_in_the_text_are_unknown_words():
+    side = TextEncoder(Vocabulary.from_tokens(["a", "b", "c"]), WordSegmenter())
+    assert side.encode("a <s> </s> <unk> b") == [3, 0, 0, 0, 4]
+
+
+def test_decoding_ends_at_the_end_of_the_sentence():
+    side = TextEncoder(Vocabulary.from_tokens(["a", "b", "c"]), WordSegmenter())
+    assert side.decode([3, 5, 2, 4]) == "a c"
+    assert side.decode([2]) == side.decode([]) == ""
+    assert side.decode([0, 4]) == "<unk> b"
+
+
+@pytest.fixture
+def settings(tmp_path):
+    text_files.write_lines(tmp_path / "t.src", SOURCE)
+    text_files.write_lines(tmp_path / "t.tgt", TARGET)
+    prefix = str(tmp_path / "t")
+    return HParams(src="src", tgt="tgt", train_prefix=prefix)
+
+
+def settle(settings, out):
+    return run_vocabularies.load_or_build(settings, str(out), lambda message: None)
+
+
+def test_vocabularies_are_built_from_the_training_text(settings, tmp_path):
+    found = settle(settings, tmp_path / "out")
+    assert found.source.vocabulary.tokens == (*SPECIALS, "a", "b", "c", "c\u2028", "x")
+    assert found.target.vocabulary.tokens == (*SPECIALS, "Z", "X", "Y", "unknown")
+    assert not (tmp_path / "out").exists()
+
+
+def test_vocabularies_obey_their_limits(settings, tmp_path):
+    capped = settle(settings.replace(vocab_size=5), tmp_path)
+    assert capped.source.vocabulary.tokens[3:] == ("a", "b")
+    frequent = settle(settings.replace(vocab_min_frequency=2), tmp_path)
+    assert frequent.target.vocabulary.tokens[3:] == ("Z", "X")
+
+
+def test_one_vocabulary_for_both_sides(settings, tmp_path):
+    shared = settle(settings.replace(share_vocab=True), tmp_path)
+    assert shared.source.vocabulary == shared.target.vocabulary
+    assert {"a", "Z"} <= set(shared.source.vocabulary.tokens)
+    Vocabulary.from_tokens(["q"]).save(tmp_path / "v.src")
+    given = settings.replace(share_vocab=True, vocab_prefix=str(tmp_path / "v"))
+    assert settle(given, tmp_path).target.vocabulary.tokens == (*SPECIALS, "q")
+
+
+def test_given_vocabularies_are_taken_and_kept(settings, tmp_path):
+    for side, word in (("src", "c"), ("tgt", "Y")):
+        text_files.write_lines(tmp_path / f"v.{side}", [word, "</s>", "<s>", "<unk>"])
+    given = settings.replace(vocab_prefix=str(tmp_path / "v"))
+    found = settle(given, tmp_path)
+    assert found.source.encode("a c") == [0, 3]
+    run_vocabularies.save(found, given, str(tmp_path))
+    again = run_vocabularies.load(given, str(tmp_path))
+    assert [s.vocabulary for s in again] == [s.vocabulary for s in found]
+
+
+def test_merge_operations_are_kept_with_the_run(settings, tmp_path):
+    learn_bpe([str(tmp_path / "t.src")] * 3, str(tmp_path / "codes"), 1)
+    given = settings.replace(subword_option="bpe", subword_model=str(tmp_path / "codes"))
+    found = settle(given, tmp_path)
+    run_vocabularies.save(found, given, str(tmp_path))
+    (tmp_path / "codes").unlink()
+    again = run_vocabularies.load(given, str(tmp_path))
+    for one, other in zip(found, again):
+        assert one.vocabulary == other.vocabulary
+        assert one.segmenter.fingerprint == other.segmenter.fingerprint
+        assert one.decode(one.encode("a b c")) in ("a b c", "<unk> <unk> <unk>")
+
+
+def test_what_is_needed_for_vocabularies(settings, tmp_path):
+    with pytest.raises(UsageError, match="neither vocab_prefix nor train_prefix"):
+        settle(HParams(src="src", tgt="tgt"), tmp_path)
+    with pytest.raises(UsageError, match="tgt is not given"):
+        settle(HParams(src="src", train_prefix="x"), tmp_path)
+
+
+# --- a run that has its vocabulary ------------------------------------------------------------
+
+
+@pytest.fixture
+def kept(settings, tmp_path):
+    """A function that makes a trained run's folder, as far as its text is concerned."""
+
+    def keep(**changes):
+        given = settings.replace(**changes)
+        out = tmp_path / "run"
+        (out / "best_bleu").mkdir(parents=True)
+        run_vocabularies.save(settle(given, tmp_path / "new"), given, str(out))
+        config.save(given, out / "hparams.json")
+        return given, out
+
+    return keep
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"vocab_size": 5}, r"run holds .*vocabulary.*vocab_size=5 \(saved: 0\).*out_dir"),
+        ({"vocab_min_frequency": 2}, r"vocab_min_frequency=2 \(saved: 1\)"),
+        ({"vocab_prefix": "{}/v"}, r"vocab_prefix='.*/v' \(saved: None\)"),
+        ({"vocab_prefix": "{}/absent"}, r"vocab_prefix='.*/absent' \(saved: None\).*no such file"),
+        ({"vocab_size": 5, "vocab_min_frequency": 2}, "vocab_size=5.*vocab_min_frequency=2"),
+    ],
+)
+def test_another_vocabulary_than_the_runs_is_refused(kept, tmp_path, changes, words):
+    for side in ("src", "tgt"):
+        Vocabulary.from_tokens(["q"]).save(tmp_path / f"v.{side}")
+    given, out = kept()
+    changes = {k: v.format(tmp_path) if isinstance(v, str) else v for k, v in changes.items()}
+    with pytest.raises(UsageError, match=words):
+        settle(given.replace(**changes), out)
+
+
+def test_the_same_vocabulary_from_elsewhere_is_the_runs(kept, tmp_path):
+    given, out = kept()
+    wanted = [side.vocabulary for side in settle(given, out)]
+    for side in ("src", "tgt"):
+        (tmp_path / f"v.{side}").write_bytes((out / f"vocab.{side}").read_bytes())
+    same = [{"vocab_size": 1000}, {"vocab_prefix": str(tmp_path / "v")}]
+    for changes in same:
+        assert [s.vocabulary for s in settle(given.replace(**changes), out)] == wanted
+    (tmp_path / "v.tgt").write_text("<unk>\n<s>\n</s>\nq\n")
+    with pytest.raises(UsageError, match="vocab_prefix"):
+        settle(given.replace(vocab_prefix=str(tmp_path / "v")), out)
+    for path in ("t.src", "t.tgt"):
+        (tmp_path / path).unlink()
+    assert [s.vocabulary for s in settle(given, out)] == wanted, "the training text is not needed"
+
+
+def test_other_merge_operations_than_the_runs_are_refused(kept, tmp_path):
+    for name, merge in (("codes", "c a"), ("copy", "c a"), ("others", "a b")):
+        text_files.write_lines(tmp_path / name, ["#version: 0.2", merge])
+    given, out = kept(subword_option="bpe", subword_model=str(tmp_path / "codes"))
+    copy = given.replace(subword_model=str(tmp_path / "copy"))
+    wanted = settle(given, out).source.segmenter.fingerprint
+    assert settle(copy, out).source.segmenter.fingerprint == wanted
+    for other in (str(tmp_path / "others"), str(tmp_path / "absent"), None):
+        with pytest.raises(UsageError, match=r"subword_model=.* \(saved: '.*/codes'\)"):
+            settle(given.replace(subword_model=other), out)
+    (tmp_path / "codes").unlink()
+    assert settle(given, out).source.segmenter.fingerprint == wanted

@@ -1,0 +1,39 @@
+"""What a run says of its text: unknown tokens, and raw text that is split at spaces."""
+
+import numpy as np
+import pytest
+
+from tfmann.data import text_checks
+from tfmann.data.encoded_corpus import EncodedCorpus
+
+RAW = ["A man sleeps.", "Who is there?", "He said: »Go!«", "", "no end here", "Two, three, four."]
+TOKENS = ["a man sleeps .", "who is there ?", "he said : » go ! «", "", "no end", "it is U.S. law"]
+
+
+def write(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_raw_text_is_told_from_tokens(tmp_path):
+    assert text_checks.is_raw(write(tmp_path / "raw", RAW))
+    assert not text_checks.is_raw(write(tmp_path / "tokens", TOKENS))
+    assert not text_checks.is_raw(write(tmp_path / "empty", ["", " "]))
+    assert not text_checks.is_raw(write(tmp_path / "numbers", ["3.", "4.", "5 . 6"]))
+
+
+def test_the_advice_names_the_raw_side_alone(tmp_path):
+    raw, tokens = write(tmp_path / "t.de", RAW), write(tmp_path / "t.en", TOKENS)
+    advice = text_checks.raw_text_advice((raw, tokens))
+    assert advice.startswith(f"{raw}: ") and "tfmann prepare" in advice
+    assert text_checks.raw_text_advice((tokens, tokens)) == ""
+
+
+@pytest.mark.parametrize(
+    "ids, share", [([0, 5, 6, 7], "25.00% of 4"), ([5], "0.00% of 1"), ([], "0.00% of 0")]
+)
+def test_unknown_tokens_are_counted(ids, share):
+    ids = np.array(ids, np.int32)
+    corpus = EncodedCorpus(ids, np.array([0, len(ids)]), ids[:1], np.array([0, 1]), np.array([-1]))
+    line = text_checks.unknown_tokens(corpus, ("dev.de", "dev.en"))
+    assert line.startswith(f"unknown: {share} tokens in dev.de, ")

@@ -1,0 +1,162 @@
+"""A user's own text, prepared: what is written, what a run takes, and what is refused."""
+
+import gzip
+import json
+import os
+
+import pytest
+
+from tfmann import config, synthetic
+from tfmann.cli import prepare
+from tfmann.data import run_vocabularies
+from tfmann.datasets import raw_corpus
+from tfmann.errors import UserError
+
+
+@pytest.fixture
+def raw(tmp_path):
+    """Raw text in the folder `raw`, with documents of the training text."""
+    folder = tmp_path / "raw"
+    synthetic.write_corpus(str(folder), train=200, dev=10, test=10, seed=1)
+    return folder
+
+
+def command(raw, output, *more):
+    files = [f"--{split}_prefix={raw / split}" for split in ("train", "dev", "test")]
+    return ["--src=src", "--tgt=tgt", *files, f"--output={output}", *more]
+
+
+def lines(path):
+    return path.read_text("utf-8").splitlines()
+
+
+def run_settings(output):
+    return config.HParams(**raw_corpus.load_settings(str(output)))
+
+
+@pytest.mark.parametrize(
+    "more", [("--subwords=spm", "--vocab_size=60"),
+             ("--subwords=bpe", "--vocab_size=40", "--tokenizer=none"),
+             ("--subwords=words", "--tokenizer=none", "--vocab_size=0")],
+    ids=["spm", "bpe", "words"],
+)  # fmt: skip
+def test_a_run_takes_the_folder_as_it_is(raw, tmp_path, more, capsys):
+    output = tmp_path / "out"
+    assert prepare.main(command(raw, output, *more)) == 0
+    settings = run_settings(output)
+    languages = run_vocabularies.load_or_build(settings, str(tmp_path / "run"))
+    for side, suffix in zip(languages, ("src", "tgt")):
+        for line in lines(output / f"dev.{suffix}"):
+            assert side.decode(side.encode(line)) == line or 0 in side.encode(line)
+    record = json.loads((output / raw_corpus.RECORD).read_text("utf-8"))
+    sizes = {name: len(lines(output / f"{name}.src")) for name in ("train", "dev", "test")}
+    assert sizes == {name: split["pairs"] for name, split in record["splits"].items()}
+    ids = [i for line in lines(output / "dev.tgt") for i in languages.target.encode(line)]
+    said = record["splits"]["dev"]["sides"]["tgt"]
+    assert said["tokens"] == len(ids) and said["vocabulary"] == len(languages.target.vocabulary)
+    assert said["unknown_percent"] == round(100 * ids.count(0) / len(ids), 3)
+    printed = capsys.readouterr().out
+    assert f"tgt {len(ids):,} tokens" in printed and f"tfmann train --data={output}" in printed
+
+
+def test_packed_text_is_read(raw, tmp_path):
+    for suffix in ("src", "tgt"):
+        plain = raw / f"train.{suffix}"
+        (raw / f"train.{suffix}.gz").write_bytes(gzip.compress(plain.read_bytes()))
+        expected = plain.read_bytes()
+        plain.unlink()
+        if suffix == "tgt":
+            assert prepare.main(command(raw, tmp_path / "out", "--vocab_size=60")) == 0
+            assert (tmp_path / "out" / "train.tgt").read_bytes() == expected
+
+
+def test_documents_stay_with_their_sentences(raw, tmp_path):
+    sides = [lines(raw / f"train.{suffix}") for suffix in ("src", "tgt", "docs")]
+    sides[0][3] = ""
+    (raw / "train.src").write_text("\n".join(sides[0]) + "\n", encoding="utf-8")
+    assert prepare.main(command(raw, tmp_path / "out", "--vocab_size=60")) == 0
+    rows = list(zip(*(lines(tmp_path / "out" / f"train.{s}") for s in ("src", "tgt", "docs"))))
+    expected = list(zip(*sides))
+    assert rows == expected[:3] + expected[4:]
+
+
+def test_the_same_command_again_does_nothing_and_another_begins_anew(raw, tmp_path, capsys):
+    output = tmp_path / "out"
+    arguments = command(raw, output, "--vocab_size=60")
+    assert prepare.main(arguments) == 0
+    stamp = os.stat(output / "spm.model").st_mtime_ns
+    assert prepare.main(arguments) == 0
+    assert os.stat(output / "spm.model").st_mtime_ns == stamp
+    assert "already" in capsys.readouterr().out
+    assert prepare.main([*arguments, "--drop_duplicates"]) == 0
+    assert os.stat(output / "spm.model").st_mtime_ns != stamp
+    for suffix, line in (("src", "more"), ("tgt", "more"), ("docs", "7")):
+        with (raw / f"dev.{suffix}").open("a", encoding="utf-8") as stream:
+            stream.write(f"{line}\n")
+    assert prepare.main(arguments) == 0
+    assert lines(output / "dev.src")[-1] == "more"
+
+
+def test_what_was_interrupted_is_prepared_again(raw, tmp_path, monkeypatch):
+    output = tmp_path / "out"
+    arguments = command(raw, output, "--vocab_size=60")
+    with monkeypatch.context() as patch:
+        patch.setattr(raw_corpus, "train_sentencepiece", _raise)
+        assert prepare.main(arguments) == 1
+    with pytest.raises(UserError, match="tfmann prepare"):
+        raw_corpus.load_settings(str(output))
+    assert prepare.main(arguments) == 0
+
+
+def _raise(*_):
+    raise UserError("the disk is full")
+
+
+def test_a_folder_of_other_files_is_left_alone(raw, tmp_path, capsys):
+    output = tmp_path / "out"
+    output.mkdir()
+    (output / "train.src").write_text("mine\n")
+    assert prepare.main(command(raw, output, "--vocab_size=60")) == 2
+    assert "give another --output" in capsys.readouterr().err
+    assert (output / "train.src").read_text() == "mine\n" and len(list(output.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        (["--vocab_size=0"], "needs a --vocab_size above 0"),
+        (["--max_ratio=0.5"], "expected at least 1"),
+        (["--max_length=-1"], "expected at least 0"),
+        (["--tokenizer=moses"], "leave out --tokenizer=moses"),
+        (["--train_prefix=nothing"], "no such file: nothing.src (nor nothing.src.gz)"),
+        (["--vocab_size=100000"], "SentencePiece cannot train vocab_size=100000"),
+        (["--max_length=1"], "the rules leave no pair"),
+        (["--tgt=src"], "different files"),
+    ],
+)
+def test_what_cannot_be_is_one_message(raw, tmp_path, capsys, more, message):
+    assert prepare.main(command(raw, tmp_path / "out", *more)) in (1, 2)
+    printed = capsys.readouterr().err
+    assert message in printed and printed.count("\n") == 1
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"settings": {}}'])
+def test_a_damaged_record_is_named(tmp_path, content):
+    (tmp_path / raw_corpus.RECORD).write_text(content)
+    with pytest.raises(UserError, match=r"data\.json is damaged: delete it"):
+        raw_corpus.load_settings(str(tmp_path))
+
+
+def test_sides_of_different_lengths_are_named_as_they_were_given(raw, tmp_path, capsys):
+    with (raw / "dev.src").open("a", encoding="utf-8") as stream:
+        stream.write("more\n")
+    assert prepare.main(command(raw, tmp_path / "out", "--vocab_size=60")) == 1
+    assert f"{raw / 'dev.src'} has 11, {raw / 'dev.tgt'} has 10" in capsys.readouterr().err
+
+
+def test_a_damaged_archive_is_named(raw, tmp_path, capsys):
+    packed = gzip.compress((raw / "train.src").read_bytes())
+    (raw / "train.src").unlink()
+    (raw / "train.src.gz").write_bytes(packed[: len(packed) // 2])
+    assert prepare.main(command(raw, tmp_path / "out", "--vocab_size=60")) == 1
+    assert "train.src.gz is not gzip, or is cut off" in capsys.readouterr().err

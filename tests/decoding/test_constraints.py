@@ -1,0 +1,96 @@
+"""Least lengths and n-grams that may not stand twice, in every search."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from helpers import small
+from helpers.searches import LENGTHS, Stepper, as_arrays, check, large_model, prepare
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import beam as oracle
+
+from tfmann.decoding import search
+from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.constraints import Constraints, add_words, forbid, no_words
+from tfmann.decoding.sampling import SamplingOptions
+
+EOS, LIMIT = 2, 9
+ASKED = [(4, 0), (0, 1), (0, 2), (3, 2), (0, 3), (20, 0)]  # (least length, n)
+CELLS = ["luong", "ntm-heads"]
+
+
+def run_beam(model, batch, width, constraints, alpha=0.0):
+    beam = BeamOptions(width, alpha, 0.0, width)
+    options = search.SearchOptions(LIMIT, True, constraints=Constraints(*constraints))
+    return as_arrays(search.beam_search(model, prepare(model, batch), beam, options))
+
+
+@settings(deadline=None)  # the first call of an operation takes long
+@given(st.lists(st.integers(3, 6), max_size=8), st.integers(0, 4), st.integers(0, 9))
+def test_forbidden_words_are_those_of_the_oracle(said, ngram, least):
+    constraints = Constraints(least, ngram)
+    words = no_words([1], tf.constant([9]), constraints)
+    for time, word in enumerate(said):
+        words = add_words(words, tf.constant([word]), tf.constant(time))
+    found = forbid(tf.zeros([1, 7]), words, tf.constant(len(said)), constraints)
+    left = [word for word in range(7) if found[0, word] == 0]
+    assert left == oracle.allowed(said, 7, limit=99, min_length=least, ngram=ngram)
+    assert all(found[0, word] == -np.inf for word in set(range(7)) - set(left))
+
+
+@pytest.mark.parametrize("variant", CELLS)
+@pytest.mark.parametrize("asked", ASKED)
+def test_beam_search_equals_the_oracle(variant, asked):
+    bound = 0
+    for seed, width, alpha in ((1, 3, 0.0), (2, 4, 0.8)):
+        model, batch = large_model(variant, seed), small.batch(LENGTHS, seed)
+        found = run_beam(model, batch, width, asked, alpha)
+        for row, length in enumerate(batch.source_length):
+            stepper = Stepper(model, batch, row)
+            wanted = oracle.beam_search(stepper, (), width, LIMIT, alpha, 0.0, *asked)
+            check(found, row, wanted, width, length)
+            free = oracle.beam_search(stepper, (), width, LIMIT, alpha)
+            bound += [h.ids for h in free] != [h.ids for h in wanted]
+    assert bound, "nothing was forbidden that would have been chosen"
+
+
+@pytest.mark.parametrize("variant", CELLS)
+@pytest.mark.parametrize("asked", ASKED)
+def test_greedy_search_equals_the_oracle(variant, asked):
+    model, batch = large_model(variant, 11), small.batch(LENGTHS, 11)
+    options = search.SearchOptions(LIMIT, True, constraints=Constraints(*asked))
+    found = as_arrays(search.greedy(model, prepare(model, batch), options))
+    for row, length in enumerate(batch.source_length):
+        wanted = [oracle.greedy(Stepper(model, batch, row), (), LIMIT, 0.0, *asked)]
+        check(found, row, wanted, 1, length)
+
+
+def test_a_sample_keeps_to_them():
+    model, batch = large_model("luong", 4), small.batch([(5, 1)] * 40, 4)
+    options = search.SearchOptions(max_length=12)
+    constrained = options._replace(constraints=Constraints(5, 2))
+    prepared, seed = prepare(model, batch), tf.constant([1, 2])
+    found = as_arrays(search.sample(model, prepared, SamplingOptions(1.5), seed, constrained))
+    free = as_arrays(search.sample(model, prepared, SamplingOptions(1.5), seed, options))
+    assert free.lengths.min() < 6 <= found.lengths.min()
+    for ids, length in zip(found.ids[:, 0], found.lengths[:, 0]):
+        pairs = list(zip(ids[: length - 2], ids[1 : length - 1]))
+        assert len(set(pairs)) == len(pairs)
+
+
+def test_a_compiled_search_in_stretches_equals_the_eager_one():
+    model, batch = large_model("luong", 4), small.batch(LENGTHS, 4)
+    beam = BeamOptions(3, 0.8, 0.3, 3)
+    options = search.SearchOptions(with_alignments=True, constraints=Constraints(2, 2))
+
+    def run(source, length):
+        return search.beam_search(model, model.prepare(source, length), beam, options)
+
+    signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)]
+    compiled = as_arrays(
+        tf.function(run, input_signature=signature)(batch.source, batch.source_length)
+    )
+    eager = as_arrays(run(tf.constant(batch.source), tf.constant(batch.source_length)))
+    assert len(set(eager.lengths[:, 0])) > 1, "all end together"
+    np.testing.assert_array_equal(compiled.ids, eager.ids)
+    np.testing.assert_allclose(compiled.scores, eager.scores, rtol=1e-4)

@@ -1,0 +1,125 @@
+"""tfa.seq2seq's loop and the plain one: the same results of every way to decode."""
+
+import builtins
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from helpers import small
+
+from tfmann.decoding import backend, search
+from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.constraints import Constraints
+from tfmann.decoding.sampling import SamplingOptions
+from tfmann.decoding.teacher_forcing import forced_log_probs
+from tfmann.errors import UserError
+from tfmann.models.seq2seq import Seq2Seq
+
+LENGTHS = [(5, 4), (0, 1), (2, 6), (7, 3)]  # the second sentence is a blank line
+CELLS = ["luong", "kvmematt-1", "key-value-iw"]
+OPTIONS = search.SearchOptions(max_length=6, with_alignments=True)
+BEAMS = {
+    "penalties": (BeamOptions(3, 0.8, 0.3, 2), OPTIONS),
+    "constraints": (
+        BeamOptions(3, 0.6, 0.0, 1),
+        OPTIONS._replace(constraints=Constraints(2, 2)),
+    ),
+}
+SIGNATURE = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)]
+pytestmark = pytest.mark.skipif(
+    backend.addons_or_none() is None, reason="tensorflow_addons cannot be imported"
+)
+
+
+def models(variant):
+    """The same weights behind both backends, large enough to end sentences at many lengths."""
+    sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0}
+    for name in ("tfa", "plain"):
+        h = small.hparams(variant, decoder_backend=name, **sizes)
+        model = Seq2Seq(h, small.SOURCE_SIZE, small.TARGET_SIZE)
+        yield model
+
+
+def both(variant, function):
+    """What a traced function of a model and its source has for each backend."""
+    batch, results = small.batch(LENGTHS), []
+
+    for model in models(variant):
+
+        @tf.function(autograph=False, input_signature=SIGNATURE)
+        def run(source, length, model=model):
+            return function(model, model.prepare(source, length), batch)
+
+        found = run(tf.constant(batch.source), tf.constant(batch.source_length))
+        results.append([value.numpy() for value in tf.nest.flatten(found) if value is not None])
+    return results
+
+
+def same(results):
+    ours, plain = results
+    assert len(ours) == len(plain) > 0
+    for wanted, got in zip(ours, plain):
+        assert got.shape == wanted.shape and got.dtype == wanted.dtype
+        if np.issubdtype(wanted.dtype, np.integer):
+            np.testing.assert_array_equal(got, wanted)
+        else:
+            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("variant", CELLS)
+def test_forced_decoding_and_its_gradients(variant):
+    def scored(model, prepared, batch):
+        words = [tf.constant(a) for a in (batch.target_in, batch.target_out, batch.target_length)]
+        with tf.GradientTape() as tape:
+            again = model.prepare(tf.constant(batch.source), tf.constant(batch.source_length))
+            log_probs, seen, _ = forced_log_probs(model, again, *words, ("alignments",))
+            total = tf.reduce_sum(log_probs)
+        gradients = tape.gradient(total, model.trainable_variables)
+        return log_probs, seen, [tf.convert_to_tensor(g) for g in gradients if g is not None]
+
+    same(both(variant, scored))
+
+
+@pytest.mark.parametrize("variant", CELLS)
+def test_greedy_search_and_sampling(variant):
+    def chosen(model, prepared, batch):
+        drawn = search.sample(model, prepared, SamplingOptions(1.0), tf.constant([3, 4]), OPTIONS)
+        return search.greedy(model, prepared, OPTIONS), drawn
+
+    same(both(variant, chosen))
+
+
+@pytest.mark.parametrize("how", BEAMS)
+@pytest.mark.parametrize("variant", CELLS)
+def test_beam_search(variant, how):
+    def searched(model, prepared, batch):
+        return search.beam_search(model, prepared, *BEAMS[how])
+
+    same(both(variant, searched))
+
+
+def test_without_addons_auto_is_plain_and_tfa_is_refused(monkeypatch):
+    imported = builtins.__import__
+
+    def without(name, *rest):
+        names = rest[2] if len(rest) > 2 else ()
+        if name.startswith("tensorflow_addons") or "addons" in (names or ()):
+            raise ImportError(name)
+        return imported(name, *rest)
+
+    model = small.model("luong")
+    batch = small.batch(LENGTHS)
+    prepared = model.prepare(tf.constant(batch.source), tf.constant(batch.source_length))
+    wanted = search.greedy(model, prepared, OPTIONS)
+    monkeypatch.setattr(builtins, "__import__", without)
+    backend.addons_or_none.cache_clear()
+    try:
+        found = search.greedy(model, prepared, OPTIONS)
+        np.testing.assert_array_equal(found.ids, wanted.ids)
+        refused = next(models("luong"))
+        with pytest.raises(UserError, match="decoder_backend=tfa needs tensorflow-addons 0.23"):
+            search.greedy(refused, prepared, OPTIONS)
+    finally:
+        monkeypatch.undo()
+        backend.addons_or_none.cache_clear()
+    assert backend.addons_or_none() is not None

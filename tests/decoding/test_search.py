@@ -1,0 +1,378 @@
+"""The searches against slow independent ones, and two roads to each result."""
+
+from collections import Counter
+from functools import partial
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from helpers import small
+from helpers.searches import (
+    EOS,
+    LENGTHS,
+    LIMIT,
+    SOS,
+    WITH_ALIGNMENTS,
+    Stepper,
+    as_arrays,
+    check,
+    large_model,
+    prepare,
+    run_beam,
+    same,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import beam as oracle
+
+from tfmann.decoding import search
+from tfmann.decoding.beam_scoring import BLOCK, Beam, BeamOptions, certain, top_words
+from tfmann.decoding.sampling import SamplingOptions
+from tfmann.decoding.teacher_forcing import forced_log_probs
+
+PENALTIES = [(0.0, 0.0), (0.8, 0.0), (0.0, 0.3), (0.8, 0.3)]  # (alpha, beta)
+SOME = ["luong", "ntm-heads", "rnnsearch"]
+
+
+def force(model, batch, found):
+    """Log-probabilities and alignments of all hypotheses of a search by forced decoding."""
+    count, steps = found.ids.shape[1:]
+    ids = found.ids.reshape(-1, steps)
+    read = np.concatenate([np.full([len(ids), 1], SOS), ids[:, :-1]], axis=1)
+    prepared = model.prepare(
+        tf.repeat(tf.constant(batch.source), count, axis=0), np.repeat(batch.source_length, count)
+    )
+    log_probs, seen, _ = forced_log_probs(
+        model, prepared, tf.constant(read, tf.int32), tf.constant(ids),
+        tf.constant(found.lengths.reshape(-1), tf.int32), ("alignments",),
+    )  # fmt: skip
+    alignments = seen["alignments"].numpy()
+    return (
+        log_probs.numpy().sum(axis=1).reshape(-1, count),
+        alignments.reshape(-1, count, *alignments.shape[1:]),
+    )
+
+
+@pytest.mark.parametrize("variant", list(small.VARIANTS))
+def test_beam_search_equals_the_oracle(variant):
+    number, lengths = list(small.VARIANTS).index(variant), set()
+    for round_ in range(3):
+        seed, width = 100 * round_ + number, 2 + (number + round_) % 4
+        model, batch = large_model(variant, seed), small.batch(LENGTHS, seed)
+        steppers = [Stepper(model, batch, row) for row in range(len(LENGTHS))]
+        for alpha, beta in PENALTIES:
+            wanted = [oracle.beam_search(s, (), width, LIMIT, alpha, beta) for s in steppers]
+            for best in (1, width):  # a search for fewer stops sooner
+                found = run_beam(model, batch, width, alpha, beta, best)
+                assert found.ids.shape[:2] == (len(LENGTHS), best)
+                for row in range(len(LENGTHS)):
+                    check(found, row, wanted[row], best, batch.source_length[row])
+            lengths |= {len(hypothesis.ids) for hypotheses in wanted for hypothesis in hypotheses}
+    assert len(lengths) >= 4, "hypotheses of one length show nothing"
+
+
+@pytest.mark.parametrize("variant", list(small.VARIANTS))
+@pytest.mark.parametrize("alpha", [0.0, 0.8])
+def test_hypothesis_is_what_forced_decoding_of_it_says(variant, alpha):
+    model, batch = large_model(variant), small.batch(LENGTHS, 7)
+    found = run_beam(model, batch, 3, alpha, best=3)
+    log_probs, alignments = force(model, batch, found)
+    penalty = ((5.0 + found.lengths) / 6.0) ** alpha
+    np.testing.assert_allclose(found.scores * penalty, log_probs, rtol=1e-4, atol=1e-4)
+    assert np.all(np.diff(found.scores, axis=1) <= 0), "from best to worst"
+    for row, rank in np.ndindex(*found.lengths.shape):
+        length = found.lengths[row, rank]
+        np.testing.assert_allclose(
+            found.alignments[row, rank, :length], alignments[row, rank, :length], atol=1e-4
+        )
+
+
+@pytest.mark.parametrize("variant", list(small.VARIANTS))
+def test_beam_of_one_is_greedy_and_both_are_the_oracle(variant):
+    model, batch = large_model(variant, 11), small.batch(LENGTHS, 11)
+    beam = run_beam(model, batch, 1)
+    greedy = as_arrays(search.greedy(model, prepare(model, batch), WITH_ALIGNMENTS))
+    for row in range(len(LENGTHS)):
+        wanted = [oracle.greedy(Stepper(model, batch, row), (), LIMIT)]
+        check(beam, row, wanted, 1, batch.source_length[row])
+        check(greedy, row, wanted, 1, batch.source_length[row])
+
+
+def test_coverage_counts_a_position_whose_attention_is_exactly_nothing():
+    model, batch = large_model("ntm"), small.batch(LENGTHS, 2)
+    bias = model.cell.head_bias.numpy()
+    bias[-6:] = [40.0, 40.0, -40.0, 40.0, -40.0, 40.0]  # sure of the content, sharp, no shift
+    model.cell.head_bias.assign(bias)
+    unseen = 0
+    for row, length in enumerate(batch.source_length):
+        stepper = Stepper(model, batch, row)
+        wanted = oracle.beam_search(stepper, (), 3, LIMIT, beta=0.3)
+        check(run_beam(model, batch, 3, beta=0.3, best=3), row, wanted, 3, length)
+        unseen += np.sum(wanted[0].alignments.sum(axis=0) == 0.0)
+    assert unseen, "every position was looked at a little"
+
+
+@pytest.mark.parametrize("variant", SOME)
+def test_no_result_depends_on_the_sentences_beside_it(variant):
+    model, batch = large_model(variant, 3), small.batch(LENGTHS, 3)
+
+    def run(rows, padding=0):
+        source, length = batch.source[rows], batch.source_length[rows]
+        source = np.pad(source, [(0, 0), (0, padding)], constant_values=5)
+        part = batch._replace(source=source, source_length=length)
+        return run_beam(model, part, 3, 0.8, 0.3, best=3, limit=0)  # each its own limit
+
+    together = run([0, 1, 2, 3])
+    assert together.lengths[3].max() > together.lengths[1].max(), "all end together"
+    other = run([3, 1, 1])
+    for row, other_row in ((3, 0), (1, 1), (1, 2)):
+        same(together, row, other, other_row)
+    padded = run([0, 1, 2, 3], padding=20)
+    for row in range(len(LENGTHS)):
+        width = int(batch.source_length[row])
+        alone = batch.source[row : row + 1, :width]
+        found = run_beam(
+            model, batch._replace(source=alone, source_length=batch.source_length[row : row + 1]),
+            3, 0.8, 0.3, best=3, limit=0,
+        )  # fmt: skip
+        same(together, row, found, 0)
+        same(together, row, padded, row)
+
+
+@pytest.mark.parametrize("variant", SOME)
+def test_compiled_search_equals_the_eager_one(variant):
+    model, batch = large_model(variant, 4), small.batch(LENGTHS, 4)
+    beam = BeamOptions(3, 0.8, 0.3, num_best=3)
+    options = search.SearchOptions(with_alignments=True)
+
+    def run(source, length):
+        return search.beam_search(model, model.prepare(source, length), beam, options)
+
+    ids, lengths = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
+    compiled = tf.function(run, input_signature=[ids, lengths])
+    for rows in (slice(0, 4), slice(1, 3)):
+        source, length = batch.source[rows], batch.source_length[rows]
+        eager = as_arrays(run(tf.constant(source), tf.constant(length)))
+        found = as_arrays(compiled(source, length))
+        for row in range(len(length)):
+            same(eager, row, found, row)
+
+
+@pytest.mark.parametrize("variant", SOME)
+@pytest.mark.parametrize("alpha,beta", PENALTIES)
+def test_wide_beam_finds_the_best_of_all_translations(variant, alpha, beta):
+    model, batch = large_model(variant, 9, target_size=5), small.batch([(4, 1), (0, 1)], 9)
+    count = 1 + 3 + 9 + 27  # translations of at most 4 ids over 5, </s> included and no <s>
+    found = run_beam(model, batch, count, alpha, beta, best=count, limit=4)
+    for row, length in enumerate(batch.source_length):
+        wanted = oracle.exhaustive(Stepper(model, batch, row), (), 5, 4, alpha, beta)
+        assert len(wanted) == count
+        check(found, row, wanted, count, length)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_large_vocabulary_is_searched_by_blocks(bias):
+    size = 12 * BLOCK - 5  # no multiple: the last block is filled up
+    model = large_model("rnnsearch", target_size=size, projection_bias=bias)
+    batch = small.batch(LENGTHS, 8)
+    wanted = [
+        oracle.beam_search(Stepper(model, batch, row), (), 4, LIMIT, 0.8, 0.0)
+        for row in range(len(LENGTHS))
+    ]
+    found = run_beam(model, batch, 4, 0.8, best=4)
+    for row in range(len(LENGTHS)):
+        check(found, row, wanted[row], 4, batch.source_length[row])
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(1, 20), st.integers(1, 1000))
+def test_top_words_are_the_first_of_the_greatest(seed, count, blocks, kinds):
+    stream = np.random.default_rng(seed)
+    values = stream.normal(size=kinds)  # each drawn several times
+    values[0] = -np.inf
+    logits = stream.choice(values, size=[3, blocks * BLOCK]).astype(np.float32)
+    found, ids = top_words(tf.constant(logits), count)
+    wanted = np.argsort(-logits, axis=1, kind="stable")[:, :count]
+    np.testing.assert_array_equal(ids, wanted)
+    np.testing.assert_array_equal(found, np.take_along_axis(logits, wanted, axis=1))
+
+
+@pytest.mark.parametrize("above", [0.0, 300.0])
+def test_no_search_says_the_start_of_a_sentence(above):
+    """However probable it is: a text that says it is read as another word, of another score."""
+    model = large_model("luong", projection_bias=True)
+    model.projection_bias.assign(tf.one_hot(SOS, small.TARGET_SIZE) * above)
+    batch = small.batch(LENGTHS, 3)
+    prepared, seed = prepare(model, batch), tf.constant([1, 2])
+    searches = [
+        run_beam(model, batch, 4, best=4),
+        as_arrays(search.greedy(model, prepared, WITH_ALIGNMENTS)),
+        as_arrays(search.sample(model, prepared, SamplingOptions(1.0), seed, WITH_ALIGNMENTS)),
+    ]
+    for found in searches:
+        assert not np.any(found.ids == SOS)
+        log_probs, _ = force(model, batch, found)
+        np.testing.assert_allclose(found.scores, log_probs, rtol=1e-4, atol=1e-4)
+        assert above == 0.0 or np.all(found.scores < -100)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3])
+def test_vocabulary_smaller_than_the_beam(beta):
+    model, batch = large_model("luong", 9, target_size=4), small.batch(LENGTHS, 9)
+    for limit in (1, 2, 3):
+        found = run_beam(model, batch, 6, 0.8, beta, best=6, limit=limit)
+        assert not np.any(np.isnan(found.scores))
+        for row, length in enumerate(batch.source_length):
+            wanted = oracle.beam_search(Stepper(model, batch, row), (), 6, limit, 0.8, beta)
+            check(found, row, wanted, 6, length)
+            missing = found.scores[row, len(wanted) :]
+            assert np.all(np.isneginf(missing)), "what does not exist is impossible"
+
+
+@pytest.mark.parametrize(
+    "live,best,expected",
+    [
+        (-2.5, 1, False),  # behind now, but -2.5 / ((5 + 20) / 6) = -0.6 is within its reach
+        (-8.3, 1, False),  # -1.99
+        (-8.4, 1, True),  # -2.02
+        (-8.4, 2, False),  # the second best, -3, can still be overtaken
+        (-12.6, 2, True),  # -3.02
+        (-np.inf, 2, True),
+        (-np.inf, 3, False),  # there is no third
+    ],
+)
+def test_search_stops_only_when_nothing_can_overtake(live, best, expected):
+    state = Beam(
+        log_probs=tf.constant([[-2.0, live, -3.0]]),
+        finished=tf.constant([[True, False, True]]),
+        lengths=tf.constant([[1, 1, 1]], tf.int64),
+        coverage=tf.zeros([1, 3, 0]),
+        words=tf.zeros([1, 3, 0], tf.int32),
+    )
+    stops = certain(state, tf.constant([20]), BeamOptions(3, 1.0, 0.0, best))
+    assert stops.numpy().tolist() == [expected]
+
+
+def products(graph):
+    """How many products of two matrices a function makes, by type."""
+    definition = graph.as_graph_def()
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    return Counter(tf.as_dtype(n.attr["T"].type).name for n in nodes if n.op == "MatMul")
+
+
+@pytest.mark.bfloat16
+@pytest.mark.parametrize("variant", SOME)
+@pytest.mark.parametrize("beam_width", [0, 3])
+def test_a_search_makes_its_matrix_products_in_the_type_asked_for(variant, beam_width):
+    model, batch = small.model(variant), small.batch(LENGTHS, 4)
+    signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)]
+    found, made = {}, {}
+
+    def run(dtype, source, length):
+        prepared = model.prepare(source, length, dtype=dtype)
+        options = search.SearchOptions(LIMIT, dtype=dtype)
+        if not beam_width:
+            return search.greedy(model, prepared, options)
+        return search.beam_search(model, prepared, BeamOptions(beam_width), options)
+
+    for dtype in (tf.float32, tf.bfloat16):
+        compiled = tf.function(partial(run, dtype), input_signature=signature)
+        found[dtype] = as_arrays(compiled(batch.source, batch.source_length))
+        made[dtype] = products(compiled.get_concrete_function().graph)
+    assert set(made[tf.float32]) == {"float32"}
+    assert made[tf.bfloat16]["bfloat16"] > made[tf.bfloat16]["float32"]
+    assert sum(made[tf.bfloat16].values()) == sum(made[tf.float32].values())
+    exact, _ = force(model, batch, found[tf.bfloat16])
+    # 8 bits: 2^-8 a product where the processor truncates, and some four products to a word
+    np.testing.assert_allclose(found[tf.bfloat16].scores, exact, rtol=4 * 2**-8)
+    assert np.any(found[tf.bfloat16].scores != found[tf.float32].scores)
+
+
+def endless(variant="rnnsearch"):
+    """A model that never ends a sentence of its own will."""
+    model = large_model(variant)
+    bias = model.projection_bias.numpy()
+    bias[EOS] = -200.0
+    model.projection_bias.assign(bias)
+    return model
+
+
+@pytest.mark.parametrize("cap", [1, 4, 0])
+def test_translation_ends_at_its_limit(cap):
+    model, batch = endless(), small.batch(LENGTHS[:3])
+    prepared = prepare(model, batch)
+    options = search.SearchOptions(cap, with_alignments=True)
+    limit = [cap or 2 * length + 10 for length in batch.source_length]
+    beam = run_beam(model, batch, 2, limit=cap)
+    greedy = as_arrays(search.greedy(model, prepared, options))
+    drawn = as_arrays(
+        search.sample(model, prepared, SamplingOptions(1.0), tf.constant([1, 2]), options)
+    )
+    for found in (beam, greedy, drawn):
+        assert found.lengths[:, 0].tolist() == limit
+        log_probs, _ = force(model, batch, found)
+        np.testing.assert_allclose(found.scores, log_probs, rtol=1e-4)
+        for row, length in enumerate(limit):
+            assert EOS not in found.ids[row, 0, : length - 1]
+            assert np.all(found.ids[row, 0, length - 1 :] == EOS)
+
+
+@pytest.mark.parametrize("variant", SOME)
+def test_sampling_at_no_temperature_is_greedy(variant):
+    model, batch = large_model(variant), small.batch(LENGTHS)
+    prepared = prepare(model, batch)
+    drawn = search.sample(
+        model, prepared, SamplingOptions(1e-4), tf.constant([1, 2]), WITH_ALIGNMENTS
+    )
+    greedy = as_arrays(search.greedy(model, prepared, WITH_ALIGNMENTS))
+    for row in range(len(LENGTHS)):
+        same(greedy, row, as_arrays(drawn), row)
+
+
+def test_sample_follows_from_its_seed():
+    model, batch = large_model("luong"), small.batch([(5, 1)] * 6)
+    prepared = prepare(model, batch)
+    first, again, other = (
+        as_arrays(
+            search.sample(
+                model, prepared, SamplingOptions(3.0), tf.constant([1, seed]), WITH_ALIGNMENTS
+            )
+        )
+        for seed in (2, 2, 3)
+    )
+    assert np.array_equal(first.ids, again.ids) and np.array_equal(first.scores, again.scores)
+    assert not np.array_equal(first.ids, other.ids)
+    log_probs, _ = force(model, batch, first)
+    np.testing.assert_allclose(first.scores, log_probs, rtol=1e-4)
+
+
+def test_samples_are_distributed_as_the_model_says():
+    model, count, temperature = large_model("luong"), 4000, 4.0
+    one = small.batch([(5, 1)], 1)
+    source, length = np.repeat(one.source, count, axis=0), np.repeat(one.source_length, count)
+    batch = one._replace(source=source, source_length=length)
+    drawn = search.sample(
+        model,
+        prepare(model, batch),
+        SamplingOptions(temperature),
+        tf.constant([3, 1]),
+        search.SearchOptions(3),
+    )
+    stepper = Stepper(model, one, 0)
+    for time in (0, 1):  # the first word, and the second after the most frequent first
+        ids = drawn.ids.numpy()[:, 0, time]
+        if time == 1:
+            first = drawn.ids.numpy()[:, 0, 0]
+            often = np.bincount(first[first != EOS]).argmax()
+            ids = ids[first == often]
+            log_probs, *_ = stepper(int(often), (SOS,))
+        else:
+            log_probs, *_ = stepper(SOS, ())
+        expected = np.exp(log_probs / temperature)
+        expected[SOS] = 0.0  # is never said
+        expected *= len(ids) / expected.sum()
+        counts = np.bincount(ids, minlength=small.TARGET_SIZE)
+        common = expected >= 5
+        statistic = np.sum((counts - expected)[common] ** 2 / expected[common])
+        freedom = common.sum() - 1
+        assert freedom >= 5 and statistic < freedom + 4 * np.sqrt(2 * freedom)
+        assert counts[~common].sum() < 2 * expected[~common].sum() + 15

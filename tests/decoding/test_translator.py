@@ -1,0 +1,158 @@
+"""From lines to lines: order, blanks, batches, limits, attention."""
+
+import math
+
+import numpy as np
+import pytest
+from helpers.translations import BEAM, LINES, run, scores, texts, translator
+
+from tfmann.api import Model
+from tfmann.decoding.translator import Translator
+
+
+def test_every_line_gets_its_own_translation_in_its_own_place():
+    together = run(LINES)
+    assert len(together) == len(LINES)
+    for line, n_best in zip(LINES, together):
+        ((*alone,),) = run([line])
+        assert texts([alone]) == texts([n_best])
+        np.testing.assert_allclose(scores([alone]), scores([n_best]), rtol=1e-4, atol=1e-5)
+    assert len({n_best[0].text for n_best in together}) >= 5, "all the same shows nothing"
+    backward = run(LINES[::-1])
+    assert texts(backward) == texts(together)[::-1]
+
+
+@pytest.mark.parametrize("size", [1, 3, 32])
+@pytest.mark.parametrize("chunk", [0, 1, 4])
+def test_batches_and_chunks_change_nothing(size, chunk):
+    found, wanted = run(LINES, size, chunk), run(LINES)
+    assert texts(found) == texts(wanted)
+    assert [t.tokens for n in found for t in n] == [t.tokens for n in wanted for t in n]
+    np.testing.assert_allclose(scores(found), scores(wanted), rtol=1e-4, atol=1e-5)
+
+
+def test_blank_lines_stay_blank_and_cost_nothing(monkeypatch):
+    def fail(*_):
+        raise AssertionError("a blank line was searched")
+
+    one = translator(**BEAM)
+    monkeypatch.setattr(one.searcher, "search", fail)
+    for n_best in one.translate(["", " ", "\t \t"]):
+        assert [(t.text, t.score, t.tokens) for t in n_best] == [("", 0.0, [])] * 3
+    assert list(one.translate([])) == []
+
+
+def test_n_best_are_different_and_stand_from_best_to_worst():
+    for line, n_best in zip(LINES, run(LINES)):
+        assert len(n_best) == 3
+        if line.strip():
+            assert len({tuple(t.tokens) for t in n_best}) == 3
+            assert n_best[0].score >= n_best[1].score >= n_best[2].score
+    first = [n_best[:1] for n_best in run(LINES)]
+    only = run(LINES, num_translations_per_input=1)
+    assert texts(only) == texts(first)
+    np.testing.assert_allclose(scores(only), scores(first), rtol=1e-4, atol=1e-5)
+
+
+def test_an_n_best_list_ends_where_the_search_has_no_more(untraced):
+    """Within a limit of one word there is one translation: the end."""
+    for with_attention in (False, True):
+        for line, n_best in zip(LINES, run(LINES, 32, 0, with_attention, tgt_max_len_infer=1)):
+            if line.strip():
+                ((only,),) = [n_best]
+                assert only.tokens == ["</s>"] and math.isfinite(only.score)
+
+
+def test_a_chunk_of_one_answers_before_the_next_line_is_read():
+    read = []
+
+    def lines():
+        for line in LINES[:4]:
+            read.append(line)
+            yield line
+
+    for answered, n_best in enumerate(translator(**BEAM).translate(lines(), chunk=1), start=1):
+        assert len(n_best) == 3
+        assert len(read) == answered
+    assert len(read) == 4
+
+
+def test_unknown_words_and_written_specials_are_unknown_words():
+    (wanted,) = run(["a3 nowhere a5"])
+    assert wanted[0].source_tokens == ["a3", "<unk>", "a5", "</s>"]
+    for word in ("</s>", "<s>", "<unk>", "b3"):
+        (found,) = run([f"a3 {word} a5"])
+        assert found[0].source_tokens == wanted[0].source_tokens
+        assert texts([found]) == texts([wanted])
+    (found,) = run(["</s>"])
+    assert found[0].source_tokens == ["<unk>", "</s>"]
+    forced, other = translator(**BEAM).force([("a3", "b3 </s> b4"), ("a3", "b3 what b4")])
+    assert forced.tokens == other.tokens == ["b3", "<unk>", "b4", "</s>"]
+    assert forced.log_prob == pytest.approx(other.log_prob, rel=1e-5)
+
+
+def test_tokens_are_the_text_and_its_end():
+    for n_best in run(LINES):
+        for one in n_best:
+            if one.tokens:
+                assert one.tokens[-1] == "</s>" and "</s>" not in one.tokens[:-1]
+                assert one.text == " ".join(one.tokens[:-1])
+
+
+def test_longer_sources_are_cut():
+    one = translator(**BEAM)
+    short = Translator(one.model, one.languages, one.hparams.replace(src_max_len_infer=2))
+    short._compiled = one._compiled  # traced once
+    cut = list(short.translate(["a3 a9 a14 a5", "a3 a9", "a3"]))
+    wanted = list(one.translate(["a3 a9", "a3 a9", "a3"]))
+    assert texts(cut) == texts(wanted)
+    assert cut[0][0].source_tokens == ["a3", "a9", "</s>"]
+    assert texts(run(["a3 a9 a14 a5"])) != texts(wanted[:1])
+
+
+@pytest.mark.parametrize("mode", ["beam_search", "greedy", "sample"])
+def test_longer_translations_are_ended(untraced, mode):
+    count = 1 if mode == "greedy" else 3
+    cut = run(LINES, infer_mode=mode, num_translations_per_input=count, tgt_max_len_infer=2)
+    lengths = [len(t.tokens) for n_best in cut for t in n_best if t.tokens]
+    assert max(lengths) == 2
+    assert [len(n_best) for n_best in cut] == [count] * len(LINES)
+    longer = run(LINES, infer_mode=mode, num_translations_per_input=count)
+    assert max(len(t.tokens) for n_best in longer for t in n_best) > 2
+
+
+def test_samples_differ_and_come_again(untraced):
+    hot = {"infer_mode": "sample", "sampling_temperature": 5.0}
+    first, again = run(LINES[:1], **hot), run(LINES[:1], **hot)
+    assert texts(first) == texts(again)
+    assert len(set(texts(first)[0])) > 1
+    one = translator(**BEAM, **hot)
+    full = one.hparams
+    try:
+        one.searcher.hparams = full.replace(random_seed=6)
+        assert texts(one.translate(LINES[:1])) != texts(first)
+    finally:
+        one.searcher.hparams = full
+    cold = run(LINES, infer_mode="sample", sampling_temperature=1e-4)
+    greedy = run(LINES, infer_mode="greedy", num_translations_per_input=1)
+    assert texts(cold) == [n_best * 3 for n_best in texts(greedy)]
+
+
+def test_attention_has_a_row_a_word_and_a_column_a_source_token():
+    results = run(LINES, with_attention=True)
+    assert texts(results) == texts(run(LINES))
+    for line, one in ((line, one) for line, n_best in zip(LINES, results) for one in n_best):
+        if not line.strip():
+            assert one.attention is None
+            continue
+        assert one.attention.shape == (len(one.tokens), len(line.split()) + 1)
+        np.testing.assert_allclose(one.attention.sum(axis=1), 1.0, atol=1e-5)
+    model = Model(translator(**BEAM), "nowhere")
+    for n_best in results:
+        for one in n_best:
+            if one.tokens and not {"<unk>", "<s>"} & set(one.tokens):
+                pair = (" ".join(one.source_tokens[:-1]), one.text)
+                forced = model.trace(pair)["alignments"]
+                np.testing.assert_allclose(one.attention, forced, atol=1e-4)
+                return
+    raise AssertionError("no translation can be given back")

@@ -1,0 +1,215 @@
+"""Under- and over-translation: by hand, and on the synthetic corpus, whose truth is known."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tfmann.errors import UserError
+from tfmann.evaluation.adequacy import Adequacy, adequacy, judge
+from tfmann.synthetic import generate
+
+# src:        0    1    2    3     4
+# ref:      the  old house  near  the garden
+SURE = [(0, 0), (0, 2), (1, 1), (2, 3), (3, 4), (3, 5)]
+REFERENCE = "the old house near the garden".split()
+FREQUENCY = Counter(REFERENCE)
+
+
+def judged(hypothesis, links=None, reference=REFERENCE, sure=SURE):
+    frequency = FREQUENCY + Counter(reference)
+    found = judge(reference, hypothesis.split(), sure, frequency, links)
+    return found.under, found.reworded, found.over
+
+
+def test_the_reference_itself_lacks_nothing():
+    assert judged("the old house near the garden") == ([], [], [])
+    assert judge(REFERENCE, REFERENCE, SURE, FREQUENCY).judged == [0, 1, 2, 3]
+    assert judged("near the garden the old house") == ([], [], []), "order does not matter"
+
+
+@pytest.mark.parametrize(
+    "hypothesis, under",
+    [
+        ("", [0, 1, 2, 3]),
+        ("the house near the garden", [1]),
+        ("old house near garden", []),  # an article says nothing
+        ("the old near the garden", [0]),  # and does not stand for its noun
+        ("near the garden", [0, 1]),
+        ("the old house", [2, 3]),
+        ("the old home near the garden", [0]),
+    ],
+)
+def test_what_is_left_out(hypothesis, under):
+    assert judged(hypothesis) == (under, [], [])
+
+
+@pytest.mark.parametrize(
+    "hypothesis, over",
+    [
+        ("the the old house near the garden", []),
+        ("the old old house near the garden", [1]),
+        ("the old house house near the garden", [0]),
+        ("the old house near the garden the old house", [0, 1]),
+        ("the old house near near near the garden", [2]),
+        ("the old house of stone near the garden , I see", []),
+    ],
+)
+def test_what_is_said_too_often(hypothesis, over):
+    assert judged(hypothesis) == ([], [], over)
+
+
+def test_links_tell_a_rewording_from_an_omission():
+    links = [(0, 0), (1, 1), (0, 2), (2, 3), (3, 4), (3, 5)]
+    assert judged("the old home near the garden", links) == ([], [0], [])
+    assert judged("the old home near the garden", []) == ([0], [], [])
+    # A word that the reference has is no rewording of another: "near" says nothing of the house.
+    assert judged("the old near near the garden", links) == ([0], [], [2])
+
+
+def test_of_repeated_words_the_links_say_which():
+    reference, sure = "red and red hats".split(), [(0, 0), (1, 1), (2, 2), (3, 3)]
+    assert judged("red hats", None, reference, sure)[0] == [0, 1]  # "red hats" stands together
+    assert judged("red hats", [(0, 0), (3, 1)], reference, sure)[0] == [1, 2]
+    assert judged("red red and red hats", None, reference, sure)[2] == [0]
+    links = [(0, 0), (2, 1), (1, 2), (2, 3), (3, 4)]
+    assert judged("red red and red hats", links, reference, sure)[2] == [2]
+
+
+def test_one_word_from_several_and_several_from_one():
+    reference, sure = "she kisses him".split(), [(0, 0), (1, 1), (2, 1), (3, 2)]
+    assert judged("she him", None, reference, sure)[0] == [1, 2]
+    assert judged("she kisses kisses him", None, reference, sure)[2] == [1, 2]
+
+
+def test_without_links_of_repeated_words_the_nearest_is_meant():
+    reference = "red a b c d red e".split()
+    sure = [(i, i) for i in range(7)]
+    assert judged("red a b c d red red e", None, reference, sure)[2] == [5]
+    assert judged("red red a b c d red e", None, reference, sure)[2] == [0]
+    assert judged("x x x x x red x", None, reference, sure)[0] == [0, 1, 2, 3, 4, 6]
+
+
+def test_of_equally_rare_words_the_longest_is_the_head():
+    sure = [(0, 0), (0, 1)]
+    assert judge(["of", "cats"], ["of"], sure, Counter(["of", "cats"])).under == [0]
+    assert judge(["of", "cats"], ["cats"], sure, Counter(["of", "cats"])).under == []
+
+
+def test_source_words_without_a_sure_link_are_not_judged():
+    found = adequacy([["a", "b", "c"]], [["x", "y"]], [[]], [[(1, 0)]])
+    assert found == Adequacy(source_words=3, judged=1, under=1, reworded=0, over=0)
+    assert (found.under_share, found.reworded_share, found.over_share) == (1.0, 0.0, 0.0)
+
+
+def test_words_are_counted_in_all_references():
+    """In the second sentence alone, "the" would be as rare as "cat", and comes first."""
+    references = [["the", "dog", "the"], ["the", "cat"]]
+    sure = [[], [(0, 0), (0, 1)]]
+    found = adequacy([[], ["s"]], references, [[], ["the"]], sure)
+    assert (found.judged, found.under) == (1, 1)
+
+
+def test_what_cannot_be_judged():
+    with pytest.raises(UserError, match="1, 2, 1, 1"):
+        adequacy([["a"]], [["x"], ["y"]], [["x"]], [[(0, 0)]])
+    with pytest.raises(UserError, match="no source word has a sure link"):
+        adequacy([["a"]], [["x"]], [["x"]], [[]])
+    with pytest.raises(UserError, match="sentence 2, reference: 0-1 "):
+        adequacy([["a"]] * 2, [["x"]] * 2, [["x"]] * 2, [[(0, 0)], [(0, 1)]])
+    with pytest.raises(UserError, match="sentence 1, translation: 1-0 "):
+        adequacy([["a"]], [["x"]], [["x"]], [[(0, 0)]], [[(1, 0)]])
+
+
+EXAMPLES = generate(400, seed=5)
+COUNTS = Counter(word for example in EXAMPLES for word in example.target)
+
+
+def entries(example):
+    """A sentence cut into its smallest translations: sets of source and of target positions."""
+    parts = [({i}, {j}) for i, j in example.alignment]
+    merged = []
+    for source, target in parts:
+        apart = []
+        for other in merged:
+            if other[0] & source or other[1] & target:
+                source, target = source | other[0], target | other[1]
+            else:
+                apart.append(other)
+        merged = [*apart, (source, target)]
+    return merged
+
+
+def edited(example, left_out, repeated):
+    """The reference without one entry and with another said twice; words and links."""
+    words, links = [], []
+
+    def say(j):
+        links.extend((i, len(words)) for i, other in example.alignment if other == j)
+        words.append(example.target[j])
+
+    for j in range(len(example.target)):
+        if j not in left_out[1]:
+            say(j)
+        if repeated[1] and j == max(repeated[1]):
+            for again in sorted(repeated[1]):
+                say(again)
+    return words, links
+
+
+NOTHING = (set(), set())
+
+
+def cases():
+    stream = np.random.default_rng(7)
+    for example in EXAMPLES:
+        found = entries(example)
+        first, second = (found[i] for i in stream.permutation(len(found))[:2])
+        spelled = [{example.target[j] for j in part[1]} - {"the"} for part in (first, second)]
+        if not spelled[0] & spelled[1]:  # or the one stands for the other
+            yield example, first, second
+        yield example, first, NOTHING
+        yield example, NOTHING, second
+
+
+def test_known_omissions_and_repetitions_are_found_exactly():
+    kinds = Counter()
+    for example, left_out, repeated in cases():
+        words, links = edited(example, left_out, repeated)
+        found = judge(example.target, words, example.alignment, COUNTS, links)
+        case = (" ".join(example.target), " ".join(words))
+        assert found.under == sorted(left_out[0]), case
+        assert found.over == sorted(repeated[0]), case
+        assert found.reworded == []
+        assert found.judged == sorted({i for i, _ in example.alignment})
+        kinds[bool(left_out[0]), bool(repeated[0])] += 1
+    assert min(kinds.values()) > 300 and len(kinds) == 3
+
+
+def test_without_links_the_same_words_are_found():
+    """Only which one of several words of the same spelling it was cannot be known then."""
+    for example, left_out, repeated in cases():
+        words, _ = edited(example, left_out, repeated)
+        found = judge(example.target, words, example.alignment, COUNTS)
+
+        def spell(positions, source=example.source):
+            return sorted(source[i] for i in positions)
+
+        case = (" ".join(example.source), " ".join(example.target), " ".join(words))
+        assert spell(found.under) == spell(left_out[0]), case
+        assert spell(found.over) == spell(repeated[0]), case
+
+
+def test_counts_of_a_set():
+    all_cases = list(cases())
+    hypotheses, links = zip(*(edited(*case) for case in all_cases))
+    examples = [case[0] for case in all_cases]
+    sources, references = [e.source for e in examples], [e.target for e in examples]
+    sure = [e.alignment for e in examples]
+    found = adequacy(sources, references, hypotheses, sure, links)
+    assert found.source_words == sum(map(len, sources))
+    assert found.under == sum(len(left_out[0]) for _, left_out, _ in all_cases)
+    assert found.over == sum(len(repeated[0]) for _, _, repeated in all_cases)
+    assert found.reworded == 0
+    assert found.under_share == found.under / found.judged
+    assert found.over_share == found.over / found.judged

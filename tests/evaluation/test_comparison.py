@@ -1,0 +1,89 @@
+"""`tfmann compare`: scores, tests and classes of lengths of any systems."""
+
+import pytest
+import sacrebleu
+from helpers.invented_systems import corpus, damage
+
+from tfmann.cli.scores import main
+from tfmann.evaluation import comparison, significance
+from tfmann.evaluation.comparison import System
+
+TRUTH = corpus(1, 40)
+LENGTHS = [len(line.split()) for line in TRUTH]
+SYSTEMS = [
+    System("base", damage(TRUTH, 2, 0.5)), System("good", damage(TRUTH, 3, 0.1)),
+    System("same", damage(TRUTH, 2, 0.5)),
+]  # fmt: skip
+
+
+def test_scores_and_tests_are_those_of_sacrebleu_and_of_the_sign_test():
+    base, good, same = comparison.compare(SYSTEMS, [TRUTH])
+    for found, system in ((base, SYSTEMS[0]), (good, SYSTEMS[1])):
+        expected = [
+            sacrebleu.corpus_bleu(system.lines, [TRUTH], tokenize="none", force=True).score,
+            sacrebleu.corpus_chrf(system.lines, [TRUTH]).score,
+            sacrebleu.corpus_ter(system.lines, [TRUTH]).score,
+        ]
+        assert [one.value for one in found.scores] == pytest.approx(expected)
+        assert [one.name for one in found.scores] == ["BLEU", "chrF2", "TER"]
+    alone = significance.compare(SYSTEMS[0].lines, SYSTEMS[1].lines, [TRUTH])
+    assert good.scores[0].p == alone.bootstrap_p and good.sign_p == alone.sign_test_p
+    assert (good.better, good.worse) == (alone.better, alone.worse)
+    assert all(one.p < 0.01 for one in good.scores)
+    assert [one.p for one in same.scores] == [1.0] * 3
+    assert (same.better, same.worse, same.sign_p) == (0, 0, 1.0)
+
+
+def test_classes_of_lengths_have_every_sentence_once():
+    found = comparison.by_length(SYSTEMS, [TRUTH], LENGTHS, limits=[2, 5, 8])
+    assert [(one.shortest, one.longest) for one in found] == [(3, 5), (6, 8), (9, None)]
+    assert sum(one.sentences for one in found) == 40
+    chosen = [number for number, length in enumerate(LENGTHS) if 6 <= length <= 8]
+    expected = sacrebleu.corpus_bleu(
+        [SYSTEMS[1].lines[n] for n in chosen], [[TRUTH[n] for n in chosen]], tokenize="none",
+        force=True,
+    )  # fmt: skip
+    assert found[1].sentences == len(chosen)
+    assert found[1].bleu[1] == pytest.approx(expected.score)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts = {"ref": TRUTH, "src": [f"{line} x x x" for line in TRUTH], "short": TRUTH[:3]}
+    for name, lines in (*texts.items(), *((one.name, one.lines) for one in SYSTEMS)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+
+
+def test_the_command_shows_a_table_of_both(files, capsys):
+    argv = ["compare", "--system", "base", "good", "--reference", "ref", "--lengths", "8"]
+    assert main(argv) == 0
+    shown = capsys.readouterr().out
+    scores, lengths = shown.split("BLEU by length:")
+    heading, _, base, good = (line for line in scores.splitlines() if line.startswith("|"))
+    assert len({heading.count("|"), base.count("|"), good.count("|")}) == 1
+    assert base.startswith("| base ") and base.count(" - ") == 2
+    assert "†" in good and "p 0.001" in good
+    assert "in brackets: difference from base" in scores and "tok:none" in scores
+    assert "words of the first reference" in lengths
+    assert "| 0 to 8 " in lengths and "| 9 and more " in lengths
+    assert main([*argv, "--source", "src", "--tokenize", "13a", "--lowercase"]) == 0
+    shown = capsys.readouterr().out
+    assert "words of the source" in shown and "case:lc|eff:no|tok:13a" in shown
+
+
+@pytest.mark.parametrize(
+    ("argv", "status", "message"),
+    [
+        (["base"], 2, "--system: expected two or more files, the baseline first"),
+        (["base", "short"], 1, "base and short do not match: 40 lines against 3"),
+        (["base", "none"], 1, "none"),
+        (["base", "good", "--lengths", "8,8"], 2, "--lengths=8,8: expected ascending whole num"),
+        (["base", "good", "--lengths", "a"], 2, "--lengths=a: expected ascending whole numbers"),
+        (["base", "good", "--source", "short"], 1, "base and short do not match"),
+    ],
+)
+def test_refusals(files, capsys, argv, status, message):
+    assert main(["compare", "--reference", "ref", "--system", *argv]) == status
+    error = capsys.readouterr().err
+    assert error.startswith("tfmann: ") and message in error and error.count("\n") == 1

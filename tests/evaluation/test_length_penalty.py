@@ -1,0 +1,171 @@
+"""The length penalty that suits a model: n-best lists ranked anew, in training and as a command."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from helpers import small, tiny
+from helpers.command_line import fails
+from helpers.searches import large_model, run_beam
+from oracles.beam import length_penalty as penalty_of
+
+from tfmann import nmt
+from tfmann.config import HParams
+from tfmann.decoding.text_processor import Translation
+from tfmann.errors import UsageError
+from tfmann.evaluation import bleu, length_penalty
+
+
+def translation(words, log_prob, searched_with):
+    tokens = [*words.split(), "</s>"]
+    score = log_prob / penalty_of(len(tokens), searched_with)
+    return Translation(words, score, [], tokens, None)
+
+
+@pytest.mark.parametrize("searched_with", [0.0, 0.7, 2.0])
+def test_the_weight_with_the_best_bleu_is_chosen(searched_with):
+    reference = "a b c d e f g h"
+    found = [
+        translation("a b c d", -4.0, searched_with),
+        translation("a b c d e f g h", -5.0, searched_with),
+        translation("a b c d e f g h i j k l m n", -8.0, searched_with),
+    ]
+    found.sort(key=lambda one: -one.score)
+    h = HParams(length_penalty_weight=searched_with)
+    chosen, points = length_penalty.choose([found], [[reference]], h, (0.0, 0.8, 3.0))
+    lengths = [4, 8, 14]
+    assert [point.length_ratio for point in points] == [n / 8 for n in lengths]
+    assert [point.brevity_penalty for point in points] == pytest.approx(
+        [math.exp(-1), 1, 1], abs=1e-3
+    )
+    assert chosen == points[1] and chosen.bleu == pytest.approx(100.0)
+    shown = length_penalty.lines(chosen, points)
+    assert [line.endswith("*") for line in shown] == [False, False, True, False]
+
+
+def test_of_equals_the_smallest_weight_is_chosen():
+    found = [translation("a b c d", -4.0, 0.0)]
+    chosen, _ = length_penalty.choose([found], [["a b c d"]], HParams(), (1.0, 0.4, 2.0))
+    assert chosen.weight == 0.4
+
+
+@pytest.mark.parametrize("variant", ["luong", "rnnsearch"])
+@pytest.mark.parametrize("weight", [0.0, 0.5, 1.5])
+def test_a_list_of_all_translations_ranked_anew_is_what_the_search_finds(variant, weight):
+    model, batch = large_model(variant, 9, target_size=4), small.batch([(4, 1), (0, 1)], 9)
+    count = 1 + 3 + 9 + 27  # translations of at most 4 ids over 4, </s> included
+    wide = run_beam(model, batch, count, 0.8, best=count, limit=4)
+    wanted = run_beam(model, batch, count, weight, limit=4)
+    for row in range(2):
+        listed = [
+            Translation(str(ids[:length]), score, [], list(ids[:length]), None)
+            for ids, length, score in zip(wide.ids[row], wide.lengths[row], wide.scores[row])
+        ]
+        found = length_penalty._best(listed, 0.8, weight)
+        assert found.text == str(wanted.ids[row, 0, : wanted.lengths[row, 0]])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"length_penalty_weights": "0,-1"}, "expected numbers of at least 0 between commas"),
+        ({"length_penalty_weights": "0;1"}, "such as 0,0.6,1"),
+    ],
+)
+def test_weights_that_cannot_be(settings, message):
+    with pytest.raises(UsageError, match=message):
+        HParams(**settings)
+
+
+def test_a_search_that_does_not_rank_by_length_alone_has_no_weights_to_choose_from():
+    assert HParams(length_penalty_weights="0,1").length_penalty_choices == (0.0, 1.0)
+    for other in ({"infer_mode": "greedy"}, {"coverage_penalty_weight": 0.1}):
+        assert HParams(length_penalty_weights="0,1", **other).length_penalty_choices == ()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A short training that ends with a choice, and what lies in its folder."""
+    folder = tmp_path_factory.mktemp("tuned")
+    data, out = tiny.corpus(folder / "data", 300), folder / "out"
+    search = {"infer_mode": "beam_search", "beam_width": 4, "length_penalty_weights": "0,0.5,4"}
+    steps = {"num_train_steps": 40, "steps_per_external_eval": 40, "avg_ckpts": "true"}
+    assert nmt.main(tiny.flags(data, out, **search, **steps)) == 0
+    return out
+
+
+@pytest.fixture
+def tunable(run):
+    """The run, whose settings are put back after a test that changes them."""
+    settings = (run / "hparams.json").read_text()
+    yield run
+    (run / "hparams.json").write_text(settings)
+
+
+def scores(out, tmp_path, **settings):
+    """Dev and test BLEU by `--mode=eval`."""
+    place = tmp_path / "scores.json"
+    argv = [f"--out_dir={out}", "--mode=eval", f"--inference_output_file={place}"]
+    assert nmt.main([*argv, *(f"--{key}={value}" for key, value in settings.items())]) == 0
+    found = json.loads(place.read_text())["scores"]
+    return {name: found[name][0]["value"] for name in ("dev", "test")}
+
+
+def test_a_training_ends_with_the_weight_that_suits_dev(run, tmp_path):
+    results = json.loads((run / "results.json").read_text())
+    penalty, average = results["length_penalty"], results["average_length_penalty"]
+    assert [point["weight"] for point in penalty["dev"]] == [0.0, 0.5, 4.0]
+    best = max(penalty["dev"], key=lambda point: (point["bleu"], -point["weight"]))
+    assert penalty["weight"] == best["weight"] and average["weight"] in (0.0, 0.5, 4.0)
+    ratios = [point["length_ratio"] for point in penalty["dev"]]
+    assert ratios == sorted(ratios) and ratios[0] < ratios[-1]
+    assert json.loads((run / "hparams.json").read_text())["length_penalty_weight"] == best["weight"]
+    assert results["hparams"]["length_penalty_weight"] == 0.0, "as the training was asked"
+    found = {name: results["best"][name][0]["value"] for name in ("dev", "test")}
+    assert scores(run, tmp_path) == pytest.approx(found)
+    other = 0 if best["weight"] else 4
+    assert scores(run, tmp_path, length_penalty_weight=other) != pytest.approx(found)
+    assert "length_penalty_weight on dev:" in (run / "train.log").read_text()
+
+
+def test_the_command_chooses_and_saves_nothing_else(tunable, capsys):
+    before = json.loads((tunable / "hparams.json").read_text())
+    argv = [f"--out_dir={tunable}", "--mode=tune", "--beam_width=3"]
+    assert nmt.main([*argv, "--length_penalty_weights=4"]) == 0
+    assert "  4       BLEU" in capsys.readouterr().out
+    after = json.loads((tunable / "hparams.json").read_text())
+    assert after == {**before, "length_penalty_weight": 4.0}
+    assert nmt.main(argv) == 0  # those of the run
+    shown = capsys.readouterr().out.splitlines()
+    assert [float(line.split()[0]) for line in shown[1:]] == [0.0, 0.5, 4.0]
+
+
+def test_the_command_takes_a_file_with_references(tunable, capsys, tmp_path):
+    (tmp_path / "in").write_text("kapta ve nafta\n\nsavir ta .\n")
+    (tmp_path / "ref").write_text("the captain and the sailor\n\nducks .\n")
+    files = [f"--inference_input_file={tmp_path}/in", f"--inference_ref_file={tmp_path}/ref"]
+    argv = [f"--out_dir={tunable}", "--mode=tune", *files]
+    assert nmt.main([*argv, "--length_penalty_weights=0,1,2"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["--infer_mode=greedy"], "ranks what a beam search finds"),
+        (["--coverage_penalty_weight=1"], "ranks by length alone"),
+        (["--dev_prefix="], "give --dev_prefix"),
+        (["--inference_input_file=x"], "needs --inference_ref_file"),
+    ],
+)
+def test_what_the_command_refuses(run, settings, message, capsys):
+    fails([f"--out_dir={run}", "--mode=tune", *settings], capsys, 2, message)
+
+
+def test_lengths_of_a_score():
+    score = bleu.evaluate(["a b c d e"], [["a b c d e f g h"]])[0]
+    brevity, ratio = bleu.lengths(score.details)
+    assert ratio == 0.625 and brevity == pytest.approx(np.exp(1 - 8 / 5), abs=1e-3)
+    with pytest.raises(ValueError, match="no brevity penalty"):
+        bleu.lengths("")

@@ -1,0 +1,70 @@
+"""Repeated n-grams against a plain reading of the definition."""
+
+import numpy as np
+import pytest
+
+from tfmann.errors import UserError
+from tfmann.evaluation.repetition import ORDERS, Repetition, repetition
+
+
+def shares(hypothesis, *references):
+    found = repetition([hypothesis.split()], [[r.split()] for r in references])
+    return [(one.repeated, one.ngrams) for one in found]
+
+
+def test_by_hand():
+    # 1-grams: b and c stand twice; 2-grams: "b c" does.
+    assert shares("a b c b c", "a b c d") == [(2, 5), (1, 4), (0, 3), (0, 2)]
+    assert shares("a b c b c", "b c b c") == [(0, 5), (0, 4), (0, 3), (0, 2)]
+    assert shares("a b c b c", "b b", "c c c") == [(0, 5), (1, 4), (0, 3), (0, 2)]
+    assert shares("x x x", "a b") == [(2, 3), (1, 2), (0, 1), (0, 0)]
+    assert shares("a b c d", "w x y z") == [(0, 4), (0, 3), (0, 2), (0, 1)], "other, not repeated"
+    assert shares("", "a") == [(0, 0)] * 4
+
+
+def oracle(order, hypotheses, references):
+    """OTEM's two cases (Yang et al. 2018), n-gram by n-gram; of several references the kindest."""
+    repeated = total = 0
+    for number, words in enumerate(hypotheses):
+        grams = [words[i : i + order] for i in range(len(words) - order + 1)]
+        total += len(grams)
+        for gram in {tuple(g) for g in grams}:
+            here = sum(tuple(g) == gram for g in grams)
+            excess = []
+            for lines in references:
+                other = lines[number]
+                there = sum(
+                    tuple(other[i : i + order]) == gram for i in range(len(other) - order + 1)
+                )
+                if there == 0:
+                    excess.append(here - 1 if here > 1 else 0)
+                else:
+                    excess.append(here - there if here > there else 0)
+            repeated += min(excess)
+    return Repetition(order, repeated, total)
+
+
+@pytest.mark.parametrize("sets", [1, 3])
+def test_against_the_oracle(sets):
+    stream = np.random.default_rng(sets)
+
+    def lines():
+        return [list("abcd"[i] for i in stream.integers(0, 4, n)) for n in (0, 1, 3, 9, 14)]
+
+    for _ in range(10):
+        hypotheses, references = lines(), [lines() for _ in range(sets)]
+        found = repetition(hypotheses, references)
+        assert found == [oracle(order, hypotheses, references) for order in ORDERS]
+        assert found[0].repeated > 0
+        assert [one.share for one in found] == [one.repeated / one.ngrams for one in found]
+
+
+def test_no_ngrams_no_share():
+    assert Repetition(4, 0, 0).share == 0.0
+
+
+def test_other_numbers_of_lines():
+    with pytest.raises(UserError, match="1 translations do not match 2 references"):
+        repetition([["a"]], [[["a"]], [["a"], ["b"]]])
+    with pytest.raises(UserError, match="no references"):
+        repetition([["a"]], [])

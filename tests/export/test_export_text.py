@@ -1,0 +1,156 @@
+"""Text in TensorFlow operations: the tokens, ids and lines that the segmenters give."""
+
+import random
+
+import pytest
+import tensorflow as tf
+from helpers import small
+
+from tfmann.data import subword
+from tfmann.data.text_encoder import TextEncoder
+from tfmann.data.vocab import EOS_ID, UNK_ID, Vocabulary
+from tfmann.decoding.unk_replacement import replace_unknown
+from tfmann.export import graph_segmentation
+from tfmann.export.graph_text import SourceText, TargetText
+
+# what separates words, what only looks as if it did, what subword-nmt and regular expressions
+# write, characters of one to four bytes, some that are no characters
+PARTS = [
+    *"abcxyxyxy@<>/w. \t", "  ", "\r", "\n", "\x0b", "\x0c", "\x85", "\u00a0", "\u2028", "\u3000",
+    "@@", "@@ ", "</w>", "$", "\\1", "(?s)", "\0", "\x7f", "é", "e\u0301", "ß", "İ", "中", "。",
+    "שלום", "مرحبا", "\u202e", "😀", "\U0010ffff", "\ufeff", "\ufffd", "\ufffe", "\uffff", "\ue000",
+]  # fmt: skip
+
+
+def drawn(count=300, seed=1, longest=25):
+    draw = random.Random(seed)
+    lines = ["".join(draw.choices(PARTS, k=draw.randint(0, longest))) for _ in range(count)]
+    return ["", " ", "\t \r", "@@", "a@@ b", *lines, "xy" * 60, "x" * 41]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("text")
+    lines = [" ".join(line.split()) for line in drawn(seed=2)]
+    (place / "text").write_text("\n".join(line for line in lines if line), encoding="utf-8")
+    subword.learn_bpe([place / "text"], place / "learned", num_merges=50)
+    # merges that overlap, that come twice, that join what ends a word, in an order of their own
+    merges = [f"{a} {b}" for a in ("x", "y", "xx", "yx") for b in ("x", "y", "xx", "y</w>", "a")]
+    merges += ["x </w>", "y </w>", "xy </w>", "x x", "< /", "</ w>"]
+    random.Random(4).shuffle(merges)
+    for name, head in (("old", ""), ("new", "#version: 0.2\n")):
+        (place / name).write_text(head + "\n".join(merges) + "\n", encoding="utf-8")
+    subword.train_sentencepiece([place / "text"], place / "pieces", vocab_size=95)
+    return place
+
+
+def segmenter(folder, kind):
+    if kind == "words":
+        return subword.WordSegmenter()
+    if kind == "pieces":
+        return subword.SentencePieceSegmenter(folder / "pieces.model")
+    return subword.BpeSegmenter(None if kind == "no codes" else folder / kind)
+
+
+def in_function(run, *specs):
+    """Compiled, as in an export; tokens come back as lists of text."""
+    compiled = tf.function(run, autograph=False, input_signature=specs)
+
+    def call(*values):
+        found = compiled(*values)
+        if isinstance(found, tf.RaggedTensor):
+            return [[token.decode("utf-8") for token in row] for row in found.to_list()]
+        return [line.decode("utf-8") for line in found.numpy()]
+
+    return call
+
+
+LINES = tf.TensorSpec([None], tf.string)
+TOKENS = tf.RaggedTensorSpec([None, None], tf.string)
+KINDS = ["words", "no codes", "learned", "old", "new", "pieces"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_tokens_and_the_same_text(folder, kind):
+    wanted, lines = segmenter(folder, kind), drawn()
+    found = graph_segmentation.graph_segmenter(wanted)
+    tokens = [wanted.segment(line) for line in lines]
+    segment = in_function(found.segment, LINES)
+    assert segment(tf.constant(lines)) == tokens
+    assert segment(tf.constant([], tf.string)) == []
+    assert segment(tf.constant([" ", ""])) == [[], []]
+    as_words = [subword.WordSegmenter().segment(line) for line in lines]
+    assert (tokens == as_words) == (kind in ("words", "no codes"))
+    join = in_function(found.join, TOKENS)
+    # tokens of other lines' ends too: a text that ends within a word
+    cut = [row[: len(row) // 2] for row in tokens]
+    rows = tf.ragged.constant(tokens + cut, dtype=tf.string, ragged_rank=1)
+    assert join(rows) == [wanted.join(row) for row in tokens + cut]
+
+
+def test_overlapping_pairs_are_merged_from_the_left(folder):
+    """By hand: `x x` before `xx x`, three in a row."""
+    (folder / "hand").write_text("#version: 0.2\nx x\nxx x\n")
+    segment = in_function(
+        graph_segmentation.graph_segmenter(subword.BpeSegmenter(folder / "hand")).segment, LINES
+    )
+    assert segment(tf.constant(["xxxx xxx xx x", "xxxxxx"])) == [
+        ["xxx@@", "x", "xx@@", "x", "x@@", "x", "x"],
+        ["xx@@", "xxx@@", "x"],
+    ]
+
+
+@pytest.mark.parametrize("cap", [0, 3])
+@pytest.mark.parametrize("append", [True, False])
+def test_the_same_ids(cap, append):
+    side = TextEncoder(Vocabulary.from_tokens(["a", "b", "中", "\u00a0"]), subword.WordSegmenter())
+    hparams = small.hparams(src_max_len_infer=cap, append_source_eos=append)
+    lines = ["a b 中", "", "</s> <s> <unk> a", "\u00a0 b a a b other", " ", "\ufeffa b", "a\x0bb"]
+    asked = SourceText(side, hparams).encode(tf.constant(lines))
+    for row, line in enumerate(lines):
+        ids = side.encode(line)[: cap or None]
+        assert bool(asked.blank[row]) == (not ids)
+        length = int(asked.length[row])
+        assert length == max(1, len(ids) + append)
+        found = asked.ids[row].numpy().tolist()
+        assert found[: len(ids)] == ids and set(found[len(ids) :]) <= {EOS_ID}
+        tokens = [token.decode() for token in asked.tokens[row].numpy()]
+        shown = side.vocabulary.decode(ids) + ["</s>"] * append if ids else []
+        assert tokens[: len(shown)] == shown and set(tokens[len(shown) :]) <= {""}
+    assert asked.ids.shape[1] == max(asked.length.numpy())
+
+
+@pytest.mark.parametrize("lexicon", [{}, {"w1": "one", "w3": "three"}])
+def test_the_same_replacements(lexicon):
+    """Of ties the first, of `</s>` nothing, of no weight at all nothing."""
+    draw = random.Random(5)
+    side = TextEncoder(Vocabulary.from_tokens(["b", "c"]), subword.WordSegmenter())
+    lines = ["w1 w2 w3", "", "w4", "w3 w3 w1 w2 w5"]
+    asked = SourceText(side, small.hparams()).encode(tf.constant(lines))
+    steps, width = 6, asked.ids.shape[1]
+    weights = [
+        [[[draw.choice([0.0, 0.0, 0.25, 0.5]) for _ in range(width)] for _ in range(steps)]] * 2
+        for _ in lines
+    ]
+    ids = [
+        [[draw.choice([UNK_ID, UNK_ID, 3, 4]) for _ in range(steps)] for _ in range(2)]
+        for _ in lines
+    ]
+    real = tf.sequence_mask([[6, 4], [0, 0], [3, 5], [6, 1]], steps)
+    found = (
+        TargetText(side, lexicon).text(tf.constant(ids), real, asked, tf.constant(weights)).numpy()
+    )
+    stayed = replaced = 0
+    for row, line in enumerate(lines):
+        words = line.split()
+        for rank in range(2):
+            count = int(tf.reduce_sum(tf.cast(real[row, rank], tf.int32)))
+            tokens = side.vocabulary.decode(ids[row][rank][:count])
+            attention = tf.constant(weights[row][rank]).numpy()
+            expected = replace_unknown(tokens, attention, words, lexicon)
+            assert found[row, rank].decode() == " ".join(expected)
+            stayed += expected.count("<unk>")
+            replaced += tokens.count("<unk>") - expected.count("<unk>")
+    assert stayed and replaced
+    plain = TargetText(side, None).text(tf.constant(ids), real, asked, None).numpy()
+    assert any(b"<unk>" in text for text in plain[0])

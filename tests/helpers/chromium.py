@@ -1,0 +1,136 @@
+"""A headless Chromium, driven by the DevTools protocol over a pipe."""
+
+import base64
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+PROGRAM = next(
+    (
+        found
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (found := shutil.which(name))
+    ),
+    None,
+)
+
+
+class Page:
+    """One tab."""
+
+    def __init__(self, write, read):
+        self._write, self._read = write, read
+        self._buffer, self._number, self._session = b"", 0, None
+        self.errors = []  # exceptions, and what the console calls errors
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method, **parameters):
+        """Calls a method of the protocol and returns its result."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._write, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._next()
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer
+                return answer["result"]
+            self._note(answer)
+
+    def _next(self):
+        while b"\0" not in self._buffer:
+            part = os.read(self._read, 1 << 16)
+            assert part, "Chromium has ended"
+            self._buffer += part
+        message, _, self._buffer = self._buffer.partition(b"\0")
+        return json.loads(message)
+
+    def _note(self, event):
+        parameters = event.get("params", {})
+        if event.get("method") == "Runtime.exceptionThrown":
+            self.errors.append(parameters["exceptionDetails"])
+        elif event.get("method") == "Log.entryAdded" and parameters["entry"]["level"] == "error":
+            self.errors.append(parameters["entry"])
+        elif event.get("method") == "Runtime.consoleAPICalled" and parameters["type"] == "error":
+            self.errors.append(parameters["args"])
+
+    def size(self, width, height, dark=False):
+        """Sets the size of the window, and whether the system is dark."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+            mobile=False,
+        )  # fmt: skip
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        still = {"name": "prefers-reduced-motion", "value": "reduce"}
+        self.call("Emulation.setEmulatedMedia", features=[scheme, still])
+
+    def open(self, url):
+        """Opens an address, from nothing even where it differs by its hash alone."""
+        self.call("Page.navigate", url="about:blank")
+        self.call("Page.navigate", url=url)
+
+    def run(self, expression):
+        """The value of a JavaScript expression, awaited if it is a promise."""
+        result = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
+        assert "exceptionDetails" not in result, result
+        return result["result"].get("value")
+
+    def wait(self, expression, seconds=120):
+        """Waits until a JavaScript expression is true."""
+        deadline = time.monotonic() + seconds
+        while not self.run(expression):
+            assert time.monotonic() < deadline, f"never came true: {expression}"
+            time.sleep(0.05)
+
+    def key(self, key, code=None):
+        """Presses a key."""
+        text = {"text": key} if len(key) == 1 else {}
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=code or key, **text)
+
+    def picture(self, path):
+        """Writes the whole page as PNG."""
+        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=False)
+        with open(path, "wb") as stream:
+            stream.write(base64.b64decode(shot["data"]))
+
+
+@contextlib.contextmanager
+def chromium():
+    """Starts Chromium; yields a page."""
+    to_it, write = os.pipe()
+    read, from_it = os.pipe()
+    high = [os.dup(end) for end in (to_it, from_it)]
+
+    def place():
+        moved = [os.dup2(end, 100 + i) for i, end in enumerate(high)]
+        os.dup2(moved[0], 3)
+        os.dup2(moved[1], 4)
+
+    profile = tempfile.mkdtemp()
+    program = subprocess.Popen(
+        [PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+         "--hide-scrollbars", f"--user-data-dir={profile}", "--remote-debugging-pipe"],
+        close_fds=False, preexec_fn=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    for end in (to_it, from_it, *high):
+        os.close(end)
+    try:
+        yield Page(write, read)
+    finally:
+        program.terminate()
+        program.wait(30)
+        os.close(write)
+        os.close(read)
+        shutil.rmtree(profile, ignore_errors=True)

@@ -1,0 +1,37 @@
+"""Several logical devices, in a process of its own: they are settled before TensorFlow begins."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import tensorflow as tf
+
+TESTS = Path(__file__).parents[1]
+
+
+def two_cpus():
+    """Makes the processor two devices."""
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    one = tf.config.LogicalDeviceConfiguration()
+    tf.config.set_logical_device_configuration(cpu, [one, one])
+
+
+def python_path():
+    """Where a process of its own finds the project, the tests, and what this one was told of."""
+    told = os.environ.get("PYTHONPATH")
+    return os.pathsep.join([str(TESTS.parent), str(TESTS), *([told] if told else [])])
+
+
+def run_main(path, folder):
+    """Calls `main(folder)` of the test module at `path`, which prints `done` at its end."""
+    module = Path(path).stem
+    result = subprocess.run(
+        [sys.executable, "-c", f"import {module}; {module}.main({str(folder)!r})"],
+        cwd=Path(path).parent,
+        env={**os.environ, "PYTHONPATH": python_path()},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert result.returncode == 0 and "done" in result.stdout, result.stderr

@@ -1,0 +1,96 @@
+"""Small models with large random weights, and searches of them step by step."""
+
+import numpy as np
+import tensorflow as tf
+from helpers import small
+
+from tfmann.decoding import search
+from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.models.seq2seq import Seq2Seq
+
+LENGTHS = [(5, 1), (0, 1), (2, 1), (7, 1)]  # the second sentence is a blank line
+LIMIT = 6
+WITH_ALIGNMENTS = search.SearchOptions(LIMIT, with_alignments=True)
+SOS, EOS = 1, 2
+
+
+def large_model(variant, seed=5, target_size=small.TARGET_SIZE, **changes):
+    """A model with large weights, whose translations end at many lengths."""
+    sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": seed}
+    h = small.hparams(variant, **{**sizes, **changes})
+    model = Seq2Seq(h, small.SOURCE_SIZE, target_size)
+    stream = np.random.default_rng(seed)
+    for variable in model.trainable_variables:
+        if "bias" in variable.name:
+            variable.assign_add(stream.normal(scale=0.5, size=variable.shape))
+    ending = np.where(np.arange(target_size) == EOS, 3.0, 1.0)  # </s> now likely, now not
+    model.projection_kernel.assign(model.projection_kernel * ending)
+    return model
+
+
+def prepare(model, batch):
+    return model.prepare(tf.constant(batch.source), tf.constant(batch.source_length))
+
+
+def as_arrays(found):
+    return search.Hypotheses(*(part if part is None else part.numpy() for part in found))
+
+
+def run_beam(model, batch, width, alpha=0.0, beta=0.0, best=1, limit=LIMIT):
+    beam = BeamOptions(width, alpha, beta, best)
+    options = search.SearchOptions(limit, with_alignments=True)
+    return as_arrays(search.beam_search(model, prepare(model, batch), beam, options))
+
+
+class Stepper:
+    """One sentence's decoder as the oracles want it; a state is the ids that were read."""
+
+    def __init__(self, model, batch, row):
+        self.model, length = model, int(batch.source_length[row])
+        self.prepared = model.prepare(
+            tf.constant(batch.source[row : row + 1, :length]), tf.constant([length])
+        )
+        self._known = {(): (None, self.prepared.state, None)}
+
+    def __call__(self, token, prefix):
+        read = (*prefix, token)
+        if read not in self._known:
+            embedded = self.model.embed_target(tf.constant([token]))
+            inputs = self.model.cell.prepare_inputs(embedded, DropoutMasks.none())
+            out = self.model.cell.step(inputs, self._known[prefix][1], self.prepared.source)
+            logits = self.model.logits(out.output, embedded)[0].numpy().astype(np.float64)
+            log_probs = logits - np.logaddexp.reduce(logits)
+            alignment = out.diagnostics["alignments"][0].numpy()
+            self._known[read] = (log_probs, out.state, alignment)
+        log_probs, _, alignment = self._known[read]
+        return log_probs, read, alignment
+
+
+def check(found, row, wanted, best, source_length):
+    """The first `best` hypotheses of a row are those of the oracle."""
+    for rank, hypothesis in enumerate(wanted[:best]):
+        length, message = found.lengths[row, rank], f"sentence {row}, hypothesis {rank}"
+        assert tuple(found.ids[row, rank, :length]) == hypothesis.ids, message
+        assert np.all(found.ids[row, rank, length:] == EOS), message
+        score = found.scores[row, rank]
+        np.testing.assert_allclose(score, hypothesis.score, rtol=1e-4, atol=1e-4, err_msg=message)
+        alignments = found.alignments[row, rank, :length]
+        assert np.all(alignments[:, source_length:] == 0), message
+        np.testing.assert_allclose(
+            alignments[:, :source_length], hypothesis.alignments, atol=1e-4, err_msg=message
+        )
+
+
+def same(one, row, other, other_row):
+    """Two searches found the same hypotheses for a sentence."""
+    for rank, length in enumerate(one.lengths[row]):
+        assert other.lengths[other_row, rank] == length
+        assert np.array_equal(one.ids[row, rank, :length], other.ids[other_row, rank, :length])
+        width = min(one.alignments.shape[-1], other.alignments.shape[-1])
+        np.testing.assert_allclose(
+            one.alignments[row, rank, :length, :width],
+            other.alignments[other_row, rank, :length, :width],
+            atol=1e-5,
+        )
+    np.testing.assert_allclose(one.scores[row], other.scores[other_row], rtol=1e-5, atol=1e-5)

@@ -1,0 +1,10 @@
+"""The table that tests of `tfmann reproduce` train: its settings, and its command lines."""
+
+
+def settings_of(root, row):
+    return root / "hparams" / "cpu" / "toy" / f"toy_{row}.json"
+
+
+def started_command(root, corpus, *more):
+    places = [f"--out_dir={root / 'runs'}", f"--results_dir={root / 'results'}"]
+    return ["vi-en", "--scale=cpu", f"--corpus_dir={corpus}", *places, *more]

@@ -1,0 +1,21 @@
+"""Batches and settings of training steps."""
+
+import numpy as np
+
+# 5 rows are dealt 3 and 2; of 1 row one replica gets nothing; words are dealt unevenly
+BATCHES = [
+    [(5, 4), (1, 6), (3, 1), (0, 9), (7, 5)],
+    [(4, 3)],
+    [(2, 7), (6, 1), (3, 8), (1, 2)],
+]
+
+
+CASES = {
+    "luong-sgd-sentences": {"variant": "luong", "loss_normalization": "sentences"},
+    "ntm-adam-tokens": {"variant": "ntm", "loss_normalization": "tokens", "optimizer": "adam"},
+}
+
+
+def poison(one):
+    """Makes every later loss infinite or not a number."""
+    one.model.projection_kernel.assign(np.inf * np.ones(one.model.projection_kernel.shape))

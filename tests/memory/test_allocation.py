@@ -1,0 +1,190 @@
+"""The DNC's usage, allocation and links: against the oracle, constructed states, gradients."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from oracles import dnc as oracle
+
+from tfmann.memory import addressing, allocation
+
+BATCH, SLOTS = 4, 5
+STREAM = np.random.default_rng(8)
+
+
+def gates(heads):
+    return STREAM.uniform(size=[BATCH, heads, 1]).astype(np.float32)
+
+
+def weights(heads, slots=SLOTS):
+    """Rows that sum to at most 1."""
+    drawn = STREAM.dirichlet(np.ones(slots), [BATCH, heads]) * gates(heads)
+    return drawn.astype(np.float32)
+
+
+def numeric_gradient(function, values, step=1e-6):
+    """Central differences of a number, in float64."""
+    result = np.zeros_like(values)
+    for index in np.ndindex(values.shape):
+        moved = [values.copy(), values.copy()]
+        moved[0][index] += step
+        moved[1][index] -= step
+        result[index] = (function(moved[0]) - function(moved[1])) / (2 * step)
+    return result
+
+
+@pytest.mark.parametrize("readers,writers", [(1, 1), (2, 3), (3, 2)])
+def test_usage_equals_the_oracle(readers, writers):
+    usage = STREAM.uniform(size=[BATCH, SLOTS]).astype(np.float32)
+    written, read, free = weights(writers), weights(readers), gates(readers)
+    got = allocation.update_usage(usage, written, free, read).numpy()
+    for row in range(BATCH):
+        wanted = oracle.usage_after(usage[row], written[row], free[row, :, 0], read[row])
+        np.testing.assert_allclose(got[row], wanted, atol=1e-6)
+    assert np.all((got >= 0) & (got <= 1))
+
+
+def test_a_full_write_uses_a_slot_and_a_full_free_read_gives_it_back():
+    full = np.eye(SLOTS, dtype=np.float32)[None, None, 2]
+    nothing = np.zeros_like(full)
+    keep, free = np.zeros([1, 1, 1], np.float32), np.ones([1, 1, 1], np.float32)
+    used = allocation.update_usage(np.zeros([1, SLOTS], np.float32), full, keep, nothing)
+    np.testing.assert_array_equal(used, full[:, 0])
+    freed = allocation.update_usage(used, nothing, free, full)
+    np.testing.assert_array_equal(freed, np.zeros([1, SLOTS]))
+
+
+@pytest.mark.parametrize("slots", [1, 2, 7, 128])
+def test_allocation_equals_the_oracle(slots):
+    usage = STREAM.uniform(size=[BATCH, slots]).astype(np.float32)
+    usage[0] = 0.0  # ties, as before the first write
+    usage[1] = 1.0
+    got = allocation.allocation(usage).numpy()
+    for row in range(BATCH):
+        np.testing.assert_allclose(got[row], oracle.allocation(usage[row]), atol=1e-5)
+    assert np.argmax(got[0]) == 0  # of ties, the lowest index
+    assert got[2].argmax() == usage[2].argmin()
+    np.testing.assert_allclose(got[2].sum() + usage[2].prod(), 1.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("writers", [1, 2, 3])
+def test_write_allocation_equals_the_oracle(writers):
+    usage = STREAM.uniform(size=[BATCH, SLOTS]).astype(np.float32)
+    write, allocate = gates(writers), gates(writers)
+    got = allocation.allocate(usage, write, allocate).numpy()
+    for row in range(BATCH):
+        wanted = oracle.write_allocation(usage[row], write[row, :, 0], allocate[row, :, 0])
+        np.testing.assert_allclose(got[row], wanted, atol=1e-5)
+
+
+def test_two_heads_take_the_two_free_slots_and_a_shut_one_leaves_its_own():
+    usage = np.array([[1.0, 0.0, 1.0, 0.0, 1.0]], np.float32)
+    open_gates, shut = np.ones([1, 2, 1], np.float32), np.array([[[0.0], [1.0]]], np.float32)
+    both = allocation.allocate(usage, open_gates, open_gates).numpy()[0]
+    np.testing.assert_allclose(both, np.eye(5)[[1, 3]], atol=1e-4)
+    for write, allocate in ((shut, open_gates), (open_gates, shut)):
+        same = allocation.allocate(usage, write, allocate).numpy()[0]
+        np.testing.assert_allclose(same, np.eye(5)[[1, 1]], atol=1e-4)
+
+
+@pytest.mark.parametrize("writers", [1, 2, 3])
+def test_links_and_precedence_equal_the_oracle_over_time(writers):
+    link = np.zeros([BATCH, writers, SLOTS, SLOTS], np.float32)
+    precedence = np.zeros([BATCH, writers, SLOTS], np.float32)
+    wanted_link, wanted = link.astype(np.float64), precedence.astype(np.float64)
+    for _ in range(6):
+        written = weights(writers)
+        read = weights(2)
+        link = allocation.update_link(link, precedence, written).numpy()
+        precedence = allocation.update_precedence(precedence, written).numpy()
+        for row in range(BATCH):
+            wanted_link[row], wanted[row] = oracle.link_and_precedence(
+                wanted_link[row], wanted[row], written[row]
+            )
+        np.testing.assert_allclose(link, wanted_link, atol=1e-6)
+        np.testing.assert_allclose(precedence, wanted, atol=1e-6)
+        assert np.all((link >= 0) & (link <= 1))
+        assert np.all(np.diagonal(link, axis1=2, axis2=3) == 0)
+        assert np.all(link.sum(axis=2) <= 1 + 1e-6) and np.all(link.sum(axis=3) <= 1 + 1e-6)
+        backward, forward = (d.numpy() for d in allocation.follow_links(link, read))
+        for row in range(BATCH):
+            ahead = np.einsum("hij,rj->rhi", link[row], read[row])
+            np.testing.assert_allclose(forward[row], ahead, atol=1e-6)
+            behind = np.einsum("hij,ri->rhj", link[row], read[row])
+            np.testing.assert_allclose(backward[row], behind, atol=1e-6)
+
+
+def test_links_lead_from_what_was_written_first_to_what_came_next():
+    one = np.eye(SLOTS, dtype=np.float32)
+    orders = [(0, 3), (1, 2), (4, 0)]  # of head 0 and of head 1
+    link = np.zeros([1, 2, SLOTS, SLOTS], np.float32)
+    precedence = np.zeros([1, 2, SLOTS], np.float32)
+    for first, second in orders:
+        written = one[None, [first, second]]
+        link = allocation.update_link(link, precedence, written)
+        precedence = allocation.update_precedence(precedence, written)
+    backward, forward = allocation.follow_links(link, one[None, [1, 2]])
+    np.testing.assert_array_equal(forward[0, 0, 0], one[4])  # head 0 wrote 4 after 1
+    np.testing.assert_array_equal(backward[0, 0, 0], one[0])
+    np.testing.assert_array_equal(forward[0, 1, 1], one[0])  # head 1 wrote 0 after 2
+    np.testing.assert_array_equal(backward[0, 1, 1], one[3])
+    # a slot written again leaves the chain it stood in
+    again = one[None, [1, 2]]
+    link = allocation.update_link(link, precedence, again)
+    np.testing.assert_array_equal(link[0, 0, 1], one[4])
+    np.testing.assert_array_equal(link[0, 0, :, 0], np.zeros(SLOTS))
+
+
+def test_precedence_stays_without_a_write_and_is_replaced_by_a_full_one():
+    before = weights(2)
+    same = allocation.update_precedence(before, np.zeros_like(before))
+    np.testing.assert_array_equal(same, before)
+    full = np.tile(np.eye(SLOTS, dtype=np.float32)[[1, 3]], [BATCH, 1, 1])
+    np.testing.assert_array_equal(allocation.update_precedence(before, full), full)
+
+
+@pytest.mark.parametrize("mode", range(5))
+def test_read_modes_pick_their_way(mode):
+    backward, forward, content = weights(4), weights(4), weights(2)
+    shape = [BATCH, 2, 2, SLOTS]
+    backward, forward = backward.reshape(shape), forward.reshape(shape)
+    modes = np.tile(np.eye(5, dtype=np.float32)[mode], [BATCH, 2, 1])
+    got = allocation.mix_read_weights(modes, backward, content, forward).numpy()
+    ways = [*np.moveaxis(backward, 2, 0), content, *np.moveaxis(forward, 2, 0)]
+    np.testing.assert_array_equal(got, ways[mode])
+
+
+@pytest.mark.parametrize("writers", [1, 2])
+def test_gradients_of_the_allocation_are_the_numeric_ones(writers):
+    usage = np.random.default_rng(1).permutation(SLOTS)[None] / SLOTS + 0.05  # no ties nearby
+    write, allocate = gates(writers)[:1], gates(writers)[:1]
+    direction = np.random.default_rng(2).normal(size=[1, writers, SLOTS])
+
+    def in_numpy(values):
+        found = oracle.write_allocation(values[0], write[0, :, 0], allocate[0, :, 0])
+        return float(np.sum(np.asarray(found) * direction[0]))
+
+    watched = tf.constant(usage, tf.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(watched)
+        result = allocation.allocate(watched, write, allocate)
+        total = tf.reduce_sum(result * tf.cast(direction, tf.float32))
+    wanted = numeric_gradient(in_numpy, usage)
+    np.testing.assert_allclose(tape.gradient(total, watched), wanted, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("usage", [np.zeros([1, 6]), np.ones([1, 6])])
+def test_gradients_of_the_allocation_are_finite_at_the_ends(usage):
+    watched = tf.constant(usage, tf.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(watched)
+        total = tf.reduce_sum(tf.square(allocation.allocation(watched)))
+    assert np.all(np.isfinite(tape.gradient(total, watched)))
+
+
+def test_a_faint_copy_is_not_read_as_the_item():
+    item = STREAM.normal(size=[1, 8]).astype(np.float32)
+    memory = np.concatenate([item, 1e-6 * np.repeat(item, 7, axis=0)])[None]
+    strong = np.full([1, 1, 1], 20.0, np.float32)
+    blind = addressing.content_weights(item[None], strong, memory)[0, 0, 0]
+    with_floor = addressing.content_weights(item[None], strong, memory, floor=1e-6)[0, 0, 0]
+    assert blind < 0.9 < 0.999 < with_floor

@@ -1,0 +1,349 @@
+"""The continuous cache on RNNSearch: whole documents against the oracle, searches, the loss."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from helpers import small
+from helpers.searches import EOS, SOS, large_model
+from oracles import cache as oracle
+
+from tfmann.config import HParams
+from tfmann.decoding import search
+from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.teacher_forcing import forced_log_probs, teacher_forced
+from tfmann.memory import continuous_cache
+from tfmann.models.seq2seq import Seq2Seq
+from tfmann.training import named_variables
+from tfmann.training.objective import sum_loss
+
+FUSIONS = ("deep", "shallow")
+LENGTHS = [(5, 4), (1, 6), (3, 1), (0, 2)]
+D, U = 16, 8
+LIMIT = 6
+
+
+# --- what the tests are made of ----------------------------------------------------------
+
+
+def settings(fusion="deep", **changes):
+    return {"cell": "cache", "cache_fusion": fusion, "cache_size": 3, **changes}
+
+
+def model_of(fusion="deep", **changes):
+    return small.model("rnnsearch", **settings(fusion, **changes))
+
+
+def random_caches(model, batch, seed=0):
+    """Every cache with something in it but the second."""
+    stream = np.random.default_rng(seed)
+    return continuous_cache.write(
+        continuous_cache.empty(batch, model.hparams.cache_size, D, U),
+        tf.constant(stream.normal(scale=0.5, size=[batch, 5, D]), tf.float32),
+        tf.constant(stream.normal(size=[batch, 5, U]), tf.float32),
+        tf.constant(stream.integers(0, small.TARGET_SIZE, [batch, 5]), tf.int32),
+        tf.constant([5, 0, 2, 4, 3][:batch]),
+        model.hparams.cache_overwrite,
+    )
+
+
+def prepare(model, batch, document=()):
+    source, length = tf.constant(batch.source), tf.constant(batch.source_length)
+    return model.prepare(source, length, document=document)
+
+
+def decode(model, batch, document=(), record=()):
+    """`ForcedOutputs`, and the logits `[T, B, V]`."""
+    found = teacher_forced(
+        model, prepare(model, batch, document), tf.constant(batch.target_in),
+        tf.constant(batch.target_length), record=record,
+    )  # fmt: skip
+    steps, count = found.outputs.shape[:2]
+    flat = (tf.reshape(v, [steps * count, -1]) for v in (found.outputs, found.embedded[:steps]))
+    return found, tf.reshape(model.logits(*flat), [steps, count, -1])
+
+
+def weights_of(model):
+    """The weights as the oracle of documents wants them."""
+    arrays = small.arrays(model)
+    projection = {name: arrays[name] for name in ("projection_kernel", "projection_bias")}
+    gain = {"matching_gain": arrays.get("cell/matching/attention_scale", 1.0)}
+    return {**small.oracle_weights(model), **projection, **gain}
+
+
+# --- teacher-forced decoding -------------------------------------------------------------
+
+
+OTHERS = ["scaled_dot", "cosine", "uniform", "nothing"]
+VARIANTS = [
+    *itertools.product(FUSIONS, (True, False), ["dot"]),
+    *itertools.product(FUSIONS, [True], ["scaled_dot", "cosine", "uniform"]),
+    ("deep", True, "nothing"),
+]
+
+
+@pytest.mark.parametrize("fusion,overwrite,matching", VARIANTS)
+def test_documents_equal_the_oracle(fusion, overwrite, matching):
+    model = model_of(fusion, cache_overwrite=overwrite, cache_matching=matching)
+    batches = [small.batch(LENGTHS, seed) for seed in range(3)]
+    for batch in batches:  # words that come again, so that slots are found again
+        batch.target_out[:] = np.where(batch.target_out > 2, 3 + batch.target_out % 4, 2)
+        batch.target_in[:, 1:] = batch.target_out[:, :-1]
+
+    @tf.function(autograph=False)
+    def run(source, source_length, target_in, target_out, length, held):
+        prepared = model.prepare(source, source_length, document=held)
+        log_probs, seen, raw = forced_log_probs(
+            model, prepared, target_in, target_out, length, ("cache_match", "cache_gate")
+        )
+        written = model.cell.document_memory.entries(tf.transpose(raw, [1, 0, 2]))
+        after = continuous_cache.write(held, *written, target_out, length, overwrite)
+        return prepared.encoded.annotations, log_probs, seen, written, after
+
+    held, results = continuous_cache.empty(len(LENGTHS), 3, D, U), []
+    for batch in batches:
+        results.append(run(*map(tf.constant, batch[:5]), held))
+        held = results[-1][-1]
+    for row in range(len(LENGTHS)):
+        document = []
+        for batch, (annotations, *_) in zip(batches, results):
+            steps, length = batch.target_length[row], batch.source_length[row]
+            words = model.embed_target(tf.constant(batch.target_in[row, :steps])).numpy()
+            own = annotations[row, :length].numpy()
+            document.append(oracle.Sentence(own, words, batch.target_out[row, :steps]))
+        wanted = oracle.decode_document(weights_of(model), document, 3, fusion, overwrite, matching)
+        assert wanted[2]["gates"].min() > 0 and np.ptp(wanted[2]["gates"]) > 0.01
+        for sentence, one, result in zip(document, wanted, results):
+            assert_sentence(sentence, one, result, row)
+
+
+def assert_sentence(sentence, wanted, result, row):
+    _, log_probs, seen, (contexts, states), after = result
+    steps, words = len(sentence.target_words), sentence.target_words
+    for ours, name in (
+        (contexts[row, :steps], "contexts"),
+        (states[row, :steps], "states"),
+        (seen["cache_match"][row, :steps], "match"),
+        (after.keys[row], "keys"),
+        (after.values[row], "values"),
+    ):
+        theirs = wanted[name] if name in wanted else getattr(wanted["cache"], name)
+        np.testing.assert_allclose(ours, theirs, atol=1e-5, err_msg=name)
+    gates = seen["cache_gate"][row, :steps, 0]
+    np.testing.assert_allclose(gates, wanted["gates"].mean(axis=1), atol=1e-5)
+    np.testing.assert_array_equal(after.words[row], wanted["cache"].words)
+    chosen = np.log(wanted["probabilities"][np.arange(steps), words])
+    np.testing.assert_allclose(log_probs[row, :steps], chosen, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("slots", [0, 3])
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_with_an_empty_cache_it_is_rnnsearch_to_the_last_bit(fusion, slots):
+    model, baseline = model_of(fusion, cache_size=slots), small.model("rnnsearch")
+    arrays = {v.name.split(":")[0]: v.numpy() for v in baseline.trainable_variables}
+    variables = model.trainable_variables
+    _, fresh = named_variables.assign_matching(variables, arrays, "there", model.cell.ancestor)
+    assert {name.rsplit("/", 1)[1] for name in fresh} == {
+        "gate_state_kernel", "gate_context_kernel", "gate_retrieved_kernel",
+    }  # fmt: skip
+    batch = small.batch(LENGTHS)
+    _, wanted = decode(baseline, batch)
+    for document in ((), continuous_cache.empty(len(LENGTHS), slots, D, U)):
+        found, logits = decode(model, batch, document, ("cache_match", "cache_gate"))
+        np.testing.assert_array_equal(logits, wanted)
+        assert not any(value.numpy().any() for value in found.diagnostics.values())
+    expected = sum_loss(baseline, batch[:5], None, tf.float32).total
+    np.testing.assert_allclose(loss_of(model, batch), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_what_is_recorded_is_what_was_asked_for(fusion):
+    model, batch = model_of(fusion), small.batch(LENGTHS)
+    held = random_caches(model, len(LENGTHS))
+    for record, wanted in [
+        (("*",), {"alignments", "cache_match", "cache_gate", "decoder_state"}),
+        (("cache_gate",), {"cache_gate"}),
+        (("alignments",), {"alignments"}),
+        ((), set()),
+    ]:
+        assert set(decode(model, batch, held, record)[0].diagnostics) == wanted
+
+
+# --- searches ----------------------------------------------------------------------------
+
+
+def searched(model, batch, document, width=None):
+    """Ids, lengths, scores of a beam search, or without a width greedily."""
+    prepared = prepare(model, batch, document)
+    options = search.SearchOptions(LIMIT, with_alignments=True)
+    if width is None:
+        found = search.greedy(model, prepared, options)
+    else:
+        found = search.beam_search(model, prepared, BeamOptions(width, num_best=width), options)
+    return [part.numpy() for part in found[:4]]
+
+
+@pytest.mark.parametrize("fusion,overwrite,matching", VARIANTS)
+def test_a_search_reads_the_cache_as_forced_decoding_does(fusion, overwrite, matching):
+    changes = {"cache_overwrite": overwrite, "cache_matching": matching}
+    model = large_model("rnnsearch", **settings(fusion, **changes))
+    batch, width = small.batch(LENGTHS, 7), 3
+    held = random_caches(model, len(LENGTHS))
+    beam, greedy = searched(model, batch, held, 1), searched(model, batch, held)
+    for one, other in zip(beam[:2], greedy[:2]):  # to the longer one's end
+        steps = min(one.shape[-1], other.shape[-1]) if one.ndim == 3 else None
+        np.testing.assert_array_equal(one[..., :steps], other[..., :steps])
+    np.testing.assert_allclose(beam[2], greedy[2], rtol=1e-4, atol=1e-4)
+    ids, lengths, scores, _ = searched(model, batch, held, width)
+    flat = ids.reshape(len(LENGTHS) * width, -1)
+    read = np.concatenate([np.full([len(flat), 1], SOS), flat[:, :-1]], axis=1)
+    source = tf.repeat(tf.constant(batch.source), width, axis=0)
+    for document, same in ((held, True), ((), False)):
+        document = tf.nest.map_structure(lambda v: tf.repeat(v, width, axis=0), document)
+        forced, *_ = forced_log_probs(
+            model,
+            model.prepare(source, np.repeat(batch.source_length, width), document=document),
+            tf.constant(read, tf.int32), tf.constant(flat),
+            tf.constant(lengths.ravel(), tf.int32),
+        )  # fmt: skip
+        total = tf.reduce_sum(forced, axis=1).numpy().reshape(scores.shape)
+        assert np.allclose(total, scores, rtol=1e-4, atol=1e-4) == same
+        np.testing.assert_allclose(total[1], scores[1], rtol=1e-4, atol=1e-4)  # that is empty
+    assert {EOS} < set(ids.ravel())
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_a_sentence_does_not_depend_on_those_beside_it(fusion):
+    model, batch = large_model("rnnsearch", **settings(fusion)), small.batch(LENGTHS, 3)
+    held = random_caches(model, len(LENGTHS))
+    together, _ = decode(model, batch, held)
+    ids, lengths, scores, _ = searched(model, batch, held, 2)
+    for row, length in enumerate(batch.source_length):
+        alone = [part[row : row + 1] for part in batch]
+        alone = type(batch)(alone[0][:, :length], *alone[1:])
+        document = continuous_cache.Cache(*(part[row : row + 1] for part in held))
+        found, _ = decode(model, alone, document)
+        steps = batch.target_length[row]
+        np.testing.assert_allclose(
+            found.outputs[:steps, 0], together.outputs[:steps, row], atol=1e-5
+        )
+        one = searched(model, alone, document, 2)
+        np.testing.assert_array_equal(one[1][0], lengths[row])
+        np.testing.assert_array_equal(one[0][0], ids[row, :, : one[0].shape[-1]])
+        np.testing.assert_allclose(one[2][0], scores[row], rtol=1e-4, atol=1e-4)
+
+
+# --- the loss ----------------------------------------------------------------------------
+
+
+def loss_of(model, batch, held=None):
+    """The loss of sentences whose caches are `held`, or empty."""
+    nothing = continuous_cache.empty(len(batch.source), model.hparams.cache_size, D, U)
+    tensors = tuple(map(tf.constant, batch[:5]))
+    return sum_loss(model, tensors, None, tf.float32, held or nothing).total
+
+
+def log_prob_of_the_oracle(weights, held, sentence, fusion):
+    decoded = oracle.decode_document(weights, [sentence], 0)[0]  # the recurrence alone
+    total = 0.0
+    for t, word in enumerate(sentence.target_words):
+        parts = decoded["states"][t], decoded["contexts"][t], sentence.target_embeddings[t]
+        total += np.log(oracle.step(weights, held, *parts, fusion)["probabilities"][word])
+    return total
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_the_gate_s_gradients_are_the_slopes_of_the_oracle(fusion):
+    model, batch = model_of(fusion), small.batch([(5, 6)])
+    held = random_caches(model, 1)
+    with tf.GradientTape() as tape:
+        loss = loss_of(model, batch, held)
+    cell = model.cell.document_memory
+    gate = {
+        "state": cell.gate_state_kernel,
+        "context": cell.gate_context_kernel,
+        "retrieved": cell.gate_retrieved_kernel,
+    }
+    found = tape.gradient(loss, gate)
+    annotations = prepare(model, batch).encoded.annotations[0].numpy()
+    words = model.embed_target(tf.constant(batch.target_in))[0].numpy()
+    sentence = oracle.Sentence(annotations, words, batch.target_out[0])
+    filled = (held.written[0].numpy() >= 0).astype(int)
+    theirs = oracle.Cache(*(part[0].numpy() for part in held[:3]), filled, 0 * filled)
+    weights = weights_of(model)
+    assert float(loss) == pytest.approx(
+        -log_prob_of_the_oracle(weights, theirs, sentence, fusion), rel=1e-5
+    )
+    stream = np.random.default_rng(0)
+    for name, gradient in found.items():
+        assert np.all(np.abs(gradient.numpy()).max(axis=0) > 1e-6), name
+        kernel, direction = f"gate_{name}_kernel", stream.normal(size=gradient.shape)
+        ends = [
+            log_prob_of_the_oracle(
+                {**weights, kernel: weights[kernel] + sign * 1e-5 * direction},
+                theirs, sentence, fusion,
+            )
+            for sign in (-1, 1)
+        ]  # fmt: skip
+        slope = (ends[0] - ends[1]) / 2e-5
+        assert float((gradient.numpy() * direction).sum()) == pytest.approx(slope, rel=1e-3), name
+
+
+@pytest.mark.parametrize(
+    "fusion,matching", [*((one, "dot") for one in FUSIONS), *itertools.product(["deep"], OTHERS)]
+)
+def test_all_gradients_equal_finite_differences(fusion, matching):
+    model = model_of(fusion, init_weight=0.5, cache_matching=matching)
+    batch = small.batch(LENGTHS)
+    held = random_caches(model, len(LENGTHS))
+    run = tf.function(lambda: loss_of(model, batch, held), autograph=False)
+    with tf.GradientTape() as tape:
+        loss = run()
+    found = tape.gradient(loss, model.trainable_variables)
+    stream = np.random.default_rng(1)
+    for variable, gradient in zip(model.trainable_variables, found):
+        direction = stream.normal(size=variable.shape).astype(np.float32)
+        direction /= np.linalg.norm(direction)
+        start, losses = variable.numpy(), []
+        for sign in (1, -1):
+            variable.assign(start + sign * 1e-2 * direction)
+            losses.append(float(run()))
+        variable.assign(start)
+        numeric = (losses[0] - losses[1]) / 2e-2
+        analytic = float((tf.convert_to_tensor(gradient).numpy() * direction).sum())
+        assert abs(numeric - analytic) < 0.02 * max(1.0, abs(analytic)), variable.name
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_both_roads_to_the_cross_entropy_agree(smoothing):
+    deep = model_of("deep", label_smoothing=smoothing)
+    shallow = model_of("shallow", label_smoothing=smoothing)
+    for one, other in zip(shallow.trainable_variables, deep.trainable_variables):
+        if one.shape == other.shape:
+            other.assign(one)
+    batch = small.batch(LENGTHS)
+    found = []
+    for model in (deep, shallow):  # over empty caches
+        with tf.GradientTape() as tape:
+            loss = loss_of(model, batch)
+        found.append([loss, *tape.gradient(loss, model.trainable_variables)])
+    for one, other in zip(*found):
+        ours, theirs = tf.convert_to_tensor(one), tf.convert_to_tensor(other)
+        if ours.shape == theirs.shape:  # all but the gate's
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-4)
+
+
+# --- parameters --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fusion,more", [("deep", 4_000_000), ("shallow", 4_000)])
+def test_the_papers_parameters(fusion, more):
+    counts = []
+    for changes in ({"cell": "rnnsearch"}, {"cell": "cache", "cache_fusion": fusion}):
+        h = HParams(
+            **changes, num_units=1000, embedding_size=620, encoder_type="bi", unit_type="gru",
+            annotation_merge="concat",
+        )  # fmt: skip
+        counts.append(Seq2Seq(h, 5, 5).count_parameters())
+    assert counts[1] - counts[0] == more == oracle.count_parameters(1000, 2000, fusion)

@@ -1,0 +1,176 @@
+"""Gradients of matrices made after the loop, against those that are added up within it."""
+
+from unittest import mock
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from helpers import small
+
+from tfmann.config import CELLS
+from tfmann.layers.rnn import product
+from tfmann.ops import loop_gradients
+from tfmann.training.objective import sum_loss
+
+SLOTS = {"num_memory_locations": 6, "memory_unit_size": 4, "read_heads": 2, "write_heads": 1}
+# By variant: other settings, and the matrices whose gradients are made after the loop.
+CASES = {
+    "luong": ({}, 7),  # two recurrent kernels, between them, feed, attention's; keys, annotations
+    "luong-bahdanau": ({}, 6),  # kernels and the annotations that are read
+    "ntm-heads": ({"dropout": 0.3}, 8),
+    "rnnsearch": ({"eos_attention_weight": 1.0}, 4),
+    "mematt": ({}, 7),
+    "kvmematt-3": ({}, 19),
+    "key-value": ({}, 5),
+    "key-value-iw": ({}, 5),
+    "mad": ({"cell": "mad", **SLOTS}, 7),
+    "ntm": ({"cell": "ntm", "encoder_type": "memory", **SLOTS}, 5),
+    "dnc": ({"cell": "dnc", "encoder_type": "memory", **SLOTS}, 5),
+    "summary": ({"cell": "summary", "unit_type": "gru"}, 7),
+    "previous": ({"cell": "previous", "unit_type": "gru"}, 6),
+    "cache": ({"cell": "cache", "unit_type": "gru"}, 4),
+}
+LENGTHS = [(3, 5), (6, 1), (2, 8)]
+
+
+def gradients(model, dtype=tf.float32):
+    """Of the loss of a batch."""
+    parts = tuple(tf.constant(part) for part in small.batch(LENGTHS)[:5])
+
+    @tf.function(autograph=False)
+    def run():
+        with tf.GradientTape() as tape:
+            total = sum_loss(model, parts, None, dtype).total
+        result = tape.gradient(total, model.trainable_variables)
+        return [tf.convert_to_tensor(gradient) for gradient in result if gradient is not None]
+
+    return [gradient.numpy() for gradient in run()]
+
+
+def model_of(case):
+    changes, _ = CASES[case]
+    return small.model(case if case in small.VARIANTS else "luong", **changes)
+
+
+def float32_kernel(leaf):
+    """As `is_kernel`, of kernels that are not cast; other matrices have a row a sentence."""
+    is_array = isinstance(leaf, (tf.Tensor, tf.Variable))
+    return is_array and leaf.shape.rank == 2 and leaf.shape[0] != len(LENGTHS)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_gradients_are_those_of_the_loop(case):
+    model, deferred = model_of(case), set()
+    multiply = loop_gradients.StepMatrix.__rmatmul__
+
+    def spy(self, values):
+        deferred.add(self.tensor.ref())
+        return multiply(self, values)
+
+    with mock.patch.object(loop_gradients.StepMatrix, "__rmatmul__", spy):
+        with mock.patch.object(loop_gradients, "is_kernel", float32_kernel):
+            result = gradients(model)
+    assert len(deferred) == CASES[case][1]
+    with mock.patch.object(loop_gradients.LoopGradients, "at", lambda self, time: self.source):
+        expected = gradients(model)
+    assert len(result) == len(expected) > 5
+    for gradient, other in zip(result, expected):
+        np.testing.assert_allclose(gradient, other, rtol=1e-4, atol=1e-5 * np.abs(other).max())
+
+
+def test_every_cell_is_tried():
+    assert {model_of(case).hparams.cell for case in CASES} == set(CELLS)
+
+
+@pytest.mark.bfloat16
+def test_bfloat16_sums_are_not_kept_in_bfloat16():
+    model = small.model("rnnsearch")
+    exact = gradients(model)
+    deferred = gradients(model, tf.bfloat16)
+    with mock.patch.object(loop_gradients.LoopGradients, "at", lambda self, time: self.source):
+        summed = gradients(model, tf.bfloat16)
+
+    def error(result):
+        return [np.linalg.norm(a - b) / np.linalg.norm(b) for a, b in zip(result, exact)]
+
+    assert np.mean(error(deferred)) < np.mean(error(summed)) < 0.1
+
+
+def looped(source, fields, body, steps, limit):
+    """`sum_t f(source at t)` and its gradient by the leaves of the source."""
+
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec([], tf.int32)])
+    def run(count):
+        with tf.GradientTape() as tape:
+            leaves = tf.nest.map_structure(tf.identity, source)
+            tape.watch(leaves)
+            loop = loop_gradients.LoopGradients(leaves, tf.constant(steps), fields)
+            _, total = tf.while_loop(
+                lambda time, _: time < count,
+                lambda time, total: (time + 1, total + body(time, loop.at(time))),
+                (0, 0.0),
+            )
+        return total, tape.gradient(total, leaves)
+
+    return run(limit)
+
+
+@pytest.mark.bfloat16
+def test_kernels_in_float32_stay_in_the_loop():
+    kernels = (tf.ones([2, 2]), tf.ones([2, 2], tf.bfloat16), tf.ones([2], tf.bfloat16))
+    found = loop_gradients.LoopGradients(kernels, tf.constant(3), {}).at(tf.constant(0))
+    assert [isinstance(leaf, loop_gradients.StepMatrix) for leaf in found] == [False, True, False]
+
+
+@pytest.mark.bfloat16
+def test_a_second_product_of_a_step_counts_too():
+    kernel = tf.constant([[1.0, 2.0], [3.0, 4.0]], tf.bfloat16)
+    x = tf.ones([1, 2])
+
+    def body(time, source):
+        return tf.reduce_sum(product(x, source[0])) + 10 * tf.reduce_sum(product(x, source[0]))
+
+    total, (gradient,) = looped((kernel,), {}, body, 3, 3)
+    assert total == 330.0
+    np.testing.assert_array_equal(tf.cast(gradient, tf.float32), np.full([2, 2], 33.0))
+
+
+@pytest.mark.bfloat16
+def test_a_product_of_many_rows_stays_in_the_loop():
+    matrix = loop_gradients.LoopGradients(tf.ones([2, 2], tf.bfloat16), tf.constant(1), {})
+    step = matrix.at(tf.constant(0))
+    assert product(tf.ones([3, 1, 2]), step).shape == [3, 1, 2]
+    with mock.patch.object(loop_gradients, "list_with", side_effect=AssertionError):
+        product(tf.ones([3, 1, 2]), step)
+
+
+@pytest.mark.parametrize("limit", [0, 2, 4])
+def test_steps_that_were_not_taken_have_no_gradient(limit):
+    source = small_source()
+
+    def body(time, source):
+        return tf.reduce_sum(tf.cast(time + 1, tf.float32) * (tf.ones([2, 1, 3]) @ source.values))
+
+    _, gradient = looped(source, {type(source): ("values",)}, body, 4, limit)
+    expected = np.full([2, 3, 4], limit * (limit + 1) / 2)
+    np.testing.assert_allclose(gradient.values, expected)
+
+
+def test_rows_need_not_be_counted_when_the_loop_is_traced():
+    """Of several heads on one sentence, whose number the graph does not know."""
+    source = small_source()
+    rows = tf.Variable(tf.ones([2, 5, 3]), shape=[2, None, 3])
+
+    def body(time, source):
+        del time
+        return tf.reduce_sum(rows @ source.values)
+
+    _, gradient = looped(source, {type(source): ("values",)}, body, 4, 4)
+    np.testing.assert_allclose(gradient.values, np.full([2, 3, 4], 20.0))
+
+
+def small_source():
+    from tfmann.layers.luong_attention import AttentionSource
+
+    keys, mask = tf.zeros([2, 4, 3]), tf.ones([2, 1, 3])
+    return AttentionSource(keys, values=tf.ones([2, 3, 4]), mask=mask)

@@ -1,0 +1,395 @@
+"""Claims are judged as the rules say, on records whose answer is known."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.records import compared, record
+
+from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
+from tfmann.papers import conditions, judgement, metrics, seed_pairs
+from tfmann.papers.claim import Claim, SpeedClaim, UntestedClaim
+from tfmann.papers.claims import CLAIMS
+from tfmann.papers.judgement import NOT_MEASURED
+from tfmann.papers.tables import TABLES
+
+
+def claim(expect="higher", **changes):
+    made = Claim("P", "1", "text", expect, "mad_1", "luong", ("vi-en",))
+    return made._replace(**changes)
+
+
+def resampled(scores, sentences=100, seed=1):
+    one = {"sentences": sentences, "seed": seed, "bleu": [round(100 * score) for score in scores]}
+    return {"test": one, "dev": one}
+
+
+def history(*scores):
+    """Of a run with an evaluation every 100 updates."""
+    return [{"step": 100 * i, "dev_bleu": score} for i, score in enumerate(scores, start=1)]
+
+
+FLAT = {"history": history(9.0, 10.0, 10.0, 10.0, 10.0)}
+
+
+def runs(ours, theirs, spread=0.0, **more):
+    """Records of two rows, a seed a number; `spread`: how far resampling moves the first."""
+    more = {**FLAT, **more}
+    moves = spread * np.tile([-1.0, 1.0], 500)
+    found = []
+    for seed, (a, b) in enumerate(zip(ours, theirs), start=1):
+        for row, bleu, moved in (("mad_1", a, moves), ("luong", b, 0 * moves)):
+            scores = resampled(bleu + moved)
+            found.append(record(row, bleu, seed=seed, resampled=scores, **more))
+    return found
+
+
+def judged(one, records, name="vi-en", scale="cpu", folder=None):
+    """The verdicts on one claim alone, so that no p value is adjusted."""
+    found = judgement.judge([one], {(name, scale): records} if records else {}, folder)
+    return [verdict for _, verdict in found]
+
+
+def status(one, records):
+    (verdict,) = judged(one, records)
+    return verdict.status
+
+
+@pytest.mark.parametrize(
+    ("ours", "spread", "expected"),
+    # differences 1.8, 2, 2.2: error 0.2 / sqrt(3) = 0.115, of the sentences `spread`
+    [
+        ([11.8, 12.0, 12.2], 0.1, HOLDS),
+        ([11.8, 12.0, 12.2], 1.5, INCONCLUSIVE),
+        ([8.2, 8.0, 7.8], 0.1, FAILS),
+        ([13.0, 12.0, 9.0], 0.1, INCONCLUSIVE),
+        ([12.0], 0.1, INCONCLUSIVE),
+    ],
+)
+def test_higher(ours, spread, expected):
+    records = runs(ours, [10.0] * len(ours), spread)
+    assert status(claim(), records) == expected
+    mirrored = {HOLDS: FAILS, FAILS: HOLDS}
+    assert status(claim("lower"), records) == mirrored.get(expected, expected)
+
+
+@pytest.mark.parametrize(
+    ("expect", "ours", "spread", "expected"),
+    [
+        # margin 0.7, error of the seeds 0.058: 2.92 of them are 0.17
+        ("alike", [10.0, 10.1, 10.2], 0.0, HOLDS),
+        ("alike", [9.5, 9.6, 9.4], 0.0, HOLDS),
+        ("alike", [10.5, 10.6, 10.7], 0.0, INCONCLUSIVE),
+        ("alike", [10.0, 10.1, 10.2], 0.9, INCONCLUSIVE),  # not significant, which proves nothing
+        ("alike", [11.5, 11.6, 11.7], 0.0, FAILS),
+        ("alike", [8.5, 8.6, 8.7], 0.0, FAILS),
+        ("no gain", [10.0, 10.1, 10.2], 0.0, HOLDS),
+        ("no gain", [5.0, 5.1, 5.2], 0.0, HOLDS),
+        ("no gain", [11.5, 11.6, 11.7], 0.0, FAILS),
+        ("no gain", [15.0, 15.0, 15.0], 0.1, FAILS),
+        ("no gain", [13.2, 8.3, 10.4], 0.1, INCONCLUSIVE),  # significant in both directions
+        ("no gain", [10.0], 0.0, INCONCLUSIVE),
+    ],
+)
+def test_no_difference_has_to_be_proven(expect, ours, spread, expected):
+    records = runs(ours, [10.0] * len(ours), spread)
+    assert status(claim(expect, margin=0.7), records) == expected
+
+
+def test_the_p_values_of_a_paper_are_adjusted_together():
+    # t = 3.46 with two degrees of freedom: p 0.037
+    one = claim("higher", text="a")
+    results = {("vi-en", "cpu"): runs([11, 12, 13], [10, 10, 10])}
+
+    def found(*more):
+        return judgement.judge([one, *more], results, None)[0][1]
+
+    assert found().status == HOLDS and "adjusted for 1 test: p 0.037" in found().evidence
+    several = found(claim("lower", text="b"))
+    assert several.status == INCONCLUSIVE
+    assert "p 0.037 (contrary p 0.963); adjusted for 2 tests: p 0.074" in several.evidence
+    assert found(claim("lower", paper="another")).status == HOLDS
+    # what no test decides is not counted
+    counted = claim("higher", text="c", measure="million parameters")
+    assert found(counted, claim(row="mad_2")).status == HOLDS
+
+
+def test_seeds_that_disagree_are_named():
+    (verdict,) = judged(claim(), runs([12.0] * 3 + [9.5], [10.0] * 4))
+    assert verdict.status == INCONCLUSIVE
+    assert verdict.evidence.startswith(
+        "the seeds disagree: it holds for seed 1 (+2.00), seed 2 (+2.00), seed 3 (+2.00), it does "
+        "not hold for seed 4 (-0.50); test BLEU"
+    )
+    # p of the mean is small enough, and no other seed is sure by itself
+    records = runs([10.5] * 40 + [8.0], [10.0] * 41, spread=0.4)
+    for one in records[::4]:  # so that what moves one seed up moves the next one down
+        one["resampled"]["test"]["bleu"].reverse()
+    (verdict,) = judged(claim(), records)
+    assert verdict.status == INCONCLUSIVE
+    assert verdict.evidence.startswith(
+        "the seeds disagree: the claim holds on average, it does not hold for seed 41 (-2.00); "
+        "test BLEU"
+    )
+    # runs that have not converged may disagree too
+    records = runs([9.0, 12.0], [10.0] * 2, history=[])
+    (verdict,) = judged(claim("no gain", margin=0.7), records)
+    assert verdict.evidence.startswith(
+        "not converged; the seeds disagree: it holds for seed 1 (-1.00), it does not hold for "
+        "seed 2"
+    )
+
+
+def test_evidence_names_every_seed():
+    (verdict,) = judged(claim(), runs([11, 12, 13], [10, 10, 10]))
+    assert verdict.evidence.startswith(
+        "test BLEU 12.00 against 10.00 (+2.00, standard error 0.58, seeds +1.00, +2.00, "
+        "+3.00); p 0.037"
+    )
+    (verdict,) = judged(claim("alike", margin=0.7), runs([12.0], [10.0]))
+    assert verdict.evidence == (
+        "one seed only, which another could contradict; test BLEU 12.00 against 10.00 (+2.00; "
+        "alike in the paper: within 0.7)"
+    )
+
+
+def test_the_sign_test_stands_beside_where_the_paper_has_it():
+    records = runs([12.0, 12.0], [10.0, 10.0])
+    for number, sign_p in ((0, 0.2), (2, 0.3)):
+        records[number]["significance"] = [compared("luong", 2.0, None, 0.001, sign_p)]
+    bootstrap = "paired bootstrap of each seed: p 0.001 / 0.001"
+    (verdict,) = judged(claim(sign_test=True), records)
+    assert f"{bootstrap}, sign test: p 0.200 / 0.300" in verdict.evidence
+    (verdict,) = judged(claim(), records)
+    assert bootstrap in verdict.evidence and "sign" not in verdict.evidence
+    turned = claim(row="luong", rival="mad_1")  # whichever row was the baseline
+    assert bootstrap in judged(turned, records)[0].evidence
+
+
+def test_tests_of_an_earlier_decoding_are_called_so():
+    records = runs([12.0], [10.0])
+    for difference, said in ((2.0, False), (2.02, True)):
+        records[0]["significance"] = [compared("luong", difference, None, 0.001, 0.2)]
+        for one in (claim(), claim(row="luong", rival="mad_1")):
+            evidence = judged(one, records)[0].evidence
+            assert ("(from an earlier decoding of one of the two)" in evidence) == said
+
+
+def test_manifests_call_another_corpus_a_stand_in():
+    """By that word the tables and claims know that a corpus is not the one of their title."""
+    found = {}
+    for path in (Path(__file__).resolve().parents[2] / "data").glob("*.json"):
+        for entry in json.loads(path.read_text("utf-8"))["files"]:
+            for other in entry.get("accept_lines", ()):
+                found[path.stem, other["note"]] = metrics.uses_stand_in(
+                    {"variants": {"train": other["note"]}}
+                )
+    assert {name for (name, _), stands_in in found.items() if stands_in} == {
+        "iwslt07_en_ja", "wmt16_ro_en"
+    }  # fmt: skip
+    assert all(note.startswith("not ") == stands_in for (_, note), stands_in in found.items())
+
+
+def test_the_luck_of_the_sentences_is_counted():
+    def error(records):
+        return seed_pairs.pair_seeds("test BLEU", records, "mad_1", "luong").estimate().error
+
+    of_seeds = math.sqrt(1 / 3)
+    assert error(runs([11, 12, 13], [10] * 3)) == pytest.approx(of_seeds)
+    # +-0.5 in every seed: variance 0.25 x 1000 / 999
+    both = math.hypot(of_seeds, 0.5 * math.sqrt(1000 / 999))
+    assert error(runs([11, 12, 13], [10] * 3, 0.5)) == pytest.approx(both)
+    # resamples of other sentences, or drawn otherwise, do not pair
+    for other in (resampled([10.0] * 1000, sentences=99), resampled([10.0] * 1000, seed=2),
+                  resampled([10.0] * 999)):  # fmt: skip
+        records = runs([11, 12, 13], [10] * 3, 0.5)
+        records[1]["resampled"] = other
+        assert error(records) == pytest.approx(of_seeds)
+
+
+@pytest.mark.parametrize("errors", [0.5, 1.0, 2.0, 3.0])
+def test_the_error_that_a_p_of_sacrebleu_means(errors):
+    moved = np.abs(np.random.default_rng(5).normal(errors, 1.0, 400_000))
+    p = np.mean(moved - moved.mean() > errors)  # as its paired bootstrap has it
+    assert seed_pairs.errors_apart(p) == pytest.approx(errors, rel=0.03)
+
+
+def test_where_no_resamples_were_kept_an_upper_bound_is_taken():
+    def sentences(*tests, **more):
+        records = runs([11, 12], [10, 10], **more)
+        for one in records:
+            del one["resampled"]
+        for row, found in zip(records[::2], tests):
+            row["significance"] = [found]
+        found = seed_pairs.pair_seeds("test BLEU", records, "mad_1", "luong")
+        return found.sentence_variance()
+
+    # of 0.05 and 0.01, as if the two errors went together
+    tests = [compared("luong", 1.0, 10.0, 0.05, 0.5), compared("luong", 2.0, 20.0, 0.01, 0.5)]
+    variance, how = sentences(*tests)
+    first, second = (seed_pairs.errors_apart(p) for p in (0.05, 0.01))
+    assert variance == pytest.approx(((1 / first + 2 / second) / 2) ** 2)
+    assert "upper bound" in how
+    # what differs in no sentence has no luck in it
+    same = {**compared("luong", 0.0, 0.0, 1.0, 1.0), "wins": 0, "losses": 0}
+    assert sentences(same, same)[0] == 0
+    # a great p says nothing of the error: the intervals do, as if unpaired
+    vague = compared("luong", 0.01, 0.1, 0.41, 0.5)
+    interval = {"mean": 10.0, "ci": 1.96, "signature": "s"}
+    assert sentences(vague, vague, interval=interval)[0] == pytest.approx(2.0, rel=1e-4)
+    assert sentences(vague, vague) == (0.0, "valid for these test sentences only")
+
+
+def test_only_seeds_that_both_have_are_compared():
+    records = runs([12.0, 12.0], [10.0, 10.0])[:3]
+    assert "12.00 against 10.00 (+2.00)" in judged(claim(), records)[0].evidence
+
+
+def test_parameters_need_no_test():
+    records = [record("mad_1", parameters=3_000_000), record("luong", parameters=2_000_000)]
+    one = claim("lower", measure="million parameters")
+    assert status(one, records) == FAILS
+    assert "3.00 against 2.00 (+50.00%), counted" in judged(one, records)[0].evidence
+    for between, expected in (((49.9, 50.1), HOLDS), ((50.1, 51), FAILS), ((-1, 49.9), FAILS)):
+        assert status(one._replace(expect="between", between=between), records) == expected
+
+
+def test_what_no_record_can_say_is_listed_with_what_is_lacking():
+    one = UntestedClaim("P", "1", "text", "a benchmark of it")
+    ((claim_, verdict),) = judgement.judge([one], {}, None)
+    assert claim_ is one
+    assert verdict == judgement.Verdict(NOT_MEASURED, "", "missing: a benchmark of it")
+
+
+def test_other_measures_are_tested_over_the_seeds_alone():
+    shares = [0.30, 0.31, 0.32]
+    records = [
+        record(row, seed=seed, alignment={"aer": share + more}, **FLAT)
+        for seed, share in enumerate(shares, 1)
+        for row, more in (("mad_1", -0.1 - seed / 1000), ("luong", 0.0))
+    ]
+    (verdict,) = judged(claim("lower", measure="AER"), records)
+    assert (
+        verdict.status == HOLDS
+        and "; valid for these test sentences only; p < 0.001" in verdict.evidence
+    )
+
+
+def test_what_has_no_records_is_not_measured():
+    for records in ([], [record("mad_1")], [record("luong")]):
+        assert judged(claim(), records) == [judgement.Verdict(NOT_MEASURED, "", "")]
+    assert status(claim(measure="AER"), runs([1.0], [2.0])) == NOT_MEASURED
+
+
+def test_runs_that_have_not_converged_prove_nothing():
+    # 0.11 more than ever before, in the last fifth
+    rising = history(9.0, 10.0, 10.0, 10.0, 10.11)
+    for ours in ([12.0, 12.1, 12.2], [8.0, 8.1, 8.2]):
+        assert status(claim(), runs(ours, [10.0] * 3)) != INCONCLUSIVE
+        records = runs(ours, [10.0] * 3)
+        records[-1]["history"] = rising  # of one run alone
+        (verdict,) = judged(claim(), records)
+        assert verdict.status == INCONCLUSIVE and verdict.evidence.startswith("not converged; ")
+        assert "contrary" in verdict.evidence and "not adjusted" in verdict.evidence
+        assert verdict.conditions.endswith(
+            "3 seeds; not converged: dev BLEU was still rising, luong by 0.11"
+        )
+    records = runs([12.0, 12.1, 12.2], [10.0] * 3)
+    records[0]["history"] = []
+    (verdict,) = judged(claim(), records)
+    assert verdict.status == INCONCLUSIVE
+    assert "the record of mad_1 is too short to tell" in verdict.conditions
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([10.0, 11.0, 12.0, 13.0, 13.5], 0.5),
+        ([10.0, 13.0, 12.0, 11.0, 12.5], -0.5),
+        ([10.0, 12.0], 2.0),  # the second is at the end
+        ([10.0], None),
+        ([], None),
+        # steps 900 and 1000 are after 800
+        ([1, 2, 3, 4, 5, 6, 7, 8, 8.75, 8.25], 0.75),
+    ],
+)
+def test_a_rise_is_that_of_the_last_fifth(scores, expected):
+    assert conditions.rise_at_end({"history": history(*scores)}) == expected
+    assert conditions.rise_at_end({}) is None
+
+
+def test_a_verdict_says_what_it_stands_on():
+    pairs = {"pairs": {"train": 90_000, "test": 500}}
+    (verdict,) = judged(claim(), runs([12.0, 12.1], [10.0] * 2, **pairs))
+    assert verdict.corpus == "the paper's corpus"
+    assert verdict.conditions == "90,000 pairs (paper: 133,000); 2 seeds; converged"
+    records = runs([12.0], [10.0], **pairs)
+    records[0] = record("mad_1", 12.0, brevity=0.921, seed=1, **pairs, **FLAT)
+    (verdict,) = judged(claim(), records)
+    assert verdict.conditions == (
+        "90,000 pairs (paper: 133,000); one seed; converged; brevity penalties differ: "
+        "0.921 against 0.900"
+    )
+
+
+def test_the_paper_s_own_corpus_is_told_from_others():
+    def corpus(one, name, scale, **more):
+        records = [record(row, **more) for row in (one.row, one.rival)]
+        return judged(one, records, name, scale)[0].corpus
+
+    copy = {"train": "the first 100 of 2,959 episodes"}
+    shown = "the paper's corpus (train: the first 100 of 2,959 episodes)"
+    assert corpus(claim(), "vi-en", "cpu", variants=copy) == shown
+    other = claim(row="kvmematt_r2_eos", rival="rnnsearch_longer", tables=("alignment",))
+    assert corpus(other, "alignment", "paper") == "the paper's corpus"
+    tanaka = {"train": "not IWSLT'07: the Tanaka corpus, a stand-in"}
+    mino = claim(row="key_value", rival="attn", tables=("en-ja",))
+    assert corpus(mino, "en-ja", "cpu", variants=tanaka) == (
+        "a stand-in for the paper's corpus, dev and test included (train: not IWSLT'07: the Tanaka "
+        "corpus, a stand-in)"
+    )
+    another = "not the paper's corpus"
+    assert corpus(other, "alignment", "cpu") == another  # the Hansards
+    meng = other._replace(tables=("zh-en", "multi30k"))
+    assert corpus(meng, "multi30k", "cpu") == another
+    tense = claim(row="cache", rival="rnnsearch", tables=("synthetic-tense",))
+    assert corpus(tense, "synthetic-tense", "tiny") == another
+
+
+@pytest.mark.parametrize(
+    ("runs_", "expected"),
+    # limits 0.80 and 0.84
+    [([0.82, 0.821, 0.819], HOLDS), ([0.6, 0.65, 0.7], FAILS), ([0.7, 0.82, 0.94], INCONCLUSIVE),
+     ([0.95, 0.951, 0.949], FAILS), ([0.82], INCONCLUSIVE)],
+)  # fmt: skip
+def test_speed_is_of_a_benchmark(tmp_path, runs_, expected):
+    one = SpeedClaim("P", "1", "text", "bench.jsonl", {"what": "a"}, 0.82, 0.82)
+    assert judged(one, [], folder=tmp_path)[0].status == NOT_MEASURED
+    line = {"what": "a", "ratio": 9, "runs": runs_, "hardware": {"gpus": []}}
+    lines = [{**line, "what": "b"}, line]
+    (tmp_path / "bench.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    (verdict,) = judged(one, [], folder=tmp_path)
+    assert verdict.status == expected
+    mean = sum(runs_) / len(runs_)
+    assert (
+        f"{mean:.0%} of the baseline's words/s on a CPU (mean of {len(runs_)}" in verdict.evidence
+    )
+
+
+def test_every_claim_is_of_rows_tables_and_measures_that_there_are():
+    for one in CLAIMS:
+        if not isinstance(one, Claim):
+            continue
+        assert one.measure in metrics.MEASURES, one
+        for name in one.tables:
+            tables = [TABLES[name].at(scale) for scale in TABLES[name].scales]
+            names = {row.name for table in tables for row in table.rows}
+            assert {one.row, one.rival} <= names, (one, name)
+        assert (one.margin > 0) == (one.expect in ("alike", "no gain"))
+        assert one.expect in ("higher", "lower", "no gain", "alike", "between")
+        assert (one.between is not None) == (one.expect == "between")
+        assert one.between is None or one.measure in metrics.COUNTED
+    texts = [(one.paper, one.text) for one in CLAIMS]
+    assert len(texts) == len(set(texts))

@@ -1,0 +1,107 @@
+"""The tables of docs/results.md and of the page have the numbers of results/, and no others."""
+
+from pathlib import Path
+
+import pytest
+from helpers.records import compared, record, write_results
+
+from tfmann.cli import report as command
+from tfmann.errors import UserError
+from tfmann.papers import markdown_blocks
+from tfmann.report import results_page
+
+ROOT = Path(__file__).resolve().parents[2]
+REGION = "<!-- results: {} -->\n{}<!-- end -->\n"
+
+
+@pytest.fixture
+def results(tmp_path):
+    return write_results(
+        tmp_path / "results", "vi-en-cpu", record("luong", 17.45),
+        record("mad_1", 18.0, significance=[compared("luong", 0.55, 3.0, 0.002, 0.004)]),
+    )  # fmt: skip
+
+
+def test_the_readme_is_what_the_results_say():
+    text = (ROOT / "docs" / "results.md").read_text("utf-8")
+    assert markdown_blocks.fill(text, ROOT / "results") == text, "run: tfmann report readme"
+    assert "<!-- results: claims -->" in text
+
+
+@pytest.fixture(scope="module")
+def results_of_the_page():
+    """The page's part about results/: claims, tables, curves."""
+    return results_page.render_results(ROOT / "results")
+
+
+def test_the_page_of_the_recorded_results_is_small(results_of_the_page):
+    assert len(results_of_the_page) < 2**20
+
+
+@pytest.mark.parametrize(
+    ("table", "note"),
+    [("en-ja-cpu", "not IWSLT'07: 50,000 pairs of the Tanaka corpus"),
+     ("cache-subtitle-cpu", "the first 100 of 2,959 episodes")],
+)  # fmt: skip
+def test_the_training_corpus_is_named_below_a_table_everywhere(table, note, results_of_the_page):
+    text = (ROOT / "docs" / "results.md").read_text("utf-8")
+    region = text.split(f"<!-- results: {table} -->")[1].split("<!-- end -->")[0]
+    assert f"train: {note}" in region
+    panel = results_of_the_page.split(f'id="{table}"')[1].split("</details>")[0]
+    assert f"<li>train: {note.replace(chr(39), '&#39;')}" in panel
+    stands_in = note.startswith("not")
+    for part in (region, panel):
+        assert ("train, dev and test are a stand-in for its corpus)" in part) == stands_in
+    claims_of_readme = text.split("<!-- results: claims -->")[1].split("<!-- end -->")[0]
+    for line in claims_of_readme.splitlines():
+        assert ("a stand-in for the paper's corpus" in line) == ("| en-ja, scale cpu" in line)
+
+
+def test_a_region_is_written_and_the_rest_left_alone(results):
+    text = "before | 1\n" + REGION.format("vi-en-cpu", "old\n") + "after\n"
+    new = markdown_blocks.fill(text, results)
+    assert new.startswith("before | 1\n<!-- results: vi-en-cpu -->\nCollier & Beel 2019, Table 1")
+    assert new.endswith("<!-- end -->\nafter\n") and "old" not in new
+    assert "| attentional encoder-decoder | 23.3* | 17.45 | 0.900 | - |" in new
+    assert "| M.A.D., 1 R/W head | 23.1 | 18.00 | 0.900 | +0.55 (+3.2%)†, p 0.002 / 0.004 |" in new
+    assert "| NTM-style attention | 23.6 | not yet measured | - | - |" in new
+    assert "\\* the paper's figure" in new and "†: both below 0.01" in new
+    assert markdown_blocks.fill(new, results) == new
+
+
+def test_what_was_not_measured_is_said(results):
+    text = markdown_blocks.fill(REGION.format("ro-en-cpu", ""), results)
+    assert "Not yet measured." in text and "|" not in text
+
+
+def test_claims_are_counted_and_listed(results):
+    text = markdown_blocks.fill(REGION.format("claims", ""), results)
+    assert "does not hold: 0; inconclusive: 1; holds: 0" in text
+    assert "| inconclusive | On Vi-En, the memory-augmented decoder with one head" in text
+    assert "| not yet measured |" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nothing", "expected '<!-- results: NAME -->'"),
+        ("<!-- results: claims -->\n", "each followed by"),
+        (REGION.format("vi-en", ""), "no results called 'vi-en'; expected claims, .*vi-en-cpu"),
+    ],
+)
+def test_refusals(results, text, message):
+    with pytest.raises(UserError, match=message):
+        markdown_blocks.fill(text, results, "F")
+
+
+def test_the_command_writes_once(results, tmp_path, capsys):
+    path = tmp_path / "R.md"
+    path.write_text(REGION.format("claims", ""))
+    argv = ["readme", f"--readme={path}", f"--results_dir={results}"]
+    assert command.main(argv) == 0 and "R.md is written" in capsys.readouterr().err
+    before = path.read_bytes()
+    assert command.main(argv) == 0 and "as the results have it" in capsys.readouterr().err
+    assert path.read_bytes() == before
+    for wrong in ([f"--readme={tmp_path / 'none'}"], ["--results_dir=nowhere"]):
+        assert command.main([*argv, *wrong]) == 1
+        assert capsys.readouterr().err.startswith("tfmann: ")

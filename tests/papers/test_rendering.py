@@ -1,0 +1,227 @@
+"""Tables from records: mean and deviation by hand, columns only where something is in them."""
+
+import json
+
+from helpers.records import aligned, compared, record, table
+
+from tfmann.papers import claims, rendering
+from tfmann.papers.table import Row
+from tfmann.papers.tables import TABLES
+
+
+def lines_of(text):
+    """Rows of cells, the heading first, without the rule below it."""
+    found = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    assert len({len(cells) for cells in (found[0], *found[2:])}) == 1
+    return [found[0], *found[2:]]
+
+
+def cells(text, number=1):
+    heading, *rows = lines_of(text)
+    return dict(zip(heading, rows[number - 1]))
+
+
+def test_several_seeds_are_one_line_of_mean_and_deviation():
+    # 10, 12, 17: mean 13, deviations -3 -1 4, sample variance 26 / 2 = 13
+    runs = [
+        record("a", bleu, seed=seed, words_per_second=speed, train_seconds=60 * minutes)
+        for seed, bleu, speed, minutes in ((1, 10, 90, 2), (2, 12, 100, 3), (3, 17, 110, 7))
+    ]
+    text = rendering.render(table(Row("a", "A"), Row("b", "B")), "cpu", [*runs, record("b", 5)])
+    found = cells(text)
+    assert found["ours dev"] == found["ours test"] == "13.00 ± 3.61"
+    assert found["chrF"] == "14.0 ± 3.6"
+    assert (found["seeds"], found["words/s"], found["minutes"]) == ("3", "100", "4")
+    assert (found["parameters"], found["updates"]) == ("2.50M", "7")
+    one = cells(text, 2)
+    assert (one["system"], one["ours test"], one["seeds"]) == ("B", "5.00", "1")
+    assert "mean ± sample standard deviation" in text
+
+
+def test_seeds_far_apart_are_told_one_by_one():
+    # from 10 to 17 there are more than five, from 12 to 17 there are not
+    runs = [record("a", bleu, seed=seed) for seed, bleu in ((1, 10), (2, 17), (3, 12))]
+    runs += [record("b", bleu, seed=seed) for seed, bleu in ((1, 17), (2, 12))]
+    text = rendering.render(table(Row("a", "A"), Row("b", "B")), "cpu", runs)
+    assert [line for line in text.splitlines() if line.startswith("seeds far apart")] == [
+        "seeds far apart: test BLEU of a is 10.00, 17.00, 12.00"
+    ]
+
+
+def test_one_seed_is_shown_as_it_is():
+    text = rendering.render(table(Row("a", "A", 1.5, None)), "cpu", [record("a")])
+    assert "±" not in text and "seeds" not in text
+    heading, row = lines_of(text)
+    assert heading == ["system", "paper dev", "paper test", "ours dev", "ours test",
+                       "brevity penalty", "length ratio", "length penalty", "chrF", "parameters",
+                       "updates", "words/s", "minutes"]  # fmt: skip
+    assert row == ["A", "1.5", "-", "10.00", "10.00", "0.900", "0.905", "0.0", "11.0", "2.50M", "7",
+                   "100", "1"]  # fmt: skip
+
+
+def test_rows_stand_as_in_the_table_whatever_was_trained_first():
+    shown = table(Row("a", "A"), Row("b", "B"), Row("c", "C"))
+    text = rendering.render(shown, "cpu", [record("c"), record("a")])
+    assert [row[0] for row in lines_of(text)[1:]] == ["A", "C"]
+
+
+def test_alignment_and_adequacy_stand_beside_bleu_in_percent():
+    shown = table(Row("a", "A", paper_aer=39.97), Row("b", "B"), Row("c", "C"))
+    runs = [record("a", seed=1, **aligned()), record("a", seed=2, **aligned(aer=0.7, under=0.375))]
+    bound = {"adequacy": aligned(reworded=None)["adequacy"]}  # of a cell without alignments
+    text = rendering.render(shown, "cpu", [*runs, record("b", **bound), record("c")])
+    found = cells(text)
+    assert found["paper AER"] == "39.97" and found["AER"] == "60.00 ± 14.14"
+    assert found["soft AER"] == "60.00 ± 0.00"
+    assert found["under-translated"] == "25.00 ± 17.68"
+    assert (found["reworded"], found["over-translated"]) == ("25.00 ± 0.00", "3.12 ± 0.00")
+    found = cells(text, 2)
+    assert (found["AER"], found["soft AER"], found["paper AER"]) == ("-", "-", "-")
+    assert (found["under-translated"], found["reworded"]) == ("≤ 12.50", "-")
+    assert cells(text, 3)["under-translated"] == "-"
+    assert "4 references, with 9 sure and 3 only possible links" in text
+    assert "% of the 16 source words" in text and "≤: includes reworded words" in text
+
+
+def test_repetition_is_shown_where_nothing_is_aligned():
+    counts = {"repetition": [{"order": n, "repeated": n, "ngrams": 40} for n in (1, 2, 3, 4)]}
+    shown = table(Row("a", "A"), Row("b", "B"))
+    text = rendering.render(shown, "cpu", [record("a", **counts), record("b")])
+    assert cells(text)["repeated 2-grams"] == "5.00" and cells(text, 2)["repeated 2-grams"] == "-"
+    text = rendering.render(shown, "cpu", [record("a", **counts, **aligned())])
+    assert "repeated" not in text
+
+
+def test_a_table_is_of_another_corpus_at_a_scale(tmp_path, monkeypatch):
+    small = table(Row("a", "small"), scales=("cpu",))
+    monkeypatch.setitem(TABLES, "toy", table(Row("a", "large"), stand_in={"cpu": small}))
+    for scale in ("cpu", "paper"):
+        (tmp_path / f"toy-{scale}.jsonl").write_text(json.dumps(record("a")) + "\n")
+    first, second = rendering.render_all(tmp_path).split("Toy")[1:]
+    assert "| small |" in first and "| large |" in second
+
+
+def test_a_row_stands_beside_its_baselines():
+    rows = (Row("a", "A"), Row("b", "B"), Row("c", "C"), Row("d", "D"))
+    shown = table(*rows, baselines=("a", "b"))
+    runs = [
+        record("a"),
+        record("b", 9.75, significance=[compared("a", -0.25, -2.5, 0.5, 1.0)]),
+        record("c", 12.0, significance=[
+            compared("a", 2.0, 20.0, 0.001, 0.009), compared("b", 2.25, 23.1, 0.001, 0.02),
+        ]),
+        record("d", 12.5, significance=[compared("c", 0.5, 5.0, 0.5, 0.5)]),  # of a claim
+    ]  # fmt: skip
+    text = rendering.render(shown, "cpu", runs)
+    found = [cells(text, i) for i in (1, 2, 3, 4)]
+    assert [one["vs. A"] for one in found] == [
+        "-", "-0.25 (-2.5%), p 0.500 / 1.000", "+2.00 (+20.0%)†, p 0.001 / 0.009", "-",
+    ]  # fmt: skip
+    against_b = ["-", "-", "+2.25 (+23.1%), p 0.001 / 0.020", "-"]
+    assert [one["vs. B"] for one in found] == against_b
+    assert "vs. C" not in found[0]
+    assert "p of the paired bootstrap / of the sign test; †: both below 0.01" in text
+    assert "bootstrap signature: bs" in text and "§" not in text
+
+
+def test_a_difference_between_other_lengths_is_marked():
+    rows = (Row("a", "A"), Row("b", "B"), Row("c", "C"))
+    tested = {"significance": [compared("a", 2.0, 20.0, 0.001, 0.009)]}
+    runs = [
+        record("a"), record("b", 12.0, brevity=0.921, **tested),
+        record("c", 12.0, brevity=0.92, **tested),
+    ]  # fmt: skip
+    text = rendering.render(table(*rows, baselines=("a",)), "cpu", runs)
+    assert cells(text, 2)["vs. A"] == "+2.00 (+20.0%)†, p 0.001 / 0.009 ‡"
+    assert "‡" not in cells(text, 3)["vs. A"]
+    assert "‡: brevity penalties differ by more than 0.02" in text
+    # of the same seed, and of any of several
+    other = record("a", seed=2, brevity=0.95)
+    second = record("c", 11.0, seed=2, significance=[compared("a", 1.0, 10.0, 0.001, 0.009)])
+    text = rendering.render(table(*rows, baselines=("a",)), "cpu", [*runs, other, second])
+    assert cells(text, 3)["vs. A"].endswith("‡")
+
+
+def test_a_difference_is_that_of_the_scores_that_are_shown():
+    # The baseline was decoded again since the test, which found 12 - 9.9.
+    rows = (Row("a", "A"), Row("b", "B"))
+    runs = [record("a"), record("b", 12.0, significance=[compared("a", 2.1, 21.2, 0.001, 0.009)])]
+    text = rendering.render(table(*rows, baselines=("a",)), "cpu", runs)
+    assert cells(text, 2)["vs. A"] == "+2.00 (+20.0%)†, p 0.001 / 0.009 §"
+    assert "§: the p values are from an earlier decoding of one of the two" in text
+
+
+def test_of_several_seeds_a_percentage_is_of_the_means():
+    # 10 and 20 against 20 and 10: nothing, though +100% and -50% are +25% in the mean
+    runs = [
+        record(row, bleu, seed=seed, significance=tests)
+        for seed, row, bleu, tests in (
+            (1, "a", 10.0, []), (1, "b", 20.0, [compared("a", 10.0, 100.0, 0.001, 0.001)]),
+            (2, "a", 20.0, []), (2, "b", 10.0, [compared("a", -10.0, -50.0, 0.001, 0.001)]),
+        )
+    ]  # fmt: skip
+    text = rendering.render(table(Row("a", "A"), Row("b", "B"), baselines=("a",)), "cpu", runs)
+    assert cells(text, 2)["vs. A"].startswith("+0.00 (+0.0%)†, p 0.001")
+
+
+def test_a_corpus_that_stands_in_is_called_so():
+    note = "not IWSLT'07: 50,000 pairs of the Tanaka corpus, a stand-in"
+    text = rendering.render(table(Row("a", "A")), "cpu", [record("a", variants={"train": note})])
+    heading = "Toy (ours: scale cpu; train, dev and test are a stand-in for its corpus)"
+    assert text.startswith(f"{heading}\n") and f"\ntrain: {note}\n" in text
+    copy = {"train": "the first 100 of 2,959 episodes"}
+    text = rendering.render(table(Row("a", "A")), "cpu", [record("a", variants=copy)])
+    assert text.startswith("Toy (ours: scale cpu)\n") and "\ntrain: the first 100 of 2" in text
+
+
+def test_the_length_penalty_is_the_one_that_was_chosen():
+    runs = [record("a"), record("b", length_penalty={"weight": 1.4})]
+    text = rendering.render(table(Row("a", "A"), Row("b", "B")), "cpu", runs)
+    assert [cells(text, i)["length penalty"] for i in (1, 2)] == ["0.0", "1.4"]
+
+
+def test_a_pair_of_rows_is_tested_once():
+    rows = (Row(name, name) for name in "abcdef")
+    shown = table(*rows, baselines=("a", "c"))
+    beside = {row: shown.compared_with(row, {"a", "b", "c", "e"} - {row}) for row in "abcdef"}
+    assert beside == {
+        "a": [], "b": ["a", "c"], "c": ["a"], "d": ["a", "c", "b"], "e": ["a", "c", "b"],
+        "f": ["a", "c", "b", "e"],
+    }  # fmt: skip
+    assert claims.rivals("multi30k", "kvmematt_r1") == {
+        "rnnsearch_longer", "mematt", "kvmematt_r2", "kvmematt_r1_eos"
+    }  # fmt: skip
+    assert claims.rivals("vi-en", "luong") >= {"ntm_attention", "dnc_1"}
+    assert claims.rivals("alignment", "kvmematt_r2") == {"rnnsearch_longer"}  # MemAtt: AER alone
+
+
+def test_of_several_seeds_the_worst_p_is_shown():
+    seeds = [(1.0, 10.0, 0.001, 0.002), (2.0, 20.0, 0.004, 0.001)]
+    runs = [record("a", seed=2)]
+    runs += [
+        record("b", 10 + one[0], seed=i, significance=[compared("a", *one)])
+        for i, one in enumerate(seeds, 1)
+    ]
+    shown = table(Row("a", "A"), Row("b", "B"), baselines=("a",))
+    text = rendering.render(shown, "cpu", [record("a"), *runs])
+    assert cells(text, 2)["vs. A"] == "+1.50 (+15.0%)†, p 0.004 / 0.002"
+    assert "(the greatest over the seeds)" in text
+
+
+def test_the_paper_s_cost_stands_beside_ours():
+    shown = table(Row("a", "A", paper_parameters=84.2, paper_speed=(1469.1, 21.1)), Row("b", "B"))
+    decoding = {"dev": {"seconds": 1.0, "words": 1}, "test": {"seconds": 4.0, "words": 52}}
+    text = rendering.render(shown, "cpu", [record("a", decoding=decoding), record("b")])
+    one, other = cells(text), cells(text, 2)
+    paper = [one[f"paper {name}"] for name in ("parameters", "words/s", "decoding")]
+    assert paper == ["84.2M", "1469.1", "21.1"] and other["paper parameters"] == "-"
+    assert (one["decoding words/s"], other["decoding words/s"]) == ("13", "-")
+
+
+def test_tense_is_shown_with_the_documents_and_without():
+    counts = {"sentences": 40, "right": 30, "shuffled_right": 14}
+    runs = [record("a", seed=1, tense=counts), record("a", seed=2, tense={**counts, "right": 32})]
+    text = rendering.render(table(Row("a", "A")), "cpu", runs)
+    found = cells(text)
+    assert found["tense"] == "77.50 ± 3.54" and found["tense, shuffled"] == "35.00 ± 0.00"
+    assert "tense: % of 40 sentences" in text

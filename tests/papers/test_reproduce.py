@@ -1,0 +1,371 @@
+"""Tables: trained once, gone on with, rendered from what is kept; on an invented corpus."""
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.toy_table import started_command
+
+from tfmann.datasets import tokenization
+from tfmann.errors import UserError
+from tfmann.papers import records, rendering, reproduce, run_scores, table_corpus, table_runs
+from tfmann.papers.tables import TABLES
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_row_has_its_settings_at_every_scale_of_its_table():
+    from tfmann import config
+
+    for name, shown in TABLES.items():
+        for scale in shown.scales:
+            table = shown.at(scale)
+            for row in table.rows:
+                config.make({}, str(ROOT / "hparams" / table.settings_file(row, scale)))
+            assert table.manifest is None or (ROOT / "data" / table.manifest).exists(), name
+
+
+def test_results_readme_is_what_the_results_say():
+    results = ROOT / "results"
+    if results.exists():
+        assert (results / "README.md").read_text("utf-8") == rendering.render_all(results)
+
+
+def test_results_name_no_machine_path():
+    for path in (ROOT / "results").glob("*.jsonl"):
+        for line in path.read_text("utf-8").splitlines():
+            settings = json.loads(line).get("hparams", {})
+            assert not [v for v in settings.values() if isinstance(v, str) and v.startswith("/")]
+
+
+def test_trains_once_then_only_prints(world, capsys):
+    root, corpus = world
+    command = [
+        "vi-en", "--scale=cpu", f"--corpus_dir={corpus}", f"--out_dir={root / 'runs'}",
+        f"--results_dir={root / 'results'}",
+    ]  # fmt: skip
+    assert reproduce.main(command) == 0
+    out = capsys.readouterr().out
+    assert "120 pairs" in out and "| toy system | - | 23.3* |" in out and "* a note" in out
+    kept = [json.loads(x) for x in (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()]
+    assert len(kept) == 1 and kept[0]["steps"] == 4 and kept[0]["pairs"]["train"] == 120
+    assert not [k for k in kept[0]["hparams"] if k.endswith("_prefix")]
+    results = root / "runs" / "vi-en" / "cpu" / "luong" / "results.json"
+    stamp = results.stat().st_mtime_ns
+    assert reproduce.main(command) == 0
+    assert results.stat().st_mtime_ns == stamp
+    assert (root / "results" / "README.md").read_text() == rendering.render_all(root / "results")
+
+
+@pytest.fixture
+def raw_world(world, monkeypatch):
+    """The same with a table of raw text, on a known variant of its corpus."""
+    root, corpus = world
+    path = root / "data" / "toy.json"
+    manifest = json.loads(path.read_text())
+    manifest["vocabularies"] = None
+    other = [{"lines": 120, "note": "a stand-in"}]
+    manifest["files"] = [f for f in manifest["files"] if not f["path"].startswith("vocab")]
+    for entry in manifest["files"]:
+        if entry["path"].startswith("train"):
+            entry.update(lines=7, accept_lines=other)
+        file = corpus / entry["path"]
+        lines = file.read_text(encoding="utf-8").splitlines()
+        file.write_text("".join(f"„{line}”, {line}!\n" for line in lines), encoding="utf-8")
+    path.write_text(json.dumps(manifest))
+    row = root / "hparams" / "cpu" / "toy" / "toy_luong.json"
+    row.write_text(json.dumps({**json.loads(row.read_text()), "subword_option": "bpe"}))
+    table = TABLES["vi-en"]._replace(bpe_merges={"cpu": 15})
+    monkeypatch.setitem(TABLES, "vi-en", table)
+    return root, corpus
+
+
+def test_raw_text_is_prepared_once_and_scored_as_text_too(raw_world, capsys):
+    root, corpus = raw_world
+    command = [
+        "vi-en", "--scale=cpu", f"--corpus_dir={corpus}", f"--out_dir={root / 'runs'}",
+        f"--results_dir={root / 'results'}",
+    ]  # fmt: skip
+    assert reproduce.main(command) == 0
+    out = capsys.readouterr().out
+    assert "learning 15 merges" in out and "120 pairs, 0 with an empty side; a stand-in" in out
+    assert "| 13a dev | 13a test | brevity penalty |" in out and "\ntrain: a stand-in\n" in out
+    assert "tok:none" in out and "tok:13a" in out
+    rows = [line.split(" | ") for line in out.splitlines() if line.startswith("|")]
+    heading, _, row = rows[:3]  # BLEU by length follows
+    assert len(heading) == len(row) == 17
+    (line,) = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
+    kept = json.loads(line)
+    assert kept["preparation"]["merges"] == 15 and kept["variants"] == {"train": "a stand-in"}
+    assert set(kept["detokenised"]) == {"dev", "test"}
+    assert "subword_model" not in kept["hparams"] and kept["hparams"]["subword_option"] == "bpe"
+    vocabulary = (root / "runs" / "vi-en" / "cpu" / "luong" / "vocab.tgt").read_text()
+    assert "@@\n" in vocabulary and '\n"\n' in vocabulary
+    assert reproduce.main(command) == 0
+    assert "learning" not in capsys.readouterr().out
+
+
+def test_text_is_scored_against_the_raw_references(raw_world, tmp_path):
+    root, corpus = raw_world
+    report = table_corpus._report(TABLES["vi-en"], str(corpus), "")
+    for name in ("dev", "test"):
+        raw = (corpus / f"{name}.tgt").read_text(encoding="utf-8").splitlines()
+        tokens = [tokenization.tokenise(line.replace("„", '"').replace("”", '"')) for line in raw]
+        (tmp_path / f"output_{name}").write_text("".join(f"{line}\n" for line in tokens))
+        plain = "".join(f"{line.replace('„', chr(34)).replace('”', chr(34))}\n" for line in raw)
+        (corpus / f"{name}.tgt").write_text(plain)
+    for name, score in run_scores.detokenised_bleu(report, str(tmp_path)).items():
+        assert score["value"] == pytest.approx(100) and "tok:13a" in score["signature"]
+        text = (tmp_path / f"output_{name}.detok").read_text()
+        assert text == (corpus / f"{name}.tgt").read_text().replace(" .", ".")
+
+
+def test_a_row_starts_from_the_best_checkpoint_of_another(started, capsys):
+    root, corpus, trained = started
+    base = str(root / "runs" / "vi-en" / "cpu" / "base" / "best_bleu")
+    assert reproduce.main(started_command(root, corpus)) == 0
+    assert trained == [("base", None), ("late", base), ("later", base)]
+    out = capsys.readouterr().out
+    assert "late, which starts from base" in out and "because other rows" not in out
+    assert "| +7 |" in out and "| 7 |" in out and "+ updates: in addition to those of base" in out
+    kept = [json.loads(x) for x in (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()]
+    assert [record.get("start") for record in kept] == [None, "base", "base"]
+    assert not [record for record in kept if "init_checkpoint" in record["hparams"]]
+
+
+def test_the_row_to_start_from_is_trained_first_and_once(started, capsys):
+    root, corpus, trained = started
+    command = started_command(root, corpus, "--rows=later,late")
+    assert reproduce.main(command) == reproduce.main(command) == 0
+    assert [name for name, _ in trained] == ["base", "later", "late"]
+    assert "base is included because other rows start from it" in capsys.readouterr().out
+
+
+def test_a_row_is_trained_with_every_seed_from_the_start_of_its_seed(started, capsys):
+    root, corpus, trained = started
+    place = root / "runs" / "vi-en" / "cpu"
+    assert reproduce.main(started_command(root, corpus, "--rows=late", "--seeds=1,3")) == 0
+    assert table_runs.train.seeds == [
+        ("base", "1"), ("late", "1"), ("base-seed3", "3"), ("late-seed3", "3")
+    ]  # fmt: skip
+    assert [start for _, start in trained] == [
+        None, str(place / "base" / "best_bleu"), None, str(place / "base-seed3" / "best_bleu")
+    ]  # fmt: skip
+    out = capsys.readouterr().out
+    assert "2 rows, each with seed 1, 3" in out and "row 2 of 2, seed 3: late" in out
+    assert "| late | - | - | 1.00 ± 0.00 | 1.00 ± 0.00 |" in out
+    assert reproduce.main(started_command(root, corpus, "--rows=late", "--seeds=3 2")) == 0
+    assert [where for where, _ in table_runs.train.seeds[4:]] == ["base-seed2", "late-seed2"]
+    kept = [json.loads(x) for x in (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()]
+    assert [(record["row"], record["seed"]) for record in kept] == [
+        ("base", 1), ("late", 1), ("base", 3), ("late", 3), ("base", 2), ("late", 2)
+    ]  # fmt: skip
+
+
+def test_a_table_has_its_own_seeds(started, monkeypatch):
+    root, corpus, _ = started
+    table = TABLES["vi-en"]._replace(seeds=(4, 5))
+    monkeypatch.setitem(TABLES, "vi-en", table)
+    assert reproduce.main(started_command(root, corpus, "--rows=base")) == 0
+    assert table_runs.train.seeds == [("base-seed4", "4"), ("base-seed5", "5")]
+
+
+def test_a_line_that_names_no_seed_is_of_the_first(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    lines = [{"row": "a", "old": 1}, {"row": "b", "old": 1}, {"row": "a", "seed": 2, "old": 1}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    new = [{"row": "a", "seed": 1}, {"row": "b", "seed": 2}]
+    records.save_records(new, path)
+    kept = [json.loads(line) for line in path.read_text().splitlines()]
+    assert kept == [new[0], lines[1], lines[2], new[1]]
+
+
+@pytest.mark.parametrize("seeds", ["x", "1,,", "1.5", "-1", ",", "99999999999", "4294967296"])
+def test_seeds_that_are_none_are_refused(started, seeds, capsys):
+    root, corpus, trained = started
+    assert reproduce.main(started_command(root, corpus, f"--seeds={seeds}")) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("tfmann: --seeds") and not trained
+
+
+def test_what_translations_repeat_is_kept(started, capsys):
+    root, corpus, _ = started
+    assert reproduce.main(started_command(root, corpus, "--rows=base")) == 0
+    (line,) = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
+    # "said it said it", six times: of its n-grams of 1 to 4 words, 2, 1, 0 and 0 are repeated
+    assert json.loads(line)["repetition"] == [
+        {"order": 1, "repeated": 12, "ngrams": 24}, {"order": 2, "repeated": 6, "ngrams": 18},
+        {"order": 3, "repeated": 0, "ngrams": 12}, {"order": 4, "repeated": 0, "ngrams": 6},
+    ]  # fmt: skip
+    interval = json.loads(line)["interval"]
+    assert "bs:1000" in interval["signature"] and interval["mean"] >= 0 and interval["ci"] >= 0
+    resampled = json.loads(line)["resampled"]
+    assert set(resampled) == {"dev", "test"}
+    for one in resampled.values():
+        assert (one["sentences"], one["seed"], len(one["bleu"])) == (6, 12345, 1000)
+
+
+@pytest.fixture
+def aligned(started):
+    """The same with gold links of the test."""
+    root, corpus, trained = started
+    path = root / "data" / "toy.json"
+    manifest = json.loads(path.read_text())
+    manifest["alignments"] = "test.align"
+    manifest["files"].append({"path": "test.align", "urls": ["https://h/f"], "lines": 6})
+    path.write_text(json.dumps(manifest))
+    return root, corpus, trained
+
+
+def test_gold_links_score_alignments_and_translations_once(aligned, monkeypatch, capsys):
+    root, corpus, _ = aligned
+    commands = []
+
+    class Done:
+        returncode = 0
+
+    def run(command, check):
+        commands.append(command)
+        scores = {"input": [{"value": 4.0}, {"value": 6.0}]}
+        found = {"aer": 0.25, "soft_aer": 0.5, "sentences": 6, "sure": 9, "possible": 9}
+        judged = {"under": 0.1, "reworded": 0.2, "over": 0.3, "judged": 9}
+        body = {"scores": scores, "alignment": found, "adequacy": judged}
+        flags = dict(one.split("=", 1) for one in command[3:])
+        Path(flags["--inference_output_file"]).write_text(json.dumps(body))
+        return Done()
+
+    monkeypatch.setattr(run_scores.subprocess, "run", run)
+    command = started_command(root, corpus, "--rows=base")
+    assert reproduce.main(command) == reproduce.main(command) == 0
+    out = capsys.readouterr().out
+    assert "| 25.00 | 50.00 | 10.00 | 20.00 | 30.00 |" in out and "gold links of test: " in out
+    (flags,) = [one[3:] for one in commands]
+    assert "--mode=eval" in flags and f"--out_dir={root / 'runs/vi-en/cpu/base'}" in flags
+    assert f"--gold_file={corpus / 'test.align'}" in flags
+    assert f"--inference_input_file={corpus / 'test.src'}" in flags
+    assert f"--inference_ref_file={corpus / 'test.tgt'}" in flags
+    (line,) = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
+    assert json.loads(line)["adequacy"]["judged"] == 9 and "alignment" in json.loads(line)
+
+
+@pytest.mark.parametrize(
+    "links, words",
+    [
+        ("0-0\n" * 6 + "0-0\n", "7 lines; expected 6"),
+        ("0-0\n" * 5 + "0:0\n", "line 6: '0:0' is not a link"),
+        ("0-0\n" * 5 + "99-0\n", "line 6: 99-0 is a link"),
+    ],
+)
+def test_gold_links_are_looked_at_before_training(aligned, links, words, capsys):
+    root, corpus, trained = aligned
+    (corpus / "test.align").write_text(links)
+    assert reproduce.main(started_command(root, corpus)) == 1
+    error = capsys.readouterr().err
+    assert words in error and "test.align" in error and not trained
+
+
+def test_further_tests_are_translated_once_and_averaged(started, monkeypatch, capsys):
+    root, corpus, _ = started
+    path = root / "data" / "toy.json"
+    manifest = json.loads(path.read_text())
+    manifest["more_tests"] = ["other"]
+    files = [{"path": f"other.{side}", "urls": ["https://h/f"], "lines": 2}
+             for side in ("src", "tgt0", "tgt1")]  # fmt: skip
+    path.write_text(json.dumps({**manifest, "files": manifest["files"] + files}))
+    truth = ["the cat sat on the mat", "a dog lay in the sun"]
+    for entry in files:
+        (corpus / entry["path"]).write_text("".join(f"{line}\n" for line in truth))
+    commands = []
+
+    class Done:
+        returncode = 0
+
+    def run(command, check):
+        commands.append(command)
+        flags = dict(one.split("=", 1) for one in command[3:])
+        said = truth if "/late" in flags["--out_dir"] else ["the cat sat", "a dog lay in the sun"]
+        output = Path(flags["--inference_output_file"])
+        output.write_text("".join(f"{line}\n" for line in said))
+        return Done()
+
+    monkeypatch.setattr(run_scores.subprocess, "run", run)
+    monkeypatch.setitem(TABLES, "vi-en", TABLES["vi-en"]._replace(baselines=("base",)))
+    command = started_command(root, corpus, "--rows=base,late")
+    assert reproduce.main(command) == reproduce.main(command) == 0
+    first, second = commands
+    assert "--mode=infer" in first and f"--inference_input_file={corpus / 'other.src'}" in first
+    assert not any("document" in flag for flag in first)
+    base, late = map(json.loads, (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines())
+    (score, *_) = late["more_tests"]["other"]
+    assert score["value"] == pytest.approx(100) and "nrefs:2" in score["signature"]
+    # "said" of all rows is the same on the first test, so half the difference on the other is all
+    (found,) = late["significance"]
+    apart = 100 - base["more_tests"]["other"][0]["value"]
+    assert found["difference"] == pytest.approx(apart / 2)
+    assert (found["wins"], found["losses"]) == (1, 0)
+    assert found["signature"].endswith("mean of 2 tests")
+    assert late["resampled"]["test"]["sentences"] == 8 and "interval" not in late
+    assert sum(scores["sentences"] for scores in late["by_length"]) == 8  # of both tests
+
+
+def test_a_table_in_reverse_has_the_languages_exchanged(started):
+    _, corpus, _ = started
+    table = TABLES["vi-en"]._replace(reverse=True)
+    settings = table_corpus.find_corpus(table, "cpu", str(corpus), "").settings
+    assert (settings["src"], settings["tgt"]) == ("tgt", "src")
+
+
+@pytest.mark.parametrize("table", [
+    "zh-en", "alignment", "en-ja", "en-ja-ntcir", "en-ja-aspec", "cache-news", "cache-subtitle",
+    "cache-ted",
+])  # fmt: skip
+def test_what_nobody_can_download_is_asked_for_by_its_files(table, capsys):
+    assert reproduce.main([table, "--scale=paper"]) == 1
+    error = capsys.readouterr().err
+    assert "cannot be downloaded: its text" in error and "CORPUS_DIR" in error
+    chinese = table == "alignment" or table.startswith("cache")
+    sides = ("zh", "en") if chinese else (table[:2], table[3:5])
+    assert "train.{}, train.{}".format(*sides) in error
+
+
+def test_unknown_row_is_named(world, capsys):
+    root, corpus = world
+    status = reproduce.main(
+        ["vi-en", "--scale=cpu", f"--corpus_dir={corpus}", "--rows=loung", f"--out_dir={root}"]
+    )
+    assert status == 1 and "loung" in capsys.readouterr().err
+
+
+def test_missing_corpus_is_one_line(world, capsys):
+    root, _ = world
+    status = reproduce.main(["vi-en", "--scale=cpu", f"--corpus_dir={root / 'none'}"])
+    error = capsys.readouterr().err
+    assert status in (1, 2) and "Traceback" not in error and error.startswith("tfmann:")
+
+
+def test_the_synthetic_table_writes_its_corpus(tmp_path, monkeypatch, capsys):
+    trained = []
+
+    def train(table, scale, row, settings, out_dir):
+        trained.append((scale, row.name, settings))
+        raise UserError("not trained here")
+
+    monkeypatch.setattr(table_runs, "train", train)
+    monkeypatch.setattr(table_corpus, "SYNTHETIC_PAIRS", {"train": 30, "dev": 5, "test": 5})
+    command = ["synthetic", "--rows=mad", f"--out_dir={tmp_path}"]
+    assert reproduce.main(command) == reproduce.main(command) == 1
+    assert "train: 30 pairs" in capsys.readouterr().out
+    corpus = tmp_path / "synthetic" / "tiny" / "corpus"
+    assert trained[0] == trained[1]
+    assert trained[0][:2] == ("tiny", "mad")
+    assert trained[0][2]["vocab_prefix"] == str(corpus / "vocab")
+    assert len((corpus / "train.src").read_text("utf-8").splitlines()) == 30
+    monkeypatch.setattr(table_corpus, "SYNTHETIC_PAIRS", {"train": 31, "dev": 5, "test": 5})
+    assert reproduce.main(command) == 1
+    assert "train.src" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("table,scale", [("synthetic", "cpu"), ("vi-en", "tiny")])
+def test_a_scale_that_a_table_has_not_is_refused(table, scale, capsys):
+    assert reproduce.main([table, f"--scale={scale}"]) == 2
+    assert f"not '{scale}'" in capsys.readouterr().err

@@ -1,0 +1,197 @@
+"""Tables of document models: what they need before training, and rows beside their baselines."""
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.toy_table import settings_of, started_command
+
+from tfmann.data.text_files import iter_lines
+from tfmann.papers import reproduce, run_scores, table_corpus, table_runs
+from tfmann.papers.tables import TABLES
+
+
+def change(path, **settings):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **settings}))
+
+
+def kept(root):
+    lines = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
+    return {record["row"]: record for record in map(json.loads, lines)}
+
+
+@pytest.fixture
+def in_documents(started):
+    """The row `late` looks at documents, which the manifest lists."""
+    root, corpus, trained = started
+    change(settings_of(root, "late"), cell="cache", unit_type="gru", cache_size=2)
+    path = root / "data" / "toy.json"
+    manifest = json.loads(path.read_text())
+    manifest["files"] += [
+        {"path": f"{split}.docs", "urls": ["https://h/f"], "lines": lines}
+        for split, lines in (("train", 120), ("dev", 6), ("test", 6))
+    ]
+    path.write_text(json.dumps(manifest))
+    return root, corpus, trained
+
+
+def test_documents_are_asked_for_before_anything_is_trained(in_documents, capsys):
+    root, corpus, trained = in_documents
+    (corpus / "dev.docs").unlink()
+    assert reproduce.main(started_command(root, corpus)) == 1
+    error = capsys.readouterr().err
+    assert "the rows late read the previous sentences" in error and not trained
+    assert f"there is no {corpus / 'dev.docs'}: expected a line" in error
+    assert "--rows=base,later" in error
+    assert reproduce.main(started_command(root, corpus, "--rows=later")) == 0
+    assert [name for name, _ in trained] == ["base", "later"]
+
+
+def test_documents_are_counted_where_they_are(in_documents, capsys):
+    root, corpus, _ = in_documents
+    assert reproduce.main(started_command(root, corpus, "--rows=base")) == 0
+    documents = len(set(iter_lines(corpus / "train.docs")))
+    assert f"train: 120 pairs, 0 with an empty side; {documents} documents" in (
+        capsys.readouterr().out
+    )
+
+
+def test_gold_links_of_a_document_model_are_looked_at_in_documents(in_documents, monkeypatch):
+    root, corpus, _ = in_documents
+    asked = []
+    monkeypatch.setattr(run_scores, "_evaluate", lambda *given: asked.append(given[2]) or {})
+    manifest = json.loads((root / "data" / "toy.json").read_text())
+    manifest["alignments"] = "test.align"
+    manifest["files"].append({"path": "test.align", "urls": ["https://h/f"], "lines": 6})
+    (root / "data" / "toy.json").write_text(json.dumps(manifest))
+    report = table_corpus._report(TABLES["vi-en"], str(corpus), "")
+    for cell in ("cache", "luong"):
+        run_scores.scores_by_gold_links(report, "out", cell)
+    assert asked[0]["inference_document_file"] == str(corpus / "test.docs")
+    assert "inference_document_file" not in asked[1]
+
+
+def test_a_lexicon_is_learned_once_for_all_rows_that_replace(started, monkeypatch, capsys):
+    root, corpus, trained = started
+    for row in ("base", "later"):
+        change(settings_of(root, row), replace_unk=True)
+    asked, learned = [], table_runs.run_nmt
+
+    def train(table, scale, row, settings, out_dir, fake=table_runs.train):
+        asked.append((row.name, settings.get("lexicon_file")))
+        fake(table, scale, row, settings, out_dir)
+
+    def run(flags, out_dir):
+        asked.append((flags["mode"], out_dir))
+        learned(flags, out_dir)
+
+    monkeypatch.setattr(table_runs, "train", train)
+    monkeypatch.setattr(table_runs, "run_nmt", run)
+    command = started_command(root, corpus)
+    assert reproduce.main(command) == reproduce.main(command) == 0
+    folder = root / "runs" / "vi-en" / "cpu" / "lexicon"
+    file = str(folder / "lexicon.txt")
+    assert asked == [
+        ("lexicon", str(folder)), ("base", file), ("late", None), ("later", file)
+    ]  # fmt: skip
+    assert len(list(iter_lines(file))) > 10
+    assert "lexicon_file" not in kept(root)["base"]["hparams"]
+
+
+@pytest.fixture
+def compared(started, monkeypatch):
+    """Every row has translations of its own; `base` and `later` are the baselines."""
+    root, corpus, trained = started
+    rows = TABLES["vi-en"].rows
+    ordered = (rows[1], rows[2], rows[0])  # base, later, late
+    table = TABLES["vi-en"]._replace(rows=ordered, baselines=("base", "later"))
+    monkeypatch.setitem(TABLES, "vi-en", table)
+    truth = list(iter_lines(corpus / "test.tgt"))
+    said = {
+        "base": [line.split()[0] for line in truth],
+        "later": truth[:5] + ["nothing at all of it"],
+        "late": [line.upper() for line in truth],
+    }
+
+    def train(table, scale, row, settings, out_dir, fake=table_runs.train):
+        fake(table, scale, row, settings, out_dir)
+        Path(out_dir, "output_test").write_text("".join(f"{x}\n" for x in said[row.name]))
+        results = json.loads(Path(out_dir, "results.json").read_text())
+        results["hparams"].update(bleu_tokenize="none", bleu_lowercase=True)
+        Path(out_dir, "results.json").write_text(json.dumps(results))
+
+    monkeypatch.setattr(table_runs, "train", train)
+    return root, corpus
+
+
+def test_rows_are_compared_with_the_baselines_before_them(compared, capsys):
+    root, corpus = compared
+    assert reproduce.main(started_command(root, corpus)) == 0
+    found = kept(root)
+    assert "significance" not in found["base"]
+    (one,) = found["later"]["significance"]
+    assert one["baseline"] == "base" and one["difference"] > 20 and one["wins"] >= 5
+    first, second = found["late"]["significance"]
+    assert (first["baseline"], second["baseline"]) == ("base", "later")
+    assert (first["wins"], first["losses"], first["sign_p"]) == (6, 0, 2 / 2**6)  # without case
+    assert (second["wins"], second["losses"]) == (1, 0)
+    assert second["sign_p"] == 1.0 and 0 < first["bootstrap_p"] <= 1
+    text = capsys.readouterr().out
+    assert "| vs. base | vs. later |" in text and "case:lc" in first["signature"]
+
+
+def test_rows_that_have_ended_are_kept_when_a_later_one_stops(compared, monkeypatch):
+    root, corpus = compared
+    table = TABLES["vi-en"]
+    base, later, late = table.rows
+    changed = table._replace(rows=(base, late, later))  # a baseline comes after its row
+    monkeypatch.setitem(TABLES, "vi-en", changed)
+    whole = table_runs.train
+
+    def stopped(table, scale, row, settings, out_dir):
+        if row.name == "later":
+            raise KeyboardInterrupt
+        whole(table, scale, row, settings, out_dir)
+
+    monkeypatch.setattr(table_runs, "train", stopped)
+    assert reproduce.main(started_command(root, corpus)) == 130
+    found = kept(root)
+    assert set(found) == {"base", "late"}
+    assert [one["baseline"] for one in found["late"]["significance"]] == ["base"]
+    monkeypatch.setattr(table_runs, "train", whole)
+    assert reproduce.main(started_command(root, corpus)) == 0
+    found = kept(root)
+    assert [one["baseline"] for one in found["late"]["significance"]] == ["base", "later"]
+    assert [one["baseline"] for one in found["later"]["significance"]] == ["base"]
+
+
+def test_rows_are_compared_again_with_a_baseline_that_was_decoded_again(compared):
+    root, corpus = compared
+    assert reproduce.main(started_command(root, corpus)) == 0
+    before = kept(root)
+    truth = (corpus / "test.tgt").read_text()
+    (root / "runs" / "vi-en" / "cpu" / "base" / "output_test").write_text(truth)
+    assert reproduce.main(started_command(root, corpus, "--rows=base")) == 0
+    after = kept(root)
+    assert list(after) == list(before)
+    assert before["later"]["significance"][0]["difference"] > 20
+    assert after["later"]["significance"][0]["difference"] < 0
+    assert after["late"]["significance"][0]["difference"] == 0
+    assert after["late"]["significance"][1] == before["late"]["significance"][1]
+
+
+def test_a_baseline_that_was_not_trained_is_left_out(compared):
+    root, corpus = compared
+    assert reproduce.main(started_command(root, corpus, "--rows=late")) == 0
+    assert [one["baseline"] for one in kept(root)["late"]["significance"]] == ["base"]
+
+
+def test_the_tense_of_a_table_is_measured(started, monkeypatch, capsys):
+    root, corpus, _ = started
+    table = TABLES["vi-en"]._replace(document_tense=True)
+    monkeypatch.setitem(TABLES, "vi-en", table)
+    assert reproduce.main(started_command(root, corpus, "--rows=base")) == 0
+    found = kept(root)["base"]["tense"]
+    assert found["right"] == found["shuffled_right"] and "tense, shuffled" in (
+        capsys.readouterr().out
+    )

@@ -1,0 +1,42 @@
+"""What a table will take, from what is known of its rows."""
+
+import json
+
+import pytest
+
+from tfmann.papers.table_runs import estimate_time, format_duration
+
+
+@pytest.fixture
+def path(tmp_path):
+    lines = [("a", 600), ("a", 1200), ("b", 5400)]
+    hardware = {"cpu": "Some Processor", "cores": 2}
+    text = [{"row": r, "train_seconds": s, "hardware": hardware} for r, s in lines]
+    (tmp_path / "toy-cpu.jsonl").write_text("".join(json.dumps(one) + "\n" for one in text))
+    return tmp_path / "toy-cpu.jsonl"
+
+
+def test_known_rows_are_added_up(path):
+    assert estimate_time(["a", "a", "b"], 5, path) == (
+        "3 of 5 runs are left to train: about 2 h 00 min plus the time to translate, as "
+        "toy-cpu.jsonl records it on Some Processor"
+    )
+
+
+def test_an_unknown_row_takes_the_mean_of_the_others(path):
+    said = estimate_time(["b", "c"], 2, path)  # 90 minutes, and (15 + 90) / 2
+    assert "about 2 h 22 min" in said and said.endswith("1 of them guessed from other rows")
+
+
+def test_what_nobody_measured_is_not_guessed(path):
+    other = path.parent / "other-cpu.jsonl"
+    assert estimate_time(["a"], 1, other).endswith("how long that takes has not been measured")
+
+
+def test_nothing_is_left(path):
+    assert estimate_time([], 3, path) == "all 3 runs have ended: nothing is left to train"
+
+
+def test_durations():
+    found = [format_duration(seconds) for seconds in (1, 89, 3599, 3600, 86_400)]
+    assert found == ["1 min", "1 min", "1 h 00 min", "1 h 00 min", "24 h 00 min"]

@@ -1,0 +1,195 @@
+"""The page in a real browser, and the addresses behind it."""
+
+import pytest
+from helpers import chromium
+from helpers.served import served
+
+from tfmann.play import library
+
+pytest.importorskip("starlette", reason="the extra `serve` is not installed")
+pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
+
+from tfmann.play import pages  # noqa: E402
+
+needs_browser = pytest.mark.skipif(
+    chromium.PROGRAM is None, reason="there is no Chromium (Debian: apt-get install chromium)"
+)
+DRAWN = (
+    "document.querySelectorAll('.stage .target').length === {} "
+    "&& !document.querySelector('.stage.busy')"
+)
+
+
+@pytest.fixture(scope="module")
+def client():
+    app = pages.make_app(library.Library(library.shipped()))
+    with served(app) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium.chromium() as page:
+        yield page
+
+
+@pytest.fixture
+def page(browser, client):
+    browser.size(1200, 900)
+    browser.errors.clear()
+    browser.open(f"http://127.0.0.1:{client.port}/")
+    browser.wait(DRAWN.format(1))
+    yield browser
+    assert not browser.errors
+
+
+def text(page, selector):
+    return page.run(f"document.querySelector({selector!r}).innerText.replace(/\\s+/g, ' ').trim()")
+
+
+def test_the_files_of_the_page_are_served_without_other_hosts(client):
+    for path in ("/", "/play.css", "/play.js", "/draw.js", "/panels.js"):
+        status, body = client.get(path)
+        assert status == 200
+        hosts = body.replace("http://www.w3.org/2000/svg", "")
+        assert "http://" not in hosts and "https://" not in hosts
+    status, value = client.get("/play/models")
+    assert status == 200 and {model["name"] for model in value["models"]} >= {"ntm", "cache"}
+
+
+@pytest.mark.parametrize(
+    "body, status",
+    [
+        ({}, 422),
+        ({"model": "luong", "lines": []}, 422),
+        ({"model": "luong", "lines": ["a"], "more": 1}, 422),
+        ({"model": "luong", "lines": ["a"], "prefix": "b"}, 422),
+        ({"model": "none", "lines": ["a"]}, 404),
+        ({"model": "luong", "lines": ["a"] * 25}, 413),
+        ({"model": "luong", "lines": ["a"], "prefix": ["b"] * 201}, 413),
+    ],
+)
+def test_questions_that_cannot_be_answered_are_refused(client, body, status):
+    found, answer = client.post("/play/trace", body)
+    assert found == status and set(answer) == {"error"}
+
+
+@needs_browser
+def test_the_page_shows_a_translation_at_once(page, client):
+    assert text(page, ".stage h2") == "Luong attention"
+    assert text(page, "#where") == "1 of 14"
+    _, models = client.get("/play/models")
+    lines = models["models"][0]["examples"][0]
+    trace = client.post("/play/trace", {"model": "luong", "lines": lines})[1]
+    page.key("End")
+    words = page.run(
+        "[...document.querySelectorAll('.target .word')].map((word) => word.innerText)"
+    )
+    assert words == [*trace["tokens"][:-1], "end"]
+    weights = page.run(
+        "[...document.querySelectorAll('figure rect[data-tip]')].map((cell) => cell.dataset.tip)"
+    )
+    shown = [float(tip.rpartition("\n")[2]) for tip in weights]
+    attention = [weight for row in trace["arrays"]["alignments"] for weight in row]
+    assert shown == pytest.approx(attention, abs=6e-4)
+
+
+@needs_browser
+def test_the_keyboard_steps_plays_and_pauses(page):
+    page.run("document.activeElement.blur()")
+    for key, where in (
+        ("ArrowRight", "2 of 14"),
+        ("ArrowRight", "3 of 14"),
+        ("ArrowLeft", "2 of 14"),
+        ("End", "14 of 14"),
+        ("Home", "1 of 14"),
+    ):
+        page.key(key)
+        assert text(page, "#where") == where
+    assert page.run("document.querySelectorAll('.target .word.later').length") == 13
+    assert "also" in text(page, "#live")
+    page.key(" ", "Space")
+    page.wait("document.querySelector('#where').innerText !== '1 of 14'", 10)
+    page.key(" ", "Space")
+    assert page.run("document.querySelector('#play').getAttribute('aria-label')") == "Play"
+
+
+@needs_browser
+def test_another_word_changes_what_follows_and_can_be_taken_back(page):
+    page.key("End")
+    before = text(page, ".target")
+    page.run("document.querySelectorAll('.target .word')[5].click()")
+    page.run("document.querySelector('.other input').value = 'will'")
+    page.run("document.querySelector('.other').requestSubmit()")
+    page.wait("document.querySelector('.undo') && !document.querySelector('.stage.busy')")
+    page.wait("document.querySelector('#where').innerText.startsWith('15 of')", 30)
+    after = text(page, ".target")
+    assert after.startswith("also Darcel and the merchant will give the") and after != before
+    assert page.run("document.querySelectorAll('.word.changed').length") > 0
+    page.run("document.querySelector('.undo button').click()")
+    page.wait("!document.querySelector('.undo') && !document.querySelector('.stage.busy')")
+    page.key("End")
+    assert text(page, ".target") == before
+
+
+@needs_browser
+@pytest.mark.parametrize("entry", library.shipped(), ids=lambda entry: entry.name)
+def test_every_model_is_drawn_at_every_step(page, entry):
+    page.run(
+        f"(document.querySelector('#model-0').value = {entry.name!r},"
+        "document.querySelector('#model-0').dispatchEvent(new Event('change')))"
+    )
+    page.wait(f"document.querySelector('.stage h2').innerText === {entry.title!r}")
+    page.wait(DRAWN.format(1))
+    steps = page.run("Number(document.querySelector('#scrub').max)")
+    page.key("Home")
+    for _ in range(steps):
+        page.key("ArrowRight")
+    assert text(page, "#where") == f"{steps + 1} of {steps + 1}"
+    assert page.run("document.querySelectorAll('figure svg[role=img]').length") > 0
+    drawn = page.run("document.querySelector('.panels').innerHTML")
+    assert "NaN" not in drawn and "undefined" not in drawn
+
+
+@needs_browser
+def test_two_models_are_compared(page):
+    page.run("document.querySelector('#compare').click()")
+    page.wait(DRAWN.format(2))
+    page.key("End")
+    texts = page.run("[...document.querySelectorAll('.target')].map((row) => row.innerText)")
+    assert len(texts) == 2 and all("Darcel" in one for one in texts)
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [320, 400, 1200])
+def test_nothing_is_wider_than_the_window(page, width):
+    page.size(width, 800, dark=width == 400)
+    assert page.run("document.documentElement.scrollWidth") <= width
+
+
+@needs_browser
+def test_everything_that_can_be_used_has_a_name(page):
+    unnamed = page.run(
+        "[...document.querySelectorAll('button, input, select, textarea, svg[role=img]')]"
+        ".filter((one) => one.offsetParent !== null || one.tagName === 'svg')"
+        ".filter((one) => !(one.getAttribute('aria-label') || one.innerText?.trim() ||"
+        " one.labels?.length)).map((one) => one.outerHTML.slice(0, 120))"
+    )
+    assert unnamed == []
+
+
+@needs_browser
+def test_a_figure_is_saved_as_a_picture(page):
+    page.run(
+        "(() => { window.saved = []; window.names = []; const real = URL.createObjectURL;"
+        " URL.createObjectURL = (blob) => {"
+        "   window.saved.push([blob.type, blob.size]); return real.call(URL, blob); };"
+        " HTMLAnchorElement.prototype.click = function () { window.names.push(this.download); };"
+        "})()"
+    )
+    for number in (0, 1):
+        page.run(f"document.querySelectorAll('figcaption button')[{number}].click()")
+    page.wait("window.names.length === 2", 20)
+    assert page.run("window.names") == ["luong-attention.svg", "luong-attention.png"]
+    saved = dict(page.run("window.saved"))
+    assert saved["image/svg+xml"] > 10_000 and saved["image/png"] > 10_000

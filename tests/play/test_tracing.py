@@ -1,0 +1,96 @@
+"""What the page draws is what Python says, and a forced word is a forced decoding."""
+
+import json
+
+import numpy as np
+import pytest
+from helpers import small
+from helpers.command_line import write_model
+
+from tfmann import api
+from tfmann.cells.diagnostics import SHAPES
+from tfmann.play.tracing import trace_line
+
+pytestmark = pytest.mark.usefixtures("untraced")
+CAP = 7
+MEMORY = {"encoder_type": "memory", "num_memory_locations": 5, "memory_unit_size": 6}
+CHANGES = {
+    "luong": {},
+    "ntm-heads": {},
+    "kvmematt-3": {},
+    "ntm_memory": {"cell": "ntm", **MEMORY},
+    "dnc_memory": {"cell": "dnc", **MEMORY},
+    "cache": {"cell": "cache", "cache_size": 4, "unit_type": "gru", "projection_bias": True},
+    "previous": {"cell": "previous", "unit_type": "gru"},
+}
+LINES = ["der hund", "die katze sieht die katze", "größe một chó"]
+
+
+@pytest.fixture(scope="module", params=list(CHANGES))
+def model(request, tmp_path_factory):
+    name = request.param
+    variant = name if name in small.VARIANTS else "luong" if "memory" in name else "rnnsearch"
+    folder = write_model(tmp_path_factory.mktemp("model"), variant, **CHANGES[name])
+    return api.load(str(folder))
+
+
+def test_the_page_draws_what_the_trace_says(model):
+    shown = trace_line(model, LINES)
+    json.dumps(shown, allow_nan=False)
+    pairs = [(pair["source"], pair["target"]) for pair in shown["earlier"]]
+    assert [source for source, _ in pairs] == LINES[:-1]
+    text = " ".join(shown["tokens"][:-1])
+    trace = model.traces([*pairs, (LINES[-1], text)], [0] * len(LINES))[-1]
+    assert shown["tokens"] == trace.tokens and shown["source_tokens"] == trace.source_tokens
+    assert shown["step_tokens"] == trace.step_tokens and shown["boundary"] == trace.boundary
+    assert shown["rounds"] == trace.rounds
+    assert set(shown["arrays"]) == set(trace) - {"decoder_state", "link"} <= set(SHAPES)
+    for name, values in shown["arrays"].items():
+        np.testing.assert_allclose(values, trace[name], atol=2e-5)
+    assert set(shown["heads"]) == set(trace.heads)
+    for head, seen in trace.heads.items():
+        for name, values in seen.items():
+            np.testing.assert_allclose(shown["heads"][head][name], values, atol=2e-5)
+    if trace.slots is None:
+        assert shown["slots"] is None
+    else:
+        assert shown["slots"]["words"] == trace.slots.words
+        assert shown["slots"]["ages"] == list(trace.slots.ages)
+
+
+def test_words_are_the_most_probable_ones(model):
+    shown = trace_line(model, LINES[-1:])
+    assert len(shown["nearest"]) == len(shown["probs"]) == len(shown["tokens"])
+    for token, nearest, prob in zip(shown["tokens"][:-1], shown["nearest"], shown["probs"]):
+        probs = [choice["prob"] for choice in nearest]
+        assert probs == sorted(probs, reverse=True) and sum(probs) <= 1 + 1e-4
+        best = next(choice for choice in nearest if choice["token"] != "<s>")
+        assert best == {"token": token, "prob": pytest.approx(prob, abs=3e-5)}
+    greedy = model.with_search(infer_mode="greedy", num_translations_per_input=1)
+    [[best]] = greedy.translate(LINES[-1:])
+    assert shown["tokens"] == best.tokens
+    assert shown["log_prob"] == pytest.approx(best.score, abs=1e-3)
+
+
+def test_a_forced_word_is_a_forced_decoding(model):
+    free = trace_line(model, LINES[:1])
+    prefix = [free["tokens"][0], "HUND" if free["tokens"][1] != "HUND" else "DER"]
+    forced = trace_line(model, LINES[:1], prefix)
+    assert forced["tokens"][:2] == prefix and forced["forced"] == 2
+    text = " ".join(forced["tokens"][:-1])
+    [scored] = model.score([(LINES[0], text)])
+    assert scored.tokens == forced["tokens"]
+    probs = np.exp(scored.word_log_probs)
+    np.testing.assert_allclose(forced["probs"], probs, atol=2e-5)
+    for token, prob, nearest in zip(forced["tokens"], probs, forced["nearest"]):
+        same = [choice["prob"] for choice in nearest if choice["token"] == token]
+        assert not same or same[0] == pytest.approx(prob, abs=3e-5)
+    trace = model.trace((LINES[0], text))
+    for name, values in forced["arrays"].items():
+        np.testing.assert_allclose(values, trace[name], atol=2e-5)
+
+
+def test_the_end_may_be_forced_and_a_long_prefix_is_followed(model):
+    assert trace_line(model, LINES[:1], ["HUND", "</s>", "DER"])["tokens"] == ["HUND", "</s>"]
+    long = ["HUND"] * (CAP + 3)
+    assert trace_line(model, LINES[:1], long)["tokens"] == [*long, "</s>"]

@@ -1,0 +1,80 @@
+"""Learning curves: the numbers behind the drawing."""
+
+import pytest
+from helpers.records import record, table
+
+from tfmann.papers.table import Row
+from tfmann.report import curves
+
+
+def history(*found):
+    return {"history": [
+        {"step": step, "dev_bleu": bleu, "dev_ppl": ppl} for step, bleu, ppl in found
+    ]}  # fmt: skip
+
+
+def chart(charts, what, over):
+    (found,) = [one for one in charts if (one.measure, one.over) == (what, over)]
+    return found
+
+
+def texts(line):
+    return [point.text for point in line.points]
+
+
+def test_curves_are_means_over_the_seeds():
+    shown = table(Row("a", "A"), Row("b", "B"))
+    runs = [
+        record("a", seed=1, steps=20, train_seconds=120, **history((10, 4, 8), (20, 6, 4))),
+        record("a", seed=2, steps=20, train_seconds=240, **history((10, 6, 6), (20, 8, 2))),
+        record("b"),
+    ]
+    charts = curves.charts(shown, runs)
+    (line,) = chart(charts, "dev BLEU", "updates").lines
+    assert (line.name, line.number) == ("A", 0)
+    assert texts(line) == ["5.00 at 10 updates", "7.00 at 20 updates"]
+    (line,) = chart(charts, "dev perplexity", "minutes").lines
+    assert texts(line) == ["7.00 at 2 minutes", "3.00 at 3 minutes"]  # 1 and 2, 2 and 4 minutes
+
+
+def test_a_row_goes_on_where_the_one_it_starts_from_ended():
+    shown = table(Row("a", "A"), Row("b", "B", start="a"))
+    runs = [
+        record("a", seed=1, steps=20, train_seconds=120, **history((20, 6, 4))),
+        record("b", seed=1, start="a", steps=5, train_seconds=60, **history((5, 7, 3))),
+    ]
+    charts = curves.charts(shown, runs)
+    assert texts(chart(charts, "dev BLEU", "updates").lines[1]) == ["7.00 at 25 updates"]
+    assert texts(chart(charts, "dev BLEU", "minutes").lines[1]) == ["7.00 at 3 minutes"]
+
+
+def test_all_points_and_ticks_are_inside_the_frame():
+    runs = [record("a", seed=1, steps=3000, **history((500, 0.03, 900.0), (3000, 26.1, 9.0)))]
+    for one in curves.charts(table(Row("a", "A")), runs):
+        for line in one.lines:
+            for point in line.points:
+                assert curves.LEFT <= point.x <= curves.RIGHT
+                assert curves.TOP <= point.y <= curves.BOTTOM
+        assert one.y_ticks[0][0] == curves.BOTTOM and one.y_ticks[-1][0] == curves.TOP
+        assert one.x_ticks[-1][0] == curves.RIGHT
+    (line,) = chart(curves.charts(table(Row("a", "A")), runs), "dev BLEU", "updates").lines
+    assert line.points[0].y > line.points[1].y  # more is further up
+
+
+def test_nothing_was_validated():
+    assert curves.charts(table(Row("a", "A")), [record("a", seed=1)]) == []
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0, 10, [0, 2, 4, 6, 8, 10]), (3, 3, [3, 3.000001]), (6.7, 9.1, [6.5, 7, 7.5, 8, 8.5, 9, 9.5]),
+     (0, 2500, [0, 500, 1000, 1500, 2000, 2500])],
+)  # fmt: skip
+def test_ticks(low, high, expected):
+    assert curves.ticks(low, high) == pytest.approx(expected)
+
+
+def test_log_ticks():
+    assert curves.log_ticks(9, 900) == [5, 10, 20, 50, 100, 200, 500, 1000]
+    assert curves.log_ticks(8.9, 23.5)[0] <= 8.9 and curves.log_ticks(8.9, 23.5)[-1] >= 23.5
+    assert curves.log_ticks(1.1, 1.3)[0] <= 1.1

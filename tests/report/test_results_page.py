@@ -1,0 +1,258 @@
+"""The page: whole without runs, safe against what sentences hold, figures only when asked for."""
+
+import json
+import os
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from helpers.records import record, write_results
+from helpers.traces import cache_trace
+
+from tfmann.cli import report as command
+from tfmann.data.text_files import write_lines
+from tfmann.evaluation.trace import Trace
+from tfmann.papers.tables import TABLES
+from tfmann.report import figures, results_page, sentences
+from tfmann.report.runs import translated_test
+
+SOURCES = ["a b c d .", "<b>a</b> & x y z .", "c d e f .", "d e f g .", "e f g h ."]
+REFERENCES = [line.upper() for line in SOURCES]
+VOID = {"meta", "img", "br", "link", "input"}
+
+
+class Reader(HTMLParser):
+    """Checks that elements are closed as they were opened; keeps what points outside."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.links, self.text, self.ids = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        named = dict(attrs)
+        self.links += [named[key] for key in ("src", "href") if key in named]
+        self.ids += [named["id"]] if "id" in named else []
+        if tag == "img":
+            assert named["alt"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag, attrs):  # of the drawings: <circle/>
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.handle_endtag(tag)
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def read(page):
+    reader = Reader()
+    reader.feed(page)
+    assert not reader.open
+    assert all(link.startswith(("#", "data:")) for link in reader.links), reader.links
+    return reader
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Finished runs of two systems of the synthetic tense table, in documents."""
+    prefix = tmp_path / "corpus" / "test"
+    prefix.parent.mkdir()
+    write_lines(f"{prefix}.src", SOURCES)
+    write_lines(f"{prefix}.tgt", REFERENCES)
+    write_lines(f"{prefix}.docs", ["1", "1", "1", "2", "2"])
+    write_lines(f"{prefix}.align", ["0-0 1-1"] * 5)
+    for row, cell in (("rnnsearch", "rnnsearch"), ("cache", "cache")):
+        folder = tmp_path / "runs" / "synthetic-tense" / "tiny" / row
+        os.makedirs(folder / "best_bleu")
+        settings = {"test_prefix": str(prefix), "src": "src", "tgt": "tgt", "cell": cell,
+                    "bleu_lowercase": False}  # fmt: skip
+        (folder / "results.json").write_text(json.dumps({"hparams": settings, "date": row}))
+        kept = REFERENCES[:] if row == "cache" else [f"{line} AGAIN" for line in REFERENCES]
+        write_lines(folder / "output_test", kept)
+    return tmp_path / "runs"
+
+
+class Model:
+    """Stands in for models: remembers what it was given."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, folder, pairs, documents):
+        self.calls.append((Path(folder).name, list(pairs), documents))
+        if Path(folder).name == "cache":
+            return [cache_trace() for _ in pairs]
+        arrays = {"alignments": np.eye(2)}
+        made = SimpleNamespace(source_tokens=["a", "b"], tokens=["A", "B"], diagnostics=arrays,
+                               source_steps=0, slots=None)  # fmt: skip
+        return [Trace(made) for _ in pairs]
+
+
+def built(runs, tracer=None, results=None, **changes):
+    wanted = results_page.ExampleOptions(str(runs), **changes)
+    return results_page.render_page(results or runs / "none", wanted, tracer, lambda message: None)
+
+
+def test_a_page_without_runs_or_results(tmp_path):
+    reader = read(built(tmp_path))
+    text = "".join(reader.text)
+    assert "There are no finished runs" in text
+    for name, table in TABLES.items():
+        assert table.title in text, name
+    assert "NTM-style attention" in text and "23.6" in text  # the paper's own stand there
+    assert set(re.findall(r"#[\w-]+", " ".join(reader.links))) <= {f"#{i}" for i in reader.ids}
+
+
+def test_what_is_shown_of_results(tmp_path):
+    scores = {"history": [{"step": 7, "dev_ppl": 9.0, "dev_bleu": 4.5}]}
+    scores["interval"] = {"mean": 10.1, "ci": 0.6, "signature": "boot"}
+    results = write_results(tmp_path / "r", "vi-en-cpu", record("luong", 10.0, **scores))
+    page = built(tmp_path, results=results)
+    text = "".join(read(page).text)
+    assert "10.00 [9.50, 10.70]" in text and "signature of the interval: boot" in text
+    assert "4.50 at 7 updates" in page and "9.00 at 7 updates" in page
+    assert results_page.render_results(results) in page
+
+
+def test_sentences_of_all_systems(runs):
+    page = built(runs)
+    text = "".join(read(page).text)
+    assert "<b>a</b> & x y z ." in text and "<b>a</b>" not in page  # shown, not obeyed
+    assert "<ins>AGAIN</ins>" in page  # what the baseline has and the reference has not
+    assert "<del>AGAIN</del>" in page  # what the other has not, beside the baseline
+    assert "img" not in page.split("<main>")[1]
+
+
+def test_sentences_are_chosen_inside_documents(runs):
+    test = translated_test(TABLES["synthetic-tense"], str(runs / "synthetic-tense" / "tiny"))
+    assert [run.row.name for run in test.runs] == ["rnnsearch", "cache"]
+    assert sentences.choose_sentences(test, 8) == [1, 2, 4]
+    assert sentences.choose_sentences(test, 1) == [1]
+    (found,) = sentences.compare_systems(test, [2])
+    assert found.context == [(SOURCES[0], REFERENCES[0]), (SOURCES[1], REFERENCES[1])]
+    assert sentences.compare_systems(test, [4])[0].context == [(SOURCES[3], REFERENCES[3])]
+
+
+def test_words_left_out_are_told(runs):
+    place = runs / "synthetic-tense" / "tiny"
+    write_lines(place / "cache" / "output_test", ["B", *REFERENCES[1:]])
+    test = translated_test(TABLES["synthetic-tense"], str(place))
+    first, second = sentences.compare_systems(test, [0])[0].systems
+    assert (first.under_translated, second.under_translated) == ([], ["a"])
+
+
+def test_runs_that_do_not_fit_are_left_out(runs):
+    place = runs / "synthetic-tense" / "tiny"
+    write_lines(place / "cache" / "output_test", REFERENCES[:2])  # of another test
+    test = translated_test(TABLES["synthetic-tense"], str(place))
+    assert [run.row.name for run in test.runs] == ["rnnsearch"]
+    (runs.parent / "corpus" / "test.src").unlink()
+    assert translated_test(TABLES["synthetic-tense"], str(place)) is None
+    assert "There are no finished runs" in built(runs)
+
+
+def test_figures_are_drawn_once(runs):
+    model = Model()
+    page = built(runs, model, number=3, drawn=2)
+    read(page)
+    (base, pairs, documents), (cache, long, ids) = model.calls
+    assert (base, documents) == ("rnnsearch", None)
+    assert pairs == [(SOURCES[i], f"{REFERENCES[i]} AGAIN") for i in (1, 2)]  # its own words
+    assert (cache, ids) == ("cache", [1, 1, 1, 2, 2]) and len(long) == 5
+    assert page.count("data:image/png;base64,iVBOR") == 2 + 2 + 1  # attention, cache, recency
+    for meaning in ("attention", "cache", "recency"):
+        assert figures.caption(meaning).replace("&", "&amp;") in page
+    assert built(runs, model, number=3, drawn=2) == page and len(model.calls) == 2
+    built(runs, model, number=3, drawn=1)  # another sentence
+    assert len(model.calls) == 4
+
+
+def test_figures_of_a_model_that_cannot_be_loaded_are_missing(runs):
+    from tfmann.errors import UserError
+
+    def broken(*_):
+        raise UserError("no model")
+
+    said = []
+    page = results_page.render_page(
+        runs, results_page.ExampleOptions(str(runs)), broken, said.append
+    )
+    assert "img" not in page.split("<main>")[1]
+    assert "no model" in said[1]
+
+
+def test_names_of_figures():
+    assert figures.caption("read_head_0").startswith("read head: its address")
+    assert figures.caption("write_head_1").startswith("write head 2: its address")
+
+
+def test_a_synthetic_page_has_no_real_sentences(runs):
+    real = runs / "multi30k" / "cpu"
+    real.parent.mkdir()
+    os.rename(runs / "synthetic-tense" / "tiny", real)
+    assert "AGAIN" in built(runs)
+    assert "AGAIN" not in built(runs, synthetic_only=True)
+
+
+def test_the_command(runs, tmp_path, capsys, monkeypatch):
+    results = write_results(tmp_path / "results", "vi-en-cpu", record("luong"))
+    model = Model()
+    monkeypatch.setattr(command, "_tracer", model)
+    argv = ["page", f"--out_dir={runs}", f"--results_dir={results}"]
+    assert command.main([*argv, "--nofigures"]) == 0 and not model.calls
+    page = (runs / "report.html").read_text("utf-8")
+    assert "AGAIN" in page and "base64" not in page
+    output = tmp_path / "there" / "p.html"
+    assert command.main([*argv, f"--output={output}", "--sentences=2", "--drawn=1"]) == 0
+    assert "base64" in output.read_text("utf-8") and "p.html (0." in capsys.readouterr().err
+    for wrong, status in (("--drawn=-1", 2), ("--results_dir=nowhere", 1)):
+        assert command.main([*argv, wrong]) == status
+        assert capsys.readouterr().err.startswith("tfmann: ")
+
+
+def test_sentences_of_runs_that_are_gone_are_kept_on_request(runs, tmp_path, monkeypatch, capsys):
+    results = write_results(tmp_path / "results", "vi-en-cpu", record("luong"))
+    monkeypatch.setattr(command, "_tracer", Model())
+    page = tmp_path / "page.html"
+    argv = ["page", f"--out_dir={runs}", f"--results_dir={results}", f"--output={page}"]
+    assert command.main([*argv, "--keep"]) == 1  # there is none yet
+    assert str(page) in capsys.readouterr().err
+    assert command.main(argv) == 0
+    before = page.read_text("utf-8")
+    assert "AGAIN" in before and "base64" in before
+    assert command.main([*argv, "--keep"]) == 0 and page.read_text("utf-8") == before
+    os.rename(runs / "synthetic-tense", tmp_path / "elsewhere")
+    for _ in range(2):
+        assert command.main([*argv, "--keep"]) == 0
+        read(page.read_text("utf-8"))
+        assert page.read_text("utf-8").split() == before.split()
+    other = before.replace("sentences-synthetic-tense-tiny", "sentences-multi30k-cpu")
+    page.write_text(other, "utf-8")
+    assert command.main([*argv, "--keep", "--synthetic"]) == 0
+    assert "AGAIN" not in page.read_text("utf-8")  # of a real corpus, as it says
+    page.write_text(before, "utf-8")
+    assert command.main(argv) == 0 and "AGAIN" not in page.read_text("utf-8")
+
+
+def test_runs_that_have_not_ended_are_named(runs, tmp_path, capsys):
+    place = runs / "synthetic-tense" / "tiny"
+    for row, step in (("cache", 0), ("summary-seed2", 30)):
+        os.makedirs(place / row / "checkpoints" / f"step-{step:08d}")
+        (place / row / "hparams.json").write_text(json.dumps({"num_train_steps": 50}))
+    os.makedirs(place / "summary-seed2" / "checkpoints" / "step-00000040.tmp1")
+    argv = ["page", f"--output={tmp_path / 'p.html'}", "--nofigures"]
+    assert command.main([*argv, f"--out_dir={runs}"]) == 0
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert "summary-seed2 has not ended (update 30 of 50)," in first
+    assert "`tfmann reproduce synthetic-tense --scale=tiny --seeds=2`" in first
+    assert len(rest) == 1 and "p.html (" in rest[0]
+    assert command.main([*argv, f"--out_dir={place}"]) == 0
+    assert f"{place} has no run of a table" in capsys.readouterr().err

@@ -1,0 +1,66 @@
+"""`tfmann report --out_dir --sentence`: one text through one model, as a page."""
+
+import base64
+import re
+
+import pytest
+from helpers.command_line import write_model
+
+from tfmann import api
+from tfmann.cli.report import main
+
+SOURCE = ["der hund", "die katze sieht größe"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    changes = {"cell": "cache", "cache_size": 4}
+    return write_model(tmp_path_factory.mktemp("model"), "rnnsearch", **changes)
+
+
+def page(out, *argv):
+    assert main([f"--output={out}", *argv]) == 0
+    return (out / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_document_is_translated_and_drawn(folder, tmp_path):
+    text = page(tmp_path, f"--out_dir={folder}", *(f"--sentence={line}" for line in SOURCE))
+    model = api.load(str(folder), num_translations_per_input=3)
+    for n_best in model.translate(SOURCE, documents=[0, 0]):
+        for one in n_best:
+            shown = one.text.replace("<", "&lt;").replace(">", "&gt;")
+            assert f'{one.score:.4f}</dt><dd dir="auto">{shown}</dd>' in text
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {
+        "index.html", "sentence_1_attention.png", "sentence_2_attention.png", "sentence_2_cache.png"
+    }  # fmt: skip
+    embedded = [base64.b64decode(one) for one in re.findall(r"base64,([^\"]+)", text)]
+    beside = [(tmp_path / name).read_bytes() for name in sorted(names - {"index.html"})]
+    assert embedded == beside
+    assert "http" not in re.sub(r"http-equiv", "", text), "the page asks the network"
+
+
+def test_figures_are_of_the_reference_if_there_is_one(folder, tmp_path):
+    text = page(tmp_path, f"--out_dir={folder}", "--sentence=hund", "--reference=KATZE & HUND")
+    assert "forced decoding of the reference: KATZE &lt;unk&gt; HUND &lt;/s&gt;" in text
+    assert "KATZE &amp; HUND" in text
+
+
+@pytest.mark.parametrize(
+    ("argv", "status", "words"),
+    [
+        (["--sentence=a", "--sentence=b", "--reference=c"], 2, "2 --sentence and 1 --reference"),
+        (["--sentence=a", "--n_best=0"], 2, "--n_best=0"),
+        (["--sentence=a", "--sentence=  "], 1, "sentence 2 is blank"),
+    ],
+)
+def test_mistakes_are_said(folder, tmp_path, argv, status, words, capsys):
+    out = tmp_path / "out"
+    assert main([f"--out_dir={folder}", f"--output={out}", *argv]) == status
+    assert words in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_without_a_model_it_says_so(tmp_path, capsys):
+    assert main([f"--out_dir={tmp_path}", "--sentence=a"]) == 1
+    assert "no trained model" in capsys.readouterr().err

@@ -1,0 +1,318 @@
+"""The shape of the program, read from its source: floors, sizes, what may not stand in it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import tfmann
+from tfmann import config
+
+PACKAGE = Path(tfmann.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+
+# A module imports from lower floors and from its own package. Modules of the top may import
+# each other; that nothing goes round in a circle is a test of its own.
+FLOORS = [
+    {"errors"},
+    {"utils"},
+    {"config"},
+    {"data", "ops"},
+    {"memory", "datasets"},
+    {"layers", "synthetic"},
+    {"cells"},
+    {"models"},
+    {"decoding"},
+    {"training", "evaluation", "export"},
+    {"visualization"},
+    {"papers", "report", "cli", "nmt", "api", "serving", "play"},
+]
+
+
+def module_name(path):
+    parts = ("tfmann", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in FILES}
+
+
+def imports(path):
+    """Modules of ours that a file imports, anywhere in it, as (name, line)."""
+    for node in ast.walk(TREES[path]):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            while name.startswith("tfmann.") and name not in MODULES:
+                name = name.rpartition(".")[0]  # a function of a module
+            if name in MODULES:
+                yield name, node.lineno
+
+
+def part(name):
+    """`tfmann.data.vocab` is of corpus, `tfmann.cli.train` of run."""
+    return name.split(".")[1] if "." in name else ""
+
+
+def floor(name):
+    found = [number for number, parts in enumerate(FLOORS) if part(name) in parts]
+    assert len(found) == 1, f"{name}: which floor is it on? Say so in FLOORS"
+    return found[0]
+
+
+def test_imports_go_down_only():
+    wrong = []
+    for name, path in MODULES.items():
+        if name in ("tfmann", "tfmann.__main__"):
+            continue
+        for other, line in imports(path):
+            if other == "tfmann" or part(other) == part(name):
+                continue
+            same_top = floor(other) == floor(name) == len(FLOORS) - 1
+            if floor(other) >= floor(name) and not same_top:
+                wrong.append(f"{path}:{line} imports {other}")
+    assert not wrong, wrong
+
+
+def test_nothing_imports_itself_in_a_circle():
+    graph = {
+        name: {other for other, _ in imports(path) if other not in ("tfmann", name)}
+        for name, path in MODULES.items()
+    }
+    done = set()
+
+    def visit(name, above):
+        assert name not in above, f"a circle: {' -> '.join([*above, name])}"
+        if name not in done:
+            for other in sorted(graph[name]):
+                visit(other, [*above, name])
+            done.add(name)
+
+    for name in graph:
+        visit(name, [])
+
+
+def test_the_reader_of_imports_sees_them():
+    """Were it blind, the tests above would pass."""
+    seen = {other for other, _ in imports(PACKAGE / "nmt.py")}
+    assert {
+        "tfmann.config",
+        "tfmann.errors",
+        "tfmann.cli.train",
+        "tfmann.cli.predict",
+    } <= seen
+    assert "tfmann.cells.base" in {other for other, _ in imports(PACKAGE / "cells" / "luong.py")}
+    assert len(MODULES) > 40
+
+
+def imported_names(path):
+    for node in ast.walk(TREES[path]):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def importers(package):
+    return {
+        str(path.relative_to(PACKAGE))
+        for path in FILES
+        if any(name.split(".")[0] == package for name in imported_names(path))
+    }
+
+
+def test_addons_are_imported_in_one_place():
+    assert importers("tensorflow_addons") == {"decoding/addons.py"}
+
+
+def test_tensorflow_text_is_imported_in_one_place():
+    assert importers("tensorflow_text") == {"data/subword.py"}
+
+
+def late_tensorflow(name):
+    """The modules that are loaded with a module, by imports at the head of files."""
+    found, waiting = set(), [name]
+    while waiting:
+        one = waiting.pop()
+        if one in found or one not in MODULES:
+            continue
+        found.add(one)
+        for node in TREES[MODULES[one]].body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                names = [alias.name for alias in node.names]
+                if isinstance(node, ast.ImportFrom):
+                    names = [node.module, *(f"{node.module}.{alias}" for alias in names)]
+                found.update(n.split(".")[0] for n in names if not n.startswith("tfmann"))
+                waiting.extend(names)
+    return found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nmt",
+        "cli.main",
+        "cli.demo",
+        "cli.play",
+        "cli.serve",
+        "play.library",
+        "cli.translate",
+        "papers.reproduce",
+        "data.text_encoder",
+        "utils.run_folder",
+    ],
+)
+def test_what_answers_at_once_does_not_load_tensorflow(name):
+    loaded = late_tensorflow(f"tfmann.{name}")
+    assert not {"tensorflow", "tensorflow_addons", "tensorflow_text", "matplotlib"} & loaded
+    assert "tensorflow" in late_tensorflow("tfmann.cli.train")
+
+
+def concrete_cells():
+    """The classes in the registry of cells, with the file that defines each."""
+    return {
+        spec.class_name: PACKAGE / "cells" / f"{spec.module}.py" for spec in config.CELLS.values()
+    }
+
+
+def test_only_cells_name_a_concrete_cell():
+    cells = concrete_cells()
+    assert {"LuongCell", "NTMAttentionCell", "RNNSearchCell"} <= set(cells)
+    modules = {module_name(path) for path in cells.values()}
+    wrong = []
+    for path in FILES:
+        if path.parent == PACKAGE / "cells":
+            continue
+        for node in ast.walk(TREES[path]):
+            named = {getattr(node, "id", None), getattr(node, "attr", None)}
+            if isinstance(node, ast.alias):
+                named.add(node.name)
+            if named & set(cells):
+                wrong.append(f"{path}: {named & set(cells)}")
+        wrong += [f"{path} imports {other}" for other, _ in imports(path) if other in modules]
+    assert not wrong, wrong
+
+
+def test_a_cell_knows_no_other_cell():
+    cells = {module_name(path) for path in concrete_cells().values()}
+    for name in cells:
+        assert not cells & {other for other, _ in imports(MODULES[name])} - {name}, name
+
+
+def functions(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_files_and_functions_are_short(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+    for node in functions(TREES[path]):
+        lines = node.end_lineno - node.lineno + 1
+        assert lines <= 60, f"{path}:{node.lineno}: {node.name} has {lines} lines"
+
+
+def public_definitions(body):
+    """Public functions and classes of a module, and public methods of its public classes."""
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            yield node
+            if isinstance(node, ast.ClassDef):
+                yield from public_definitions(node.body)
+
+
+def overloads_or_sets(node):
+    """Definitions that say again what has been said: @overload, @x.setter."""
+    names = {getattr(one, "id", getattr(one, "attr", "")) for one in node.decorator_list}
+    return bool(names & {"overload", "setter"})
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_what_is_public_is_documented(path):
+    assert ast.get_docstring(TREES[path]), path
+    for node in public_definitions(TREES[path].body):
+        if not overloads_or_sets(node):
+            assert ast.get_docstring(node), f"{path}:{node.lineno}: {node.name}"
+
+
+def test_every_module_can_be_read_by_python_3_9():
+    for path in FILES:
+        ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 9))
+        postponed = any(
+            isinstance(node, ast.ImportFrom) and node.module == "__future__"
+            for node in TREES[path].body
+        )
+        annotated = any(
+            isinstance(node, ast.AnnAssign) or getattr(node, "returns", None) is not None
+            for node in ast.walk(TREES[path])
+        )
+        assert postponed or not annotated, f"{path}: annotations are not postponed"
+
+
+FORBIDDEN_MODULES = {"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "yaml"}
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
+FORBIDDEN_METHODS = {
+    "system", "popen", "load_model", "load_weights", "model_from_json", "extractall",
+    "unsafe_load",
+}  # fmt: skip
+FORBIDDEN_ARGUMENTS = {"allow_pickle": True, "shell": True}
+
+
+def dangers(tree):
+    """What could run code from a file, as (line, what)."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
+            for name in names:
+                if name.split(".")[0] in FORBIDDEN_MODULES:
+                    yield node.lineno, name
+        elif isinstance(node, ast.Call):
+            if getattr(node.func, "id", None) in FORBIDDEN_CALLS:
+                yield node.lineno, node.func.id
+            if getattr(node.func, "attr", None) in FORBIDDEN_METHODS:
+                yield node.lineno, node.func.attr
+            for keyword in node.keywords:
+                if keyword.arg in FORBIDDEN_ARGUMENTS and not (
+                    isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+                ):
+                    yield node.lineno, keyword.arg
+
+
+def test_nothing_runs_code_from_files():
+    wrong = [f"{path}:{line}: {what}" for path in FILES for line, what in dangers(TREES[path])]
+    assert not wrong, wrong
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import pickle",
+        "from pickle import load",
+        "import yaml.constructor",
+        "eval(text)",
+        "exec(text)",
+        "np.load(path, allow_pickle=True)",
+        "np.load(path, allow_pickle=maybe)",
+        "subprocess.run(text, shell=True)",
+        "os.system(text)",
+        "archive.extractall(folder)",
+        "tf.keras.models.load_model(path)",
+    ],
+)
+def test_dangers_are_seen(program):
+    assert list(dangers(ast.parse(program)))
+
+
+@pytest.mark.parametrize(
+    "program", ["ast.literal_eval(t)", "np.load(p, allow_pickle=False)", "re.compile(p)"]
+)
+def test_what_is_no_danger_is_not(program):
+    assert not list(dangers(ast.parse(program)))

@@ -1,0 +1,41 @@
+"""The image: what it copies is there, is not ignored, and is all that an installation needs."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def copied():
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    lines = re.findall(r"^COPY (?!--from)(.*)$", text, re.MULTILINE)
+    return [source for line in lines for source in line.split()[:-1]]
+
+
+def test_the_context_is_what_is_copied(copied):
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert sorted(line[1:] for line in lines if line.startswith("!")) == sorted(copied)
+    assert all((ROOT / source).exists() for source in copied)
+
+
+def test_what_is_copied_makes_the_package(copied, tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in copied:
+        target = source / name
+        target.parent.mkdir(exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, target)
+    script = f"from setuptools import build_meta; build_meta.build_wheel({str(tmp_path)!r})"
+    argv = [sys.executable, "-c", script]
+    done = subprocess.run(argv, cwd=source, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.glob("tfmann-*.whl"))

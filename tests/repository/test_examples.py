@@ -1,0 +1,89 @@
+"""The examples run: on less data in seconds, and as they are, with what they promise, if slow."""
+
+import contextlib
+import io
+import json
+import re
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SMALLER = {
+    "[2048, ": "[32, ",
+    "np.ones([2048,": "np.ones([32,",
+    "epochs=6": "epochs=1",
+    "train=4000, dev=100, test=100": "train=64, dev=6, test=6",
+    "--num_train_steps=600": "--num_train_steps=2",
+    "--steps_per_external_eval=300": "--steps_per_external_eval=2",
+}
+
+
+def run(program, folder, monkeypatch):
+    """Runs a program in a folder; returns its names, and what it printed."""
+    monkeypatch.chdir(folder)
+    printed, names = io.StringIO(), {}
+    with contextlib.redirect_stdout(printed):
+        exec(compile(program, "example", "exec"), names)
+    return names, printed.getvalue()
+
+
+def smaller(program):
+    for large, small in SMALLER.items():
+        program = program.replace(large, small)
+    return program
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    """The notebook's code, and the images that it shows; without IPython."""
+    images = []
+    display = types.ModuleType("IPython.display")
+    display.Image = images.append
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    content = json.loads((EXAMPLES / "memory.ipynb").read_text("utf-8"))
+    assert (content["nbformat"], content["nbformat_minor"]) == (4, 5)
+    cells = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
+    return "\n".join("".join(cell["source"]) for cell in cells), images
+
+
+def copy_task():
+    return (EXAMPLES / "copy_task.py").read_text("utf-8")
+
+
+def test_the_page_about_keras_has_the_example():
+    page = (EXAMPLES.parent / "docs" / "keras.md").read_text("utf-8")
+    (program,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert copy_task().endswith(program)
+
+
+def test_the_copy_task_runs(tmp_path, monkeypatch):
+    program = smaller(copy_task())
+    assert program != copy_task()
+    names, _ = run(program, tmp_path, monkeypatch)
+    assert len(names["history"].history["loss"]) == 1
+
+
+def test_the_notebook_runs(notebook, tmp_path, monkeypatch):
+    program, images = notebook
+    assert smaller(program) != program
+    names, _ = run(smaller(program), tmp_path, monkeypatch)
+    assert names["status"] == 0 and len(names["translations"]) == 5
+    assert len(images) == 2 and all(image.startswith(b"\x89PNG") for image in images)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cell", "epochs"), [("ntm", 6), ("dnc", 15)])
+def test_the_copy_task_is_learned(cell, epochs, tmp_path, monkeypatch):
+    program = copy_task().replace('"ntm"', f'"{cell}"').replace("epochs=6", f"epochs={epochs}")
+    names, _ = run(program, tmp_path, monkeypatch)
+    assert names["history"].history["binary_accuracy"][-1] > 0.98
+
+
+@pytest.mark.slow
+def test_the_notebook_learns_to_translate(notebook, tmp_path, monkeypatch):
+    program, _ = notebook
+    _, printed = run(program, tmp_path, monkeypatch)
+    assert float(re.search(r"best, test: BLEU (\S+),", printed)[1]) > 20

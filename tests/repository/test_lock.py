@@ -1,0 +1,50 @@
+"""The lock: every version that is installed, with the hashes of its files."""
+
+import configparser
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PIN = re.compile(r"^([\w.-]+)==([^\s;]+)", re.MULTILINE)
+
+
+def plain(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins(text):
+    return {(plain(package), version) for package, version in PIN.findall(text)}
+
+
+def locked():
+    return pins((ROOT / "requirements.lock").read_text(encoding="utf-8"))
+
+
+def test_the_pins_without_hashes_are_those_of_the_lock():
+    done = subprocess.run(
+        ["sh", "scripts/pins.sh"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "--hash" not in done.stdout and "\\" not in done.stdout
+    assert len(done.stdout.splitlines()) == len(PIN.findall(done.stdout))
+    assert pins(done.stdout) == locked() != set()
+
+
+def test_every_locked_version_has_hashes():
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    entries = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)[1:]
+    assert len(entries) == len(PIN.findall(text))
+    for entry in entries:
+        lines = [line for line in entry.splitlines()[1:] if not line.startswith("#")]
+        hashes = [re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}( \\)?", line) for line in lines]
+        assert hashes and all(hashes)
+
+
+def test_the_lock_has_all_that_is_asked_for():
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    asked = [setup["options"]["install_requires"], setup["options.extras_require"]["test"]]
+    lines = [line.strip() for text in asked for line in text.splitlines()]
+    names = {plain(re.split(r"[<>=!;\[ ]", line)[0]) for line in lines if line and line[0] != "#"}
+    assert len(names) > 10
+    assert names <= {package for package, _ in locked()}

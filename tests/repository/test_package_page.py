@@ -1,0 +1,57 @@
+"""What the documentation says to type, and the page that a package index shows."""
+
+import configparser
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tfmann import nmt
+from tfmann.cli import main, translate
+from tfmann.utils import resources
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "data").glob("*.md")])
+
+
+def fenced(path):
+    """The command lines of a page, one each, without comments."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```", path.read_text(encoding="utf-8"), re.M | re.S)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [shlex.split(line, comments=True) for line in lines if re.match(r"(tfmann|pip) ", line)]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_a_page_names_commands_that_there_are(path):
+    code = re.findall(r"`(tfmann [^`]*)`", path.read_text(encoding="utf-8"))
+    named = [argv[1] for argv in [*(one.split() for one in code), *fenced(path)]
+             if argv[0] == "tfmann"]  # fmt: skip
+    known = {*main.COMMANDS, "version", "help", "-h", "--version", "COMMAND"}
+    assert set(named) <= known, set(named) - known
+
+
+def test_the_page_of_the_package_can_be_followed():
+    page = ROOT / "docs" / "package.md"
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    assert setup["metadata"]["long_description"] == f"file: {page.relative_to(ROOT)}"
+    tried = set()
+    for program, *rest in fenced(page):
+        if program == "pip" or rest[0] in ("-h", "demo", "settings", "reproduce", "report"):
+            continue
+        command = main.COMMANDS[rest[0]]
+        tried.add(rest[0])
+        if command.module == "cli.translate":
+            translate._parser().parse_args(rest[1:])
+            continue
+        values, _ = nmt.parse([*command.first, *rest[1:]])
+        if values.hparams_path:
+            assert resources.settings_path(values.hparams_path)
+    assert tried == {"train", "translate", "evaluate", "export"}
+
+
+def test_the_page_of_the_package_points_nowhere_in_the_repository():
+    text = (ROOT / "docs" / "package.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]*)\)|(?:src|href)=\"([^\"]*)\"", text)
+    assert all("".join(link).startswith("https://") for link in links), links

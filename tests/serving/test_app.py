@@ -1,0 +1,274 @@
+"""A model over HTTP: what it answers, what it refuses, what it counts."""
+
+import json
+import re
+import threading
+import time
+
+import pytest
+from helpers.command_line import write_model
+from helpers.served import served
+
+from tfmann import api
+from tfmann.serving.requests import Limits, RequestError
+from tfmann.serving.service import Service
+
+pytest.importorskip("starlette", reason="the extra `serve` is not installed")
+pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
+
+from tfmann.serving.app import make_app  # noqa: E402
+
+LINES = ["der hund", "", "die katze sieht die katze", "größe một chó", "。"]
+LIMITS = Limits(body_bytes=4000, lines=9, characters=60, sessions=3, beam=5)
+
+
+@pytest.fixture(scope="module")
+def loaded(model):
+    return api.load(str(model))
+
+
+@pytest.fixture(scope="module")
+def service(loaded):
+    return Service(loaded, LIMITS)
+
+
+@pytest.fixture(scope="module")
+def client(service):
+    with served(make_app(service)) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory):
+    changes = {"cell": "cache", "cache_size": 4, "unit_type": "gru", "projection_bias": True}
+    folder = write_model(tmp_path_factory.mktemp("cache"), "rnnsearch", **changes)
+    return api.load(str(folder))
+
+
+def close(found, expected):
+    return len(found) == len(expected) and all(abs(a - b) < 2e-4 for a, b in zip(found, expected))
+
+
+def test_lines_are_translated_as_in_python(client, loaded):
+    status, answer = client.post("/translate", {"lines": LINES})
+    expected = [found[0] for found in loaded.translate(LINES)]
+    assert status == 200 and set(answer) == {"lines", "scores"}
+    assert answer["lines"] == [best.text for best in expected]
+    assert answer["lines"][1] == "" and any(answer["lines"])
+    assert close(answer["scores"], [best.score for best in expected])
+
+
+def test_a_text_comes_back_as_a_text(client):
+    lines = client.post("/translate", {"lines": LINES})[1]["lines"]
+    status, answer = client.post("/translate", {"text": "\n".join(LINES)})
+    assert status == 200 and answer["text"] == "\n".join(lines)
+    assert client.post("/translate", {"lines": []}) == (200, {"lines": [], "scores": []})
+
+
+@pytest.mark.parametrize("beam", [1, 3, 5])
+def test_beam_and_n_best_are_those_of_the_search(client, loaded, beam):
+    status, answer = client.post("/translate", {"lines": LINES, "beam": beam, "n_best": beam})
+    searched = loaded.with_search(
+        infer_mode="beam_search", beam_width=beam, num_translations_per_input=beam
+    )
+    assert status == 200
+    for found, expected in zip(answer["n_best"], searched.translate(LINES)):
+        assert [item["text"] for item in found] == [item.text for item in expected]
+        assert close([item["score"] for item in found], [item.score for item in expected])
+
+
+@pytest.mark.parametrize(
+    "body, status, words",
+    [
+        ("{", 422, "not JSON"),
+        ("[" * 2000, 422, "not JSON"),
+        (b"\xff\xfe", 422, "not JSON"),
+        ("[]", 422, "JSON object"),
+        ({}, 422, "either"),
+        ({"lines": ["a"], "text": "a"}, 422, "either"),
+        ({"lines": "a"}, 422, "list of strings"),
+        ({"lines": ["a", 1]}, 422, r"lines\[1\]"),
+        ({"lines": ["a\nb"]}, 422, "several lines"),
+        ({"text": 1}, 422, "text: expected a string"),
+        ({"lines": ["\ud800"]}, 422, "surrogate"),
+        ({"lines": ["a"], "beams": 1}, 422, "unknown key 'beams'"),
+        ({"lines": ["a"], "beam": 0}, 422, "from 1 to 5"),
+        ({"lines": ["a"], "beam": 6}, 422, "from 1 to 5"),
+        ({"lines": ["a"], "beam": True}, 422, "from 1 to 5"),
+        ({"lines": ["a"], "beam": "3"}, 422, "from 1 to 5"),
+        ({"lines": ["a"], "n_best": 4}, 422, "raise beam"),
+        ({"lines": ["a"], "session": "s"}, 422, "every sentence by itself"),
+        ({"lines": ["a"] * 10}, 413, "at most 9 a request"),
+        ({"lines": ["a" * 61]}, 413, "line 0 has 61 characters"),
+        ({"text": "a" * 5000}, 413, "larger than 4000 bytes"),
+    ],
+)
+def test_what_is_refused_is_refused_in_one_message(client, body, status, words):
+    found, answer = client.post("/translate", body)
+    assert found == status and set(answer) == {"error"}
+    assert re.search(words, answer["error"]) and "\n" not in answer["error"]
+
+
+def test_other_addresses_methods_and_hosts_are_refused(client):
+    assert client.get("/nothing") == (404, {"error": "there is no /nothing"})
+    assert client.get("/translate") == (405, {"error": "/translate does not take GET"})
+    assert client.ask("POST", "/translate", "{}")[0] == 415
+    assert client.ask("GET", "/health", headers={"Host": "example.org"})[0] == 400
+
+
+def test_health_and_metrics_tell_what_happened(client, loaded):
+    status, health = client.get("/health")
+    assert status == 200 and health["status"] == "ok" and health["checkpoint"] == loaded.checkpoint
+    before = samples(client)
+    client.post("/translate", {"lines": LINES})
+    client.post("/translate", "{")
+    after = samples(client)
+
+    def grown(name):
+        return after[name] - before.get(name, 0)
+
+    assert grown('tfmann_requests_total{path="/translate",status="200"}') == 1
+    assert grown('tfmann_requests_total{path="/translate",status="422"}') == 1
+    assert grown("tfmann_lines_total") == len(LINES)
+    assert grown("tfmann_request_seconds_count") == grown("tfmann_batch_lines_count") == 1
+    assert grown('tfmann_request_seconds_bucket{le="+Inf"}') == 1
+    assert after["process_resident_memory_bytes"] > 1e7
+
+
+def samples(client):
+    """The numbers of the page of metrics, by name and labels."""
+    text = client.get("/metrics")[1]
+    for line in text.splitlines():
+        assert re.fullmatch(r'# (HELP|TYPE) \w+ .+|\w+(\{(\w+="[^"]*",?)+\})? [-+.e\d]+', line)
+    lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in lines}
+
+
+def test_requests_that_come_together_are_one_batch(loaded, monkeypatch):
+    service = Service(loaded, LIMITS)
+    sizes, entered, gate = [], threading.Event(), threading.Event()
+    translate = service.batcher._run
+
+    def held(jobs):
+        sizes.append(len(jobs))
+        entered.set()
+        assert gate.wait(30)
+        return translate(jobs)
+
+    monkeypatch.setattr(service.batcher, "_run", held)
+    answers = {}
+    with served(make_app(service)) as client:
+
+        def ask(line):
+            answers[line] = client.post("/translate", {"lines": [line]})
+
+        threads = [threading.Thread(target=ask, args=[line]) for line in LINES]
+        threads[0].start()
+        assert entered.wait(30)
+        for thread in threads[1:]:
+            thread.start()
+        deadline = time.monotonic() + 60
+        while service.batcher.waiting < len(LINES) - 1 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        gate.set()
+        for thread in threads:
+            thread.join()
+    assert sizes == [1, len(LINES) - 1]
+    expected = {line: found[0].text for line, found in zip(LINES, loaded.translate(LINES))}
+    assert {line: answer["lines"][0] for line, (_, answer) in answers.items()} == expected
+
+
+def test_what_takes_too_long_or_waits_behind_too_much_is_told_so(loaded, monkeypatch):
+    service = Service(loaded, LIMITS._replace(seconds=0.3))
+    gate, translate = threading.Event(), service.batcher._run
+    monkeypatch.setattr(service.batcher, "_run", lambda jobs: gate.wait(30) and translate(jobs))
+    with served(make_app(service)) as client:
+        status, answer = client.post("/translate", {"text": "der"})
+        assert status == 504 and "no answer within 0.3 s" in answer["error"]
+        gate.set()
+        service.limits = LIMITS
+        assert client.post("/translate", {"text": "der"})[0] == 200
+
+        async def refuse(*args, **kwargs):
+            raise RequestError(503, "the server is busy")
+
+        monkeypatch.setattr(service.batcher, "submit", refuse)
+        assert client.post("/translate", {"text": "hund"}) == (
+            503,
+            {"error": "the server is busy"},
+        )
+
+
+def test_an_error_of_the_program_is_one_message_and_a_log(loaded, monkeypatch):
+    service, log = Service(loaded, LIMITS), []
+
+    def broken(jobs):
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(service.batcher, "_run", broken)
+    with served(make_app(service, log=log.append)) as client:
+        status, answer = client.post("/translate", {"text": "der"})
+        assert client.get("/health")[0] == 200
+    assert status == 500 and "secret" not in json.dumps(answer)
+    assert "ZeroDivisionError: secret" in log[0]
+
+
+DOCUMENT = ["der hund", "die katze sieht", "hund", "größe một chó", "die katze"]
+
+
+def translations(model, lines):
+    return [(found[0].text, found[0].score) for found in model.translate(lines)]
+
+
+def alike(found, expected):
+    """The same texts, and the same scores but for a rounding in other batches."""
+    texts, scores = zip(*found)
+    return texts == tuple(text for text, _ in expected) and close(scores, [s for _, s in expected])
+
+
+def test_a_session_is_one_document(documents):
+    expected = translations(documents, DOCUMENT)
+    assert not alike(translations(documents, DOCUMENT[2:]), expected[2:])  # the past counts
+    with served(make_app(Service(documents, LIMITS))) as client:
+
+        def ask(lines, sentences, name="a"):
+            status, answer = client.post("/translate", {"lines": lines, "session": name})
+            assert status == 200, answer
+            assert answer["session"] == {"name": name, "sentences": sentences}
+            return list(zip(answer["lines"], answer["scores"]))
+
+        assert alike(ask(DOCUMENT[:1], 1), expected[:1])
+        assert alike(ask(DOCUMENT[:2], 2, "other"), expected[:2])
+        assert alike(ask(DOCUMENT[1:3], 3), expected[1:3])
+        assert alike(ask(DOCUMENT[2:], 5, "other"), expected[2:])
+        assert alike(ask(DOCUMENT[3:], 5), expected[3:])
+        assert alike(ask(["", *DOCUMENT[:2]], 2)[1:], expected[:2])  # a blank line ends it
+        assert alike(ask([*DOCUMENT[2:], ""], 0)[:-1], expected[2:])
+        assert alike(ask(DOCUMENT[:1], 1), expected[:1])
+        assert client.ask("DELETE", "/sessions/a")[0] == 204
+        assert client.ask("DELETE", "/sessions/a")[0] == 404
+        assert alike(ask(DOCUMENT[:1], 1), expected[:1])
+        ask(DOCUMENT[:1], 1, "third")
+        status, answer = client.post("/translate", {"lines": ["hund"], "session": "fourth"})
+        assert status == 503 and "3 sessions already" in answer["error"]
+        answer = client.post("/translate", {"lines": DOCUMENT})[1]
+    assert alike(list(zip(answer["lines"], answer["scores"])), expected)
+
+
+def test_a_late_answer_adds_nothing_to_its_document(documents, monkeypatch):
+    expected = translations(documents, DOCUMENT)
+    service = Service(documents, LIMITS)
+    gate, translate = threading.Event(), service.batcher._run
+    with served(make_app(service)) as client:
+
+        def ask(line):
+            status, answer = client.post("/translate", {"lines": [line], "session": "a"})
+            return status, list(zip(answer.get("lines", ()), answer.get("scores", ())))
+
+        assert alike(ask(DOCUMENT[0])[1], expected[:1])
+        service.limits = LIMITS._replace(seconds=0.2)
+        monkeypatch.setattr(service.batcher, "_run", lambda jobs: gate.wait(30) and translate(jobs))
+        assert ask("hund hund hund")[0] == 504
+        gate.set()
+        service.limits = LIMITS
+        assert alike(ask(DOCUMENT[1])[1], expected[1:2])

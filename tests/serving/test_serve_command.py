@@ -1,0 +1,102 @@
+"""`tfmann serve`: its refusals, and its end."""
+
+import http.client
+import importlib.util
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from helpers.command_line import ROOT, fails
+
+from tfmann.cli import serve
+from tfmann.serving import server
+
+INSTALLED = all(importlib.util.find_spec(name) for name in server.EXTRA)
+needs_extra = pytest.mark.skipif(not INSTALLED, reason="the extra `serve` is not installed")
+
+
+def test_a_missing_extra_is_named_with_its_cure(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(server, "EXTRA", ("starlette_of_no_one",))
+    words = r"needs starlette_of_no_one.*pip install 'tfmann\[serve\]'"
+    fails([f"--model={tmp_path}"], capsys, 2, words, main=serve.main)
+
+
+@needs_extra
+def test_a_directory_without_a_model_is_refused(capsys, tmp_path):
+    fails([f"--model={tmp_path}"], capsys, 1, "holds no trained model", main=serve.main)
+
+
+@needs_extra
+def test_a_port_that_is_taken_is_refused_at_once(capsys, model):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        words = f"port {port} on 127.0.0.1 is taken"
+        fails([f"--model={model}", f"--port={port}"], capsys, 1, words, main=serve.main)
+
+
+@needs_extra
+@pytest.mark.parametrize(
+    "flag, words",
+    [
+        ("--host=no.such.host.invalid", "no such host"),
+        ("--host=192.0.2.1", "cannot listen on 192.0.2.1"),
+        ("--max_lines=0", "expected more than 0"),
+        ("--session_minutes=0", "expected more than 0"),
+        ("--beam_width=0", "beam_width: 0 is below"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(capsys, model, flag, words):
+    status = 2 if "more than" in words or "beam" in words else 1
+    fails([f"--model={model}", "--port=0", flag], capsys, status, words, main=serve.main)
+
+
+@needs_extra
+def test_sigterm_lets_what_has_begun_be_finished(model):
+    program = subprocess.Popen(
+        [sys.executable, "-m", "tfmann", "serve", f"--model={model}", "--port=0"],
+        stderr=subprocess.PIPE, cwd=ROOT, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        text=True,
+    )  # fmt: skip
+    try:
+        port = next(
+            int(found[1])
+            for found in (re.search(r"http://127.0.0.1:(\d+)", line) for line in program.stderr)
+            if found
+        )
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        body = json.dumps({"lines": ["der hund und die katze"] * 200, "beam": 4})
+        answers = []
+
+        def ask():
+            connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
+            answers.append(json.loads(connection.getresponse().read()))
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        waiting = 0
+        while not waiting and asking.is_alive():  # until it has begun
+            time.sleep(0.02)
+            other = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            other.request("GET", "/metrics")
+            text = other.getresponse().read().decode()
+            waiting = int(re.search(r"^tfmann_batch_lines_count (\d+)", text, re.M)[1])
+            other.close()
+        program.send_signal(signal.SIGTERM)
+        asking.join()
+        connection.close()
+        assert program.wait(60) == 0
+        rest = program.stderr.read()
+    finally:
+        program.kill()
+        program.stderr.close()
+    assert len(answers[0]["lines"]) == 200
+    assert "stopping" in rest and "Traceback" not in rest

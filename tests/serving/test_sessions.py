@@ -1,0 +1,40 @@
+"""Documents that continue, expire, and are refused where there are too many."""
+
+import pytest
+
+from tfmann.serving.requests import RequestError
+from tfmann.serving.sessions import Sessions
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_a_session_expires_after_its_last_use():
+    clock = Clock()
+    sessions = Sessions(9, 10.0, clock)
+    sessions.put("a", "left a", 1)
+    clock.now = 6.0
+    sessions.put("b", "left b", 1)
+    sessions.put("a", "left more", 2)
+    clock.now = 15.0
+    assert sessions.get("a").state == "left more" and sessions.get("a").sentences == 2
+    assert len(sessions) == 2
+    clock.now = 16.5
+    assert sessions.get("a") is None and len(sessions) == 0
+
+
+def test_one_too_many_is_refused_and_none_is_dropped():
+    clock = Clock()
+    sessions = Sessions(2, 10.0, clock)
+    sessions.put("a", 1, 1)
+    sessions.put("b", 2, 1)
+    with pytest.raises(RequestError, match="2 sessions already") as refused:
+        sessions.get("c")
+    assert refused.value.status == 503
+    assert sessions.get("a").state == 1 and sessions.get("b").state == 2
+    assert sessions.end("a") and not sessions.end("a")
+    assert sessions.get("c") is None

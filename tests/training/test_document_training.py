@@ -1,0 +1,184 @@
+"""Training on documents: the cache goes from sentence to sentence, and a run goes on exactly."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from helpers import command_line, replicas, small, tiny
+from helpers.document_corpus import CACHE, SIZES, corpus
+
+from tfmann import nmt
+from tfmann.data.batching import Position
+from tfmann.data.document_batches import DocumentBatches, document_evaluation_batches
+from tfmann.models import document_cache
+from tfmann.synthetic import write_corpus
+from tfmann.training import checkpoint, checkpoint_series, named_variables, trainer
+from tfmann.training.objective import sum_loss
+from tfmann.training.perplexity import Perplexity
+from tfmann.training.train_state import TrainState
+from tfmann.training.train_step import TrainStep
+
+GATES = "cell/gate_*"
+RUN = {**CACHE, "num_train_steps": 12, "steps_per_checkpoint": 4, "steps_per_external_eval": 12}
+
+
+def learner(**changes):
+    settings = {**CACHE, "batch_size": 2, "optimizer": "adam", "learning_rate": 0.01}
+    h = small.hparams("rnnsearch", **{**settings, **changes})
+    return TrainStep(h, small.SOURCE_SIZE, small.TARGET_SIZE)
+
+
+def train(one, updates, position=Position()):  # noqa: B008 (immutable)
+    """Makes updates; returns what each told, and the position after."""
+    stream = DocumentBatches(corpus(), one.hparams).batches(position)
+    told = []
+    for step in range(updates):
+        batch, position = next(stream)
+        told.append([float(value) for value in one.update(batch, step, 0.01)])
+    return np.array(told), position
+
+
+def test_an_update_reads_what_the_sentences_before_wrote():
+    one = learner(trainable_parameters=GATES, learning_rate=0.0, batch_size=1)
+    told, _ = train(one, sum(SIZES))
+    model, kept, expected = one.model, None, []
+    stream = DocumentBatches(corpus(), one.hparams).batches(Position())
+    for _ in range(sum(SIZES)):
+        batch, _ = next(stream)
+        if batch.starts[0]:
+            kept = document_cache.nothing_kept(model, 1)
+        loss = sum_loss(model, batch[:5], None, tf.float32, kept)
+        kept = loss.cache
+        expected.append(float(loss.cross_entropy))
+    assert int((kept.written >= 0).numpy().sum()) == 5  # all slots are filled by then
+    assert one.model.count_parameters() > sum(v.shape.num_elements() for v in one.trained)
+
+
+def test_dev_is_measured_with_the_cache_carried():
+    one = learner()
+    found = [
+        Perplexity(one.model).mean_loss(document_evaluation_batches(corpus(), rows, True))
+        for rows in (1, 3, 9)
+    ]
+    np.testing.assert_allclose(found, found[0], rtol=1e-6)
+    single = corpus(np.arange(sum(SIZES)))  # each sentence by itself
+    alone = Perplexity(one.model).mean_loss(document_evaluation_batches(single, 3, True))
+    assert abs(alone - found[0]) > 1e-4
+
+
+def test_only_the_parameters_asked_for_change():
+    one = learner(trainable_parameters=GATES)
+    before = one.weight_arrays()
+    train(one, 5)
+    for name, value in one.weight_arrays().items():
+        moved = not np.array_equal(value, before[name])
+        assert moved == ("gate_" in name), name
+    names = [name for name in one.optimizer_arrays() if "gate_" not in name]
+    assert all("iter" in name for name in names), names
+
+
+def test_a_run_goes_on_with_what_its_documents_had_kept(tmp_path):
+    whole = learner()
+    train(whole, 9)
+    first = learner()
+    _, position = train(first, 5)
+    trainer.save(first, TrainState(step=5, position=position), str(tmp_path))
+    second = learner()
+    second.restore(checkpoint_series.step_folder(str(tmp_path), 5))
+    stream = DocumentBatches(corpus(), second.hparams).batches(position)
+    for step in range(5, 9):
+        second.update(next(stream)[0], step, 0.01)
+    for name, value in second.weight_arrays().items():
+        assert np.array_equal(value, whole.weight_arrays()[name]), name
+    forgetful = learner()
+    folder = checkpoint_series.step_folder(str(tmp_path), 5)
+    named_variables.assign(forgetful.variables, checkpoint.read_arrays(folder), folder)
+    assert not forgetful.caches and second.caches
+
+
+def main(folder):
+    """Two replicas (`replicas.run_main`)."""
+    replicas.two_cpus()
+    for rows in (3, 1):  # of one row a replica has nothing
+        one = learner(distribution="mirrored", batch_size=rows, optimizer="sgd")
+        assert one.strategy.num_replicas_in_sync == 2
+        told, _ = train(one, 6)
+        np.savez(Path(folder, f"{rows}.npz"), told=told, **one.weight_arrays())
+        np.savez(Path(folder, f"{rows}.kept.npz"), **one.cache_arrays())
+    print("done")
+
+
+def test_two_replicas_keep_what_one_device_keeps(tmp_path):
+    replicas.run_main(__file__, tmp_path)
+    for rows in (3, 1):
+        one = learner(batch_size=rows, optimizer="sgd")
+        told, _ = train(one, 6)
+        with np.load(tmp_path / f"{rows}.npz") as found:
+            np.testing.assert_allclose(found["told"], told, rtol=1e-4)
+            for name, value in one.weight_arrays().items():
+                np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
+        with np.load(tmp_path / f"{rows}.kept.npz") as found:
+            for name, value in one.cache_arrays().items():
+                np.testing.assert_allclose(found[name][:rows], value, atol=1e-5, err_msg=name)
+
+
+# --- by the command line ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("documents")
+    write_corpus(folder, 120, 12, 12, seed=3, document_tense=True)
+    return folder
+
+
+def train_here(data, out, **settings):
+    return nmt.main(tiny.flags(data, out, **settings))
+
+
+def test_stage_two_starts_from_stage_one(data, tmp_path, capsys):
+    one, two = tmp_path / "one", tmp_path / "two"
+    base = {"cell": "rnnsearch", "unit_type": "gru", "projection_bias": True, "num_train_steps": 4}
+    assert train_here(data, one, **base) == 0
+    start = {"init_checkpoint": one / "best_bleu", "trainable_parameters": GATES}
+    start["cache_size"] = 2  # full soon, of a model that says `the the the`
+    assert train_here(data, two, **{**RUN, **start}) == 0
+    out = capsys.readouterr().out
+    assert "new: model/cell/gate_" in out and "side by side" in out
+    before, after = (checkpoint.read_arrays(str(p / "best_bleu")) for p in (one, two))
+    same = [name for name in before if np.array_equal(after[name], before[name])]
+    assert same == list(before)
+    events = b"".join(path.read_bytes() for path in (two / "train_log").iterdir())
+    assert b"cache/recency" in events  # drawn where the caches of dev have filled
+    new = sorted(name.rsplit("/")[-1] for name in after if name not in before)
+    assert new == ["gate_context_kernel", "gate_retrieved_kernel", "gate_state_kernel"]
+
+
+@pytest.mark.parametrize("cell", ["summary", "previous"])
+def test_cells_with_a_history_train_and_translate(cell, data, tmp_path, capsys):
+    settings = {"cell": cell, "unit_type": "gru", "num_train_steps": 2}
+    assert train_here(data, tmp_path / "run", **settings) == 0
+    assert "best, test: BLEU" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("cell", ["cache", "summary", "previous"])
+def test_a_corpus_without_documents_is_refused(cell, data, tmp_path, capsys):
+    bare = tmp_path / "bare"
+    shutil.copytree(data, bare)
+    (bare / "dev.docs").unlink()
+    argv = tiny.flags(bare, tmp_path / "run", cell=cell, unit_type="gru")
+    command_line.fails(argv, capsys, 1, r"dev_prefix has no .*dev\.docs: one line for each")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"trainable_parameters": "cell/gate_*,cell/nothing_*"}, "'cell/nothing_\\*' is no weight"),
+        ({"batch_type": "tokens"}, "counts documents side by side"),
+    ],
+)
+def test_settings_that_a_cache_cannot_have(settings, words, data, tmp_path, capsys):
+    argv = tiny.flags(data, tmp_path / "run", **{**RUN, **settings})
+    command_line.fails(argv, capsys, 2, words)

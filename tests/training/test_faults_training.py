@@ -1,0 +1,289 @@
+"""A run that is hurt ends as one that was not, or stops with one message and can go on.
+
+Most tests begin with a run that was stopped at step 10 of 18, whose last checkpoints are of the
+steps 6, 9 and 10, and whose best weights are of step 9.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+from helpers.faults import Hurt, cut, disk, flip, kept, remount
+
+from benchmarks.trust.ending import differences, ending
+from benchmarks.trust.kills import PAIRS, command
+from tfmann.synthetic import write_corpus
+from tfmann.training import checkpoint_series
+from tfmann.utils.run_folder import RunFolder
+
+
+@pytest.fixture(scope="module")
+def hurt(tmp_path_factory):
+    made = Hurt(tmp_path_factory.mktemp("hurt"))
+    yield made
+    made.forks.close()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    write_corpus(folder, PAIRS, 6, 6, seed=3)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def unhurt(hurt, data, tmp_path_factory):
+    """The folder of a run that nothing happened to."""
+    out = tmp_path_factory.mktemp("unhurt") / "out"
+    hurt.ends(command(data, out))
+    return out
+
+
+@pytest.fixture(scope="module")
+def stopped(hurt, data, tmp_path_factory):
+    """The folder of a run that was stopped at step 10."""
+    out = tmp_path_factory.mktemp("stopped") / "out"
+    stop = ["doubles:stop_at", 10, signal.SIGTERM]
+    said = hurt.refused(command(data, out), 143, prepare=stop)
+    assert said == "tfmann: stopped at step 10; the same command continues from there"
+    assert checkpoint_series.steps(str(out / "checkpoints"))[-3:] == [6, 9, 10]
+    return out
+
+
+@pytest.fixture
+def begun(stopped, tmp_path):
+    """A copy of it."""
+    shutil.copytree(stopped, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def unlike(out, unhurt):
+    return differences(ending(out), ending(unhurt))
+
+
+# --- it ends as it would have -----------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_again_on_one_processor(hurt, data, unhurt, tmp_path):
+    hurt.ends(command(data, tmp_path / "out"), prepare=["doubles:one_processor"])
+    assert unlike(tmp_path / "out", unhurt) == []
+
+
+@pytest.mark.bfloat16
+@pytest.mark.slow
+def test_again_with_bfloat16_products(hurt, data, unhurt, tmp_path):
+    rough = "--precision=mixed_bfloat16"
+    hurt.ends([*command(data, tmp_path / "first"), rough])
+    hurt.ends([*command(data, tmp_path / "again"), rough], prepare=["doubles:one_processor"])
+    assert unlike(tmp_path / "again", tmp_path / "first") == []
+    assert unlike(tmp_path / "first", unhurt) != []
+
+
+def test_damaged_files_are_made_anew(hurt, data, unhurt, begun):
+    """The newest checkpoint, the best weights and both encoded corpora."""
+    flip(begun / "checkpoints" / "step-00000010" / "optimizer.npz")
+    cut(begun / "best_bleu" / "weights.npz")
+    places = sorted((begun / "encoded").iterdir())
+    assert len(places) == 2
+    flip(places[0] / "target.ids")
+    cut(places[1] / "source.starts")
+    hurt.ends(command(data, begun))
+    assert "step-00000010/optimizer.npz is not as it was written: falling back" in hurt.said
+    assert "best_bleu/weights.npz is not as it was written: rebuilt from" in hurt.said
+    assert hurt.said.count("encoding ") == 2
+    assert unlike(begun, unhurt) == []
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty"])
+def test_a_damaged_checkpoint_between_two_saves_is_passed_over(hurt, data, unhurt, begun, damage):
+    """The one of being stopped, whose step no save comes to again; and one of no step at all."""
+    folder = begun / "checkpoints" / "step-00000010"
+    if damage == "cut":
+        cut(folder / "state.json")
+    else:
+        shutil.rmtree(folder)
+        folder.mkdir()
+    stray = begun / "checkpoints" / "step-99999999"
+    stray.mkdir()
+    (stray / "state.json").write_text("{}")
+    hurt.ends(command(data, begun))
+    assert "step-00000010/state.json is missing or damaged: falling back" in hurt.said
+    shutil.rmtree(stray)  # of which nothing is known: it stays
+    assert unlike(begun, unhurt) == []
+
+
+def test_a_clock_that_goes_backwards_and_a_full_terminal(hurt, data, unhurt, begun):
+    """Files are from the future; nothing can be printed, and `train.log` has it all."""
+    for path in begun.rglob("*"):
+        os.utime(path, (4e9, 4e9))
+    for path in data.iterdir():
+        os.utime(path, (4e9, 4e9))
+    hurt.ends(command(data, begun), prepare=["doubles:clock_backwards"], log="/dev/full")
+    assert "step 18: dev ppl" in (begun / "train.log").read_text()
+    assert unlike(begun, unhurt) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stopped_shortly_before_the_end(hurt, data, unhurt, begun, number):
+    """The checkpoint of step 17 is of no average of the last ones."""
+    said = hurt.refused(command(data, begun), 143, prepare=["doubles:stop_at", 17, number])
+    assert "stopped at step 17" in said
+    hurt.ends(command(data, begun))
+    assert unlike(begun, unhurt) == []
+
+
+@pytest.mark.slow
+def test_all_checkpoints_but_the_oldest_are_damaged(hurt, data, unhurt, begun):
+    (begun / "checkpoints" / "step-00000010" / "state.json").unlink()
+    flip(begun / "checkpoints" / "step-00000009" / "weights.npz")
+    hurt.ends(command(data, begun))
+    assert "continuing from" in hurt.said and "step-00000006" in hurt.said
+    assert unlike(begun, unhurt) == []
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_up_and_is_emptied(hurt, data, unhurt, tmp_path):
+    """By somebody else, so that there is no room for a line of the log."""
+    with disk(tmp_path / "disk", "3m") as place:
+        argv = command(data, place / "out")
+        said = hurt.refused(argv, prepare=["doubles:fill_at", 5, str(place)])
+        assert "No space left on device" in said and "the same command again" in said
+        assert checkpoint_series.steps(str(place / "out" / "checkpoints")) == [3]
+        assert not list((place / "out").rglob("*.tmp*"))
+        (place / "filler").unlink()
+        hurt.ends(argv)
+        assert unlike(place / "out", unhurt) == []
+
+
+# --- it stops with one message, and everything is as it was -----------------------------------
+
+
+def test_every_checkpoint_is_damaged(hurt, data, begun):
+    names = ("weights.npz", "state.json", "optimizer.npz")
+    for folder, name in zip(sorted((begun / "checkpoints").iterdir()), (*names, *names)):
+        cut(folder / name)
+    before = kept(begun)
+    said = hurt.refused(command(data, begun))
+    assert "none of the " in said and "Restore one from a copy" in said
+    assert kept(begun) == before
+
+
+def test_the_best_weights_and_their_checkpoint_are_damaged(hurt, data, begun):
+    cut(begun / "best_bleu" / "weights.npz")
+    flip(begun / "checkpoints" / "step-00000009" / "weights.npz")
+    before = kept(begun)
+    said = hurt.refused(command(data, begun))
+    assert "best_bleu/weights.npz" in said and "step 9" in said and "from a copy" in said
+    assert kept(begun) == before
+
+
+@pytest.mark.parametrize("name, of_run", [("train.src", False), ("dev.tgt", False),
+                                          ("vocab.tgt", True)])  # fmt: skip
+def test_text_or_vocabulary_changed_between_runs(hurt, data, begun, name, of_run):
+    path = (begun if of_run else data) / name
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"e", b"i", 1))
+    before = kept(begun)
+    try:
+        said = hurt.refused(command(data, begun))
+        assert str(path) in said and ("has changed since" in said or "not as it was" in said)
+        assert kept(begun) == before
+    finally:
+        path.write_bytes(content)
+
+
+def test_settings_changed_between_runs(hurt, data, begun):
+    path = begun / "hparams.json"
+    for change in (lambda text: text[:-9], lambda text: text.replace(": 12,", ": 13,", 1)):
+        good = path.read_text()
+        path.write_text(change(good))
+        before = kept(begun)
+        said = hurt.refused(command(data, begun), 2)
+        assert "is not JSON" in said or "num_units=12 (saved: 13)" in said, said
+        assert kept(begun) == before
+        path.write_text(good)
+
+
+def test_a_gradient_that_is_not_a_number(hurt, data, begun):
+    before = kept(begun)
+    said = hurt.refused(command(data, begun), prepare=["doubles:nan_at", 11])
+    assert "loss or gradient is not finite at step 10" in said
+    assert kept(begun) == before
+
+
+def test_files_must_not_grow(hurt, data, begun):
+    """As `ulimit -f` has it; the next checkpoint is greater than the limit."""
+    before = kept(begun)
+    limit = (begun / "checkpoints" / "step-00000010" / "weights.npz").stat().st_size - 1
+    said = hurt.refused(command(data, begun), file_size=limit)
+    assert "cannot write the checkpoint" in said and "File too large" in said
+    assert kept(begun) == before
+
+
+def test_a_folder_that_cannot_be_written_to(hurt, data, stopped, tmp_path):
+    with disk(tmp_path / "disk", "3m") as place:
+        out = place / "out"
+        shutil.copytree(stopped, out)
+        before = kept(out)
+        remount(place, "ro")
+        said = hurt.refused(command(data, out))
+        assert said == f"tfmann: out_dir {out} cannot be used: Read-only file system"
+        assert kept(out) == before
+
+
+def test_checkpoints_that_cannot_be_written_any_more(hurt, data, begun, tmp_path):
+    with disk(tmp_path / "disk", "4k"):  # or there is nothing to test
+        before, place = kept(begun), str(begun / "checkpoints")
+    try:
+        said = hurt.refused(command(data, begun), prepare=["doubles:read_only_at", 11, place])
+    finally:
+        subprocess.run(["umount", place], check=True)
+    assert "Read-only file system" in said and "repeat the command" in said
+    assert kept(begun) == before
+
+
+def test_a_second_process_is_refused(hurt, data, begun):
+    before = kept(begun)
+    with RunFolder(str(begun), print):
+        said = hurt.refused(command(data, begun))
+    assert said == f"tfmann: another process is training in {begun}"
+    assert kept(begun) == before
+
+
+# --- translating ------------------------------------------------------------------------------
+
+
+def translate(data, out, **more):
+    flags = {"out_dir": out, "inference_input_file": data / "test.src", **more}
+    return [f"--{name}={value}" for name, value in flags.items()]
+
+
+def test_a_disk_that_is_full_of_translations(hurt, data, stopped, tmp_path):
+    """What was there is whole, and nothing stands beside it."""
+    with disk(tmp_path / "disk", "4k") as place:
+        result = place / "result"
+        result.write_text("an earlier one\n")
+        said = hurt.refused(translate(data, stopped, inference_output_file=result))
+        assert said == f"tfmann: cannot write {result}: No space left on device"
+        assert os.listdir(place) == ["result"] and result.read_text() == "an earlier one\n"
+
+
+def test_nowhere_to_put_translations(hurt, data, stopped):
+    said = hurt.refused(translate(data, stopped), prepare=["doubles:no_output"])
+    assert said == "tfmann: standard output is closed: give --inference_output_file"
+
+
+def test_a_model_that_can_only_be_read(hurt, data, stopped, tmp_path):
+    """As on a disk mounted read-only, a kill in the middle of a save included."""
+    with disk(tmp_path / "disk", "3m") as place:
+        out = place / "out"
+        shutil.copytree(stopped, out)
+        os.rename(out / "best_bleu", out / "best_bleu.old")
+        remount(place, "ro")
+        hurt.ends(translate(data, out, inference_output_file=tmp_path / "result"))
+        assert len((tmp_path / "result").read_text().splitlines()) == 6
+        assert "best_bleu.old" in hurt.said

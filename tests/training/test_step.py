@@ -1,0 +1,182 @@
+"""The compiled update: replicas make the update of one device; what is not finite is noticed."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from helpers import replicas, small
+from helpers.updates import BATCHES, CASES, poison
+
+from tfmann.data.batching import shard_batch
+from tfmann.training import checkpoint
+from tfmann.training.train_step import TrainStep
+
+
+def learner(variant="luong", **changes):
+    settings = {"num_layers": 1, "encoder_type": "uni", "init_weight": 0.4}
+    h = small.hparams(variant, **{**settings, **changes})
+    return TrainStep(h, small.SOURCE_SIZE, small.TARGET_SIZE)
+
+
+def train(one):
+    """Makes an update a batch; returns the weights by name, and what each update told."""
+    rate = 0.01 if one.hparams.optimizer == "adam" else 0.5
+    told = []
+    for step, lengths in enumerate(BATCHES):
+        update = one.update(small.batch(lengths, seed=step), step, rate)
+        told.append([float(value) for value in update])
+    return one.weight_arrays(), np.array(told)
+
+
+def main(folder):
+    """Two replicas (`replicas.run_main`)."""
+    replicas.two_cpus()
+    for name, changes in CASES.items():
+        mirrored = learner(distribution="mirrored", **changes)
+        assert mirrored.strategy.num_replicas_in_sync == 2
+        weights, told = train(mirrored)
+        for variable in mirrored.variables:
+            first, second = (part.numpy() for part in variable.values)
+            assert np.array_equal(first, second), f"replicas differ in {variable.name}"
+        assert int(mirrored.bad_step.numpy()) == -1
+        np.savez(Path(folder, f"{name}.npz"), **weights)
+        np.save(Path(folder, f"{name}.told.npy"), told)
+        slots = mirrored.optimizer_arrays()
+        checkpoint.write(str(Path(folder, name)), weights, slots, {})
+    poison(mirrored)
+    mirrored.update(small.batch(BATCHES[0]), 8, 0.1)
+    assert int(mirrored.bad_step.numpy()) == 8, "a replica's infinity went unnoticed"
+    print("done")
+
+
+@pytest.fixture(scope="module")
+def mirrored(tmp_path_factory):
+    """The folder with what two replicas made."""
+    folder = tmp_path_factory.mktemp("mirrored")
+    replicas.run_main(__file__, folder)
+    return folder
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_two_replicas_make_the_updates_of_one_device(case, mirrored):
+    one = learner(**CASES[case])
+    start = one.weight_arrays()
+    weights, told = train(one)
+    np.testing.assert_allclose(np.load(mirrored / f"{case}.told.npy"), told, rtol=1e-5)
+    with np.load(mirrored / f"{case}.npz", allow_pickle=False) as found:
+        assert sorted(found.files) == sorted(weights)
+        for name, value in weights.items():
+            assert np.abs(value - start[name]).max() > 1e-5, f"{name} did not move"
+            # Adam divides gradients near zero by their size, and so enlarges their rounding
+            atol = 5e-5 if one.hparams.optimizer == "adam" else 1e-6
+            np.testing.assert_allclose(found[name], value, atol=atol, err_msg=name)
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_accumulated_gradients_make_the_update_of_the_whole_batch(case):
+    """In three parts of 5, 1 and 4 rows, so that some parts are empty."""
+    whole, told = train(learner(**CASES[case], max_gradient_norm=0.5))
+    parts, told_of_parts = train(learner(**CASES[case], max_gradient_norm=0.5,
+                                         gradient_accumulation=3))  # fmt: skip
+    np.testing.assert_allclose(told_of_parts, told, rtol=1e-5)
+    for name, value in whole.items():
+        atol = 5e-5 if "adam" in case else 1e-6  # as between replicas, below
+        np.testing.assert_allclose(parts[name], value, atol=atol, err_msg=name)
+
+
+def test_parts_of_a_batch_draw_their_own_dropout():
+    twice = small.batch([(4, 3)] * 2)
+    for part in (twice.source, twice.target_in, twice.target_out):
+        part[1] = part[0]
+    for rate, alike in ((0.0, True), (0.5, False)):
+        both = learner(dropout=rate, gradient_accumulation=2).update(twice, 3, 0.0)
+        one = learner(dropout=rate).update(shard_batch(twice, 2)[0], 3, 0.0)
+        doubled = pytest.approx(2 * float(one.cross_entropy), rel=1e-5)
+        assert (float(both.cross_entropy) == doubled) == alike
+
+
+def test_an_update_opens_no_file(monkeypatch):
+    """Settings and cells are looked at once, before the first update."""
+    import io
+
+    one, batch = learner("ntm"), small.batch(BATCHES[0])
+    one.update(batch, 0, 0.1)
+
+    def refuse(*arguments, **how):
+        raise AssertionError(f"an update opens {arguments[0]}")
+
+    for module, name in ((io, "open"), (Path, "read_text"), (Path, "glob")):
+        monkeypatch.setattr(module, name, refuse)
+    one.update(batch, 1, 0.1)
+
+
+def test_one_device_goes_on_from_a_checkpoint_of_two(mirrored):
+    case = "ntm-adam-tokens"
+    one = learner(**CASES[case])
+    one.restore(str(mirrored / case))
+    with np.load(mirrored / f"{case}.npz", allow_pickle=False) as found:
+        for name, value in one.weight_arrays().items():
+            assert np.array_equal(found[name], value), name
+    slots = one.optimizer_arrays()
+    assert len(slots) == 2 * len(one.variables) + 1
+    assert [int(v) for n, v in slots.items() if n.endswith("iter")] == [len(BATCHES)]
+
+
+def test_rows_are_dealt_once_each():
+    batch = small.batch(BATCHES[0])
+    parts = shard_batch(batch, 3)
+    assert sorted(np.concatenate([part.sentences for part in parts])) == list(range(5))
+    assert [len(part.source) for part in parts] == [2, 2, 1]
+    assert sum(part.words for part in parts) == batch.words
+
+
+def test_the_first_step_that_is_not_finite_is_kept():
+    one = learner(max_gradient_norm=5.0)
+    batch = small.batch(BATCHES[0])
+    update = one.update(batch, 3, 0.1)
+    assert int(one.bad_step.numpy()) == -1
+    assert float(update.cross_entropy) > 0
+    poison(one)
+    for step in (4, 5):
+        update = one.update(batch, step, 0.1)
+        assert not np.isfinite(float(update.gradient_norm))
+    assert int(one.bad_step.numpy()) == 4
+
+
+def test_an_infinite_gradient_of_a_finite_loss_is_noticed():
+    one = learner()
+    real = one.model.cell.readout
+
+    @tf.custom_gradient
+    def broken(values):
+        return tf.identity(values), lambda gradient: gradient * np.inf
+
+    one.model.cell.readout = lambda *args: broken(real(*args))
+    update = one.update(small.batch(BATCHES[0]), 7, 0.1)
+    assert np.isfinite(float(update.cross_entropy))
+    assert int(one.bad_step.numpy()) == 7
+
+
+def test_weights_follow_from_the_seed_and_dropout_from_the_step():
+    settings = {"dropout": 0.3, "readout_dropout": 0.2, "optimizer": "adam"}
+    first, again = learner(**settings), learner(**settings)
+    weights, told = train(first)
+    weights_, told_ = train(again)
+    assert all(np.array_equal(value, weights_[name]) for name, value in weights.items())
+    assert np.array_equal(told, told_)
+    batch = small.batch(BATCHES[0])
+    losses = [float(again.update(batch, step, 0.0).cross_entropy) for step in (0, 1, 0)]
+    assert losses[0] == losses[2] != losses[1]
+
+
+@pytest.mark.bfloat16
+def test_bfloat16_makes_nearly_the_same_updates():
+    (exact, told), (rounded, told_) = (
+        train(learner(precision=precision)) for precision in ("float32", "mixed_bfloat16")
+    )
+    assert not np.array_equal(told, told_)
+    np.testing.assert_allclose(told_[:, 0], told[:, 0], rtol=0.02)
+    for name, value in exact.items():
+        error = np.linalg.norm(rounded[name] - value)
+        assert error < 0.02 * np.linalg.norm(value) + 1e-3, name

@@ -1,0 +1,232 @@
+"""Processes that train together on this machine: one process's updates, one writer, any end."""
+
+import fcntl
+import os
+import re
+import signal
+import socket
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import cluster, document_corpus, replicas, small, tiny
+from helpers.archives import archives
+from helpers.updates import BATCHES, CASES, poison
+
+from tfmann.config import HParams
+from tfmann.data.batching import Batch, Position, without_words
+from tfmann.data.document_batches import DocumentBatches
+from tfmann.synthetic import write_corpus
+from tfmann.training import checkpoint_series, strategy
+from tfmann.training.train_step import TrainStep
+
+pytestmark = pytest.mark.slow
+CLUSTERS = [(2, 1), (4, 1), (2, 2)]  # workers, and replicas of each
+# One of four workers has no row.
+TOGETHER = {**document_corpus.CACHE, "batch_size": 3, "optimizer": "sgd"}
+
+
+# --- updates ----------------------------------------------------------------------------------
+
+
+def learner(workers, variant="luong", **changes):
+    settings = {"num_layers": 1, "encoder_type": "uni", "init_weight": 0.4}
+    h = small.hparams(variant, **{**settings, **changes})
+    return TrainStep(h, small.SOURCE_SIZE, small.TARGET_SIZE, workers)
+
+
+def train(one):
+    """Makes an update a batch of BATCHES, of which a worker has its rows."""
+    rate = 0.01 if one.hparams.optimizer == "adam" else 0.5
+    told = []
+    for step, lengths in enumerate(BATCHES):
+        batch = small.batch(lengths, seed=step)
+        rows = one.workers.share.rows(len(lengths))
+        mine = Batch(*(part[rows] for part in batch[:-1]), batch.totals)
+        update = one.update(mine if len(rows) else without_words(batch), step, rate)
+        told.append([float(value) for value in update])
+    return np.array(told)
+
+
+def train_on_documents(one):
+    stream = DocumentBatches(document_corpus.corpus(), one.hparams, one.workers.share).batches(
+        Position()
+    )
+    return np.array([[float(v) for v in one.update(next(stream)[0], i, 0.01)] for i in range(6)])
+
+
+def main(folder, count):
+    """One worker with `count` replicas (`cluster.run_main`)."""
+    if count == 2:
+        replicas.two_cpus()
+        both_cpus()
+    workers = strategy.join(HParams())
+    assert workers.replicas == count and workers.broadcast(workers.rank - 0.1) == -0.1
+    assert workers.broadcast(7 if workers.chief else 0) == 7
+    for name, changes in CASES.items():
+        one = learner(workers, **changes)
+        keep(folder, name, one, train(one))
+    poison(one)
+    one.update(without_words(small.batch(BATCHES[0])) if not workers.chief else one_row(), 8, 0.1)
+    assert int(one.bad_step.numpy()) == 8, "the chief's infinity went unnoticed"
+    one = learner(workers, "rnnsearch", **TOGETHER)
+    keep(folder, "documents", one, train_on_documents(one))
+    print("done")
+
+
+def one_row():
+    return small.batch(BATCHES[1])
+
+
+def both_cpus():
+    """Lets a worker take both logical CPUs, where TensorFlow takes one, or all GPUs."""
+    from tensorflow.python.distribute import collective_all_reduce_strategy as strategy
+
+    def devices(self, resolver, worker_device):
+        return tuple(f"{worker_device}/device:CPU:{index}" for index in (0, 1)), "CPU"
+
+    strategy.CollectiveAllReduceExtended._initialize_local_devices = devices
+
+
+def keep(folder, name, one, told):
+    path = Path(folder, f"{name}.{one.workers.rank}.npz")
+    kept = {f"kept/{name}": value for name, value in one.cache_arrays().items()}
+    np.savez(path, told=told, **one.weight_arrays(), **kept)
+
+
+@pytest.fixture(scope="module", params=CLUSTERS, ids=lambda c: f"{c[0]}x{c[1]}")
+def trained(request, tmp_path_factory):
+    """How many workers there were, and the folder with what each made."""
+    workers, count = request.param
+    folder = tmp_path_factory.mktemp("cluster")
+    cluster.run_main(__file__, workers, folder, count)
+    return workers, folder
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("case", [*CASES, "documents"])
+def test_a_cluster_makes_the_updates_of_one_device(case, trained):
+    workers, folder = trained
+    changes = CASES.get(case) or {"variant": "rnnsearch", **TOGETHER}
+    one = learner(None, **changes)
+    start = one.weight_arrays()
+    told = train_on_documents(one) if case == "documents" else train(one)
+    wanted = {**one.weight_arrays(), **{f"kept/{n}": v for n, v in one.cache_arrays().items()}}
+    atol = 5e-5 if one.hparams.optimizer == "adam" else 1e-6  # as in test_step
+    with np.load(folder / f"{case}.0.npz") as found:
+        np.testing.assert_allclose(found["told"], told, rtol=1e-5)
+        assert sorted(found.files) == sorted([*wanted, "told"])
+        for name, value in wanted.items():
+            assert name not in start or np.abs(value - start[name]).max() > 1e-6, name
+            made = found[name][: len(value)] if name.startswith("kept/") else found[name]
+            np.testing.assert_allclose(made, value, atol=atol, err_msg=name)
+        for index in range(1, workers):
+            with np.load(folder / f"{case}.{index}.npz") as other:
+                for name in found.files:
+                    assert np.array_equal(other[name], found[name]), (name, index)
+
+
+# --- runs by the command line -----------------------------------------------------------------
+
+STEPS, SAVE = 12, 3
+RUN = {
+    **document_corpus.CACHE,
+    "num_train_steps": STEPS,
+    "steps_per_checkpoint": SAVE,
+    "steps_per_external_eval": 6,
+    "batch_size": 5,
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("documents")
+    write_corpus(folder, 120, 12, 12, seed=3, document_tense=True)
+    return folder
+
+
+def hurt(argv, out, folder, step, victim, number):
+    """Signals a worker after a step; returns the exit statuses and what was printed."""
+    log = out / "train.log"
+    before = log.stat().st_size if log.exists() else 0  # of runs that were hurt earlier
+
+    def logged():
+        found = log.read_bytes()[before:].decode() if log.exists() else ""
+        return re.search(rf"^step {step} lr", found, re.MULTILINE)
+
+    with cluster.train(argv, 2, folder) as started:
+        started.until(logged)
+        started.processes[victim].send_signal(number)
+        return started.statuses(), started.said
+
+
+def went_on(said):
+    return [int(step) for step in re.findall(r"continuing from \S+step-(\d+)", said)]
+
+
+@pytest.mark.timeout(3600)
+def test_workers_are_killed_and_stopped_and_end_as_those_that_were_not(data, tmp_path):
+    whole, out = tmp_path / "whole", tmp_path / "hurt"
+    with cluster.train(tiny.flags(data, whole, **RUN), 2, tmp_path / "log") as started:
+        assert started.statuses() == [0, 0], started.said
+        said = started.said
+    assert said[1] == "" and said[0] == (whole / "train.log").read_text()
+    assert len(list((whole / "train_log").iterdir())) == 1
+    argv = tiny.flags(data, out, **RUN)
+    saved, lost = 0, "tfmann: worker {} of 2 has lost the others: "
+    for victim, step in ((1, 4), (0, 7)):
+        statuses, said = hurt(argv, out, tmp_path / f"kill{victim}", step, victim, signal.SIGKILL)
+        assert statuses[victim] == -signal.SIGKILL and statuses[1 - victim] == 75, said
+        assert lost.format(1 - victim) in said[1 - victim] and "Traceback" not in str(said)
+        assert went_on(said[0]) == ([saved] if saved else [])
+        saved = checkpoint_series.steps(str(out / "checkpoints"))[-1]
+        assert saved % SAVE == 0 and saved >= step - SAVE
+        assert checkpoint_series.latest(str(out / "checkpoints"), pytest.fail)
+    statuses, said = hurt(argv, out, tmp_path / "stop", saved + 1, 1, signal.SIGTERM)
+    assert statuses == [143, 143], said
+    stopped = re.search(r"tfmann: stopped at step (\d+); the same command", said[1]).group(1)
+    assert checkpoint_series.steps(str(out / "checkpoints"))[-1] == int(stopped)
+    with cluster.train(argv, 2, tmp_path / "last") as started:
+        assert started.statuses() == [0, 0], started.said
+        assert went_on(started.said[0]) == [int(stopped)]
+    found, wanted = archives(out), archives(whole)
+    last = {name for name in wanted if name.startswith((f"step-{STEPS:08d}", "best"))}
+    assert any("documents/" in name for name in last)
+    assert {n: found[n] for n in last} == {n: wanted[n] for n in last}
+    assert (out / "output_test").read_text() == (whole / "output_test").read_text()
+
+
+@pytest.mark.timeout(1200)
+def test_what_workers_cannot_do_ends_in_one_message_each(data, tmp_path):
+    out = tmp_path / "out"
+    commands = [["-m", "tfmann.nmt", *tiny.flags(data, out, dropout=rate)] for rate in (0.1, 0.2)]
+    with cluster.Cluster(commands, tmp_path / "unlike") as started:
+        assert started.statuses() == [1, 1], started.said
+        for said in started.said:
+            assert said.startswith("tfmann: 1 of 2 workers do not have the chief's settings"), said
+            assert said.count("\n") == 1
+    commands = [["-m", "tfmann.nmt", *tiny.flags(data, tmp_path / name)] for name in "ab"]
+    with cluster.Cluster(commands, tmp_path / "apart") as started:
+        assert started.statuses() == [75, 1], started.said
+        assert "on a file system that they share" in started.said[1]
+        assert not (tmp_path / "b").exists()
+    with open(out / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with cluster.train(tiny.flags(data, out), 2, tmp_path / "locked") as started:
+            assert started.statuses() == [1, 75], started.said
+            assert "another process is training in" in started.said[0]
+            assert "has lost the others" in started.said[1]
+
+
+@pytest.mark.timeout(600)
+def test_an_address_that_is_taken_is_named(data, tmp_path, monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        monkeypatch.setattr(cluster, "addresses", lambda count: [address, "127.0.0.1:1"][:count])
+        argv = tiny.flags(data, tmp_path / "out")
+        with cluster.Cluster([["-m", "tfmann.nmt", *argv]], tmp_path / "log", of=2) as started:
+            assert started.statuses() == [1], started.said
+            assert f"cannot listen at {address}" in started.said[0]
+    assert not os.path.exists(tmp_path / "out")

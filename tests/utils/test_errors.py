@@ -1,0 +1,102 @@
+"""How a command line ends: a status, and at most one message."""
+
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tfmann.errors import Terminated, UsageError, UserError, interruptible, run_command
+
+
+@pytest.mark.parametrize(
+    "error,status,said",
+    [
+        (UserError("f.txt, line 3: no tab"), 1, "tfmann: f.txt, line 3: no tab\n"),
+        (UsageError("there is no --x"), 2, "tfmann: there is no --x\n"),
+        (KeyboardInterrupt(), 130, "tfmann: the same command goes on\n"),
+    ],
+)
+def test_what_goes_wrong_is_one_message(error, status, said, capsys):
+    def work():
+        raise error
+
+    assert run_command(work, "the same command goes on") == status
+    assert capsys.readouterr() == ("", said)
+
+
+def test_work_that_is_done_returns_its_status():
+    assert [run_command(lambda value=value: value) for value in (None, 0, 3)] == [0, 0, 3]
+
+
+def test_what_is_no_mistake_of_the_user_keeps_its_traceback():
+    with pytest.raises(ZeroDivisionError):
+        run_command(lambda: 1 // 0)
+
+
+def test_signals_that_somebody_has_settled_stay_settled():
+    settled = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup has it
+    try:
+        with interruptible():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
+            signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+        thread = ThreadPoolExecutor(1)
+        with thread:
+            assert thread.submit(lambda: interruptible().__enter__()).result() is None
+    finally:
+        signal.signal(signal.SIGHUP, settled)
+
+
+def test_a_second_signal_ends_at_once():
+    with pytest.raises(Terminated), interruptible():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+CLOSED = """
+import os, sys
+from tfmann.errors import run_command
+def work():
+    with open(sys.argv[1], "w") as file:
+        print("a message", file=sys.stderr)
+        os.write(2, b"as C would")
+        os.write(1, b"out")
+        return 7 if file.fileno() > 2 and not sys.stderr.isatty() else 8
+raise SystemExit(run_command(work))
+"""
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-", "<&- >&- 2>&-"])
+def test_what_is_written_is_not_mixed_with_closed_streams(closed, tmp_path):
+    argv = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", CLOSED, tmp_path / "f"]
+    done = subprocess.run(argv, stdout=subprocess.PIPE)
+    assert done.returncode == 7
+    assert done.stdout == (b"" if ">&- 2" in closed else b"out")
+    assert (tmp_path / "f").read_bytes() == b""
+
+
+@pytest.mark.parametrize("to,said", [("/dev/full", "No space left on device"), ("|", "")])
+def test_output_that_cannot_be_written(to, said):
+    work = "import sys; print('x' * 100000); sys.stdout.flush()"
+    code = (
+        f"from tfmann.errors import run_command; sys_exit = run_command(lambda: exec({work!r})); "
+    )
+    code += "raise SystemExit(sys_exit)"
+    argv = [sys.executable, "-c", code]
+    read_end, write_end = os.pipe()
+    os.close(read_end)  # a reader that has gone
+    full = os.open("/dev/full", os.O_WRONLY)
+    done = subprocess.run(argv, stdout=write_end if to == "|" else full, stderr=subprocess.PIPE)
+    os.close(write_end)
+    os.close(full)
+    error = done.stderr.decode()
+    assert done.returncode == 1
+    assert said in error and "Traceback" not in error
+    assert error.count("\n") == (1 if said else 0)

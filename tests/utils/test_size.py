@@ -1,0 +1,99 @@
+"""What does not fit into memory is refused before it is taken, with its bytes."""
+
+import re
+import resource
+import subprocess
+import sys
+
+import pytest
+from helpers import tiny
+
+from tfmann import nmt
+from tfmann.errors import UsageError, run_command
+from tfmann.utils import memory_limits
+
+
+@pytest.mark.parametrize(
+    "number, words",
+    [(0, "0 bytes"), (999, "999 bytes"), (25_300_000_000, "25.3 GB"), (4e30, "4e+12 EB")],
+)
+def test_bytes_are_shown_as_people_write_them(number, words):
+    assert memory_limits.format_bytes(number) == words
+
+
+def test_the_memory_is_the_machines_or_what_a_limit_leaves_of_it():
+    whole = memory_limits.available_memory()
+    assert 1e8 < whole < 1e15
+    limit = int(whole) // 2
+    code = "from tfmann.utils import memory_limits as m; print(m.available_memory())"
+
+    def lower():
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    told = subprocess.run(
+        [sys.executable, "-c", code], preexec_fn=lower, stdout=subprocess.PIPE, cwd=tiny.ROOT
+    )
+    assert float(told.stdout) == limit
+
+
+def test_weights_are_counted_together(monkeypatch):
+    monkeypatch.setattr(memory_limits, "available_memory", lambda: 4 * 100)
+    budget = memory_limits.WeightBudget()
+    budget.add("a", [5, 10])
+    budget.add("b", [50])
+    with pytest.raises(UsageError, match=r"up to c \[1\] would take 404 bytes .* 400 bytes of mem"):
+        budget.add("c", [1])
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return tiny.corpus(tmp_path_factory.mktemp("corpus"), 40)
+
+
+# some 140 words of the source and of the target; 16 sentences of 12 words, and </s>, a batch
+TOO_LARGE = [
+    ({"num_units": 2**30}, 1e9, r"the weights up to model/.*kernel \[8, 4294967296\] would take 1"),
+    ({"embedding_size": 2**31 - 1}, 1e9, r"weights up to model/source_embedding .* TB at least"),
+    ({"cell": "ntm", "num_memory_locations": 2**31 - 1, "memory_unit_size": 1000}, 1e9,
+     r"initial_memory \[2147483647, 1000\] would take 8.59 TB"),
+    ({}, 60_000, r"parameters with the slots of optimizer='adam' would take "),
+    ({"cell": "dnc", "num_memory_locations": 2000, "memory_unit_size": 4}, 2e8,
+     r"an update over 1\d\d target words would take .* GB at least, and there are 200 MB of mem"),
+    ({"cell": "cache", "cache_size": 10**9}, 1e9,
+     "the memory of one sentence would take 96 GB at least"),
+    ({"infer_mode": "beam_search", "beam_width": 1000}, 1e6,
+     r"a search for 12 sentences with 1000 hypotheses each would take .* MB at least"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes, memory, words", TOO_LARGE, ids=lambda case: str(case)[:30])
+def test_what_is_too_large_is_refused_with_its_bytes(
+    data, tmp_path, capsys, monkeypatch, changes, memory, words
+):
+    monkeypatch.setattr(memory_limits, "available_memory", lambda: memory)
+    argv = tiny.flags(data, tmp_path / "out", num_train_steps=1, **changes)
+    assert nmt.main(argv) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("tfmann: ") and said.count("\n") == 1, said
+    assert re.search(words, said), said
+    assert not (tmp_path / "out" / "hparams.json").exists()
+
+
+def exhausted():
+    import tensorflow as tf
+
+    raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating a tensor\nof a size")
+
+
+@pytest.mark.parametrize(
+    "kind, words",
+    [
+        (exhausted, "OOM when allocating a tensor. Smaller"),
+        (lambda: bytearray(2**62), "no details are given. Smaller"),
+    ],
+)
+def test_memory_that_runs_out_all_the_same_is_one_message(capsys, kind, words):
+    assert run_command(kind) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("tfmann: memory has run out: ") and said.count("\n") == 1
+    assert words in said

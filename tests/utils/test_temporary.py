@@ -1,0 +1,134 @@
+"""Temporary files and folders: of two at once, of a killed process, where nothing can be locked."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from helpers.faults import ROOT
+
+from tfmann.utils import atomic_files
+
+WRITER = """
+import sys, time
+from tfmann.utils.atomic_files import replacement_file, temporary_folder
+with replacement_file(sys.argv[1]) as stream, temporary_folder(sys.argv[2]) as folder:
+    open(folder + "/part", "w").close()
+    print("writing", flush=True)
+    time.sleep(600)
+"""
+
+
+@contextlib.contextmanager
+def writer(tmp_path):
+    """A process that writes `out` and `place` and does not end."""
+    argv = [sys.executable, "-c", WRITER, str(tmp_path / "out"), str(tmp_path / "place")]
+    process = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b"writing\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def write(tmp_path):
+    with atomic_files.replacement_file(str(tmp_path / "out")) as stream:
+        stream.write(b"mine")
+    with atomic_files.temporary_folder(str(tmp_path / "place")) as folder:
+        os.rename(folder, tmp_path / "place")
+
+
+def test_two_that_write_at_once_have_a_file_each(tmp_path):
+    target = tmp_path / "out"
+    with atomic_files.replacement_file(str(target)) as first:
+        first.write(b"first")
+        with atomic_files.replacement_file(str(target)) as second:
+            second.write(b"second")
+        assert target.read_bytes() == b"second"
+    assert target.read_bytes() == b"first" and os.listdir(tmp_path) == ["out"]
+
+
+def test_two_that_write_at_once_have_a_folder_each(tmp_path):
+    target = tmp_path / "deep" / "place"
+    with (
+        atomic_files.temporary_folder(str(target)) as first,
+        atomic_files.temporary_folder(str(target)) as second,
+    ):
+        assert first != second and os.listdir(first) == os.listdir(second) == []
+    assert os.listdir(tmp_path / "deep") == []
+
+
+def test_what_a_kill_left_goes_with_the_next_and_nothing_else_does(tmp_path):
+    others = {"out.tmp7", "out.tmp-mine", "out.tmp-0123abcd.txt", "about.tmp-0123abcd"}
+    for name in others:
+        (tmp_path / name).write_text("mine")
+    with writer(tmp_path) as process:
+        process.send_signal(signal.SIGSTOP)  # it writes still, if slowly
+        for _ in range(2):
+            write(tmp_path)
+            assert len(os.listdir(tmp_path)) == len(others) + 4
+            os.rmdir(tmp_path / "place")
+        process.kill()
+        process.wait()
+        assert len(os.listdir(tmp_path)) == len(others) + 3
+    write(tmp_path)
+    assert set(os.listdir(tmp_path)) == others | {"out", "place"}
+
+
+def test_swept_between_making_and_locking(tmp_path, monkeypatch):
+    real, swept = atomic_files.fcntl.flock, []
+
+    def flock(handle, how):
+        if how == atomic_files.fcntl.LOCK_EX and len(swept) < 2:
+            swept.append(os.readlink(f"/proc/self/fd/{handle}"))
+            atomic_files.remove_unlocked(swept[-1])
+        real(handle, how)
+
+    monkeypatch.setattr(atomic_files.fcntl, "flock", flock)
+    with atomic_files.replacement_file(str(tmp_path / "out")) as stream:
+        assert len(swept) == 2
+        stream.write(b"mine")
+    swept.clear()
+    with atomic_files.temporary_folder(str(tmp_path / "place")) as folder:
+        assert len(swept) == 2 and os.path.isdir(folder)
+    assert os.listdir(tmp_path) == ["out"] and (tmp_path / "out").read_bytes() == b"mine"
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    def no_locks(*args):
+        raise OSError(37, "No locks available")
+
+    left = tmp_path / "out.tmp-0123abcd"
+    left.write_text("who knows whose")
+    monkeypatch.setattr(atomic_files.fcntl, "flock", no_locks)
+    write(tmp_path)
+    assert set(os.listdir(tmp_path)) == {"out", "place", left.name}
+
+
+def test_a_rename_is_on_disk_before_the_file_counts_as_written(tmp_path, monkeypatch):
+    real, synced = os.fsync, []
+
+    def fsync(handle):
+        synced.append((os.path.isdir(f"/proc/self/fd/{handle}"), (tmp_path / "out").exists()))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with atomic_files.replacement_file(str(tmp_path / "out")) as stream:
+        stream.write(b"mine")
+    assert synced == [(False, False), (True, True)]  # the file, then the list of names
+
+
+def test_what_fails_leaves_nothing(tmp_path):
+    with pytest.raises(ZeroDivisionError), atomic_files.replacement_file(str(tmp_path / "out")):
+        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError), atomic_files.temporary_folder(str(tmp_path / "place")):
+        raise ZeroDivisionError
+    with (
+        pytest.raises(FileNotFoundError),
+        atomic_files.replacement_file(str(tmp_path / "absent" / "out")),
+    ):
+        pytest.fail("written")
+    assert os.listdir(tmp_path) == []

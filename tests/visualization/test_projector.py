@@ -1,0 +1,90 @@
+"""The slots of a memory after reading a source, and how TensorBoard's projector finds them."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from google.protobuf import text_format
+from helpers import small
+from tensorboard.plugins.projector import projector_config_pb2
+
+from tfmann.data import text_encoder
+from tfmann.data.subword import make_segmenter
+from tfmann.data.text_files import iter_lines
+from tfmann.data.vocab import Vocabulary
+from tfmann.decoding.memory_contents import memory_contents
+from tfmann.decoding.text_processor import TextProcessor
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.visualization import projector
+from tfmann.visualization.tensorboard import Board
+
+IDS = [5, 3, 9, 4]
+PURE_MANN = {
+    "unit_type": "lstm", "encoder_type": "memory", "bridge": "zero", "num_layers": 1,
+    "num_memory_locations": 6, "memory_unit_size": 5, "write_heads": 2,
+}  # fmt: skip
+
+
+def look(model):
+    vocabulary = Vocabulary.from_tokens(f"w{i}" for i in range(3, small.SOURCE_SIZE))
+    side = text_encoder.TextEncoder(vocabulary, make_segmenter(""))
+    return memory_contents(
+        model, TextProcessor(text_encoder.LanguagePair(side, side), model.hparams, None), IDS
+    )
+
+
+@pytest.mark.parametrize("changes", [{}, {"cell": "cache", "cache_size": 4}, {"cell": "summary"}])
+def test_annotations_have_their_words(changes):
+    model = small.model("rnnsearch", **changes)
+    found = look(model)
+    assert found.labels == ["w5", "w3", "w9", "w4", "</s>"]
+    ids = tf.constant([[*IDS, 2]])
+    expected = model.prepare(ids, tf.constant([5])).encoded.annotations[0]
+    np.testing.assert_allclose(found.vectors, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("cell", ["ntm", "dnc"])
+def test_slots_have_the_word_at_which_they_were_written_most(cell):
+    model = small.model("luong", cell=cell, **PURE_MANN)
+    found = look(model)
+    words = tf.gather(model.source_embedding, [*IDS, 2])[:, None]
+    start = model.prepare(tf.constant([[3]]), tf.constant([1]))
+    state, weights = model.cell.initial_state(start.encoded), []
+    for inputs in model.cell.prepare_inputs(words, DropoutMasks.none()):
+        out = model.cell.step(inputs, state, start.source)
+        state = out.state
+        weights.append(out.diagnostics["write_weights"][0].numpy().max(axis=0))
+    np.testing.assert_allclose(found.vectors, state.memory.memory[0], atol=1e-5)
+    tokens = ["w5", "w3", "w9", "w4", "</s>"]
+    most = np.array(weights).argmax(axis=0)
+    assert found.labels == [f"{slot}: {tokens[step]}" for slot, step in enumerate(most)]
+
+
+def test_the_projector_finds_what_is_written(tmp_path):
+    board = Board(str(tmp_path))
+    vectors = np.arange(6.0).reshape(3, 2) / 7
+    board.contents(3, ["a", "tab\there", ""], vectors)
+    board.contents(0, ["b"], vectors[:1])
+    board.contents(3, ["c", "d"], vectors[1:])  # a later evaluation
+    board.close()
+    config = projector_config_pb2.ProjectorConfig()
+    text_format.Parse((tmp_path / projector.CONFIG).read_text(), config)
+    assert [one.tensor_name[-1] for one in config.embeddings] == ["0", "3"]
+    for one, labels, expected in zip(
+        config.embeddings, (["b"], ["c", "d"]), (vectors[:1], vectors[1:])
+    ):
+        assert list(iter_lines(tmp_path / one.metadata_path)) == labels
+        rows = [line.split("\t") for line in iter_lines(tmp_path / one.tensor_path)]
+        np.testing.assert_allclose(np.array(rows, float), expected, atol=1e-6)
+
+
+def test_labels_are_one_to_a_line(tmp_path):
+    projector.write(str(tmp_path), 1, ["a\tb", "c\nd", ""], np.zeros([3, 2]))
+    lines = list(iter_lines(tmp_path / "memory_1_labels.tsv"))
+    assert len(lines) == 3 and all(lines) and not any("\t" in line for line in lines)
+
+
+def test_a_folder_that_takes_nothing_ends_no_run(tmp_path):
+    board = Board(str(tmp_path))
+    (tmp_path / "memory_0.tsv").mkdir()  # no file can take its place
+    board.contents(0, ["a"], np.zeros([1, 2]))
+    board.close()

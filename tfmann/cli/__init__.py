@@ -1,0 +1,1 @@
+"""The commands of `tfmann`: one module for each."""

@@ -1,0 +1,121 @@
+"""The evaluation of a model on the dev set while it trains."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+
+from tfmann import config
+from tfmann.cli import evaluation_summaries
+from tfmann.config import HParams
+from tfmann.data import corpus_paths
+from tfmann.data.batching import Batch, evaluation_batches
+from tfmann.data.corpus_paths import reference_paths
+from tfmann.data.document_batches import document_evaluation_batches
+from tfmann.data.encoded_corpus import EncodedCorpus
+from tfmann.data.text_files import iter_lines, write_lines
+from tfmann.decoding.translator import Translator
+from tfmann.evaluation import bleu
+from tfmann.training import sharpness, trainer
+from tfmann.training.perplexity import Perplexity, perplexity
+from tfmann.training.train_state import TrainState
+from tfmann.utils.run_folder import RunFolder
+from tfmann.visualization.tensorboard import Board
+
+_BATCH_SIZE = 64
+
+
+class DevEvaluation:
+    """Perplexity, BLEU and summaries of the dev set; compiled at the first call."""
+
+    def __init__(
+        self,
+        hparams: HParams,
+        folder: RunFolder,
+        translator: Translator,
+        corpus: EncodedCorpus,
+    ):
+        """Prepares the evaluation.
+
+        Args:
+          hparams: the settings of the run.
+          folder: the folder of the run.
+          translator: of the model that trains.
+          corpus: the dev set, encoded.
+        """
+        self.hparams, self.folder, self.translator = hparams, folder, translator
+        self._corpus, self._cell = corpus, config.cell_spec(hparams.cell)
+        self._prefix = hparams.require("dev_prefix", "training needs it")
+        self._perplexity = Perplexity(translator.model)
+
+    def run(self, state: TrainState, board: Board) -> float:
+        """Evaluates the model at a step, and adds the result to the history of `state`.
+
+        Args:
+          state: the progress of the run.
+          board: takes curves, a sample, and the memory at the watched sentences.
+
+        Returns:
+          BLEU.
+
+        Raises:
+          UserError: the loss is not finite.
+        """
+        start, log = time.perf_counter(), self.folder.log
+        mean_loss = self._perplexity.mean_loss(self._batches())
+        if not math.isfinite(mean_loss):
+            raise trainer.diverged("the loss on dev is", state.step, self.folder.checkpoints)
+        source, target = corpus_paths.parallel_paths(self.hparams, self._prefix)
+        lines = list(iter_lines(source))
+        documents = corpus_paths.document_ids(self._prefix)
+        n_best_lists = self.translator.translate(lines, documents=documents)
+        best = [n_best[0] for n_best in n_best_lists]
+        hypotheses = [translation.text for translation in best]
+        write_lines(self.folder.path("output_dev"), hypotheses)
+        score = score_hypotheses(self.hparams, hypotheses, target, ("bleu",))[0].value
+        dev_perplexity, seconds = perplexity(mean_loss), time.perf_counter() - start
+        values = f"dev ppl {dev_perplexity:.2f}, dev bleu {score:.2f}"
+        log(f"step {state.step}: {values} ({seconds:.0f}s)")
+        board.scalars(state.step, {"dev/perplexity": dev_perplexity, "dev/bleu": score})
+        self._show_sharpness(state, board)
+        state.history.append(
+            {
+                "step": state.step,
+                "dev_ppl": dev_perplexity,
+                "dev_bleu": score,
+                "addresses": self._perplexity.sharpness,
+            }
+        )
+        arguments = (board, self.translator, state.step, best, documents)
+        evaluation_summaries.show_sample(board, log, state.step, lines, target, best)
+        evaluation_summaries.show_memory(*arguments)
+        if self._cell.has_cache:
+            evaluation_summaries.show_recency(*arguments)
+        board.flush()
+        return score
+
+    def _batches(self) -> Iterator[Batch]:
+        eos = self.hparams.append_source_eos
+        if self._cell.has_cache:
+            return document_evaluation_batches(self._corpus, _BATCH_SIZE, eos)
+        return evaluation_batches(self._corpus, _BATCH_SIZE, eos, self._cell.history_size)
+
+    def _show_sharpness(self, state: TrainState, board: Board) -> None:
+        """Shows how sharply the model addresses; warns once if its attention collapses."""
+        log, current = self.folder.log, self._perplexity.sharpness
+        evaluation_summaries.show_sharpness(board, log, state.step, current)
+        before = [entry.get("addresses", {}) for entry in state.history]
+        if sharpness.collapsed(current) and not any(map(sharpness.collapsed, before)):
+            remedy = sharpness.remedy(self.translator.model.cell)
+            log(f"the attention has collapsed: {remedy}")
+
+
+def score_hypotheses(
+    hparams: HParams, hypotheses: list[str], target: str, metrics: tuple[str, ...]
+) -> list[bleu.Score]:
+    """Scores hypotheses against the references of the file `target`."""
+    references = [list(iter_lines(path)) for path in reference_paths(target)]
+    return bleu.evaluate(
+        hypotheses, references, metrics, hparams.bleu_tokenize, hparams.bleu_lowercase
+    )

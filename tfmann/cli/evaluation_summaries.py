@@ -1,0 +1,111 @@
+"""The summaries of an evaluation: a sample, sharpness, and the memory at the watched sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Callable
+
+import numpy as np
+
+from tfmann.cells.diagnostics import VECTORS
+from tfmann.data.corpus_paths import reference_paths
+from tfmann.data.text_files import iter_lines
+from tfmann.decoding.memory_contents import memory_contents
+from tfmann.decoding.text_processor import Translation, without_eos
+from tfmann.decoding.translator import Translator
+from tfmann.evaluation.trace import Trace
+from tfmann.training import sharpness
+from tfmann.visualization.cache_figures import recency
+from tfmann.visualization.tensorboard import Board
+
+_WATCHED = 100  # dev sentences over which the matching of a cache is averaged
+
+
+def show_sample(
+    board: Board,
+    log: Callable[[str], None],
+    step: int,
+    lines: Sequence[str],
+    target: str,
+    best: Sequence[Translation],
+) -> None:
+    """Logs one dev sentence, a different one at every step, with reference and translation.
+
+    Args:
+      board: takes the sample as a table.
+      log: takes the lines.
+      step: training step; it chooses the sentence.
+      lines: dev sources.
+      target: path of their references.
+      best: the best translations.
+    """
+    index = int(np.random.Generator(np.random.PCG64(step)).integers(len(lines)))
+    reference = list(iter_lines(reference_paths(target)[0]))[index]
+    for name, value in (("src", lines[index]), ("ref", reference), ("nmt", best[index].text)):
+        log(f"  {name}: {value}")
+    table = f"| | |\n|-|-|\n|src|{lines[index]}|\n|ref|{reference}|\n|nmt|{best[index].text}|"
+    board.text(step, "sample", table)
+
+
+def show_sharpness(
+    board: Board, log: Callable[[str], None], step: int, measures: sharpness.Sharpness
+) -> None:
+    """Logs the sharpness of every head, and plots it as `sharpness/HEAD/MEASURE`."""
+    for line in sharpness.lines(measures):
+        log(line)
+    curves = {f"sharpness/{head}/{name}": value
+              for head, of_head in measures.items() for name, value in of_head.items()}  # fmt: skip
+    board.scalars(step, curves)
+
+
+def show_memory(
+    board: Board,
+    translator: Translator,
+    step: int,
+    best: Sequence[Translation],
+    documents: list[int] | None,
+) -> None:
+    """Plots the attention, addresses and contents of the first dev sentences, as the cell has them.
+
+    They come from a forced decoding of the translations just made: one short pass, whereas to
+    record them in the search would take a second search.
+
+    Args:
+      board: takes the figures.
+      translator: the translator that made the translations.
+      step: training step.
+      best: translations of the dev set.
+      documents: the document id of each, if there are documents.
+    """
+    watched = best[: translator.hparams.num_attention_images]
+    forced = translator.force_translations(
+        watched, VECTORS, documents and documents[: len(watched)]
+    )
+    vocabulary = translator.languages.source.vocabulary
+    for index, (translation, trace) in enumerate(zip(watched, map(Trace, forced))):
+        if not translation.tokens:
+            continue  # a blank line
+        if "alignments" in trace:
+            board.attention(step, index, trace.source_tokens, trace.tokens, trace["alignments"])
+        board.addresses(step, index, trace)
+        ids = vocabulary.encode(without_eos(translation.source_tokens))
+        board.contents(index, *memory_contents(translator.model, translator.text, ids))
+
+
+def show_recency(
+    board: Board,
+    translator: Translator,
+    step: int,
+    best: Sequence[Translation],
+    documents: list[int] | None,
+) -> None:
+    """Plots the matching of a cache by recency, over the sentences that begin with a full cache.
+
+    In others fewer slots share the probability, which alone would lower the curve. Arguments as of
+    `show_memory`.
+    """
+    best, documents = best[:_WATCHED], documents and documents[:_WATCHED]
+    traces = map(Trace, translator.force_translations(best, ("cache_match",), documents))
+    full = [trace for trace in traces if trace.slots and (trace.slots.ages >= 0).all()]
+    if full and full[0].slots and full[0].slots.words:
+        board.recency(step, {"dev": recency(full)})

@@ -1,0 +1,102 @@
+"""The scores of dev and test at the end of a run: of the best weights, and of an average."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any, Callable
+
+from tfmann.cli.dev_evaluation import score_hypotheses
+from tfmann.config import HParams
+from tfmann.data import corpus_paths
+from tfmann.data.corpus_paths import reference_paths
+from tfmann.data.text_files import iter_lines, write_lines
+from tfmann.decoding.translator import Translator
+from tfmann.evaluation import length_penalty
+from tfmann.training import checkpoint, checkpoint_series, named_variables, trainer
+from tfmann.training.train_state import TrainState
+from tfmann.training.train_step import TrainStep
+from tfmann.utils.run_folder import RunFolder
+
+
+class FinalScores:
+    """Scores the weights of a run's checkpoints on its dev and test sets."""
+
+    def __init__(
+        self,
+        hparams: HParams,
+        folder: RunFolder,
+        train_step: TrainStep,
+        make_translator: Callable[..., Translator],
+    ):
+        """Prepares the scoring.
+
+        Args:
+          hparams: the settings of the run.
+          folder: the folder of the run.
+          train_step: has the variables that take the weights.
+          make_translator: makes a translator with other settings, given by keyword.
+        """
+        self.hparams, self.folder = hparams, folder
+        self._train_step, self._make_translator = train_step, make_translator
+
+    def score_best(self) -> dict[str, Any]:
+        """Scores the best weights by dev BLEU."""
+        scores, decoding, penalty = self._score(self.folder.best, "best")
+        return {"best": scores, "decoding": decoding, "length_penalty": penalty}
+
+    def score_average(self, state: TrainState) -> dict[str, Any]:
+        """Averages the last checkpoints and scores the mean."""
+        # a kill after the last save may have left one more
+        steps = trainer.remove_old_checkpoints(self.hparams, self.folder.checkpoints)
+        folders = [checkpoint_series.step_folder(self.folder.checkpoints, step) for step in steps]
+        folder = self.folder.path("avg_checkpoints")
+        checkpoint.write(folder, checkpoint_series.average(folders), None, state.as_dict())
+        scores, _, penalty = self._score(folder, f"mean of the last {len(folders)}")
+        return {"average": scores, "average_length_penalty": penalty}
+
+    def _score(self, folder: str, label: str) -> tuple[dict[str, Any], ...]:
+        """Scores by set, the seconds and words of their decoding, and the length penalty."""
+        folder = checkpoint.existing_folder(folder, self.folder.log)
+        arrays = checkpoint.read_arrays(folder)
+        named_variables.assign(self._train_step.variables, arrays, folder)
+        penalty = self._choose_penalty()
+        translator = self._make_translator(length_penalty_weight=penalty["weight"])
+        scores: dict[str, Any] = {}
+        decoding: dict[str, Any] = {}
+        for name in ("dev", "test"):
+            prefix = getattr(self.hparams, f"{name}_prefix")
+            if not prefix:
+                continue
+            source, target = corpus_paths.parallel_paths(self.hparams, prefix)
+            documents = corpus_paths.document_ids(prefix)
+            start = time.perf_counter()
+            n_best_lists = translator.translate(iter_lines(source), documents=documents)
+            hypotheses = [n_best[0].text for n_best in n_best_lists]
+            seconds = time.perf_counter() - start
+            words = sum(len(line.split()) for line in hypotheses)
+            decoding[name] = {"seconds": seconds, "words": words}
+            write_lines(self.folder.path(f"output_{name}"), hypotheses)
+            metrics = ("bleu", "chrf", "ter")
+            set_scores = score_hypotheses(self.hparams, hypotheses, target, metrics)
+            scores[name] = [dataclasses.asdict(score) for score in set_scores]
+            formatted = ", ".join(f"{score.name} {score.value:.2f}" for score in set_scores)
+            self.folder.log(f"{label}, {name}: {formatted} [{set_scores[0].signature}]")
+        return scores, decoding, penalty
+
+    def _choose_penalty(self) -> dict[str, Any]:
+        """The length penalty: that of the settings, or chosen on dev (`length_penalty`)."""
+        weights = self.hparams.length_penalty_choices
+        if not weights:
+            return {"weight": self.hparams.length_penalty_weight}
+        prefix = self.hparams.require("dev_prefix", "training needs it")
+        source, target = corpus_paths.parallel_paths(self.hparams, prefix)
+        translator = self._make_translator(**length_penalty.search_settings(self.hparams))
+        n_best_lists = translator.translate(
+            iter_lines(source), documents=corpus_paths.document_ids(prefix)
+        )
+        references = [list(iter_lines(path)) for path in reference_paths(target)]
+        chosen, points = length_penalty.choose(n_best_lists, references, self.hparams, weights)
+        for line in length_penalty.lines(chosen, points):
+            self.folder.log(line)
+        return {"weight": chosen.weight, "dev": [point._asdict() for point in points]}

@@ -1,0 +1,125 @@
+"""The help of `tfmann train -h` and `python -m tfmann.nmt --help`: examples, then flags."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tfmann import config
+from tfmann.cli import validation
+
+_EXAMPLES = {
+    "train": """\
+tfmann train --hparams_path=cpu/multi30k/de_en_luong.json --out_dir=runs/mine \\
+    --src=de --tgt=en --train_prefix=DIR/train --dev_prefix=DIR/dev --test_prefix=DIR/test
+tfmann train --data=FOLDER --hparams_path=tiny/luong.json --out_dir=runs/mine  # of tfmann prepare
+tfmann train --out_dir=runs/mine                    # continues a run with its own settings""",
+    "infer": """\
+tfmann translate --model=runs/mine --input=FILE --output=FILE
+tfmann translate --model=runs/mine --ensemble=runs/b,runs/c --input=FILE --output=FILE
+python -m tfmann.nmt --out_dir=runs/mine --inference_input_file=FILE --alignment_file=FILE""",
+    "eval": """\
+tfmann evaluate --out_dir=runs/mine
+tfmann evaluate --out_dir=runs/mine --inference_input_file=FILE --inference_ref_file=FILE""",
+    "score": """\
+tfmann score --out_dir=runs/mine --inference_input_file=FILE --inference_ref_file=FILE""",
+    "align": """\
+tfmann align --out_dir=runs/mine --inference_input_file=FILE --inference_ref_file=FILE""",
+    "tune": """\
+tfmann tune --out_dir=runs/mine""",
+    "lexicon": """\
+tfmann lexicon --out_dir=runs/mine
+tfmann translate --model=runs/mine --replace_unk --input=FILE""",
+    "export": """\
+tfmann export --out_dir=runs/mine --beam_width=5 --export_dir=runs/mine/export""",
+}
+_OPENING = {
+    "train": "Trains and evaluates a model; the command that began a run also continues it.\n"
+    "An explicit flag wins over the JSON file, which wins over the default.",
+    "infer": "Translates a file, in batches.",
+    "eval": "Translates the dev and test sets, or a file with references; prints scores as JSON.",
+    "score": "Prints the log-probability of each given translation.",
+    "align": "Prints the word alignment of each given pair, by the attention of a forced decoding.",
+    "tune": "Chooses the length penalty on a development set, and saves it in the run.",
+    "lexicon": "Learns from the training text which word translates which, for --replace_unk.",
+    "export": "Writes a SavedModel, which plain TensorFlow loads.",
+}  # fmt: skip
+# The kinds of settings that a mode takes; a mode that is not listed takes those of its search.
+_ALL = ("architecture", "data", "training", "inference")
+_KINDS = {
+    "train": _ALL,
+    "lexicon": ("data",),
+    "eval": ("data", "inference"),
+    "tune": ("data", "inference"),
+}
+_TITLES = {
+    "architecture": "the model",
+    "data": "text and vocabulary",
+    "training": "training",
+    "inference": "translating and scoring",
+}
+
+
+def flag_help(values: Any, opening: str) -> str:
+    """Returns the help of `values.mode`, or of all flags where no mode is given.
+
+    Args:
+      values: the flags (`nmt.define_flags`).
+      opening: the first lines where no mode is given.
+    """
+    mode = values.mode
+    examples = [_EXAMPLES[mode]] if mode else _EXAMPLES.values()
+    lines = [_OPENING[mode] if mode else opening.strip(), "", "examples:"]
+    lines += [textwrap.indent(example, "  ") for example in examples]
+    lines += ["", "what to do:", *_described(validation.flags_of(mode), values)]
+    for kind in _KINDS.get(mode, ("inference",)) if mode else _ALL:
+        for title, names in _groups(kind):
+            lines += ["", f"{title}:", *_described(names, values)]
+    if mode and mode != "train":
+        lines += ["", "The settings of models and training: tfmann train -h"]
+    return "\n".join(lines)
+
+
+def _groups(kind: str) -> Iterator[tuple[str, list[str]]]:
+    """Yields titles and settings of a kind; those of some cells come after those of all."""
+    owners: dict[str, list[str]] = {}
+    for cell, spec in config.CELLS.items():
+        for name in config.fields_of(spec.options):
+            owners.setdefault(name, []).append(cell)
+    names = [name for name, field in config.FIELDS.items() if field.kind == kind]
+    yield _TITLES[kind], [name for name in names if name not in owners]
+    by_cells: dict[str, list[str]] = {}
+    for name in names:
+        if name in owners:
+            by_cells.setdefault(", ".join(owners[name]), []).append(name)
+    for cells, options in by_cells.items():
+        which = "these cells" if "," in cells else "the cell"
+        yield f"{_TITLES[kind]}, for {which}: {cells}", options
+
+
+def _described(names: Iterable[str], values: Any) -> Iterator[str]:
+    for name in names:
+        flag = values[name]
+        default = "" if flag.default is None else f" (default: {flag.default!r})"
+        yield textwrap.fill(
+            f"--{name}: {flag.help}{default}",
+            width=100,
+            initial_indent="  ",
+            subsequent_indent="      ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+
+def add_settings(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
+    """Adds a flag for each of the settings `names`; one that is not given is as trained."""
+    for name in names:
+        field = config.FIELDS[name]
+        how: dict[str, Any] = {"help": f"{field.help} (default: as trained)"}
+        if field.type is bool:
+            how.update(action=argparse.BooleanOptionalAction, default=None)
+        else:
+            how.update(type=field.type, choices=field.choices)
+        parser.add_argument(f"--{name}", **how)

@@ -1,0 +1,38 @@
+"""The mode that learns a run's lexicon, for `replace_unk`: `--mode=lexicon`."""
+
+from __future__ import annotations
+
+import os
+from typing import Callable
+
+from tfmann.config import HParams
+from tfmann.data import corpus_paths, ibm_model1, input_checks, lexicon
+from tfmann.data.subword import WordSegmenter
+from tfmann.data.text_files import iter_parallel
+from tfmann.errors import UserError
+
+
+def learn_lexicon(hparams: HParams, out_dir: str, log: Callable[[str], None] = print) -> None:
+    """Learns a lexicon from the words of a run's training text, and writes it into its folder.
+
+    Raises:
+      UsageError: a setting is missing, or the text is segmented into subwords.
+      UserError: the text cannot be used, or the file cannot be written.
+    """
+    hparams.require_suffixes()
+    hparams.require("train_prefix", "a lexicon is learnt from the training text")
+    lexicon.refuse_subwords(hparams)
+    paths = corpus_paths.require_prefix(hparams, "train_prefix")
+    output = lexicon.path(hparams, out_dir)
+    input_checks.refuse_overwriting(
+        {"lexicon_file": output}, {f"the text {path}": path for path in paths}
+    )
+    segment = WordSegmenter().segment
+    pairs = ((segment(pair.source), segment(pair.target)) for pair in iter_parallel(*paths))
+    entries = ibm_model1.best_translations(pairs, log)
+    try:
+        os.makedirs(out_dir, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"out_dir {out_dir} cannot be used: {error.strerror}") from None
+    lexicon.write(output, entries)
+    log(f"{output}: {len(entries)} words, from {paths[0]} and {paths[1]}")

@@ -1,0 +1,64 @@
+"""A page on which one watches a model translate: ``tfmann play``.
+
+Small trained models of an invented language come with tfmann; --model adds one of yours. The page
+shows words as they are produced, where each head looks and writes, and what another word would
+change. It is served on this machine alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from tfmann.cli.serve import add_address, note
+from tfmann.errors import UserError, run_command
+from tfmann.serving import server
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line; returns the exit status."""
+    args = _parser().parse_args(argv)
+    return run_command(lambda: _run(args))
+
+
+def _run(args: argparse.Namespace) -> None:
+    server.require_extra("play")
+    from tfmann.play import library
+
+    shipped = library.shipped()
+    mine = library.of_runs(args.model, [entry.name for entry in shipped])
+    entries = [*mine, *shipped]
+    if not entries:
+        raise UserError("no models come with this installation: give one of yours with --model=DIR")
+    with server.bind(args.host, args.port) as listener:
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        from tfmann.play import pages
+
+        app = pages.make_app(library.Library(entries), args.host, note)
+        note(f"open {server.url(listener)} in a browser; Ctrl-C ends this")
+        if args.open:
+            import webbrowser
+
+            webbrowser.open(server.url(listener))
+        server.serve(app, listener)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tfmann play",
+        description=str(__doc__),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--model", action="append", default=[], help="directory of a run; may be given repeatedly"
+    )
+    parser.add_argument("--open", action="store_true", help="open the page in the browser")
+    add_address(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,298 @@
+"""The modes that use a trained model: infer, score, align, eval, tune, export."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from tfmann import api, config
+from tfmann.cli import validation
+from tfmann.data import file_shards, lexicon
+from tfmann.data.corpus_paths import EvaluationSet, evaluation_sets
+from tfmann.data.text_files import iter_documents, iter_lines, iter_parallel, stream_lines
+from tfmann.errors import UserError, print_message
+from tfmann.evaluation import bleu, gold_alignments, length_penalty
+from tfmann.evaluation.alignment import format_pharaoh
+from tfmann.training import checkpoint
+from tfmann.utils.files import atomic_write
+from tfmann.utils.run_folder import HPARAMS
+
+
+def run(mode: str, values: Any, settings: dict[str, Any]) -> None:
+    """Loads the model of `--out_dir` and runs a mode.
+
+    Args:
+      mode: infer, score, align, eval, tune or export.
+      values: the flags (`nmt.define_flags`).
+      settings: hyper-parameters to change.
+    """
+    if mode == "tune":
+        _tune(values, settings)
+        return
+    folders = validation.ensemble_folders(values.ensemble)
+    model = api.load(values.out_dir, values.ckpt, print_message, ensemble=folders, **settings)
+    if mode == "eval":
+        _evaluate(model, values)
+        return
+    if mode == "export":
+        folder = validation.export_dir(values)
+        facts = model.export(folder)
+        print_message(f"exported to {folder}: {', '.join(facts['signatures'])}")
+        return
+    if values.num_workers > 1:
+        _infer_part(model, values)
+        return
+    with contextlib.ExitStack() as stack:
+        out = stack.enter_context(_output(values.inference_output_file))
+        if mode == "infer":
+            links = None
+            if values.alignment_file:
+                links = stack.enter_context(atomic_write(values.alignment_file))
+            best: list[str] | None = [] if values.inference_ref_file else None
+            _infer(model, values, out, links, best)
+        else:
+            best = None
+            _forced(mode, model, values, out)
+    if best is not None:
+        for score in _scores(model, best, [values.inference_ref_file]):
+            print_message(f"{score.name} {score.value:.2f} [{score.signature}]")
+
+
+def _infer(
+    model: api.Model,
+    values: Any,
+    out: BinaryIO,
+    links: BinaryIO | None,
+    best: list[str] | None,
+    lines: range | None = None,
+) -> None:
+    """Writes one translation a line, or `line ||| text ||| score` for the n best.
+
+    A sentence has from one to n of these, from best to worst: fewer if the search finds fewer, as
+    with a tiny vocabulary. They begin with the number of the source line, from 0.
+
+    Args:
+      model: the model.
+      values: the flags.
+      out: where translations go.
+      links: where their alignments go, a line each, or None.
+      best: collects the best translation of each line, or None.
+      lines: the lines to translate; all if None.
+    """
+    h, source = model.hparams, values.inference_input_file
+    documents = _documents(values.inference_document_file)
+    bounds = (lines.start, lines.stop) if lines is not None else (0, None)
+    documents = None if documents is None else itertools.islice(documents, *bounds)
+    chunk = h.infer_batch_size if source == "-" else 0
+    if source == "-" and sys.stdin.isatty():
+        chunk = 1
+    with_ranks = h.num_translations_per_input > 1
+    text = itertools.islice(_input(source), *bounds)
+    for number, n_best in enumerate(
+        model.translate(text, links is not None, chunk, documents=documents), start=bounds[0]
+    ):
+        if best is not None:
+            best.append(n_best[0].text)
+        for translation in n_best:
+            line = translation.text
+            if with_ranks:
+                line = f"{number} ||| {line} ||| {translation.score:.4f}"
+            out.write(f"{line}\n".encode())
+            if links is not None:
+                links.write(f"{format_pharaoh(_links(translation))}\n".encode())
+        if source == "-":
+            out.flush()
+
+
+def _infer_part(model: api.Model, values: Any) -> None:
+    """Translates this job's share of the lines; the last job to end joins the parts of all."""
+    source, documents = values.inference_input_file, values.inference_document_file
+    job = file_shards.require_job(values.jobid, values.num_workers)
+    looks = model.hparams.reads_documents
+    lines = file_shards.shard_lines(job, source, looks, _documents(documents))
+    folders = (model.checkpoint, *model.ensemble)
+    weights = [checkpoint.read_state(folder)["sha256"] for folder in folders]
+    settings = {**model.hparams.as_dict(), "weights": weights, "languages": model.fingerprints}
+    words = lexicon.path(model.hparams, values.out_dir) if model.hparams.replace_unk else None
+    whole = file_shards.input_fingerprint(settings, source, documents, words)
+    with contextlib.ExitStack() as stack:
+        out = stack.enter_context(file_shards.write_shard(values.inference_output_file, job, whole))
+        links = None
+        if values.alignment_file:
+            links = stack.enter_context(file_shards.write_shard(values.alignment_file, job, whole))
+        _infer(model, values, out, links, None, lines)
+    print_message(f"job {job.jobid} of {job.num_workers}: lines {lines.start} to {lines.stop}")
+    others = file_shards.conflicting_jobs(values.inference_output_file, job.num_workers, whole)
+    if others:
+        print_message(
+            "of another text, model, lexicon or other settings, and not joined with it: the parts "
+            f"of {', '.join(f'job {other}' for other in others)}"
+        )
+
+
+def _links(translation: api.Translation) -> list[tuple[int, int]]:
+    """Returns the links of a translation by its attention; a blank line has none."""
+    if translation.attention is None:
+        return []
+    return api.links(translation.attention, translation.source_tokens, translation.tokens)
+
+
+def _forced(mode: str, model: api.Model, values: Any, out: BinaryIO) -> None:
+    """Writes a log-probability, or the alignment, of each given pair.
+
+    With gold links, alignments are scored.
+    """
+    documents = _documents(values.inference_document_file)
+    blocks = _blocks(_pairs(values), 64 * model.hparams.infer_batch_size)
+    if model.hparams.reads_documents:
+        blocks = iter([list(_pairs(values))])  # so that no document is cut
+    attended = []
+    for block in blocks:
+        if mode == "score":
+            lines = [f"{forced.log_prob:.4f}" for forced in model.score(block, documents)]
+        else:
+            found = model.attend(block, documents)
+            lines = [format_pharaoh(links) for _, links in found]
+            if values.gold_file:
+                attended += found
+        out.write("".join(f"{line}\n" for line in lines).encode())
+    if values.gold_file:
+        score = gold_alignments.alignment_scores(_gold(values), *zip(*attended))
+        print_message(
+            f"AER {100 * score['aer']:.2f}, soft AER {100 * score['soft_aer']:.2f}, precision "
+            f"{100 * score['precision']:.2f}, recall {100 * score['recall']:.2f}: "
+            f"{score['sentences']} sentences, {score['links']} links found, {score['sure']} sure, "
+            f"{score['possible'] - score['sure']} only possible"
+        )
+
+
+def _pairs(values: Any) -> Iterator[tuple[str, str]]:
+    for pair in iter_parallel(values.inference_input_file, values.inference_ref_file):
+        yield pair.source, pair.target
+
+
+def _gold(values: Any) -> gold_alignments.GoldSet:
+    return gold_alignments.read(
+        values.gold_file, values.inference_input_file, values.inference_ref_file
+    )
+
+
+def _evaluate(model: api.Model, values: Any) -> None:
+    """Translates a file with references, or the dev and test sets, and prints scores as JSON.
+
+    With gold links, which are of the file, `alignment` and `adequacy` are among them.
+    """
+    traced = bool(values.gold_file) and model.has_alignments
+    if values.inference_input_file:
+        references = [values.inference_ref_file]
+        documents = values.inference_document_file
+        sets = {"input": EvaluationSet(values.inference_input_file, references, documents)}
+    else:
+        sets = evaluation_sets(model.hparams)
+    body: dict[str, Any] = {"checkpoint": model.checkpoint, "scores": {}}
+    if model.ensemble:
+        body["ensemble"] = model.ensemble
+    for name, one in sets.items():
+        documents = _documents(one.documents)
+        found = model.translate(_input(one.source), traced, documents=documents)
+        best = [n_best[0] for n_best in found]
+        scores = _scores(model, [one.text for one in best], one.references)
+        body["scores"][name] = [dataclasses.asdict(score) for score in scores]
+        if values.gold_file:
+            body.update(_gold_scores(model, values, best, traced))
+    with _output(values.inference_output_file) as out:
+        out.write((json.dumps(body, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _tune(values: Any, settings: dict[str, Any]) -> None:
+    """Chooses the length penalty on dev, or on a file with references, and saves it."""
+    hparams = validation.settings_of_model(values.out_dir, settings)
+    settings = {**settings, **length_penalty.search_settings(hparams)}
+    model = api.load(values.out_dir, values.ckpt, print_message, **settings)
+    if values.inference_input_file:
+        documents = values.inference_document_file
+        one = EvaluationSet(values.inference_input_file, [values.inference_ref_file], documents)
+    else:
+        one = evaluation_sets(model.hparams)["dev"]
+    found = model.translate(_input(one.source), documents=_documents(one.documents))
+    references = [list(iter_lines(path)) for path in one.references]
+    weights = model.hparams.length_penalty_choices or length_penalty.WEIGHTS
+    chosen, points = length_penalty.choose(found, references, model.hparams, weights)
+    with _output(values.inference_output_file) as out:
+        out.write("".join(f"{line}\n" for line in length_penalty.lines(chosen, points)).encode())
+    saved = validation.settings_of_model(values.out_dir, {"length_penalty_weight": chosen.weight})
+    place = os.path.join(values.out_dir, HPARAMS)
+    config.save(saved, place)
+    print_message(f"length_penalty_weight={chosen.weight:g} is in {place}")
+
+
+def _gold_scores(
+    model: api.Model, values: Any, best: list[api.Translation], traced: bool
+) -> dict[str, Any]:
+    """Scores by gold links: of a forced decoding's alignments, and of the translations.
+
+    Args:
+      model: what made the translations.
+      values: the flags.
+      best: the translations.
+      traced: whether they have attention; without it, there are no alignments to score either.
+    """
+    wanted, links = _gold(values), None
+    scores = {}
+    if traced:
+        documents = _documents(values.inference_document_file)
+        found = model.attend(_pairs(values), documents)
+        scores["alignment"] = gold_alignments.alignment_scores(wanted, *zip(*found))
+        links = [_links(one) for one in best]
+    scores["adequacy"] = gold_alignments.adequacy_scores(wanted, [one.text for one in best], links)
+    return scores
+
+
+def _scores(model: api.Model, hypotheses: list[str], references: list[str]) -> list[bleu.Score]:
+    return bleu.evaluate(
+        hypotheses,
+        [list(iter_lines(path)) for path in references],
+        ("bleu", "chrf", "ter"),
+        model.hparams.bleu_tokenize,
+        model.hparams.bleu_lowercase,
+    )
+
+
+def _input(path: str) -> Iterator[str]:
+    """Lines of a file, or of standard input."""
+    return stream_lines(sys.stdin.buffer, "standard input") if path == "-" else iter_lines(path)
+
+
+def _documents(path: str | None) -> Iterator[int] | None:
+    """The document ids of a file, or None without a file."""
+    return None if path is None else iter_documents(path)
+
+
+@contextlib.contextmanager
+def _output(path: str | None) -> Iterator[BinaryIO]:
+    """Opens a file that replaces `path` when complete, or standard output."""
+    if path is None:
+        if sys.stdout is None:
+            raise UserError("standard output is closed: give --inference_output_file")
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with atomic_write(path) as stream:
+        yield stream
+
+
+def _blocks(items: Iterator, size: int) -> Iterator[list]:
+    block: list = []
+    for item in items:
+        block.append(item)
+        if len(block) == size:
+            yield block
+            block = []
+    if block:
+        yield block

@@ -1,0 +1,293 @@
+"""What was measured, and what a memory did.
+
+    tfmann report --out_dir=RUN --sentence="..."    inside one model, as page and PNG
+    tfmann report memory ...                        the same of a line of a file, PNG only
+    tfmann report page                              all results as one HTML page
+    tfmann report readme                            the tables of a Markdown file
+    tfmann report gallery ...                       one figure of each cell, at a sentence
+
+``memory`` forces the reference, or else the model's own translation, of the document that the
+sentence stands in. TensorFlow is imported when the command line is known to be right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import sys
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfmann import config
+from tfmann.cli import validation
+from tfmann.config import HParams
+from tfmann.data.documents import document_starts
+from tfmann.data.text_files import iter_documents, iter_lines, iter_parallel
+from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
+from tfmann.papers import markdown_blocks
+from tfmann.report import gallery, results_page, sentence_page
+from tfmann.report.runs import unfinished_runs
+from tfmann.utils.files import atomic_write
+from tfmann.utils.run_folder import HPARAMS
+from tfmann.visualization import sentence_figures
+
+if TYPE_CHECKING:
+    from tfmann.api import Model, Trace
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line; returns the exit status."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    if argv and argv[0].startswith("--") and argv[0] != "--help":
+        argv = ["sentence", *argv]
+    args = _parser().parse_args(argv)
+    with interruptible():
+        return run_command(lambda: args.command(args))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tfmann report",
+        description=str(__doc__),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(required=True)
+    _add_sentence(commands)
+    one = commands.add_parser(
+        "memory", help="attention, rounds, addresses, cache of a sentence", allow_abbrev=False
+    )
+    one.set_defaults(command=_memory)
+    one.add_argument("--out_dir", required=True, help="folder of the run")
+    one.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
+    one.add_argument("--input", required=True, help="source text, a sentence a line")
+    one.add_argument("--reference", help="its translation; without it the model's own is taken")
+    one.add_argument(
+        "--docs",
+        help="a number for the document of each line; without it a blank line ends a document",
+    )
+    one.add_argument("--sentence", required=True, type=int, help="which line, from 0")
+    one.add_argument("--figures", required=True, help="folder for the figures")
+    _add_results(commands)
+    _add_gallery(commands)
+    return parser
+
+
+def _add_sentence(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = commands.add_parser(
+        "sentence", help="translates text and shows what the memory did", allow_abbrev=False
+    )
+    one.set_defaults(command=_sentence)
+    one.add_argument("--out_dir", required=True, help="folder of the run")
+    one.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
+    one.add_argument(
+        "--sentence",
+        required=True,
+        action="append",
+        help="text to translate; given again, the next sentence of the same document",
+    )
+    one.add_argument(
+        "--reference",
+        action="append",
+        help="a translation of each sentence; the figures are of it then",
+    )
+    one.add_argument("--n_best", type=int, default=3, help="translations shown (default: 3)")
+    one.add_argument("--output", help="folder of page and figures (default: OUT_DIR/sentence)")
+    one.add_argument("--open", action="store_true", help="open the page in a browser")
+
+
+def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = commands.add_parser("page", help="all results as one HTML page", allow_abbrev=False)
+    one.set_defaults(command=_page)
+    one.add_argument("--out_dir", default="runs", help="where the runs are (default: runs)")
+    one.add_argument("--output", help="the page (default: OUT_DIR/report.html)")
+    one.add_argument("--synthetic", action="store_true", help="no sentences of real corpora")
+    one.add_argument("--sentences", type=int, default=8, help="of each table (default: 8)")
+    one.add_argument("--drawn", type=int, default=3, help="how many of them with figures")
+    one.add_argument("--nofigures", action="store_true", help="load no model, draw nothing")
+    one.add_argument(
+        "--keep",
+        action="store_true",
+        help="of tables that have no finished runs, keep the sentences of the page at --output",
+    )
+    two = commands.add_parser("readme", help="the tables of a Markdown file", allow_abbrev=False)
+    two.set_defaults(command=_readme)
+    page = "docs/results.md"
+    two.add_argument("--readme", default=page, help=f"the file (default: {page})")
+    for each in (one, two):
+        each.add_argument("--results_dir", default="results", help="the records (default: results)")
+
+
+def _add_gallery(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = commands.add_parser(
+        "gallery", help="one figure of each cell, at a sentence", allow_abbrev=False
+    )
+    one.set_defaults(command=_gallery)
+    one.add_argument("--out_dir", required=True, help="folder of the runs, one of each cell")
+    one.add_argument("--prefix", required=True, help="of the text: PREFIX.src, .tgt and .docs")
+    one.add_argument("--sentence", required=True, type=int, help="which line, from 0")
+    one.add_argument("--output", required=True, help="folder for CELL.png")
+
+
+def _sentence(args: argparse.Namespace) -> None:
+    references = args.reference
+    if references and len(references) != len(args.sentence):
+        raise UsageError(
+            f"there are {len(args.sentence)} --sentence and {len(references)} --reference: "
+            "each sentence needs one, or none has one"
+        )
+    hparams = validation.settings_of_model(args.out_dir, {})
+    most = hparams.beam_width if hparams.infer_mode == "beam_search" else 1
+    if args.n_best < 1:
+        raise UsageError(f"--n_best={args.n_best}: expected 1 or more")
+
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from tfmann import api
+
+    settings = {"num_translations_per_input": min(args.n_best, most)}
+    model = api.load(args.out_dir, args.ckpt, print_message, **settings)
+    folder = args.output or os.path.join(args.out_dir, "sentence")
+    path = sentence_page.write(model, args.sentence, references, folder, print_message)
+    if args.open:
+        webbrowser.open(Path(path).resolve().as_uri())
+
+
+def _page(args: argparse.Namespace) -> None:
+    for name in ("sentences", "drawn"):
+        if getattr(args, name) < 0:
+            raise UsageError(f"--{name}: expected 0 or more, not {getattr(args, name)}")
+    options = results_page.ExampleOptions(args.out_dir, args.sentences, args.drawn, args.synthetic)
+    output = args.output or os.path.join(args.out_dir, "report.html")
+    sentence_figures.make_folder(os.path.dirname(output) or ".")
+    tracer = None if args.nofigures else _tracer
+    earlier_page = "\n".join(iter_lines(output)) if args.keep else ""
+    results = _results(args)
+    for line in unfinished_runs(args.out_dir):
+        print_message(line)
+    text = results_page.render_page(results, options, tracer, print_message, earlier_page)
+    with atomic_write(output) as file:
+        file.write(text.encode("utf-8"))
+    print_message(f"{output} ({len(text.encode('utf-8')) / 2**20:.1f} MB)")
+
+
+def _readme(args: argparse.Namespace) -> None:
+    changed = markdown_blocks.update_file(Path(args.readme), _results(args))
+    print_message(f"{args.readme} {'is written' if changed else 'is as the results have it'}")
+
+
+def _gallery(args: argparse.Namespace) -> None:
+    runs = sorted(str(path.parent) for path in Path(args.out_dir).glob(f"*/{HPARAMS}"))
+    if not runs:
+        raise UserError(f"{args.out_dir} has no folder of a run")
+    cells = {run: validation.settings_of_model(run, {}).cell for run in runs}
+    gallery.write(cells, args.prefix, args.sentence, args.output, _tracer, print_message)
+
+
+def _results(args: argparse.Namespace) -> Path:
+    if not os.path.isdir(args.results_dir):
+        raise UserError(f"there is no folder {args.results_dir}: --results_dir has the records")
+    return Path(args.results_dir)
+
+
+def _tracer(
+    out_dir: str, pairs: Sequence[tuple[str, str]], documents: Sequence[int] | None
+) -> list[Trace]:
+    """Forces pairs through the model of a folder."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import tensorflow as tf
+
+    from tfmann import api
+
+    tf.get_logger().setLevel("ERROR")  # each model is traced anew, and has to be
+    return api.load(out_dir).traces(pairs, documents)
+
+
+def _memory(args: argparse.Namespace) -> None:
+    hparams = validation.settings_of_model(args.out_dir, {})
+    if args.docs and not hparams.reads_documents:
+        raise UsageError(
+            f"--docs is of no use: the cell {hparams.cell!r} translates every sentence by itself"
+        )
+    sources, targets, documents = _read(args)
+    if not 0 <= args.sentence < len(sources):
+        raise UserError(
+            f"--sentence={args.sentence}: {args.input} has the sentences 0 to {len(sources) - 1}"
+        )
+    if not sources[args.sentence].strip():
+        raise UserError(f"--sentence={args.sentence}: that line of {args.input} is blank")
+    sentence_figures.make_folder(args.figures)  # not found out when all is computed
+    first, end = _needed(hparams, sources, documents, args.sentence)
+
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from tfmann import api
+
+    model = api.load(args.out_dir, args.ckpt, print_message)
+    traces = _traces(
+        model,
+        sources[first:end],
+        None if targets is None else targets[first:end],
+        None if documents is None else documents[first:end],
+    )
+    trace = traces[args.sentence - first]
+    sentence_figures.write_sentence(trace, args.sentence, args.figures, print_message)
+    if trace.slots is not None:
+        sentence_figures.write_recency(
+            traces, os.path.basename(args.input), args.figures, print_message
+        )
+
+
+def _read(args: argparse.Namespace) -> tuple[list[str], list[str] | None, list[int] | None]:
+    """Source lines, references and documents' ids, as far as they are given."""
+    if args.reference:
+        pairs = list(iter_parallel(args.input, args.reference, args.docs))
+        documents = [pair.document for pair in pairs] if args.docs else None
+        return [pair.source for pair in pairs], [pair.target for pair in pairs], documents
+    sources = list(iter_lines(args.input))
+    if not sources:
+        raise UserError(f"{args.input} is empty: there is no sentence")
+    if not args.docs:
+        return sources, None, None
+    documents = list(iter_documents(args.docs))
+    if len(documents) != len(sources):
+        raise UserError(
+            f"unequal line counts: {args.input} has {len(sources):,}, {args.docs} has "
+            f"{len(documents):,} lines; each line needs the id of its document"
+        )
+    return sources, None, documents
+
+
+def _needed(
+    hparams: HParams, sources: Sequence[str], documents: Sequence[int] | None, sentence: int
+) -> tuple[int, int]:
+    """The first and the end of the lines that have to go through the model.
+
+    All, for the recency of a cache; else the sentences before it in its document too, for a model
+    that reads them; else the sentence.
+    """
+    if config.cell_spec(hparams.cell).has_cache:
+        return 0, len(sources)
+    if not hparams.reads_documents:
+        return sentence, sentence + 1
+    if documents is None:
+        blank = (not source.strip() for source in sources)
+        documents = [0, *itertools.accumulate(blank)][:-1]  # the line after a blank one is new
+    return int(document_starts(documents)[sentence]), sentence + 1
+
+
+def _traces(
+    model: Model,
+    sources: Sequence[str],
+    targets: Sequence[str] | None,
+    documents: Sequence[int] | None,
+) -> list[Trace]:
+    """Forces the references, or the best translations."""
+    if targets is None:
+        targets = [n_best[0].text for n_best in model.translate(sources, documents=documents)]
+    return model.traces(zip(sources, targets), documents)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

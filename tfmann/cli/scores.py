@@ -1,0 +1,165 @@
+"""Scores of files, of any systems: ``tfmann compare``, ``tfmann aer``, ``tfmann adequacy``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from tfmann.data.subword import WordSegmenter
+from tfmann.data.text_files import iter_lines
+from tfmann.errors import UsageError, run_command
+from tfmann.evaluation import comparison
+from tfmann.evaluation.adequacy import adequacy
+from tfmann.evaluation.alignment import quality, read_pharaoh
+from tfmann.evaluation.bleu import TOKENIZERS, check_parallel
+from tfmann.evaluation.repetition import repetition
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line; returns the exit status."""
+    args = _parser().parse_args(argv)
+    return run_command(lambda: print(args.command(args)))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="tfmann", description=str(__doc__), allow_abbrev=False)
+    commands = parser.add_subparsers(required=True)
+
+    _add_compare(commands)
+    one = commands.add_parser("aer", help="alignment error rate", allow_abbrev=False)
+    one.set_defaults(command=_aer)
+    for name, what in (("gold", "reference links"), ("hypothesis", "the links to score")):
+        one.add_argument(f"--{name}", required=True, help=f"{what}: i-j, ipj or i?j where possible")
+        one.add_argument(f"--one_based_{name}", action="store_true", help="words count from 1")
+        one.add_argument(f"--reversed_{name}", action="store_true", help="links are target-source")
+
+    one = commands.add_parser(
+        "adequacy",
+        help="repeated n-grams; with gold links, under- and over-translated source words",
+        allow_abbrev=False,
+    )
+    one.set_defaults(command=_adequacy)
+    one.add_argument("--hypothesis", required=True, help="translations, tokenised")
+    one.add_argument("--reference", required=True, nargs="+", help="references, tokenised")
+    one.add_argument("--source", help="source text, tokenised")
+    one.add_argument("--gold", help="links of the source and the first reference, i-j from 0")
+    one.add_argument("--alignment", help="links of the source and the translations, if known")
+    return parser
+
+
+def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = commands.add_parser(
+        "compare",
+        help="BLEU, chrF and TER of two or more systems, significance, BLEU by length",
+        allow_abbrev=False,
+    )
+    one.set_defaults(command=_compare)
+    one.add_argument(
+        "--system",
+        required=True,
+        nargs="+",
+        help="translations by each system; the first is the baseline",
+    )
+    one.add_argument("--reference", required=True, nargs="+", help="references")
+    one.add_argument("--source", help="source text: lengths are of it, not of the first reference")
+    one.add_argument(
+        "--lengths",
+        default=",".join(map(str, comparison.LIMITS)),
+        help="greatest length of each class, in words (default: %(default)s)",
+    )
+    one.add_argument(
+        "--tokenize",
+        default="none",
+        choices=TOKENIZERS,
+        help="sacreBLEU's, of BLEU: none for tokenised text, 13a for detokenised (default: none)",
+    )
+    one.add_argument("--lowercase", action="store_true", help="ignore case")
+
+
+def _compare(args: argparse.Namespace) -> str:
+    if len(args.system) < 2:
+        raise UsageError("--system: expected two or more files, the baseline first")
+    limits = _limits(args.lengths)
+    paths = [*args.system, *args.reference, *filter(None, [args.source])]
+    texts = {path: list(iter_lines(path)) for path in paths}
+    check_parallel([(path, texts[path]) for path in paths])
+    systems = [comparison.System(path, texts[path]) for path in args.system]
+    references = [texts[path] for path in args.reference]
+    lengths = [len(line.split()) for line in texts[args.source or args.reference[0]]]
+    options = {"tokenize": args.tokenize, "lowercase": args.lowercase}
+    return comparison.report(
+        comparison.compare(systems, references, **options),
+        comparison.by_length(systems, references, lengths, limits, **options),
+        "source" if args.source else "first reference",
+    )
+
+
+def _limits(text: str) -> list[int]:
+    found = [int(one) if one.isdecimal() else 0 for one in text.split(",")]
+    if 0 in found or found != sorted(set(found)):
+        raise UsageError(
+            f"--lengths={text}: expected ascending whole numbers above 0, such as 10,20,30"
+        )
+    return found
+
+
+def _aer(args: argparse.Namespace) -> str:
+    gold = read_pharaoh(args.gold, int(args.one_based_gold), args.reversed_gold)
+    found = read_pharaoh(args.hypothesis, int(args.one_based_hypothesis), args.reversed_hypothesis)
+    check_parallel([(args.hypothesis, found), (args.gold, gold)])
+    links = [sentence.possible for sentence in found]
+    sure = [sentence.sure for sentence in gold]
+    possible = [sentence.possible for sentence in gold]
+    score = quality(links, sure, possible)
+    return (
+        f"AER {100 * score.aer:.2f}, precision {100 * score.precision:.2f}, "
+        f"recall {100 * score.recall:.2f}: {len(gold)} sentences, {_total(links)} links found, "
+        f"{_total(sure)} sure, {_total(possible) - _total(sure)} only possible"
+    )
+
+
+def _adequacy(args: argparse.Namespace) -> str:
+    if bool(args.source) != bool(args.gold):
+        raise UsageError("--source and --gold go together: gold links of which words?")
+    if args.alignment and not args.gold:
+        raise UsageError("--alignment is of no use without --source and --gold")
+    paths = [args.hypothesis, *args.reference, *filter(None, [args.source])]
+    texts = [_words(path) for path in paths]
+    check_parallel(list(zip(paths, texts)))
+    hypotheses, references = texts[0], texts[1 : 1 + len(args.reference)]
+    shown = [
+        f"repeated {one.order}-grams {100 * one.share:.2f} % ({one.repeated} of {one.ngrams})"
+        for one in repetition(hypotheses, references)
+    ]
+    if args.gold:
+        links = [read_pharaoh(path) for path in filter(None, [args.gold, args.alignment])]
+        check_parallel([(args.hypothesis, hypotheses), *zip([args.gold, args.alignment], links)])
+        gold, *traced = links
+        found = adequacy(
+            texts[-1],
+            references[0],
+            hypotheses,
+            [sentence.sure for sentence in gold],
+            [sentence.possible for sentence in traced[0]] if traced else None,
+        )
+        reworded = f"reworded {100 * found.reworded_share:.2f} %, " if traced else ""
+        shown.append(
+            f"under-translated {100 * found.under_share:.2f} %, {reworded}"
+            f"over-translated {100 * found.over_share:.2f} % of {found.judged} source words that "
+            f"have a sure link ({found.source_words} in all)"
+        )
+    return "\n".join(shown)
+
+
+def _words(path: str) -> list[list[str]]:
+    segment = WordSegmenter().segment
+    return [segment(line) for line in iter_lines(path)]
+
+
+def _total(links: Sequence[frozenset]) -> int:
+    return sum(map(len, links))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

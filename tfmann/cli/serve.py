@@ -1,0 +1,128 @@
+"""Answers requests over HTTP with a trained model: ``tfmann serve --model=DIR``.
+
+POST /translate takes and returns JSON; requests that come together are translated together.
+GET /health and GET /metrics tell how it is. SIGTERM and Ctrl-C end it when what has begun is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from tfmann.cli import validation
+from tfmann.cli.flag_help import add_settings
+from tfmann.data import lexicon
+from tfmann.errors import UsageError, run_command
+from tfmann.serving import server
+from tfmann.serving.requests import Limits
+
+_EXAMPLE = """\
+example:
+  tfmann serve --model=runs/mine --port=8000
+  curl -H 'Content-Type: application/json' -d '{"lines": ["ein mann schläft ."]}' \\
+      http://127.0.0.1:8000/translate"""
+_SETTINGS = ("infer_mode", "beam_width", "length_penalty_weight", "tgt_max_len_infer",
+             "infer_batch_size", "replace_unk")  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line; returns the exit status."""
+    args = _parser().parse_args(argv)
+    return run_command(lambda: _run(args))
+
+
+def _run(args: argparse.Namespace) -> None:
+    server.require_extra("serve")
+    limits = _limits(args)
+    settings = {name: getattr(args, name) for name in _SETTINGS if getattr(args, name) is not None}
+    hparams = validation.settings_of_model(args.model, settings)
+    lexicon.require(hparams, args.model)
+    listener = server.bind(args.host, args.port)
+    with listener:
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        from tfmann import api
+        from tfmann.serving import app
+        from tfmann.serving.service import Service
+
+        model = api.load(args.model, args.ckpt, note, **settings)
+        service = Service(model, limits)
+        service.engine.warm_up()
+
+        def stop() -> None:
+            service.stopping = True
+            note("stopping: what has begun is finished first")
+
+        note(f"serving on {server.url(listener)}: POST /translate, GET /health, GET /metrics")
+        server.serve(app.make_app(service, args.host, note), listener, stop)
+
+
+def note(message: str) -> None:
+    """Prints a line to standard error."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def add_address(parser: argparse.ArgumentParser) -> None:
+    """Adds `--host` and `--port`."""
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--port", type=_port, default=8000, help="its port; 0 takes a free one (%(default)s)"
+    )
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 65535, not {text!r}")
+    return int(text)
+
+
+def _limits(args: argparse.Namespace) -> Limits:
+    limits = Limits(
+        lines=args.max_lines,
+        waiting_lines=args.max_waiting_lines,
+        seconds=args.max_seconds,
+        sessions=args.max_sessions,
+        session_seconds=60.0 * args.session_minutes,
+    )
+    for name in ("lines", "waiting_lines", "seconds", "sessions"):
+        if getattr(limits, name) <= 0:
+            raise UsageError(f"--max_{name}: expected more than 0")
+    if limits.session_seconds <= 0:
+        raise UsageError("--session_minutes: expected more than 0")
+    return limits
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tfmann serve",
+        description=str(__doc__),
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--model", "--out_dir", required=True, help="directory of the run (its --out_dir)"
+    )
+    parser.add_argument("--ckpt", help="directory of a checkpoint, rather than the best")
+    add_address(parser)
+    limits: dict[str, tuple[Any, Any, str]] = {
+        "max_lines": (int, Limits().lines, "lines of one request"),
+        "max_waiting_lines": (int, Limits().waiting_lines, "lines of all requests that wait"),
+        "max_seconds": (float, Limits().seconds, "seconds until an answer"),
+        "max_sessions": (int, Limits().sessions, "documents that continue between requests"),
+        "session_minutes": (float, 30.0, "minutes until an unused one expires"),
+    }
+    for name, (kind, default, text) in limits.items():
+        parser.add_argument(
+            f"--{name}", type=kind, default=default, help=f"{text} (default: %(default)s)"
+        )
+    add_settings(parser, _SETTINGS)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""The command that writes the synthetic corpus: ``tfmann synthetic``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from tfmann.errors import run_command
+from tfmann.synthetic.writer import write_corpus
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Writes a corpus as the arguments ask, and returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="tfmann synthetic",
+        description="Writes a synthetic parallel corpus with gold alignments and documents.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--output_dir", required=True, help="folder to write to")
+    parser.add_argument("--train", type=int, default=10000, help="sentence pairs (%(default)s)")
+    parser.add_argument("--dev", type=int, default=500, help="sentence pairs (%(default)s)")
+    parser.add_argument("--test", type=int, default=500, help="sentence pairs (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of the random choices (%(default)s)")
+    parser.add_argument(
+        "--document_tense",
+        action="store_true",
+        help="tell the tense only in the first sentence of a document",
+    )
+    args = parser.parse_args(argv)
+    return run_command(lambda: _write(args))
+
+
+def _write(args: argparse.Namespace) -> None:
+    sizes = (args.train, args.dev, args.test)
+    write_corpus(args.output_dir, *sizes, args.seed, args.document_tense)
+    shown = " + ".join(map(str, sizes))
+    print(f"{args.output_dir}: a synthetic corpus of {shown} sentence pairs")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

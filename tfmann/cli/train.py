@@ -1,0 +1,238 @@
+"""A training run in its folder: data, checkpoints, evaluations, logs and results.
+
+out_dir/hparams.json      the settings of the run
+out_dir/inputs.json       SHA-256 of its text and vocabularies
+out_dir/vocab.*           vocabularies, ids by line
+out_dir/checkpoints/      the last checkpoints
+out_dir/best_bleu/        the best by dev BLEU
+out_dir/train_log/        TensorBoard
+out_dir/train.log         the printed lines
+out_dir/output_{dev,test} latest translations
+out_dir/results.json      scores, with everything needed to interpret them
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Callable
+
+from tfmann import config
+from tfmann.cli.dev_evaluation import DevEvaluation
+from tfmann.cli.final_scores import FinalScores
+from tfmann.config import HParams
+from tfmann.data import (
+    corpus_paths,
+    encoded_corpus,
+    lexicon,
+    run_vocabularies,
+    text_checks,
+)
+from tfmann.data.batching import TrainingBatches
+from tfmann.data.corpus_paths import reference_paths
+from tfmann.data.document_batches import DocumentBatches
+from tfmann.data.input_checks import require_training_files
+from tfmann.decoding.document_translator import make_translator
+from tfmann.decoding.translator import Translator
+from tfmann.errors import UserError
+from tfmann.training import checkpoint, checkpoint_series, named_variables, strategy, trainer
+from tfmann.training.train_state import TrainState
+from tfmann.training.train_step import TrainStep
+from tfmann.training.worker_sync import Workers
+from tfmann.utils.files import atomic_write
+from tfmann.utils.provenance import provenance
+from tfmann.utils.run_folder import HPARAMS, RESULTS, RunFolder, has_weights
+from tfmann.visualization.tensorboard import Board
+
+
+def train(hparams: HParams, out_dir: str, log: Callable[[str], None] = print) -> dict[str, Any]:
+    """Trains, or continues to train, in `out_dir`; returns the results that are saved there.
+
+    If TF_CONFIG names several workers, all call this with the same arguments; only the chief
+    writes, and returns the results, the others return `{}`.
+
+    Raises:
+      UserError: see `errors`; everything that can be checked before training is.
+    """
+    require_training_files(hparams, out_dir)
+    workers = strategy.join(hparams)
+    with workers.together(), RunFolder(out_dir, log, workers.chief) as folder:
+        return TrainingSession(hparams, folder, workers).run()
+
+
+class TrainingSession:
+    """One call of `train`: the parts that its methods share."""
+
+    def __init__(self, hparams: HParams, folder: RunFolder, workers: Workers):
+        """Reads the data and builds the model; changes no setting in the folder yet."""
+        self.hparams, self.folder, self.log = hparams, folder, folder.log
+        self.workers = workers
+        workers.require_same("settings", hparams.as_dict())
+        with workers.chief_first():
+            self.languages = run_vocabularies.load_or_build(hparams, folder.root, self.log)
+            corpus = self._encode(hparams.require("train_prefix", "training needs it"))
+            dev_corpus = self._encode(hparams.require("dev_prefix", "training needs it"))
+        self._describe_text(corpus, dev_corpus)
+        cell = config.cell_spec(hparams.cell)
+        self.data = (
+            DocumentBatches(corpus, hparams, workers.share)
+            if cell.has_cache
+            else TrainingBatches(corpus, hparams, cell.history_size, workers.share)
+        )
+        self.log(self.data.summary)
+        self.train_step = TrainStep(
+            hparams,
+            len(self.languages.source.vocabulary),
+            len(self.languages.target.vocabulary),
+            workers,
+        )
+        self.train_step.require_room(self.data.words_per_batch)
+        self.lexicon = lexicon.load(hparams, folder.root)
+        translator = self._make_translator()
+        translator.searcher.require_room(len(dev_corpus))
+        self.dev_evaluation = DevEvaluation(hparams, folder, translator, dev_corpus)
+        self.board: Board | None = None
+
+    def _make_translator(self, **settings: Any) -> Translator:
+        """A translator with the settings of the run, some of them replaced by `settings`."""
+        hparams = self.hparams.replace(**settings)
+        return make_translator(self.train_step.model, self.languages, hparams, self.lexicon)
+
+    def run(self) -> dict[str, Any]:
+        """Restores, trains and scores."""
+        state = self._restore()
+        if not self.workers.chief:
+            self._follow(state)
+            return {}
+        self._save_settings()
+        others = f" of {self.workers.size} workers" if self.workers.size > 1 else ""
+        self.log(
+            f"{self.train_step.model.count_parameters() / 1e6:.2f}M parameters, "
+            f"cell {self.hparams.cell}, {self.hparams.precision}, "
+            f"{self.train_step.strategy.num_replicas_in_sync} replica(s){others}, step {state.step}"
+        )
+        self.board = Board(self.folder.path("train_log"))
+        self.board.hparams({k: v for k, v in self.hparams.as_dict().items() if v is not None})
+        hooks = trainer.Hooks(self.log, self._on_stats, self.evaluate, self._on_best)
+        try:
+            trainer.train(self.train_step, self.data, state, self.folder.checkpoints, hooks)
+            results = self._score(state)
+        finally:
+            self.board.close()
+        self.workers.wait()
+        return results
+
+    def _follow(self, state: TrainState) -> None:
+        """Makes the updates of a worker that is not the chief, and waits for the chief's end."""
+        hooks = trainer.Hooks(self.log, lambda *_: None, lambda _: 0.0, lambda _: None)
+        trainer.train(self.train_step, self.data, state, self.folder.checkpoints, hooks)
+        self.workers.wait()
+
+    def _save_settings(self) -> None:
+        """Saves settings and vocabularies in the folder, now that all inputs are valid."""
+        path = self.folder.path(HPARAMS)
+        if has_weights(self.folder.root):
+            run_vocabularies.record_lost_fingerprints(
+                self.languages, self.hparams, self.folder.root, self.log
+            )
+            for line in config.changes(config.read_json(path), self.hparams):
+                self.log(f"changed: {line}")
+        else:
+            run_vocabularies.save(self.languages, self.hparams, self.folder.root)
+        config.save(self.hparams, path)
+
+    def _encode(self, prefix: str) -> encoded_corpus.EncodedCorpus:
+        """Encodes a corpus on the chief; the other workers read the result."""
+        source, target = corpus_paths.parallel_paths(self.hparams, prefix)
+        folder = self.folder.path("encoded")
+        files = source, reference_paths(target)[0], corpus_paths.documents_path(prefix)
+        if self.workers.chief:
+            return encoded_corpus.encode(self.languages, *files, folder, self.log)
+        corpus = encoded_corpus.encoded(self.languages, *files, folder)
+        if corpus is None:
+            raise UserError(
+                f"{folder} does not hold what the chief has encoded of {source}: out_dir and the "
+                "corpus must be the same for all workers, on a file system that they share"
+            )
+        return corpus
+
+    def _describe_text(self, *corpora: encoded_corpus.EncodedCorpus) -> None:
+        """Logs the share of unknown tokens, and a warning if raw text is split at spaces."""
+        h = self.hparams
+        prefixes = str(h.train_prefix), str(h.dev_prefix)
+        for prefix, corpus in zip(prefixes, corpora):
+            name = os.path.basename(prefix)
+            self.log(text_checks.unknown_tokens(corpus, (f"{name}.{h.src}", f"{name}.{h.tgt}")))
+        if not (h.tokenizer or h.subword_option == "spm"):
+            advice = text_checks.raw_text_advice(corpus_paths.parallel_paths(h, prefixes[0]))
+            if advice:
+                self.log(advice)
+
+    def _latest_checkpoint(self) -> str | None:
+        """The checkpoint to continue from; the chief finds it, because this may repair files."""
+        root, step = self.folder.checkpoints, -1
+        if self.workers.chief:
+            latest = checkpoint_series.latest(root, self.log, to_continue=True)
+            if latest is not None:
+                values = checkpoint.read_state(latest)
+                step = values["step"]
+                if values["best_step"] >= 0:
+                    checkpoint_series.rebuild(self.folder.best, values["best_step"], root, self.log)
+        step = int(self.workers.broadcast(step))
+        return None if step < 0 else checkpoint_series.step_folder(root, step)
+
+    def _restore(self) -> TrainState:
+        """Sets the weights from the last checkpoint, or from `init_checkpoint`."""
+        latest = self._latest_checkpoint()
+        if latest is not None:
+            self.train_step.restore(latest)
+            self.log(f"continuing from {latest}")
+            return TrainState.from_dict(checkpoint.read_state(latest))
+        if self.hparams.init_checkpoint:
+            folder = checkpoint.existing_folder(self.hparams.init_checkpoint, self.log)
+            arrays = checkpoint.read_arrays(folder)
+            assigned, fresh = named_variables.assign_matching(
+                self.train_step.variables, arrays, folder, self.train_step.model.cell.ancestor
+            )
+            self.log(f"from {folder}: {', '.join(assigned)}")
+            self.log(f"new: {', '.join(fresh) or 'nothing'}")
+        return TrainState()
+
+    def _on_stats(self, step: int, stats: dict[str, float]) -> None:
+        assert self.board is not None
+        self.board.scalars(step, {f"train/{name}": value for name, value in stats.items()})
+
+    def evaluate(self, state: TrainState) -> float:
+        """Evaluates the model on dev; returns BLEU."""
+        assert self.board is not None
+        return self.dev_evaluation.run(state, self.board)
+
+    def _on_best(self, state: TrainState) -> None:
+        weights = self.train_step.weight_arrays()
+        checkpoint.write(self.folder.best, weights, None, state.as_dict())
+
+    def _score(self, state: TrainState) -> dict[str, Any]:
+        """Scores dev and test with the best weights, and with `avg_ckpts` with an average."""
+        results: dict[str, Any] = {
+            "cell": self.hparams.cell,
+            "steps": state.step,
+            "best_step": state.best_step,
+            "parameters": self.train_step.model.count_parameters(),
+            "train_seconds": state.train_seconds,
+            "words": state.words,
+            "words_per_second": state.words / max(state.train_seconds, 1e-9),
+            "history": state.history,
+            "hparams": self.hparams.as_dict(),
+            "workers": self.workers.size,
+            "replicas": self.train_step.strategy.num_replicas_in_sync,
+            **provenance(),
+        }
+        scores = FinalScores(self.hparams, self.folder, self.train_step, self._make_translator)
+        results.update(scores.score_best())
+        weight = results["length_penalty"]["weight"]
+        config.save(self.hparams.replace(length_penalty_weight=weight), self.folder.path(HPARAMS))
+        if self.hparams.avg_ckpts:
+            results.update(scores.score_average(state))
+        with atomic_write(self.folder.path(RESULTS)) as stream:
+            stream.write(json.dumps(results, indent=1).encode())
+        return results

@@ -1,0 +1,268 @@
+"""Translates with a trained model: ``tfmann translate --model=DIR``.
+
+A file (--input) is translated in batches. Without it, a prompt or a pipe is answered line by line:
+the model is loaded once, and every line is answered immediately. A model that reads other sentences
+takes the lines before into account; a blank line begins another document. TensorFlow is imported
+only after the command line has been checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tfmann import nmt
+from tfmann.cli import validation
+from tfmann.cli.flag_help import add_settings
+from tfmann.data import lexicon
+from tfmann.data.text_files import stream_lines
+from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
+
+if TYPE_CHECKING:
+    from tfmann.api import Model, Translation
+
+# The settings that apply to the translation of a single line.
+_SETTINGS = (
+    "infer_mode", "beam_width", "length_penalty_weight", "coverage_penalty_weight",
+    "sampling_temperature", "sampling_top_k", "sampling_top_p", "src_max_len_infer",
+    "tgt_max_len_infer", "tgt_min_len_infer", "no_repeat_ngram_size", "neural_cache_size",
+    "neural_cache_theta", "neural_cache_lambda", "replace_unk", "lexicon_file",
+)  # fmt: skip
+
+_HELP = """\
+  a line of text  is translated
+  a blank line    begins another document, for models that look at other sentences
+  :n 3            shows the three best translations of a line, with their scores; :n 1 the best
+  :a              switches the display of each token's most attended source token on or off
+  :attention F    draws the attention of the last translation; F ends in .png, .svg or .pdf
+  :q              ends, as Ctrl-D does"""
+
+
+class Conversation:
+    """Lines in, answers out, one at a time.
+
+    Attributes:
+      n_best: how many translations an answer has.
+      alignments: show the most attended source token of each token.
+    """
+
+    def __init__(self, model: Model, n_best: int = 1, alignments: bool = False):
+        """Compiles the search, so that the first line is answered as fast as the others.
+
+        Args:
+          model: a model that returns at least `n_best` translations of a line.
+          n_best: see the class.
+          alignments: see the class; the cell has alignments then.
+        """
+        self.n_best, self.alignments = n_best, alignments
+        self._most = model.hparams.num_translations_per_input
+        self._attends = model.has_alignments
+        self._last: Translation | None = None
+        self._line = "."
+        list(model.translate([self._line], self._attends, 1))
+        self._answers = model.translate(self._lines(), self._attends, 1)
+
+    def _lines(self) -> Iterator[str]:
+        while True:  # the generator that reads this one holds the state of the document
+            yield self._line
+
+    def answer(self, line: str) -> list[str]:
+        """Translates a line; returns the lines to print: by default the best translation."""
+        self._line = line
+        n_best = next(self._answers)
+        if not line.strip():
+            return [""]
+        self._last = n_best[0]
+        lines = []
+        for rank, translation in enumerate(n_best[: self.n_best], start=1):
+            line = translation.text
+            if self.n_best > 1:
+                line = f"{rank} {translation.score:9.4f}  {line}"
+            lines.append(line)
+            if self.alignments:
+                lines.append("  " + " ".join(_token_alignments(translation)))
+        return lines
+
+    def run_command(self, command: str) -> list[str]:
+        """Runs a command, a line that begins with a colon; returns the lines to print.
+
+        Raises:
+          UsageError: the command or its argument is invalid.
+          UserError: a file cannot be written.
+        """
+        name, _, rest = command.partition(" ")
+        rest = rest.strip()
+        if name == ":n":
+            self.n_best = self._count(rest)
+            return []
+        if name == ":a":
+            self._require_attention(name)
+            self.alignments = not self.alignments
+            return [f"alignments: {'shown' if self.alignments else 'not shown'}"]
+        if name == ":attention":
+            return [self._draw(rest)]
+        return [_HELP] if name in (":h", ":help") else [f"what is {name}?", _HELP]
+
+    def _count(self, text: str) -> int:
+        if not text.isdecimal() or not 1 <= int(text) <= self._most:
+            raise UsageError(f":n takes a number from 1 to {self._most}, not {text!r}")
+        return int(text)
+
+    def _require_attention(self, command: str) -> None:
+        if not self._attends:
+            raise UsageError(f"{command}: this model's cell has no alignments")
+
+    def _draw(self, path: str) -> str:
+        self._require_attention(":attention")
+        if self._last is None or self._last.attention is None:
+            raise UsageError(":attention: nothing has been translated yet")
+        if not path:
+            raise UsageError(":attention takes the name of a file, as in :attention last.png")
+        from tfmann.visualization import attention_figures, image_files  # NumPy, only if drawing
+
+        one, attention = self._last, self._last.attention
+        figure = attention_figures.attention_figure(attention, one.source_tokens, one.tokens)
+        image_files.save_figure(figure, path)
+        return f"drawn: {path}"
+
+
+def _token_alignments(translation: Translation) -> Iterator[str]:
+    """Yields each token with the source token of its greatest weight."""
+    assert translation.attention is not None
+    for token, weights in zip(translation.tokens, translation.attention):
+        yield f"{token}←{translation.source_tokens[weights.argmax()]}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line; returns the exit status."""
+    args = _parser().parse_args(argv)
+    if args.input:
+        return run_command(lambda: nmt.main(_file_command(args)))
+    with interruptible():
+        return run_command(lambda: _converse(args))
+
+
+def _converse(args: argparse.Namespace) -> None:
+    for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
+        if stream is None:
+            raise UserError(f"standard {name} is closed: there is nobody to talk with")
+    _talk(_begin(args))
+
+
+def _file_command(args: argparse.Namespace) -> list[str]:
+    """The command line of `tfmann.nmt` that translates a file."""
+    if args.alignments:
+        raise UsageError(
+            "--alignments are shown line by line; those of a file are written by "
+            "`python -m tfmann.nmt --inference_input_file=F --alignment_file=A`"
+        )
+    flags = {
+        "mode": "infer",
+        "out_dir": args.model,
+        "ckpt": args.ckpt,
+        "ensemble": args.ensemble,
+        "inference_input_file": args.input,
+        "inference_output_file": args.output,
+        "inference_document_file": args.documents,
+        "num_translations_per_input": args.n_best,
+        **_settings(args),
+    }
+    return [f"--{name}={value}" for name, value in flags.items() if value is not None]
+
+
+def _settings(args: argparse.Namespace) -> dict[str, Any]:
+    """The settings of the search on the command line."""
+    values = {name: getattr(args, name) for name in _SETTINGS}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tfmann translate",
+        description=str(__doc__),
+        epilog="on a terminal:\n" + _HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--model", "--out_dir", required=True, help="folder of the run (its --out_dir)"
+    )
+    parser.add_argument("--input", help="file to translate, one sentence a line")
+    parser.add_argument("--output", help="where its translations go (default: standard output)")
+    parser.add_argument("--documents", help="a number for the document of each line of --input")
+    parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
+    parser.add_argument(
+        "--ensemble", metavar="DIR,DIR", help="folders of further runs that choose words with it"
+    )
+    parser.add_argument("--n_best", type=int, default=1, help="translations of a line (default: 1)")
+    parser.add_argument("--alignments", action="store_true", help="what each token looked at")
+    add_settings(parser, _SETTINGS)
+    return parser
+
+
+def _begin(args: argparse.Namespace) -> Conversation:
+    for name in ("output", "documents"):
+        if getattr(args, name):
+            raise UsageError(f"--{name} is of a file: give --input")
+    settings = {**_settings(args), "num_translations_per_input": 1}
+    hparams = validation.settings_of_model(args.model, settings)
+    lexicon.require(hparams, args.model)
+    folders = validation.ensemble_folders(args.ensemble)
+    if args.alignments:
+        members = [validation.settings_of_model(folder, {}) for folder in folders]
+        validation.require_alignments([hparams, *members], "--alignments")
+    # As many as the search finds anyway, so that the user can ask for more later.
+    most = {"beam_search": hparams.beam_width, "sample": max(args.n_best, 1)}.get(
+        hparams.infer_mode, 1
+    )
+    if not 1 <= args.n_best <= most:
+        raise UsageError(
+            f"--n_best={args.n_best}: {hparams.infer_mode} has from 1 to {most} of a line"
+        )
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from tfmann import api
+
+    settings["num_translations_per_input"] = most
+    model = api.load(args.model, args.ckpt, print_message, ensemble=folders, **settings)
+    return Conversation(model, args.n_best, args.alignments)
+
+
+def _talk(conversation: Conversation) -> None:
+    if not sys.stdin.isatty():
+        for line in stream_lines(sys.stdin.buffer, "standard input"):
+            _show(conversation.answer(line))
+        return
+    import readline  # noqa: F401  arrows and history at the prompt
+
+    print_message("a line is translated; :help lists the commands")
+    while True:
+        try:
+            line = input("> ")
+        except EOFError:
+            _show([""])
+            return
+        except UnicodeDecodeError as error:
+            print_message(f"tfmann: that is not UTF-8: {error}")
+            continue
+        if line.strip() in (":q", ":quit"):
+            return
+        try:
+            _show(
+                conversation.run_command(line)
+                if line.startswith(":")
+                else conversation.answer(line)
+            )
+        except UserError as error:  # the conversation goes on
+            print_message(f"tfmann: {error}")
+
+
+def _show(lines: Sequence[str]) -> None:
+    sys.stdout.buffer.write("".join(f"{line}\n" for line in lines).encode())
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

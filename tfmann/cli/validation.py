@@ -1,0 +1,233 @@
+"""The checks of a command line before TensorFlow is loaded: flags, settings, files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tfmann import config
+from tfmann.config import HParams, SearchSettings
+from tfmann.data import corpus_paths, input_checks, lexicon
+from tfmann.errors import UsageError, UserError
+from tfmann.export import export_folder
+from tfmann.export import settings as export_settings
+from tfmann.utils.run_folder import HPARAMS, has_weights
+
+MODES = ("train", "infer", "score", "align", "eval", "tune", "lexicon", "export")
+
+# Flags that only some modes use: these modes, and advice for the others.
+_USED = {
+    "inference_input_file": (
+        ("infer", "score", "align", "eval", "tune"),
+        "leave out --mode to translate",
+    ),
+    "inference_output_file": (
+        ("infer", "score", "align", "eval", "tune"),
+        "to translate, give --inference_input_file",
+    ),
+    "inference_ref_file": (
+        ("infer", "score", "align", "eval", "tune"),
+        "give --mode=score, align or eval, or --inference_input_file",
+    ),
+    "ckpt": (
+        ("infer", "score", "align", "eval", "tune", "export"),
+        "--init_checkpoint starts a run from other weights",
+    ),
+    "ensemble": (
+        ("infer", "score", "align", "eval"),
+        "an ensemble translates and scores; nothing is made of it for its first run",
+    ),
+    "alignment_file": (
+        ("infer",),
+        "it is for what --inference_input_file is translated to; "
+        "--mode=align writes to --inference_output_file",
+    ),
+    "inference_document_file": (
+        ("infer", "score", "align", "eval", "tune"),
+        "training takes documents from TRAIN_PREFIX.docs",
+    ),
+    "gold_file": (
+        ("align", "eval"),
+        "it is for --mode=align, or eval, with --inference_input_file and --inference_ref_file",
+    ),
+    "data": (("train", "lexicon"), "a trained model has its own vocabularies and subwords"),
+    "export_dir": (("export",), "it is where --mode=export writes"),
+}
+# Flags of every mode, and those of a file that several jobs translate.
+_COMMON = ("out_dir", "hparams_path", "print_hparams")
+_JOBS = ("num_workers", "jobid")
+
+
+def flags_of(mode: str | None) -> tuple[str, ...]:
+    """The flags besides settings: those that `mode` uses, or all."""
+    if mode is None:
+        return (*_COMMON, "mode", *_USED, *_JOBS, "help", "version")
+    used = [name for name, (modes, _) in _USED.items() if mode in modes]
+    return (*_COMMON, *used, *(_JOBS if mode == "infer" else ()))
+
+
+def check_flags(mode: str, flags: Any) -> None:
+    """Raises UsageError for the first flag that `mode` needs and lacks, or would ignore."""
+    if not flags.out_dir:
+        raise UsageError(
+            "--out_dir is not given: the folder of the run; --help has examples and all flags"
+        )
+    for name, (modes, advice) in _USED.items():
+        if getattr(flags, name) and mode not in modes:
+            raise UsageError(f"--mode={mode} does not use --{name}: {advice}")
+    source, reference = flags.inference_input_file, flags.inference_ref_file
+    if mode in ("infer", "score", "align") and not source:
+        raise UsageError(f"--mode={mode} needs --inference_input_file (or - for standard input)")
+    if mode in ("score", "align") and not reference:
+        raise UsageError(f"--mode={mode} needs --inference_ref_file, the translations")
+    if source == "-" and sys.stdin is None:
+        raise UserError("standard input is closed: give a file as --inference_input_file")
+    if mode in ("score", "align") and source == "-":
+        raise UsageError(f"--mode={mode} reads pairs from two files, not from standard input")
+    if mode in ("eval", "tune") and source and not reference:
+        raise UsageError(f"--mode={mode} with --inference_input_file needs --inference_ref_file")
+    if mode in ("eval", "tune") and reference and not source:
+        raise UsageError(f"--mode={mode} with --inference_ref_file needs --inference_input_file")
+    if flags.inference_document_file and not source:
+        raise UsageError(
+            "--inference_document_file is of the lines of a file: give --inference_input_file"
+        )
+    if flags.gold_file and (not source or source == "-"):
+        raise UsageError("--gold_file is of the sentences of a file: give --inference_input_file")
+    if flags.num_workers != 1 or flags.jobid:
+        _check_jobs(mode, flags)
+    _check_outputs(flags)
+
+
+def _check_outputs(flags: Any) -> None:
+    """Raises UsageError if an output file is also an input, or the output of another flag."""
+    read = ("inference_input_file", "inference_ref_file", "inference_document_file", "gold_file",
+            "lexicon_file", "hparams_path")  # fmt: skip
+    output, alignments = flags.inference_output_file, flags.alignment_file
+    input_checks.refuse_overwriting(
+        {"inference_output_file": output, "alignment_file": alignments},
+        {f"--{name}": getattr(flags, name) for name in read},
+    )
+    if output and alignments and input_checks.same_file(output, alignments):
+        raise UsageError(
+            f"--inference_output_file and --alignment_file are the same file, {alignments}"
+        )
+
+
+def _check_jobs(mode: str, flags: Any) -> None:
+    from tfmann.data import file_shards  # and with it NumPy, for those who need it
+
+    file_shards.require_job(flags.jobid, flags.num_workers)
+    source, output = flags.inference_input_file, flags.inference_output_file
+    if mode != "infer" or source == "-" or not output:
+        raise UsageError(
+            "--num_workers shares out the lines of a file to translate: give "
+            "--inference_input_file and --inference_output_file"
+        )
+    if flags.inference_ref_file:
+        raise UsageError("--inference_ref_file is of all lines: score what the jobs have joined")
+
+
+def settings_for_training(
+    out_dir: str, hparams_path: str | None, explicit: Mapping[str, Any]
+) -> HParams:
+    """Merges settings: explicit > JSON > those of the model in `out_dir` > defaults."""
+    if not has_weights(out_dir):
+        return config.make(explicit, hparams_path)
+    given = config.read_json(hparams_path) if hparams_path else {}
+    saved = config.read_json(os.path.join(out_dir, HPARAMS))
+    return config.merge_saved(saved, {**given, **explicit}, where=out_dir)
+
+
+def settings_of_model(out_dir: str, settings: Mapping[str, Any]) -> HParams:
+    """Returns the settings of the trained model in `out_dir`, some of the search replaced.
+
+    Raises:
+      UserError: there is no model.
+      UsageError: an unknown setting, or one that would be another model.
+    """
+    path = os.path.join(out_dir, HPARAMS)
+    if not os.path.exists(path):
+        raise UserError(f"{out_dir} holds no trained model: there is no {HPARAMS} in it")
+    return config.merge_saved(config.read_json(path), settings, where=out_dir)
+
+
+def ensemble_folders(flag: str | None) -> list[str]:
+    """Returns the folders that `--ensemble` names.
+
+    Raises:
+      UsageError: a name is empty.
+    """
+    folders = flag.split(",") if flag else []
+    if not all(folders):
+        raise UsageError(f"--ensemble={flag}: expected folders of runs with commas between them")
+    return folders
+
+
+def require_alignments(runs: Sequence[HParams], purpose: str) -> None:
+    """Raises UsageError where `purpose` needs alignments and the cell of no run has them."""
+    if not any(config.cell_spec(run.cell).has_alignments for run in runs):
+        config.require_alignments(runs[0].cell, purpose)
+
+
+def _check_tuning(hparams: SearchSettings) -> None:
+    if hparams.infer_mode != "beam_search":
+        raise UsageError(
+            "--mode=tune ranks what a beam search finds: give --infer_mode=beam_search"
+        )
+    if hparams.coverage_penalty_weight:
+        raise UsageError("--mode=tune ranks by length alone: give --coverage_penalty_weight=0")
+
+
+def export_dir(flags: Any) -> str:
+    """Where `--mode=export` writes."""
+    return flags.export_dir or os.path.join(flags.out_dir, "export")
+
+
+def check_model(mode: str, flags: Any, hparams: HParams) -> None:
+    """Checks the files and settings of a command that uses a model.
+
+    Raises:
+      UsageError: alignments of a cell that has none, an unused lexicon, links of words for a model
+        of subwords, an export of a search that samples.
+      UserError: a file is missing, the gold links belong to other sentences, or something else is
+        in the folder of the export.
+    """
+    if mode == "export":
+        export_settings.require_fixed(hparams)
+        export_folder.require_usable(export_dir(flags))
+    members = [settings_of_model(folder, {}) for folder in ensemble_folders(flags.ensemble)]
+    if mode == "align" or flags.alignment_file:
+        require_alignments(
+            [hparams, *members], "--mode=align" if mode == "align" else "--alignment_file"
+        )
+    if flags.lexicon_file and not hparams.replace_unk:
+        raise UsageError("--lexicon_file is of no use without --replace_unk")
+    lexicon.require(hparams, flags.out_dir)
+    if mode == "tune":
+        _check_tuning(hparams)
+    if mode in ("eval", "tune") and not flags.inference_input_file:
+        if "dev" not in corpus_paths.evaluation_sets(hparams) and mode == "tune":
+            raise UsageError("--mode=tune looks at a development set: give --dev_prefix")
+    documents = flags.inference_document_file
+    if documents and not hparams.reads_documents:
+        raise UsageError(
+            f"--inference_document_file is of no use: the cell {hparams.cell!r} translates every "
+            "sentence by itself"
+        )
+    if flags.ckpt:
+        input_checks.require_checkpoint(flags.ckpt, "--ckpt")
+    for path in (flags.inference_input_file, flags.inference_ref_file, documents):
+        if path and path != "-":
+            corpus_paths.require_file(path)
+    if flags.gold_file:
+        if hparams.subword_option:
+            raise UsageError(
+                "--gold_file links words, and the tokens of this model are subwords "
+                f"(subword_option={hparams.subword_option})"
+            )
+        from tfmann.evaluation import gold_alignments  # and with it NumPy, for those who need it
+
+        gold_alignments.read(flags.gold_file, flags.inference_input_file, flags.inference_ref_file)

@@ -1,0 +1,72 @@
+"""The settings of a run: every hyper-parameter, read from JSON files and from flags.
+
+Nothing here imports TensorFlow.
+"""
+
+from tfmann.config.architecture import Architecture
+from tfmann.config.cells import (
+    CELLS,
+    CacheOptions,
+    CellOptions,
+    CellSpec,
+    DotProductOptions,
+    ExternalMemoryOptions,
+    KeyValueOptions,
+    KVMemAttOptions,
+    LuongOptions,
+    MADOptions,
+    NTMAttentionOptions,
+    NTMOptions,
+    RNNSearchOptions,
+    cell_spec,
+    require_alignments,
+)
+from tfmann.config.data import DataSettings
+from tfmann.config.fields import Field, fields_of
+from tfmann.config.files import changes, make, merge_saved, read_json, save, to_json
+from tfmann.config.hparams import FIELDS, HParams
+from tfmann.config.search import SearchSettings, TranslationSettings
+from tfmann.config.training import (
+    InitializationSettings,
+    OptimizerSettings,
+    RunSettings,
+    TrainingSettings,
+    UpdateSettings,
+)
+
+__all__ = [
+    "CELLS",
+    "FIELDS",
+    "Architecture",
+    "CacheOptions",
+    "CellOptions",
+    "CellSpec",
+    "DataSettings",
+    "DotProductOptions",
+    "ExternalMemoryOptions",
+    "Field",
+    "HParams",
+    "InitializationSettings",
+    "KVMemAttOptions",
+    "KeyValueOptions",
+    "LuongOptions",
+    "MADOptions",
+    "NTMAttentionOptions",
+    "NTMOptions",
+    "OptimizerSettings",
+    "RNNSearchOptions",
+    "RunSettings",
+    "SearchSettings",
+    "TrainingSettings",
+    "TranslationSettings",
+    "UpdateSettings",
+    "cell_spec",
+    "changes",
+    "fields_of",
+    "make",
+    "merge_saved",
+    "read_json",
+    "require_alignments",
+    "save",
+    "to_json",
+]

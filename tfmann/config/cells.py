@@ -1,0 +1,266 @@
+"""The registry of decoder cells: where each is, which settings it has, what it needs.
+
+Nothing here imports TensorFlow. A new cell is one line of `CELLS`; its own settings are a dataclass
+that `CellOptions` inherits. docs/add_a_cell.md adds one.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tfmann.config.fields import Settings, field
+from tfmann.errors import UsageError
+
+_PARTS = 64  # heads, rounds and taps make the program longer, not its tensors wider
+
+
+@dataclass(frozen=True)
+class CellSettings(Settings):
+    """Settings that only some cells read; the shapes of a checkpoint depend on them."""
+
+    kind: ClassVar[str] = "architecture"
+
+
+@dataclass(frozen=True)
+class DotProductOptions(CellSettings):
+    """Scores of attention that are dot products."""
+
+    attention_score: str = field(
+        "dot",
+        "Scores that are dot products: dot, as printed; scaled_dot, divided by the square "
+        "root of the width, with a learned gain that starts at 1; cosine, with a learned gain that "
+        "starts at 5.",
+        choices=("dot", "scaled_dot", "cosine"),
+    )
+
+
+@dataclass(frozen=True)
+class LuongOptions(DotProductOptions):
+    """Attention of Luong et al. 2015, as in tensorflow/nmt."""
+
+    attention: str = field(
+        "scaled_luong",
+        "luong cell: general attention, without or with a learned gain; or additive, as it "
+        "is or with weight normalisation.",
+        choices=("luong", "scaled_luong", "bahdanau", "normed_bahdanau"),
+    )
+    attention_tanh: bool = field(
+        False,
+        "tanh on the attention vector, as Luong et al. have it and tensorflow/nmt has not.",
+    )
+
+
+@dataclass(frozen=True)
+class RNNSearchOptions(CellSettings):
+    """Widths of the decoders that follow Bahdanau et al. 2015."""
+
+    attention_size: int = field(
+        0, "RNNSearch family: width A of the additive attention; 0 = num_units.", minimum=0
+    )
+    readout_size: int = field(
+        0, "RNNSearch family: width of the readout; 0 = embedding_size.", minimum=0
+    )
+
+
+@dataclass(frozen=True)
+class CacheOptions(RNNSearchOptions):
+    """The continuous cache of Tu et al. 2018."""
+
+    cache_size: int = field(
+        25, "cache: slots I, each for a target word of the document so far.", minimum=0
+    )
+    cache_fusion: str = field(
+        "deep",
+        "cache: what is found is mixed into the state before the readout (deep), or the "
+        "words of the slots into the distribution (shallow).",
+        choices=("deep", "shallow"),
+    )
+    cache_matching: str = field(
+        "dot",
+        "cache: how a slot is matched: dot, as printed; scaled_dot and cosine, with a "
+        "learned gain (as of attention_score); or, to see what a gain over no cache is worth, the "
+        "mean of all slots (uniform), or m_t = 0 (nothing, with deep fusion only).",
+        choices=("dot", "scaled_dot", "cosine", "uniform", "nothing"),
+    )
+    cache_overwrite: bool = field(
+        True, "cache: a word that has a slot is averaged into it; false: always a new slot."
+    )
+
+
+@dataclass(frozen=True)
+class KVMemAttOptions(RNNSearchOptions):
+    """The key-value memory of Meng et al. 2018."""
+
+    num_rounds: int = field(
+        1,
+        "kvmematt cell: rounds R of reading and rewriting in a step; the paper has 1 and 2.",
+        minimum=1,
+        maximum=_PARTS,
+    )
+
+
+@dataclass(frozen=True)
+class KeyValueOptions(DotProductOptions):
+    """The key-value attention of Mino et al. 2017."""
+
+    key_value_system: str = field(
+        "key_value",
+        "key_value cell: which of the three systems of Mino et al. 2017.",
+        choices=("attn", "key_value", "modifying_iw"),
+    )
+
+
+@dataclass(frozen=True)
+class ShiftOptions(CellSettings):
+    """Addresses that move by a convolution, as in the Neural Turing Machine."""
+
+    shift_range: int = field(
+        1,
+        "How far an address moves in a step; J = 2 * shift_range + 1 taps.",
+        minimum=0,
+        maximum=_PARTS,
+    )
+
+
+@dataclass(frozen=True)
+class NTMAttentionOptions(ShiftOptions, DotProductOptions):
+    """Attention whose heads are addressed as those of a Neural Turing Machine."""
+
+    num_attention_heads: int = field(
+        1, "ntm_attention cell: read heads R on the source.", minimum=1, maximum=_PARTS
+    )
+    # With these two an address begins as nearly its content's (g = 0.88, middle tap 0.91). From 0
+    # half of it is the last address, blurred over three positions: at cpu scale on Vi-En it drifts
+    # round to the sentence's end and stays there (BLEU 8.2 instead of 15.8 after 2,500 updates).
+    # On the short, regular sentences of the synthetic corpus 0 learns faster (97 instead of 85).
+    gate_start: float = field(
+        2.0, "ntm_attention cell: start value of the interpolation gate's bias."
+    )
+    stay_start: float = field(
+        3.0, "ntm_attention cell: start value of the bias of the shift kernel's middle tap."
+    )
+
+
+@dataclass(frozen=True)
+class ExternalMemoryOptions(CellSettings):
+    """Sizes of a memory that is not the source's annotations."""
+
+    num_memory_locations: int = field(128, "ntm, dnc, mad: slots N of the memory.", minimum=1)
+    memory_unit_size: int = field(512, "ntm, dnc, mad: width W of a slot.", minimum=1)
+    read_heads: int = field(1, "ntm, dnc, mad: read heads R.", minimum=1, maximum=_PARTS)
+    write_heads: int = field(1, "ntm, dnc, mad: write heads H.", minimum=1, maximum=_PARTS)
+
+
+@dataclass(frozen=True)
+class NTMOptions(ExternalMemoryOptions, ShiftOptions):
+    """A memory that is addressed as that of a Neural Turing Machine."""
+
+    address_start: float = field(
+        0.0,
+        "Added to the first slot's number in the softmax of an NTM's first addresses; 0: "
+        "they begin spread over all slots.",
+    )
+    head_start: str = field(
+        "zero",
+        "ntm, mad: how an NTM's heads begin: all biases 0; or as on a tape, each write one "
+        "slot further than the last, and reads by content.",
+        choices=("zero", "tape"),
+    )
+
+
+@dataclass(frozen=True)
+class MADOptions(NTMOptions, DotProductOptions):
+    """The memory-augmented decoder of Collier and Beel 2019."""
+
+    external_addressing: str = field(
+        "ntm",
+        "mad cell: how its memory is addressed; the paper has ntm and names dnc.",
+        choices=("ntm", "dnc"),
+    )
+
+
+# The settings of all cells: each class that declares some is among the bases.
+@dataclass(frozen=True)
+class CellOptions(
+    MADOptions,
+    NTMAttentionOptions,
+    LuongOptions,
+    KVMemAttOptions,
+    KeyValueOptions,
+    CacheOptions,
+):
+    """The settings of all cells, which are settings of every run."""
+
+
+@dataclass(frozen=True)
+class CellSpec:
+    """A cell's entry in the registry.
+
+    Attributes:
+      module: its module in `tfmann.cells`.
+      class_name: its class there, a `tfmann.cells.base.DecoderCell`.
+      options: the settings that it reads in addition to those of all models.
+      has_alignments: the cell attends to the source. One that does not can do without an encoder.
+      history: what becomes of the document's earlier source sentences: "summary", "annotations",
+        or "" where the cell reads none.
+      history_size: P, the sentences of a history at most.
+      has_cache: the cell reads what the translation of the document so far has left.
+    """
+
+    module: str
+    class_name: str
+    options: type[CellSettings]
+    has_alignments: bool = True
+    history: str = ""
+    history_size: int = 0
+    has_cache: bool = False
+
+    @property
+    def reads_documents(self) -> bool:
+        """True if a sentence's translation depends on the sentences before it."""
+        return self.has_cache or self.history_size > 0
+
+
+CELLS: Mapping[str, CellSpec] = {
+    "cache": CellSpec("cache", "CacheCell", CacheOptions, has_cache=True),
+    "dnc": CellSpec("dnc", "DNCCell", ExternalMemoryOptions, has_alignments=False),
+    "key_value": CellSpec("key_value", "KeyValueCell", KeyValueOptions),
+    "kvmematt": CellSpec("kvmematt", "KVMemAttCell", KVMemAttOptions),
+    "luong": CellSpec("luong", "LuongCell", LuongOptions),
+    "mad": CellSpec("mad", "MADCell", MADOptions),
+    "mematt": CellSpec("kvmematt", "KVMemAttCell", RNNSearchOptions),
+    "ntm": CellSpec("ntm", "NTMCell", NTMOptions, has_alignments=False),
+    "ntm_attention": CellSpec("ntm_attention", "NTMAttentionCell", NTMAttentionOptions),
+    "previous": CellSpec(
+        "previous", "PreviousCell", RNNSearchOptions, history="annotations", history_size=1
+    ),
+    "rnnsearch": CellSpec("rnnsearch", "RNNSearchCell", RNNSearchOptions),
+    "summary": CellSpec(
+        "summary", "SummaryCell", RNNSearchOptions, history="summary", history_size=3
+    ),
+}
+
+
+def cell_spec(name: str) -> CellSpec:
+    """Returns the entry of the cell `name`.
+
+    Raises:
+      UsageError: no cell has this name; the message has the nearest one.
+    """
+    if name not in CELLS:
+        near = difflib.get_close_matches(name, CELLS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"no cell is called {name!r}{hint}")
+    return CELLS[name]
+
+
+def require_alignments(cell: str, purpose: str) -> None:
+    """Raises UsageError where `purpose` needs alignments and the cell has none."""
+    if not cell_spec(cell).has_alignments:
+        raise UsageError(
+            f"{purpose} needs alignments with the source, and the cell {cell!r} has no alignments: "
+            "it knows the source by its memory alone"
+        )

@@ -1,0 +1,54 @@
+"""Settings of the text that a model is trained and scored on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tfmann.config.fields import Settings, field
+from tfmann.errors import UsageError
+
+
+@dataclass(frozen=True)
+class DataSettings(Settings):
+    """Files, vocabularies and the lengths of training pairs."""
+
+    kind: ClassVar[str] = "data"
+
+    src: str | None = field(None, "Source suffix, e.g. vi.")
+    tgt: str | None = field(None, "Target suffix, e.g. en.")
+    train_prefix: str | None = field(None, "Training files are PREFIX.SRC and PREFIX.TGT.")
+    dev_prefix: str | None = field(
+        None, "Development files; the best checkpoint is chosen on them."
+    )
+    test_prefix: str | None = field(None, "Test files, scored with the best checkpoint at the end.")
+    vocab_prefix: str | None = field(
+        None, "Vocabulary files are PREFIX.SRC and PREFIX.TGT; built from train if not given."
+    )
+    vocab_size: int = field(0, "Cap on a built vocabulary; 0 = none.", minimum=0)
+    vocab_min_frequency: int = field(1, "Rarer words of a built vocabulary are <unk>.", minimum=1)
+    subword_model: str | None = field(
+        None, "BPE codes or SentencePiece model; BPE text may lack one."
+    )
+    src_max_len: int = field(50, "Longest training source, in tokens.", minimum=1)
+    tgt_max_len: int = field(50, "Longest training target, in tokens.", minimum=1)
+    max_len_policy: str = field(
+        "truncate",
+        "Longer training pairs are truncated or left out.",
+        choices=("truncate", "filter"),
+    )
+
+    def require(self, key: str, purpose: str) -> str:
+        """Returns the setting `key`, or raises UsageError with its `purpose` if it is not given."""
+        value = getattr(self, key)
+        if not value:
+            raise UsageError(f"{key} is not given: {purpose}")
+        return str(value)
+
+    def require_suffixes(self) -> tuple[str, str]:
+        """Returns `src` and `tgt`, or raises UsageError if one of them is not given."""
+        source, target = (
+            self.require(key, f"it is the suffix of the {key} files, e.g. vi")
+            for key in ("src", "tgt")
+        )
+        return source, target

@@ -1,0 +1,130 @@
+"""Settings in files: flat JSON, read strictly, and saved with a run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tfmann.config.hparams import FIELDS, HParams, refuse_unknown
+from tfmann.errors import UsageError
+from tfmann.utils.files import atomic_write
+
+BASE = "base"  # the key that names a file of the same directory
+
+
+def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Reads a flat JSON object of hyper-parameters, its own values over those of its base.
+
+    `"base": "base.json"` names a file of the same directory, which has no base itself. Every value
+    is checked; whether they can go together is not.
+
+    Raises:
+      UsageError: the file or its base is missing, is not JSON, repeats a key, or has an unknown key
+        or a wrong value.
+    """
+    values = _read_object(path)
+    if BASE in values:
+        base = _read_base(Path(path), values.pop(BASE))
+        values = {**base, **values}
+    return values
+
+
+def _read_base(path: Path, name: Any) -> dict[str, Any]:
+    """Reads the base `name` of the file `path`."""
+    if not isinstance(name, str) or name in ("", ".", "..") or Path(name).name != name:
+        raise UsageError(
+            f"{path}: base: expected the name of a file in the same directory, got {name!r}"
+        )
+    base = path.with_name(name)
+    if not base.exists():
+        raise UsageError(f"{path}: its base {base} does not exist")
+    values = _read_object(base)
+    if BASE in values:
+        raise UsageError(f"{base} is the base of {path} and cannot have a base itself")
+    return values
+
+
+def _read_object(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Reads one file; `base` is not looked up."""
+
+    def refuse_repeated(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for key, value in items:
+            if key in values:
+                raise UsageError(f"{path}: the key {key!r} is given twice")
+            values[key] = value
+        return values
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the name
+        raise UsageError(f"cannot read the hparams file {path}: {error}") from None
+    try:
+        values = json.loads(text, object_pairs_hook=refuse_repeated)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise UsageError(f"{path}: expected one flat JSON object, got {type(values).__name__}")
+    settings = {key: value for key, value in values.items() if key != BASE}
+    refuse_unknown(settings, where=str(path))
+    for key, value in settings.items():
+        try:
+            FIELDS[key].check(key, value)
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}") from None
+    return values
+
+
+def make(explicit: Mapping[str, Any], path: str | None = None) -> HParams:
+    """Explicit values over the JSON file over the defaults."""
+    values = read_json(path) if path else {}
+    refuse_unknown(explicit, where="command line")
+    try:
+        return HParams(**{**values, **explicit})
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}" if path and not explicit else str(error)) from None
+
+
+def to_json(hparams: HParams) -> str:
+    """Returns all settings as JSON, as they are saved with a run and printed."""
+    return json.dumps(hparams.as_dict(), indent=2)
+
+
+def save(hparams: HParams, path: str | os.PathLike[str]) -> None:
+    """Writes the settings as JSON; raises UserError if they cannot be written."""
+    with atomic_write(path) as stream:
+        stream.write(f"{to_json(hparams)}\n".encode())
+
+
+def changes(saved: Mapping[str, Any], now: HParams) -> list[str]:
+    """Returns the settings that differ from the saved ones, as `learning_rate 0.002 -> 0.1`."""
+    before = {key: saved.get(key, field.default) for key, field in FIELDS.items()}
+    return [
+        f"{key} {before[key]} -> {value}"
+        for key, value in now.as_dict().items()
+        if value != before[key]
+    ]
+
+
+def merge_saved(saved: Mapping[str, Any], explicit: Mapping[str, Any], where: str) -> HParams:
+    """Explicit values over those a run was saved with; the architecture must stay as it was.
+
+    Raises:
+      UsageError: an architecture key differs from the saved one, or a key is unknown.
+    """
+    refuse_unknown(explicit, where="settings")
+    changed = [
+        f"{key}={explicit[key]!r} (saved: {saved.get(key, FIELDS[key].default)!r})"
+        for key in explicit
+        if FIELDS[key].kind == "architecture"
+        and explicit[key] != saved.get(key, FIELDS[key].default)
+    ]
+    if changed:
+        raise UsageError(
+            f"{where} holds a model that was trained otherwise: {', '.join(changed)}. "
+            "Use another out_dir, or leave these settings as they were."
+        )
+    return make({**saved, **explicit})

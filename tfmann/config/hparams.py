@@ -1,0 +1,175 @@
+"""The record of all settings of a run, and the combinations of them that cannot be."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tfmann.config.architecture import Architecture
+from tfmann.config.cells import CellOptions, cell_spec, require_alignments
+from tfmann.config.data import DataSettings
+from tfmann.config.fields import Field, fields_of
+from tfmann.config.search import TranslationSettings
+from tfmann.config.training import TrainingSettings
+from tfmann.errors import UsageError
+
+_COLDEST = 1e-6  # logits are divided by it, in float32
+
+
+@dataclass(frozen=True)
+class HParams(CellOptions, TranslationSettings, TrainingSettings, DataSettings, Architecture):
+    """All settings of a run, immutable and checked; results never live here.
+
+    A function that reads a part of them is annotated with that part.
+
+    Raises:
+      UsageError: a value has the wrong type, is out of range, or two settings cannot go together.
+    """
+
+    def __post_init__(self) -> None:
+        """Checks every value, then the combinations."""
+        super().__post_init__()
+        _check_combinations(self)
+
+    @property
+    def reads_documents(self) -> bool:
+        """True if a sentence's translation depends on the sentences before it."""
+        return self.neural_cache_size > 0 or cell_spec(self.cell).reads_documents
+
+    def replace(self, **changes: Any) -> HParams:
+        """Returns a copy with some values changed; unknown keys are errors."""
+        refuse_unknown(changes, where="replace()")
+        return dataclasses.replace(self, **changes)
+
+
+FIELDS: Mapping[str, Field] = fields_of(HParams)
+
+
+def refuse_unknown(keys: Iterable[str], where: str) -> None:
+    """Raises UsageError for the first key that is no hyper-parameter, with the nearest name."""
+    for key in keys:
+        if key not in FIELDS:
+            near = difflib.get_close_matches(key, FIELDS, n=1, cutoff=0.5)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UsageError(f"{where}: unknown key {key!r}{hint}")
+
+
+def _check_combinations(h: HParams) -> None:
+    for broken, message in (*_rules_of_models(h), *_rules_of_searches(h)):
+        if broken:
+            raise UsageError(message)
+    if h.encoder_type == "memory" and cell_spec(h.cell).has_alignments:
+        raise UsageError(
+            f"encoder_type='memory' lets the cell read the source itself, and the cell {h.cell!r} "
+            "cannot: it needs an encoder's annotations"
+        )
+    for key in ("coverage_penalty_weight", "eos_attention_weight", "replace_unk"):
+        if getattr(h, key):
+            require_alignments(h.cell, f"{key}={getattr(h, key)}")
+
+
+def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
+    return [
+        (
+            h.encoder_type == "bi" and h.encoder_layers % 2 and h.encoder_layers != 1,
+            f"num_encoder_layers={h.encoder_layers} with encoder_type='bi': L layers are two "
+            "stacks of L/2, so give an even number (or 1 for one layer each way)",
+        ),
+        (
+            h.subword_option == "spm" and h.tokenizer,
+            "subword_option='spm' works on raw text: leave out tokenizer",
+        ),
+        (
+            h.subword_option == "spm" and not h.subword_model,
+            "subword_option='spm' needs subword_model, the SentencePiece model file",
+        ),
+        (
+            h.src is not None and h.src == h.tgt,
+            f"src and tgt are both {h.src!r}: they are the suffixes of different files",
+        ),
+        (
+            h.eos_attention_weight and not h.append_source_eos,
+            "eos_attention_weight is about the attention to the source's </s>: it needs "
+            "append_source_eos=true",
+        ),
+        (
+            h.gradient_accumulation > 1 and h.cell == "cache",
+            "cell='cache' writes a document's sentences in their order, which "
+            "gradient_accumulation would cut up: set it to 1",
+        ),
+        (
+            h.num_sampled_softmax and h.label_smoothing,
+            "label_smoothing gives mass to every word, and num_sampled_softmax="
+            f"{h.num_sampled_softmax} looks at some: set one of them to 0",
+        ),
+        (
+            h.num_sampled_softmax and h.cell == "cache" and h.cache_fusion == "shallow",
+            "cache_fusion='shallow' mixes distributions over all words: it needs "
+            "num_sampled_softmax=0",
+        ),
+        (
+            h.cell in ("ntm", "mad") and h.head_start == "tape" and h.shift_range < 1,
+            "head_start='tape' moves a slot a step: it needs shift_range of at least 1",
+        ),
+        (
+            h.cell == "cache" and h.cache_matching == "nothing" and h.cache_fusion == "shallow",
+            "cache_matching='nothing' leaves cache_fusion='shallow' no words to mix: set "
+            "cache_fusion='deep'",
+        ),
+        (
+            h.attention_score != "dot" and h.cell == "luong" and "bahdanau" in h.attention,
+            f"attention_score={h.attention_score!r} is about dot products, and "
+            f"attention={h.attention!r} is additive: set one of them otherwise",
+        ),
+        (
+            h.top_dropout and h.encoder_type == "memory",
+            "top_dropout is about the encoder's last layer, and encoder_type='memory' has none",
+        ),
+    ]
+
+
+def _rules_of_searches(h: HParams) -> list[tuple[Any, str]]:
+    return [
+        (
+            h.infer_mode == "sample" and h.sampling_temperature < _COLDEST,
+            f"infer_mode='sample' needs sampling_temperature of at least {_COLDEST}: infer_mode="
+            "'greedy' takes the most probable word",
+        ),
+        (
+            h.neural_cache_size and cell_spec(h.cell).has_cache,
+            f"neural_cache_size={h.neural_cache_size} is for models without a cache, and the cell "
+            f"{h.cell!r} has its own: set it to 0",
+        ),
+        (
+            h.infer_mode == "beam_search" and h.beam_width < 1,
+            "infer_mode='beam_search' needs beam_width of at least 1",
+        ),
+        (
+            h.infer_mode == "greedy" and h.num_translations_per_input > 1,
+            "num_translations_per_input above 1 needs infer_mode='beam_search' or 'sample'",
+        ),
+        (
+            h.infer_mode == "beam_search" and h.num_translations_per_input > h.beam_width,
+            f"num_translations_per_input={h.num_translations_per_input} is more than "
+            f"beam_width={h.beam_width}",
+        ),
+        (
+            not re.fullmatch(r"([0-9]+(\.[0-9]+)?(,|$))*", h.length_penalty_weights),
+            f"length_penalty_weights={h.length_penalty_weights!r}: expected numbers of at least 0 "
+            "between commas, such as 0,0.6,1",
+        ),
+        (
+            0 < h.tgt_max_len_infer <= h.tgt_min_len_infer,
+            f"tgt_min_len_infer={h.tgt_min_len_infer} leaves no room for </s> below "
+            f"tgt_max_len_infer={h.tgt_max_len_infer}: give a smaller one",
+        ),
+        (
+            h.replace_unk and h.subword_option,
+            f"replace_unk is about words, and subword_option={h.subword_option!r} leaves hardly "
+            "any unknown",
+        ),
+    ]

@@ -1,0 +1,125 @@
+"""Settings of translating with a trained model, and of scoring its translations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tfmann.config.fields import Settings, field
+
+_PARTS = 64  # n-grams are compared word by word
+_WIDEST = 1000  # hypotheses of a sentence
+_LONGEST = 10_000  # tokens of a translation
+_SLOTS = 10_000  # readouts of a document
+
+
+@dataclass(frozen=True)
+class SearchSettings(Settings):
+    """The search over translations of a sentence."""
+
+    kind: ClassVar[str] = "inference"
+
+    infer_mode: str = field("beam_search", "Search.", choices=("greedy", "sample", "beam_search"))
+    beam_width: int = field(10, "Hypotheses K of a sentence.", minimum=1, maximum=_WIDEST)
+    length_penalty_weight: float = field(0.0, "GNMT's alpha.", minimum=0.0)
+    length_penalty_weights: str = field(
+        "",
+        "Comma-separated: when training has ended, the one with the best dev BLEU becomes "
+        "length_penalty_weight, in a beam search without coverage_penalty_weight.",
+    )
+    coverage_penalty_weight: float = field(0.0, "GNMT's beta.", minimum=0.0)
+    sampling_temperature: float = field(1.0, "Temperature of infer_mode=sample.", minimum=0.0)
+    sampling_top_k: int = field(
+        0, "infer_mode=sample draws from the k most probable words; 0: all.", minimum=0
+    )
+    sampling_top_p: float = field(
+        1.0,
+        "infer_mode=sample draws from the most probable words that have this mass together.",
+        minimum=1e-6,
+        maximum=1.0,
+    )
+    num_translations_per_input: int = field(
+        1,
+        "Translations of a line (n-best); a tiny vocabulary may have fewer.",
+        minimum=1,
+        maximum=_WIDEST,
+    )
+    neural_cache_size: int = field(
+        0,
+        "Slots I of a neural cache, with the last words translated in the document, for any cell "
+        "but cache; 0 = no such cache.",
+        minimum=0,
+        maximum=_SLOTS,
+    )
+    neural_cache_theta: float = field(
+        0.3,
+        "neural_cache_size: how much sharper than uniform a slot is matched, by exp(theta h_t . "
+        "h_i).",
+        minimum=0.0,
+    )
+    neural_cache_lambda: float = field(
+        0.1,
+        "neural_cache_size: share of the cache in the distribution; 0 only fills it.",
+        minimum=0.0,
+        below=1.0,
+    )
+    infer_precision: str = field(
+        "float32",
+        "Matrix products of searches; forced decoding is float32 always.",
+        choices=("float32", "mixed_bfloat16"),
+    )
+    decoder_backend: str = field(
+        "auto",
+        "The loop over decoding steps, in training too: tfa.seq2seq's (Python to 3.11, "
+        "TensorFlow 2.15), the same in plain TensorFlow, or auto = tfa where it is installed.",
+        choices=("auto", "tfa", "plain"),
+    )
+
+    @property
+    def length_penalty_choices(self) -> tuple[float, ...]:
+        """`length_penalty_weights` as numbers; none of a search that ranks by other things too."""
+        if self.infer_mode != "beam_search" or self.coverage_penalty_weight:
+            return ()
+        return tuple(map(float, filter(None, self.length_penalty_weights.split(","))))
+
+
+@dataclass(frozen=True)
+class TranslationSettings(SearchSettings):
+    """A search, the lengths of its input and output, and what happens to the text."""
+
+    infer_batch_size: int = field(32, "Sentences decoded together.", minimum=1)
+    src_max_len_infer: int = field(0, "Cut longer sources; 0 = never.", minimum=0)
+    tgt_max_len_infer: int = field(
+        0,
+        "Longest translation, in tokens; 0 = twice the source and 10 more.",
+        minimum=0,
+        maximum=_LONGEST,
+    )
+    tgt_min_len_infer: int = field(
+        0,
+        "Shortest translation, in tokens without </s>; tgt_max_len_infer takes precedence.",
+        minimum=0,
+        maximum=_LONGEST,
+    )
+    no_repeat_ngram_size: int = field(
+        0,
+        "No n consecutive tokens occur twice in a translation; 0 = they may.",
+        minimum=0,
+        maximum=_PARTS,
+    )
+    replace_unk: bool = field(
+        False,
+        "Replace <unk> in translations: by what the lexicon has for the source word attended "
+        "to most, else by that word itself.",
+    )
+    lexicon_file: str | None = field(
+        None,
+        "Lexicon of replace_unk, a source word, a target word and a weight a line; if not "
+        "given, the one that --mode=lexicon learns from the training text into out_dir.",
+    )
+    bleu_tokenize: str = field(
+        "none",
+        "sacreBLEU's tokeniser; none takes the text's own tokens.",
+        choices=("none", "13a", "intl", "zh", "char"),
+    )
+    bleu_lowercase: bool = field(False, "Score without case.")

@@ -1,0 +1,155 @@
+"""Settings of training: how weights start, and how and how long they change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tfmann.config.fields import Settings, field
+
+_INITS = ("uniform", "normal", "glorot_uniform", "glorot_normal")
+_PARTS = 64  # parts of a batch make the program longer, not its tensors wider
+
+
+@dataclass(frozen=True)
+class InitializationSettings(Settings):
+    """How weights start, and which of them training changes."""
+
+    init_op: str = field("uniform", "How weights start.", choices=_INITS)
+    init_weight: float = field(0.1, "Range (uniform) or standard deviation (normal).", minimum=0.0)
+    embedding_init_op: str = field("uniform", "How embeddings start.", choices=_INITS)
+    embedding_init_weight: float = field(0.1, "Range or deviation of embeddings.", minimum=0.0)
+    recurrent_init_op: str = field(
+        "same",
+        "Recurrent kernels: as init_op, or orthogonal gate by gate.",
+        choices=("same", "orthogonal"),
+    )
+    init_checkpoint: str | None = field(
+        None, "Folder of a checkpoint; a new model starts from those of its weights that fit."
+    )
+    trainable_parameters: str = field(
+        "",
+        "Patterns of the weights that training changes, between commas, as in "
+        "cell/gate_*; the rest stays as init_checkpoint has it. Empty = all.",
+    )
+
+
+@dataclass(frozen=True)
+class OptimizerSettings(Settings):
+    """The optimizer and the course of its learning rate."""
+
+    optimizer: str = field("sgd", "Optimizer.", choices=("sgd", "adam", "adadelta"))
+    learning_rate: float | None = field(
+        None,
+        "Rate before warm-up and decay. If not given, the optimizer's: 1.0 of sgd and "
+        "adadelta, 0.001 of adam.",
+        minimum=0.0,
+    )
+    adadelta_rho: float = field(0.95, "AdaDelta's decay.", minimum=0.0, maximum=1.0)
+    adadelta_epsilon: float = field(1e-6, "AdaDelta's epsilon.", minimum=0.0)
+    warmup_steps: int = field(0, "Warm-up length, in steps.", minimum=0)
+    warmup_scheme: str = field(
+        "t2t",
+        "How the rate rises in warmup_steps: t2t, exponentially from a hundredth; linear.",
+        choices=("t2t", "linear"),
+    )
+    decay_scheme: str = field(
+        "",
+        "How the rate falls: luong5, luong10 and luong234 halve it 5, 10 and 4 times from the "
+        "half or two thirds of the run on; plateau halves it when dev BLEU stops rising; "
+        "inverse_sqrt and cosine fall from the end of the warm-up on.",
+        choices=("", "luong5", "luong10", "luong234", "plateau", "inverse_sqrt", "cosine"),
+    )
+    plateau_patience: int = field(
+        2,
+        "decay_scheme=plateau: evaluations without a better dev BLEU before a halving.",
+        minimum=1,
+    )
+
+
+@dataclass(frozen=True)
+class UpdateSettings(Settings):
+    """Batches, regularisation and the loss of an update."""
+
+    num_train_steps: int = field(12000, "Updates of the whole run.", minimum=1)
+    max_gradient_norm: float = field(5.0, "Clip of the global norm; 0 = none.", minimum=0.0)
+    batch_size: int = field(128, "Sentences, or target tokens, an update.", minimum=1)
+    gradient_accumulation: int = field(
+        1,
+        "Parts of a batch whose gradients are computed one after the other and summed: the "
+        "update is that of the whole batch, its memory about that of a part.",
+        minimum=1,
+        maximum=_PARTS,
+    )
+    batch_type: str = field("sentences", "What batch_size counts.", choices=("sentences", "tokens"))
+    bucket_pool: int = field(
+        100, "Batches whose sentences are sorted by length together; 0 = no sorting.", minimum=0
+    )
+    dropout: float = field(
+        0.2, "Dropout on the inputs of recurrent layers.", minimum=0.0, below=1.0
+    )
+    top_dropout: float = field(
+        0.0,
+        "Dropout on the output of the last layer of each stack: on the annotations, and in the "
+        "key_value cell also on the decoder's states.",
+        minimum=0.0,
+        below=1.0,
+    )
+    readout_dropout: float = field(0.0, "Dropout before the projection.", minimum=0.0, below=1.0)
+    label_smoothing: float = field(
+        0.0, "Probability mass spread evenly over all words.", minimum=0.0, maximum=1.0
+    )
+    num_sampled_softmax: int = field(
+        0,
+        "Words drawn for an update's loss besides its own; 0 = the whole vocabulary. Perplexity "
+        "in training is then an estimate, somewhat low; validation is over all words.",
+        minimum=0,
+    )
+    eos_attention_weight: float = field(
+        0.0,
+        "Weight of the EOS-attention objective (Meng et al. 2018, equation 18; there 1.0).",
+        minimum=0.0,
+    )
+    loss_normalization: str = field(
+        "sentences",
+        "The loss is the sum over words divided by the batch's sentences or words.",
+        choices=("sentences", "tokens"),
+    )
+
+
+@dataclass(frozen=True)
+class RunSettings(Settings):
+    """Precision, devices, and what happens every how many updates."""
+
+    precision: str = field(
+        "float32",
+        "Matrix products in training; weights, softmax and memories stay float32.",
+        choices=("float32", "mixed_bfloat16"),
+    )
+    distribution: str = field(
+        "none",
+        "Devices of this machine, or of each that TF_CONFIG names: none = one, mirrored = all.",
+        choices=("none", "mirrored"),
+    )
+    random_seed: int = field(
+        1, "Seeds weights, order of data, dropout, sampling.", minimum=0, maximum=2**31 - 1
+    )
+    steps_per_stats: int = field(100, "Updates between two lines of statistics.", minimum=1)
+    steps_per_external_eval: int = field(
+        0, "Updates between two evaluations; 0 = 10 * steps_per_stats.", minimum=0
+    )
+    steps_per_checkpoint: int = field(
+        0, "Updates between two checkpoints; 0 = at evaluations.", minimum=0
+    )
+    num_keep_ckpts: int = field(5, "Number of the latest checkpoints to keep.", minimum=1)
+    avg_ckpts: bool = field(False, "At the end, also score the mean of the last checkpoints.")
+    early_stopping_patience: int = field(
+        0, "Evaluations without a better dev BLEU before stopping; 0 = never.", minimum=0
+    )
+    num_attention_images: int = field(
+        4, "Dev sentences whose attention and addresses are drawn at evaluations.", minimum=0
+    )
+
+
+@dataclass(frozen=True)
+class TrainingSettings(RunSettings, UpdateSettings, OptimizerSettings, InitializationSettings):
+    """All settings of training."""

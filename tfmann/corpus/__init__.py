@@ -1,1 +1,0 @@
-"""From text on disk to batches of ids: files, vocabularies, segmentation, published corpora."""

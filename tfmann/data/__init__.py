@@ -1,0 +1,1 @@
+"""From text on disk to batches of ids: files, vocabularies, segmentation, batches."""

@@ -1,0 +1,300 @@
+"""Batches of an encoded corpus, in an order that depends on the seed and the epoch alone.
+
+An epoch's order is a permutation cut into pools. Each pool is sorted by length and cut into
+batches, and the batches are shuffled. A resumed run makes the same plan and continues in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfmann.config import HParams
+from tfmann.data.documents import document_starts
+from tfmann.data.encoded_corpus import EncodedCorpus
+from tfmann.data.vocab import EOS_ID, SOS_ID
+from tfmann.errors import UserError
+
+
+class Batch(NamedTuple):
+    """Padded ids of B sentence pairs; the padding is `</s>`, so lengths, not ids, tell it apart."""
+
+    source: np.ndarray  # [B, S] int32
+    source_length: np.ndarray  # [B] int32
+    target_in: np.ndarray  # [B, T] int32, starts with <s>
+    target_out: np.ndarray  # [B, T] int32, ends with </s>
+    target_length: np.ndarray  # [B] int32, including </s>
+    documents: np.ndarray  # [B] int64
+    sentences: np.ndarray  # [B] int64, line numbers from 0
+    starts: np.ndarray  # [B] bool, first sentence of a document
+    history: np.ndarray  # [B, P, S'] int32, the P preceding source sentences, the nearest last
+    history_length: np.ndarray  # [B, P] int32, 0 for a missing sentence
+    totals: np.ndarray  # [2] int32, words and sentences in the rows of all workers
+
+    @property
+    def words(self) -> int:
+        """Number of target words in these rows, including `</s>`."""
+        return int(self.target_length.sum())
+
+
+class Position(NamedTuple):
+    """A run's position in its data, which a checkpoint saves."""
+
+    epoch: int = 0
+    batch: int = 0
+
+
+class Share(NamedTuple):
+    """A process's share of every batch: the rows of its replicas, as `shard_batch` deals them.
+
+    The default is the whole batch.
+    """
+
+    first: int = 0  # index of the process's first replica
+    replicas: int = 1  # number of replicas of the process
+    all_replicas: int = 1  # number of replicas of all processes
+
+    def rows(self, size: int) -> np.ndarray:
+        """Returns the process's rows of a batch of `size` rows, ascending."""
+        rows = np.arange(size)
+        replica = rows % self.all_replicas - self.first
+        return rows[(replica >= 0) & (replica < self.replicas)]
+
+
+class TrainingBatches:
+    """Batches of a training corpus; every process makes the same plan and reads its share.
+
+    Attributes:
+      pairs: indexes of the pairs that are used, ascending.
+      summary: a sentence on what was left out or cut.
+    """
+
+    def __init__(
+        self,
+        corpus: EncodedCorpus,
+        hparams: HParams,
+        history_size: int = 0,
+        share: Share = Share(),  # noqa: B008 (immutable)
+    ):
+        """Selects pairs by their lengths; each comes with `history_size` preceding sentences.
+
+        Raises:
+          UserError: no pair is left.
+        """
+        self._corpus, self._hparams, self._share = corpus, hparams, share
+        self._history = SourceHistory(corpus, history_size, hparams.src_max_len)
+        source, target = np.diff(corpus.source_starts), np.diff(corpus.target_starts)
+        empty = (source == 0) | (target == 0)
+        long = ((source > hparams.src_max_len) | (target > hparams.tgt_max_len)) & ~empty
+        left_out = empty | long if hparams.max_len_policy == "filter" else empty
+        self.pairs = np.flatnonzero(~left_out)
+        eos = int(hparams.append_source_eos)
+        self._source = (np.minimum(source, hparams.src_max_len) + eos).astype(np.int32)
+        self._target = (np.minimum(target, hparams.tgt_max_len) + 1).astype(np.int32)
+        treatment = "left out" if hparams.max_len_policy == "filter" else "cut"
+        self.summary = (
+            f"{len(corpus)} pairs; {int(empty.sum())} with an empty side left out; "
+            f"{int(long.sum())} longer than {hparams.src_max_len}/{hparams.tgt_max_len} {treatment}"
+        )
+        if not len(self.pairs):
+            raise UserError(f"no training pair is left: {self.summary}")
+
+    @property
+    def words_per_batch(self) -> int:
+        """Number of target words of an average batch, or somewhat fewer."""
+        lengths, size = self._target[self.pairs], self._hparams.batch_size
+        if self._hparams.batch_type == "tokens":
+            return min(size, int(lengths.sum()))
+        return int(min(size, len(lengths)) * float(lengths.mean()))
+
+    def plan(self, epoch: int) -> list[np.ndarray]:
+        """Returns the batches of an epoch, each an array of pair indexes."""
+        h = self._hparams
+        stream = np.random.Generator(np.random.PCG64([h.random_seed, epoch]))
+        order = self.pairs[stream.permutation(len(self.pairs))]
+        if not h.bucket_pool:
+            return self._cut(order)
+        sentences = h.batch_size
+        if h.batch_type == "tokens":
+            sentences = max(1, int(h.batch_size / self._target[self.pairs].mean()))
+        pool = h.bucket_pool * sentences
+        batches = []
+        for begin in range(0, len(order), pool):
+            pairs = order[begin : begin + pool]
+            by_length = np.lexsort((self._source[pairs], self._target[pairs]))
+            batches.extend(self._cut(pairs[by_length]))
+        return [batches[i] for i in stream.permutation(len(batches))]
+
+    def batches(self, start: Position) -> Iterator[tuple[Batch, Position]]:
+        """Yields batches without end from a position on, each with the position after it."""
+        epoch, number = start
+        while True:
+            plan = self.plan(epoch)
+            while number < len(plan):
+                number += 1
+                after = Position(epoch + 1, 0) if number == len(plan) else Position(epoch, number)
+                yield self._own_rows(plan[number - 1]), after
+            epoch, number = epoch + 1, 0
+
+    def _cut(self, order: np.ndarray) -> list[np.ndarray]:
+        size = self._hparams.batch_size
+        if self._hparams.batch_type == "sentences":
+            return [order[i : i + size] for i in range(0, len(order), size)]
+        batches, begin, longest = [], 0, 0
+        for end, index in enumerate(order):
+            longest = max(longest, int(self._target[index]))
+            if end > begin and longest * (end - begin + 1) > size:
+                batches.append(order[begin:end])
+                begin, longest = end, int(self._target[index])
+        return [*batches, order[begin:]]
+
+    def _own_rows(self, indexes: np.ndarray) -> Batch:
+        """Returns this process's rows of a batch, or a row without words if it has none."""
+        rows = self._share.rows(len(indexes))
+        batch = self._make(indexes[rows]) if len(rows) else without_words(self._make(indexes[:1]))
+        return batch._replace(totals=batch_totals(self._lengths(indexes)))
+
+    def _lengths(self, indexes: np.ndarray) -> np.ndarray:
+        """Returns the number of target words of each pair, including `</s>`."""
+        return self._target[indexes]
+
+    def _make(self, indexes: np.ndarray) -> Batch:
+        h = self._hparams
+        sources = [self._corpus.source(i)[: h.src_max_len] for i in indexes]
+        targets = [self._corpus.target(i)[: h.tgt_max_len] for i in indexes]
+        return make_batch(
+            sources,
+            targets,
+            self._corpus.documents[indexes],
+            indexes,
+            h.append_source_eos,
+            [self._history.before(i) for i in indexes],
+        )
+
+
+class SourceHistory:
+    """The source sentences that precede a sentence in its document."""
+
+    def __init__(self, corpus: EncodedCorpus, size: int, max_length: int | None = None):
+        """Takes the number of sentences, and the length to which each is cut."""
+        self._corpus, self._size, self._max_length = corpus, size, max_length
+        self._starts = document_starts(corpus.documents) if size else None
+
+    def before(self, index: int) -> list[Any]:
+        """Returns the ids of the preceding sentences, oldest first, None for each missing one."""
+        if self._starts is None:
+            return []
+        return [
+            self._corpus.source(i)[: self._max_length] if i >= self._starts[index] else None
+            for i in range(index - self._size, index)
+        ]
+
+
+def make_batch(
+    sources: Sequence[Any] | np.ndarray,
+    targets: Sequence[Any] | np.ndarray,
+    documents: np.ndarray,
+    sentences: np.ndarray,
+    append_source_eos: bool,
+    histories: Sequence[Sequence[Any]] = (),
+) -> Batch:
+    """Pads ids without special symbols, and shifts the targets; an empty source is one `</s>`.
+
+    Args:
+      sources: ids of each source sentence.
+      targets: ids of each target sentence.
+      documents: `[B]` document ids.
+      sentences: `[B]` line numbers.
+      append_source_eos: whether a source ends with a real `</s>`.
+      histories: for each sentence, ids of the P preceding sources, None for a missing one.
+    """
+    source, source_length = pad_sources(sources, append_source_eos)
+    lengths = np.array([len(t) + 1 for t in targets], np.int32)
+    target_in = np.full([len(targets), lengths.max()], EOS_ID, np.int32)
+    target_out = target_in.copy()
+    target_in[:, 0] = SOS_ID
+    for row, ids in enumerate(targets):
+        target_in[row, 1 : len(ids) + 1] = ids
+        target_out[row, : len(ids)] = ids
+    history, history_length = pad_histories(histories or [()] * len(sources))
+    return Batch(
+        source=source,
+        source_length=source_length,
+        target_in=target_in,
+        target_out=target_out,
+        target_length=lengths,
+        documents=documents,
+        sentences=np.asarray(sentences),
+        starts=np.zeros(len(sources), bool),
+        history=history,
+        history_length=history_length,
+        totals=batch_totals(lengths),
+    )
+
+
+def batch_totals(lengths: np.ndarray) -> np.ndarray:
+    """Returns `[2]`: the number of words, and of sentences with any, for target lengths `[B]`."""
+    return np.array([lengths.sum(), np.count_nonzero(lengths)], np.int32)
+
+
+def pad_histories(histories: Sequence[Sequence[Any]]) -> tuple[np.ndarray, np.ndarray]:
+    """Returns ids `[B, P, S']` and lengths `[B, P]` of P sentences each, 0 for None.
+
+    They end with `</s>` even if sources do not; a blank sentence is `</s>` alone.
+    """
+    lengths = np.array(
+        [[0 if ids is None else len(ids) + 1 for ids in row] for row in histories], np.int32
+    )
+    padded = np.full([*lengths.shape, lengths.max(initial=1)], EOS_ID, np.int32)
+    for row, sentences in enumerate(histories):
+        for column, ids in enumerate(sentences):
+            if ids is not None:
+                padded[row, column, : len(ids)] = ids
+    return padded, lengths
+
+
+def pad_sources(
+    sources: Sequence[Any] | np.ndarray, append_source_eos: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns ids `[B, S]` and lengths `[B]`, at least 1."""
+    eos = int(append_source_eos)
+    lengths = np.array([max(1, len(s) + eos) for s in sources], np.int32)
+    source = np.full([len(sources), lengths.max()], EOS_ID, np.int32)
+    for row, ids in enumerate(sources):
+        source[row, : len(ids)] = ids
+    return source, lengths
+
+
+def evaluation_batches(
+    corpus: EncodedCorpus, batch_size: int, append_source_eos: bool, history_size: int = 0
+) -> Iterator[Batch]:
+    """Yields all pairs, shortest targets first, to measure perplexity on."""
+    history = SourceHistory(corpus, history_size)
+    order = np.lexsort((np.diff(corpus.source_starts), np.diff(corpus.target_starts)))
+    for begin in range(0, len(order), batch_size):
+        indexes = order[begin : begin + batch_size]
+        yield make_batch(
+            [corpus.source(i) for i in indexes],
+            [corpus.target(i) for i in indexes],
+            corpus.documents[indexes],
+            indexes,
+            append_source_eos,
+            [history.before(i) for i in indexes],
+        )
+
+
+def shard_batch(batch: Batch, count: int) -> list[Batch]:
+    """Returns the rows of each of `count` replicas, dealt in turn; some may get none."""
+    return [_rows(batch, slice(index, None, count)) for index in range(count)]
+
+
+def without_words(batch: Batch) -> Batch:
+    """Returns a batch's first row with no word to predict, for a replica that received no rows."""
+    first = _rows(batch, slice(1))
+    return first._replace(target_length=np.zeros_like(first.target_length))
+
+
+def _rows(batch: Batch, rows: slice) -> Batch:
+    return Batch._make([*(array[rows] for array in batch[:-1]), batch.totals])

@@ -1,0 +1,108 @@
+"""Names of a corpus' files: sides, references, documents and vocabularies of a prefix."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from tfmann.config import DataSettings, HParams
+from tfmann.data.text_files import iter_documents
+from tfmann.errors import UserError
+
+
+def parallel_paths(hparams: DataSettings, prefix: str) -> tuple[str, str]:
+    """Returns `PREFIX.src` and `PREFIX.tgt`; raises UsageError if `src` or `tgt` is not given."""
+    source, target = hparams.require_suffixes()
+    return f"{prefix}.{source}", f"{prefix}.{target}"
+
+
+def vocabulary_paths(hparams: HParams) -> tuple[str, str]:
+    """Returns the files of `vocab_prefix`: with `share_vocab`, `PREFIX.src` for both sides."""
+    source, target = parallel_paths(hparams, str(hparams.vocab_prefix))
+    return source, source if hparams.share_vocab else target
+
+
+def documents_path(prefix: str) -> str | None:
+    """Returns `PREFIX.docs`, one document id a line, or None if there is no such file."""
+    path = f"{prefix}.docs"
+    return path if os.path.exists(path) else None
+
+
+def document_ids(prefix: str) -> list[int] | None:
+    """Returns the ids in `PREFIX.docs`, or None if there is no such file.
+
+    Raises:
+      UserError: a line of it is not a non-negative integer.
+    """
+    path = documents_path(prefix)
+    return None if path is None else list(iter_documents(path))
+
+
+def reference_paths(target: str) -> list[str]:
+    """Returns `PREFIX.tgt`, or all of `PREFIX.tgt0`, `PREFIX.tgt1`, ... of several references.
+
+    Raises:
+      UserError: there is neither.
+    """
+    if os.path.exists(target):
+        return [target]
+    paths: list[str] = []
+    while os.path.exists(f"{target}{len(paths)}"):
+        paths.append(f"{target}{len(paths)}")
+    if not paths:
+        raise UserError(f"there is neither {target} nor {target}0")
+    return paths
+
+
+class EvaluationSet(NamedTuple):
+    """The files of a text to translate, and of its references."""
+
+    source: str
+    references: list[str]
+    documents: str | None
+
+
+def evaluation_sets(hparams: DataSettings) -> dict[str, EvaluationSet]:
+    """Returns those of `dev` and `test` that have a prefix, by name.
+
+    Raises:
+      UserError: a file is missing.
+    """
+    sets = {}
+    for name in ("dev", "test"):
+        prefix = getattr(hparams, f"{name}_prefix")
+        if prefix:
+            source, target = parallel_paths(hparams, prefix)
+            try:
+                references = reference_paths(target)
+                require_file(source)
+            except UserError as error:
+                raise UserError(f"{error} ({_remedy(f'{name}_prefix', prefix)})") from None
+            sets[name] = EvaluationSet(source, references, documents_path(prefix))
+    return sets
+
+
+def require_prefix(hparams: DataSettings, key: str) -> tuple[str, str]:
+    """Returns the source and the target file of a setting such as `train_prefix`.
+
+    Raises:
+      UserError: a file is missing; names the file and the flag to change.
+    """
+    prefix = getattr(hparams, key)
+    source, target = parallel_paths(hparams, prefix)
+    for path in (source, target):
+        if not os.path.exists(path):
+            raise UserError(f"no such file: {path} ({_remedy(key, prefix)})")
+    return source, target
+
+
+def require_file(path: str) -> None:
+    """Raises UserError if there is no file of that name."""
+    if not os.path.exists(path):
+        raise UserError(f"no such file: {path}")
+
+
+def _remedy(key: str, prefix: str) -> str:
+    """Returns advice: a run saves relative paths as they were typed, and a corpus may be moved."""
+    where = "" if os.path.isabs(prefix) else f", counted from {os.getcwd()}"
+    return f"{key}={prefix}{where}; if the text is elsewhere now, give --{key}"

@@ -1,0 +1,120 @@
+"""Fingerprints of a run's inputs, which show whether a resumed run still reads the same ones.
+
+A new run writes out_dir/inputs.json. It has the SHA-256 of the text that decides what is learned
+and which weights are the best, of the given vocabulary files, subword model and lexicon, and of
+the vocabularies in the run's own folder. Resuming on text that has changed under the same path
+would mix two experiments; another path is the user's decision and is not compared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from tfmann.config import HParams
+from tfmann.errors import UserError
+from tfmann.utils.checksummed_json import add_checksum, read_checked
+from tfmann.utils.files import atomic_write, file_digest, read_bytes
+
+_NAME = "inputs.json"
+_FILES = ("subword_model", "lexicon_file")  # the other settings are prefixes
+# Files that are missing are no concern here: other checks refuse them if they are needed, and the
+# run has its own vocabularies and subwords. The test set decides nothing and is not recorded.
+_KEYS = ("train_prefix", "dev_prefix", "vocab_prefix", *_FILES)
+
+
+def record(hparams: HParams, out_dir: str, vocabularies: Mapping[str, str]) -> None:
+    """Writes the fingerprints of a run's inputs.
+
+    Args:
+      hparams: the run's settings.
+      out_dir: its folder.
+      vocabularies: a fingerprint by file name of vocabularies and subword model in that folder.
+
+    Raises:
+      UserError: an input cannot be read, or the record cannot be written.
+    """
+    inputs: dict[str, Any] = {"own": dict(vocabularies)}
+    for key in _KEYS:
+        setting = getattr(hparams, key)
+        if setting:
+            inputs[key] = {"given": setting, "sha256": _digests(hparams, key)}
+    with atomic_write(os.path.join(out_dir, _NAME)) as stream:
+        stream.write(json.dumps(add_checksum(inputs), indent=1).encode())
+
+
+def missing(out_dir: str) -> bool:
+    """Returns whether a run has no record of its inputs."""
+    return not os.path.exists(os.path.join(out_dir, _NAME))
+
+
+def require_same_vocabularies(out_dir: str, vocabularies: Mapping[str, str]) -> None:
+    """Raises UserError if a vocabulary or the subword model in a run's folder has changed."""
+    inputs = _read(out_dir)
+    if inputs is None:
+        return
+    for name, fingerprint in inputs["own"].items():
+        if vocabularies.get(name, fingerprint) != fingerprint:
+            raise UserError(
+                f"{os.path.join(out_dir, name)} has changed since this model was trained, and the "
+                "weights are of no use with another one. Put the file back from a copy."
+            )
+
+
+def require_same_inputs(hparams: HParams, out_dir: str) -> None:
+    """Raises UserError if a file at the same path has changed since the run began."""
+    inputs = _read(out_dir)
+    if inputs is None:
+        return
+    for key in _KEYS:
+        recorded = inputs.get(key)
+        if recorded is None or recorded["given"] != getattr(hparams, key):
+            continue
+        before, now = recorded["sha256"], _digests(hparams, key)
+        changed = sorted(path for path in before.keys() & now.keys() if before[path] != now[path])
+        if changed:
+            raise UserError(
+                f"{changed[0]} ({key}) has changed since the run in {out_dir} began. Restore the "
+                "file and give the same command again, or give another out_dir."
+            )
+
+
+def _digests(hparams: HParams, key: str) -> dict[str, str]:
+    """Returns the SHA-256, by path, of a setting's files: of a prefix, both sides and documents."""
+    setting = getattr(hparams, key)
+    paths = [setting]
+    if key not in _FILES:
+        source, target = f"{setting}.{hparams.src}", f"{setting}.{hparams.tgt}"
+        references = glob.glob(f"{glob.escape(target)}[0-9]*")
+        paths = [source, target, f"{setting}.docs", *references]
+    return {path: file_digest(path) for path in paths if os.path.isfile(path)}
+
+
+def _read(out_dir: str) -> dict[str, Any] | None:
+    """Returns the record of a run's inputs, or None if it has none, as runs of older versions."""
+    if missing(out_dir):
+        return None
+    path = os.path.join(out_dir, _NAME)
+    content = read_bytes(path)
+    inputs = None
+    with contextlib.suppress(ValueError):
+        inputs = read_checked(content)
+    if inputs is None or not _well_formed(inputs):
+        raise UserError(
+            f"{path} is damaged: it records what the run reads. Remove it to continue without a "
+            "check whether text and vocabularies have changed."
+        )
+    return inputs
+
+
+def _well_formed(inputs: dict[str, Any]) -> bool:
+    """Returns whether a record has the expected keys, which a checksum does not guarantee."""
+    entries = [inputs[key] for key in _KEYS if key in inputs]
+    return isinstance(inputs.get("own"), dict) and all(
+        isinstance(entry, dict) and "given" in entry and isinstance(entry.get("sha256"), dict)
+        for entry in entries
+    )

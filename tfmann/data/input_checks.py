@@ -1,0 +1,96 @@
+"""Checks of the files that a run reads, before anything is loaded or computed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from tfmann import config
+from tfmann.config import HParams
+from tfmann.data import corpus_paths, lexicon
+from tfmann.data.text_files import count_parallel, require_parallel
+from tfmann.errors import UsageError, UserError
+from tfmann.utils.run_folder import BEST, has_weights, weights_folder
+
+
+def require_training_files(hparams: HParams, out_dir: str) -> None:
+    """Refuses to train if a file that training reads is missing or cannot be used.
+
+    Vocabulary files and the subword model are checked for a new run only; a resumed one has copies.
+
+    Raises:
+      UsageError: a required setting is missing.
+      UserError: a file is missing; a new run's text is empty or has unequal line counts; dev or
+        test cannot be read or have unequal line counts.
+    """
+    hparams.require_suffixes()
+    for key in ("train_prefix", "dev_prefix"):
+        hparams.require(key, "training needs it")
+    train = corpus_paths.require_prefix(hparams, "train_prefix")
+    _require_documents(hparams)
+    lexicon.require(hparams, out_dir)
+    for evaluation_set in corpus_paths.evaluation_sets(hparams).values():
+        for reference in evaluation_set.references:  # or it would fail after days of training
+            count_parallel(evaluation_set.source, reference)
+    if not has_weights(out_dir):
+        require_parallel(*train)
+        if hparams.init_checkpoint:
+            require_checkpoint(hparams.init_checkpoint, "init_checkpoint")
+        if hparams.vocab_prefix:
+            for path in corpus_paths.vocabulary_paths(hparams):
+                corpus_paths.require_file(path)
+        if hparams.subword_model:
+            corpus_paths.require_file(hparams.subword_model)
+
+
+def _require_documents(hparams: HParams) -> None:
+    """Raises UserError if the cell reads other sentences and a corpus has no document ids."""
+    cell = config.cell_spec(hparams.cell)
+    if not cell.reads_documents:
+        return
+    for key in ("train_prefix", "dev_prefix", "test_prefix"):
+        prefix = getattr(hparams, key)
+        if prefix and corpus_paths.documents_path(prefix) is None:
+            raise UserError(
+                f"the cell {hparams.cell!r} looks at the sentences before in the same document, "
+                f"and {key} has no {prefix}.docs: one line for each sentence, with a number for "
+                "its document"
+            )
+    if cell.has_cache and hparams.batch_type == "tokens":
+        raise UsageError(
+            f"batch_type='tokens' does not go with the cell {hparams.cell!r}: its batch_size "
+            "counts documents side by side"
+        )
+
+
+def require_checkpoint(path: str, flag: str) -> None:
+    """Raises UserError if `path` is neither the folder of a run nor that of a checkpoint."""
+    folder = weights_folder(path)
+    folders = (folder, f"{folder}.old")  # .old: after a kill
+    if not any(os.path.exists(os.path.join(name, "state.json")) for name in folders):
+        raise UserError(
+            f"{flag}={path}: there is no checkpoint; expected the folder of a run that has one in "
+            f"{BEST}, or a checkpoint's own folder"
+        )
+
+
+def refuse_overwriting(outputs: Mapping[str, str | None], inputs: Mapping[str, str | None]) -> None:
+    """Raises UsageError if a file to be written is one that is read.
+
+    Args:
+      outputs: the files to be written, by flag; None for a flag that was not given.
+      inputs: the files to be read, by flag; "-" is standard input.
+    """
+    for flag, path in outputs.items():
+        for other, source in inputs.items():
+            if path and source and source != "-" and same_file(path, source):
+                raise UsageError(f"--{flag} and {other} are the same file: {path} would be lost")
+
+
+def same_file(path: str, other: str) -> bool:
+    """Returns whether two names, of files that may not exist yet, mean one regular file."""
+    if "\0" in path + other:
+        return False  # opening it will fail with a message
+    if os.path.exists(path) and os.path.exists(other):
+        return os.path.isfile(path) and os.path.samefile(path, other)
+    return os.path.realpath(path) == os.path.realpath(other)

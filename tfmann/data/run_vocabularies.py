@@ -1,0 +1,197 @@
+"""The vocabularies and the subword model of a run: chosen once, then saved in the run's folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Callable
+
+from tfmann import config
+from tfmann.config import DataSettings, HParams
+from tfmann.data import fingerprints
+from tfmann.data.corpus_paths import parallel_paths, vocabulary_paths
+from tfmann.data.moses import make_segmenters
+from tfmann.data.subword import Segmenter, sentencepiece_vocabulary
+from tfmann.data.text_encoder import LanguagePair, TextEncoder
+from tfmann.data.text_files import iter_lines
+from tfmann.data.vocab import NoTokenError, Vocabulary
+from tfmann.errors import UsageError, UserError
+from tfmann.utils.files import atomic_write, file_digest, read_bytes
+from tfmann.utils.run_folder import HPARAMS, has_weights
+
+
+def load_or_build(
+    hparams: HParams, out_dir: str, log: Callable[[str], None] = print
+) -> LanguagePair:
+    """Loads the vocabularies of a run, or chooses those of a new run without writing them.
+
+    A new run takes the files of `vocab_prefix` if it is given, else the pieces of its SentencePiece
+    model, else the words of the training text, counted.
+
+    Raises:
+      UsageError, UserError: a setting or file is missing or cannot be used, or a file has changed
+        since the run began.
+    """
+    if has_weights(out_dir):
+        languages = load(hparams, out_dir)
+        fingerprints.require_same_inputs(hparams, out_dir)
+        return languages
+    segmenters = _segmenters(hparams, hparams.subword_model)
+    source, target = (_new_vocabulary(hparams, segmenters, i, log) for i in (0, 1))
+    return LanguagePair(TextEncoder(source, segmenters[0]), TextEncoder(target, segmenters[1]))
+
+
+def save(languages: LanguagePair, hparams: HParams, out_dir: str) -> None:
+    """Writes vocabularies and subword model into a run's folder; its settings are written later.
+
+    Raises:
+      UserError: a folder that is not a run's has other files of these names, or the disk is full.
+    """
+    contents = {}
+    for encoder, suffix in zip(languages, hparams.require_suffixes()):
+        lines = "".join(f"{token}\n" for token in encoder.vocabulary.tokens)
+        contents[_vocabulary_path(out_dir, suffix)] = lines.encode()
+    if hparams.subword_model:
+        contents[_model_path(out_dir)] = read_bytes(hparams.subword_model)
+    if not os.path.exists(os.path.join(out_dir, HPARAMS)):
+        for path, content in contents.items():
+            if os.path.exists(path) and read_bytes(path) != content:
+                raise UserError(f"{path} belongs to no run: give an out_dir without other files")
+    for path, content in contents.items():
+        with atomic_write(path) as stream:
+            stream.write(content)
+    fingerprints.record(hparams, out_dir, _fingerprints(languages, hparams, out_dir))
+
+
+def load(hparams: HParams, out_dir: str) -> LanguagePair:
+    """Loads what `save` wrote into a run's folder.
+
+    Raises:
+      UsageError: a setting asks for another vocabulary or other subwords than the run has.
+      UserError: a file cannot be read, or has changed since it was saved.
+    """
+    path = os.path.join(out_dir, HPARAMS)
+    saved = config.make({}, path) if os.path.exists(path) else hparams
+    model = _model_path(out_dir) if saved.subword_model else None
+    languages = LanguagePair(
+        *(
+            TextEncoder(Vocabulary.load(_vocabulary_path(out_dir, suffix)), segmenter)
+            for suffix, segmenter in zip(hparams.require_suffixes(), _segmenters(saved, model))
+        )
+    )
+    fingerprints.require_same_vocabularies(out_dir, _fingerprints(languages, saved, out_dir))
+    _refuse_others(hparams, saved, languages, out_dir)
+    return languages
+
+
+def record_lost_fingerprints(
+    languages: LanguagePair, hparams: HParams, out_dir: str, log: Callable[[str], None]
+) -> None:
+    """Records the inputs of a resumed run that has lost its record of them, and logs that."""
+    if fingerprints.missing(out_dir):
+        log(
+            f"{out_dir} has no inputs.json: whether text and vocabularies have changed since the "
+            "run began is not known. They are recorded as they are now."
+        )
+        fingerprints.record(hparams, out_dir, _fingerprints(languages, hparams, out_dir))
+
+
+def _fingerprints(languages: LanguagePair, hparams: DataSettings, out_dir: str) -> dict[str, str]:
+    """Returns a fingerprint by file name of the vocabularies and subword model in `out_dir`."""
+    fingerprint_of = {
+        os.path.basename(_vocabulary_path(out_dir, suffix)): encoder.vocabulary.fingerprint
+        for encoder, suffix in zip(languages, hparams.require_suffixes())
+    }
+    if hparams.subword_model:
+        model = _model_path(out_dir)
+        fingerprint_of[os.path.basename(model)] = file_digest(model)
+    return fingerprint_of
+
+
+def _refuse_others(hparams: HParams, saved: HParams, languages: LanguagePair, out_dir: str) -> None:
+    """Raises UsageError if changed settings give other subwords or words than the run's own."""
+
+    def changes(*keys: str) -> str:
+        return ", ".join(
+            f"{key}={getattr(hparams, key)!r} (saved: {getattr(saved, key)!r})"
+            for key in keys
+            if getattr(hparams, key) != getattr(saved, key)
+        )
+
+    for what, changed, same in (
+        ("subwords", changes("subword_model"), _same_subwords),
+        ("vocabulary", changes("vocab_prefix", "vocab_size", "vocab_min_frequency"), _same_words),
+    ):
+        if not changed:
+            continue
+        try:
+            reason = "" if same(hparams, languages, out_dir) else "gives others"
+        except UserError as error:
+            reason = f"cannot be compared with it: {error}"
+        if reason:
+            raise UsageError(
+                f"{out_dir} holds a model with its own {what}, and {changed} {reason}. "
+                "Use another out_dir, or leave these settings as they were."
+            )
+
+
+def _same_subwords(hparams: HParams, languages: LanguagePair, out_dir: str) -> bool:
+    del languages
+    path, saved = hparams.subword_model, _model_path(out_dir)
+    return path is not None and os.path.exists(saved) and read_bytes(path) == read_bytes(saved)
+
+
+def _same_words(hparams: HParams, languages: LanguagePair, out_dir: str) -> bool:
+    if hparams.subword_model:  # equal to the run's own by now; the original file may be gone
+        hparams = hparams.replace(subword_model=_model_path(out_dir))
+    segmenters = [encoder.segmenter for encoder in languages]
+    return all(
+        _new_vocabulary(hparams, segmenters, side, lambda message: None) == encoder.vocabulary
+        for side, encoder in enumerate(languages)
+    )
+
+
+def _segmenters(hparams: HParams, model_path: str | None) -> list[Segmenter]:
+    """Returns the segmenters of the source and of the target."""
+    languages = hparams.require_suffixes()
+    return make_segmenters(hparams.tokenizer, hparams.subword_option, model_path, languages)
+
+
+def _new_vocabulary(
+    hparams: HParams, segmenters: Sequence[Segmenter], side: int, log: Callable[[str], None]
+) -> Vocabulary:
+    """Returns the vocabulary that the settings ask for; `side` is 0 for source, 1 for target."""
+    if hparams.vocab_prefix:
+        return Vocabulary.load(vocabulary_paths(hparams)[side])
+    if hparams.subword_option == "spm":
+        return sentencepiece_vocabulary(str(hparams.subword_model))
+    if not hparams.train_prefix:
+        raise UsageError("neither vocab_prefix nor train_prefix is given: no vocabulary to use")
+    texts = list(zip(parallel_paths(hparams, hparams.train_prefix), segmenters))
+    if not hparams.share_vocab:
+        texts = texts[side : side + 1]
+    paths = [path for path, _ in texts]
+
+    def segmented_lines() -> Iterator[list[str]]:
+        for path, segmenter in texts:
+            for line in iter_lines(path):
+                yield segmenter.segment(line)
+
+    try:
+        vocabulary = Vocabulary.build(
+            segmented_lines(), hparams.vocab_size, hparams.vocab_min_frequency
+        )
+    except NoTokenError as error:
+        raise UserError(f"{' and '.join(paths)}: {error}") from None
+    names = " and ".join(Path(path).name for path in paths)
+    log(f"vocabulary of {names}: {len(vocabulary)} entries")
+    return vocabulary
+
+
+def _vocabulary_path(out_dir: str, suffix: str) -> str:
+    return os.path.join(out_dir, f"vocab.{suffix}")
+
+
+def _model_path(out_dir: str) -> str:
+    return os.path.join(out_dir, "subword.model")

@@ -1,0 +1,329 @@
+"""Segmentation of lines into words, byte pairs or sentence pieces, and back.
+
+Byte pair encoding: Sennrich, Haddow & Birch 2016, arXiv 1508.07909, with the authors'
+subword-nmt. SentencePiece: Kudo & Richardson 2018, arXiv 1808.06226, through tensorflow_text.
+
+No token contains a space, tab, CR or LF, so that every token fits on a line of a vocabulary file;
+other characters that Unicode calls white space (U+00A0, U+2028 ...) stay inside tokens.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import hashlib
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, final
+
+from tfmann.data.text_files import iter_lines, write_lines
+from tfmann.data.vocab import WHITE_SPACE, Vocabulary
+from tfmann.errors import UsageError, UserError
+from tfmann.utils.files import PathLike, atomic_write, read_bytes
+
+SUBWORD_OPTIONS = ("", "bpe", "spm")
+
+SEPARATOR = "@@"  # after a unit that does not end its word, as in subword-nmt
+_JOINT = re.compile(r"@@ |@@ ?$")
+_CODES_VERSION = re.compile(r"#version: 0\.[12]")
+_CACHED_WORDS = 500_000  # limit of the segmenter's cache, which would grow with the corpus
+_WORD = re.compile(r"[^ \t\r\n]+")
+
+
+class Segmenter(abc.ABC):
+    """Segments lines into tokens, and joins tokens into lines.
+
+    Attributes:
+      fingerprint: SHA-256 of all that `segment` depends on; a key for caches.
+    """
+
+    fingerprint: str
+
+    @abc.abstractmethod
+    def segment(self, line: str) -> list[str]:
+        """Returns the tokens of a line; none for a blank one."""
+
+    @abc.abstractmethod
+    def join(self, tokens: Sequence[str]) -> str:
+        """Returns the line that the tokens spell."""
+
+
+@final
+class WordSegmenter(Segmenter):
+    """Segments at white space, for a corpus that is tokenised already."""
+
+    def __init__(self) -> None:
+        self.fingerprint = _fingerprint("word", b"")
+
+    def segment(self, line: str) -> list[str]:
+        """Returns the words of a line."""
+        return _WORD.findall(line)
+
+    def join(self, tokens: Sequence[str]) -> str:
+        """Returns the words with one space between them."""
+        return " ".join(tokens)
+
+
+@final
+class BpeSegmenter(Segmenter):
+    """Byte pair encoding in subword-nmt's form: `low@@ est` spells `lowest`.
+
+    Args:
+      codes_path: merge operations learned by `learn_bpe` or subword-nmt; without them the text
+        is segmented already. `join` does not restore a word of the text that ends in `@@`.
+
+    Raises:
+      UserError: the codes cannot be read or are malformed; the message names the line.
+    """
+
+    def __init__(self, codes_path: PathLike | None = None) -> None:
+        self._bpe = None
+        codes = _read_codes(codes_path) if codes_path is not None else ""
+        if codes:
+            from subword_nmt.apply_bpe import BPE
+
+            self._bpe = BPE(io.StringIO(codes, newline="\n"), separator=SEPARATOR)
+        self.fingerprint = _fingerprint("bpe", codes.encode("utf-8"))
+
+    @property
+    def merges(self) -> Mapping[tuple[str, str], int]:
+        """Rank of each pair of symbols to be merged, the lowest first; empty without codes."""
+        return self._bpe.bpe_codes if self._bpe is not None else {}
+
+    @property
+    def end_apart(self) -> bool:
+        """Whether `</w>` is a symbol of its own at first, as in codes of version 0.1."""
+        return self._bpe is not None and self._bpe.version == (0, 1)
+
+    def segment(self, line: str) -> list[str]:
+        """Returns the units of a line, the last of each word without the separator."""
+        words = _WORD.findall(line)
+        if self._bpe is None:
+            return words
+        if len(self._bpe.cache) > _CACHED_WORDS:
+            self._bpe.cache.clear()
+        return self._bpe.segment_tokens(words)
+
+    def join(self, tokens: Sequence[str]) -> str:
+        """Returns the words that the units spell; a separator at the very end is dropped."""
+        return _JOINT.sub("", " ".join(tokens))
+
+
+@final
+class SentencePieceSegmenter(Segmenter):
+    """A SentencePiece model, for text that is not tokenised.
+
+    Raises:
+      UserError: the file cannot be read or is not a SentencePiece model.
+    """
+
+    def __init__(self, model_path: PathLike) -> None:
+        model = _read_model(model_path)
+        import tensorflow as tf
+        import tensorflow_text
+
+        self._tokenizer = tensorflow_text.SentencepieceTokenizer(model=model, out_type=tf.string)
+        self._string = tf.string
+        self._constant = tf.constant
+        self.fingerprint = _fingerprint("spm", model)
+
+    @property
+    def tokenizer(self) -> Any:
+        """tensorflow_text's tokenizer, strings to strings."""
+        return self._tokenizer
+
+    def segment(self, line: str) -> list[str]:
+        """Returns the pieces of a line; characters the model does not know are pieces too."""
+        pieces = self._tokenizer.tokenize(line).numpy()
+        return [piece.decode("utf-8") for piece in pieces]
+
+    def join(self, tokens: Sequence[str]) -> str:
+        """Returns the text of the pieces; `<unk>` becomes the model's mark for it, ` \u2047 `."""
+        pieces = self._constant(list(tokens), dtype=self._string)
+        return self._tokenizer.detokenize(pieces).numpy().decode("utf-8")
+
+
+def make_segmenter(subword_option: str, model_path: PathLike | None = None) -> Segmenter:
+    """Returns the segmenter of a configuration: `""` words, `"bpe"`, or `"spm"`.
+
+    Raises:
+      UsageError: an unknown option, a model given to words, or none to SentencePiece.
+      UserError: the codes or the model cannot be used.
+    """
+    if subword_option not in SUBWORD_OPTIONS:
+        raise UsageError(
+            f"subword_option={subword_option!r}: expected one of "
+            f"{', '.join(repr(option) for option in SUBWORD_OPTIONS)}"
+        )
+    if subword_option == "bpe":
+        return BpeSegmenter(model_path)
+    if subword_option == "spm":
+        if model_path is None:
+            raise UsageError("subword_option='spm' needs subword_model, the model file")
+        return SentencePieceSegmenter(model_path)
+    if model_path is not None:
+        raise UsageError(f"subword_model={str(model_path)!r} needs subword_option='bpe' or 'spm'")
+    return WordSegmenter()
+
+
+def learn_bpe(input_paths: Iterable[PathLike], output_path: PathLike, num_merges: int) -> None:
+    """Learns merge operations jointly over tokenised files (arXiv 1508.07909, section 3.2).
+
+    Stops early, with fewer merges, when no pair of symbols occurs twice.
+
+    Raises:
+      UserError: a file cannot be read or written, or there is nothing to merge.
+    """
+    if num_merges < 1:
+        raise UsageError(f"num_merges={num_merges}: at least 1 merge must be learned")
+    from subword_nmt.learn_bpe import learn_bpe as learn
+
+    paths = list(input_paths)
+    text = (" ".join(_WORD.findall(line)) for line in _all_lines(paths))
+    codes = io.StringIO(newline="\n")
+    try:
+        with _quiet_unless_watched():
+            learn(text, codes, num_merges)
+    except ValueError as error:
+        # subword-nmt takes the maximum of an empty list when no pair of symbols is left.
+        if "empty" not in str(error):
+            raise
+    merges = codes.getvalue().split("\n")[:-1]
+    if len(merges) < 2:  # the version line alone
+        raise UserError(f"{_names(paths)}: no two symbols occur together twice; nothing to merge")
+    write_lines(output_path, merges)
+
+
+def train_sentencepiece(
+    input_paths: Iterable[PathLike], model_prefix: PathLike, vocab_size: int
+) -> str:
+    """Trains a unigram SentencePiece model on all lines; returns its path, `model_prefix`.model.
+
+    The same text gives the same file: lines are not sampled, and one thread is used, because the
+    sums of several threads depend on how the lines are divided.
+
+    Raises:
+      UserError: a file cannot be read or written, or the text does not allow this vocab_size.
+    """
+    import sentencepiece
+
+    paths = list(input_paths)
+    failures: list[UserError] = []
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=_record_failure(_all_lines(paths), failures),
+            model_writer=model,
+            vocab_size=vocab_size,
+            num_threads=1,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        if failures:  # the library replaces an error of the lines by its own
+            raise failures[0] from None
+        raise UserError(
+            f"SentencePiece cannot train vocab_size={vocab_size} on {_names(paths)}: "
+            f"{_failure(error) or 'no text'}"
+        ) from None
+    path = f"{os.fspath(model_prefix)}.model"
+    with atomic_write(path) as stream:
+        stream.write(model.getvalue())
+    return path
+
+
+def sentencepiece_vocabulary(model_path: PathLike) -> Vocabulary:
+    """Returns the pieces of a model as a vocabulary, the three specials first.
+
+    Raises:
+      UserError: the file cannot be read or is not a SentencePiece model.
+    """
+    processor = _processor(read_bytes(model_path), model_path)
+    pieces = [
+        processor.id_to_piece(i)
+        for i in range(processor.get_piece_size())
+        if not processor.is_control(i) and not processor.is_unknown(i)
+    ]
+    return Vocabulary.from_tokens(piece for piece in pieces if not WHITE_SPACE.search(piece))
+
+
+def _fingerprint(kind: str, content: bytes) -> str:
+    return hashlib.sha256(kind.encode("ascii") + b"\0" + content).hexdigest()
+
+
+def _quiet_unless_watched() -> contextlib.AbstractContextManager:
+    """Keeps subword-nmt's progress bar, thousands of lines, out of log files."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        return contextlib.nullcontext()
+    return contextlib.redirect_stderr(io.StringIO())
+
+
+def _all_lines(paths: Sequence[PathLike]) -> Iterator[str]:
+    for path in paths:
+        yield from iter_lines(path)
+
+
+def _record_failure(lines: Iterator[str], failures: list[UserError]) -> Iterator[str]:
+    try:
+        yield from lines
+    except UserError as error:
+        failures.append(error)
+        raise
+
+
+def _names(paths: Sequence[PathLike]) -> str:
+    return ", ".join(str(path) for path in paths)
+
+
+def _read_codes(path: PathLike) -> str:
+    """Reads and checks codes; subword-nmt itself would end the process at a malformed line."""
+    lines = list(iter_lines(path))
+    merges = 0
+    for number, line in enumerate(lines, start=1):
+        if number == 1 and line.startswith("#version:"):
+            if not _CODES_VERSION.fullmatch(line):
+                raise UserError(f"{path}: {line[:40]!r}; this reads versions 0.1 and 0.2")
+            continue
+        if len(line.strip(" ").split(" ")) != 2 or WHITE_SPACE.search(line.replace(" ", "")):
+            raise UserError(
+                f"{path}, line {number}: expected two symbols with a space between, as "
+                f"subword-nmt writes its codes, got {line[:40]!r}"
+            )
+        merges += 1
+    if not merges:
+        raise UserError(f"{path} holds no merge operations; expected codes of subword-nmt")
+    return "\n".join(lines) + "\n"
+
+
+def _read_model(path: PathLike) -> bytes:
+    model = read_bytes(path)
+    _processor(model, path)  # its errors are clearer than tensorflow_text's
+    return model
+
+
+def sentencepiece_segment(model_path: PathLike) -> Callable[[str], list[str]]:
+    """Returns `SentencePieceSegmenter.segment` of a model, without TensorFlow.
+
+    Raises:
+      UserError: the model cannot be read or is no SentencePiece model.
+    """
+    processor = _processor(read_bytes(model_path), model_path)
+    return lambda line: processor.encode(line, out_type=str)
+
+
+def _processor(model: bytes, path: PathLike):  # noqa: ANN202 (sentencepiece has no types)
+    import sentencepiece
+
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        processor.LoadFromSerializedProto(model)
+    except RuntimeError as error:
+        raise UserError(f"{path} is no SentencePiece model: {_failure(error)}") from None
+    return processor
+
+
+def _failure(error: Exception) -> str:
+    """Returns SentencePiece's message without its source line and the failed condition."""
+    return str(error).rpartition("]")[2].strip() or str(error).partition(":")[2].strip()

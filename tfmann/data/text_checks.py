@@ -1,0 +1,54 @@
+"""What a user should know of the text of a run: unknown tokens, and text that was not tokenized."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import numpy as np
+
+from tfmann.data.encoded_corpus import EncodedCorpus
+from tfmann.data.text_files import iter_lines
+from tfmann.data.vocab import UNK_ID
+from tfmann.utils.files import PathLike
+
+_LINES = 2000  # that are looked at
+_RAW_SHARE = 0.5  # of the lines: tokenized text has next to none, raw text nearly all
+_RAW_END = re.compile(r"[^\W\d_][.!?,;:]+[\"'»”)]*\s*$")  # a letter, and punctuation attached to it
+
+
+def unknown_tokens(corpus: EncodedCorpus, names: tuple[str, str]) -> str:
+    """Returns a line on the tokens of each side that its vocabulary does not have.
+
+    Args:
+      corpus: an encoded corpus.
+      names: what to call its source and its target, such as "dev.de" and "dev.en".
+    """
+    parts = []
+    for name, ids in zip(names, (corpus.source_ids, corpus.target_ids)):
+        share = float(np.mean(ids == UNK_ID)) if len(ids) else 0.0
+        parts.append(f"{share:.2%} of {len(ids):,} tokens in {name}")
+    return f"unknown: {', '.join(parts)}"
+
+
+def is_raw(path: PathLike) -> bool:
+    """Returns whether most lines of a text end in punctuation that is attached to a word.
+
+    Raises:
+      UserError: the file cannot be read.
+    """
+    lines = [line for line in itertools.islice(iter_lines(path), _LINES) if line.strip()]
+    raw = sum(bool(_RAW_END.search(line)) for line in lines)
+    return raw > _RAW_SHARE * len(lines)
+
+
+def raw_text_advice(paths: tuple[PathLike, PathLike]) -> str:
+    """Returns a warning that names the raw text among files that are split at spaces, or ""."""
+    raw = [str(path) for path in paths if is_raw(path)]
+    if not raw:
+        return ""
+    return (
+        f"{' and '.join(raw)}: words and punctuation are not separated, so that 'house' and "
+        "'house.' are different words. `tfmann prepare` learns subwords of raw text, or "
+        "--tokenizer=moses separates them."
+    )

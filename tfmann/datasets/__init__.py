@@ -1,0 +1,1 @@
+"""Published corpora: downloaded, checked, and prepared for training."""

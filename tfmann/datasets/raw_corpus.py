@@ -1,0 +1,329 @@
+"""A user's own parallel text, made ready for training: cleaned, with subwords and vocabularies.
+
+The folder that comes out holds the text of every split, the subword model, a vocabulary for each
+side and `data.json`, which says how all of it was made and which settings a run needs. `tfmann
+train --data=FOLDER` reads those settings. The text stays raw: a run segments it itself, so a
+trained model takes raw text and returns raw text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gzip
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Callable, NamedTuple
+
+from tfmann.data.moses import make_segmenters
+from tfmann.data.subword import (
+    learn_bpe,
+    sentencepiece_segment,
+    sentencepiece_vocabulary,
+    train_sentencepiece,
+)
+from tfmann.data.text_files import (
+    Pair,
+    iter_lines,
+    iter_parallel,
+    measure,
+    stream_lines,
+    write_lines,
+)
+from tfmann.data.vocab import UNK_ID, Vocabulary
+from tfmann.datasets.cleaning import Cleaner, CleaningRules
+from tfmann.errors import UsageError, UserError
+from tfmann.utils import atomic_files
+from tfmann.utils.files import atomic_write, open_binary
+
+RECORD = "data.json"
+_MARK = ".prepared"  # a folder of ours, even where preparing it was interrupted
+_PATHS = ("train_prefix", "dev_prefix", "test_prefix", "vocab_prefix", "subword_model")
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """How text is prepared.
+
+    Attributes:
+      source: suffix of the source files, which is also the language's code.
+      target: the same of the target files.
+      subwords: "spm" (SentencePiece), "bpe", or "words".
+      tokenizer: "moses", or "" for text that is tokenised already or needs no tokens (spm).
+      vocab_size: pieces of SentencePiece, merges of BPE, or the greatest number of words; for
+        both sides together, words excepted.
+      min_frequency: rarer words become `<unk>`.
+      cleaning: which training pairs are left out.
+    """
+
+    source: str
+    target: str
+    subwords: str = "spm"
+    tokenizer: str = ""
+    vocab_size: int = 8000
+    min_frequency: int = 1
+    cleaning: CleaningRules = CleaningRules()
+
+    @property
+    def subword_option(self) -> str:
+        """The setting of that name."""
+        return "" if self.subwords == "words" else self.subwords
+
+
+class _Side(NamedTuple):
+    """One language of a prepared corpus."""
+
+    language: str
+    vocabulary: Vocabulary
+    segment: Callable[[str], list[str]]
+
+
+def prepare_corpus(
+    recipe: Recipe,
+    prefixes: Mapping[str, str],
+    directory: str,
+    log: Callable[[str], None] = print,
+) -> dict[str, Any]:
+    """Prepares the splits of a corpus in a folder; does nothing where that has been done.
+
+    Args:
+      recipe: how.
+      prefixes: split -> PREFIX of its files PREFIX.SOURCE and PREFIX.TARGET, each plain or with
+        `.gz`; PREFIX.docs, if there, has a document's number for each line.
+      directory: the folder to write.
+      log: takes a line of progress.
+
+    Returns:
+      The record, as it is in `data.json`.
+
+    Raises:
+      UserError: a file cannot be read or written, the sides differ in length, or the rules leave
+        no pair.
+      UsageError: the folder belongs to something else.
+    """
+    inputs = {
+        f"{split}: {os.path.basename(path)}": measure(path).sha256
+        for split, prefix in prefixes.items()
+        for path in _input_paths(recipe, prefix)
+    }
+    recipe_record = dataclasses.asdict(recipe)
+    record = read_record(directory)
+    if record and (record["recipe"], record["inputs"]) == (recipe_record, inputs):
+        log(f"{directory} has been prepared so already")
+        return record
+    _claim(directory, bool(record))
+    splits: dict[str, Any] = {}
+    for split, prefix in prefixes.items():
+        splits[split] = _write_split(recipe, split, prefix, directory, log)
+    settings, sides = _learn(recipe, directory, log)
+    for name in prefixes:
+        settings[f"{name}_prefix"] = name
+        splits[name]["sides"] = _measure_split(sides, directory, name)
+    record = {"settings": settings, "splits": splits, "recipe": recipe_record, "inputs": inputs}
+    with atomic_write(os.path.join(directory, RECORD)) as stream:
+        stream.write(json.dumps(record, indent=1, ensure_ascii=False).encode())
+    return record
+
+
+def load_settings(directory: str) -> dict[str, Any]:
+    """Returns the settings of a run on a prepared folder, its paths joined to the folder.
+
+    Raises:
+      UsageError: the folder has no record that can be read.
+    """
+    record = read_record(directory)
+    if not record:
+        raise UsageError(f"{directory} holds no {RECORD}: `tfmann prepare` writes it")
+    settings = dict(record["settings"])
+    for key in _PATHS:
+        if key in settings:
+            settings[key] = os.path.join(directory, settings[key])
+    return settings
+
+
+def read_record(directory: str) -> dict[str, Any]:
+    """Returns the record of a prepared folder, or an empty one if there is none.
+
+    Raises:
+      UserError: the record is damaged.
+    """
+    path = os.path.join(directory, RECORD)
+    if not os.path.exists(path):
+        return {}
+    with open_binary(path) as stream:
+        try:
+            record = json.load(stream)
+            record["settings"], record["recipe"], record["inputs"], record["splits"]
+        except (ValueError, KeyError, TypeError):
+            raise UserError(f"{path} is damaged: delete it, and prepare the corpus again") from None
+    return record
+
+
+def summary(record: Mapping[str, Any]) -> list[str]:
+    """Returns lines that say what a prepared folder holds."""
+    lines = []
+    for name, split in record["splits"].items():
+        removed = ", ".join(f"{count:,} {reason}" for reason, count in split["removed"].items())
+        sides = "; ".join(
+            f"{language} {side['tokens']:,} tokens, {side['unknown_percent']:.2f} % unknown"
+            for language, side in split["sides"].items()
+        )
+        lines.append(
+            f"{name}: {split['pairs']:,} pairs" + (f" (left out: {removed})" if removed else "")
+        )
+        lines.append(f"  {sides}")
+    return lines
+
+
+def _input_paths(recipe: Recipe, prefix: str) -> list[str]:
+    """Returns the files of a split: both sides and, if it is there, the one of documents."""
+    paths = []
+    for suffix in (recipe.source, recipe.target):
+        candidates = [f"{prefix}.{suffix}", f"{prefix}.{suffix}.gz"]
+        existing = [path for path in candidates if os.path.exists(path)]
+        if not existing:
+            raise UserError(f"no such file: {candidates[0]} (nor {candidates[1]})")
+        paths.append(existing[0])
+    documents = f"{prefix}.docs"
+    return [*paths, documents] if os.path.exists(documents) else paths
+
+
+def _claim(directory: str, prepared: bool) -> None:
+    """Makes the folder, or takes away the record of one that is prepared anew."""
+    try:
+        if not prepared and os.path.isdir(directory) and not _only_ours(directory):
+            raise UsageError(
+                f"{directory} has files that `tfmann prepare` did not write: give another --output"
+            )
+        os.makedirs(directory, exist_ok=True)
+        if prepared:
+            os.unlink(os.path.join(directory, RECORD))
+        Path(directory, _MARK).touch()
+    except OSError as error:
+        raise UserError(f"cannot write in {directory}: {error.strerror}") from None
+
+
+def _only_ours(directory: str) -> bool:
+    return not os.listdir(directory) or os.path.exists(os.path.join(directory, _MARK))
+
+
+def _lines(path: str) -> Iterator[str]:
+    if not path.endswith(".gz"):
+        yield from iter_lines(path)
+        return
+    with open_binary(path) as packed, gzip.GzipFile(fileobj=packed) as stream:
+        try:
+            yield from stream_lines(stream, path)  # type: ignore[arg-type]
+        except (EOFError, gzip.BadGzipFile) as error:
+            raise UserError(f"{path} is not gzip, or is cut off: {error}") from None
+
+
+def _write_split(
+    recipe: Recipe, split: str, prefix: str, directory: str, log: Callable[[str], None]
+) -> dict[str, Any]:
+    """Writes the cleaned text of a split; only training pairs are left out."""
+    paths = _input_paths(recipe, prefix)
+    names = [f"{split}.{recipe.source}", f"{split}.{recipe.target}", f"{split}.docs"]
+    outputs = [os.path.join(directory, name) for name in names[: len(paths)]]
+    for path, output in zip(paths, outputs):
+        write_lines(output, _lines(path))
+    counts = [measure(output).lines for output in outputs]
+    if len(set(counts)) > 1:
+        known = ", ".join(f"{path} has {count:,}" for path, count in zip(paths, counts))
+        raise UserError(
+            f"unequal line counts: {known}; line i of each must belong to the same pair"
+        )
+    pairs: Iterator[Pair] = iter_parallel(*outputs)
+    if split != "train":
+        return {"pairs": sum(1 for _ in pairs), "removed": {}}
+    cleaner = Cleaner(recipe.cleaning)
+    count = _rewrite(outputs, cleaner.clean(pairs))
+    if not count:
+        raise UserError(f"{prefix}: the rules leave no pair: {dict(cleaner.removed)}")
+    log(f"{split}: {count:,} pairs, {sum(cleaner.removed.values()):,} left out")
+    return {"pairs": count, "removed": dict(cleaner.removed)}
+
+
+def _rewrite(paths: list[str], pairs: Iterator[Pair]) -> int:
+    """Writes pairs into files that they are read from; returns their number."""
+    count = 0
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(atomic_write(path)) for path in paths]
+        for pair in pairs:
+            count += 1
+            for stream, field in zip(streams, pair):
+                stream.write(f"{field}\n".encode())
+    return count
+
+
+def _learn(
+    recipe: Recipe, directory: str, log: Callable[[str], None]
+) -> tuple[dict[str, Any], list[_Side]]:
+    """Learns subwords and vocabularies from the training text in the folder.
+
+    Returns:
+      the settings that describe them, and language, vocabulary and segmenter of each side.
+    """
+    languages = (recipe.source, recipe.target)
+    texts = [os.path.join(directory, f"train.{language}") for language in languages]
+    settings: dict[str, Any] = {"src": recipe.source, "tgt": recipe.target}
+    settings.update(subword_option=recipe.subword_option, tokenizer=recipe.tokenizer)
+    settings["bleu_tokenize"] = "13a" if recipe.tokenizer or recipe.subwords == "spm" else "none"
+    model = None
+    if recipe.subwords == "spm":
+        log(f"learning {recipe.vocab_size:,} SentencePiece pieces on both sides of train")
+        model = train_sentencepiece(texts, os.path.join(directory, "spm"), recipe.vocab_size)
+    elif recipe.subwords == "bpe":
+        log(f"learning {recipe.vocab_size:,} merges on both sides of train")
+        model = os.path.join(directory, "bpe.codes")
+        _learn_bpe(recipe, texts, languages, model, directory)
+    if model is not None:
+        settings["subword_model"] = os.path.basename(model)
+    if recipe.subwords == "spm":
+        vocabulary = sentencepiece_vocabulary(str(model))
+        segment = sentencepiece_segment(str(model))
+        return settings, [_Side(language, vocabulary, segment) for language in languages]
+    segmenters = make_segmenters(recipe.tokenizer, recipe.subword_option, model, languages)
+    settings["vocab_prefix"] = "vocab"
+    sides = []
+    size = recipe.vocab_size if recipe.subwords == "words" else 0
+    for language, text, segmenter in zip(languages, texts, segmenters):
+        tokens = map(segmenter.segment, iter_lines(text))
+        vocabulary = Vocabulary.build(tokens, size, recipe.min_frequency)
+        write_lines(os.path.join(directory, f"vocab.{language}"), vocabulary.tokens)
+        sides.append(_Side(language, vocabulary, segmenter.segment))
+    return settings, sides
+
+
+def _learn_bpe(
+    recipe: Recipe, texts: list[str], languages: tuple[str, str], codes: str, directory: str
+) -> None:
+    """Learns merges from the tokens of raw text, or from text that is tokenised already."""
+    if not recipe.tokenizer:
+        learn_bpe(texts, codes, recipe.vocab_size)
+        return
+    with atomic_files.temporary_folder(codes) as folder:
+        tokenised = []
+        for text, tokens_of in zip(texts, make_segmenters(recipe.tokenizer, "", None, languages)):
+            tokenised.append(os.path.join(folder, os.path.basename(text)))
+            lines = (" ".join(tokens_of.segment(line)) for line in iter_lines(text))
+            write_lines(tokenised[-1], lines)
+        learn_bpe(tokenised, codes, recipe.vocab_size)
+
+
+def _measure_split(sides: list[_Side], directory: str, split: str) -> dict[str, Any]:
+    """Counts tokens of both sides of a split, and those that the vocabulary does not have."""
+    report = {}
+    for side in sides:
+        tokens = unknown = 0
+        for line in iter_lines(os.path.join(directory, f"{split}.{side.language}")):
+            ids = side.vocabulary.encode(side.segment(line))
+            tokens += len(ids)
+            unknown += ids.count(UNK_ID)
+        share = 100 * unknown / max(1, tokens)
+        report[side.language] = {
+            "vocabulary": len(side.vocabulary), "tokens": tokens, "unknown_percent": round(share, 3)
+        }  # fmt: skip
+    return report

@@ -1,0 +1,254 @@
+"""Translation of documents with a cache: one sentence of each, then their caches."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from tfmann.config import HParams
+from tfmann.data.text_encoder import LanguagePair
+from tfmann.decoding.document_stores import DocumentStore, make_store
+from tfmann.decoding.ensemble import Ensemble, SearchModel
+from tfmann.decoding.ensemble_translator import EnsembleTranslator
+from tfmann.decoding.teacher_forcing import forced_log_probs
+from tfmann.decoding.text_processor import Forced, SourceLine, Translation
+from tfmann.decoding.translator import IDS, LENGTHS, Pair, Translator
+from tfmann.models.seq2seq import Prepared, Seq2Seq
+
+_LINES_PER_DOCUMENT = 1024  # read before the first is answered, for each document of a batch
+_ROWS, _STARTS = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.bool)
+
+
+class Round(NamedTuple):
+    """The next sentence of each of n documents."""
+
+    sentences: list[int]  # [n] indexes
+    previous_rows: np.ndarray  # [n] int32, each document's row in the round before
+    starts: np.ndarray  # [n] bool: the document begins here and has no row in the round before
+
+
+def rounds(
+    documents: Sequence[Sequence[int]], width: int, first_has_begun: bool
+) -> Iterator[Round]:
+    """Yields the sentences of several documents in parallel; a new one replaces one that has ended.
+
+    Args:
+      documents: the sentences of each, at least one.
+      width: documents at once.
+      first_has_begun: the first document has begun before, as the only row of the round before.
+    """
+    waiting = deque(deque(sentences) for sentences in documents)
+    rows: list[tuple[deque, int, bool]] = []  # sentences left, row in the round before, has begun
+    if first_has_begun:
+        rows.append((waiting.popleft(), 0, True))
+    while rows or waiting:
+        while waiting and len(rows) < width:
+            rows.append((waiting.popleft(), 0, False))
+        yield Round(
+            [left.popleft() for left, _, _ in rows],
+            np.array([row for _, row, _ in rows], np.int32),
+            np.array([not has_begun for _, _, has_begun in rows]),
+        )
+        rows = [(left, row, True) for row, (left, _, _) in enumerate(rows) if left]
+
+
+class DocumentTranslator(Translator):
+    """A `Translator` with a cache: its model's own, or a neural cache.
+
+    A document's translation does not depend on the other documents of its batch.
+    """
+
+    _last_cache: Any  # one row: the document that the last chunk ended in
+    _last_document: int | None = None  # its id
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        languages: LanguagePair,
+        hparams: HParams,
+        lexicon: Mapping[str, str] | None,
+        store: DocumentStore,
+    ):
+        """Takes the store of the documents' caches; other arguments as of `Translator`."""
+        super().__init__(model, languages, hparams, lexicon)
+        self._store = store
+
+    def translate(
+        self,
+        lines: Iterable[str],
+        with_attention: bool = False,
+        chunk: int = 0,
+        documents: Iterable[int] | None = None,
+    ) -> Iterator[list[Translation]]:
+        """Translates as `Translator.translate` does; a blank line adds nothing to a cache."""
+        self._last_document = None
+        yield from super().translate(lines, with_attention, chunk, documents)
+
+    def _chunk_size(self) -> int:
+        return _LINES_PER_DOCUMENT * self.hparams.infer_batch_size
+
+    def _translate_chunk(
+        self, lines: Sequence[SourceLine], with_attention: bool
+    ) -> list[list[Translation]]:
+        results = [self.text.blank_translations() for _ in lines]
+        documents = _documents(lines)
+        if not documents:
+            return results
+        run = self._search_function(with_attention or self.text.lexicon is not None)
+        continues = lines[documents[0][0]].document == self._last_document
+        cache = self._last_cache if continues else self._store.empty(1)
+        final = documents[-1][-1]
+        for current in rounds(documents, self.hparams.infer_batch_size, continues):
+            batch = [lines[index] for index in current.sentences]
+            hypotheses, cache = run(
+                *self._source_batch(batch),
+                self._document_inputs(batch),
+                cache,
+                current.previous_rows,
+                current.starts,
+            )
+            for index, n_best in zip(
+                current.sentences, self._decode(hypotheses, batch, with_attention)
+            ):
+                results[index] = n_best
+            if final in current.sentences:  # its document may continue in the next chunk
+                row = current.sentences.index(final)
+                self._last_cache = _row(cache, row)
+        self._last_document = lines[final].document
+        return results
+
+    def begin_document(self) -> Any:
+        """The empty cache of a document, and the source sentences before it."""
+        return self._store.empty(1), super().begin_document()
+
+    def resume(
+        self, documents: Sequence[Sequence[str]], states: Sequence[Any]
+    ) -> tuple[list[list[list[Translation]]], list[Any]]:
+        """Translates as `Translator.resume` does; a cache in a state has one row."""
+        lines, histories, caches = [], [], []
+        for number, (texts, (cache, history)) in enumerate(zip(documents, states)):
+            document_lines, history = self._resumed_lines(texts, history, number)
+            lines.append(document_lines)
+            histories.append(history)
+            caches.append(cache)
+        results = [[self.text.blank_translations() for _ in texts] for texts in documents]
+        width = self.hparams.infer_batch_size
+        run = self._search_function(self.text.lexicon is not None)
+        for step in range(max(map(len, documents), default=0)):
+            continuing = [
+                n for n, document in enumerate(lines) if step < len(document) and document[step].ids
+            ]
+            for begin in range(0, len(continuing), width):
+                numbers = continuing[begin : begin + width]
+                batch = [lines[n][step] for n in numbers]
+                before = tf.nest.map_structure(
+                    lambda *parts: tf.concat(parts, 0), *(caches[n] for n in numbers)
+                )
+                rows = np.arange(len(numbers), dtype=np.int32)
+                starts = np.zeros(len(numbers), bool)
+                hypotheses, after = run(
+                    *self._source_batch(batch), self._document_inputs(batch), before, rows, starts
+                )
+                for row, (n, n_best) in enumerate(
+                    zip(numbers, self._decode(hypotheses, batch, False))
+                ):
+                    results[n][step] = n_best
+                    caches[n] = _row(after, row)
+        return results, list(zip(caches, histories))
+
+    def prepare_line(self, text: str, state: Any) -> Prepared:
+        """Prepares a line as `Translator.prepare_line` does."""
+        cache, history = state
+        lines, _ = self._resumed_lines([text], history, 0)
+        document = self._store.document(cache, self._document_inputs(lines))
+        return self.model.prepare(*self._source_batch(lines), document=document)
+
+    def _search_function(self, with_attention: bool) -> tf.types.experimental.GenericFunction:
+        """The compiled search of a round: `Hypotheses`, and the caches after them."""
+
+        def run(source, length, history, *caches):
+            cache = self._select_caches(*caches)
+            document = self._store.document(cache, history)
+            prepared, hypotheses = self.searcher.search(
+                source, length, document, with_attention, self._store.record
+            )
+            after = self._store.write_best(cache, prepared, hypotheses)
+            return hypotheses._replace(diagnostics=None), after
+
+        caches = [self._store.signature(), _ROWS, _STARTS]
+        signature = [IDS, LENGTHS, self._document_signature(), *caches]
+        return self._compile(("search", with_attention), run, signature)
+
+    def _force_ids(self, pairs: Sequence[Pair], record: tuple[str, ...]) -> list[Forced]:
+        results: list[Any] = [None] * len(pairs)
+        run = self._force_function(record)
+        lines = [line for line, _ in pairs]
+        blank = [[index] for index, line in enumerate(lines) if not line.ids]  # of no document
+        cache = self._store.empty(1)
+        for current in rounds(_documents(lines) + blank, self._force_size(record), False):
+            batch = [pairs[index] for index in current.sentences]
+            *outputs, before, cache = run(
+                *self._pair_batch(batch),
+                self._document_inputs([line for line, _ in batch]),
+                cache,
+                current.previous_rows,
+                current.starts,
+            )
+            slots = self._store.slots(before)
+            for row, forced in enumerate(self._decode_forced(batch, outputs)):
+                if slots:
+                    words, written = slots
+                    forced = forced._replace(slots=self.text.slots(words[row], written[row]))
+                results[current.sentences[row]] = forced
+        return results
+
+    def _force_function(self, record: tuple[str, ...]) -> tf.types.experimental.GenericFunction:
+        """The compiled forced decoding of a round, with the caches before and after it."""
+
+        def run(source, source_length, target_in, target_out, target_length, history, *caches):
+            cache = self._select_caches(*caches)
+            document = self._store.document(cache, history)
+            prepared = self.model.prepare(source, source_length, record=record, document=document)
+            log_probs, recorded, entries = forced_log_probs(
+                self.model, prepared, target_in, target_out, target_length, record
+            )
+            after = self._store.write_forced(cache, entries, target_out, target_length)
+            return log_probs, prepared.diagnostics, recorded, cache, after
+
+        caches = [self._store.signature(), _ROWS, _STARTS]
+        pairs = [IDS, LENGTHS, IDS, IDS, LENGTHS]
+        signature = [*pairs, self._document_signature(), *caches]
+        return self._compile(("force", record), run, signature)
+
+    def _select_caches(self, cache: Any, previous_rows: tf.Tensor, starts: tf.Tensor) -> Any:
+        """Returns the caches of a round's documents, from those of the round before."""
+        rows = tf.nest.map_structure(lambda part: tf.gather(part, previous_rows), cache)
+        return self._store.begin(rows, starts)
+
+
+def make_translator(
+    model: SearchModel, languages: LanguagePair, hparams: HParams, lexicon: Mapping[str, str] | None
+) -> Translator:
+    """Makes the translator that a model or an ensemble needs; arguments as of `Translator`."""
+    if isinstance(model, Ensemble):
+        return EnsembleTranslator(model, languages, hparams, lexicon)
+    store = make_store(model, hparams)
+    if store is None:
+        return Translator(model, languages, hparams, lexicon)
+    return DocumentTranslator(model, languages, hparams, lexicon, store)
+
+
+def _documents(lines: Sequence[SourceLine]) -> list[list[int]]:
+    """The indexes of each document's lines, without blank ones."""
+    real = (index for index, line in enumerate(lines) if line.ids)
+    return [list(group) for _, group in itertools.groupby(real, lambda i: lines[i].document)]
+
+
+def _row(cache: Any, row: int) -> Any:
+    """Returns the cache of one row."""
+    return tf.nest.map_structure(lambda part: part[row : row + 1], cache)

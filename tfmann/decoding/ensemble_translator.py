@@ -1,0 +1,75 @@
+"""Translation by an ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import tensorflow as tf
+
+from tfmann import config
+from tfmann.config import HParams
+from tfmann.data.text_encoder import LanguagePair
+from tfmann.decoding.ensemble import ALIGNMENTS, Ensemble, log_mean, mean_alignments
+from tfmann.decoding.searcher import Searcher
+from tfmann.decoding.teacher_forcing import forced_log_probs
+from tfmann.decoding.translator import IDS, LENGTHS, Translator
+from tfmann.errors import UsageError
+
+
+class EnsembleTranslator(Translator):
+    """A `Translator` of several models; a given word's probability is the mean of theirs, too.
+
+    Its `model` is the first of them.
+
+    Attributes:
+      members: the models.
+    """
+
+    def __init__(
+        self,
+        model: Ensemble,
+        languages: LanguagePair,
+        hparams: HParams,
+        lexicon: Mapping[str, str] | None = None,
+    ):
+        """Compiles nothing yet; arguments as of `Translator`, whose settings hold for all.
+
+        Raises:
+          UsageError: the settings ask for a neural cache.
+        """
+        if hparams.neural_cache_size:
+            raise UsageError(
+                f"neural_cache_size={hparams.neural_cache_size}: an ensemble translates every "
+                "sentence by itself; set it to 0"
+            )
+        super().__init__(model.members[0], languages, hparams, lexicon)
+        self.searcher, self.members = Searcher(model, hparams), model.members
+
+    def _force_function(self, record: tuple[str, ...]) -> tf.types.experimental.GenericFunction:
+        """The compiled forced decoding of a batch, by each member.
+
+        Raises:
+          UsageError: diagnostics other than alignments, which each member has for itself.
+        """
+        if set(record) - {ALIGNMENTS}:
+            raise UsageError("an ensemble shows no cell at work: load its runs one by one to trace")
+
+        def run(source, source_length, target_in, target_out, target_length, document):
+            del document
+            log_probs, recorded = [], []
+            for model in self.members:
+                attends = config.cell_spec(model.hparams.cell).has_alignments
+                values, diagnostics, _ = forced_log_probs(
+                    model,
+                    model.prepare(source, source_length),
+                    target_in,
+                    target_out,
+                    target_length,
+                    record if attends else (),
+                )
+                log_probs.append(values)
+                recorded.append(diagnostics)
+            return log_mean(log_probs), {}, mean_alignments(recorded)
+
+        signature = [IDS, LENGTHS, IDS, IDS, LENGTHS, self._document_signature()]
+        return self._compile(("force", record), run, signature)

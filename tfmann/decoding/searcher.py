@@ -1,0 +1,107 @@
+"""A model's search by its settings: beams, the most probable words, or samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from tfmann.config import HParams
+from tfmann.decoding import search
+from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.constraints import Constraints
+from tfmann.decoding.ensemble import SearchModel
+from tfmann.decoding.sampling import SamplingOptions
+from tfmann.decoding.search import Hypotheses, SearchOptions
+from tfmann.models.seq2seq import Prepared, compute_dtype
+from tfmann.utils import memory_limits
+
+
+class Searcher:
+    """A model, or an ensemble, and the settings of its search."""
+
+    def __init__(self, model: SearchModel, hparams: HParams):
+        """Searches with `model` as the `infer_` settings of `hparams` say."""
+        self.model, self.hparams = model, hparams
+
+    def require_room(self, sentences: int) -> None:
+        """Raises UsageError if a batch of `sentences` does not fit into memory."""
+        h = self.hparams
+        rows = min(sentences, h.infer_batch_size)
+        widths = {"beam_search": h.beam_width, "sample": h.num_translations_per_input}
+        width = widths.get(h.infer_mode, 1)
+        memory_limits.require_without_gpu(
+            rows * width * (self.model.target_size + self.model.cell.memory_numbers),
+            f"a search for {rows} sentences with {width} hypotheses each",
+            "give a smaller infer_batch_size, beam_width or memory",
+        )
+
+    def search(
+        self,
+        source: tf.Tensor,
+        length: tf.Tensor,
+        document: Any,
+        with_attention: bool,
+        record: tuple[str, ...] = (),
+    ) -> tuple[Prepared, Hypotheses]:
+        """Searches for the translations of encoded sentences.
+
+        Args:
+          source: ids `[B, S]`.
+          length: `[B]`.
+          document: the sentences before, as `Seq2Seq.prepare` takes them.
+          with_attention: return the alignments of the hypotheses.
+          record: diagnostics to return with them.
+
+        Returns:
+          the prepared sources, and the hypotheses.
+        """
+        h = self.hparams
+        options = SearchOptions(
+            max_length=h.tgt_max_len_infer,
+            with_alignments=with_attention,
+            record=record,
+            dtype=compute_dtype(h.infer_precision),
+            constraints=Constraints(h.tgt_min_len_infer, h.no_repeat_ngram_size),
+        )
+        prepared = self._prepare(source, length, document)
+        if h.infer_mode == "beam_search":
+            beam = BeamOptions(
+                h.beam_width,
+                h.length_penalty_weight,
+                h.coverage_penalty_weight,
+                num_best=h.num_translations_per_input,
+            )
+            return prepared, search.beam_search(self.model, prepared, beam, options)
+        if h.infer_mode == "greedy":
+            return prepared, search.greedy(self.model, prepared, options)
+        return prepared, self._sample(source, length, document, options)
+
+    def _prepare(self, source: tf.Tensor, length: tf.Tensor, document: Any) -> Prepared:
+        dtype = compute_dtype(self.hparams.infer_precision)
+        return self.model.prepare(source, length, dtype=dtype, document=document)
+
+    def _sample(
+        self, source: tf.Tensor, length: tf.Tensor, document: Any, options: SearchOptions
+    ) -> Hypotheses:
+        """Draws the translations of a sentence as rows of one batch."""
+        h, count = self.hparams, self.hparams.num_translations_per_input
+        repeated = tf.nest.map_structure(
+            lambda part: tf.repeat(part, count, axis=0), (source, length, document)
+        )
+        content = tf.reduce_sum(source)  # so that another batch draws other numbers
+        hypotheses = search.sample(
+            self.model,
+            self._prepare(*repeated),
+            SamplingOptions(h.sampling_temperature, h.sampling_top_k, h.sampling_top_p),
+            tf.stack([h.random_seed, content]),
+            options,
+        )
+        return tf.nest.map_structure(
+            lambda part: part if part is None else _group_rows(part, count), hypotheses
+        )
+
+
+def _group_rows(part: tf.Tensor, count: int) -> tf.Tensor:
+    """`[B*n, 1, ...]` to `[B, n, ...]`."""
+    return tf.reshape(part, tf.concat([[-1, count], tf.shape(part)[2:]], axis=0))

@@ -1,0 +1,123 @@
+"""The decoder over given words: for the loss of training, and to score and trace translations.
+
+It is here, and not in `training`, because it runs by the loop of the searches (`backend.decode`):
+a hypothesis has the same score in a search and in a forced decoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from tfmann.cells import diagnostics
+from tfmann.cells.base import StepOutput
+from tfmann.decoding.bound_cell import BoundCell, StepFunction
+from tfmann.decoding.row_decoders import run_given_inputs, swap_batch_and_time
+from tfmann.layers.compute_weights import compute_weights, with_weights
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.memory import neural_cache
+from tfmann.models.seq2seq import Prepared, Seq2Seq
+
+
+class ForcedOutputs(NamedTuple):
+    """The decoder's outputs at given words; T is the greatest length."""
+
+    outputs: tf.Tensor  # [T, B, O'], as the readout takes them
+    embedded: tf.Tensor  # [T, B, E], the input words
+    diagnostics: dict[str, tf.Tensor]  # by name [T, B, ...]
+    raw: tf.Tensor  # [T, B, O], before they read a document memory
+
+
+def teacher_forced(
+    model: Seq2Seq,
+    prepared: Prepared,
+    target_in: tf.Tensor,
+    target_length: tf.Tensor,
+    noise: DropoutMasks | None = None,
+    dtype: tf.DType = tf.float32,
+    record: tuple[str, ...] = (),
+) -> ForcedOutputs:
+    """Runs the decoder over given words.
+
+    Args:
+      model: the model.
+      prepared: the prepared source.
+      target_in: ids `[B, T]`, beginning with `<s>`; T is the greatest length.
+      target_length: `[B]`.
+      noise: dropout of this update, or none.
+      dtype: type of matrix products.
+      record: diagnostics to record (`cells.diagnostics`).
+    """
+    noise = noise or DropoutMasks.none()
+    embedded = model.embed_target(tf.transpose(target_in))
+    weights = compute_weights(model.cell, dtype)
+    bound = with_weights(model.cell, weights)
+    inputs = bound.prepare_inputs(embedded, noise.scope("cell"))
+    constants = (weights, prepared.source)
+
+    def step(inputs: tf.Tensor, state: Any, constants: Any = constants) -> StepOutput:
+        weights, source = constants
+        return with_weights(model.cell, weights).step(inputs, state, source)
+
+    memory = bound.document_memory
+    of_memory = memory.read_diagnostics if memory else ()
+    of_steps = tuple(name for name in record if name not in of_memory)
+    shapes = recorded_shapes(step, inputs[0], prepared.state, of_steps)
+    cell = BoundCell(step, prepared.state, model.cell.output_width, shapes)
+    raw, recorded = run_given_inputs(
+        cell, inputs, target_length, constants, model.hparams.decoder_backend
+    )
+    if memory is None:
+        return ForcedOutputs(raw, embedded, recorded, raw)
+    outputs, read = memory.read(swap_batch_and_time(raw), prepared.source, None)
+    if of_steps not in (diagnostics.EVERYTHING, diagnostics.VECTORS):
+        read = {name: read[name] for name in read if name in record}
+    read = {name: swap_batch_and_time(value) for name, value in read.items()}
+    return ForcedOutputs(swap_batch_and_time(outputs), embedded, {**recorded, **read}, raw)
+
+
+def recorded_shapes(
+    step: StepFunction, inputs: tf.Tensor, state: Any, record: tuple[str, ...]
+) -> Mapping[str, tf.Tensor]:
+    """Tensors of the recorded diagnostics' shapes, by name, from a step that is not used."""
+    if not record:
+        return {}
+    return diagnostics.select(step(inputs, state).diagnostics, record)
+
+
+def forced_log_probs(
+    model: Seq2Seq,
+    prepared: Prepared,
+    target_in: tf.Tensor,
+    target_out: tf.Tensor,
+    target_length: tf.Tensor,
+    record: tuple[str, ...] = (),
+) -> tuple[tf.Tensor, dict[str, tf.Tensor], tf.Tensor]:
+    """Computes log-probabilities of given words.
+
+    Returns:
+      `[B, T]`, 0 at padding; diagnostics `[B, T, ...]`; `ForcedOutputs.raw`, or with a neural
+      cache the readouts `[T, B, R]`.
+    """
+    outputs, embedded, recorded, raw = teacher_forced(
+        model, prepared, target_in, target_length, record=record
+    )
+    steps, batch = tf.shape(outputs)[0], tf.shape(outputs)[1]
+    flat = tf.reshape(outputs, [-1, outputs.shape[-1]])
+    words = tf.reshape(embedded[:steps], [-1, embedded.shape[-1]])
+    readouts, cache = model.readout(flat, words), prepared.encoded.neural_cache
+    project = neural_cache.projection(model.projection(), cache)
+    if cache:
+        raw = tf.reshape(readouts, [steps, batch, model.readout_width])
+        grouped = neural_cache.read(swap_batch_and_time(raw), cache)
+        width = model.readout_width + neural_cache.extra_width(cache)
+        readouts = tf.reshape(swap_batch_and_time(grouped), [-1, width])
+    log_probs = tf.nn.log_softmax(project(readouts))
+    labels = tf.reshape(tf.transpose(target_out)[:steps], [-1])
+    chosen = tf.gather(log_probs, labels, batch_dims=1)
+    chosen = tf.transpose(tf.reshape(chosen, [steps, batch]))
+    mask = tf.sequence_mask(target_length, steps, dtype=tf.float32)
+    by_batch = {name: swap_batch_and_time(value) for name, value in recorded.items()}
+    return chosen * mask, by_batch, raw

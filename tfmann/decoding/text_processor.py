@@ -1,0 +1,229 @@
+"""Lines of text to the ids that a model reads, and its ids to lines of text."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfmann import config
+from tfmann.config import HParams
+from tfmann.data.text_encoder import LanguagePair
+from tfmann.data.vocab import EOS
+from tfmann.decoding.unk_replacement import replace_unknown
+from tfmann.errors import UserError
+
+
+class SourceLine(NamedTuple):
+    """A source line and its ids."""
+
+    text: str
+    ids: list[int]  # without `</s>`; empty of a blank line
+    document: int
+    history: list[list[int] | None]  # ids of the P lines before it, the nearest last
+
+
+class Translation(NamedTuple):
+    """One translation of one line."""
+
+    text: str  # with unknown words replaced if the model has a lexicon
+    score: float
+    source_tokens: list[str]  # as the model read them, with </s> if the source ends in one
+    tokens: list[str]  # as the model chose them, with </s>
+    attention: np.ndarray | None  # [len(tokens), len(source_tokens)]
+
+
+class Slots(NamedTuple):
+    """The slots of a cache at the beginning of a sentence, in the order of `cache_match`."""
+
+    words: list[str]  # [I], "" of an empty slot
+    ages: np.ndarray  # [I] writes of the document after that of the slot: 0 is the latest; -1 empty
+
+
+class Forced(NamedTuple):
+    """The forced decoding of a given pair."""
+
+    log_prob: float  # natural logarithm, </s> counted
+    source_tokens: list[str]
+    tokens: list[str]
+    word_log_probs: np.ndarray  # [len(tokens)]
+    diagnostics: dict[str, np.ndarray]  # by name, [source_steps + len(tokens), ...]
+    source_steps: int  # len(source_tokens) if the cell reads the source itself, else 0
+    slots: Slots | None = None  # of a cell with a cache
+
+
+class TextProcessor:
+    """Encodes and decodes text in both languages of a model."""
+
+    def __init__(
+        self, languages: LanguagePair, hparams: HParams, lexicon: Mapping[str, str] | None
+    ):
+        """Replaces unknown words of translations if there is a `lexicon`."""
+        self.languages, self.hparams, self.lexicon = languages, hparams, lexicon
+        self.history_size = config.cell_spec(hparams.cell).history_size
+
+    def encode_lines(
+        self, lines: Iterable[str], documents: Iterable[int] | None = None
+    ) -> Iterator[SourceLine]:
+        """Encodes lines; without `documents`, a blank line ends a document.
+
+        Raises:
+          UserError: `documents` has more or fewer ids than there are lines.
+        """
+        numbered = _numbered(lines, documents)
+        encoded = ((line, self.source_ids(line), document) for line, document in numbered)
+        return self._with_history(encoded, documents is not None)
+
+    def _with_history(
+        self, encoded: Iterable[tuple[str, list[int], int]], blank_lines_count: bool
+    ) -> Iterator[SourceLine]:
+        size = self.history_size
+        before: deque = deque([None] * size, maxlen=size)
+        last_document = None
+        for text, ids, document in encoded:
+            if document != last_document:
+                before.extend([None] * size)
+                last_document = document
+            yield SourceLine(text, ids, document, list(before))
+            if ids or blank_lines_count:  # a blank line that ends a document is no part of it
+                before.append(ids)
+
+    def source_ids(self, line: str) -> list[int]:
+        """Encodes a source line, cut to `src_max_len_infer`."""
+        ids = self.languages.source.encode(line)
+        cap = self.hparams.src_max_len_infer
+        return ids[:cap] if cap else ids
+
+    def source_tokens(self, ids: list[int]) -> list[str]:
+        """The source tokens as the model reads them, with its `</s>`."""
+        tokens = self.languages.source.vocabulary.decode(ids)
+        return [*tokens, EOS] if self.hparams.append_source_eos or not tokens else tokens
+
+    def encode_translations(
+        self, translations: Sequence[Translation], documents: Iterable[int] | None
+    ) -> list[tuple[SourceLine, list[int]]]:
+        """Encodes translations as pairs, token by token; `documents` as in `encode_lines`.
+
+        Their text will not do: it need not be segmented into the same subwords.
+        """
+        source, target = self.languages
+        texts = (" ".join(translation.source_tokens) for translation in translations)
+        source_ids = [
+            source.vocabulary.encode(without_eos(translation.source_tokens))
+            for translation in translations
+        ]
+        target_ids = [
+            target.vocabulary.encode(without_eos(translation.tokens))
+            for translation in translations
+        ]
+        numbered = zip(_numbered(texts, documents), source_ids)
+        encoded = ((text, ids, document) for (text, document), ids in numbered)
+        return list(zip(self._with_history(encoded, documents is not None), target_ids))
+
+    def blank_translations(self) -> list[Translation]:
+        """The translations of a blank line."""
+        return [Translation("", 0.0, [], [], None)] * self.hparams.num_translations_per_input
+
+    def decode_n_best(
+        self,
+        line: SourceLine,
+        ids: np.ndarray,
+        lengths: np.ndarray,
+        scores: np.ndarray,
+        alignments: np.ndarray | None,
+        *,
+        with_attention: bool,
+    ) -> list[Translation]:
+        """Decodes a sentence's hypotheses: ids `[n, T]`, lengths and scores `[n]`, `[n, T, S]`."""
+        target, translations = self.languages.target, []
+        source_tokens = self.source_tokens(line.ids)
+        for rank in range(len(ids)):
+            score = float(scores[rank])
+            if rank and score == -math.inf:
+                break  # no more hypotheses: a tiny vocabulary, or a limit of few words
+            words = ids[rank, : lengths[rank]].tolist()
+            attention = None
+            if alignments is not None:
+                attention = alignments[rank, : len(words), : len(source_tokens)]
+            tokens = target.vocabulary.decode(words)
+            text = target.decode(words)
+            if self.lexicon is not None:
+                assert attention is not None, "unknown words are replaced by the attention"
+                text = self._replace_unknown(tokens, attention, line.text, self.lexicon)
+            attention = attention if with_attention else None
+            translations.append(Translation(text, score, source_tokens, tokens, attention))
+        return translations
+
+    def _replace_unknown(
+        self, tokens: list[str], attention: np.ndarray, line: str, lexicon: Mapping[str, str]
+    ) -> str:
+        """Joins the tokens to text; the source words come from the line, where none is `<unk>`."""
+        words = self.languages.source.segmenter.segment(line)
+        if self.hparams.src_max_len_infer:
+            words = words[: self.hparams.src_max_len_infer]
+        replaced = replace_unknown(without_eos(tokens), attention, words, lexicon)
+        return self.languages.target.segmenter.join(replaced)
+
+    def forced(
+        self,
+        ids: tuple[list[int], list[int]],
+        log_probs: np.ndarray,
+        source_diagnostics: Mapping[str, np.ndarray],
+        target_diagnostics: Mapping[str, np.ndarray],
+    ) -> Forced:
+        """Cuts one pair's padding off.
+
+        Args:
+          ids: source and target, without `</s>`.
+          log_probs: `[T]`.
+          source_diagnostics: `[S, ...]`, of a cell that reads the source itself.
+          target_diagnostics: `[T, ...]`.
+        """
+        source_tokens = self.source_tokens(ids[0])
+        tokens = [*self.languages.target.vocabulary.decode(ids[1]), EOS]
+        steps, width = len(tokens), len(source_tokens)
+        arrays = {name: value[:steps] for name, value in target_diagnostics.items()}
+        for name, value in source_diagnostics.items():
+            arrays[name] = np.concatenate([value[:width], arrays[name]])
+        if "alignments" in arrays:
+            arrays["alignments"] = arrays["alignments"][:, :width]
+        words = log_probs[:steps]
+        source_steps = width if source_diagnostics else 0
+        return Forced(float(words.sum()), source_tokens, tokens, words, arrays, source_steps)
+
+    def slots(self, words: np.ndarray, written: np.ndarray) -> Slots:
+        """A document's slots, from ids `[I]` and times of writing `[I]`, below 0 if empty."""
+        filled = written >= 0
+        latest = written.max(initial=0)
+        tokens = iter(self.languages.target.vocabulary.decode(words[filled].tolist()))
+        return Slots(
+            words=[next(tokens) if is_filled else "" for is_filled in filled],
+            ages=np.where(filled, latest - written, -1),
+        )
+
+
+def _numbered(lines: Iterable[str], documents: Iterable[int] | None) -> Iterator[tuple[str, int]]:
+    """Pairs each line with the id of its document."""
+    if documents is None:
+        number = 0
+        for line in lines:
+            yield line, number
+            number += not line.strip()
+        return
+    ids: Any = chain(documents, repeat(None))
+    count = 0
+    for count, (line, document) in enumerate(zip(lines, ids), start=1):
+        if document is None:
+            raise UserError(f"line {count} has no document id: expected one id for each line")
+        yield line, document
+    if next(ids) is not None:
+        raise UserError(f"there are more document ids than lines: expected {count}")
+
+
+def without_eos(tokens: Sequence[str]) -> Sequence[str]:
+    """The tokens without a final `</s>`."""
+    return tokens[:-1] if tokens and tokens[-1] == EOS else tokens

@@ -1,0 +1,84 @@
+"""The consistency of tense in documents of the synthetic corpus.
+
+There, only the first source sentence of a document reveals its tense. A translator that uses the
+previous sentences should get the tense of the others right, and only as often as by chance if the
+sentences are exchanged between documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tfmann.data.documents import document_starts
+from tfmann.evaluation.bleu import check_parallel
+from tfmann.synthetic import tense_of
+
+
+class Tense(NamedTuple):
+    """Sentences with their reference's tense, of those that are not the first of a document."""
+
+    right: int
+    sentences: int
+
+
+def tense_accuracy(
+    translations: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    documents: Sequence[int],
+) -> Tense:
+    """Counts the sentences that are in the reference's tense.
+
+    The first sentence of a document is left out, and so is one whose reference has no single tense.
+    A translation without a tense is wrong.
+
+    Args:
+      translations: the words of each translation.
+      references: the words of each reference.
+      documents: each sentence's document, a number that changes where a document ends.
+
+    Raises:
+      UserError: the three differ in length, or are empty.
+    """
+    check_parallel(
+        [
+            ("the translations", translations),
+            ("the references", references),
+            ("the documents", documents),
+        ]
+    )
+    right = sentences = 0
+    for index in _later(documents):
+        expected = tense_of(references[index])
+        if expected is not None:
+            sentences += 1
+            right += tense_of(translations[index]) == expected
+    return Tense(right, sentences)
+
+
+def shuffle_between_documents(documents: Sequence[int], seed: int) -> np.ndarray:
+    """Permutes all sentences but the first of each document.
+
+    Args:
+      documents: as in `tense_accuracy`.
+      seed: of the permutation, which ignores documents: a sentence stays in its own by chance only.
+
+    Returns:
+      `order` `[n]`: sentence `order[i]` takes position i, in the document of i.
+    """
+    order = np.arange(len(documents))
+    later = _later(documents)
+    order[later] = np.random.Generator(np.random.PCG64(seed)).permutation(later)
+    return order
+
+
+def put_back(lines: Sequence[str], order: np.ndarray) -> list[str]:
+    """Undoes `shuffle_between_documents`: line i returns to position `order[i]`."""
+    return [lines[i] for i in np.argsort(order)]
+
+
+def _later(documents: Sequence[int]) -> np.ndarray:
+    """Returns the indices of the sentences that are not the first of their document."""
+    return np.flatnonzero(document_starts(documents) != np.arange(len(documents)))

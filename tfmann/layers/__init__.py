@@ -1,0 +1,1 @@
+"""What cells are built from: recurrent layers, dropout, attention scores, initial weights."""

@@ -1,0 +1,116 @@
+"""Two GRUs with attention between them, their start and their readout: the decoder of RNNSearch.
+
+Bahdanau et al. 2015, in the form of dl4mt and Nematus (the conditional GRU). Letters: s_t the
+state, y_{t-1} the embedded word before, h_j the annotations, c_t the context.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from tfmann.config import HParams
+from tfmann.layers.attention import AdditiveAttention
+from tfmann.layers.beams import merge_beams
+from tfmann.layers.initializers import VariableFactory
+from tfmann.layers.rnn import GRUCell, product
+
+
+class Attended(NamedTuple):
+    """Annotations that attention reads."""
+
+    annotations: tf.Tensor  # [B, S, D] h_j
+    keys: tf.Tensor  # [B, S, A] U_a h_j
+    mask: tf.Tensor  # [B, 1, S]
+
+
+class ConditionalGRU(tf.Module):
+    """`q_t = GRU1(s_{t-1}, y_{t-1})`, `c_t = sum_j a_j(q_t) h_j`, `s_t = GRU2(q_t, c_t)`."""
+
+    def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
+        """Creates both GRUs and the attention."""
+        super().__init__(name="conditional_gru")
+        units, depth = hparams.num_units, hparams.attention_size or hparams.num_units  # U, A
+        self.query_gru = GRUCell(hparams.embedding_width, units, weights.scope("query_gru"))
+        self.attention = AdditiveAttention(units, annotation_width, depth, weights)
+        self.state_gru = GRUCell(annotation_width, units, weights.scope("state_gru"))
+
+    def prepare(self, annotations: tf.Tensor, mask: tf.Tensor) -> Attended:
+        """Projects annotations `[B, S, D]` to keys; the mask is `[B, S]`."""
+        return Attended(annotations, self.attention.keys(annotations), mask[:, None])
+
+    def attend(
+        self, projected: tf.Tensor, hidden: tf.Tensor, source: Attended
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Runs the first half of a step.
+
+        Args:
+          projected: `[B*K, 3U]`, GRU1's sums from the word (`query_gru.project`).
+          hidden: `[B*K, U]` s_{t-1}.
+          source: from `prepare`.
+
+        Returns:
+          q_t `[B*K, U]`, c_t `[B*K, D]`, a `[B*K, S]`.
+        """
+        query = self.query_gru.from_projected(projected, hidden)
+        alignments = self.attention(query, source.keys, source.mask)  # [B, K, S]
+        context = alignments @ source.annotations
+        return query, merge_beams(context), merge_beams(alignments)
+
+
+class MeanStart(tf.Module):
+    """`s_0 = tanh(W_init mean_j h_j + b)`."""
+
+    def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
+        """Creates W_init `[D, U]` and b `[U]`."""
+        super().__init__(name="start")
+        units = hparams.num_units
+        self.kernel = weights.matrix("initial_kernel", [annotation_width, units])
+        self.bias = weights.constant("initial_bias", np.zeros(units))
+
+    def __call__(
+        self, annotations: tf.Tensor, length: tf.Tensor, more: tf.Tensor | None = None
+    ) -> tf.Tensor:
+        """Returns s_0 `[B, U]`.
+
+        Args:
+          annotations: `[B, S, D]`, zero at padding.
+          length: `[B]`.
+          more: `[B, U]`, added before the tanh.
+        """
+        mean = tf.reduce_sum(annotations, axis=1) / tf.cast(length, tf.float32)[:, None]
+        sums = tf.matmul(mean, self.kernel) + self.bias
+        return tf.tanh(sums if more is None else sums + more)
+
+
+class Readout(tf.Module):
+    """`tanh(W_s s_t + W_y y_{t-1} + W_c c_t)`, without a bias.
+
+    Attributes:
+      width: of the readout.
+    """
+
+    def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
+        """Creates W_s, W_y and W_c in one kernel `[U + E + D, R]`."""
+        super().__init__(name="readout")
+        units, embedding = hparams.num_units, hparams.embedding_width
+        self._sizes = [units, annotation_width]
+        self.width = hparams.readout_size or embedding
+        rows = units + embedding + annotation_width
+        self.kernel = weights.matrix("readout_kernel", [rows, self.width])
+
+    def __call__(
+        self, outputs: tf.Tensor, embedded: tf.Tensor, more: tf.Tensor | None = None
+    ) -> tf.Tensor:
+        """Returns the readout `[M, R]`.
+
+        Args:
+          outputs: `[M, U + D]`, s_t and c_t.
+          embedded: `[M, E]`, y_{t-1}.
+          more: `[M, R]`, added before the tanh.
+        """
+        hidden, context = tf.split(outputs, self._sizes, axis=-1)
+        sums = product(tf.concat([hidden, embedded, context], axis=-1), self.kernel)
+        return tf.tanh(sums if more is None else sums + more)

@@ -1,0 +1,138 @@
+"""The memory of a neural Turing machine and its heads (Graves et al. 2014, arXiv:1410.5401).
+
+Equation numbers are those of Collier & Beel 2019: content (3, 4), interpolation (5), shift (6),
+sharpening (7), read (8), erase (9), add (10). In Graves et al. these are 5 to 9, 2, 3 and 4.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from tfmann.config import NTMOptions
+from tfmann.layers.initializers import VariableFactory
+from tfmann.layers.rnn import product
+from tfmann.memory import addressing, erase_add
+
+HEAD_CLIP = 20.0  # "stable NTM" (Collier & Beel 2018): bounds strength and sharpening
+
+# A tape: every address begins at the first slot (0.99 of 64). A read takes 0.95 of its address from
+# the content, with a strength of 5; a write 0.95 from the last write, moved on by one slot (0.96).
+_TAPE_ADDRESS = 10.0
+_READ_STRENGTH, _READ_GATE = 5.0, 3.0
+_WRITE_GATE, _WRITE_MOVE = -3.0, 4.0
+
+
+class NTMMemoryState(NamedTuple):
+    """The memory between steps."""
+
+    reads: tf.Tensor  # [B, R, W] r_t
+    weights: tf.Tensor  # [B, R + H, N] w_t of the read heads, then of the write heads
+    memory: tf.Tensor  # [B, N, W] M_t
+
+
+class NTMMemory(tf.keras.layers.Layer):
+    """N slots of W numbers, R read heads, H write heads, J = 2 shift_range + 1 shift taps.
+
+    Reads see M_{t-1}; then all heads erase, then all add. Unlike the paper (its eq 8 reads M_t):
+    so the authors' NTM does it, and a read need not wait for a write. The memory starts at a
+    trainable 1e-6, the addresses at the softmax and the reads at the tanh of learned numbers. Where
+    these leave an address spread over all slots, a first write goes everywhere, all slots stay
+    alike, and training is slow to leave that; `address_start` makes the first slot likelier, and
+    `head_start` lets the heads begin as on a tape (docs/recipes.md).
+    """
+
+    def __init__(self, hparams: NTMOptions, units: int, weights: VariableFactory):
+        """Creates the heads' layer `[U, (R+H)(W+J+3) + 2HW]` and the start values."""
+        super().__init__(name="memory")
+        self.slots, self.width = hparams.num_memory_locations, hparams.memory_unit_size
+        self.numbers = self.slots * self.width
+        self.readers, self.writers = hparams.read_heads, hparams.write_heads
+        self.taps = 2 * hparams.shift_range + 1
+        heads = self.readers + self.writers
+        numbers = heads * (self.width + self.taps + 3) + 2 * self.writers * self.width
+        self.head_kernel = weights.matrix("head_kernel", [units, numbers])
+        tape = hparams.head_start == "tape"
+        bias = self._tape_bias() if tape else np.zeros([heads, self.width + self.taps + 3])
+        vectors = np.zeros(2 * self.writers * self.width)
+        self.head_bias = weights.constant("head_bias", np.concatenate([bias.ravel(), vectors]))
+        start = np.broadcast_to(1e-6, [self.slots, self.width])  # no memory before it is counted
+        self.initial_memory = weights.constant("initial_memory", start)
+        first = np.zeros([heads, self.slots])
+        first[:, 0] = hparams.address_start + (_TAPE_ADDRESS if tape else 0.0)
+        self.initial_weights = weights.matrix("initial_weights", first.shape, plus=first)
+        self.initial_reads = weights.matrix("initial_reads", [self.readers, self.width])
+
+    def _tape_bias(self) -> np.ndarray:
+        """Biases `[R + H, W + J + 3]` with which the heads begin as on a tape."""
+        bias = np.zeros([self.readers + self.writers, self.width + self.taps + 3])
+        strength, gate, middle = self.width, self.width + 1, self.width + 2 + self.taps // 2
+        bias[: self.readers, [strength, gate]] = _READ_STRENGTH, _READ_GATE
+        bias[self.readers :, [gate, middle + 1]] = _WRITE_GATE, _WRITE_MOVE
+        return bias
+
+    def initial_state(self, batch_size: tf.Tensor) -> NTMMemoryState:
+        """Returns r_0, w_0 and M_0."""
+
+        def rows(start: tf.Tensor) -> tf.Tensor:
+            return tf.tile(start[None], [batch_size, 1, 1])
+
+        return NTMMemoryState(
+            reads=rows(tf.tanh(self.initial_reads)),
+            weights=rows(tf.nn.softmax(self.initial_weights)),
+            memory=rows(tf.identity(self.initial_memory)),
+        )
+
+    def step(
+        self, hidden: tf.Tensor, state: NTMMemoryState
+    ) -> tuple[NTMMemoryState, dict[str, tf.Tensor]]:
+        """Addresses, reads and writes once.
+
+        Args:
+          hidden: `[B, U]` h_t of the controller.
+          state: M_{t-1} and w_{t-1}.
+
+        Returns:
+          M_t, w_t and r_t; diagnostics (`cells.diagnostics`).
+        """
+        parameters = product(hidden, self.head_kernel) + self.head_bias
+        parameters = tf.clip_by_value(parameters, -HEAD_CLIP, HEAD_CLIP)
+        heads, vectors = tf.split(parameters, [-1, 2 * self.writers * self.width], axis=-1)
+        erase, add = tf.split(tf.reshape(vectors, [-1, self.writers, 2 * self.width]), 2, axis=-1)
+        erase, add = tf.sigmoid(erase), tf.tanh(add)  # e_t, a_t
+
+        weights, diagnostics = self._address(heads, state)  # w_t (3-7)
+        read_weights, write_weights = tf.split(weights, [self.readers, self.writers], axis=1)
+        reads = erase_add.read(read_weights, state.memory)  # r_t (8)
+        memory = erase_add.erase_and_add(state.memory, write_weights, erase, add)  # M_t (9, 10)
+        return NTMMemoryState(reads, weights, memory), {
+            **diagnostics,
+            "read_weights": read_weights,
+            "write_weights": write_weights,
+            "erase_norm": addressing.norm(erase)[..., None],
+            "add_norm": addressing.norm(add)[..., None],
+        }
+
+    def _address(
+        self, heads: tf.Tensor, state: NTMMemoryState
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+        """Parameters `[B, (R+H)(W+J+3)]` of all heads to addresses w_t `[B, R+H, N]`."""
+        width, taps = self.width, self.taps
+        heads = tf.reshape(heads, [-1, self.readers + self.writers, width + taps + 3])
+        key, strength, gate, kernel, gamma = tf.split(heads, [width, 1, 1, taps, 1], axis=-1)
+        key, strength = tf.tanh(key), tf.nn.softplus(strength)  # k_t, beta_t
+        gate, kernel = tf.sigmoid(gate), tf.nn.softmax(kernel)  # g_t, s_t
+        gamma = 1 + tf.nn.softplus(gamma)  # gamma_t
+
+        content_weights = addressing.content_weights(key, strength, state.memory)  # w^c (3, 4)
+        gated_weights = addressing.interpolate(gate, content_weights, state.weights)  # w^g (5)
+        shifted_weights = addressing.shift(gated_weights, kernel)  # w~ (6)
+        weights = addressing.sharpen(shifted_weights, gamma, None)  # w_t (7)
+        return weights, {
+            "content_weights": content_weights,
+            "interpolation_gate": gate,
+            "shift_kernel": kernel,
+            "sharpening": gamma,
+        }

@@ -1,0 +1,229 @@
+"""Steps of LSTM and GRU as pure functions, a GRU with its weights, and a decoder's layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from tfmann.config import HParams
+from tfmann.errors import UsageError
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
+
+GATES = {"lstm": 4, "gru": 3}
+State = tuple[tf.Tensor, ...]  # (h,) or (h, c), each [B, U]
+
+
+def product(values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+    """`values [..., I]` times `kernel [I, O]` in the kernel's type, returned as float32."""
+    if values.shape.rank == 2:
+        return _multiply(values, kernel)
+    kernel = getattr(kernel, "tensor", kernel)  # many rows a step: not for `ops.loop_gradients`
+    result = _multiply(tf.reshape(values, [-1, values.shape[-1]]), kernel)
+    result = tf.reshape(result, tf.concat([tf.shape(values)[:-1], [kernel.shape[-1]]], axis=0))
+    result.set_shape([*values.shape[:-1], kernel.shape[-1]])
+    return result
+
+
+def _multiply(values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+    return tf.cast(tf.cast(values, kernel.dtype) @ kernel, tf.float32)
+
+
+def lstm_gates(sums: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    """Sums `[..., 4U]` to input, forget, candidate and output gate, each `[..., U]`."""
+    i, f, candidate, o = tf.split(sums, 4, axis=-1)
+    return tf.sigmoid(i), tf.sigmoid(f), tf.tanh(candidate), tf.sigmoid(o)
+
+
+def lstm_step(sums: tf.Tensor, state: State) -> State:
+    """Gates' sums `[..., 4U]` and (h, c) to the new (h, c): `c' = f c + i g`, `h' = o tanh(c')`."""
+    i, f, candidate, o = lstm_gates(sums)
+    c = f * state[1] + i * candidate
+    return o * tf.tanh(c), c
+
+
+def gru_step(projected: tf.Tensor, recurrent: tf.Tensor, state: State) -> State:
+    """Sums from the input and from the state, each `[..., 3U]` (update z, reset r, candidate).
+
+    `h' = z h + (1 - z) candidate`; the reset gate comes after the recurrent product.
+    """
+    units = state[0].shape[-1]
+    # splits, not slices: the gradient of a split is one concatenation
+    gates_in, candidate_in = tf.split(projected, [2 * units, units], axis=-1)
+    gates_of_h, inner = tf.split(recurrent, [2 * units, units], axis=-1)
+    z, r = tf.split(tf.sigmoid(gates_in + gates_of_h), 2, axis=-1)
+    candidate = tf.tanh(candidate_in + r * inner)
+    return (candidate + z * (state[0] - candidate),)
+
+
+class GRUCell(tf.Module):
+    """`h' = z h + (1 - z) tanh(W x + b + r (U h))`, gates z and r; one bias vector a gate."""
+
+    def __init__(self, input_width: int, units: int, weights: VariableFactory):
+        """Creates W `[I, 3U]`, U `[U, 3U]` and b `[3U]`."""
+        super().__init__(name="gru")
+        self.kernel = weights.matrix("kernel", [input_width, 3 * units])
+        self.recurrent_kernel = weights.recurrent("recurrent_kernel", units, 3)
+        self.bias = weights.constant("bias", np.zeros(3 * units))
+
+    def __call__(
+        self, inputs: tf.Tensor, hidden: tf.Tensor, more: tf.Tensor | None = None
+    ) -> tf.Tensor:
+        """Maps x `[B, I]` and h `[B, U]` to the new h; `more [B, 3U]` is added to `W x + b`."""
+        projected = self.project(inputs)
+        return self.from_projected(projected if more is None else projected + more, hidden)
+
+    def project(self, inputs: tf.Tensor) -> tf.Tensor:
+        """Returns `W x + b` `[..., 3U]` of inputs `[..., I]`, for example of all steps."""
+        return product(inputs, self.kernel) + self.bias
+
+    def from_projected(self, projected: tf.Tensor, hidden: tf.Tensor) -> tf.Tensor:
+        """Maps `W x + b` `[B, 3U]` and h `[B, U]` to the new h."""
+        return gru_step(projected, product(hidden, self.recurrent_kernel), (hidden,))[0]
+
+
+def recurrent_step(
+    unit_type: str, projected: tf.Tensor, recurrent: tf.Tensor, state: State
+) -> State:
+    """One step of either unit from the two parts of its gates' sums."""
+    if unit_type == "lstm":
+        return lstm_step(projected + recurrent, state)
+    return gru_step(projected, recurrent, state)
+
+
+def gate_bias(unit_type: str, units: int, forget_bias: float) -> np.ndarray:
+    """Start values of a bias: zero but for the LSTM's forget gate."""
+    bias = np.zeros(GATES[unit_type] * units)
+    if unit_type == "lstm":
+        bias[units : 2 * units] = forget_bias
+    return bias
+
+
+class DecoderStack(tf.keras.layers.Layer):
+    """A decoder's LSTM or GRU layers; layer 1 reads `[x; feed]`, each other the layer below.
+
+    With dropout, the inputs of every layer are dropped, by a new mask at each time step.
+
+    The setting `bridge` says how the layers start. `copy` hands the encoder's final states to the
+    layers from the bottom, forward and backward alternately, as tensorflow/nmt does. `tanh` starts
+    every layer's h from an affine map of all final states' h, and its c from zero. `zero`, and an
+    `encoder_type` of memory, which leaves no states, start every layer at zero.
+    """
+
+    def __init__(
+        self, hparams: HParams, feed_width: int, weights: VariableFactory, bridge: str = ""
+    ):
+        """Creates kernel `[in, G*U]`, recurrent kernel `[U, G*U]` and bias of every layer.
+
+        Args:
+          hparams: which layers and how many.
+          feed_width: F, width of what is fed back to layer 1.
+          weights: makes the weights, in the scopes `stack` and `bridge`.
+          bridge: how the layers start, if not as `hparams` says.
+
+        Raises:
+          UsageError: `copy` where the encoder has another number of final states.
+        """
+        super().__init__(name="stack")
+        h = hparams
+        self.unit_type, self.units, self.num_layers = h.unit_type, h.num_units, h.decoder_layers
+        self.input_width, self.feed_width, self.rate = h.embedding_width, feed_width, h.dropout
+        self.kernels, self.recurrent_kernels, self.biases = [], [], []
+        gates = GATES[self.unit_type]
+        for layer in range(self.num_layers):
+            scope = weights.scope("stack").scope(f"layer_{layer}")
+            width = self.units if layer else self.input_width + feed_width
+            self.kernels.append(scope.matrix("kernel", [width, gates * self.units]))
+            self.recurrent_kernels.append(scope.recurrent("recurrent_kernel", self.units, gates))
+            bias = gate_bias(self.unit_type, self.units, h.forget_bias)
+            self.biases.append(scope.constant("bias", bias))
+        self.bridge = bridge or ("zero" if h.encoder_type == "memory" else h.bridge)
+        if self.bridge == "copy" and h.final_states != self.num_layers:
+            raise UsageError(
+                f"bridge='copy' needs as many decoder layers as the encoder has final states: "
+                f"{self.num_layers} and {h.final_states} here. Change num_decoder_layers or use "
+                "bridge='tanh'."
+            )
+        if self.bridge == "tanh":
+            scope, width = weights.scope("bridge"), self.num_layers * self.units
+            self.bridge_kernel = scope.matrix("kernel", [h.final_states * self.units, width])
+            self.bridge_bias = scope.constant("bias", np.zeros(width))
+
+    def initial_states(
+        self, final_states: Sequence[State], batch_size: tf.Tensor
+    ) -> tuple[State, ...]:
+        """Returns the layers' first states, from the encoder's final ones; `[B, U]` each."""
+        if self.bridge == "copy":
+            return tuple(final_states)
+        hidden = [tf.zeros([batch_size, self.units])] * self.num_layers
+        if self.bridge == "tanh":
+            final = tf.concat([state[0] for state in final_states], axis=-1)
+            sums = tf.matmul(final, self.bridge_kernel) + self.bridge_bias
+            hidden = tf.split(tf.tanh(sums), self.num_layers, axis=-1)
+        if self.unit_type == "gru":
+            return tuple((h,) for h in hidden)
+        return tuple((h, tf.zeros_like(h)) for h in hidden)
+
+    def feed_kernel(self) -> tf.Tensor:
+        """Returns the rows `[F, G*U]` of layer 1's kernel that multiply what is fed back."""
+        return self.kernels[0][self.input_width :]
+
+    def prepare_inputs(self, inputs: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+        """Returns layer 1's sums from inputs `[..., E]`, followed by the masks of dropout.
+
+        Returns:
+          `[..., G*U]`, or `[..., G*U + F + (L-1)*U]` with noise.
+        """
+        inputs = noise.dropout("input", self.rate, inputs)
+        kernel = self.kernels[0][: self.input_width]
+        projected = product(inputs, kernel) + self.biases[0]
+        width = self.feed_width + (self.num_layers - 1) * self.units
+        shape = tf.concat([tf.shape(inputs)[:-1], [width]], axis=0)
+        mask = noise.mask("layers", self.rate, shape) if width else None
+        if mask is None:
+            return projected
+        mask.set_shape([*inputs.shape[:-1], width])
+        return tf.concat([projected, mask], axis=-1)
+
+    def step(
+        self,
+        prepared: tf.Tensor,
+        feed: tf.Tensor | None,
+        states: Sequence[State],
+        feed_kernel: tf.Tensor | None,
+    ) -> tuple[tf.Tensor, tuple[State, ...]]:
+        """Makes one step of all layers.
+
+        Args:
+          prepared: from `prepare_inputs`, `[B, ...]`.
+          feed: `[B, F]`, or None of a stack without.
+          states: of every layer.
+          feed_kernel: from `feed_kernel`.
+
+        Returns:
+          h of the top layer `[B, U]`, the new states.
+        """
+        projected, masks = self._split(prepared)
+        if feed is not None:
+            feed = feed if masks is None else feed * masks[0]
+            projected = projected + product(feed, feed_kernel)
+        new_states: list[State] = []
+        for layer, state in enumerate(states):
+            if layer:
+                below = new_states[-1][0]
+                below = below if masks is None else below * masks[layer]
+                projected = product(below, self.kernels[layer]) + self.biases[layer]
+            recurrent = product(state[0], self.recurrent_kernels[layer])
+            new_states.append(recurrent_step(self.unit_type, projected, recurrent, state))
+        return new_states[-1][0], tuple(new_states)
+
+    def _split(self, prepared: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor] | None]:
+        """Splits what `prepare_inputs` joined: layer 1's sums, and the masks if there are any."""
+        width = GATES[self.unit_type] * self.units
+        if prepared.shape[-1] == width:
+            return prepared, None
+        sizes = [width, self.feed_width] + [self.units] * (self.num_layers - 1)
+        projected, *masks = tf.split(prepared, sizes, axis=-1)
+        return projected, masks

@@ -1,0 +1,98 @@
+"""The memory cells in Keras models of any kind, not only in translation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from tfmann import config
+from tfmann.cells.base import DecoderCell, EncoderOutput
+from tfmann.config import HParams
+from tfmann.config.hparams import refuse_unknown
+from tfmann.errors import UsageError
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
+from tfmann.models.seq2seq import make_cell
+
+
+class KerasCell(tf.keras.layers.AbstractRNNCell):
+    """A cell with a memory and its output layer, for `tf.keras.layers.RNN`.
+
+    Inputs are `[B, E]` per step, outputs `[B, U]`. Every sequence starts with the memory's initial
+    content, as in a pure MANN (Collier & Beel 2019, section 3.3).
+
+    Attributes:
+      cell: the decoder cell; `cell.step` also returns its diagnostics.
+    """
+
+    def __init__(self, cell: DecoderCell):
+        """Wraps a decoder cell that works without an encoder."""
+        super().__init__(name=cell.hparams.cell)
+        self.cell = cell
+        self._state_size = cell.state_size
+
+    @property
+    def state_size(self) -> Any:
+        """The shapes of the state, without the batch."""
+        return self._state_size
+
+    @property
+    def output_size(self) -> int:
+        """U, the width of an output."""
+        return self.cell.readout_width
+
+    def get_initial_state(
+        self, inputs: tf.Tensor | None = None, batch_size: Any = None, dtype: Any = None
+    ) -> Any:
+        """Returns the state before the first step of B sequences."""
+        del dtype  # the state is float32
+        return self.cell.initial_state(
+            no_source(tf.shape(inputs)[0] if inputs is not None else batch_size)
+        )
+
+    def call(self, inputs: tf.Tensor, states: Any) -> tuple[tf.Tensor, Any]:
+        """Runs one step: inputs `[B, E]` to outputs `[B, U]`, and the new state."""
+        cell, none = self.cell, DropoutMasks.none()
+        state = tf.nest.pack_sequence_as(self._state_size, tf.nest.flatten(states))
+        source = cell.prepare(no_source(tf.shape(inputs)[0]))
+        result = cell.step(cell.prepare_inputs(inputs, none), state, source)
+        outputs = cell.readout(result.output, inputs, none)
+        return outputs, tf.nest.pack_sequence_as(states, tf.nest.flatten(result.state))
+
+
+def keras_cell(name: str, input_width: int, **settings: Any) -> KerasCell:
+    """Builds a cell with a memory for `tf.keras.layers.RNN`.
+
+        cell = keras_cell("ntm", input_width=8, num_units=100, num_memory_locations=64,
+                          memory_unit_size=20)
+        layer = tf.keras.layers.RNN(cell, return_sequences=True)
+
+    Args:
+      name: a cell that works without an encoder: "ntm" or "dnc".
+      input_width: E, the width of an input.
+      **settings: any setting of `HParams`, such as `num_units` (the width U of the controller and
+        of an output), `num_layers`, `read_heads` or `random_seed`.
+
+    Raises:
+      UsageError: the cell needs an encoder's annotations, or a setting is wrong.
+    """
+    if config.cell_spec(name).has_alignments:
+        raise UsageError(
+            f"the cell {name!r} attends to an encoder's annotations: expected a cell that works "
+            "without an encoder, such as 'ntm' or 'dnc'"
+        )
+    refuse_unknown(settings, where="keras_cell()")
+    defaults = {"encoder_type": "memory", "num_layers": 1, "init_op": "glorot_uniform"}
+    hparams = HParams(**{**defaults, **settings, "cell": name, "embedding_size": input_width})
+    return KerasCell(make_cell(hparams, 0, VariableFactory(hparams, "cell")))
+
+
+def no_source(batch_size: tf.Tensor | int) -> EncoderOutput:
+    """Returns the output of an encoder that has read nothing, for B sequences."""
+    return EncoderOutput(
+        annotations=tf.zeros([batch_size, 1, 0]),
+        mask=tf.zeros([batch_size, 1]),
+        length=tf.zeros([batch_size], tf.int32),
+        final_state=(),
+    )

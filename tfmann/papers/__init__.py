@@ -1,0 +1,1 @@
+"""The papers' tables and claims, and the command that rebuilds them."""

@@ -1,0 +1,80 @@
+"""The kinds of claims that a paper makes, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Union
+
+
+class Claim(NamedTuple):
+    """A statement about two rows of a table.
+
+    Attributes:
+      paper: authors and year.
+      section: the section, table or figure that makes the statement.
+      text: the statement in our words.
+      expect: the claimed relation. `higher` or `lower`: the row's measure is so. `no gain`: the
+        row is not better by the margin or more. `alike`: the two differ by less than the margin.
+        `between`: the difference lies between the two numbers of `between`.
+      row: name of the system.
+      rival: name of the system that it is compared with.
+      tables: our tables that can test the claim, the paper's own first.
+      measure: a key of `metrics.MEASURES`.
+      margin: for `alike` and `no gain`, a difference that the paper itself calls so.
+      sign_test: whether the paper reports p values of the sign test.
+      between: limits in percent of the rival's value, for measures that are counted.
+    """
+
+    paper: str
+    section: str
+    text: str
+    expect: str
+    row: str
+    rival: str
+    tables: tuple[str, ...]
+    measure: str = "test BLEU"
+    margin: float = 0.0
+    sign_test: bool = False
+    between: tuple[float, float] | None = None
+
+
+class SpeedClaim(NamedTuple):
+    """A statement about speed, tested by a benchmark on a quiet machine.
+
+    Attributes:
+      paper: authors and year.
+      section: the section, table or figure that makes the statement.
+      text: the statement in our words.
+      file: the benchmark's records in results/.
+      record: keys and values that identify the benchmark's records.
+      least: smallest share of the baseline's speed according to the paper.
+      most: greatest share. A share beyond these limits by no more than two timings of the same
+        program differ agrees with the claim too.
+    """
+
+    paper: str
+    section: str
+    text: str
+    file: str
+    record: Mapping[str, str]
+    least: float
+    most: float
+
+
+class UntestedClaim(NamedTuple):
+    """A statement that none of our records can test.
+
+    Attributes:
+      paper: authors and year.
+      section: the section, table or figure that makes the statement.
+      text: the statement in our words.
+      missing: the measurement that would test it.
+    """
+
+    paper: str
+    section: str
+    text: str
+    missing: str
+
+
+AnyClaim = Union[Claim, SpeedClaim, UntestedClaim]

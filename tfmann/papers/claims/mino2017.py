@@ -1,0 +1,40 @@
+"""Claims of Mino et al. 2017.
+
+The margins come from the paper: on IWSLT'07 no difference between 49.1 and 49.6 is significant, and
+of the three scores that it calls "almost comparable" 33.8 and 32.6 differ most. For "almost as many
+parameters" it has no number; 5% is our choice.
+"""
+
+from __future__ import annotations
+
+from tfmann.papers.claim import AnyClaim, Claim
+
+_PAPER = "Mino et al. 2017"
+_ALIKE = 0.5  # test BLEU
+_ALMOST_COMPARABLE = 1.2  # test BLEU
+_ALMOST_AS_MANY = 5.0  # percent
+_CORPORA = {"en-ja": "IWSLT'07", "en-ja-ntcir": "NTCIR-10", "en-ja-aspec": "ASPEC"}
+
+CLAIMS: tuple[AnyClaim, ...] = (
+    Claim(_PAPER, "5, Table 2", "On IWSLT'07, key-value attention and attn do not differ.",
+          "alike", "key_value", "attn", ("en-ja",), margin=_ALIKE),
+    *(
+        Claim(_PAPER, "5, Table 2", f"On {_CORPORA[table]}, key-value attention beats attn.",
+              "higher", "key_value", "attn", (table,))
+        for table in ("en-ja-ntcir", "en-ja-aspec")
+    ),
+    *(
+        Claim(_PAPER, "5, Table 2", f"On {corpus}, modifying-IW is almost comparable to key-value "
+              "attention.", "alike", "modifying_iw", "key_value", (table,),
+              margin=_ALMOST_COMPARABLE)
+        for table, corpus in _CORPORA.items()
+    ),
+    Claim(_PAPER, "5, Table 2", "On NTCIR-10, modifying-IW beats attn.", "higher", "modifying_iw",
+          "attn", ("en-ja-ntcir",)),
+    *(
+        Claim(_PAPER, "5", f"{name} has almost as many parameters as attn.", "between", row,
+              "attn", tuple(_CORPORA), "million parameters",
+              between=(-_ALMOST_AS_MANY, _ALMOST_AS_MANY))
+        for row, name in (("key_value", "Key-value attention"), ("modifying_iw", "Modifying-IW"))
+    ),
+)  # fmt: skip

@@ -1,0 +1,94 @@
+"""Claims of Tu et al. 2018."""
+
+from __future__ import annotations
+
+from tfmann.papers.claim import AnyClaim, Claim, SpeedClaim, UntestedClaim
+
+_PAPER = "Tu et al. 2018"
+_BASELINE = "RNNSearch trained for as many updates"
+_DOMAINS = {"cache-news": "News", "cache-subtitle": "Subtitle", "cache-ted": "TED"}
+_SUBTITLE = ("cache-subtitle",)
+_FUSION_TABLES = ("cache-news", "cache-subtitle", "synthetic-tense")
+_CONTEXT_SYSTEMS = {
+    "summary": "the summary of previous sentences (Wang et al. 2017a)",
+    "previous": "attention to the previous sentence (Jean et al. 2017)",
+}
+
+# Margins, from the paper's own figures; test BLEU unless dev is named.
+_MARGINAL = 0.42  # 33.34 against 32.92, which it calls marginal or no improvement
+_NO_GAIN = 0.21  # 35.39 against 35.18, which it calls no improvement
+_SIZES_ALIKE = 0.46  # dev: 28.36 against 27.90, the greatest difference between sizes on Subtitle
+_OVERWRITING_ALIKE = 0.12  # dev: 9.24 against 9.12, the greatest of three domains
+
+
+def _scores() -> tuple[AnyClaim, ...]:
+    return (
+        *(
+            Claim(_PAPER, "4.3, Table 4", f"On {domain}, the continuous cache beats RNNSearch.",
+                  "higher", "cache", "rnnsearch", (table,), sign_test=True)
+            for table, domain in _DOMAINS.items()
+        ),
+        *(
+            Claim(_PAPER, "4.3, Table 4", f"On Subtitle, the continuous cache beats {name}.",
+                  "higher", "cache", rival, _SUBTITLE, sign_test=True)
+            for rival, name in _CONTEXT_SYSTEMS.items()
+        ),
+        *(
+            Claim(_PAPER, "4.3, Table 4", f"On Subtitle, {name} improves marginally or not at all "
+                  f"on {_BASELINE}.", "no gain", row, "rnnsearch_longer", _SUBTITLE,
+                  margin=_MARGINAL, sign_test=True)
+            for row, name in _CONTEXT_SYSTEMS.items()
+        ),
+        *(
+            Claim(_PAPER, "4.3, Table 4", f"On {_DOMAINS[table]}, {name} beats {_BASELINE}.",
+                  "higher", row, "rnnsearch_longer", (table,), sign_test=True)
+            for table in ("cache-news", "cache-ted")
+            for row, name in _CONTEXT_SYSTEMS.items()
+        ),
+    )  # fmt: skip
+
+
+def _variants() -> tuple[AnyClaim, ...]:
+    return (
+        *(
+            Claim(_PAPER, "4.2, Table 2", f"A cache of {size} slots performs about as well as one "
+                  "of 25.", "alike", f"cache_{size}", "cache", _SUBTITLE, "dev BLEU",
+                  margin=_SIZES_ALIKE)
+            for size in (50, 100, 200, 500, 1000)
+        ),
+        Claim(_PAPER, "4.2, Table 3", "Overwriting the slot of the same word makes little "
+              "difference.", "alike", "cache_no_overwrite", "cache", _SUBTITLE, "dev BLEU",
+              margin=_OVERWRITING_ALIKE),
+        Claim(_PAPER, "4.4, Table 6", "A cache of words (shallow fusion) does not improve on "
+              "RNNSearch.", "no gain", "cache_shallow", "rnnsearch", _FUSION_TABLES,
+              margin=_NO_GAIN, sign_test=True),
+        Claim(_PAPER, "4.4, Table 6", "A cache of states (deep fusion) beats a cache of words.",
+              "higher", "cache", "cache_shallow", _FUSION_TABLES, sign_test=True),
+        Claim(_PAPER, "4.5, Figure 4", "The cache keeps tense consistent: more of its sentences "
+              "than of RNNSearch's have the tense of their document.", "higher", "cache",
+              "rnnsearch", ("synthetic-tense",), "sentences of the right tense"),
+    )  # fmt: skip
+
+
+def _costs() -> tuple[AnyClaim, ...]:
+    return (
+        *(
+            Claim(_PAPER, "4.3, Table 5", f"The cache adds fewer parameters than {name}.", "lower",
+                  "cache", rival, _SUBTITLE, "million parameters")
+            for rival, name in (("summary", "Wang et al. 2017a"), ("previous", "Jean et al. 2017"))
+        ),
+        SpeedClaim(_PAPER, "4.3, Table 5", "The cache does not slow down decoding.", "cache.jsonl",
+                   {"what": "decode", "size": "paper"}, 1.0, 1.0),
+        UntestedClaim(_PAPER, "4.2, Figure 3", "In every domain, the more recently a cache slot "
+                      "was written, the more attention it gets.",
+                      "matching by recency over a test set; our figures show it for one run"),
+        UntestedClaim(_PAPER, "4.3, Table 5", "Attention to the previous sentence (Jean et al. "
+                      "2017) costs 8% of RNNSearch's decoding speed.",
+                      "a benchmark of its decoding"),
+        UntestedClaim(_PAPER, "4.3, Table 5", "The second training stage of the cache is faster "
+                      "than the training of Wang et al. 2017a and Jean et al. 2017.",
+                      "a benchmark of all three in turn"),
+    )  # fmt: skip
+
+
+CLAIMS: tuple[AnyClaim, ...] = (*_scores(), *_variants(), *_costs())

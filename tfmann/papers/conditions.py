@@ -1,0 +1,120 @@
+"""The conditions of a comparison: the corpus and its size, seeds, convergence, lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tfmann.papers import metrics
+from tfmann.papers.metrics import Record
+from tfmann.papers.seed_pairs import SeedPairs
+from tfmann.papers.tables import TABLES
+
+MAX_RISE = 0.1  # dev BLEU: a run that rises by more at its end has not converged
+_END = 0.2  # the last share of the updates, in which a rise is looked for
+
+
+class Conditions(NamedTuple):
+    """The conditions under which two rows were compared.
+
+    Attributes:
+      corpus: the paper's corpus, a stand-in, or another one.
+      summary: size, seeds, convergence and lengths.
+      not_converged: why the runs cannot be said to have converged; empty if they have.
+    """
+
+    corpus: str
+    summary: str
+    not_converged: str
+
+
+def conditions(pairs: SeedPairs, tables: Sequence[str], name: str, scale: str) -> Conditions:
+    """Returns the conditions of a comparison.
+
+    Args:
+      pairs: the runs of both rows.
+      tables: the tables that can test the claim, the paper's own first.
+      name: the table of the runs.
+      scale: the scale of the runs.
+    """
+    not_converged = _not_converged(pairs)
+    parts = [
+        _corpus_size(pairs.runs[0], TABLES[tables[0]].paper_pairs),
+        f"{len(pairs.seeds)} seeds" if len(pairs.seeds) > 1 else "one seed",
+        not_converged or "converged",
+    ]
+    if pairs.measure in metrics.LENGTH_DEPENDENT and any(
+        metrics.lengths_differ(*records) for records in pairs.records
+    ):
+        parts.append(_brevity_penalties(pairs))
+    is_own_table = name == tables[0]
+    return Conditions(
+        describe_corpus(pairs.runs, name, scale, is_own_table), "; ".join(parts), not_converged
+    )
+
+
+def describe_corpus(
+    records: Sequence[Record], name: str, scale: str, is_own_table: bool = True
+) -> str:
+    """Returns whether records are of the paper's corpus, of a stand-in, or of another corpus."""
+    manifest = TABLES[name].at(scale).manifest
+    if not is_own_table or manifest is None or manifest != TABLES[name].manifest:
+        return "not the paper's corpus"
+    notes = metrics.corpus_variants(records)
+    suffix = f" ({'; '.join(notes)})" if notes else ""
+    if any(map(metrics.uses_stand_in, records)):
+        return f"a stand-in for the paper's corpus, dev and test included{suffix}"
+    return f"the paper's corpus{suffix}"
+
+
+def rise_at_end(record: Record) -> float | None:
+    """Returns how much dev BLEU still rose at the end of a run; None if that is unknown.
+
+    It is the best dev BLEU of the evaluations in the last fifth of the recorded updates (after 0.8
+    of the last step) minus the best before. It is unknown if there was no evaluation before. A run
+    has converged if the rise is known and at most `MAX_RISE`.
+    """
+    history = [
+        (point["step"], point["dev_bleu"])
+        for point in record.get("history", ())
+        if "dev_bleu" in point
+    ]
+    begin = (1 - _END) * max((step for step, _ in history), default=0)
+    before = [bleu for step, bleu in history if step <= begin]
+    end = [bleu for step, bleu in history if step > begin]
+    return max(end) - max(before) if before else None
+
+
+def _not_converged(pairs: SeedPairs) -> str:
+    """Names the rows that have not converged, or cannot be said to have."""
+    rising, unknown = [], []
+    for runs in (pairs.runs, pairs.rival_runs):
+        rises = [rise_at_end(record) for record in runs]
+        known = [rise for rise in rises if rise is not None]
+        if len(known) < len(rises):
+            unknown.append(runs[0]["row"])
+        elif max(known) > MAX_RISE:
+            rising.append(f"{runs[0]['row']} by {max(known):.2f}")
+    reasons = []
+    if rising:
+        reasons.append(f"dev BLEU was still rising, {' and '.join(rising)}")
+    if unknown:
+        records = "records" if len(unknown) > 1 else "record"
+        verb = "are" if len(unknown) > 1 else "is"
+        reasons.append(f"the {records} of {' and '.join(unknown)} {verb} too short to tell")
+    return f"not converged: {', and '.join(reasons)}" if reasons else ""
+
+
+def _corpus_size(record: Record, paper_pairs: int) -> str:
+    pairs = record.get("pairs", {}).get("train")
+    if pairs is None:
+        return "corpus size not recorded"
+    return f"{pairs:,} pairs" + (f" (paper: {paper_pairs:,})" if paper_pairs else "")
+
+
+def _brevity_penalties(pairs: SeedPairs) -> str:
+    ours, theirs = (
+        " / ".join(f"{metrics.brevity_penalty(record):.3f}" for record in runs)
+        for runs in (pairs.runs, pairs.rival_runs)
+    )
+    return f"brevity penalties differ: {ours} against {theirs}"

@@ -1,0 +1,111 @@
+"""The notes below a table: what its columns and marks mean, the corpus, signatures, the machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from tfmann.papers import metrics
+from tfmann.papers.metrics import Record
+
+_SEEDS_APART = 5.0  # BLEU between the best and the worst seed of a row
+
+
+def footnotes(records: Sequence[Record], several_seeds: bool) -> list[str]:
+    """Returns the notes below a table of these records."""
+    signatures, machines = set(), set()
+    for record in records:
+        scores = [record["best"][split][0] for split in ("dev", "test")]
+        scores += record.get("detokenised", {}).values()
+        signatures.update(score["signature"] for score in scores)
+        machines.add(record["hardware"]["cpu"])
+    starts = sorted({record["start"] for record in records if record.get("start")})
+    return [
+        *(["mean ± sample standard deviation over the seeds"] if several_seeds else []),
+        *_seeds_apart(records),
+        *_gold_links(records),
+        *_tense(records),
+        *_significance(records),
+        *_intervals(records),
+        *(f"+ updates: in addition to those of {name}" for name in starts),
+        *metrics.corpus_variants(records),
+        *(f"BLEU signature: {signature}" for signature in sorted(signatures)),
+        f"hardware: {', '.join(sorted(machines))}",
+    ]
+
+
+def includes_reworded(record: Record) -> bool:
+    """Returns whether under-translated words include reworded ones, for lack of alignments."""
+    return "adequacy" in record and record["adequacy"]["reworded"] is None
+
+
+def _seeds_apart(records: Sequence[Record]) -> Iterator[str]:
+    """Names the seeds of a row that are so far apart that no run is like their mean."""
+    scores_by_row: dict[str, list[float]] = {}
+    for record in records:
+        scores_by_row.setdefault(record["row"], []).append(metrics.test_bleu(record))
+    for row, scores in scores_by_row.items():
+        if max(scores) - min(scores) > _SEEDS_APART:
+            values = ", ".join(f"{score:.2f}" for score in scores)
+            yield f"seeds far apart: test BLEU of {row} is {values}"
+
+
+def _gold_links(records: Sequence[Record]) -> Iterator[str]:
+    alignments = [record["alignment"] for record in records if "alignment" in record]
+    sets = {(scores["sentences"], scores["sure"], scores["possible"]) for scores in alignments}
+    for sentences, sure, possible in sorted(sets):
+        yield (
+            f"AER, soft AER: % by the attention in forced decoding of {sentences} references, with "
+            f"{sure} sure and {possible - sure} only possible links"
+        )
+    for judged in sorted({one["adequacy"]["judged"] for one in records if "adequacy" in one}):
+        yield (
+            f"under-translated, reworded, over-translated: % of the {judged} source words with a "
+            "sure link, in the translations of the best checkpoint"
+        )
+    if any(map(includes_reworded, records)):
+        yield "≤: includes reworded words, which a cell without alignments cannot tell apart"
+
+
+def _tense(records: Sequence[Record]) -> Iterator[str]:
+    sizes = {record["tense"]["sentences"] for record in records if "tense" in record}
+    for sentences in sorted(sizes):
+        yield (
+            f"tense: % of {sentences} sentences, without the first of each document, that have the "
+            "reference's tense; shuffled: with these sentences exchanged between documents"
+        )
+
+
+def _significance(records: Sequence[Record]) -> Iterator[str]:
+    tests = [test for record in records for test in record.get("significance", ())]
+    if tests:
+        several = len({metrics.seed_of(record) for record in records}) > 1
+        common = " over the seeds that both have" if several else ""
+        greatest = " (the greatest over the seeds)" if several else ""
+        yield (
+            f"vs.: difference in test BLEU{common}, p of the paired bootstrap / of the sign test"
+            f"{greatest}; †: both below {metrics.SIGNIFICANCE_LEVEL}; ‡: brevity penalties differ "
+            f"by more than {metrics.BREVITY_TOLERANCE}, so lengths explain part of the difference"
+        )
+    runs = {(record["row"], metrics.seed_of(record)): record for record in records}
+    if any(
+        metrics.test_is_outdated(record, runs[test["baseline"], metrics.seed_of(record)])
+        for record in records
+        for test in record.get("significance", ())
+        if (test["baseline"], metrics.seed_of(record)) in runs
+    ):
+        yield "§: the p values are from an earlier decoding of one of the two"
+    for signature in sorted({test["signature"] for test in tests}):
+        yield f"bootstrap signature: {signature}"
+
+
+def _intervals(records: Sequence[Record]) -> Iterator[str]:
+    runs = Counter(record["row"] for record in records)
+    signatures = {
+        record["interval"]["signature"]
+        for record in records
+        if "interval" in record and runs[record["row"]] == 1
+    }
+    if signatures:
+        yield "[low, high]: 95% confidence interval of BLEU over resamples of the test sentences"
+    yield from (f"signature of the interval: {signature}" for signature in sorted(signatures))

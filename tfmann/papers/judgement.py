@@ -1,0 +1,278 @@
+"""Verdicts on the papers' claims, from our records.
+
+A claim says in which interval the true difference of two rows lies. It holds if that is proven, and
+does not hold if the contrary is, with at most 5% of false proofs among all claims of a paper
+(`tfmann.evaluation.verdicts` has the statistics). A margin is part of the claim and comes from the
+paper's own figures. One seed proves nothing, since another could contradict it; neither do seeds
+that contradict their mean, nor runs that have not converged (`conditions.rise_at_end`). Parameters
+are counted, which needs no proof.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tfmann.evaluation import verdicts
+from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
+from tfmann.papers import conditions, metrics, seed_pairs
+from tfmann.papers.claim import AnyClaim, Claim, SpeedClaim, UntestedClaim
+from tfmann.papers.conditions import Conditions
+from tfmann.papers.metrics import Record
+from tfmann.papers.records import read_records
+from tfmann.papers.seed_pairs import SeedPairs
+from tfmann.papers.tables import TABLES
+
+NOT_MEASURED = "not yet measured"
+STATUSES = (FAILS, INCONCLUSIVE, HOLDS, NOT_MEASURED)
+
+Results = Mapping[tuple[str, str], Sequence[Record]]
+
+_ONE_SEED = "one seed only, which another could contradict"
+_TIMING_ERROR = 0.02  # by how much two timings of the same program differ
+
+
+class Verdict(NamedTuple):
+    """The verdict on a claim.
+
+    Attributes:
+      status: one of `STATUSES`.
+      measured: the table and scale, or the benchmark; empty if it was not measured.
+      evidence: the numbers; for `inconclusive`, the reason first.
+      corpus: the paper's corpus or another one; empty for a benchmark.
+      conditions: size, seeds, convergence and lengths.
+    """
+
+    status: str
+    measured: str
+    evidence: str
+    corpus: str = ""
+    conditions: str = ""
+
+
+class _Case(NamedTuple):
+    """A claim in one place where it was measured, before p values are adjusted.
+
+    Attributes:
+      claim: the claim.
+      measured: as in `Verdict`.
+      evidence: as in `Verdict`.
+      conditions: None for a benchmark.
+      p_inside: p value against the contrary of the claim.
+      p_outside: p value against the claim.
+      differences: by seed, each with its error over sentences; empty for a benchmark.
+      settled: the verdict if no test decides.
+    """
+
+    claim: AnyClaim
+    measured: str = ""
+    evidence: str = ""
+    conditions: Conditions | None = None
+    p_inside: float = 1.0
+    p_outside: float = 1.0
+    differences: Mapping[int, tuple[float, float]] = {}
+    settled: Verdict | None = None
+
+
+def judge(
+    claims: Sequence[AnyClaim], results: Results, results_dir: Path
+) -> list[tuple[AnyClaim, Verdict]]:
+    """Judges each claim at every table and scale where it was measured, or as not measured.
+
+    Args:
+      claims: all claims, since the p values of a paper are adjusted for their number.
+      results: from `records.read_results`.
+      results_dir: the folder of the benchmarks' records.
+    """
+    judged: list[tuple[AnyClaim, Verdict]] = []
+    for paper in dict.fromkeys(claim.paper for claim in claims):
+        cases = [
+            case
+            for claim in claims
+            if claim.paper == paper
+            for case in _cases(claim, results, results_dir)
+        ]
+        judged += _decide(cases)
+    return judged
+
+
+def count(judged: Iterable[Verdict]) -> dict[str, int]:
+    """Returns the number of verdicts by status."""
+    counts = dict.fromkeys(STATUSES, 0)
+    for verdict in judged:
+        counts[verdict.status] += 1
+    return counts
+
+
+def _cases(claim: AnyClaim, results: Results, results_dir: Path) -> list[_Case]:
+    if isinstance(claim, UntestedClaim):
+        verdict = Verdict(NOT_MEASURED, "", f"missing: {claim.missing}")
+        return [_Case(claim, settled=verdict)]
+    if isinstance(claim, SpeedClaim):
+        cases = _benchmark_cases(claim, results_dir / claim.file)
+    else:
+        cases = _table_cases(claim, results)
+    return list(cases) or [_Case(claim, settled=Verdict(NOT_MEASURED, "", ""))]
+
+
+def _table_cases(claim: Claim, results: Results) -> Iterator[_Case]:
+    for name in claim.tables:
+        for scale in TABLES[name].scales:
+            records = results.get((name, scale), ())
+            pairs = seed_pairs.pair_seeds(claim.measure, records, claim.row, claim.rival)
+            if pairs.seeds:
+                where = conditions.conditions(pairs, claim.tables, name, scale)
+                yield _compare(claim, pairs, f"{name}, scale {scale}", where)
+
+
+def _benchmark_cases(claim: SpeedClaim, path: Path) -> Iterator[_Case]:
+    low, high = _bounds(claim)
+    for record in read_records(path) if path.exists() else ():
+        if any(record.get(key) != value for key, value in claim.record.items()):
+            continue
+        runs = record["runs"]
+        estimate = verdicts.estimate(runs)
+        device = "GPU" if record["hardware"]["gpus"] else "CPU"
+        evidence = (
+            f"{estimate.mean:.0%} of the baseline's words/s on a {device} (mean of {len(runs)} "
+            f"pairs of runs, {min(runs):.0%} to {max(runs):.0%}; paper: "
+            f"{_percent_range(claim.least, claim.most)})"
+        )
+        measured = ", ".join([f"benchmark {path.stem}", *claim.record.values()])
+        yield _Case(
+            claim, measured, evidence, None,
+            verdicts.p_inside(estimate, low, high), verdicts.p_outside(estimate, low, high),
+        )  # fmt: skip
+
+
+def _compare(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -> _Case:
+    """Compares runs with the same seeds."""
+    low, high = _bounds(claim)
+    ours, theirs = map(statistics.fmean, pairs.values())
+    evidence = f"{claim.measure} {ours:.2f} against {theirs:.2f}"
+    if claim.measure in metrics.COUNTED:
+        percent = 100 * (ours / theirs - 1)
+        status = HOLDS if low < percent < high else FAILS
+        evidence = f"{evidence} ({percent:+.2f}%), counted"
+        where = where._replace(summary="")  # training does not change a count
+        return _Case(claim, settled=_verdict(status, measured, evidence, where))
+    estimate = pairs.estimate()
+    _, note = pairs.sentence_variance()
+    evidence += f" ({_difference(pairs, estimate)}{_margin(claim)}){_recorded_tests(claim, pairs)}"
+    evidence += f"; {note}" if note and estimate.freedom else ""
+    p_inside = verdicts.p_inside(estimate, low, high)
+    p_outside = verdicts.p_outside(estimate, low, high)
+    by_seed = dict(zip(pairs.seeds, zip(pairs.differences(), pairs.sentence_errors())))
+    reasons = [_ONE_SEED] * (estimate.freedom == 0)
+    reasons += ["not converged"] * bool(where.not_converged)
+    if reasons:
+        reasons.append(_disagreement(by_seed, (low, high), INCONCLUSIVE))
+        if estimate.freedom:
+            evidence += f"; not adjusted: {_p_values(p_inside, p_outside)}"
+        evidence = "; ".join([*filter(None, reasons), evidence])
+        return _Case(claim, settled=_verdict(INCONCLUSIVE, measured, evidence, where))
+    return _Case(claim, measured, evidence, where, p_inside, p_outside, by_seed)
+
+
+def _decide(cases: Sequence[_Case]) -> Iterator[tuple[AnyClaim, Verdict]]:
+    """Decides the cases of a paper; only those that a test can decide count in the adjustment."""
+    tested = [case for case in cases if case.settled is None]
+    p_inside = iter(verdicts.holm([case.p_inside for case in tested]))
+    p_outside = iter(verdicts.holm([case.p_outside for case in tested]))
+    for case in cases:
+        verdict = case.settled or _decide_case(case, next(p_inside), next(p_outside), len(tested))
+        yield case.claim, verdict
+
+
+def _decide_case(case: _Case, p_inside: float, p_outside: float, tests: int) -> Verdict:
+    status = verdicts.verdict(p_inside, p_outside)
+    reason = "neither the claim nor its contrary is proven; " if status == INCONCLUSIVE else ""
+    disagreement = _disagreement(case.differences, _bounds(case.claim), status)
+    if disagreement:
+        reason, status = f"{disagreement}; ", INCONCLUSIVE
+    evidence = (
+        f"{reason}{case.evidence}; {_p_values(case.p_inside, case.p_outside)}; adjusted for {tests}"
+        f" test{'s' if tests > 1 else ''}: {_p_values(p_inside, p_outside)}"
+    )
+    return _verdict(status, case.measured, evidence, case.conditions)
+
+
+def _verdict(status: str, measured: str, evidence: str, where: Conditions | None) -> Verdict:
+    corpus, summary = (where.corpus, where.summary) if where else ("", "")
+    return Verdict(status, measured, evidence, corpus, summary)
+
+
+def _bounds(claim: AnyClaim) -> tuple[float, float]:
+    """Returns the interval that the claim gives for the difference, or for the share of speed."""
+    if isinstance(claim, SpeedClaim):
+        return claim.least - _TIMING_ERROR, claim.most + _TIMING_ERROR
+    assert isinstance(claim, Claim)
+    return claim.between or verdicts.bounds(claim.expect, claim.margin)
+
+
+def _disagreement(
+    by_seed: Mapping[int, tuple[float, float]], bounds: tuple[float, float], status: str
+) -> str:
+    """Returns how seeds contradict each other or the verdict on their mean; '' if they do not."""
+    seeds = list(by_seed)
+    differences, errors = ([pair[part] for pair in by_seed.values()] for part in (0, 1))
+    seeds_by_status = {  # a seed that contradicts one status supports the other
+        supported: verdicts.dissenting(differences, errors, *bounds, contradicted)
+        for supported, contradicted in ((HOLDS, FAILS), (FAILS, HOLDS))
+    }
+    if not all(seeds_by_status.values()):
+        seeds_by_status = {
+            supported: positions
+            for supported, positions in seeds_by_status.items()
+            if status not in (supported, INCONCLUSIVE)
+        }
+    parts = [
+        f"it {supported} for {', '.join(f'seed {seeds[i]} ({differences[i]:+.2f})' for i in found)}"
+        for supported, found in seeds_by_status.items()
+        if found
+    ]
+    if len(parts) == 1:
+        parts.insert(0, f"the claim {status} on average")
+    return f"the seeds disagree: {', '.join(parts)}" if parts else ""
+
+
+def _p_values(p_inside: float, p_outside: float) -> str:
+    """Formats both p values; a value below a thousandth is not shown as 0."""
+    p, contrary = (f"p {p:.3f}" if p >= 0.001 else "p < 0.001" for p in (p_inside, p_outside))
+    return f"{p} (contrary {contrary})"
+
+
+def _difference(pairs: SeedPairs, estimate: verdicts.Estimate) -> str:
+    if estimate.freedom == 0:
+        return f"{estimate.mean:+.2f}"
+    by_seed = ", ".join(f"{difference:+.2f}" for difference in pairs.differences())
+    return f"{estimate.mean:+.2f}, standard error {estimate.error:.2f}, seeds {by_seed}"
+
+
+def _margin(claim: Claim) -> str:
+    if claim.expect == "alike":
+        return f"; alike in the paper: within {claim.margin}"
+    return f"; no gain in the paper: below {claim.margin}" if claim.expect == "no gain" else ""
+
+
+def _recorded_tests(claim: Claim, pairs: SeedPairs) -> str:
+    """Returns the recorded p values over the sentences of each seed."""
+    tests = [seed_pairs.significance_test(*records) for records in pairs.records]
+    if claim.measure != "test BLEU" or not all(tests):
+        return ""
+    text = f"; paired bootstrap of each seed: p {_join(tests, 'bootstrap_p')}"
+    text += f", sign test: p {_join(tests, 'sign_p')}" if claim.sign_test else ""
+    if any(seed_pairs.test_is_outdated(*records) for records in pairs.records):
+        text += " (from an earlier decoding of one of the two)"
+    return text
+
+
+def _join(tests: Sequence[Record], key: str) -> str:
+    return " / ".join(f"{test[key]:.3f}" for test in tests)
+
+
+def _percent_range(least: float, most: float) -> str:
+    low, high = f"{least:.0%}", f"{most:.0%}"
+    return low if low == high else f"{low} to {high}"

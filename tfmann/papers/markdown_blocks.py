@@ -1,0 +1,133 @@
+"""Tables and claims in a Markdown file, between comments; the rest of the file stays as it is.
+
+A block is `<!-- results: NAME -->`, generated text, `<!-- end -->`. NAME is a table with its scale,
+such as `vi-en-cpu`, or `claims`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tfmann.errors import UserError
+from tfmann.papers import judgement, length_scores, rendering
+from tfmann.papers.claims import CLAIMS
+from tfmann.papers.metrics import Record
+from tfmann.papers.records import read_results
+from tfmann.papers.tables import TABLES
+from tfmann.utils.files import atomic_write
+
+_BLOCK = re.compile(r"(<!-- results: (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_COLUMNS = ("brevity penalty", "AER", "under-translated", "over-translated", "tense")
+_FOOTNOTES = (
+    "literature:", "mean ±", "seeds far apart:", "vs.:", "§", "[low, high]", "train:", "dev:",
+    "test:",
+)  # fmt: skip
+CLAIM_HEADING = ("verdict", "claim", "paper", "measured on", "conditions", "evidence")
+
+
+def update_file(path: Path, results_dir: Path) -> bool:
+    """Updates the blocks of a file; returns whether anything changed.
+
+    Raises:
+      UserError: the file cannot be read or written, has no block, or one with an unknown name.
+    """
+    try:
+        before = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read {path}: {error}") from None
+    after = fill(before, results_dir, str(path))
+    if after != before:
+        with atomic_write(path) as file:
+            file.write(after.encode("utf-8"))
+    return after != before
+
+
+def fill(text: str, results_dir: Path, name: str = "the text") -> str:
+    """Returns a text with its blocks filled from the results.
+
+    Raises:
+      UserError: there is no block, one is not ended, or one has an unknown name.
+    """
+    blocks = len(_BLOCK.findall(text))
+    if not blocks or blocks != text.count("<!-- results: "):
+        raise UserError(
+            f"{name}: expected '<!-- results: NAME -->', each followed by '<!-- end -->' on a line "
+            "of its own"
+        )
+    results = read_results(results_dir)
+    names = {
+        f"{table}-{scale}": (table, scale)
+        for table, description in TABLES.items()
+        for scale in description.scales
+    }
+
+    def fill_block(match: re.Match[str]) -> str:
+        begin, block, _, end = match.groups()
+        if block == "claims":
+            lines = _claims(results, results_dir)
+        elif block in names:
+            lines = _table(*names[block], results.get(names[block], []))
+        else:
+            raise UserError(
+                f"{name}: there are no results called {block!r}; expected claims, "
+                f"{', '.join(sorted(names))}"
+            )
+        return begin + "\n".join([*lines, ""]) + end
+
+    return _BLOCK.sub(fill_block, text)
+
+
+def _table(name: str, scale: str, records: list[Record]) -> list[str]:
+    """Renders a short table: systems, BLEU on the test in the paper and ours, comparisons."""
+    table = TABLES[name].at(scale)
+    rendered = rendering.render_cells(table, scale, records, unmeasured=True)
+    if not records:
+        return [rendered.title, "", "Not yet measured."]
+    headings = {"system", f"paper {table.test}", f"ours {table.test}", *_COLUMNS}
+    columns = [
+        number
+        for number, heading in enumerate(rendered.heading)
+        if (heading in headings or heading.startswith("vs. "))
+        and any(row[number] != "-" for row in rendered.rows)
+    ]
+    rows = [[row[number] for number in columns] for row in rendered.rows]
+    notes = [f"\\{'*' * number} {note}" for number, note in enumerate(rendered.notes, start=1)]
+    notes += [note for note in rendered.footnotes if note.startswith(_FOOTNOTES)]
+    return [
+        rendered.title,
+        "",
+        *rendering.markdown([rendered.heading[number] for number in columns], rows),
+        *(["", "; ".join(notes) + "."] if notes else []),
+        *(_lengths(rendered.lengths) if rendered.lengths else []),
+    ]
+
+
+def _lengths(table: length_scores.LengthTable) -> list[str]:
+    """Renders BLEU by length, folded away; the site's Markdown needs the attribute."""
+    summary = f'<details markdown="1"><summary>{length_scores.HEADING}</summary>'
+    return ["", summary, "", *rendering.markdown(*table), "", "</details>"]
+
+
+def _claims(results: judgement.Results, results_dir: Path) -> list[str]:
+    """Renders the number of verdicts, then each claim that was measured, failures first."""
+    judged = judgement.judge(CLAIMS, results, results_dir)
+    counts = judgement.count(verdict for _, verdict in judged)
+    judged.sort(key=lambda pair: judgement.STATUSES.index(pair[1].status))
+    rows = [
+        [
+            verdict.status,
+            claim.text,
+            f"{claim.paper}, {claim.section}",
+            f"{verdict.measured}: {verdict.corpus}" if verdict.corpus else verdict.measured,
+            verdict.conditions or "-",
+            verdict.evidence,
+        ]
+        for claim, verdict in judged
+        if verdict.status != judgement.NOT_MEASURED
+    ]
+    return [
+        "; ".join(f"{status}: {number}" for status, number in counts.items()) + ".",
+        "",
+        *rendering.markdown(CLAIM_HEADING, rows),
+    ]

@@ -1,0 +1,162 @@
+"""The numbers in the record of a run, by name; shares are in percent."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable
+
+from tfmann.evaluation import bleu
+
+Record = dict[str, Any]
+
+REPEATED_ORDER = 2  # the n of the repeated n-grams that tables show; records hold all orders
+BREVITY_TOLERANCE = 0.02  # a greater difference in brevity penalty explains part of one in BLEU
+RESAMPLED_UNITS = 100  # resampled BLEU is recorded in whole hundredths
+SIGNIFICANCE_LEVEL = 0.01  # of the papers' tests
+_ROUNDING = 0.005  # BLEU
+
+
+def seed_of(record: Record) -> int:
+    """Returns the random seed of a run; records from before there were several have none."""
+    return record.get("seed", 1)
+
+
+def dev_bleu(record: Record) -> float:
+    """Returns BLEU on the development set."""
+    return record["best"]["dev"][0]["value"]
+
+
+def test_bleu(record: Record) -> float:
+    """Returns BLEU, averaged over all test sets."""
+    return _test_mean(record, 0)
+
+
+def chrf(record: Record) -> float:
+    """Returns chrF, averaged over all test sets."""
+    return _test_mean(record, 1)
+
+
+def _test_scores(record: Record) -> list[list[dict[str, Any]]]:
+    return [record["best"]["test"], *record.get("more_tests", {}).values()]
+
+
+def _test_mean(record: Record, metric: int) -> float:
+    return statistics.fmean(scores[metric]["value"] for scores in _test_scores(record))
+
+
+def brevity_penalty(record: Record) -> float:
+    """Returns BLEU's brevity penalty, averaged over all test sets; 1 for long enough output."""
+    return _mean_lengths(record)[0]
+
+
+def length_ratio(record: Record) -> float:
+    """Returns words of the translations per word of the references, averaged over all test sets."""
+    return _mean_lengths(record)[1]
+
+
+def _mean_lengths(record: Record) -> tuple[float, float]:
+    lengths = [bleu.lengths(scores[0]["details"]) for scores in _test_scores(record)]
+    penalty, ratio = map(statistics.fmean, zip(*lengths))
+    return penalty, ratio
+
+
+def lengths_differ(record: Record, other: Record) -> bool:
+    """Returns whether lengths explain part of the difference in BLEU between two runs."""
+    difference = abs(brevity_penalty(record) - brevity_penalty(other))
+    return round(difference, 3) > BREVITY_TOLERANCE
+
+
+def length_penalty_weight(record: Record) -> float:
+    """Returns the search's length penalty: the one chosen on dev, or else that of the settings."""
+    chosen = record.get("length_penalty", {}).get("weight")
+    return record["hparams"]["length_penalty_weight"] if chosen is None else chosen
+
+
+def confidence_interval(record: Record) -> tuple[float, float] | None:
+    """Returns low and high of the 95% confidence interval of BLEU over resampled sentences."""
+    interval = record.get("interval")
+    if interval is None:
+        return None
+    return interval["mean"] - interval["ci"], interval["mean"] + interval["ci"]
+
+
+def detokenised_bleu(record: Record, split: str) -> float | None:
+    """Returns BLEU of the detokenised translations of dev or test."""
+    return record["detokenised"][split]["value"] if "detokenised" in record else None
+
+
+def percentage(record: Record, group: str, key: str) -> float | None:
+    """Returns a share from `alignment` or `adequacy`, in percent."""
+    share = record.get(group, {}).get(key)
+    return None if share is None else 100 * share
+
+
+def tense_percentage(record: Record, key: str) -> float | None:
+    """Returns how many sentences have the reference's tense; `right` or `shuffled_right`."""
+    counts = record.get("tense")
+    return 100 * counts[key] / counts["sentences"] if counts else None
+
+
+def repeated_ngrams(record: Record) -> float | None:
+    """Returns the share of repeated n-grams, unless over-translated words are known instead."""
+    for counts in record.get("repetition", ()):
+        if counts["order"] == REPEATED_ORDER and "adequacy" not in record:
+            return 100 * counts["repeated"] / max(counts["ngrams"], 1)
+    return None
+
+
+def decoding_speed(record: Record) -> float | None:
+    """Returns words/s of a search of the test set after training."""
+    test = record.get("decoding", {}).get("test")
+    return test["words"] / test["seconds"] if test else None
+
+
+def corpus_variants(records: Sequence[Record]) -> list[str]:
+    """Returns notes on the copies of the corpus that are not the published ones, by split."""
+    variants = {item for record in records for item in record.get("variants", {}).items()}
+    return [f"{split}: {note}" for split, note in sorted(variants)]
+
+
+def uses_stand_in(record: Record) -> bool:
+    """Returns whether a run's corpus is, by its note, not the one that its manifest names."""
+    return any("a stand-in" in note for note in record.get("variants", {}).values())
+
+
+def stand_in_warning(records: Sequence[Record]) -> str:
+    """Returns a warning for a table whose runs used another corpus than its own, or ''."""
+    if any(map(uses_stand_in, records)):
+        return "train, dev and test are a stand-in for its corpus"
+    return ""
+
+
+def significance_test(record: Record, baseline: str) -> Record:
+    """Returns the recorded tests of a run against a baseline; empty if there are none."""
+    tests = (test for test in record.get("significance", ()) if test["baseline"] == baseline)
+    return next(tests, {})
+
+
+def test_is_outdated(record: Record, baseline: Record) -> bool:
+    """Returns whether recorded tests are of other translations than the recorded scores."""
+    tested = significance_test(record, baseline["row"])["difference"]
+    return abs(tested - (test_bleu(record) - test_bleu(baseline))) > _ROUNDING
+
+
+def greatest_p(tests: Sequence[Record]) -> tuple[float, float]:
+    """Returns the greatest p over the seeds, of the paired bootstrap and of the sign test."""
+    bootstrap, sign = (max(test[key] for test in tests) for key in ("bootstrap_p", "sign_p"))
+    return bootstrap, sign
+
+
+# Measures of claims. All but parameters are in percent or BLEU.
+MEASURES: Mapping[str, Callable[[Record], Any]] = {
+    "test BLEU": test_bleu,
+    "dev BLEU": dev_bleu,
+    "AER": lambda record: percentage(record, "alignment", "aer"),
+    "under-translated words": lambda record: percentage(record, "adequacy", "under"),
+    "over-translated words": lambda record: percentage(record, "adequacy", "over"),
+    "sentences of the right tense": lambda record: tense_percentage(record, "right"),
+    "million parameters": lambda record: record["parameters"] / 1e6,
+}
+COUNTED = frozenset({"million parameters"})  # the same for every seed and test
+LENGTH_DEPENDENT = frozenset({"test BLEU"})  # measures whose brevity penalty is recorded

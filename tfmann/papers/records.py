@@ -1,0 +1,107 @@
+"""The records of runs: a JSON line for each row and seed of a table, in results/."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tfmann import config
+from tfmann.data.text_files import iter_lines, write_lines
+from tfmann.datasets import catalog
+from tfmann.errors import UserError
+from tfmann.papers import metrics, run_scores
+from tfmann.papers.metrics import Record
+from tfmann.papers.table import Row
+from tfmann.papers.table_corpus import Corpus
+from tfmann.papers.tables import TABLES
+from tfmann.utils.run_folder import RESULTS
+
+
+def read_results(results_dir: Path) -> dict[tuple[str, str], list[Record]]:
+    """Returns the records of results/ by table and scale, in the order of the files' names."""
+    results = {}
+    for path in sorted(results_dir.glob("*.jsonl")):
+        name, _, scale = path.stem.rpartition("-")
+        if name in TABLES:  # other files are of benchmarks
+            results[name, scale] = read_records(path)
+    return results
+
+
+def read_records(path: Path) -> list[Record]:
+    """Returns the records of a file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def save_records(records: Sequence[Record], path: Path) -> None:
+    """Writes records to a file; they replace earlier ones of the same row and seed."""
+    by_run = {}
+    if path.exists():
+        for line in iter_lines(path):
+            record = json.loads(line)
+            by_run[record["row"], metrics.seed_of(record)] = record
+    by_run.update({(record["row"], record["seed"]): record for record in records})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_lines(path, (json.dumps(record, ensure_ascii=False) for record in by_run.values()))
+
+
+def results_of(out_dir: str) -> dict[str, Any] | None:
+    """Returns the results of a run that has ended; None for any other."""
+    try:
+        return json.loads(Path(out_dir, RESULTS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def make_record(
+    name: str, scale: str, row: Row, seed: int, corpus: Corpus, out_dir: str
+) -> dict[str, Any]:
+    """Makes the record of a run that has ended.
+
+    Scores that the run did not compute itself are computed now, or read from its folder: further
+    tests, detokenised text, repetition, the interval of BLEU, BLEU of resampled sentences and, if
+    there are gold links, alignment error and adequacy.
+
+    Args:
+      name: of the table.
+      scale: at which the table is rebuilt.
+      row: the row of the run.
+      seed: of the run.
+      corpus: that it was trained on.
+      out_dir: folder of the run.
+
+    Raises:
+      UserError: the run has not ended, or its model could not be used.
+    """
+    results = results_of(out_dir)
+    if results is None:
+        raise UserError(f"the run in {out_dir} has ended without results")
+    record = _without_paths(name, scale, row, seed, corpus.report, results)
+    record.update(run_scores.all_scores(corpus, out_dir, results["hparams"]))
+    return record
+
+
+def _without_paths(
+    name: str, scale: str, row: Row, seed: int, report: catalog.Report, results: dict[str, Any]
+) -> dict[str, Any]:
+    """Returns results and settings without the paths of this machine."""
+    kinds = {key: field.kind for key, field in config.FIELDS.items()}
+    settings = {
+        key: value
+        for key, value in results["hparams"].items()
+        if not (kinds.get(key) == "data" and key.endswith(("_prefix", "_model")))
+        and key not in ("init_checkpoint", "lexicon_file")
+    }
+    splits = report.splits.items()
+    return {
+        "table": name,
+        "scale": scale,
+        "row": row.name,
+        "seed": seed,
+        "pairs": {name: split.pairs for name, split in splits},
+        "variants": {name: split.variant for name, split in splits if split.variant},
+        **({"start": row.start} if row.start else {}),
+        **{key: value for key, value in results.items() if key != "hparams"},
+        "hparams": settings,
+    }

@@ -1,0 +1,280 @@
+"""The papers' tables with our columns next to theirs: as cells, and in Markdown."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Callable, NamedTuple
+
+from tfmann.papers import length_scores, metrics
+from tfmann.papers.footnotes import footnotes, includes_reworded
+from tfmann.papers.metrics import Record
+from tfmann.papers.records import read_results
+from tfmann.papers.table import Row, Table
+from tfmann.papers.tables import TABLES
+
+NOT_MEASURED = "not yet measured"
+NOT_TRAINED = "not trained here"
+_LITERATURE = "literature: a system of other authors with the figure that the paper lists for it"
+
+
+class RenderedTable(NamedTuple):
+    """A table as text.
+
+    Attributes:
+      title: with the scale of ours.
+      heading: of the columns.
+      rows: their cells.
+      names: of the rows, as in `Table.rows`; rows of the literature, which are last, have none.
+      notes: on cells that are marked `*`, `**`, ...
+      footnotes: the meaning of columns and marks, the corpus, signatures, the machine.
+      lengths: BLEU by length, or None if no record has it.
+    """
+
+    title: str
+    heading: list[str]
+    rows: list[list[str]]
+    names: list[str]
+    notes: list[str]
+    footnotes: list[str]
+    lengths: length_scores.LengthTable | None
+
+
+class _PaperColumn(NamedTuple):
+    """A column of the paper's figures."""
+
+    heading: str
+    cell: Callable[[Row], str]  # "-" if the paper has no figure
+
+
+class _MeasuredColumn(NamedTuple):
+    """A column of our measurements."""
+
+    heading: str
+    value: Callable[[Record], float | None]  # None if the record has no such value
+    decimals: int = 2
+    optional: bool = True  # left out if no record has a value
+
+
+_PAPER_COLUMNS = (
+    _PaperColumn("paper AER", lambda row: _format(row.paper_aer)),
+    _PaperColumn("paper under-translated", lambda row: _format_part(row.paper_adequacy, 0)),
+    _PaperColumn("paper over-translated", lambda row: _format_part(row.paper_adequacy, 1)),
+    _PaperColumn("paper parameters", lambda row: _format(row.paper_parameters, "M")),
+    _PaperColumn("paper words/s", lambda row: _format_part(row.paper_speed, 0)),
+    _PaperColumn("paper decoding", lambda row: _format_part(row.paper_speed, 1)),
+)
+
+
+def render_all(results_dir: Path) -> str:
+    """Renders all tables that have results, in Markdown: the text of results/README.md."""
+    parts = [
+        "# Results\n\nWritten by `tfmann reproduce` from the JSON lines in this folder. Each line "
+        "has settings, seed, revision, versions, hardware, time and signatures. Seconds and "
+        "words/s include whatever else the machine was doing."
+    ]
+    for (name, scale), records in read_results(results_dir).items():
+        parts.append(render(TABLES[name].at(scale), scale, records))
+    return "\n\n".join(parts) + "\n"
+
+
+def render(table: Table, scale: str, records: Sequence[Record]) -> str:
+    """Renders the measured rows of a table, in Markdown."""
+    rendered = render_cells(table, scale, records)
+    lines = [rendered.title, "", *markdown(rendered.heading, rendered.rows), ""]
+    lines += [f"{'*' * (i + 1)} {note}" for i, note in enumerate(rendered.notes)]
+    lines += rendered.footnotes
+    if rendered.lengths:
+        lines += ["", f"{length_scores.HEADING}:", "", *markdown(*rendered.lengths)]
+    return "\n".join(lines)
+
+
+def markdown(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Returns the lines of a Markdown table."""
+    lines = [f"| {' | '.join(cells)} |" for cells in (heading, *rows)]
+    lines.insert(1, "|-" * len(heading) + "|")
+    return lines
+
+
+def render_cells(
+    table: Table, scale: str, records: Sequence[Record], unmeasured: bool = False
+) -> RenderedTable:
+    """Renders a table as cells: the paper's columns, then ours; its rows, then the literature's.
+
+    The runs of a row with several seeds are one line: the mean ± the sample standard deviation.
+
+    Args:
+      table: the table at this scale.
+      scale: of our runs.
+      records: of our runs.
+      unmeasured: include rows without runs.
+    """
+    runs_by_row = {row: [run for run in records if run["row"] == row.name] for row in table.rows}
+    runs_by_row = {row: runs for row, runs in runs_by_row.items() if runs or unmeasured}
+    columns = _columns(table, records)
+    heading = columns.heading(table)
+    notes = list(dict.fromkeys(row.note for row in runs_by_row if row.note))
+    rows = []
+    for row, runs in runs_by_row.items():
+        mark = "*" * (notes.index(row.note) + 1) if row.note else ""
+        cells = [row.title, _format(row.paper_dev), f"{_format(row.paper_test)}{mark}"]
+        cells += [column.cell(row) for column in columns.paper]
+        cells += columns.cells(runs) if runs else ["-", NOT_MEASURED]  # dev, test
+        rows.append(cells + ["-"] * (len(heading) - len(cells)))
+    for system in table.literature:
+        cells = [f"{system.title}, literature", "-", f"{system.paper_test:.2f}"]
+        cells += [*("-" for _ in columns.paper), "-", NOT_TRAINED]  # the paper's, dev, test
+        rows.append(cells + ["-"] * (len(heading) - len(cells)))
+    names = [row.name for row in runs_by_row]
+    warning = metrics.stand_in_warning(records)
+    title = f"{table.title} (ours: scale {scale}{f'; {warning}' if warning else ''})"
+    below = [_LITERATURE] if table.literature else []
+    below += footnotes(records, columns.several_seeds) if records else []
+    lengths = length_scores.length_table(table, records)
+    return RenderedTable(title, heading, rows, names, notes, below, lengths)
+
+
+class _Columns(NamedTuple):
+    """The columns of a table that have a value in some row."""
+
+    paper: list[_PaperColumn]
+    measured: list[_MeasuredColumn]
+    rivals: list[Row]
+    several_seeds: bool
+    decoding_speed: bool
+    runs: Mapping[tuple[str, int], Record]  # by row and seed
+
+    def heading(self, table: Table) -> list[str]:
+        return [
+            "system", f"paper {table.dev}", f"paper {table.test}",
+            *(column.heading for column in self.paper),
+            *(column.heading for column in self.measured),
+            *(f"vs. {row.title}" for row in self.rivals),
+            "parameters", "updates", *(["seeds"] if self.several_seeds else []),
+            "words/s", "minutes", *(["decoding words/s"] if self.decoding_speed else []),
+        ]  # fmt: skip
+
+    def cells(self, runs: Sequence[Record]) -> list[str]:
+        """Returns our cells of a row."""
+        return [
+            *(_measured_cell(column, runs) for column in self.measured),
+            *(self._rival_cell(row.name, runs) for row in self.rivals),
+            *_cost_cells(runs, self.several_seeds),
+            *([_decoding_speed(runs)] if self.decoding_speed else []),
+        ]
+
+    def _rival_cell(self, rival: str, runs: Sequence[Record]) -> str:
+        """Compares a row with a rival; marks different lengths and outdated p values."""
+        pairs = [
+            (run, self.runs[rival, metrics.seed_of(run)])
+            for run in runs
+            if metrics.significance_test(run, rival) and (rival, metrics.seed_of(run)) in self.runs
+        ]
+        if not pairs:
+            return "-"
+        cell = _difference(pairs)
+        if any(metrics.lengths_differ(*pair) for pair in pairs):
+            cell += " ‡"
+        return f"{cell} §" if any(metrics.test_is_outdated(*pair) for pair in pairs) else cell
+
+
+def _columns(table: Table, records: Sequence[Record]) -> _Columns:
+    rows = [record["row"] for record in records]
+    return _Columns(
+        [
+            column for column in _PAPER_COLUMNS
+            if any(column.cell(row) != "-" for row in table.rows)
+        ],
+        [
+            column for column in _measured_columns(table)
+            if not column.optional or any(column.value(one) is not None for one in records)
+        ],
+        [
+            row for row in table.rows
+            if row.name in table.baselines
+            and any(metrics.significance_test(one, row.name) for one in records)
+        ],
+        len(rows) > len(set(rows)),
+        any(metrics.decoding_speed(one) is not None for one in records),
+        {(one["row"], metrics.seed_of(one)): one for one in records},
+    )  # fmt: skip
+
+
+def _measured_columns(table: Table) -> Iterator[_MeasuredColumn]:
+    """Yields the columns of scores; all but the lengths are in percent."""
+    yield _MeasuredColumn(f"ours {table.dev}", metrics.dev_bleu, optional=False)
+    yield _MeasuredColumn(f"ours {table.test}", metrics.test_bleu, optional=False)
+    yield _MeasuredColumn(f"13a {table.dev}", lambda run: metrics.detokenised_bleu(run, "dev"))
+    yield _MeasuredColumn(f"13a {table.test}", lambda run: metrics.detokenised_bleu(run, "test"))
+    yield _MeasuredColumn("brevity penalty", metrics.brevity_penalty, 3, optional=False)
+    yield _MeasuredColumn("length ratio", metrics.length_ratio, 3, optional=False)
+    yield _MeasuredColumn("length penalty", metrics.length_penalty_weight, 1, optional=False)
+    yield _MeasuredColumn("chrF", metrics.chrf, 1, optional=False)
+    for heading, group, key in (
+        ("AER", "alignment", "aer"),
+        ("soft AER", "alignment", "soft_aer"),
+        ("under-translated", "adequacy", "under"),
+        ("reworded", "adequacy", "reworded"),
+        ("over-translated", "adequacy", "over"),
+    ):
+        yield _MeasuredColumn(heading, partial(metrics.percentage, group=group, key=key))
+    yield _MeasuredColumn(f"repeated {metrics.REPEATED_ORDER}-grams", metrics.repeated_ngrams)
+    yield _MeasuredColumn("tense", lambda run: metrics.tense_percentage(run, "right"))
+    yield _MeasuredColumn(
+        "tense, shuffled", lambda run: metrics.tense_percentage(run, "shuffled_right")
+    )
+
+
+def _measured_cell(column: _MeasuredColumn, runs: Sequence[Record]) -> str:
+    values = [value for value in map(column.value, runs) if value is not None]
+    if not values:
+        return "-"
+    cell = f"{statistics.fmean(values):.{column.decimals}f}"
+    if len(values) > 1:
+        cell += f" ± {statistics.stdev(values):.{column.decimals}f}"
+    elif column.value is metrics.test_bleu:
+        interval = metrics.confidence_interval(runs[0])
+        cell += f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else ""
+    if column.heading == "under-translated" and any(map(includes_reworded, runs)):
+        return f"≤ {cell}"
+    return cell
+
+
+def _difference(pairs: Sequence[tuple[Record, Record]]) -> str:
+    """Formats the difference of the means over the seeds, and the greatest p of each test."""
+    ours, theirs = (
+        statistics.fmean(metrics.test_bleu(pair[side]) for pair in pairs) for side in (0, 1)
+    )
+    cell = f"{ours - theirs:+.2f}"
+    if theirs:
+        cell += f" ({100 * (ours / theirs - 1):+.1f}%)"
+    tests = [metrics.significance_test(run, rival["row"]) for run, rival in pairs]
+    bootstrap_p, sign_p = metrics.greatest_p(tests)
+    mark = "†" if max(bootstrap_p, sign_p) < metrics.SIGNIFICANCE_LEVEL else ""
+    return f"{cell}{mark}, p {bootstrap_p:.3f} / {sign_p:.3f}"
+
+
+def _cost_cells(runs: Sequence[Record], several_seeds: bool) -> list[str]:
+    first = runs[0]
+    return [
+        f"{first['parameters'] / 1e6:.2f}M",
+        f"{'+' if first.get('start') else ''}{first['steps']}",
+        *([str(len(runs))] if several_seeds else []),
+        f"{statistics.fmean(run['words_per_second'] for run in runs):.0f}",
+        f"{statistics.fmean(run['train_seconds'] for run in runs) / 60:.0f}",
+    ]
+
+
+def _decoding_speed(runs: Sequence[Record]) -> str:
+    speeds = [speed for speed in map(metrics.decoding_speed, runs) if speed is not None]
+    return f"{statistics.fmean(speeds):.0f}" if speeds else "-"
+
+
+def _format(value: float | None, unit: str = "") -> str:
+    return "-" if value is None else f"{value}{unit}"
+
+
+def _format_part(pair: tuple[float, float] | None, index: int) -> str:
+    return _format(None if pair is None else pair[index])

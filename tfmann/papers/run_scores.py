@@ -1,0 +1,290 @@
+"""Scores that a run does not compute itself, from its translations and its best checkpoint.
+
+Decoding happens in a process of its own, which frees its memory at the end, and once: the outputs
+stay in the run's folder.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from tfmann import config
+from tfmann.data.text_files import iter_documents, iter_lines, write_lines
+from tfmann.datasets import catalog, tokenization
+from tfmann.errors import UserError
+from tfmann.evaluation import bleu, significance
+from tfmann.evaluation.gold_alignments import words_of
+from tfmann.evaluation.repetition import repetition
+from tfmann.evaluation.tense_consistency import put_back, shuffle_between_documents, tense_accuracy
+from tfmann.papers import length_scores, metrics
+from tfmann.papers.table_corpus import Corpus, gold_files
+
+Settings = Mapping[str, Any]
+
+_SHUFFLE_SEED = 1  # the same for all rows and all their seeds
+
+
+def all_scores(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, Any]:
+    """Returns all scores that this corpus allows, by their keys in a record.
+
+    Args:
+      corpus: that the run was trained on.
+      out_dir: folder of the run.
+      settings: of the run.
+
+    Raises:
+      UserError: the model could not be used.
+    """
+    manifest = corpus.report.manifest
+    scores: dict[str, Any] = {}
+    if manifest.more_tests:
+        scores["more_tests"] = _more_tests(corpus, out_dir, settings)
+    if corpus.preparation is not None:
+        scores["preparation"] = corpus.preparation
+        scores["detokenised"] = detokenised_bleu(corpus.report, out_dir)
+    if manifest.alignments:
+        scores.update(scores_by_gold_links(corpus.report, out_dir, settings["cell"]))
+    scores["repetition"] = _repetition(corpus, out_dir)
+    scores["by_length"] = _by_length(corpus, out_dir, settings)
+    if not manifest.more_tests:  # an interval of a mean over tests would be another one
+        scores["interval"] = _interval(corpus, out_dir, settings)
+    dev = {"output_dev": corpus.references("dev")}
+    scores["resampled"] = {
+        "dev": _resampled(dev, out_dir, settings),
+        "test": _resampled(corpus.test_references(), out_dir, settings),
+    }
+    return scores
+
+
+def significance_tests(
+    corpus: Corpus, out_dir: str, baselines: Mapping[str, tuple[str, Settings]], settings: Settings
+) -> list[dict[str, Any]]:
+    """Compares a run's translations of the tests with those of other runs.
+
+    Args:
+      corpus: that all of them were trained on.
+      out_dir: folder of the run.
+      baselines: folder and settings of the others, by row.
+      settings: of the run.
+
+    Returns:
+      for each baseline, in their order: `baseline`, the `difference` in BLEU (for several tests, in
+      its mean) and in percent of the baseline's (`percent`), `bootstrap_p`, `sign_p`, `wins` and
+      `losses` (sentences, from the sign test), `signature` (of the bootstrap).
+    """
+    tests = []
+    for name, (folder, baseline_settings) in baselines.items():
+        translate_more_tests(corpus.report, folder, baseline_settings["cell"])
+        texts = [
+            (_lines(folder, output), _lines(out_dir, output), _references(paths))
+            for output, paths in corpus.test_references().items()
+        ]
+        comparison = significance.compare_over_tests(
+            texts, settings["bleu_tokenize"], settings["bleu_lowercase"]
+        )
+        baseline_bleu = comparison.baseline_bleu
+        difference = comparison.system_bleu - baseline_bleu
+        tests.append({
+            "baseline": name,
+            "difference": difference,
+            "percent": 100 * difference / baseline_bleu if baseline_bleu else None,
+            "bootstrap_p": comparison.bootstrap_p,
+            "sign_p": comparison.sign_test_p,
+            "wins": comparison.better,
+            "losses": comparison.worse,
+            "signature": comparison.bootstrap_signature,
+        })  # fmt: skip
+    return tests
+
+
+def translate_more_tests(report: catalog.Report, out_dir: str, cell: str) -> None:
+    """Translates those of the manifest's further tests that a run has not translated yet."""
+    for name in report.manifest.more_tests:
+        output = os.path.join(out_dir, f"output_{name}")
+        if os.path.exists(output):
+            continue
+        prefix = os.path.join(report.directory, name)
+        flags = {"inference_input_file": f"{prefix}.{report.manifest.source}"}
+        if config.cell_spec(cell).reads_documents:
+            flags["inference_document_file"] = f"{prefix}.docs"
+        flags["inference_output_file"] = f"{output}.new"
+        _decode("infer", out_dir, flags, name)
+        os.replace(f"{output}.new", output)
+
+
+def tense(corpus: Corpus, out_dir: str, cell: str) -> dict[str, int]:
+    """Counts the sentences in the right tense, also with sentences exchanged between documents.
+
+    Args:
+      corpus: that the run was trained on.
+      out_dir: folder of the run; the translations of exchanged sentences stay in its `shuffled`.
+      cell: of its model.
+
+    Returns:
+      `sentences`, those that are `right`, and those that are right although their documents consist
+      of others (`shuffled_right`).
+
+    Raises:
+      UserError: the model could not be used.
+    """
+    prefix, manifest = corpus.settings["test_prefix"], corpus.report.manifest
+    documents = list(iter_documents(f"{prefix}.docs"))
+    references = words_of(iter_lines(corpus.references()[0]))
+    translations = _lines(out_dir, "output_test")
+    shuffled = translations
+    if config.cell_spec(cell).reads_documents:  # other cells translate each sentence by itself
+        order = shuffle_between_documents(documents, _SHUFFLE_SEED)
+        source = list(iter_lines(f"{prefix}.{manifest.source}"))
+        lines = _translate_shuffled([source[i] for i in order], documents, out_dir)
+        shuffled = put_back(lines, order)
+    right, sentences = tense_accuracy(words_of(translations), references, documents)
+    shuffled_right, _ = tense_accuracy(words_of(shuffled), references, documents)
+    return {"sentences": sentences, "right": right, "shuffled_right": shuffled_right}
+
+
+def detokenised_bleu(report: catalog.Report, out_dir: str) -> dict[str, Any]:
+    """Scores detokenised translations of dev and test by mteval-v13a against the raw references.
+
+    Their text is written next to the tokens, to `output_dev.detok` and `output_test.detok`.
+    """
+    scores = {}
+    for name in ("dev", "test"):
+        tokens = os.path.join(out_dir, f"output_{name}")
+        translations = f"{tokens}.detok"
+        write_lines(translations, map(tokenization.detokenise, iter_lines(tokens)))
+        references = f"{report.splits[name].prefix}.{report.manifest.target}"
+        (score,) = bleu.evaluate_files(translations, [references], tokenize="13a")
+        scores[name] = dataclasses.asdict(score)
+    return scores
+
+
+def scores_by_gold_links(report: catalog.Report, out_dir: str, cell: str) -> dict[str, Any]:
+    """Returns `adequacy` and, for a cell with alignments, `alignment`."""
+    flags = gold_files(report)
+    if config.cell_spec(cell).reads_documents:
+        flags["inference_document_file"] = f"{report.splits['test'].prefix}.docs"
+    scores = _evaluate(out_dir, "gold", flags)
+    return {key: scores[key] for key in ("alignment", "adequacy") if key in scores}
+
+
+def _more_tests(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, Any]:
+    """Scores the manifest's further tests; their translations stay in the run's folder."""
+    translate_more_tests(corpus.report, out_dir, settings["cell"])
+    references = corpus.test_references()
+    scores = {}
+    for name in corpus.report.manifest.more_tests:
+        output = f"output_{name}"
+        scores[name] = [
+            dataclasses.asdict(score)
+            for score in bleu.evaluate_files(
+                os.path.join(out_dir, output), references[output], bleu.METRICS,
+                settings["bleu_tokenize"], settings["bleu_lowercase"],
+            )
+        ]  # fmt: skip
+    return scores
+
+
+def _repetition(corpus: Corpus, out_dir: str) -> list[dict[str, int]]:
+    """Counts the n-grams that the translations of the test repeat, for n from 1."""
+    references = [words_of(lines) for lines in _references(corpus.references())]
+    counts = repetition(words_of(_lines(out_dir, "output_test")), references)
+    return [order._asdict() for order in counts]
+
+
+def _by_length(corpus: Corpus, out_dir: str, settings: Settings) -> list[dict[str, Any]]:
+    """Scores the translations of all tests by the number of words in the source."""
+    sources = corpus.test_sources()
+    texts = [
+        length_scores.TranslatedText(
+            list(iter_lines(sources[output])), _lines(out_dir, output), _references(paths)
+        )
+        for output, paths in corpus.test_references().items()
+    ]
+    return length_scores.measure(texts, settings["bleu_tokenize"], settings["bleu_lowercase"])
+
+
+def _interval(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, Any]:
+    """Returns the mean of test BLEU over resampled sentences, and half its 95% interval (`ci`)."""
+    metric = bleu.bleu_metric(settings["bleu_tokenize"], settings["bleu_lowercase"])
+    score = metric.corpus_score(
+        _lines(out_dir, "output_test"),
+        _references(corpus.references()),
+        n_bootstrap=significance.RESAMPLES,
+    )
+    return {"mean": score._mean, "ci": score._ci, "signature": str(metric.get_signature())}
+
+
+def _resampled(
+    references: Mapping[str, list[str]], out_dir: str, settings: Settings
+) -> dict[str, Any]:
+    """Scores the resamples of the sentences that all runs share, in hundredths of BLEU.
+
+    Args:
+      references: reference files by the name of the translations; BLEU is the mean over them.
+      out_dir: folder of the translations.
+      settings: of the run.
+    """
+    scores, sentences = [], 0
+    for output, paths in references.items():
+        translations = _lines(out_dir, output)
+        tokenize, lowercase = settings["bleu_tokenize"], settings["bleu_lowercase"]
+        scores.append(
+            significance.resampled_bleu(translations, _references(paths), tokenize, lowercase)
+        )
+        sentences += len(translations)
+    return {
+        "sentences": sentences,
+        "seed": significance.RESAMPLES_SEED,
+        "bleu": [round(metrics.RESAMPLED_UNITS * fmean(values)) for values in zip(*scores)],
+    }
+
+
+def _evaluate(out_dir: str, name: str, flags: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the output of `--mode=eval` for the best checkpoint."""
+    path = Path(out_dir, f"scores_{name}.json")
+    if not path.exists():
+        _decode("eval", out_dir, {**flags, "inference_output_file": str(path)}, name)
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _translate_shuffled(lines: list[str], documents: list[int], out_dir: str) -> list[str]:
+    """Translates lines by the best checkpoint, in these documents."""
+    folder = Path(out_dir, "shuffled")
+    source, ids, output = (folder / name for name in ("test.src", "test.docs", "output_test"))
+    if not output.exists():
+        folder.mkdir(exist_ok=True)
+        write_lines(source, lines)
+        write_lines(ids, map(str, documents))
+        flags = {
+            "inference_input_file": str(source),
+            "inference_document_file": str(ids),
+            "inference_output_file": str(output),
+        }
+        _decode("infer", out_dir, flags, "the test with shuffled documents")
+    return list(iter_lines(output))
+
+
+def _decode(mode: str, out_dir: str, flags: Mapping[str, str], name: str) -> None:
+    """Runs the best checkpoint in a process of its own."""
+    command = [
+        sys.executable, "-m", "tfmann.nmt", f"--mode={mode}", f"--out_dir={out_dir}",
+        *(f"--{key}={value}" for key, value in flags.items()),
+    ]  # fmt: skip
+    if subprocess.run(command, check=False).returncode:
+        raise UserError(f"the model in {out_dir} could not decode {name}")
+
+
+def _lines(out_dir: str, output: str) -> list[str]:
+    return list(iter_lines(os.path.join(out_dir, output)))
+
+
+def _references(paths: list[str]) -> list[list[str]]:
+    return [list(iter_lines(path)) for path in paths]

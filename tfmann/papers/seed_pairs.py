@@ -1,0 +1,169 @@
+"""Two rows of a table, seed by seed: their difference, and how far chance can move it."""
+
+from __future__ import annotations
+
+import functools
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tfmann.evaluation import verdicts
+from tfmann.papers import metrics
+from tfmann.papers.metrics import Record
+
+_UNINFORMATIVE_P = 0.4  # a greater p value says too little about the error that it comes from
+_NORMAL = statistics.NormalDist()
+_SENTENCES_ONLY = "valid for these test sentences only"
+_UPPER_BOUND = "the error due to the sentences is an upper bound"
+_SPLITS = {"test BLEU": "test", "dev BLEU": "dev"}  # measures that are resampled
+
+
+@dataclass(frozen=True)
+class SeedPairs:
+    """Runs of two rows with the same seeds.
+
+    Attributes:
+      measure: a key of `metrics.MEASURES`.
+      seeds: in ascending order, S of them.
+      runs: the row's run for each seed.
+      rival_runs: the rival's run for each seed.
+    """
+
+    measure: str
+    seeds: Sequence[int]
+    runs: Sequence[Record]
+    rival_runs: Sequence[Record]
+
+    @property
+    def records(self) -> list[tuple[Record, Record]]:
+        """Both runs of each seed."""
+        return list(zip(self.runs, self.rival_runs))
+
+    def values(self) -> tuple[list[float], list[float]]:
+        """Returns the measure of the row and of its rival, for each seed."""
+        value = metrics.MEASURES[self.measure]
+        ours, theirs = (
+            [float(value(record)) for record in runs] for runs in (self.runs, self.rival_runs)
+        )
+        return ours, theirs
+
+    def differences(self) -> list[float]:
+        """Returns the row's value minus the rival's, for each seed."""
+        return [a - b for a, b in zip(*self.values())]
+
+    def estimate(self) -> verdicts.Estimate:
+        """Returns the mean difference and its error."""
+        variance, _ = self.sentence_variance()
+        return verdicts.estimate(self.differences(), variance)
+
+    def sentence_variance(self) -> tuple[float, str]:
+        """Returns the variance of the mean over other test sentences, and a note on its source."""
+        if self._resampled is not None:
+            return verdicts.sentence_variance(self._resampled), ""
+        if self._recorded_errors is None:
+            return 0.0, _SENTENCES_ONLY
+        # An upper bound: as if the differences of all seeds rose and fell together.
+        return statistics.fmean(self._recorded_errors) ** 2, _UPPER_BOUND
+
+    def sentence_errors(self) -> list[float]:
+        """Returns the standard error of each seed over other test sentences; 0 if unknown."""
+        if self._resampled is not None:
+            return [float(error) for error in self._resampled.std(axis=1, ddof=1)]
+        return self._recorded_errors or [0.0] * len(self.seeds)
+
+    @functools.cached_property
+    def _resampled(self) -> np.ndarray | None:
+        """Differences on the resamples that all runs share, [S, resamples]."""
+        split = _SPLITS.get(self.measure)
+        if split is None:
+            return None
+        differences = [_resampled_difference(*pair, split) for pair in self.records]
+        known = [difference for difference in differences if difference is not None]
+        return np.array(known) if len(known) == len(differences) else None
+
+    @functools.cached_property
+    def _recorded_errors(self) -> list[float] | None:
+        """Standard errors of all seeds, from recorded p values and intervals."""
+        if self.measure != "test BLEU":
+            return None
+        errors = [_recorded_error(*pair) for pair in self.records]
+        known = [error for error in errors if error is not None]
+        return known if len(known) == len(errors) else None
+
+
+def pair_seeds(measure: str, records: Sequence[Record], row: str, rival: str) -> SeedPairs:
+    """Returns the runs of two rows that have the same seed and both have the measure."""
+    runs, rival_runs = (
+        {metrics.seed_of(record): record for record in records if record["row"] == name}
+        for name in (row, rival)
+    )
+    value = metrics.MEASURES[measure]
+    seeds = [
+        seed
+        for seed in sorted(set(runs) & set(rival_runs))
+        if None not in (value(runs[seed]), value(rival_runs[seed]))
+    ]
+    return SeedPairs(
+        measure, seeds, [runs[seed] for seed in seeds], [rival_runs[seed] for seed in seeds]
+    )
+
+
+def significance_test(record: Record, rival: Record) -> Record:
+    """Returns the recorded tests of two runs, whichever was the baseline; empty without any."""
+    return metrics.significance_test(record, rival["row"]) or metrics.significance_test(
+        rival, record["row"]
+    )
+
+
+def test_is_outdated(record: Record, rival: Record) -> bool:
+    """Returns whether the recorded tests of two runs are of other translations than the scores."""
+    if metrics.significance_test(record, rival["row"]):
+        return metrics.test_is_outdated(record, rival)
+    tested = bool(metrics.significance_test(rival, record["row"]))
+    return tested and metrics.test_is_outdated(rival, record)
+
+
+def _resampled_difference(record: Record, rival: Record, split: str) -> np.ndarray | None:
+    """Returns differences in BLEU on the resamples that both runs were scored on."""
+    ours, theirs = (one.get("resampled", {}).get(split) for one in (record, rival))
+    if ours is None or theirs is None or ours["sentences"] != theirs["sentences"]:
+        return None
+    if len(ours["bleu"]) != len(theirs["bleu"]) or ours["seed"] != theirs["seed"]:
+        return None
+    return np.subtract(ours["bleu"], theirs["bleu"]) / metrics.RESAMPLED_UNITS
+
+
+def _recorded_error(record: Record, rival: Record) -> float | None:
+    """Returns the standard error over sentences of two runs without recorded resamples.
+
+    It is the error that the recorded p of the paired bootstrap implies for a normal distribution.
+    Where p says too little, it is the error of the runs' own intervals as if they were unpaired.
+    """
+    test = significance_test(record, rival)
+    if test and test["wins"] == test["losses"] == 0:
+        return 0.0  # no sentence differs
+    if test and test["bootstrap_p"] < _UNINFORMATIVE_P:
+        return abs(test["difference"]) / errors_apart(test["bootstrap_p"])
+    intervals = [one.get("interval") for one in (record, rival)]
+    if None in intervals:
+        return None
+    first, second = (one["ci"] / _NORMAL.inv_cdf(0.975) for one in intervals if one)
+    return float(np.hypot(first, second))
+
+
+def errors_apart(p: float) -> float:
+    """Returns how many standard errors apart two scores with this p of sacreBLEU's bootstrap are.
+
+    That p is the share of resamples whose absolute difference |d_b| exceeds its mean m by more than
+    |d|. With d = r errors and normal d_b it is P(Z > m) + P(Z < -2r - m), where m is the mean of
+    |r + Z|: about one-sided for large r, and at most 0.42.
+    """
+    low, high = 0.0, 10.0
+    for _ in range(60):
+        r = (low + high) / 2
+        mean = r * (1 - 2 * _NORMAL.cdf(-r)) + 2 * _NORMAL.pdf(r)
+        share = _NORMAL.cdf(-mean) + _NORMAL.cdf(-2 * r - mean)
+        low, high = (r, high) if share > p else (low, r)
+    return (low + high) / 2

@@ -1,0 +1,96 @@
+"""The description of a table: its rows, its corpus, and the settings that rebuild it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """One system of a table, with the figures that the paper prints."""
+
+    name: str
+    title: str
+    paper_dev: float | None = None
+    paper_test: float | None = None
+    note: str = ""
+    start: str = ""  # the row whose best checkpoint it starts from
+    settings: str = ""  # the row whose settings it has; empty: it has its own
+    paper_aer: float | None = None  # percent
+    paper_parameters: float | None = None  # millions
+    paper_speed: tuple[float, float] | None = None  # words/s of training and of decoding
+    paper_adequacy: tuple[float, float] | None = None  # % under- and over-translated words
+
+
+class LiteratureRow(NamedTuple):
+    """A system of other authors that the paper lists for comparison.
+
+    It is shown with the paper's figure; it cannot be trained here, and no claim can name it.
+    """
+
+    title: str  # with its authors
+    paper_test: float
+
+
+class Table(NamedTuple):
+    """A table and the corpus of its runs.
+
+    A table with `bpe_merges`, by scale, starts from raw text: it is tokenised, then segmented by a
+    BPE with so many merges that is learned on it, and the translations are also scored detokenised.
+    A table without a manifest uses the synthetic corpus. If the manifest has more tests, scores are
+    averaged over all of them; if it has alignments, models are scored by these too. Each row is
+    trained with each of the `seeds` and tested for significance against each of the `baselines` and
+    the rows that a claim compares it with. `paper_pairs` is the size of the paper's corpus, or 0 if
+    the table is in no paper.
+    """
+
+    title: str
+    manifest: str | None  # below data/
+    folder: str  # below hparams/ and hparams/cpu/
+    prefix: str
+    dev: str  # names of the sets, for the heading
+    test: str
+    rows: tuple[Row, ...]
+    bpe_merges: Mapping[str, int] = {}
+    scales: tuple[str, ...] = ("paper", "cpu")  # the sizes at which it can be rebuilt
+    reverse: bool = False  # translates from the manifest's target to its source
+    seeds: tuple[int, ...] = (1,)
+    stand_in: Mapping[str, Table] = {}  # tables of another corpus or of other rows, by scale
+    baselines: tuple[str, ...] = ()  # rows; each is compared with those before it
+    paper_pairs: int = 0
+    literature: tuple[LiteratureRow, ...] = ()
+    document_tense: bool = False  # for a synthetic corpus whose documents reveal their tense once
+
+    def at(self, scale: str) -> Table:
+        """Returns the table at a scale: itself, unless it has a stand-in for it."""
+        return self.stand_in.get(scale, self)
+
+    def settings_file(self, row: Row, scale: str) -> Path:
+        """Returns the path of a row's JSON file below hparams/."""
+        folder = Path("cpu", self.folder) if scale == "cpu" else Path(self.folder)
+        return folder / f"{self.prefix}{row.settings or row.name}.json"
+
+    def compared_with(self, row: str, rivals: Collection[str]) -> list[str]:
+        """Returns the rows that a row is tested against, so that each pair is tested once.
+
+        These are the baselines above a baseline; for any other row, all baselines and those of
+        `rivals` that are above it.
+        """
+        if row in self.baselines:
+            return list(self.baselines[: self.baselines.index(row)])
+        names = (other.name for other in self.rows)
+        above = itertools.takewhile(lambda name: name != row, names)
+        others = [name for name in above if name in rivals and name not in self.baselines]
+        return [*self.baselines, *others]
+
+    def with_starts(self, rows: Sequence[Row]) -> list[Row]:
+        """Returns the rows and those that they start from, each after the row it starts from."""
+        by_name = {row.name: row for row in self.rows}
+        ordered: list[Row] = []
+        for row in rows:
+            if row.start:
+                ordered += self.with_starts([by_name[row.start]])
+            ordered.append(row)
+        return list(dict.fromkeys(ordered))

@@ -1,0 +1,113 @@
+"""The corpus of a table: found, downloaded or written, and prepared for its rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any, NamedTuple
+
+from tfmann.data.corpus_paths import reference_paths
+from tfmann.datasets import catalog
+from tfmann.datasets.preparation import prepare
+from tfmann.evaluation import gold_alignments
+from tfmann.papers.table import Table
+from tfmann.synthetic import published as synthetic
+from tfmann.utils import resources
+
+SYNTHETIC_PAIRS = {"train": 10000, "dev": 500, "test": 500}
+# A greater test, because only the sentences after the first of a document count.
+SYNTHETIC_TENSE_PAIRS = {"train": 10000, "dev": 500, "test": 1000}
+
+
+class Corpus(NamedTuple):
+    """The corpus that the rows of a table are trained and tested on.
+
+    Attributes:
+      report: the corpus on disk.
+      settings: the settings of a run that name its files.
+      preparation: how the raw text was prepared; None if it is used as it is.
+    """
+
+    report: catalog.Report
+    settings: dict[str, str]
+    preparation: dict[str, Any] | None
+
+    @property
+    def target(self) -> str:
+        """The suffix of target files."""
+        return self.report.manifest.target
+
+    def references(self, split: str = "test") -> list[str]:
+        """Returns the reference files of dev or test."""
+        return reference_paths(f"{self.settings[f'{split}_prefix']}.{self.target}")
+
+    def test_references(self) -> dict[str, list[str]]:
+        """Returns the reference files of every test, by the name of a run's translations."""
+        references = {"output_test": self.references()}
+        for name in self.report.manifest.more_tests:
+            path = os.path.join(self.report.directory, f"{name}.{self.target}")
+            references[f"output_{name}"] = reference_paths(path)
+        return references
+
+    def test_sources(self) -> dict[str, str]:
+        """Returns the source file of every test, by the name of a run's translations."""
+        source = self.report.manifest.source
+        paths = {"output_test": f"{self.settings['test_prefix']}.{source}"}
+        for name in self.report.manifest.more_tests:
+            paths[f"output_{name}"] = os.path.join(self.report.directory, f"{name}.{source}")
+        return paths
+
+
+def find_corpus(table: Table, scale: str, corpus_dir: str | None, folder: str) -> Corpus:
+    """Finds or makes the corpus of a table and prints its size.
+
+    Args:
+      table: the table at this scale.
+      scale: selects the number of BPE merges.
+      corpus_dir: a folder with the plain files; None downloads or writes them.
+      folder: where a synthetic or prepared corpus goes.
+
+    Raises:
+      UserError: a file is missing or not as expected; also a file of gold links.
+    """
+    report = _report(table, corpus_dir, folder)
+    for name, split in report.splits.items():
+        print(f"{name}: {split.pairs} pairs, {split.empty_sided} with an empty side{split.details}")
+    if report.manifest.alignments:  # checked now, not after days of training
+        links = gold_alignments.read(*gold_files(report).values())
+        sure, possible = (sum(map(len, part)) for part in (links.sure, links.possible))
+        print(f"gold links of test: {sure} sure, {possible - sure} only possible")
+    if not table.bpe_merges:
+        return Corpus(report, report.hparams(), None)
+    merges = table.bpe_merges[scale]
+    return Corpus(report, *prepare(report, os.path.join(folder, "corpus"), merges))
+
+
+def _report(table: Table, corpus_dir: str | None, folder: str) -> catalog.Report:
+    if table.manifest is None:
+        pairs = SYNTHETIC_TENSE_PAIRS if table.document_tense else SYNTHETIC_PAIRS
+        directory = corpus_dir or os.path.join(folder, "corpus")
+        return synthetic.as_report(directory, **pairs, document_tense=table.document_tense)
+    manifest = catalog.load_manifest(resources.shipped("data", table.manifest))
+    if table.reverse:  # its links would have to be reversed too
+        manifest = dataclasses.replace(
+            manifest, source=manifest.target, target=manifest.source, alignments=None
+        )
+    if corpus_dir:
+        return catalog.use_local(manifest, corpus_dir)
+    return catalog.fetch(manifest, os.path.join("corpora", manifest.name))
+
+
+def gold_files(report: catalog.Report) -> dict[str, str]:
+    """Returns the files of the test set that has gold links, by the flags that take them."""
+    links = report.manifest.alignments
+    assert links is not None
+    source, target = (
+        os.path.join(report.directory, *side.split("/"))
+        for side in report.manifest.sides(report.manifest.splits["test"])
+    )
+    return {
+        "gold_file": os.path.join(report.directory, *links.split("/")),
+        "inference_input_file": source,
+        "inference_ref_file": target,
+    }

@@ -1,0 +1,215 @@
+"""The runs of a table: trained, recorded and compared with one another, each once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tfmann import config
+from tfmann.errors import UserError
+from tfmann.papers import claims, metrics, run_scores
+from tfmann.papers.metrics import Record
+from tfmann.papers.records import make_record, read_records, results_of
+from tfmann.papers.table import Row, Table
+from tfmann.papers.table_corpus import Corpus
+from tfmann.papers.tables import TABLES
+from tfmann.utils import resources
+
+
+@dataclass(frozen=True)
+class TableRuns:
+    """The runs of a table at one scale.
+
+    Attributes:
+      name: of the table.
+      scale: at which it is rebuilt.
+      corpus: that all rows are trained on.
+      folder: the runs' folder, OUT_DIR/TABLE/SCALE.
+      results: the file of the table's records.
+    """
+
+    name: str
+    scale: str
+    corpus: Corpus
+    folder: str
+    results: Path
+
+    @property
+    def table(self) -> Table:
+        """The table at this scale."""
+        return TABLES[self.name].at(self.scale)
+
+    def out_dir(self, row: str, seed: int) -> str:
+        """Returns the folder of a run; that of seed 1 has the row's name alone."""
+        return os.path.join(self.folder, row if seed == 1 else f"{row}-seed{seed}")
+
+    def record(self, row: Row, seed: int) -> Record:
+        """Returns the record of a run, which is trained first if it has not ended."""
+        out_dir = self.out_dir(row.name, seed)
+        if results_of(out_dir) is None:
+            settings = {**self.corpus.settings, "random_seed": str(seed), **self._lexicon(row)}
+            if row.start:  # that row has ended by now
+                start = os.path.join(self.out_dir(row.start, seed), "best_bleu")
+                settings["init_checkpoint"] = start
+            train(self.table, self.scale, row, settings, out_dir)
+        record = make_record(self.name, self.scale, row, seed, self.corpus, out_dir)
+        if self.table.document_tense:
+            record["tense"] = run_scores.tense(self.corpus, out_dir, record["hparams"]["cell"])
+        return record
+
+    def rivals(self, row: str) -> list[str]:
+        """Returns the rows that a row is tested against."""
+        return self.table.compared_with(row, claims.rivals(self.name, row))
+
+    def significance(self, row: str, seed: int) -> dict[str, list[dict[str, Any]]]:
+        """Tests a run against those of its rivals that have ended; returns the record's key."""
+        rivals = self.rivals(row)
+        if not rivals:
+            return {}
+        baselines = {}
+        for rival in rivals:
+            results = results_of(self.out_dir(rival, seed))
+            if results is not None:
+                baselines[rival] = self.out_dir(rival, seed), results["hparams"]
+        out_dir = self.out_dir(row, seed)
+        results = results_of(out_dir)
+        assert results is not None
+        settings = results["hparams"]
+        tests = run_scores.significance_tests(self.corpus, out_dir, baselines, settings)
+        return {"significance": tests} if tests else {}
+
+    def compare_again(self, made: Sequence[Record]) -> list[Record]:
+        """Tests other rows again if a baseline among `made` was decoded again since their tests.
+
+        Returns:
+          the records that have changed.
+        """
+        made_now = {(record["row"], record["seed"]): record for record in made}
+        changed = []
+        for record in read_records(self.results):
+            row, seed = record["row"], metrics.seed_of(record)
+            if (row, seed) in made_now or results_of(self.out_dir(row, seed)) is None:
+                continue
+            baselines = [
+                made_now.get((test["baseline"], seed)) for test in record.get("significance", ())
+            ]
+            if any(rival and metrics.test_is_outdated(record, rival) for rival in baselines):
+                changed.append({**record, **self.significance(row, seed), "seed": seed})
+        return changed
+
+    def remaining(self, rows: Sequence[Row], seeds: Sequence[int]) -> str:
+        """Returns a line: how many runs are left to train, and about how long that takes."""
+        left = [
+            row.name
+            for seed in seeds
+            for row in rows
+            if results_of(self.out_dir(row.name, seed)) is None
+        ]
+        return estimate_time(left, len(rows) * len(seeds), self.results)
+
+    def _lexicon(self, row: Row) -> dict[str, str]:
+        """Returns the lexicon of a row that replaces unknown words, learned once for all rows."""
+        if not settings_of(self.table, self.scale, row).replace_unk:
+            return {}
+        folder = os.path.join(self.folder, "lexicon")
+        path = os.path.join(folder, "lexicon.txt")
+        if not os.path.exists(path):
+            keys = ("src", "tgt", "train_prefix")
+            settings = {key: self.corpus.settings[key] for key in keys}
+            run_nmt({"mode": "lexicon", **settings, "lexicon_file": path}, folder)
+        return {"lexicon_file": path}
+
+
+def settings_path(table: Table, scale: str, row: Row) -> str:
+    """Returns the shipped file of a row's settings."""
+    return str(resources.shipped("hparams", table.settings_file(row, scale)))
+
+
+def settings_of(table: Table, scale: str, row: Row) -> config.HParams:
+    """Returns a row's settings."""
+    return config.make({}, settings_path(table, scale, row))
+
+
+def estimate_time(rows: Sequence[str], total: int, results: Path) -> str:
+    """Returns a line: how many runs are left, and how long they take according to the records.
+
+    Args:
+      rows: the row of each run that has not ended.
+      total: the number of runs of the table, ended ones included.
+      results: the table's records; a row without any is assumed to take the mean of the others.
+    """
+    if not rows:
+        return f"all {total} runs have ended: nothing is left to train"
+    left = f"{len(rows)} of {total} runs are left to train"
+    records = read_records(results) if results.exists() else []
+    seconds: dict[str, list[float]] = {}
+    for record in records:
+        seconds.setdefault(record["row"], []).append(record["train_seconds"])
+    if not seconds:
+        return f"{left}; how long that takes has not been measured"
+    means = {row: statistics.fmean(values) for row, values in seconds.items()}
+    guessed = sum(row not in means for row in rows)
+    whole = sum(means.get(row, statistics.fmean(means.values())) for row in rows)
+    source = f"as {results.name} records it on {records[0]['hardware']['cpu']}"
+    note = f", {guessed} of them guessed from other rows" if guessed else ""
+    return f"{left}: about {format_duration(whole)} plus the time to translate, {source}{note}"
+
+
+def format_duration(seconds: float) -> str:
+    """Returns hours and minutes, or at least one minute."""
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"
+
+
+def train(table: Table, scale: str, row: Row, settings: Mapping[str, str], out_dir: str) -> None:
+    """Trains a row in a process of its own, which frees its memory at the end."""
+    run_nmt({"hparams_path": settings_path(table, scale, row), **settings}, out_dir)
+
+
+def run_nmt(flags: Mapping[str, str], out_dir: str) -> None:
+    """Runs tfmann.nmt in a process of its own, and ends as it ends if a signal stops it."""
+    command = [sys.executable, "-m", "tfmann.nmt", f"--out_dir={out_dir}"]
+    command += [f"--{key}={value}" for key, value in flags.items()]
+    status, number = _wait_for(command)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    if number:
+        sys.exit(128 + number)
+    if status:
+        raise UserError(f"the run in {out_dir} stopped with status {status}")
+
+
+def _wait_for(command: Sequence[str]) -> tuple[int, int]:
+    """Runs a command to its end; a signal is passed on to it, and it may save first.
+
+    Returns:
+      its exit status; the first signal that came, or 0.
+    """
+    received: list[int] = []
+    child: subprocess.Popen | None = None
+
+    def pass_on(number: int, frame: Any) -> None:
+        del frame
+        received.append(number)
+        if child:
+            child.send_signal(signal.SIGTERM)  # `kill` reaches only us, a terminal also the child
+
+    handlers = {
+        number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        child = subprocess.Popen(command)
+        if received:
+            child.terminate()
+        status = child.wait()
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    return status, received[0] if received else 0

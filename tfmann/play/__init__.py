@@ -1,0 +1,1 @@
+"""A page on which one watches a model translate, step by step."""

@@ -1,0 +1,21 @@
+"""Sentences of the invented language (`tfmann.synthetic`) to begin with."""
+
+SENTENCES = (
+    ("anko Darkel ve merka shefa pentu al skripa bele donir ta .",),
+    ("nokti Darkel rapidem folia signir ta .",),
+    ("nuni kapta pentu signa nigre verde ruge ve verde kaptir ni .",),
+    ("rega fele sage ili nomra septu seksu seksu ve fapu skribir ta .",),
+)
+# Only the first sentence of a document tells the tense.
+DOCUMENTS = (
+    (
+        "nokti Darkel rapidem folia signir .",
+        "Ajla zolda doru pagir .",
+        "merka alte nomra fapu ve pentu skribir .",
+    ),
+    (
+        "nuni kapta pentu signa nigre verde ruge ve verde kaptir .",
+        "anata riva nove dop naxir .",
+        "nelga reta omni nu levir .",
+    ),
+)

@@ -1,0 +1,139 @@
+"""The models of the page: those that come with tfmann, and the user's."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tfmann.errors import UsageError
+from tfmann.play import examples
+from tfmann.serving.requests import RequestError
+
+if TYPE_CHECKING:
+    from tfmann.api import Model
+
+SHIPPED = Path(__file__).parent / "models"
+EXAMPLE = "example.json"  # a trace, so that the page has something to show at once
+_LOADED = 6  # models in memory at a time
+
+
+class Entry(NamedTuple):
+    """A model that the page offers."""
+
+    name: str
+    title: str
+    cell: str
+    folder: Path
+    documents: bool  # it looks at other sentences
+    bleu: float | None  # on the synthetic test set, of shipped models
+    examples: Sequence[Sequence[str]]  # documents of lines to begin with
+
+
+class Library:
+    """Models by name, loaded when they are first used. For several threads, one at a time."""
+
+    def __init__(self, entries: Sequence[Entry]):
+        """Loads nothing yet."""
+        self._entries = {entry.name: entry for entry in entries}
+        self._models: OrderedDict[str, Model] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def describe(self) -> list[dict[str, Any]]:
+        """The models as JSON types, in order."""
+        return [
+            {
+                "name": entry.name,
+                "title": entry.title,
+                "cell": entry.cell,
+                "documents": entry.documents,
+                "bleu": entry.bleu,
+                "examples": [list(document) for document in entry.examples],
+            }
+            for entry in self._entries.values()
+        ]
+
+    def trace(self, name: str, lines: Sequence[str], prefix: Sequence[str]) -> dict[str, Any]:
+        """Returns `tracing.trace_line` of a model; its shipped example is read from a file.
+
+        Raises:
+          RequestError: there is no such model.
+        """
+        if name not in self._entries:
+            raise RequestError(404, f"there is no model {name[:60]!r}")
+        example = self._example(name)
+        if example and not prefix and list(lines) == example["lines"]:
+            return example["trace"]
+        from tfmann.play.tracing import trace_line
+
+        with self._lock:
+            return trace_line(self._load(name), lines, prefix)
+
+    def warm_up(self) -> None:
+        """Loads the first model, so that the first question is answered sooner."""
+        name, entry = next(iter(self._entries.items()))
+        lines = entry.examples[0] if entry.examples else ["."]
+        from tfmann.play.tracing import trace_line
+
+        with self._lock:
+            trace_line(self._load(name), lines[:1])
+
+    def _example(self, name: str) -> Mapping[str, Any] | None:
+        path = self._entries[name].folder / EXAMPLE
+        if not path.exists():
+            return None
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def _load(self, name: str) -> Model:
+        if name not in self._models:
+            from tfmann import api
+
+            self._models[name] = api.load(str(self._entries[name].folder))
+            if len(self._models) > _LOADED:
+                self._models.popitem(last=False)
+        self._models.move_to_end(name)
+        return self._models[name]
+
+
+def shipped() -> list[Entry]:
+    """The models that come with tfmann."""
+    path = SHIPPED / "models.json"
+    if not path.exists():
+        return []
+    record = json.loads(path.read_text(encoding="utf-8"))
+    return [
+        Entry(
+            name=name,
+            title=entry["title"],
+            cell=entry["cell"],
+            folder=SHIPPED / name,
+            documents=entry["documents"],
+            bleu=round(entry["bleu"], 1),
+            examples=examples.DOCUMENTS if entry["documents"] else examples.SENTENCES,
+        )
+        for name, entry in record.items()
+        if (SHIPPED / name / "hparams.json").exists()
+    ]
+
+
+def of_runs(folders: Sequence[str], taken: Sequence[str]) -> list[Entry]:
+    """The user's models, each called as its directory.
+
+    Raises:
+      UserError: a directory holds no trained model.
+      UsageError: two have the same name.
+    """
+    from tfmann.cli.validation import settings_of_model
+
+    entries: list[Entry] = []
+    for folder in folders:
+        hparams = settings_of_model(folder, {})
+        name = Path(folder).resolve().name
+        if name in taken or any(entry.name == name for entry in entries):
+            raise UsageError(f"--model={folder}: there is a model called {name} already")
+        documents = hparams.reads_documents
+        entries.append(Entry(name, name, hparams.cell, Path(folder), documents, None, ()))
+    return entries

@@ -1,0 +1,110 @@
+"""The addresses of the page, beside those of a server. Needs Starlette (the extra `serve`)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from tfmann import __version__
+from tfmann.play.library import Library
+from tfmann.serving import app
+from tfmann.serving.requests import (
+    Limits,
+    RequestError,
+    check_lines,
+    read_json,
+    read_strings,
+    refuse_unknown,
+)
+
+_STATIC = Path(__file__).parent / "static"
+_FILES = {"/": "page.html", "/play.css": "play.css"}
+_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self'; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+LIMITS = Limits(body_bytes=1 << 16, lines=24, characters=400, seconds=120.0)
+_PREFIX = 200  # tokens
+
+
+def make_app(library: Library, host: str = "127.0.0.1", log: Any = None) -> Starlette:
+    """The application of the page.
+
+    Args:
+      library: its models.
+      host: as of `serving.app.make_app`.
+      log: takes the traceback of an error in the program.
+    """
+
+    async def models(request: Request) -> Response:
+        del request
+        return JSONResponse({"version": __version__, "models": library.describe()})
+
+    async def trace(request: Request) -> Response:
+        value = read_json(await app.read_body(request, LIMITS))
+        name, lines, prefix = _question(value)
+        work = asyncio.to_thread(library.trace, name, lines, prefix)
+        try:
+            return JSONResponse(await asyncio.wait_for(work, LIMITS.seconds))
+        except asyncio.TimeoutError:
+            raise RequestError(504, "no answer: the model takes too long") from None
+
+    async def health(request: Request) -> Response:
+        del request
+        return JSONResponse({"status": "ok", "version": __version__})
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        threading.Thread(target=library.warm_up, daemon=True).start()
+        yield
+
+    scripts = {f"/{path.name}": path.name for path in sorted(_STATIC.glob("*.js"))}
+    routes = [
+        Route("/play/models", app.answering(models, log=log)),
+        Route("/play/trace", app.answering(trace, log=log), methods=["POST"]),
+        Route("/health", app.answering(health, log=log)),
+        *(Route(path, _file(name)) for path, name in {**_FILES, **scripts}.items()),
+    ]
+    return app.starlette(routes, host, lifespan)
+
+
+def _file(name: str) -> Any:
+    path = _STATIC / name
+    content = path.read_bytes()
+
+    async def answer(request: Request) -> Response:
+        del request
+        kind = f"{_TYPES[path.suffix]}; charset=utf-8"
+        return Response(content, headers={**_HEADERS, "Content-Type": kind})
+
+    return answer
+
+
+def _question(value: Any) -> tuple[str, list[str], list[str]]:
+    """The model, the document and the first words that a request names."""
+    refuse_unknown(value, ("model", "lines", "prefix"))
+    name = value.get("model")
+    if not isinstance(name, str):
+        raise RequestError(422, "model: expected a name")
+    lines = [line for line in read_strings(value, "lines") if line.strip()]
+    check_lines(lines, LIMITS)
+    if not lines:
+        raise RequestError(422, "lines: expected at least one sentence")
+    prefix = read_strings(value, "prefix") if "prefix" in value else []
+    if len(prefix) > _PREFIX:
+        raise RequestError(413, f"prefix: at most {_PREFIX} tokens")
+    return name, lines, prefix

@@ -1,0 +1,228 @@
+// Which figures a trace has, by what its cell shows. Each is {title, note, draw(colors)}.
+
+import * as draw from "./draw.js";
+
+// The step of the whole trace at which target word t is produced.
+export const stepOf = (trace, t) => trace.boundary + t;
+
+export function panels(trace, step) {
+  const target = step - trace.boundary;
+  return [
+    ...attention(trace, target),
+    ...rounds(trace, target),
+    ...cache(trace, step),
+    ...memory(trace, step),
+    ...(trace.rounds ? [] : heads(trace, step)),
+    ...others(trace, step),
+  ];
+}
+
+function attention(trace, target) {
+  const found = [];
+  const { alignments, previous_alignments: previous } = trace.arrays;
+  if (alignments && !trace.rounds) { // of rounds it is where the last one reads
+    found.push({
+      title: "Attention",
+      note: "Each row is a word of the translation; the stronger the colour, the more a source word counted.",
+      draw: (colors) => draw.heatmap({
+        values: alignments, columns: trace.source_tokens, rows: trace.tokens, current: target,
+        colour: colors.read, label: `Attention of ${trace.tokens.length} target words to ${trace.source_tokens.length} source words`, colors,
+      }),
+    });
+  }
+  const before = trace.earlier.at(-1);
+  if (previous && before) {
+    const columns = [...before.source.split(/\s+/), "</s>"];
+    found.push({
+      title: "Attention to the sentence before",
+      note: "",
+      draw: (colors) => draw.heatmap({
+        values: previous.map((row) => row.slice(0, columns.length)), columns, rows: trace.tokens,
+        current: target, colour: colors.write, label: "Attention to the sentence before", colors,
+      }),
+    });
+  }
+  return found;
+}
+
+function rounds(trace, target) {
+  if (!trace.rounds) return [];
+  const found = [];
+  const column = (name, round) => trace.arrays[name].map((step) => step[round]);
+  const curve = (title, name, colour) => (colors) => Array.from({ length: trace.rounds }, (_, round) => ({
+    title: `${title}, round ${round + 1}`, values: column(name, round), curve: true, colour: colors[colour],
+  }));
+  const bands = [
+    curve("forgotten (length of FORGET)", "erase_norm", "soft"),
+    curve("added (length of ADD)", "add_norm", "write"),
+    curve("how far the keys have moved", "key_drift", "read"),
+  ];
+  const written = () => ({
+    title: "What the rounds write",
+    note: "The keys are the memory: every round reads the source through them and then rewrites them.",
+    draw: (colors) => draw.timeline({
+      bands: bands.flatMap((band) => band(colors)), words: trace.tokens, boundary: 0, current: target,
+      label: "What each round erases and adds, and how far the keys have moved", colors,
+    }),
+  });
+  for (let round = 0; round < trace.rounds; round += 1) {
+    if (round === 1) found.push(written());
+    const map = (kind, colors) => draw.heatmap({
+      values: column(`${kind}_weights`, round), columns: trace.source_tokens, rows: trace.tokens,
+      current: target, size: 18, colour: colors[kind], label: "", colors,
+    });
+    found.push({
+      title: `Round ${round + 1}`,
+      note: "",
+      draw: (colors) => draw.beside(
+        [map("read", colors), map("write", colors)], ["reads", "then writes to"],
+        `Round ${round + 1}: where it reads, and where it then writes`, colors,
+      ),
+    });
+  }
+  if (trace.rounds === 1) found.push(written());
+  return found;
+}
+
+function cache(trace, step) {
+  const { cache_match: match, cache_gate: gate } = trace.arrays;
+  if (!match || !trace.slots) return [];
+  const { words, ages } = trace.slots;
+  const order = words.map((_, i) => i).filter((i) => words[i]).sort((a, b) => ages[a] - ages[b]);
+  const found = [{
+    title: "Cache, newest first",
+    note: "Words of the document so far. The stronger the colour, the better one matches this step.",
+    draw: (colors) => draw.chips({
+      words, ages, weights: match[step], gate: gate[step][0], colors,
+      label: `A cache of ${order.length} words`,
+    }),
+  }];
+  if (order.length) {
+    found.push({
+      title: "Cache hits over the sentence",
+      note: "",
+      draw: (colors) => draw.timeline({
+        bands: [
+          { title: "match", values: match.map((row) => order.map((i) => row[i])), rows: order.map((i) => words[i]), serif: true, colour: colors.read },
+          { title: "λ, how much is mixed in", values: gate, curve: true, to: Math.max(0.05, ...gate.map((row) => row[0])), colour: colors.write },
+        ],
+        words: trace.tokens, boundary: 0, current: step, colors, label: "Which cached word matches at each step",
+      }),
+    });
+  }
+  return found;
+}
+
+// Slots of a memory that is written to: only where the slots are no source words.
+function memory(trace, step) {
+  const write = trace.arrays.write_weights;
+  if (!write || trace.rounds) return [];
+  const count = write[0][0].length;
+  const fill = new Array(count).fill(0);
+  const best = new Array(count).fill(0.12);
+  const names = new Array(count).fill("");
+  for (let t = 0; t <= step; t += 1) {
+    write[t].forEach((weights) => weights.forEach((weight, n) => {
+      const written = weight;
+      fill[n] = 1 - (1 - fill[n]) * (1 - written);
+      if (written >= best[n]) {
+        best[n] = written;
+        names[n] = trace.step_tokens[t];
+      }
+    }));
+  }
+  const most = (name) => trace.arrays[name]?.[step].reduce((a, b) => a.map((value, n) => Math.max(value, b[n])));
+  return [{
+    title: "Memory",
+    note: "Slots fill as words are written. The name is the word at which a slot was written to most; "
+      + "a blue frame is what is read now, a red one what is written.",
+    draw: (colors) => draw.slots({
+      fill, write: most("write_weights"), read: most("read_weights"), names, colors,
+      label: `A memory of ${count} slots`,
+    }),
+  }];
+}
+
+const BANDS = [
+  ["weights", "address"],
+  ["content_weights", "where the content alone would lead"],
+  ["allocation_weights", "where the next free slot is"],
+  ["shift_kernel", "shift"],
+  ["read_modes", "backward, content, forward"],
+  ["interpolation_gate", "gate: 1 by content, 0 from the last address"],
+  ["write_gate", "write gate"],
+  ["allocation_gate", "allocation gate: 1 where free, 0 by content"],
+  ["free_gate", "free gate: what was read is free now"],
+  ["sharpening", "sharpening γ"],
+  ["erase_norm", "erased"],
+  ["add_norm", "added"],
+];
+const CURVES = { sharpening: 1, erase_norm: 0, add_norm: 0, interpolation_gate: 0, write_gate: 0, allocation_gate: 0, free_gate: 0 };
+const GATES = ["interpolation_gate", "write_gate", "allocation_gate", "free_gate"];
+
+function heads(trace, step) {
+  return Object.entries(trace.heads).map(([name, seen]) => {
+    const [kind, , index] = name.split("_");
+    const several = Object.keys(trace.heads).filter((other) => other.startsWith(kind)).length > 1;
+    const title = `${kind === "read" ? "Read" : "Write"} head${several ? ` ${Number(index) + 1}` : ""}`;
+    return {
+      title,
+      note: sentence(trace, seen, step),
+      draw: (colors) => draw.timeline({
+        bands: bands(trace, seen, colors, kind), words: trace.step_tokens, boundary: trace.boundary,
+        current: step, label: `${title}: address, gates and shift at each step`, colors,
+      }),
+    };
+  });
+}
+
+function bands(trace, seen, colors, kind) {
+  const count = seen.weights[0].length;
+  const overSource = trace.arrays.alignments && count === trace.source_tokens.length && !trace.arrays.write_weights;
+  return BANDS.filter(([name]) => seen[name]).map(([name, title]) => {
+    const band = { title, values: seen[name], colour: colors[kind === "read" ? "read" : "write"] };
+    if (name in CURVES) {
+      Object.assign(band, { curve: true, from: CURVES[name], to: GATES.includes(name) ? 1 : undefined, height: GATES.includes(name) ? 24 : 34 });
+    } else if (name === "shift_kernel") {
+      const reach = (seen[name][0].length - 1) / 2;
+      band.rows = seen[name][0].map((_, j) => (j - reach > 0 ? `+${j - reach}` : `${j - reach}`.replace("-", "−")));
+    } else if (name === "read_modes") {
+      const writers = (seen[name][0].length - 1) / 2;
+      band.rows = seen[name][0].map((_, m) => (m < writers ? "backward" : m === writers ? "content" : "forward"));
+    } else if (overSource) {
+      Object.assign(band, { rows: trace.source_tokens, serif: true });
+    }
+    return band;
+  });
+}
+
+function sentence(trace, seen, step) {
+  const parts = [];
+  const at = (name) => seen[name]?.[step][0];
+  const gate = at("interpolation_gate");
+  if (gate !== undefined) {
+    parts.push(gate > 0.5 ? `addressed by content (gate ${gate.toFixed(2)})` : `moved from the last address (gate ${gate.toFixed(2)})`);
+  }
+  if (seen.shift_kernel) {
+    const kernel = seen.shift_kernel[step];
+    const best = kernel.indexOf(Math.max(...kernel));
+    const offset = best - (kernel.length - 1) / 2;
+    parts.push(offset ? `shifted by ${offset > 0 ? "+" : "−"}${Math.abs(offset)} (${kernel[best].toFixed(2)})` : `not shifted (${kernel[best].toFixed(2)})`);
+  }
+  if (seen.sharpening) parts.push(`sharpened by γ = ${at("sharpening").toFixed(1)}`);
+  if (seen.write_gate) parts.push(`write gate ${at("write_gate").toFixed(2)}`);
+  if (seen.add_norm) parts.push(`adds ${at("add_norm").toFixed(2)}, erases ${at("erase_norm").toFixed(2)}`);
+  return parts.length ? `At “${trace.step_tokens[step]}”: ${parts.join(", ")}.` : "";
+}
+
+function others(trace, step) {
+  const curves = [["usage", "Usage of the memory"], ["summary_gate", "How much of the document enters"]];
+  return curves.filter(([name]) => trace.arrays[name]).map(([name, title]) => ({
+    title,
+    note: "",
+    draw: (colors) => draw.timeline({
+      bands: [{ title: name === "usage" ? "how full each slot is" : "gate", values: trace.arrays[name], curve: trace.arrays[name][0].length === 1, to: 1, colour: colors.soft }],
+      words: trace.step_tokens, boundary: trace.boundary, current: step, label: title, colors,
+    }),
+  }));
+}

@@ -1,0 +1,462 @@
+// The page: what is asked, the step that is shown, and the keyboard.
+
+import { palette, saveAs } from "./draw.js";
+import { panels } from "./panels.js";
+
+const $ = (id) => document.getElementById(id);
+const page = {
+  models: [], chosen: [], traces: [], prefixes: [[], []], step: 0, playing: 0, asked: 0, lines: [],
+};
+
+// What is asked
+
+async function fetchJSON(path, body) {
+  const answer = await fetch(path, body && {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+  });
+  const value = await answer.json().catch(() => ({ error: `the server answered ${answer.status}` }));
+  if (!answer.ok) throw new Error(value.error);
+  return value;
+}
+
+const model = (i) => page.models.find((one) => one.name === page.chosen[i]);
+const comparing = () => page.chosen.length > 1;
+
+async function begin() {
+  const hash = new URLSearchParams(location.hash.slice(1));
+  setTheme(hash.get("theme") ?? localStorage.getItem("tfmann-theme") ?? "");
+  try {
+    page.models = (await fetchJSON("play/models")).models;
+  } catch (error) {
+    return complain(error);
+  }
+  for (const id of ["model-0", "model-1"]) {
+    $(id).replaceChildren(...page.models.map((one) => new Option(one.title, one.name)));
+  }
+  const known = (name) => page.models.some((one) => one.name === name);
+  page.chosen = [known(hash.get("model")) ? hash.get("model") : page.models[0].name];
+  if (known(hash.get("with"))) page.chosen.push(hash.get("with"));
+  const text = hash.get("text") ?? (model(0).examples[0] ?? []).join("\n");
+  $("text").value = text;
+  page.prefixes = ["prefix", "prefix2"].map((key) => (hash.get(key) ?? "").split(" ").filter(Boolean));
+  showChoosers();
+  if (text.trim()) await ask(hash.has("step") ? Number(hash.get("step")) : null);
+}
+
+function showChoosers() {
+  page.chosen.forEach((name, i) => { $(`model-${i}`).value = name; });
+  $("second").hidden = !comparing();
+  $("compare").setAttribute("aria-pressed", String(comparing()));
+  $("text-label").textContent = page.chosen.some((_, i) => model(i).documents)
+    ? "Document: a sentence a line; the last is shown" : "Sentence";
+  const seen = new Set();
+  const examples = page.chosen.flatMap((_, i) => model(i).examples).filter((lines) => {
+    const key = lines.join("\n");
+    return !seen.has(key) && seen.add(key);
+  });
+  $("examples").replaceChildren(...examples.slice(0, 4).map((lines) => {
+    const button = node("button", { type: "button", title: lines.join("\n") }, lines.length > 1 ? `${lines[0]} …` : lines[0]);
+    button.onclick = () => { $("text").value = lines.join("\n"); restart(); };
+    return button;
+  }));
+  grow();
+}
+
+function restart() {
+  page.prefixes = [[], []];
+  grow();
+  return ask();
+}
+
+// Asks every chosen model; `step` is where to look then, the end of what is known if null.
+async function ask(step = null, only = null) {
+  pause();
+  const number = page.asked += 1;
+  page.lines = $("text").value.split("\n").filter((line) => line.trim());
+  if (!page.lines.length) return complain(new Error("Type a sentence in the model’s source language."));
+  $("message").hidden = true;
+  stages();
+  const before = page.traces;
+  if (only === null) page.traces = page.traces.slice(0, page.chosen.length);
+  await Promise.all(page.chosen.map(async (name, i) => {
+    if (only !== null && only !== i) return;
+    const stage = $(`stage-${i}`);
+    stage.classList.add("busy");
+    stage.setAttribute("aria-busy", "true");
+    if (!before[i]) stage.querySelector(".lines").textContent = "Loading the model …";
+    try {
+      const trace = await fetchJSON("play/trace", { model: name, lines: page.lines, prefix: page.prefixes[i] });
+      if (number !== page.asked) return;
+      if (page.prefixes[i].length && before[i]?.source === trace.source) {
+        trace.before = before[i].before && only === null ? before[i].before : before[i].tokens;
+      }
+      page.traces[i] = trace;
+    } catch (error) {
+      if (number === page.asked) complain(error);
+    } finally {
+      stage.classList.remove("busy");
+      stage.removeAttribute("aria-busy");
+    }
+  }));
+  if (number !== page.asked || !page.traces.some(Boolean)) return;
+  const most = lastStep();
+  page.step = step === null ? Math.min(firstTarget(), most) : Math.max(0, Math.min(step, most));
+  show();
+  if (step === null && !matchMedia("(prefers-reduced-motion: reduce)").matches) play();
+}
+
+function complain(error) {
+  $("message").textContent = error.message;
+  $("message").hidden = false;
+}
+
+// The step that is shown: steps of the longest trace, reading first
+
+const shown = () => page.traces.slice(0, page.chosen.length).filter(Boolean);
+const boundary = () => Math.max(0, ...shown().map((trace) => trace.boundary));
+const lastStep = () => boundary() + Math.max(0, ...shown().map((trace) => trace.tokens.length)) - 1;
+const firstTarget = () => 0;
+
+// A cell over an encoder does nothing while another reads: it waits at its first word.
+function localStep(trace) {
+  const step = page.step - (boundary() - trace.boundary);
+  return Math.max(0, Math.min(step, trace.boundary + trace.tokens.length - 1));
+}
+
+function go(step) {
+  page.step = Math.max(0, Math.min(step, lastStep()));
+  show();
+}
+
+function play() {
+  if (page.step >= lastStep()) page.step = 0;
+  clearInterval(page.playing);
+  page.playing = setInterval(() => {
+    if (page.step >= lastStep()) return pause();
+    go(page.step + 1);
+  }, 620);
+  show();
+}
+
+function pause() {
+  clearInterval(page.playing);
+  page.playing = 0;
+  buttons();
+}
+
+// Drawing
+
+function node(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+function stages() {
+  $("stages").classList.toggle("two", comparing());
+  while ($("stages").children.length > page.chosen.length) $("stages").lastChild.remove();
+  page.chosen.forEach((name, i) => {
+    if ($(`stage-${i}`)) return;
+    const stage = node("section", { class: "stage", id: `stage-${i}` },
+      node("div", { class: "name" }, node("h2"), node("p")), node("ul", { class: "earlier" }),
+      node("div", { class: "lines" }), node("div", { class: "nearest" }), node("div", { class: "panels" }));
+    $("stages").append(stage);
+  });
+}
+
+function show() {
+  stages();
+  page.chosen.forEach((_, i) => { if (page.traces[i]) showStage(i, page.traces[i]); });
+  ticks();
+  buttons();
+  announce();
+  remember();
+}
+
+function showStage(i, trace) {
+  const stage = $(`stage-${i}`);
+  const step = localStep(trace);
+  const target = step - trace.boundary;
+  const { title, cell, bleu } = model(i);
+  stage.querySelector("h2").textContent = title;
+  stage.querySelector(".name p").textContent = `cell ${cell}${bleu ? ` · BLEU ${bleu.toFixed(1)} on the synthetic test set` : ""}`;
+  const earlier = stage.querySelector(".earlier");
+  earlier.hidden = !trace.earlier.length;
+  earlier.replaceChildren(...trace.earlier.map((pair) => node("li", {}, node("i", {}, pair.source), node("br"), pair.target)));
+  stage.querySelector(".lines").replaceChildren(sourceRow(trace, step, target), targetRow(i, trace, target));
+  nearest(stage.querySelector(".nearest"), i, trace, target);
+  figures(stage.querySelector(".panels"), i, trace, step);
+}
+
+function sourceRow(trace, step, target) {
+  const weights = target >= 0 ? trace.arrays.alignments?.[target] : null;
+  return node("div", { class: "row source", role: "group", "aria-label": "Source" }, ...trace.source_tokens.map((word, s) => {
+    const weight = weights ? weights[s] : 0;
+    const kind = ["word", word === "</s>" && "end", weight > 0.25 && "looked", trace.boundary && s === step && "reading"];
+    return node("span", {
+      class: kind.filter(Boolean).join(" "), style: `--weight:${Math.sqrt(weight).toFixed(3)}`,
+      "data-tip": weights ? `attention ${weight.toFixed(3)}` : undefined,
+    }, shownWord(word));
+  }));
+}
+
+const shownWord = (word) => (word === "</s>" ? "end" : word);
+
+function targetRow(i, trace, target) {
+  return node("div", { class: "row target", role: "group", "aria-label": "Translation" }, ...trace.tokens.map((word, t) => {
+    const later = t > target;
+    const forced = page.prefixes[i].length && t === page.prefixes[i].length - 1;
+    const changed = trace.before && t >= page.prefixes[i].length && trace.before[t] !== word;
+    const kind = ["word", word === "</s>" && "end", later && "later", t === target && "now", forced && "forced", changed && !later && "changed"];
+    const button = node("button", {
+      type: "button", class: kind.filter(Boolean).join(" "), disabled: later && false,
+      "aria-label": later ? `word ${t + 1}, not produced yet` : shownWord(word),
+      "aria-current": t === target ? "step" : undefined,
+      "data-tip": later ? undefined : `probability ${trace.probs[t].toFixed(3)}`,
+    }, shownWord(word));
+    button.onclick = () => { pause(); go(boundary() + t); };
+    return button;
+  }));
+}
+
+function nearest(place, i, trace, target) {
+  if (place.contains(document.activeElement) && document.activeElement.tagName === "INPUT" && page.playing) return;
+  const prefix = page.prefixes[i];
+  const undo = prefix.length ? [restore(i)] : [];
+  if (target < 0) {
+    place.replaceChildren(node("p", { class: "intro" }, `Reads “${trace.step_tokens[page.step] ?? ""}” into its memory.`), ...undo);
+    return;
+  }
+  const choices = trace.nearest[target].map(({ token, prob }) => {
+    const same = token === trace.tokens[target];
+    const button = node("button", {
+      type: "button", class: "choice", style: `--p:${prob}`, "aria-current": same ? "true" : undefined,
+      title: same ? "chosen" : `Say “${shownWord(token)}” here and translate on`,
+    }, node("span", {}, shownWord(token)), node("small", {}, prob < 0.0005 ? "<0.001" : prob.toFixed(3)));
+    button.onclick = () => force(i, target, token);
+    return button;
+  });
+  const field = node("input", { type: "text", placeholder: "another word", "aria-label": "Another word at this step", maxlength: "60" });
+  const other = node("form", { class: "other" }, field);
+  other.onsubmit = (event) => {
+    event.preventDefault();
+    if (field.value.trim()) force(i, target, field.value.trim().split(/\s+/)[0]);
+  };
+  const intro = target + 1 === prefix.length
+    ? "This word was forced. Nearest by probability:" : "Nearest by probability; click one to say it here and see what changes:";
+  place.replaceChildren(node("p", { class: "intro" }, intro), ...choices, other, ...undo);
+}
+
+function restore(i) {
+  const words = page.prefixes[i];
+  const button = node("button", { type: "button" }, "Take back");
+  button.onclick = () => { page.prefixes[i] = []; delete page.traces[i].before; ask(page.step, i); };
+  return node("p", { class: "undo intro" }, `Forced: ${words.map(shownWord).join(" ")} …`, button);
+}
+
+function force(i, target, token) {
+  if (token === page.traces[i].tokens[target]) return;
+  page.prefixes[i] = [...page.traces[i].tokens.slice(0, target), token];
+  ask(boundary() + target, i).then(() => { if (page.traces[i]) play(); });
+}
+
+function figures(place, i, trace, step) {
+  const colors = { ...palette(), room: place.clientWidth - 34 };
+  const drawn = panels(trace, step);
+  const old = [...place.children];
+  drawn.forEach((panel, k) => {
+    let figure = old[k];
+    if (!figure || figure.dataset.title !== panel.title) {
+      figure = frame(panel, i);
+      if (old[k]) place.replaceChild(figure, old[k]); else place.append(figure);
+    }
+    figure.querySelector(".note").textContent = panel.note;
+    figure.querySelector(".note").hidden = !panel.note;
+    const scroll = figure.querySelector(".scroll");
+    scroll.replaceChildren(panel.draw(colors));
+    follow(scroll);
+  });
+  while (place.children.length > drawn.length) place.lastChild.remove();
+}
+
+// Keeps the column of the step in sight where a figure is wider than its place.
+function follow(scroll) {
+  const mark = scroll.querySelector(".mark");
+  if (!mark || scroll.scrollWidth <= scroll.clientWidth) return;
+  const x = Number(mark.getAttribute("x"));
+  if (x < scroll.scrollLeft + 40 || x > scroll.scrollLeft + scroll.clientWidth - 60) {
+    scroll.scrollLeft = x - scroll.clientWidth / 2;
+  }
+}
+
+function frame(panel, i) {
+  const scroll = node("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": panel.title });
+  const save = (kind) => {
+    const button = node("button", { type: "button", "aria-label": `Save ${panel.title} as ${kind.toUpperCase()}` }, kind.toUpperCase());
+    const name = `${model(i).name} ${panel.title}`.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+    button.onclick = () => saveAs(scroll.querySelector("svg"), name, kind, palette().card);
+    return button;
+  };
+  const figure = node("figure", {}, node("figcaption", {}, node("h3", {}, panel.title), save("svg"), save("png")),
+    node("p", { class: "note" }), scroll);
+  figure.dataset.title = panel.title;
+  return figure;
+}
+
+function ticks() {
+  const longest = shown().reduce((a, b) => (b.boundary + b.tokens.length > a.boundary + a.tokens.length ? b : a));
+  const words = boundary() && !longest.boundary ? [] : longest.step_tokens;
+  $("transport").hidden = false;
+  $("scrub").max = lastStep();
+  $("scrub").value = page.step;
+  $("scrub").parentNode.style.setProperty("--steps", lastStep() + 1);
+  $("scrub").setAttribute("aria-valuetext", spoken());
+  $("ticks").replaceChildren(...words.map((word, i) => {
+    const tick = node("li", { class: [i === page.step && "now", i < longest.boundary && "read"].filter(Boolean).join(" ") }, node("span", {}, shownWord(word)));
+    tick.onclick = () => { pause(); go(i); };
+    return tick;
+  }));
+  $("where").textContent = `${page.step + 1} of ${lastStep() + 1}`;
+}
+
+function buttons() {
+  $("play").querySelector("path").setAttribute("d", page.playing ? "M3 2h4v12H3zM9 2h4v12H9z" : "M4 1.5v13l10-6.5z");
+  $("play").setAttribute("aria-label", page.playing ? "Pause" : "Play");
+  if (!shown().length) return;
+  $("first").disabled = $("back").disabled = page.step <= 0;
+  $("last").disabled = $("next").disabled = page.step >= lastStep();
+}
+
+function spoken() {
+  return shown().map((trace) => {
+    const step = localStep(trace);
+    const t = step - trace.boundary;
+    if (t < 0) return `reads ${trace.step_tokens[step]}`;
+    const weights = trace.arrays.alignments?.[t];
+    const look = weights ? `, looks at ${shownWord(trace.source_tokens[weights.indexOf(Math.max(...weights))])}` : "";
+    return `${shownWord(trace.tokens[t])}, probability ${trace.probs[t].toFixed(2)}${look}`;
+  }).join("; ");
+}
+
+function announce() {
+  if (!page.playing) $("live").textContent = `Step ${page.step + 1} of ${lastStep() + 1}: ${spoken()}`;
+}
+
+function remember() {
+  const hash = new URLSearchParams({ model: page.chosen[0], text: page.lines.join("\n"), step: page.step });
+  if (comparing()) hash.set("with", page.chosen[1]);
+  page.prefixes.forEach((words, i) => { if (words.length) hash.set(i ? "prefix2" : "prefix", words.join(" ")); });
+  history.replaceState(null, "", `#${hash}`);
+}
+
+// Light and dark
+
+function setTheme(theme) {
+  if (theme) document.documentElement.dataset.theme = theme;
+  const dark = theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  $("theme").textContent = dark ? "Light" : "Dark";
+}
+
+$("theme").onclick = () => {
+  const theme = $("theme").textContent.toLowerCase();
+  localStorage.setItem("tfmann-theme", theme);
+  setTheme(theme);
+  if (shown().length) show();
+};
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  setTheme(document.documentElement.dataset.theme ?? "");
+  if (shown().length) show();
+});
+
+// Controls
+
+function grow() {
+  const field = $("text");
+  field.style.height = "auto";
+  field.style.height = `${Math.min(field.scrollHeight + 2, 200)}px`;
+}
+
+$("composer").onsubmit = (event) => { event.preventDefault(); restart(); };
+$("text").oninput = grow;
+$("text").onkeydown = (event) => {
+  const document_ = page.chosen.some((_, i) => model(i).documents);
+  if (event.key === "Enter" && !event.shiftKey && (!document_ || event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    restart();
+  }
+};
+for (const i of [0, 1]) {
+  $(`model-${i}`).onchange = (event) => {
+    const plain = (one) => one.examples.map((lines) => lines.join("\n"));
+    const wasExample = page.models.some((one) => plain(one).includes($("text").value));
+    page.chosen[i] = event.target.value;
+    page.traces[i] = undefined;
+    if (!i && wasExample && model(0).examples.length && !plain(model(0)).includes($("text").value)) {
+      $("text").value = plain(model(0))[0];
+    }
+    showChoosers();
+    restart();
+  };
+}
+$("compare").onclick = () => {
+  if (comparing()) {
+    page.chosen.length = 1;
+    page.traces.length = 1;
+  } else {
+    page.chosen.push((page.models.find((one) => one.name !== page.chosen[0]) ?? page.models[0]).name);
+  }
+  showChoosers();
+  restart();
+};
+$("first").onclick = () => { pause(); go(0); };
+$("back").onclick = () => { pause(); go(page.step - 1); };
+$("next").onclick = () => { pause(); go(page.step + 1); };
+$("last").onclick = () => { pause(); go(lastStep()); };
+$("play").onclick = () => { if (page.playing) pause(); else play(); };
+$("scrub").oninput = (event) => { pause(); go(Number(event.target.value)); };
+
+document.addEventListener("keydown", (event) => {
+  const busy = event.target.closest("input, textarea, select, button") && event.target.id !== "play";
+  if (event.ctrlKey || event.metaKey || event.altKey || !shown().length) return;
+  if (event.target.closest("input, textarea, select")) return;
+  const action = {
+    ArrowLeft: () => { pause(); go(page.step - 1); },
+    ArrowRight: () => { pause(); go(page.step + 1); },
+    Home: () => { pause(); go(0); },
+    End: () => { pause(); go(lastStep()); },
+    " ": busy ? null : () => (page.playing ? pause() : play()),
+  }[event.key];
+  if (!action || event.target.closest(".scroll") && event.key.startsWith("Arrow") && event.shiftKey) return;
+  event.preventDefault();
+  action();
+});
+
+// Numbers under the pointer
+
+document.addEventListener("pointermove", (event) => {
+  const under = event.target.closest?.("[data-tip]");
+  const tip = $("tip");
+  tip.hidden = !under;
+  if (!under) return;
+  tip.textContent = under.dataset.tip;
+  const { width, height } = tip.getBoundingClientRect();
+  tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 8))}px`;
+  tip.style.top = `${event.clientY + 18 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 18}px`;
+});
+document.addEventListener("pointerleave", () => { $("tip").hidden = true; });
+document.addEventListener("click", (event) => {
+  const cell = event.target.closest?.(".scroll [data-step]");
+  if (!cell) return;
+  pause();
+  const i = Number(cell.closest(".stage").id.split("-")[1]);
+  const trace = page.traces[i];
+  const step = Number(cell.dataset.step);
+  const whole = cell.closest("svg").dataset.steps === "whole" ? step : trace.boundary + step;
+  go(Math.min(lastStep(), whole + boundary() - trace.boundary));
+});
+
+begin();

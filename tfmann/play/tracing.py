@@ -1,0 +1,103 @@
+"""Traces of a sentence as JSON: the page of `tfmann play` draws it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfmann.cells.diagnostics import VECTORS
+from tfmann.decoding import continuation
+from tfmann.decoding.text_processor import Translation
+from tfmann.evaluation.trace import Trace
+
+if TYPE_CHECKING:
+    from tfmann.api import Model
+
+_NEAREST = 6  # words of a step that were nearly chosen
+_DIGITS = 5  # of a number on the page, after the point
+_HIDDEN = ("decoder_state",)  # vectors that nobody can read
+
+
+def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -> dict[str, Any]:
+    """Translates the last of a document's lines, and records every step of it.
+
+    The lines before it are translated as the model's settings say; the last word by word, the most
+    probable word at each step.
+
+    Args:
+      model: any trained model.
+      lines: the document so far; none is blank.
+      prefix: target tokens that the last line's translation has to begin with; `</s>` ends it.
+
+    Returns:
+      JSON types. `arrays` has what `api.Trace` has, of the same shapes, rounded; `heads` what
+      `Trace.heads` has.
+    """
+    translator = model.translator
+    *earlier, line = lines
+    [translated], [state] = translator.resume([earlier], [translator.begin_document()])
+    before = [n_best[0] for n_best in translated]
+    source_tokens = translator.text.source_tokens(translator.text.source_ids(line))
+    vocabulary = translator.languages.target.vocabulary
+    limit = model.hparams.tgt_max_len_infer or 2 * len(source_tokens) + 10
+    produced = continuation.continue_words(
+        translator.model,
+        translator.prepare_line(line, state),
+        vocabulary.encode(prefix),
+        limit,
+        _NEAREST,
+    )
+    tokens = vocabulary.decode(produced.ids)
+    last = Translation(line, 0.0, source_tokens, tokens, None)
+    forced = translator.force_translations([*before, last], VECTORS, [0] * len(lines))[-1]
+    trace = Trace(forced)
+    words = vocabulary.decode(produced.nearest_ids.ravel().tolist())
+    nearest = [
+        [
+            {"token": words[step * len(row) + rank], "prob": _rounded(math.exp(value))}
+            for rank, value in enumerate(row)
+        ]
+        for step, row in enumerate(produced.nearest_log_probs)
+    ]
+    return {
+        "earlier": [{"source": s, "target": t.text} for s, t in zip(earlier, before)],
+        "source": line,
+        "text": translator.languages.target.decode(produced.ids),
+        "log_prob": _rounded(forced.log_prob),
+        "probs": [_rounded(math.exp(value)) for value in forced.word_log_probs],
+        "nearest": nearest,
+        "forced": min(len(prefix), len(tokens)),
+        **as_json(trace),
+    }
+
+
+def as_json(trace: Trace) -> dict[str, Any]:
+    """A trace as JSON types: tokens, arrays by name, heads, rounds, slots."""
+    slots = None
+    if trace.slots is not None:
+        slots = {"words": trace.slots.words, "ages": np.asarray(trace.slots.ages).tolist()}
+    return {
+        "source_tokens": list(trace.source_tokens),
+        "tokens": list(trace.tokens),
+        "step_tokens": trace.step_tokens,
+        "boundary": trace.boundary,
+        "rounds": trace.rounds,
+        "arrays": {
+            name: _rounded(value)
+            for name, value in trace.items()
+            if value.ndim <= 3 and name not in _HIDDEN
+        },
+        "heads": {
+            head: {name: _rounded(value) for name, value in seen.items()}
+            for head, seen in trace.heads.items()
+        },
+        "slots": slots,
+    }
+
+
+def _rounded(value: Any) -> Any:
+    """A number or an array, as Python's numbers with few digits."""
+    return np.round(np.asarray(value, np.float64), _DIGITS).tolist()

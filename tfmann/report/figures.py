@@ -1,0 +1,180 @@
+"""Figures of each system's memory at a sentence, as PNG inside the page.
+
+A model is loaded and forced to produce its own translation, in its document. The figures of a run
+are cached in its folder, so that a page is rebuilt without loading any model.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+
+from tfmann import config
+from tfmann.errors import UserError
+from tfmann.papers.records import results_of
+from tfmann.report.runs import SystemRun, TranslatedTest
+from tfmann.utils.files import atomic_write
+
+if TYPE_CHECKING:
+    from tfmann.evaluation.trace import Trace
+
+CACHE_FILE = "page_figures.json"
+ALL_SENTENCES = -1  # the sentence number of a figure that averages over all of them
+_AVERAGED = 300  # sentences, and the rest of their documents, in such an average
+
+# Captions by the name of a figure, with the figure of a paper that it corresponds to.
+_CAPTIONS = {
+    "attention": "attention: where each word looked (Collier & Beel 2019, Figure 3)",
+    "rounds": "rounds of attention, and where each wrote (Meng et al. 2018, Figure 3)",
+    "write_head": "write head: its address and the address's parts (Collier & Beel 2019, Figure 4)",
+    "read_head": "read head: its address and the address's parts (Collier & Beel 2019, Figure 5)",
+    "cache": "cache: the slots that each word matched (Tu et al. 2018, Figure 4)",
+    "recency": "cache: matching by how recently a slot was written (Tu et al. 2018, Figure 3)",
+}
+
+# Forces pairs of texts, in documents if the model reads them, through the model of a folder.
+Tracer = Callable[[str, Sequence[tuple[str, str]], "Sequence[int] | None"], "list[Trace]"]
+
+
+class Drawing(NamedTuple):
+    """A figure of the page.
+
+    Attributes:
+      sentence: its number, or ALL_SENTENCES.
+      caption: what the figure shows.
+      png: in base64.
+    """
+
+    sentence: int
+    caption: str
+    png: str
+
+
+def has_checkpoint(folder: str) -> bool:
+    """Returns whether a run still has the model to draw from."""
+    return os.path.isdir(os.path.join(folder, "best_bleu"))
+
+
+def draw_run(
+    test: TranslatedTest,
+    run: SystemRun,
+    numbers: Sequence[int],
+    tracer: Tracer,
+    log: Callable[[str], None],
+) -> dict[int, list[Drawing]]:
+    """Draws the figures of a run at some sentences, unless they are cached.
+
+    Args:
+      test: the test that the run has translated.
+      run: of one system.
+      numbers: the sentences.
+      tracer: runs models.
+      log: receives a line before slow work, and the reason if a model has no figures.
+
+    Returns:
+      the figures by sentence number, and under ALL_SENTENCES.
+    """
+    key = _cache_key(run, numbers)
+    path = Path(run.folder, CACHE_FILE)
+    drawings = _read_cache(path, key)
+    if drawings is None:
+        log(f"drawing {len(numbers)} sentences of {run.folder}")
+        try:
+            drawings = list(_draw_run(test, run, numbers, tracer))
+        except UserError as error:
+            log(f"no figures of {run.folder}: {error}")
+            return {}
+        with atomic_write(path) as file:
+            file.write(json.dumps({"key": key, "drawings": drawings}).encode())
+    by_sentence: dict[int, list[Drawing]] = {}
+    for drawing in drawings:
+        by_sentence.setdefault(drawing.sentence, []).append(drawing)
+    return by_sentence
+
+
+def trace_figures(trace: Trace) -> Iterator[tuple[str, bytes]]:
+    """Yields the figures of a sentence as PNG, by name.
+
+    The figure of rounds shows the heads too, so theirs are left out then.
+    """
+    from tfmann.visualization import image_files, sentence_figures
+
+    for name, figure in sentence_figures.sentence_figures(trace):
+        if not (trace.rounds and "head" in name):
+            yield name, image_files.figure_to_png(figure)
+
+
+def make_drawing(sentence: int, name: str, png: bytes) -> Drawing:
+    """Returns a figure for the page."""
+    return Drawing(sentence, caption(name), base64.b64encode(png).decode("ascii"))
+
+
+def caption(name: str) -> str:
+    """Returns the caption of a figure by its name, such as `attention` or `read_head_1`."""
+    kind, _, number = name.rpartition("_")
+    if kind in _CAPTIONS:
+        text = _CAPTIONS[kind]
+        return text if number == "0" else text.replace(" head:", f" head {int(number) + 1}:")
+    return _CAPTIONS.get(name, name)
+
+
+def _cache_key(run: SystemRun, numbers: Sequence[int]) -> str:
+    """Returns a hash that changes with the model's results and with the sentences."""
+    results = results_of(run.folder) or {}
+    drawn = [(i, run.translations[i]) for i in numbers]
+    contents = [results.get("date"), results.get("best_step"), _AVERAGED, drawn]
+    return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
+
+
+def _read_cache(path: Path, key: str) -> list[Drawing] | None:
+    try:
+        cache = json.loads(path.read_text(encoding="utf-8"))
+        if cache["key"] == key:
+            return [Drawing(*fields) for fields in cache["drawings"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return None
+
+
+def _draw_run(
+    test: TranslatedTest, run: SystemRun, numbers: Sequence[int], tracer: Tracer
+) -> Iterator[Drawing]:
+    results: dict[str, Any] = results_of(run.folder) or {}
+    cell = config.cell_spec(results["hparams"]["cell"])
+    documents = test.documents if cell.reads_documents else None
+    lines = list(numbers)
+    if documents:
+        averaged = range(_AVERAGED) if cell.has_cache else ()
+        lines = _whole_documents(documents, [*numbers, *averaged])
+    pairs = [(test.sources[i], run.translations[i]) for i in lines]
+    ids = [documents[i] for i in lines] if documents else None
+    traces = dict(zip(lines, tracer(run.folder, pairs, ids)))
+    for i in numbers:
+        for name, png in trace_figures(traces[i]):
+            yield make_drawing(i, name, png)
+    yield from _draw_recency(run, list(traces.values()))
+
+
+def _whole_documents(documents: Sequence[int], numbers: Sequence[int]) -> list[int]:
+    """Returns all lines of the documents of these sentences."""
+    chosen = {documents[i] for i in numbers if i < len(documents)}
+    return [i for i, document in enumerate(documents) if document in chosen]
+
+
+def _draw_recency(run: SystemRun, traces: Sequence[Trace]) -> Iterator[Drawing]:
+    import numpy as np
+
+    from tfmann.visualization import cache_figures, image_files
+
+    if not traces or traces[0].slots is None:
+        return
+    averages = cache_figures.recency(traces)
+    if np.isfinite(averages).any():
+        label = f"{run.row.title}, {len(traces)} sentences"
+        figure = cache_figures.recency_figure({label: averages})
+        yield make_drawing(ALL_SENTENCES, "recency", image_files.figure_to_png(figure))

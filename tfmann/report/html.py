@@ -1,0 +1,25 @@
+"""The HTML templates of the pages, next to this module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_GLOBALS = {"css": "page.css", "script": "page.js"}  # no templates: inserted as they are
+
+
+def render_template(name: str, **values: Any) -> str:
+    """Renders a template; values are escaped, so that text of a corpus is shown and not run."""
+    import jinja2
+    from markupsafe import Markup
+
+    loader = jinja2.PackageLoader("tfmann.report")
+    environment = jinja2.Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for key, file in _GLOBALS.items():
+        environment.globals[key] = Markup(loader.get_source(environment, file)[0])
+    return environment.get_template(name).render(**values)

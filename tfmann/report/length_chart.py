@@ -1,0 +1,59 @@
+"""BLEU by the length of the source sentence, as coordinates of an SVG drawing."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from tfmann.papers.length_scores import class_scores, row_scores
+from tfmann.papers.metrics import Record
+from tfmann.papers.table import Table
+from tfmann.report.curves import BOTTOM, LEFT, RIGHT, TOP, Chart, Line, Point, ticks
+
+
+def length_chart(table: Table, records: Sequence[Record]) -> Chart | None:
+    """Returns the mean BLEU over the seeds in each class of lengths; None if none is recorded."""
+    classes = {
+        scores.shortest: scores.words for record in records for scores in class_scores(record)
+    }
+    if not classes:
+        return None
+    width = (RIGHT - LEFT) / len(classes)
+    x_of = {
+        shortest: round(LEFT + width * (number + 0.5), 1)
+        for number, shortest in enumerate(sorted(classes))
+    }
+    means = [
+        (row.title, number, {
+            shortest: statistics.fmean(values)
+            for shortest, values in sorted(row_scores(row.name, records).items())
+        })
+        for number, row in enumerate(table.rows)
+    ]  # fmt: skip
+    values = [value for _, _, scores in means for value in scores.values()]
+    y_ticks = ticks(min(values), max(values))
+
+    def y_of(value: float) -> float:
+        share = (value - y_ticks[0]) / (y_ticks[-1] - y_ticks[0])
+        return round(BOTTOM - (BOTTOM - TOP) * share, 1)
+
+    lines = [
+        Line(title, number, [
+            Point(x_of[shortest], y_of(value), f"{value:.2f} at {classes[shortest]} words")
+            for shortest, value in scores.items()
+        ])
+        for title, number, scores in means
+        if scores
+    ]  # fmt: skip
+    return Chart(
+        "BLEU",
+        "words of the source sentence",
+        lines,
+        [(x, _short(classes[shortest])) for shortest, x in x_of.items()],
+        [(y_of(value), f"{value:g}") for value in y_ticks],
+    )
+
+
+def _short(words: str) -> str:
+    """Returns `11 to 20` as `11–20` and `51 and more` as `51+`, for labels that must not touch."""
+    return words.replace(" to ", "–").replace(" and more", "+")

@@ -1,1 +1,0 @@
-"""The report as one HTML page: results, claims, curves, sentences of all systems, figures."""

@@ -1,0 +1,117 @@
+"""The runs of tables in a folder: finished ones with their translations, and unfinished ones."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tfmann import config
+from tfmann.data.corpus_paths import reference_paths
+from tfmann.data.text_files import iter_documents, iter_lines
+from tfmann.errors import UserError
+from tfmann.evaluation.alignment import GoldAlignment, read_pharaoh
+from tfmann.papers.records import results_of
+from tfmann.papers.table import Row, Table
+from tfmann.papers.tables import TABLES
+from tfmann.utils.run_folder import HPARAMS, RESULTS, last_step
+
+
+class SystemRun(NamedTuple):
+    """A finished run of a row: its folder and its translations of the test."""
+
+    row: Row
+    folder: str
+    translations: list[str]
+
+
+class TranslatedTest(NamedTuple):
+    """A test set and its translations by the systems of a table."""
+
+    sources: list[str]
+    references: list[list[str]]  # one list per reference set
+    documents: list[int] | None
+    gold: list[GoldAlignment] | None
+    lowercase: bool  # the table ignores case
+    runs: list[SystemRun]
+
+
+def translated_test(table: Table, folder: str) -> TranslatedTest | None:
+    """Returns the test of a table with the finished runs of a folder; None if there are none.
+
+    Only runs of seed 1 are included. Runs of another test, or of text that is gone, are left out.
+
+    Args:
+      table: the table at its scale.
+      folder: OUT_DIR/TABLE/SCALE.
+    """
+    test: TranslatedTest | None = None
+    for row in table.rows:
+        run_folder = os.path.join(folder, row.name)
+        results = results_of(run_folder)
+        output = Path(run_folder, "output_test")
+        if results is None or not output.exists():
+            continue
+        try:
+            test = test or _read_test(results["hparams"])
+            translations = list(iter_lines(output))
+        except UserError:
+            continue
+        if len(translations) == len(test.sources):
+            test.runs.append(SystemRun(row, run_folder, translations))
+    return test if test and test.runs else None
+
+
+def _read_test(settings: dict[str, Any]) -> TranslatedTest:
+    prefix = settings["test_prefix"] or ""
+    documents, gold = f"{prefix}.docs", f"{prefix}.align"
+    return TranslatedTest(
+        list(iter_lines(f"{prefix}.{settings['src']}")),
+        [list(iter_lines(path)) for path in reference_paths(f"{prefix}.{settings['tgt']}")],
+        list(iter_documents(documents)) if os.path.exists(documents) else None,
+        read_pharaoh(gold) if os.path.exists(gold) else None,
+        settings["bleu_lowercase"],
+        [],
+    )
+
+
+def unfinished_runs(out_dir: str) -> list[str]:
+    """Returns a message for each run of a table that has begun and not ended.
+
+    If the folder has no run of a table at all, the only message says so.
+
+    Args:
+      out_dir: folder of runs, OUT_DIR/TABLE/SCALE/ROW.
+    """
+    runs = {
+        path.parent: (name, scale)
+        for name, table in TABLES.items()
+        for scale in table.scales
+        for path in sorted(Path(out_dir, name, scale).glob("*/*.json"))
+        if path.name in (HPARAMS, RESULTS)
+    }
+    if not runs:
+        return [
+            f"{out_dir} has no run of a table (OUT_DIR/TABLE/SCALE/ROW, as `tfmann reproduce` "
+            "writes them): the page has no sentences of yours"
+        ]
+    return [
+        f"{run} has not ended{_progress(run)}, and is not on the page: "
+        f"`tfmann reproduce {name} --scale={scale}{_seed_flag(run)}` resumes it"
+        for run, (name, scale) in runs.items()
+        if results_of(str(run)) is None
+    ]
+
+
+def _seed_flag(run: Path) -> str:
+    """Returns the flag that selects the seed of a folder ROW-seedN."""
+    _, marker, seed = run.name.rpartition("-seed")
+    return f" --seeds={seed}" if marker else ""
+
+
+def _progress(run: Path) -> str:
+    try:
+        steps = config.read_json(str(run / HPARAMS))["num_train_steps"]
+    except (UserError, KeyError):
+        return ""
+    return f" (update {last_step(str(run)) or 0} of {steps})"

@@ -1,0 +1,1 @@
+"""A trained model over HTTP: requests that come together are translated together."""

@@ -1,0 +1,155 @@
+"""The server's addresses: JSON in and out over HTTP. Needs Starlette (the extra `serve`)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from tfmann.errors import UserError
+from tfmann.serving.requests import Limits, RequestError
+from tfmann.serving.service import Service
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_BODY_SECONDS = 10.0  # to send a request
+
+
+def make_app(service: Service, host: str = "127.0.0.1", log: Any = None) -> Starlette:
+    """The application that answers for a service.
+
+    Args:
+      service: what answers.
+      host: the address it listens on; on a loopback address it answers to loopback names alone,
+        so that no page of another host can ask it.
+      log: takes the traceback of an error in the program, if there is one.
+    """
+
+    async def translate(request: Request) -> Response:
+        began = time.monotonic()
+        body = await read_body(request, service.limits)
+        answer = await service.translate(body)
+        service.seconds.observe(time.monotonic() - began)
+        return JSONResponse(answer)
+
+    async def health(request: Request) -> Response:
+        del request
+        return JSONResponse(service.health(), 503 if service.stopping else 200)
+
+    async def metrics(request: Request) -> Response:
+        del request
+        return PlainTextResponse(
+            service.registry.text(), media_type="text/plain; version=0.0.4; charset=utf-8"
+        )
+
+    async def end_session(request: Request) -> Response:
+        service.end_session(request.path_params["name"])
+        return Response(status_code=204)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        del app
+        async with service.batcher:
+            yield
+
+    def count(path: str, status: int) -> None:
+        service.requests.add(path=path, status=str(status))
+
+    routes = [
+        Route("/translate", answering(translate, count, log), methods=["POST"]),
+        Route("/health", answering(health, count, log)),
+        Route("/metrics", answering(metrics, count, log)),
+        Route("/sessions/{name}", answering(end_session, count, log), methods=["DELETE"]),
+    ]
+    return starlette(routes, host, lifespan)
+
+
+def starlette(routes: Sequence[BaseRoute], host: str, lifespan: Any = None) -> Starlette:
+    """An application that answers in JSON where there is no such address or method."""
+
+    async def refuse(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        messages = {
+            404: f"there is no {request.url.path}",
+            405: f"{request.url.path} does not take {request.method}",
+        }
+        message = messages.get(error.status_code, error.detail)
+        return JSONResponse({"error": message}, error.status_code, error.headers)
+
+    middleware = []
+    if host in _LOOPBACK:
+        middleware.append(
+            Middleware(TrustedHostMiddleware, allowed_hosts=[*_LOOPBACK[:2], "[::1]"])
+        )
+    return Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        middleware=middleware,
+        exception_handlers={HTTPException: refuse},
+    )
+
+
+def answering(
+    handler: Callable[[Request], Awaitable[Response]],
+    count: Callable[[str, int], None] = lambda path, status: None,
+    log: Callable[[str], None] | None = None,
+) -> Callable[[Request], Awaitable[Response]]:
+    """A handler whose errors are answered in one message, and whose answers are counted."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            response = await handler(request)
+        except RequestError as error:
+            response = _refusal(error.status, str(error))
+        except UserError as error:  # such as a search that has no room in memory
+            response = _refusal(503, str(error))
+        except ClientDisconnect:
+            response = _refusal(400, "the request was not sent to its end")
+        except Exception:
+            if log is not None:
+                log(traceback.format_exc())
+            response = _refusal(500, "an error in the server: its standard error tells more")
+        count(request.scope["route"].path if "route" in request.scope else request.url.path,
+              response.status_code)  # fmt: skip
+        return response
+
+    return answer
+
+
+def _refusal(status: int, message: str) -> Response:
+    headers = {"Retry-After": "1"} if status == 503 else None
+    return JSONResponse({"error": message}, status, headers)
+
+
+async def read_body(request: Request, limits: Limits) -> bytes:
+    """The body of a request, read no further than the limits allow.
+
+    Raises:
+      RequestError: it is not sent as JSON, is too large, or does not come.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise RequestError(415, "send JSON, with the header Content-Type: application/json")
+    try:
+        return await asyncio.wait_for(_read(request, limits.body_bytes), _BODY_SECONDS)
+    except asyncio.TimeoutError:
+        raise RequestError(408, f"the request was not sent within {_BODY_SECONDS:g} s") from None
+
+
+async def _read(request: Request, most: int) -> bytes:
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > most:
+            raise RequestError(413, f"the body is larger than {most} bytes")
+    return bytes(body)

@@ -1,0 +1,178 @@
+"""Jobs of several requests, run together by one thread."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol
+
+from tfmann.serving.requests import RequestError
+
+Run = Callable[[Sequence[Any]], Sequence[Any]]
+
+
+class Work(Protocol):
+    """A job and what becomes of its result; both are called between two batches."""
+
+    def begin(self) -> Any:
+        """The job as `run` takes it, when its batch begins."""
+
+    def end(self, result: Any) -> Any:
+        """The answer to who waits; not called where nobody waits any more."""
+
+
+class _Waiting(NamedTuple):
+    """Work in the queue."""
+
+    work: Work
+    size: int
+    key: Hashable
+    alone: str
+    answer: asyncio.Future
+
+
+class Batcher:
+    """Takes jobs from many coroutines and runs those that wait together in one thread.
+
+    Jobs of the same key go together. While a batch runs, others gather. After a batch of several
+    jobs the next waits `gather_seconds`, since callers that were answered together ask again
+    together. A single caller never waits.
+
+    Attributes:
+      waiting: the size of all jobs that wait.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        batch_size: int,
+        most_waiting: int,
+        gather_seconds: float = 0.003,
+        observe: Callable[[int], None] = lambda size: None,
+    ):
+        """Starts nothing yet.
+
+        Args:
+          run: a result for each job of a batch, in order; called in the thread.
+          batch_size: a batch is full at this sum of sizes; the last job may go beyond it.
+          most_waiting: above this sum of sizes a job is refused, unless nothing waits.
+          gather_seconds: see the class.
+          observe: takes the size of every batch.
+        """
+        self._run, self._batch_size, self._most_waiting = run, batch_size, most_waiting
+        self._gather_seconds, self._observe = gather_seconds, observe
+        self._queue: deque[_Waiting] = deque()
+        self._closing = False
+        self.waiting = 0
+
+    async def __aenter__(self) -> Batcher:
+        """Starts the thread."""
+        self._wake = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="translate")
+        self._loop = asyncio.create_task(self._serve())
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        """Runs what waits, and ends the thread."""
+        self._closing = True
+        self._wake.set()
+        await self._loop
+        self._thread.shutdown()
+
+    async def submit(self, work: Work, size: int, key: Hashable = (), alone: str = "") -> Any:
+        """Runs a job in the next batch that has room for it.
+
+        Args:
+          work: makes the job, and takes its result.
+          size: what it adds to a batch.
+          key: jobs of another key go in another batch.
+          alone: two jobs of the same name, unless it is "", never share a batch: the second sees
+            what the first has left.
+
+        Raises:
+          RequestError: too many wait, or the server is stopping.
+        """
+        if self._closing:
+            raise RequestError(503, "the server is stopping")
+        if self._queue and self.waiting + size > self._most_waiting:
+            raise RequestError(
+                503, f"the server is busy: {self.waiting} lines wait; come back in a moment"
+            )
+        answer = asyncio.get_running_loop().create_future()
+        self._queue.append(_Waiting(work, size, key, alone, answer))
+        self.waiting += size
+        self._wake.set()
+        return await answer
+
+    async def _serve(self) -> None:
+        several = False
+        while True:
+            if not self._queue:
+                if self._closing:
+                    return
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            if several and not self._closing:
+                await asyncio.sleep(self._gather_seconds)
+            batch = self._take()
+            several = len(batch) > 1
+            if batch:
+                await self._answer(batch)
+
+    def _take(self) -> list[_Waiting]:
+        """The first job that somebody waits for, and those behind it that go with it."""
+        batch: list[_Waiting] = []
+        names: set[str] = set()
+        rest: deque[_Waiting] = deque()
+        total = 0
+        for item in self._queue:
+            if item.answer.done():  # nobody waits any more
+                self.waiting -= item.size
+            elif batch and (
+                total >= self._batch_size or item.key != batch[0].key or item.alone in names
+            ):
+                rest.append(item)
+            else:
+                batch.append(item)
+                total += item.size
+                self.waiting -= item.size
+            if item.alone:
+                names.add(item.alone)  # of those that stay behind too: order matters
+        self._queue = rest
+        return batch
+
+    async def _answer(self, batch: list[_Waiting]) -> None:
+        begun = []
+        for item in batch:
+            with _failing(item):
+                begun.append((item, item.work.begin()))
+        if not begun:
+            return
+        self._observe(sum(item.size for item, _ in begun))
+        jobs = [job for _, job in begun]
+        loop = asyncio.get_running_loop()
+        try:
+            results = list(await loop.run_in_executor(self._thread, self._run, jobs))
+        except Exception as error:
+            for item, _ in begun:
+                with _failing(item):
+                    raise error
+            return
+        for (item, _), result in zip(begun, results):
+            if not item.answer.done():
+                with _failing(item):
+                    item.answer.set_result(item.work.end(result))
+
+
+@contextlib.contextmanager
+def _failing(item: _Waiting) -> Iterator[None]:
+    """An error in here is the answer to who waits for this work."""
+    try:
+        yield
+    except Exception as error:
+        if not item.answer.done():
+            item.answer.set_exception(error)

@@ -1,0 +1,123 @@
+"""A model as a server uses it: jobs in, translations and the states of documents out."""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from tfmann.api import Model
+    from tfmann.decoding.text_processor import Translation
+
+_SEARCHES = 4  # compiled at a time beside the model's own; each takes seconds and some memory
+
+
+class Job(NamedTuple):
+    """Lines to translate.
+
+    Attributes:
+      lines: one sentence each; a blank one ends a document.
+      beam: the width of the search; 0 as the model's settings have it.
+      state: of the document before the first line (`Translator.resume`); None: it begins.
+    """
+
+    lines: Sequence[str]
+    beam: int = 0
+    state: Any = None
+
+
+class Result(NamedTuple):
+    """The answer to a job.
+
+    Attributes:
+      n_best: the translations of each line, from best to worst.
+      state: of the document of the last line; None after a blank one.
+      sentences: how many sentences of that document the job had.
+      continues: whether that document is the one that `Job.state` is of.
+    """
+
+    n_best: list[list[Translation]]
+    state: Any
+    sentences: int
+    continues: bool
+
+
+class Engine:
+    """Translates batches of jobs of the same beam width. Not for several threads at once.
+
+    Attributes:
+      model: what translates where no width is asked for.
+      documents: whether the model looks at other sentences of a document.
+    """
+
+    def __init__(self, model: Model):
+        """Prepares the model's own search to return as many translations as it finds."""
+        self.documents = model.hparams.reads_documents
+        if model.hparams.infer_mode == "beam_search":
+            width = model.hparams.beam_width
+            model = model.with_search(num_translations_per_input=width)
+        self.model = model
+        self._searches: OrderedDict[int, Model] = OrderedDict()
+
+    def most(self, beam: int) -> int:
+        """Returns the number of translations of a line that a search of this width finds."""
+        return beam or self.model.hparams.num_translations_per_input
+
+    def warm_up(self) -> None:
+        """Compiles the model's own search, so that the first request is as fast as the others."""
+        self.run([Job(["."])])
+
+    def run(self, jobs: Sequence[Job]) -> list[Result]:
+        """Translates jobs of one beam width; see the class."""
+        translator = self._search(jobs[0].beam).translator
+        parts = [_documents(job.lines) for job in jobs]
+        texts, states = [], []
+        for job, documents in zip(jobs, parts):
+            for number, document in enumerate(documents):
+                texts.append([job.lines[i] for i in document if job.lines[i].strip()])
+                begun = number == 0 and job.state is not None
+                states.append(job.state if begun else translator.begin_document())
+        translated, after = translator.resume(texts, states)
+        results = iter(zip(translated, after))
+        blank = translator.text.blank_translations()
+        return [self._result(job, parts[i], results, blank) for i, job in enumerate(jobs)]
+
+    @staticmethod
+    def _result(
+        job: Job, documents: list[list[int]], results: Any, blank: list[Translation]
+    ) -> Result:
+        n_best: list[list[Translation]] = []
+        state, sentences = job.state, 0
+        for document in documents:
+            translated, state = next(results)
+            n_bests = iter(translated)
+            sentences = len(translated)
+            n_best += [next(n_bests) if job.lines[i].strip() else blank for i in document]
+        over = bool(job.lines) and not job.lines[-1].strip()
+        return Result(n_best, None if over else state, 0 if over else sentences, len(documents) < 2)
+
+    def _search(self, beam: int) -> Model:
+        hparams = self.model.hparams
+        if not beam or (hparams.infer_mode == "beam_search" and hparams.beam_width == beam):
+            return self.model
+        if beam not in self._searches:
+            self._searches[beam] = self.model.with_search(
+                infer_mode="beam_search", beam_width=beam, num_translations_per_input=beam
+            )
+            if len(self._searches) > _SEARCHES:
+                self._searches.popitem(last=False)
+        self._searches.move_to_end(beam)
+        return self._searches[beam]
+
+
+def _documents(lines: Sequence[str]) -> list[list[int]]:
+    """The lines of each document; a blank line belongs to the one that it ends."""
+    number = 0
+    numbers = []
+    for line in lines:
+        numbers.append(number)
+        number += not line.strip()
+    rows = range(len(lines))
+    return [list(group) for _, group in itertools.groupby(rows, lambda i: numbers[i])]

@@ -1,0 +1,100 @@
+"""A port, and the loop that serves an application on it until a signal comes."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import signal
+import socket
+from typing import Any, Callable
+
+from tfmann.errors import UsageError, UserError
+
+EXTRA = ("starlette", "uvicorn")
+_GRACE = 60  # seconds for what has begun when a signal comes
+
+
+def require_extra(command: str) -> None:
+    """Raises UsageError where the packages of the extra `serve` are not installed."""
+    missing = [name for name in EXTRA if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"`tfmann {command}` needs {' and '.join(missing)}, which the extra `serve` brings: "
+            "pip install 'tfmann[serve]'"
+        )
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket on that address, which does not listen yet; port 0 takes any that is free.
+
+    Raises:
+      UserError: the port is taken, or the address is none of this machine's.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (OSError, UnicodeError):
+        raise UserError(
+            f"--host={host}: no such host is known; 127.0.0.1 is this machine"
+        ) from None
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(1024)  # the port is ours from now on; who connects early waits
+    except OSError as error:
+        listener.close()
+        raise UserError(_refused(host, port, error)) from None
+    return listener
+
+
+def _refused(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} on {host} is taken: give another with --port, or --port=0 for any"
+    if error.errno == errno.EACCES:
+        return f"port {port} is for the administrator: give one above 1023 with --port"
+    return f"cannot listen on {host}, port {port}: {error.strerror}"
+
+
+def url(listener: socket.socket) -> str:
+    """The address of a socket as a browser takes it."""
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def serve(app: Any, listener: socket.socket, stopping: Callable[[], None] = lambda: None) -> None:
+    """Serves until SIGTERM or Ctrl-C, and then finishes what has begun.
+
+    Args:
+      app: an ASGI application.
+      listener: from `bind`.
+      stopping: called when the signal comes.
+    """
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: Any) -> None:
+            stopping()
+            super().handle_exit(sig, frame)
+
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE,
+        lifespan="on",
+    )
+    # uvicorn sends itself the signal once more when it has ended; that one means nothing.
+    before = {number: signal.signal(number, _nothing) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        Server(config).run(sockets=[listener])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        listener.close()
+
+
+def _nothing(number: int, frame: Any) -> None:
+    """A signal that has been obeyed already."""

@@ -1,0 +1,61 @@
+"""The synthetic corpus in the form of a published one: a manifest and a report of its files."""
+
+from __future__ import annotations
+
+import os
+
+from tfmann.datasets import catalog
+from tfmann.datasets.manifest import FileEntry, Manifest
+from tfmann.synthetic.writer import write_corpus
+from tfmann.utils.files import PathLike
+
+SEED = 1
+
+
+def as_report(
+    directory: PathLike, train: int, dev: int, test: int, document_tense: bool = False
+) -> catalog.Report:
+    """Writes the corpus if it is missing, and checks it.
+
+    Args:
+      directory: its folder.
+      train: number of sentence pairs for training.
+      dev: number of sentence pairs that checkpoints are chosen by.
+      test: number of sentence pairs for the scores.
+      document_tense: mark the tense only in the first source sentence of a document.
+
+    Raises:
+      UserError: existing files have other sizes, or it cannot be written.
+    """
+    if not os.path.exists(os.path.join(directory, "vocab.tgt")):
+        write_corpus(directory, train, dev, test, SEED, document_tense)
+    return catalog.use_local(_manifest({"train": train, "dev": dev, "test": test}), directory)
+
+
+def _manifest(pairs: dict[str, int]) -> Manifest:
+    def entry(name: str, lines: int | None) -> FileEntry:
+        return FileEntry(path=name, urls=(), sha256=None, bytes=None, lines=lines)
+
+    sides = ("src", "tgt")
+    suffixes = (*sides, "docs")
+    files = [entry(f"{split}.{suffix}", n) for split, n in pairs.items() for suffix in suffixes]
+    return Manifest(
+        name="synthetic",
+        description=f"an invented language, from tfmann.synthetic with seed {SEED}",
+        licence="that of this program, which writes it",
+        tokenisation="words and full stops",
+        note="",
+        obtain="",
+        source="src",
+        target="tgt",
+        splits={split: split for split in pairs},
+        more_tests=(),
+        vocabularies="vocab",
+        alignments="test.align",
+        files=(
+            *files,
+            *(entry(f"vocab.{side}", None) for side in sides),
+            entry("test.align", pairs["test"]),
+        ),
+        archives=(),
+    )

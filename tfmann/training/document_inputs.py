@@ -1,0 +1,51 @@
+"""What a batch brings from its documents: the sentences before, or the caches of the documents."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from tfmann.config import cell_spec
+from tfmann.data.batching import Batch
+from tfmann.memory.continuous_cache import Cache
+from tfmann.models import document_cache, history_encoder
+from tfmann.models.seq2seq import Seq2Seq
+
+
+class CacheInputs(NamedTuple):
+    """The caches of a batch's documents."""
+
+    starts: tf.Tensor  # [B] bool, the document begins here
+    cache: Cache  # of the sentences before
+
+
+def document_inputs(model: Seq2Seq, batch: Batch, cache: Cache | None = None) -> Any:
+    """Returns the document inputs of a batch: `CacheInputs`, a `History`, or ().
+
+    The cache is empty if none is given, and also if a run continues with another number of
+    documents.
+    """
+    if document_cache.keeps(model):
+        rows = len(batch.source)
+        if cache is None or len(cache.words) != rows:
+            cache = document_cache.nothing_kept(model, rows)
+        return CacheInputs(batch.starts, cache)
+    if not cell_spec(model.hparams.cell).history_size:
+        return ()
+    return history_encoder.History(batch.history, batch.history_length)
+
+
+def signature(model: Seq2Seq) -> Any:
+    """The shapes and types of what `document_inputs` returns."""
+    if document_cache.keeps(model):
+        return CacheInputs(tf.TensorSpec([None], tf.bool), document_cache.signature(model))
+    size = cell_spec(model.hparams.cell).history_size
+    return history_encoder.signature(size) if size else ()
+
+
+def document_context(inputs: Any) -> Any:
+    """The inputs as `Seq2Seq.prepare` takes them: caches are emptied where a document begins."""
+    if isinstance(inputs, CacheInputs):
+        return document_cache.begin(inputs.cache, inputs.starts)
+    return inputs

@@ -1,0 +1,1 @@
+"""Helpers of every package: atomic files, run folders, provenance, limits of memory."""

@@ -1,0 +1,146 @@
+"""Files and folders that are written under a temporary name and renamed when they are complete.
+
+The temporary name is the target's, then `.tmp-` and eight random hexadecimal digits. A process id
+would not do: containers that share a file system often have the same ones. The writer holds the
+system's lock on what it writes until its process ends. A file with such a name and no lock was
+left by a killed process; it is removed when the same target is written again. On a file system
+without locks it stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from typing import BinaryIO
+
+_SUFFIX = re.compile(r"\.tmp-[0-9a-f]{8}")
+
+
+@contextlib.contextmanager
+def replacement_file(target: str) -> Iterator[BinaryIO]:
+    """Opens a file for writing, which replaces `target` if the block ends without an error.
+
+    Raises:
+      OSError: it cannot be written.
+    """
+    _remove_leftovers(target)
+    stream = _new_file(target)
+    try:
+        with stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+            os.replace(stream.name, target)  # while it is locked
+        with contextlib.suppress(OSError):  # some systems cannot sync a folder
+            sync(os.path.dirname(target) or ".")
+    finally:
+        with contextlib.suppress(FileNotFoundError):  # it was renamed
+            os.unlink(stream.name)
+
+
+@contextlib.contextmanager
+def temporary_folder(target: str) -> Iterator[str]:
+    """Makes a temporary folder and its parents; removes it, unless it was renamed, at the end.
+
+    Raises:
+      OSError: it cannot be made.
+    """
+    os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+    _remove_leftovers(target)
+    path, handle = _new_folder(target)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(handle)
+
+
+def replace_folder(complete: str, target: str) -> None:
+    """Renames a complete folder to `target`; a kill between the two renames leaves one of both.
+
+    A folder that exists only as `TARGET.old` was left by such a kill. It is removed once the new
+    one is in place.
+
+    Raises:
+      OSError: a folder cannot be renamed.
+    """
+    old = f"{target}.old"
+    if os.path.exists(target):
+        shutil.rmtree(old, ignore_errors=True)
+        os.rename(target, old)
+    os.rename(complete, target)
+    shutil.rmtree(old, ignore_errors=True)
+    sync(os.path.dirname(os.path.abspath(target)))
+
+
+def remove_unlocked(path: str) -> None:
+    """Removes a file or folder, unless a process holds its lock or the system refuses."""
+    is_folder = os.path.isdir(path)
+    with contextlib.suppress(OSError):
+        # Locking a file may need the right to write; a folder can be opened for reading only.
+        handle = os.open(path, (os.O_RDONLY if is_folder else os.O_RDWR) | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if is_folder:
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                os.unlink(path)
+        finally:
+            os.close(handle)
+
+
+def sync(path: str | os.PathLike[str]) -> None:
+    """Forces a file, or a folder's list of names, to disk, so that it survives a power cut.
+
+    Raises:
+      OSError: it cannot be opened or synced.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _remove_leftovers(target: str) -> None:
+    """Removes what killed processes have left of `target`."""
+    folder, name = os.path.split(target)
+    with contextlib.suppress(OSError):  # there is no such folder, or it cannot be listed
+        for other in os.listdir(folder or "."):
+            if other.startswith(name) and _SUFFIX.fullmatch(other[len(name) :]):
+                remove_unlocked(os.path.join(folder, other))
+
+
+def _temporary_name(target: str) -> str:
+    return f"{target}.tmp-{secrets.token_hex(4)}"
+
+
+def _new_file(target: str) -> BinaryIO:
+    while True:
+        stream = open(_temporary_name(target), "xb")  # noqa: SIM115 (the caller closes it)
+        if _lock(stream.fileno(), stream.name):
+            return stream
+        stream.close()
+
+
+def _new_folder(target: str) -> tuple[str, int]:
+    while True:
+        path = _temporary_name(target)
+        os.mkdir(path)
+        with contextlib.suppress(FileNotFoundError):  # another process has removed it already
+            handle = os.open(path, os.O_RDONLY)
+            if _lock(handle, path):
+                return path, handle
+            os.close(handle)
+
+
+def _lock(handle: int, path: str) -> bool:
+    """Locks a new file or folder; returns False if another process has removed it meanwhile."""
+    with contextlib.suppress(OSError):  # without locks, no process removes leftovers either
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    return os.path.exists(path)

@@ -1,0 +1,93 @@
+"""Reading and writing of single files, with errors that a user understands."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from typing import BinaryIO, Union
+
+from tfmann.errors import UserError
+from tfmann.utils import atomic_files
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+_BLOCK = 1 << 20  # bytes read at a time
+
+
+def open_binary(path: PathLike) -> BinaryIO:
+    """Opens a file for reading bytes.
+
+    Raises:
+      UserError: there is no such file, it is a directory, or it cannot be read.
+    """
+    try:
+        return open(path, "rb")
+    except FileNotFoundError:
+        raise UserError(f"no such file: {path}") from None
+    except IsADirectoryError:
+        raise UserError(f"{path} is a directory; a file was expected") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise UserError(f"cannot read {path}: {error_reason(error)}") from None
+
+
+def read_bytes(path: PathLike) -> bytes:
+    """Returns the content of a file; raises UserError if it cannot be read."""
+    with open_binary(path) as stream:
+        return stream.read()
+
+
+@contextlib.contextmanager
+def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
+    """Opens a temporary file for writing, which replaces `path` if the block ends without an error.
+
+    A device or a pipe, such as `/dev/null`, is written to directly.
+
+    Raises:
+      UserError: it cannot be written (no such folder, no permission, disk full).
+    """
+    in_place = os.path.exists(path) and not os.path.isfile(path)
+    try:
+        target = os.fspath(path) if in_place else os.path.realpath(path)
+    except ValueError as error:  # a NUL in the name
+        raise UserError(f"cannot write {path}: {error_reason(error)}") from None
+    try:
+        with open(target, "wb") if in_place else atomic_files.replacement_file(target) as stream:
+            yield stream
+    except BrokenPipeError:  # of standard output, not of this file
+        raise
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error_reason(error)}") from None
+
+
+def file_digest(path: PathLike) -> str:
+    """Returns the SHA-256 of a file, in hexadecimal.
+
+    Raises:
+      UserError: the file cannot be read.
+    """
+    with open_binary(path) as stream:
+        try:
+            return stream_digest(stream)
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {error_reason(error)}") from None
+
+
+def stream_digest(stream: BinaryIO, copy_to: BinaryIO | None = None) -> str:
+    """Returns the SHA-256 of the rest of a stream, in hexadecimal; copies it if `copy_to` is given.
+
+    Raises:
+      OSError: the one cannot be read, or the other not be written.
+    """
+    digest = hashlib.sha256()
+    for block in iter(lambda: stream.read(_BLOCK), b""):
+        digest.update(block)
+        if copy_to is not None:
+            copy_to.write(block)
+    return digest.hexdigest()
+
+
+def error_reason(error: Exception) -> str:
+    """Returns the operating system's description of an error if it has one, else its message."""
+    return getattr(error, "strerror", None) or str(error)

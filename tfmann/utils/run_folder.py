@@ -1,0 +1,165 @@
+"""A run's folder: names of its files, its log, and the lock that keeps a second run out.
+
+The system releases the lock when the process that holds it ends, even if it is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import shutil
+import sys
+from types import TracebackType
+from typing import Any, BinaryIO, Callable
+
+from tfmann.errors import UserError
+from tfmann.utils import atomic_files
+
+HPARAMS = "hparams.json"
+RESULTS = "results.json"  # only of a finished run
+BEST = "best_bleu"
+CHECKPOINTS = "checkpoints"
+
+STEP = re.compile(r"step-(\d{8,})")  # a checkpoint's folder
+
+# Temporary files of a run, which a kill leaves behind.
+_LEFTOVER = re.compile(
+    r"(hparams\.json|inputs\.json|results\.json|vocab\..+|subword\.model|output_dev|output_test"
+    r"|best_bleu|avg_checkpoints)\.tmp(-[0-9a-f]{8}|\d*)"
+)
+
+
+def has_weights(root: str) -> bool:
+    """Returns whether a run has saved weights; until then its settings may still change."""
+    steps = [name for name in _checkpoints(root) if name.startswith("step-") and ".tmp" not in name]
+    best = [os.path.join(root, name) for name in (BEST, f"{BEST}.old")]  # .old: after a kill
+    return bool(steps) or any(os.path.exists(path) for path in best)
+
+
+def weights_folder(path: str) -> str:
+    """Returns the best checkpoint's folder if `path` is a run's folder, else `path` itself."""
+    return os.path.join(path, BEST) if os.path.exists(os.path.join(path, HPARAMS)) else path
+
+
+def last_step(root: str) -> int | None:
+    """Returns the step of a run's last checkpoint, by its name; None if there is none."""
+    matches = map(STEP.fullmatch, _checkpoints(root))
+    return max((int(match[1]) for match in matches if match), default=None)
+
+
+def _checkpoints(root: str) -> list[str]:
+    try:
+        return os.listdir(os.path.join(root, CHECKPOINTS))
+    except OSError:
+        return []
+
+
+class RunFolder:
+    """Opens `out_dir` for one process that writes there, and for its workers, which only read.
+
+    Raises:
+      UserError: it cannot be made or written to, or another process is training there.
+    """
+
+    def __init__(self, root: str, log: Callable[[str], None], writes: bool = True):
+        """Touches no file yet; a read-only worker takes no lock and logs nothing."""
+        self.root, self._print, self._writes = root, log, writes
+        self.checkpoints, self.best = self.path(CHECKPOINTS), self.path(BEST)
+
+    def path(self, name: str) -> str:
+        """Returns the path of a file in the folder."""
+        return os.path.join(self.root, name)
+
+    def __enter__(self) -> RunFolder:
+        """Makes the folder, takes the lock, opens the log."""
+        if not self._writes:
+            return self
+        with contextlib.ExitStack() as opened:
+            try:
+                os.makedirs(self.checkpoints, exist_ok=True)
+                lock = opened.enter_context(_open_for_appending(self.path("lock")))
+                # unbuffered: closing it on a full disk must not fail once more
+                self._log = opened.enter_context(_open_for_appending(self.path("train.log")))
+                handle = os.open(self.root, os.O_RDONLY)
+                opened.callback(os.close, handle)
+            except OSError as error:
+                raise UserError(f"out_dir {self.root} cannot be used: {error.strerror}") from None
+            self._lock(lock.fileno())
+            with contextlib.suppress(_Unlockable):  # NFS cannot lock a folder
+                self._lock(handle)  # too: the lock file, and its lock with it, may be removed
+            self._opened = opened.pop_all()
+        self._remove_leftovers()
+        return self
+
+    def _lock(self, handle: int) -> None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"another process is training in {self.root}") from None
+        except OSError as error:
+            raise _Unlockable(f"out_dir {self.root} cannot be locked: {error.strerror}") from None
+
+    def __exit__(
+        self, kind: type | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the log and releases the lock."""
+        if self._writes:
+            self._opened.close()
+
+    def log(self, message: Any) -> None:
+        """Prints a line and appends it to `train.log`."""
+        if not self._writes:
+            return
+        try:
+            self._print(str(message))
+        except OSError:  # the reader of the pipe has gone, or its disk is full: training continues
+            self._print = _print_nothing
+            _redirect_output_to_null()
+        with contextlib.suppress(OSError):  # on a full disk, saving a checkpoint says what to do
+            self._log.write(f"{message}\n".encode("utf-8", "backslashreplace"))
+
+    def _remove_leftovers(self) -> None:
+        """Removes incomplete files of killed runs."""
+        for name in filter(_LEFTOVER.fullmatch, os.listdir(self.root)):
+            path = self.path(name)
+            if os.path.isdir(path):
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                atomic_files.remove_unlocked(path)  # --mode=tune may be writing it
+
+
+class _Unlockable(UserError):
+    """The file system has no locks."""
+
+
+def _open_for_appending(path: str) -> BinaryIO:
+    """Opens a file of the run for appending; refuses a link, which may lead to any other file.
+
+    Raises:
+      UserError: it is a link.
+      OSError: it cannot be opened.
+    """
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise UserError(f"{path} is a link; a file of the run's own was expected") from None
+        raise
+    return os.fdopen(handle, "ab", buffering=0)
+
+
+def _print_nothing(message: str) -> None:
+    """Takes the place of `print` once standard output has failed."""
+
+
+def _redirect_output_to_null() -> None:
+    """Redirects a broken standard output, whose buffer would raise again when Python exits."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)

@@ -1,0 +1,238 @@
+"""The use of a continuous cache, as in Figures 3 and 4 of Tu et al. 2018, and its contents.
+
+Matplotlib is imported on first use. Letters: T words of a sentence, I cache slots.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfmann.visualization import drawing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from tfmann.decoding.text_processor import Slots
+    from tfmann.evaluation.trace import Trace
+
+_GAP = 0.08  # inches between the gate and the matrix
+_RECENCY_SIZE = (6.0, 3.6)  # inches
+# They differ in lightness too (Okabe & Ito 2008).
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+_MARKERS = "osD^vPX"
+_TABLE_HEADINGS = ("rank", "word", "age in words")
+
+
+def by_recency(slots: Slots) -> np.ndarray:
+    """Returns the indices of the filled slots, the most recently written first: at most `[I]`."""
+    order = np.argsort(slots.ages, kind="stable")
+    return order[slots.ages[order] >= 0]
+
+
+def cache_of_trace(trace: Trace, title: str = "") -> Figure | None:
+    """Draws the cache matching of a trace; see `cache_figure`.
+
+    Returns:
+      None if there is nothing to draw: the model has no cache, or it was empty.
+    """
+    if trace.slots is None or not len(by_recency(trace.slots)):
+        return None
+    return cache_figure(trace["cache_match"], trace["cache_gate"], trace.slots, trace.tokens, title)
+
+
+def cache_figure(
+    match: np.ndarray,
+    gate: np.ndarray,
+    slots: Slots,
+    tokens: Sequence[str],
+    title: str = "",
+) -> Figure:
+    """Draws the cache matching matrix of a sentence (Figure 4b) with the gate above it.
+
+    Args:
+      match: P(c_i | c_t) (5), [T, I].
+      gate: lambda_t (8), mean over its width, [T, 1]; 0 means that the cache was not used.
+      slots: the I slots at the beginning of the sentence; empty ones are left out.
+      tokens: the T words, along the top.
+      title: text above the words.
+
+    Returns:
+      A figure with a row for each filled slot, labelled with its word, the most recent on top.
+
+    Raises:
+      ValueError: the shapes do not match.
+    """
+    from matplotlib.figure import Figure
+
+    match, gate = np.asarray(match, np.float64), np.asarray(gate, np.float64)
+    steps, count = len(tokens), len(slots.words)
+    if match.shape != (steps, count) or gate.shape != (steps, 1):
+        raise ValueError(
+            f"match {match.shape} and gate {gate.shape} do not match {steps} words and "
+            f"{count} slots"
+        )
+    order = by_recency(slots)
+    width, matrix_height = drawing.words_side(steps), drawing.words_side(len(order))
+    strip = drawing.WORD_CELL
+    height = strip + _GAP + matrix_height
+    figure = Figure(figsize=(width, height), dpi=drawing.DPI)
+    above = figure.add_axes((0, 1 - strip / height, 1, strip / height))
+    below = figure.add_axes((0, 0, 1, matrix_height / height))
+    drawing.heat_map(above, gate.T)
+    image = drawing.heat_map(below, match.T[order])
+    drawing.cell_borders(above, (1, steps))
+    drawing.cell_borders(below, (len(order), steps))
+    drawing.word_axis(above, "x", tokens, width)
+    drawing.word_axis(above, "y", ["gate"], strip)
+    above.yaxis.get_ticklabels()[0].set_fontstyle("italic")  # unlike the words next to it
+    drawing.word_axis(below, "y", [slots.words[i] for i in order], matrix_height)
+    below.set_xticks([])
+    drawing.colour_bar(figure, image)
+    drawing.title(above, title)
+    return figure
+
+
+def recency(traces: Iterable[Trace]) -> np.ndarray:
+    """Returns the average matching probability by recency (Figure 3): `[I]`, the latest first.
+
+    It is a mean over all steps of the sentences whose cache was not empty. A sentence with a
+    partly filled cache has fewer ranks than I. The mean of each rank is over the steps at which a
+    slot of that rank is filled, so the last ranks are means of fewer steps than the first, and the
+    numbers need not sum to 1. A rank that was never filled is NaN.
+
+    A sentence with n filled slots divides a probability of 1 among n. If n varies, even a model
+    that matches all slots alike has a falling curve, since only the first ranks include sentences
+    of small n. To measure recency alone, pass sentences that begin with a full cache.
+
+    Args:
+      traces: of sentences, read once; without any the result is empty.
+
+    Raises:
+      ValueError: the model has no cache, or caches differ in size.
+    """
+    sums: np.ndarray | None = None  # [2, I]: sums of probabilities, and their number
+    for trace in traces:
+        if trace.slots is None:
+            raise ValueError("this model has no cache")
+        match = np.asarray(trace["cache_match"], np.float64)  # [T, I]
+        steps, count = match.shape
+        sums = np.zeros([2, count]) if sums is None else sums
+        if sums.shape[1] != count:
+            raise ValueError(f"caches of {sums.shape[1]} and of {count} slots")
+        order = by_recency(trace.slots)
+        sums[:, : len(order)] += [match[:, order].sum(axis=0), np.full(len(order), steps)]
+    if sums is None:
+        return np.zeros(0)
+    return np.where(sums[1] > 0, sums[0] / np.maximum(sums[1], 1), np.nan)
+
+
+def recency_figure(curves: Mapping[str, np.ndarray], title: str = "") -> Figure:
+    """Draws averages by recency, a curve for each model or data set.
+
+    Args:
+      curves: results of `recency`, by the name in the legend; cache sizes may differ. NaN is not
+        drawn.
+      title: text above the figure.
+
+    Returns:
+      A figure for `image_files.figure_to_png` or `image_files.save_figure`.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=_RECENCY_SIZE, dpi=drawing.DPI)
+    axes = figure.add_axes((0, 0, 1, 1))
+    longest = max(map(len, curves.values()), default=0)
+    for number, values in enumerate(curves.values()):
+        axes.plot(
+            np.arange(1, len(values) + 1),
+            values,
+            color=_COLOURS[number % len(_COLOURS)],
+            marker=_MARKERS[number % len(_MARKERS)],
+            markevery=max(1, longest // 50),  # more would overlap
+            markersize=4,
+            linewidth=1.5,
+        )
+    axes.set_xlim(0.5, max(longest, 1) + 0.5)
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
+    drawing.title(axes, title)
+    _style_axes(axes)
+    _legend(axes, curves)
+    return figure
+
+
+def _style_axes(axes: Axes) -> None:
+    """Labels the axes; keeps only the sides of the frame that have numbers."""
+    style: dict[str, Any] = {"fontsize": drawing.FONT_POINTS - 1, "family": drawing.fonts()}
+    axes.set_xlabel("cache slot, the most recent first", **style)
+    axes.set_ylabel("average matching probability", **style)
+    axes.tick_params(length=2, labelsize=drawing.FONT_POINTS - 2)
+    axes.grid(axis="y", color="#e4e4e4", linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side, spine in axes.spines.items():
+        spine.set_color(drawing.FRAME)
+        spine.set_visible(side in ("left", "bottom"))
+
+
+def _legend(axes: Axes, names: Iterable[str]) -> None:
+    """Names the curves literally: a "$" is a dollar, and a leading "_" is shown."""
+    if not axes.lines:
+        return
+    legend = axes.legend(
+        axes.lines,
+        map(str, range(len(axes.lines))),
+        frameon=False,
+        prop={"size": drawing.FONT_POINTS - 2, "family": drawing.fonts()},
+    )
+    for text, name in zip(legend.get_texts(), names):
+        text.set_parse_math(False)
+        text.set_text(drawing.printable(name))
+
+
+def cache_table(slots: Slots) -> str:
+    """Lists the filled slots as a Markdown table, the most recently written first.
+
+    The age counts the words of the document that were written since: 0 is the last one. Words are
+    code spans, so that a ``</s>`` or a ``*`` is shown as it is.
+
+    Returns:
+      lines, each ended; only the heading if no slot is filled.
+    """
+    rows = [_TABLE_HEADINGS] + [
+        (str(rank), _code_span(slots.words[i]), str(slots.ages[i]))
+        for rank, i in enumerate(by_recency(slots), start=1)
+    ]
+    widths = [max(map(_display_width, column)) for column in zip(*rows)]
+    rank_rule, word_rule, age_rule = ("-" * width for width in widths)
+    rows.insert(1, (f"{rank_rule[1:]}:", word_rule, f"{age_rule[1:]}:"))  # ":" aligns right
+    return "".join(_table_line(row, widths) for row in rows)
+
+
+def _table_line(row: Sequence[str], widths: Sequence[int]) -> str:
+    rank, word, age = (
+        (" " * (width - _display_width(text)), text) for text, width in zip(row, widths)
+    )
+    return f"| {''.join(rank)} | {''.join(reversed(word))} | {''.join(age)} |\n"
+
+
+def _code_span(word: str) -> str:
+    """Returns a word as a code span; its fence is longer than any run of backticks in it."""
+    word = drawing.without_controls(word)
+    ticks = "`" * (max(map(len, re.findall("`+", word)), default=0) + 1)
+    gap = " " if word.startswith("`") or word.endswith("`") else ""
+    return f"{ticks}{gap}{word}{gap}{ticks}".replace("|", "\\|")  # a bar would end the cell
+
+
+def _display_width(text: str) -> int:
+    """Counts terminal columns: two for a wide letter, none for a combining mark."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )

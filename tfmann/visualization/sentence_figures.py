@@ -1,0 +1,109 @@
+"""All figures of the memory at one sentence, and of a cache over many, written to a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Callable
+
+import numpy as np
+
+from tfmann.errors import UserError
+from tfmann.utils.files import atomic_write
+from tfmann.visualization import (
+    attention_figures,
+    cache_figures,
+    head_figures,
+    image_files,
+    round_figures,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from tfmann.evaluation.trace import Trace
+
+
+def sentence_figures(trace: Trace, title: str = "") -> Iterator[tuple[str, Figure]]:
+    """Yields the figures of a trace, each with a name for its file.
+
+    These are `attention`; `rounds` for a cell that rewrites source keys; one for each head, with
+    the name that it has in `trace.heads`; `cache`, unless it was empty.
+    """
+    if "alignments" in trace:
+        words = trace.source_tokens, trace.tokens
+        yield (
+            "attention",
+            attention_figures.attention_figure(trace["alignments"], *words, title=title),
+        )
+    if trace.rounds:
+        yield "rounds", round_figures.rounds_of_trace(trace, title)
+    yield from head_figures.head_figures(trace, title)
+    cache = cache_figures.cache_of_trace(trace, title)
+    if cache is not None:
+        yield "cache", cache
+
+
+def write_sentence(
+    trace: Trace, number: int, folder: str, log: Callable[[str], None] = print
+) -> None:
+    """Writes `sentence_NUMBER_FIGURE.png` for every figure, and `sentence_NUMBER_cache.md`.
+
+    Args:
+      trace: of the sentence.
+      number: of the sentence.
+      folder: is created if missing.
+      log: receives the name of each file, and what is missing of a cache.
+
+    Raises:
+      UserError: a file cannot be written.
+    """
+    make_folder(folder)
+    start = os.path.join(folder, f"sentence_{number}")
+    for name, figure in sentence_figures(trace, f"sentence {number}"):
+        image_files.save_figure(figure, f"{start}_{name}.png")
+        log(f"{start}_{name}.png")
+    if trace.slots is None:
+        log("the model has no cache: no matching, no recency and no table")
+        return
+    if not len(cache_figures.by_recency(trace.slots)):
+        log(f"the cache is empty when sentence {number} begins: no matching")
+    with atomic_write(f"{start}_cache.md") as stream:
+        stream.write(cache_figures.cache_table(trace.slots).encode())
+    log(f"{start}_cache.md")
+
+
+def write_recency(
+    traces: Sequence[Trace], name: str, folder: str, log: Callable[[str], None] = print
+) -> None:
+    """Writes `recency.png` from the traces of a model with a cache, or logs why not.
+
+    Args:
+      traces: of all sentences.
+      name: of the curve, in the legend.
+      folder: is created if missing.
+      log: receives the name of the file.
+
+    Raises:
+      UserError: the file cannot be written.
+    """
+    make_folder(folder)
+    averages = cache_figures.recency(traces)
+    if not np.isfinite(averages).any():
+        log("the cache is empty when every sentence begins: no recency")
+        return
+    path = os.path.join(folder, "recency.png")
+    image_files.save_figure(cache_figures.recency_figure({name: averages}), path)
+    log(path)
+
+
+def make_folder(folder: str) -> None:
+    """Creates a folder unless it exists.
+
+    Raises:
+      UserError: it cannot be created.
+    """
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise UserError(f"cannot create the folder {folder}: {error}") from None
