@@ -15,7 +15,7 @@ from tfmann.decoding.teacher_forcing import teacher_forced
 from tfmann.decoding.translator import Translator
 from tfmann.errors import UsageError
 from tfmann.export.settings import require_fixed
-from tfmann.memory import neural_cache
+from tfmann.memory import neural_cache, word_mixture
 from tfmann.models import history_encoder
 
 DOCUMENTS = [
@@ -199,7 +199,7 @@ def test_an_empty_cache_changes_no_bit_of_a_search(name):
     source = tf.constant([[4, 9, 2], [7, 2, 0]]), tf.constant([3, 2])
     cache = neural_cache.empty(2, SLOTS, model.readout_width)
     history = history_encoder.nothing(tf.constant(2)) if model.history else ()
-    document = neural_cache.NeuralDocument(history, neural_cache.prepare(cache, THETA, LAMBDA))
+    document = word_mixture.DocumentAndMemory(history, neural_cache.prepare(cache, THETA, LAMBDA))
     results = []
     for before in (history, document):
         prepared = model.prepare(*source, document=before)

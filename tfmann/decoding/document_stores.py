@@ -13,7 +13,8 @@ from tfmann.data.vocab import EOS_ID, UNK_ID
 from tfmann.decoding.search import READOUT, Hypotheses
 from tfmann.memory import neural_cache
 from tfmann.memory.continuous_cache import Cache
-from tfmann.memory.neural_cache import NeuralCache, NeuralDocument
+from tfmann.memory.neural_cache import NeuralCache
+from tfmann.memory.word_mixture import DocumentAndMemory
 from tfmann.models import document_cache
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
@@ -126,11 +127,11 @@ class NeuralStore(DocumentStore):
         """Empties the caches `[B]` whose next sentence begins a document."""
         return neural_cache.reset(caches, starts)
 
-    def document(self, caches: NeuralCache, history: Any) -> NeuralDocument:
+    def document(self, caches: NeuralCache, history: Any) -> DocumentAndMemory:
         """Returns caches and earlier source sentences as `Seq2Seq.prepare` takes them."""
         h = self._hparams
         source = neural_cache.prepare(caches, h.neural_cache_theta, h.neural_cache_lambda)
-        return NeuralDocument(history, source)
+        return DocumentAndMemory(history, source)
 
     def write_best(
         self, caches: NeuralCache, prepared: Prepared, hypotheses: Hypotheses

@@ -29,7 +29,7 @@ class EncodedByMembers(NamedTuple):
     members: tuple[EncoderOutput, ...]
 
     @property
-    def neural_cache(self) -> tuple:
+    def word_memory(self) -> tuple:
         """Nothing: an ensemble translates every sentence by itself."""
         return ()
 

@@ -20,11 +20,11 @@ from tfmann.decoding.sampling import SamplingOptions, draw
 from tfmann.decoding.teacher_forcing import recorded_shapes
 from tfmann.layers.beams import merge_beams, split_beams
 from tfmann.layers.dropout import DropoutMasks
-from tfmann.memory import neural_cache
+from tfmann.memory import word_mixture
 from tfmann.models.seq2seq import Prepared
 
 _ALIGNMENTS = "alignments"
-READOUT = "readout"  # diagnostic of a step with a neural cache, from which it is written
+READOUT = "readout"  # diagnostic of a step with a word memory, from which caches are written
 
 
 class SearchOptions(NamedTuple):
@@ -79,11 +79,11 @@ def beam_search(
 
     first_step = step_words(model, cell, prepared.encoded, prepared.source)
     names = options.recorded_names(attention_is_used=bool(beam.coverage_penalty_weight))
-    cache = prepared.encoded.neural_cache
+    memory = prepared.encoded.word_memory
     problem = beam_decoder.BeamProblem(
         bind=bind,
-        project=neural_cache.projection(model.projection(dtype, multiple_of=BLOCK), cache),
-        readout_width=model.readout_width + neural_cache.extra_width(cache),
+        project=word_mixture.projection(model.projection(dtype, multiple_of=BLOCK), memory),
+        readout_width=model.readout_width + word_mixture.extra_width(memory),
         vocabulary_size=model.target_size,
         state=prepared.state,
         limits=step_limits(length, options.max_length),
@@ -181,10 +181,10 @@ def step_words(
 ) -> StepFunction:
     """The step of a search: ids `[B]` and state to a readout `[B, R]`, or to logits `[B, V]`.
 
-    With a neural cache a readout is as `neural_cache.read` returns it.
+    With a word memory a readout is as `word_mixture.read` returns it.
     """
     if project:
-        project = neural_cache.projection(project, encoded.neural_cache)
+        project = word_mixture.projection(project, encoded.word_memory)
 
     def step(ids: tf.Tensor, state: Any) -> StepOutput:
         embedded = model.embed_target(ids)
@@ -193,11 +193,11 @@ def step_words(
         if cell.document_memory:
             result = _read_memory(cell.document_memory, result, encoded, source)
         readout = cell.readout(result.output, embedded, DropoutMasks.none())
-        if encoded.neural_cache:
+        if encoded.word_memory:
             diagnostics = {**result.diagnostics, READOUT: readout}
             result = result._replace(diagnostics=diagnostics)
             grouped = split_beams(readout, encoded.length)
-            readout = merge_beams(neural_cache.read(grouped, encoded.neural_cache))
+            readout = merge_beams(word_mixture.read(grouped, encoded.word_memory))
         return result._replace(output=project(readout) if project else readout)
 
     return step

@@ -17,7 +17,7 @@ from tfmann.decoding.bound_cell import BoundCell, StepFunction
 from tfmann.decoding.row_decoders import run_given_inputs, swap_batch_and_time
 from tfmann.layers.compute_weights import compute_weights, with_weights
 from tfmann.layers.dropout import DropoutMasks
-from tfmann.memory import neural_cache
+from tfmann.memory import word_mixture
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
 
@@ -98,8 +98,8 @@ def forced_log_probs(
     """Computes log-probabilities of given words.
 
     Returns:
-      `[B, T]`, 0 at padding; diagnostics `[B, T, ...]`; `ForcedOutputs.raw`, or with a neural
-      cache the readouts `[T, B, R]`.
+      `[B, T]`, 0 at padding; diagnostics `[B, T, ...]`; `ForcedOutputs.raw`, or with a word
+      memory the readouts `[T, B, R]`.
     """
     outputs, embedded, recorded, raw = teacher_forced(
         model, prepared, target_in, target_length, record=record
@@ -107,12 +107,12 @@ def forced_log_probs(
     steps, batch = tf.shape(outputs)[0], tf.shape(outputs)[1]
     flat = tf.reshape(outputs, [-1, outputs.shape[-1]])
     words = tf.reshape(embedded[:steps], [-1, embedded.shape[-1]])
-    readouts, cache = model.readout(flat, words), prepared.encoded.neural_cache
-    project = neural_cache.projection(model.projection(), cache)
-    if cache:
+    readouts, memory = model.readout(flat, words), prepared.encoded.word_memory
+    project = word_mixture.projection(model.projection(), memory)
+    if memory:
         raw = tf.reshape(readouts, [steps, batch, model.readout_width])
-        grouped = neural_cache.read(swap_batch_and_time(raw), cache)
-        width = model.readout_width + neural_cache.extra_width(cache)
+        grouped = word_mixture.read(swap_batch_and_time(raw), memory)
+        width = model.readout_width + word_mixture.extra_width(memory)
         readouts = tf.reshape(swap_batch_and_time(grouped), [-1, width])
     log_probs = tf.nn.log_softmax(project(readouts))
     labels = tf.reshape(tf.transpose(target_out)[:steps], [-1])

@@ -17,7 +17,7 @@ from tfmann.layers.compute_weights import compute_weights, with_weights
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import product
-from tfmann.memory.neural_cache import NeuralDocument, NeuralSource
+from tfmann.memory.word_mixture import DocumentAndMemory
 from tfmann.models import history_encoder
 from tfmann.models.encoder import Encoder
 from tfmann.models.source_reader import read_source
@@ -122,14 +122,15 @@ class Seq2Seq(tf.Module):
         Without an encoder the cell itself reads the source; `record` then names the diagnostics
         to keep of that (`cells.diagnostics`). `document` is what the sentences before left, for
         cells that look at it: a `history_encoder.History` where the cell looks at their source, of
-        which nothing at all is a history without any sentence; either may be in a `NeuralDocument`.
+        which nothing at all is a history without any sentence; either may be in a
+        `DocumentAndMemory`.
         """
         noise = noise or DropoutMasks.none()
         embedded = tf.gather(self.source_embedding, source)
         initial = None
-        cache: NeuralSource | tuple[()] = ()
-        if isinstance(document, NeuralDocument):
-            document, cache = document
+        memory: Any = ()
+        if isinstance(document, DocumentAndMemory):
+            document, memory = document
         if self.history is not None:
             before = document or history_encoder.nothing(tf.shape(source)[0])
             words = tf.gather(self.source_embedding, before.ids)
@@ -141,7 +142,7 @@ class Seq2Seq(tf.Module):
         else:
             mask = tf.sequence_mask(length, tf.shape(source)[1], dtype=tf.float32)
             encoded = EncoderOutput(embedded[..., :0], mask, length, final_state=())
-        encoded = encoded._replace(document=document, neural_cache=cache)
+        encoded = encoded._replace(document=document, word_memory=memory)
         cell = self.compute_cell(dtype)
         constants = cell.prepare(encoded)
         state, seen = self.cell.initial_state(encoded), {}  # in float32

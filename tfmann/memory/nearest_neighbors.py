@@ -1,0 +1,109 @@
+"""The nearest entries of a datastore, and the words that they propose: kNN-MT and SK-MT.
+
+Khandelwal et al. 2021 (arXiv:2010.00710, section 2) and Dai et al. 2023 (arXiv:2302.12188, section
+3). An entry is a pair (k_j, v_j): the readout at a position of a translation, and its word. With
+d_j = |q - k_j|^2 and the k nearest entries N_k of a readout q:
+
+    p_kNN(w) ~ sum over j in N_k of 1[w = v_j] exp(-d_j / tau)
+    lambda_t = relu(1 - d_1 / tau)              of SK-MT, d_1 the least distance
+    p(w) = (1 - lambda) p_model(w) + lambda p_kNN(w)
+
+kNN-MT has a fixed lambda, and tau is then its temperature T. The search is exact. Nothing is
+trained; `word_mixture` has the last equation. Unlike the papers, lambda is at most 1 - 1e-6: every
+word keeps a finite logarithm.
+
+Letters: M entries of a sentence, k neighbours, R the width of readouts, n queries a sentence.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from tfmann.memory import addressing
+from tfmann.memory.word_mixture import NEVER, NO_WORD, Proposals
+
+BY_DISTANCE = -1.0  # the `weight` of a lambda that follows the least distance
+_GREATEST_LAMBDA = 1.0 - 1e-6
+_LEAST_LAMBDA = 1e-30  # what it is replaced by where it is 0, so that its logarithm is finite
+_FAR = 1e30  # the distance of an entry that does not exist
+
+
+class NearestSource(NamedTuple):
+    """The datastores of B sentences, and how they are read."""
+
+    keys: tf.Tensor  # [B, M, R] k_j, M at least k
+    words: tf.Tensor  # [B, M] int32 v_j, NO_WORD where there is no entry
+    tau: tf.Tensor  # [B, k] the same number in all columns, one for each neighbour
+    weight: tf.Tensor  # [B, 1] a fixed lambda, or BY_DISTANCE
+
+    @property
+    def proposals(self) -> int:
+        """The number of neighbours k: each proposes its word."""
+        return self.tau.shape[1]
+
+    def propose(self, readouts: tf.Tensor) -> Proposals:
+        """Returns p_kNN and lambda for readouts `[B, n, R]`."""
+        distances = squared_distances(readouts, self.keys)  # [B, n, M]
+        distances = tf.where((self.words != NO_WORD)[:, None], distances, _FAR)
+        negative, nearest = tf.math.top_k(-distances, self.proposals)  # equal ones: the first
+        words = tf.gather(self.words, nearest, batch_dims=1)  # [B, n, k]
+        is_entry = tf.cast(words != NO_WORD, tf.float32)
+        shares = is_entry * addressing.masked_softmax(negative / self.tau[:, None], is_entry)
+        least = -negative[..., :1]  # d_1
+        return Proposals(self._gates(least, is_entry[..., :1]), shares, words)
+
+    def _gates(self, least: tf.Tensor, is_entry: tf.Tensor) -> tf.Tensor:
+        """log(lambda / (1 - lambda)) from the least distances `[B, n, 1]`."""
+        by_distance = tf.nn.relu(1.0 - least / self.tau[:, None, :1])
+        weight = self.weight[:, None]
+        weight = tf.minimum(tf.where(weight < 0, by_distance, weight), _GREATEST_LAMBDA)
+        weight *= is_entry
+        is_open = weight > 0
+        safe = tf.where(is_open, tf.maximum(weight, _LEAST_LAMBDA), 0.5)
+        return tf.where(is_open, tf.math.log(safe) - tf.math.log1p(-safe), NEVER)
+
+
+def squared_distances(queries: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
+    """Returns |q - k|^2 of queries `[B, n, R]` and keys `[B, M, R]`: `[B, n, M]`.
+
+    By |q|^2 - 2 q.k + |k|^2, without an array `[B, n, M, R]`; rounding could make it negative.
+    """
+    products = tf.matmul(queries, keys, transpose_b=True)
+    of_queries = tf.reduce_sum(tf.square(queries), axis=-1)[:, :, None]
+    of_keys = tf.reduce_sum(tf.square(keys), axis=-1)[:, None]
+    return tf.nn.relu(of_queries - 2.0 * products + of_keys)
+
+
+def source(
+    keys: np.ndarray, words: np.ndarray, neighbors: int, tau: float, weight: float | None
+) -> NearestSource:
+    """Returns what the steps of sentences read.
+
+    Args:
+      keys: `[B, M, R]`.
+      words: int32 `[B, M]`, NO_WORD where there is no entry.
+      neighbors: k; fewer entries are filled up to it.
+      tau: above 0.
+      weight: a fixed lambda from 0 to below 1, or None: by the least distance.
+    """
+    missing = max(neighbors - words.shape[1], 0)
+    rows = len(words)
+    return NearestSource(
+        np.pad(keys, [(0, 0), (0, missing), (0, 0)]),
+        np.pad(words, [(0, 0), (0, missing)], constant_values=NO_WORD),
+        np.full([rows, neighbors], tau, np.float32),
+        np.full([rows, 1], BY_DISTANCE if weight is None else weight, np.float32),
+    )
+
+
+def signature(neighbors: int, width: int) -> NearestSource:
+    """Returns the shapes and types of what `source` returns for readouts of `width`."""
+    return NearestSource(
+        tf.TensorSpec([None, None, width]),
+        tf.TensorSpec([None, None], tf.int32),
+        tf.TensorSpec([None, neighbors]),
+        tf.TensorSpec([None, 1]),
+    )
