@@ -47,7 +47,7 @@ class Model:
     def fingerprints(self) -> list[str]:
         """SHA-256 of segmenter and vocabulary, source before target."""
         sides = self._translator.languages
-        return [one.fingerprint for side in sides for one in (side.segmenter, side.vocabulary)]
+        return [part.fingerprint for side in sides for part in (side.segmenter, side.vocabulary)]
 
     def __repr__(self) -> str:
         folders = ", ".join([self.checkpoint, *self.ensemble])
@@ -71,7 +71,7 @@ class Model:
         return self._translator
 
     def with_search(self, **settings: Any) -> Model:
-        """The same weights with other settings of the search, e.g. `beam_width=5`.
+        """Returns the same weights with other settings of the search, e.g. `beam_width=5`.
 
         Raises:
           UsageError: an unknown setting, or one that would be another model.
@@ -113,19 +113,19 @@ class Model:
     def score(
         self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None
     ) -> list[Forced]:
-        """Log-probabilities (natural) of given translations, `</s>` counted, in order.
+        """Computes the log-probabilities (natural) of given translations, `</s>` counted, in order.
 
-        A document's sentences have to come in one call; `documents` as in `translate`.
+        A document's sentences have to come in one call. `documents` is as in `translate`.
         """
         return self._translator.force(_pairs(pairs), documents=documents)
 
     def align(
         self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None
     ) -> list[list[tuple[int, int]]]:
-        """Word alignments of given pairs by the attention of a forced decoding.
+        """Aligns the words of given pairs by the attention of a forced decoding.
 
         Returns:
-          per pair the links (source token, target token) from 0, one a target token.
+          for each pair the links (source token, target token) from 0, one for each target token.
 
         Raises:
           UsageError: the cell has no alignments.
@@ -138,27 +138,31 @@ class Model:
         """Returns the attention from which `align` takes its links.
 
         Returns:
-          per pair the weights of target words to source words, [target words, source words], and
-          the links. Rows sum to less than 1 by what fell on `</s>`.
+          for each pair the weights of target words to source words, [target words, source words],
+          and the links. Rows sum to less than 1 because the weight on `</s>` is left out.
 
         Raises:
           UsageError: the cell has no alignments.
         """
         require_alignments(self._settings, "align")
-        found = []
-        for one in self._translator.force(_pairs(pairs), ("alignments",), documents):
-            seen = (one.diagnostics["alignments"], one.source_tokens, one.tokens)
-            found.append((word_attention(seen[0], *_lengths(*seen[1:])), links(*seen)))
-        return found
+        attended = []
+        for forced in self._translator.force(_pairs(pairs), ("alignments",), documents):
+            weights, tokens = (
+                forced.diagnostics["alignments"],
+                (forced.source_tokens, forced.tokens),
+            )
+            words = word_attention(weights, *_lengths(*tokens))
+            attended.append((words, links(weights, *tokens)))
+        return attended
 
     def trace(self, pair: tuple[str, str]) -> Trace:
         """Traces the cell over a given pair: its addresses, writes and gates at every step.
 
         Returns:
           arrays by name, time first: T steps over an encoder, as in `trace["alignments"]` `[T, S]`;
-          S + T steps where the cell reads the source itself. `Trace` says which step is which
-          token, and what is whose head's. All names and shapes: `tfmann.cells.diagnostics.SHAPES`.
-          The DNC's `link` has N*N numbers a write head and step.
+          S + T steps where the cell reads the source itself. `Trace` tells the token of each step
+          and the head of each array. `tfmann.cells.diagnostics.SHAPES` lists all names and shapes.
+          The DNC's `link` has N*N numbers for each write head and step.
         """
         return self.traces([pair])[0]
 
@@ -166,7 +170,9 @@ class Model:
         self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None
     ) -> list[Trace]:
         """Traces several pairs, which may belong to `documents`, as in `translate`."""
-        return [Trace(one) for one in self._translator.force(_pairs(pairs), EVERYTHING, documents)]
+        return [
+            Trace(forced) for forced in self._translator.force(_pairs(pairs), EVERYTHING, documents)
+        ]
 
     def export(self, folder: str) -> dict[str, Any]:
         """Writes a SavedModel for plain TensorFlow, as `--mode=export` does.
@@ -186,7 +192,7 @@ class Model:
         return save(self._translator, self.checkpoint, folder)
 
     def tokens(self, pair: tuple[str, str]) -> tuple[list[str], list[str]]:
-        """Source and target tokens of a pair, with `</s>`, as in `trace`."""
+        """Returns the source and target tokens of a pair, with `</s>`, as in `trace`."""
         forced = self._translator.force(_pairs([pair]))[0]
         return forced.source_tokens, forced.tokens
 
@@ -219,12 +225,12 @@ def _checked(line: Any, where: str) -> str:
 def links(
     attention: np.ndarray, source_tokens: Sequence[str], tokens: Sequence[str]
 ) -> list[tuple[int, int]]:
-    """Hard alignment of one sentence's attention `[T, S]`, `</s>` left out on both sides."""
+    """Aligns one sentence by its attention `[T, S]`, with `</s>` left out on both sides."""
     return hard_alignment(attention, *_lengths(source_tokens, tokens))
 
 
 def _lengths(source_tokens: Sequence[str], tokens: Sequence[str]) -> tuple[int, int, bool]:
-    """Source and target length, and whether the source ends in `</s>`, as `alignment` has them."""
+    """Returns source and target length, and whether the source ends in `</s>`."""
     ends_in_eos = bool(source_tokens) and source_tokens[-1] == "</s>"
     steps = len(tokens) if tokens and tokens[-1] == "</s>" else len(tokens) + 1
     return len(source_tokens), steps, ends_in_eos
@@ -263,30 +269,30 @@ def load(
     models, checkpoints = [], []
     for folder, run in zip([out_dir, *ensemble], [hparams, *members]):
         model = Seq2Seq(run, *(len(side.vocabulary) for side in languages))
-        where = _restore(model, folder, None if models else ckpt, log)
-        log(f"weights of {where}")
+        restored_from = _restore(model, folder, None if models else ckpt, log)
+        log(f"weights of {restored_from}")
         models.append(model)
-        checkpoints.append(where)
+        checkpoints.append(restored_from)
     searched = Ensemble(models) if members else models[0]
     translator = make_translator(searched, languages, hparams, words)
     return Model(translator, checkpoints[0], checkpoints[1:])
 
 
 def _restore(model: Seq2Seq, out_dir: str, ckpt: str | None, log: Callable[[str], None]) -> str:
-    where = checkpoint.existing_folder(ckpt or os.path.join(out_dir, BEST), log)
+    folder = checkpoint.existing_folder(ckpt or os.path.join(out_dir, BEST), log)
     try:
-        arrays = checkpoint.read_arrays(where)
+        arrays = checkpoint.read_arrays(folder)
     except checkpoint.Unreadable as error:
         if ckpt is not None:
             raise
-        found = checkpoint_series.latest(os.path.join(out_dir, CHECKPOINTS), log)
-        if found is None:
+        latest = checkpoint_series.latest(os.path.join(out_dir, CHECKPOINTS), log)
+        if latest is None:
             raise UserError(f"{out_dir} holds no checkpoint yet ({error})") from None
-        if os.path.exists(where):
-            log(f"{error}: falling back to {found}")
-        where, arrays = found, checkpoint.read_arrays(found)
-    named_variables.assign(model.trainable_variables, arrays, where)
-    return where
+        if os.path.exists(folder):
+            log(f"{error}: falling back to {latest}")
+        folder, arrays = latest, checkpoint.read_arrays(latest)
+    named_variables.assign(model.trainable_variables, arrays, folder)
+    return folder
 
 
 __all__ = ["Forced", "HParams", "Model", "Trace", "Translation", "load"]

@@ -151,10 +151,10 @@ def test_the_demo_names_commands_that_are_there(capsys, monkeypatch, tmp_path):
         (tmp_path / name).touch(mode=0o755)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.chdir(tmp_path.parent)
-    demo._say_what_next("runs/demo", 99.0)
+    demo._print_next_steps("runs/demo", 99.0)
     assert f"{tmp_path.name}/tfmann translate --model=runs/demo/model" in capsys.readouterr().out
     monkeypatch.setenv("PATH", str(tmp_path))
-    demo._say_what_next("runs/demo", 99.0)
+    demo._print_next_steps("runs/demo", 99.0)
     assert "\n  tensorboard --logdir runs/demo\n" in capsys.readouterr().out
 
 

@@ -1,7 +1,7 @@
 """The main job on a synthetic corpus, in a few minutes: `tfmann demo`.
 
 Writes the corpus, trains a translator whose attention is addressed like the memory of a neural
-Turing machine, scores it, and draws what it looked at.
+Turing machine, scores it, and draws its attention.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from tfmann.errors import run_command
 from tfmann.utils import resources
 
-_STEPS = 1500  # two minutes; the file's own number is for the slowest of the cells
+_STEPS = 1500  # two minutes; the number in the settings file is for the slowest cell
 GOAL = 90.0  # BLEU on the synthetic test set
 
 
@@ -34,7 +34,7 @@ def _demo(out_dir: str) -> int:
     if bleu < GOAL:
         print(f"\nBLEU {bleu:.2f} is below {GOAL:.0f}: something is wrong here.")
         return 1
-    _say_what_next(out_dir, bleu)
+    _print_next_steps(out_dir, bleu)
     return 0
 
 
@@ -67,12 +67,11 @@ def _show(out_dir: str) -> None:
     sources = list(iter_lines(os.path.join(out_dir, "corpus", "test.src")))
     references = list(iter_lines(os.path.join(out_dir, "corpus", "test.tgt")))
     print("\nfive sentences of the synthetic test set:")
-    n_best = list(model.translate(sources[:5], with_attention=True))
-    for source, reference, (best, *_) in zip(sources, references, n_best):
+    n_best_lists = list(model.translate(sources[:5], with_attention=True))
+    for source, reference, (best, *_) in zip(sources, references, n_best_lists):
         print(f"  source       {source}\n  reference    {reference}\n  translation  {best.text}\n")
-    longest, source = max(
-        ((n[0], source) for n, source in zip(n_best, sources)), key=lambda one: len(one[0].tokens)
-    )
+    pairs = [(translations[0], source) for translations, source in zip(n_best_lists, sources)]
+    longest, source = max(pairs, key=lambda pair: len(pair[0].tokens))
     title = "NTM-style attention"
     figure = attention_figures.attention_figure(
         longest.attention, longest.source_tokens, longest.tokens, title=title
@@ -82,7 +81,7 @@ def _show(out_dir: str) -> None:
         image_files.save_figure(figure, os.path.join(out_dir, f"{head}.png"))
 
 
-def _say_what_next(out_dir: str, bleu: float) -> None:
+def _print_next_steps(out_dir: str, bleu: float) -> None:
     tfmann = _command("tfmann")
     print(
         f"""BLEU {bleu:.2f} on the synthetic test set. Where to look next:
@@ -97,12 +96,12 @@ def _say_what_next(out_dir: str, bleu: float) -> None:
   {tfmann} reproduce vi-en
       the same model on real text (IWSLT'15)
   {tfmann} -h
-      what else there is; docs/models.md tells what the models are"""
+      all commands; docs/models.md describes the models"""
     )
 
 
 def _command(name: str) -> str:
-    """A command that is installed with this Python: its name where the shell finds it, or path."""
+    """Returns how to call a command of this Python: by name if the shell finds it, else by path."""
     path = os.path.join(os.path.dirname(sys.executable), name)
     return name if shutil.which(name) == path else os.path.relpath(path)
 

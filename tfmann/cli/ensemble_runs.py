@@ -42,7 +42,7 @@ def load_settings(out_dir: str, hparams: HParams, folders: Sequence[str]) -> lis
 
 
 def _text_encoding(hparams: HParams, folder: str) -> dict[str, object]:
-    """What the runs of an ensemble have in common, by its name in a message."""
+    """Returns what the runs of an ensemble must have in common, by its name in a message."""
     source, target = run_vocabularies.load(hparams, folder)
     return {
         "the segmentation of the source": source.segmenter.fingerprint,

@@ -47,7 +47,7 @@ class FinalScores:
 
     def score_average(self, state: TrainState) -> dict[str, Any]:
         """Averages the last checkpoints and scores the mean."""
-        # a kill after the last save may have left one more
+        # A run that was killed after its last save may have left one checkpoint too many.
         steps = trainer.remove_old_checkpoints(self.hparams, self.folder.checkpoints)
         folders = [checkpoint_series.step_folder(self.folder.checkpoints, step) for step in steps]
         folder = self.folder.path("avg_checkpoints")
@@ -56,7 +56,7 @@ class FinalScores:
         return {"average": scores, "average_length_penalty": penalty}
 
     def _score(self, folder: str, label: str) -> tuple[dict[str, Any], ...]:
-        """Scores by set, the seconds and words of their decoding, and the length penalty."""
+        """Returns scores by set, the seconds and words of the decoding, and the length penalty."""
         folder = checkpoint.existing_folder(folder, self.folder.log)
         arrays = checkpoint.read_arrays(folder)
         named_variables.assign(self._train_step.variables, arrays, folder)
@@ -85,7 +85,7 @@ class FinalScores:
         return scores, decoding, penalty
 
     def _choose_penalty(self) -> dict[str, Any]:
-        """The length penalty: that of the settings, or chosen on dev (`length_penalty`)."""
+        """Returns the length penalty of the settings, or chooses one on dev (`length_penalty`)."""
         weights = self.hparams.length_penalty_choices
         if not weights:
             return {"weight": self.hparams.length_penalty_weight}

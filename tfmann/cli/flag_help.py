@@ -94,9 +94,9 @@ def _groups(kind: str) -> Iterator[tuple[str, list[str]]]:
     for name in names:
         if name in owners:
             by_cells.setdefault(", ".join(owners[name]), []).append(name)
-    for cells, options in by_cells.items():
-        which = "these cells" if "," in cells else "the cell"
-        yield f"{_TITLES[kind]}, for {which}: {cells}", options
+    for cells, settings in by_cells.items():
+        owner = "these cells" if "," in cells else "the cell"
+        yield f"{_TITLES[kind]}, for {owner}: {cells}", settings
 
 
 def _described(names: Iterable[str], values: Any) -> Iterator[str]:
@@ -117,9 +117,9 @@ def add_settings(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
     """Adds a flag for each of the settings `names`; one that is not given is as trained."""
     for name in names:
         field = config.FIELDS[name]
-        how: dict[str, Any] = {"help": f"{field.help} (default: as trained)"}
+        options: dict[str, Any] = {"help": f"{field.help} (default: as trained)"}
         if field.type is bool:
-            how.update(action=argparse.BooleanOptionalAction, default=None)
+            options.update(action=argparse.BooleanOptionalAction, default=None)
         else:
-            how.update(type=field.type, choices=field.choices)
-        parser.add_argument(f"--{name}", **how)
+            options.update(type=field.type, choices=field.choices)
+        parser.add_argument(f"--{name}", **options)

@@ -1,7 +1,7 @@
 """The command `tfmann`: `tfmann COMMAND ...`, or `python -m tfmann COMMAND ...`.
 
-A command is the `main` of a module that is imported only for that command: help and version start
-fast.
+A command is the `main` of a module that is imported only for that command, so that help and version
+start fast.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Command(NamedTuple):
 
 
 GROUPS: dict[str, dict[str, Command]] = {
-    "to begin with": {
+    "getting started": {
         "demo": Command("train, translate and score on an invented language: minutes", "cli.demo"),
-        "play": Command("a page on which one watches a model translate", "cli.play"),
+        "play": Command("watch a model translate, on a page", "cli.play"),
         "settings": Command("list the settings that come with tfmann, or show one", "cli.settings"),
     },
     "a model of your own": {
@@ -45,11 +45,11 @@ GROUPS: dict[str, dict[str, Command]] = {
     },
     "files of translations and alignments": {
         "compare": Command(
-            "two or more systems, anybody's, on one test", "cli.scores", ("compare",)
+            "two or more systems, of any origin, on one test", "cli.scores", ("compare",)
         ),
         "aer": Command("alignment error rate", "cli.scores", ("aer",)),
         "adequacy": Command(
-            "what is repeated, left out, said too often", "cli.scores", ("adequacy",)
+            "words that are repeated, left out, or translated twice", "cli.scores", ("adequacy",)
         ),
     },
     "the papers": {
@@ -60,7 +60,7 @@ GROUPS: dict[str, dict[str, Command]] = {
 }  # fmt: skip
 COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
-# Names that other programs, and the modes of tfmann.nmt, have for a command.
+# The names of commands in other programs, and of the modes of tfmann.nmt.
 _OTHER_NAMES = {"infer": "translate", "decode": "translate", "eval": "evaluate", "fit": "train"}
 
 _EXAMPLES = """\
@@ -84,7 +84,7 @@ def _run(argv: list[str]) -> int:
     if not argv or argv[0] in ("-h", "--help", "-help"):
         print(usage())
         return 0
-    name, *rest = argv
+    name, *arguments = argv
     if name in ("--version", "-V"):
         print(f"tfmann {__version__}")
         return 0
@@ -94,25 +94,27 @@ def _run(argv: list[str]) -> int:
     command = COMMANDS.get(name)
     if command is None:
         raise UsageError(_unknown(name))
-    if command.module == "nmt" and any(word.lstrip("-").split("=")[0] == "mode" for word in rest):
+    if command.module == "nmt" and any(
+        word.lstrip("-").split("=")[0] == "mode" for word in arguments
+    ):
         raise UsageError(f"`tfmann {name}` is {command.first[0]}: leave out --mode")
     run = importlib.import_module(f"tfmann.{command.module}").main
-    return run([*command.first, *rest])
+    return run([*command.first, *arguments])
 
 
 def usage() -> str:
-    """The answer to `tfmann -h`."""
+    """Returns the help that `tfmann -h` prints."""
     lines = [
         f"tfmann {__version__}: memory-augmented neural machine translation",
         "",
         "usage: tfmann COMMAND ...",
     ]
-    others = {
+    other_commands = {
         "version": "tfmann's version and those of the packages it works with",
         "help": "this; `tfmann help COMMAND` or `tfmann COMMAND -h` tells about one",
     }
     groups = {title: {n: c.help for n, c in group.items()} for title, group in GROUPS.items()}
-    for title, group in {**groups, "other": others}.items():
+    for title, group in {**groups, "other": other_commands}.items():
         lines += ["", f"{title}:", *(f"  {name:<11}{text}" for name, text in group.items())]
     return "\n".join([*lines, "", _EXAMPLES])
 

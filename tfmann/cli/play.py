@@ -1,8 +1,8 @@
-"""A page on which one watches a model translate: ``tfmann play``.
+"""A page that shows a model as it translates: ``tfmann play``.
 
 Small trained models of an invented language come with tfmann; --model adds one of yours. The page
-shows words as they are produced, where each head looks and writes, and what another word would
-change. It is served on this machine alone.
+shows each word as it is produced, where each head reads and writes, and what another word would
+change. It is served to this machine only.
 """
 
 from __future__ import annotations

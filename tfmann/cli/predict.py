@@ -80,8 +80,8 @@ def _infer(
     Args:
       model: the model.
       values: the flags.
-      out: where translations go.
-      links: where their alignments go, a line each, or None.
+      out: takes the translations.
+      links: takes their alignments, one line each, or None.
       best: collects the best translation of each line, or None.
       lines: the lines to translate; all if None.
     """
@@ -120,19 +120,25 @@ def _infer_part(model: api.Model, values: Any) -> None:
     weights = [checkpoint.read_state(folder)["sha256"] for folder in folders]
     settings = {**model.hparams.as_dict(), "weights": weights, "languages": model.fingerprints}
     words = lexicon.path(model.hparams, values.out_dir) if model.hparams.replace_unk else None
-    whole = file_shards.input_fingerprint(settings, source, documents, words)
+    fingerprint = file_shards.input_fingerprint(settings, source, documents, words)
     with contextlib.ExitStack() as stack:
-        out = stack.enter_context(file_shards.write_shard(values.inference_output_file, job, whole))
+        out = stack.enter_context(
+            file_shards.write_shard(values.inference_output_file, job, fingerprint)
+        )
         links = None
         if values.alignment_file:
-            links = stack.enter_context(file_shards.write_shard(values.alignment_file, job, whole))
+            links = stack.enter_context(
+                file_shards.write_shard(values.alignment_file, job, fingerprint)
+            )
         _infer(model, values, out, links, None, lines)
     print_message(f"job {job.jobid} of {job.num_workers}: lines {lines.start} to {lines.stop}")
-    others = file_shards.conflicting_jobs(values.inference_output_file, job.num_workers, whole)
-    if others:
+    conflicting = file_shards.conflicting_jobs(
+        values.inference_output_file, job.num_workers, fingerprint
+    )
+    if conflicting:
         print_message(
             "of another text, model, lexicon or other settings, and not joined with it: the parts "
-            f"of {', '.join(f'job {other}' for other in others)}"
+            f"of {', '.join(f'job {number}' for number in conflicting)}"
         )
 
 
@@ -152,18 +158,18 @@ def _forced(mode: str, model: api.Model, values: Any, out: BinaryIO) -> None:
     blocks = _blocks(_pairs(values), 64 * model.hparams.infer_batch_size)
     if model.hparams.reads_documents:
         blocks = iter([list(_pairs(values))])  # so that no document is cut
-    attended = []
+    all_alignments = []
     for block in blocks:
         if mode == "score":
             lines = [f"{forced.log_prob:.4f}" for forced in model.score(block, documents)]
         else:
-            found = model.attend(block, documents)
-            lines = [format_pharaoh(links) for _, links in found]
+            alignments = model.attend(block, documents)
+            lines = [format_pharaoh(links) for _, links in alignments]
             if values.gold_file:
-                attended += found
+                all_alignments += alignments
         out.write("".join(f"{line}\n" for line in lines).encode())
     if values.gold_file:
-        score = gold_alignments.alignment_scores(_gold(values), *zip(*attended))
+        score = gold_alignments.alignment_scores(_gold(values), *zip(*all_alignments))
         print_message(
             f"AER {100 * score['aer']:.2f}, soft AER {100 * score['soft_aer']:.2f}, precision "
             f"{100 * score['precision']:.2f}, recall {100 * score['recall']:.2f}: "
@@ -198,11 +204,12 @@ def _evaluate(model: api.Model, values: Any) -> None:
     body: dict[str, Any] = {"checkpoint": model.checkpoint, "scores": {}}
     if model.ensemble:
         body["ensemble"] = model.ensemble
-    for name, one in sets.items():
-        documents = _documents(one.documents)
-        found = model.translate(_input(one.source), traced, documents=documents)
-        best = [n_best[0] for n_best in found]
-        scores = _scores(model, [one.text for one in best], one.references)
+    for name, evaluation_set in sets.items():
+        documents = _documents(evaluation_set.documents)
+        n_best_lists = model.translate(_input(evaluation_set.source), traced, documents=documents)
+        best = [n_best[0] for n_best in n_best_lists]
+        texts = [translation.text for translation in best]
+        scores = _scores(model, texts, evaluation_set.references)
         body["scores"][name] = [dataclasses.asdict(score) for score in scores]
         if values.gold_file:
             body.update(_gold_scores(model, values, best, traced))
@@ -217,40 +224,46 @@ def _tune(values: Any, settings: dict[str, Any]) -> None:
     model = api.load(values.out_dir, values.ckpt, print_message, **settings)
     if values.inference_input_file:
         documents = values.inference_document_file
-        one = EvaluationSet(values.inference_input_file, [values.inference_ref_file], documents)
+        evaluation_set = EvaluationSet(
+            values.inference_input_file, [values.inference_ref_file], documents
+        )
     else:
-        one = evaluation_sets(model.hparams)["dev"]
-    found = model.translate(_input(one.source), documents=_documents(one.documents))
-    references = [list(iter_lines(path)) for path in one.references]
+        evaluation_set = evaluation_sets(model.hparams)["dev"]
+    n_best_lists = model.translate(
+        _input(evaluation_set.source), documents=_documents(evaluation_set.documents)
+    )
+    references = [list(iter_lines(path)) for path in evaluation_set.references]
     weights = model.hparams.length_penalty_choices or length_penalty.WEIGHTS
-    chosen, points = length_penalty.choose(found, references, model.hparams, weights)
+    chosen, points = length_penalty.choose(n_best_lists, references, model.hparams, weights)
     with _output(values.inference_output_file) as out:
         out.write("".join(f"{line}\n" for line in length_penalty.lines(chosen, points)).encode())
     saved = validation.settings_of_model(values.out_dir, {"length_penalty_weight": chosen.weight})
-    place = os.path.join(values.out_dir, HPARAMS)
-    config.save(saved, place)
-    print_message(f"length_penalty_weight={chosen.weight:g} is in {place}")
+    path = os.path.join(values.out_dir, HPARAMS)
+    config.save(saved, path)
+    print_message(f"length_penalty_weight={chosen.weight:g} is in {path}")
 
 
 def _gold_scores(
     model: api.Model, values: Any, best: list[api.Translation], traced: bool
 ) -> dict[str, Any]:
-    """Scores by gold links: of a forced decoding's alignments, and of the translations.
+    """Scores the alignments of a forced decoding, and the translations, by gold links.
 
     Args:
-      model: what made the translations.
+      model: the model that made the translations.
       values: the flags.
       best: the translations.
       traced: whether they have attention; without it, there are no alignments to score either.
     """
-    wanted, links = _gold(values), None
+    gold, links = _gold(values), None
     scores = {}
     if traced:
         documents = _documents(values.inference_document_file)
-        found = model.attend(_pairs(values), documents)
-        scores["alignment"] = gold_alignments.alignment_scores(wanted, *zip(*found))
-        links = [_links(one) for one in best]
-    scores["adequacy"] = gold_alignments.adequacy_scores(wanted, [one.text for one in best], links)
+        alignments = model.attend(_pairs(values), documents)
+        scores["alignment"] = gold_alignments.alignment_scores(gold, *zip(*alignments))
+        links = [_links(translation) for translation in best]
+    scores["adequacy"] = gold_alignments.adequacy_scores(
+        gold, [translation.text for translation in best], links
+    )
     return scores
 
 
@@ -265,12 +278,12 @@ def _scores(model: api.Model, hypotheses: list[str], references: list[str]) -> l
 
 
 def _input(path: str) -> Iterator[str]:
-    """Lines of a file, or of standard input."""
+    """Yields the lines of a file, or of standard input."""
     return stream_lines(sys.stdin.buffer, "standard input") if path == "-" else iter_lines(path)
 
 
 def _documents(path: str | None) -> Iterator[int] | None:
-    """The document ids of a file, or None without a file."""
+    """Returns the document ids of a file, or None without a file."""
     return None if path is None else iter_documents(path)
 
 

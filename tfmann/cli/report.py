@@ -1,13 +1,13 @@
-"""What was measured, and what a memory did.
+"""Reports of results and of memories at work: ``tfmann report``.
 
-    tfmann report --out_dir=RUN --sentence="..."    inside one model, as page and PNG
-    tfmann report memory ...                        the same of a line of a file, PNG only
+    tfmann report --out_dir=RUN --sentence="..."    one model's memory, as page and PNG
+    tfmann report memory ...                        the same for a line of a file, PNG only
     tfmann report page                              all results as one HTML page
     tfmann report readme                            the tables of a Markdown file
     tfmann report gallery ...                       one figure of each cell, at a sentence
 
-``memory`` forces the reference, or else the model's own translation, of the document that the
-sentence stands in. TensorFlow is imported when the command line is known to be right.
+``memory`` forces the reference, or else the model's own translation, of the sentence's document.
+TensorFlow is imported only after the command line has been checked.
 """
 
 from __future__ import annotations
@@ -57,79 +57,91 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True)
     _add_sentence(commands)
-    one = commands.add_parser(
-        "memory", help="attention, rounds, addresses, cache of a sentence", allow_abbrev=False
-    )
-    one.set_defaults(command=_memory)
-    one.add_argument("--out_dir", required=True, help="folder of the run")
-    one.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
-    one.add_argument("--input", required=True, help="source text, a sentence a line")
-    one.add_argument("--reference", help="its translation; without it the model's own is taken")
-    one.add_argument(
-        "--docs",
-        help="a number for the document of each line; without it a blank line ends a document",
-    )
-    one.add_argument("--sentence", required=True, type=int, help="which line, from 0")
-    one.add_argument("--figures", required=True, help="folder for the figures")
+    _add_memory(commands)
     _add_results(commands)
     _add_gallery(commands)
     return parser
 
 
+def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "memory", help="attention, rounds, addresses, cache of a sentence", allow_abbrev=False
+    )
+    parser.set_defaults(command=_memory)
+    parser.add_argument("--out_dir", required=True, help="folder of the run")
+    parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
+    parser.add_argument("--input", required=True, help="source text, a sentence a line")
+    parser.add_argument("--reference", help="its translation; without it the model's own is taken")
+    parser.add_argument(
+        "--docs",
+        help="a number for the document of each line; without it a blank line ends a document",
+    )
+    parser.add_argument("--sentence", required=True, type=int, help="which line, from 0")
+    parser.add_argument("--figures", required=True, help="folder for the figures")
+
+
 def _add_sentence(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    one = commands.add_parser(
+    parser = commands.add_parser(
         "sentence", help="translates text and shows what the memory did", allow_abbrev=False
     )
-    one.set_defaults(command=_sentence)
-    one.add_argument("--out_dir", required=True, help="folder of the run")
-    one.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
-    one.add_argument(
+    parser.set_defaults(command=_sentence)
+    parser.add_argument("--out_dir", required=True, help="folder of the run")
+    parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
+    parser.add_argument(
         "--sentence",
         required=True,
         action="append",
         help="text to translate; given again, the next sentence of the same document",
     )
-    one.add_argument(
+    parser.add_argument(
         "--reference",
         action="append",
-        help="a translation of each sentence; the figures are of it then",
+        help="a translation of each sentence, which the figures then show",
     )
-    one.add_argument("--n_best", type=int, default=3, help="translations shown (default: 3)")
-    one.add_argument("--output", help="folder of page and figures (default: OUT_DIR/sentence)")
-    one.add_argument("--open", action="store_true", help="open the page in a browser")
+    parser.add_argument("--n_best", type=int, default=3, help="translations shown (default: 3)")
+    parser.add_argument("--output", help="folder of page and figures (default: OUT_DIR/sentence)")
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
 def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    one = commands.add_parser("page", help="all results as one HTML page", allow_abbrev=False)
-    one.set_defaults(command=_page)
-    one.add_argument("--out_dir", default="runs", help="where the runs are (default: runs)")
-    one.add_argument("--output", help="the page (default: OUT_DIR/report.html)")
-    one.add_argument("--synthetic", action="store_true", help="no sentences of real corpora")
-    one.add_argument("--sentences", type=int, default=8, help="of each table (default: 8)")
-    one.add_argument("--drawn", type=int, default=3, help="how many of them with figures")
-    one.add_argument("--nofigures", action="store_true", help="load no model, draw nothing")
-    one.add_argument(
+    page_parser = commands.add_parser(
+        "page", help="all results as one HTML page", allow_abbrev=False
+    )
+    page_parser.set_defaults(command=_page)
+    page_parser.add_argument("--out_dir", default="runs", help="where the runs are (default: runs)")
+    page_parser.add_argument("--output", help="the page (default: OUT_DIR/report.html)")
+    page_parser.add_argument(
+        "--synthetic", action="store_true", help="no sentences of real corpora"
+    )
+    page_parser.add_argument("--sentences", type=int, default=8, help="of each table (default: 8)")
+    page_parser.add_argument("--drawn", type=int, default=3, help="how many of them with figures")
+    page_parser.add_argument("--nofigures", action="store_true", help="load no model, draw nothing")
+    page_parser.add_argument(
         "--keep",
         action="store_true",
-        help="of tables that have no finished runs, keep the sentences of the page at --output",
+        help="for tables without finished runs, keep the sentences of the page at --output",
     )
-    two = commands.add_parser("readme", help="the tables of a Markdown file", allow_abbrev=False)
-    two.set_defaults(command=_readme)
+    readme_parser = commands.add_parser(
+        "readme", help="the tables of a Markdown file", allow_abbrev=False
+    )
+    readme_parser.set_defaults(command=_readme)
     page = "docs/results.md"
-    two.add_argument("--readme", default=page, help=f"the file (default: {page})")
-    for each in (one, two):
-        each.add_argument("--results_dir", default="results", help="the records (default: results)")
+    readme_parser.add_argument("--readme", default=page, help=f"the file (default: {page})")
+    for parser in (page_parser, readme_parser):
+        parser.add_argument(
+            "--results_dir", default="results", help="the records (default: results)"
+        )
 
 
 def _add_gallery(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    one = commands.add_parser(
+    parser = commands.add_parser(
         "gallery", help="one figure of each cell, at a sentence", allow_abbrev=False
     )
-    one.set_defaults(command=_gallery)
-    one.add_argument("--out_dir", required=True, help="folder of the runs, one of each cell")
-    one.add_argument("--prefix", required=True, help="of the text: PREFIX.src, .tgt and .docs")
-    one.add_argument("--sentence", required=True, type=int, help="which line, from 0")
-    one.add_argument("--output", required=True, help="folder for CELL.png")
+    parser.set_defaults(command=_gallery)
+    parser.add_argument("--out_dir", required=True, help="folder of the runs, one of each cell")
+    parser.add_argument("--prefix", required=True, help="of the text: PREFIX.src, .tgt and .docs")
+    parser.add_argument("--sentence", required=True, type=int, help="which line, from 0")
+    parser.add_argument("--output", required=True, help="folder for CELL.png")
 
 
 def _sentence(args: argparse.Namespace) -> None:
@@ -195,13 +207,13 @@ def _results(args: argparse.Namespace) -> Path:
 def _tracer(
     out_dir: str, pairs: Sequence[tuple[str, str]], documents: Sequence[int] | None
 ) -> list[Trace]:
-    """Forces pairs through the model of a folder."""
+    """Traces a forced decoding of pairs by the model of a folder."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
 
     from tfmann import api
 
-    tf.get_logger().setLevel("ERROR")  # each model is traced anew, and has to be
+    tf.get_logger().setLevel("ERROR")  # hides that each model is compiled again, as it must be
     return api.load(out_dir).traces(pairs, documents)
 
 
@@ -218,7 +230,7 @@ def _memory(args: argparse.Namespace) -> None:
         )
     if not sources[args.sentence].strip():
         raise UserError(f"--sentence={args.sentence}: that line of {args.input} is blank")
-    sentence_figures.make_folder(args.figures)  # not found out when all is computed
+    sentence_figures.make_folder(args.figures)  # before the computation, so that it fails early
     first, end = _needed(hparams, sources, documents, args.sentence)
 
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -240,7 +252,7 @@ def _memory(args: argparse.Namespace) -> None:
 
 
 def _read(args: argparse.Namespace) -> tuple[list[str], list[str] | None, list[int] | None]:
-    """Source lines, references and documents' ids, as far as they are given."""
+    """Reads source lines, and references and document ids where they are given."""
     if args.reference:
         pairs = list(iter_parallel(args.input, args.reference, args.docs))
         documents = [pair.document for pair in pairs] if args.docs else None
@@ -262,10 +274,10 @@ def _read(args: argparse.Namespace) -> tuple[list[str], list[str] | None, list[i
 def _needed(
     hparams: HParams, sources: Sequence[str], documents: Sequence[int] | None, sentence: int
 ) -> tuple[int, int]:
-    """The first and the end of the lines that have to go through the model.
+    """Returns the range of lines that the model has to translate to show one of them.
 
-    All, for the recency of a cache; else the sentences before it in its document too, for a model
-    that reads them; else the sentence.
+    The recency of a cache needs all lines. A model that reads other sentences needs those before
+    this one in its document; any other model needs only the sentence.
     """
     if config.cell_spec(hparams.cell).has_cache:
         return 0, len(sources)
@@ -273,7 +285,7 @@ def _needed(
         return sentence, sentence + 1
     if documents is None:
         blank = (not source.strip() for source in sources)
-        documents = [0, *itertools.accumulate(blank)][:-1]  # the line after a blank one is new
+        documents = [0, *itertools.accumulate(blank)][:-1]  # a blank line ends a document
     return int(document_starts(documents)[sentence]), sentence + 1
 
 
@@ -283,7 +295,7 @@ def _traces(
     targets: Sequence[str] | None,
     documents: Sequence[int] | None,
 ) -> list[Trace]:
-    """Forces the references, or the best translations."""
+    """Traces a forced decoding of the references, or of the best translations."""
     if targets is None:
         targets = [n_best[0].text for n_best in model.translate(sources, documents=documents)]
     return model.traces(zip(sources, targets), documents)

@@ -27,54 +27,67 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
 
     _add_compare(commands)
-    one = commands.add_parser("aer", help="alignment error rate", allow_abbrev=False)
-    one.set_defaults(command=_aer)
-    for name, what in (("gold", "reference links"), ("hypothesis", "the links to score")):
-        one.add_argument(f"--{name}", required=True, help=f"{what}: i-j, ipj or i?j where possible")
-        one.add_argument(f"--one_based_{name}", action="store_true", help="words count from 1")
-        one.add_argument(f"--reversed_{name}", action="store_true", help="links are target-source")
+    _add_aer(commands)
+    _add_adequacy(commands)
+    return parser
 
-    one = commands.add_parser(
+
+def _add_aer(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("aer", help="alignment error rate", allow_abbrev=False)
+    parser.set_defaults(command=_aer)
+    for name, description in (("gold", "reference links"), ("hypothesis", "the links to score")):
+        parser.add_argument(
+            f"--{name}", required=True, help=f"{description}: i-j, ipj or i?j where possible"
+        )
+        parser.add_argument(f"--one_based_{name}", action="store_true", help="words count from 1")
+        parser.add_argument(
+            f"--reversed_{name}", action="store_true", help="links are target-source"
+        )
+
+
+def _add_adequacy(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
         "adequacy",
         help="repeated n-grams; with gold links, under- and over-translated source words",
         allow_abbrev=False,
     )
-    one.set_defaults(command=_adequacy)
-    one.add_argument("--hypothesis", required=True, help="translations, tokenised")
-    one.add_argument("--reference", required=True, nargs="+", help="references, tokenised")
-    one.add_argument("--source", help="source text, tokenised")
-    one.add_argument("--gold", help="links of the source and the first reference, i-j from 0")
-    one.add_argument("--alignment", help="links of the source and the translations, if known")
-    return parser
+    parser.set_defaults(command=_adequacy)
+    parser.add_argument("--hypothesis", required=True, help="translations, tokenised")
+    parser.add_argument("--reference", required=True, nargs="+", help="references, tokenised")
+    parser.add_argument("--source", help="source text, tokenised")
+    parser.add_argument("--gold", help="links of the source and the first reference, i-j from 0")
+    parser.add_argument("--alignment", help="links of the source and the translations, if known")
 
 
 def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    one = commands.add_parser(
+    parser = commands.add_parser(
         "compare",
         help="BLEU, chrF and TER of two or more systems, significance, BLEU by length",
         allow_abbrev=False,
     )
-    one.set_defaults(command=_compare)
-    one.add_argument(
+    parser.set_defaults(command=_compare)
+    parser.add_argument(
         "--system",
         required=True,
         nargs="+",
         help="translations by each system; the first is the baseline",
     )
-    one.add_argument("--reference", required=True, nargs="+", help="references")
-    one.add_argument("--source", help="source text: lengths are of it, not of the first reference")
-    one.add_argument(
+    parser.add_argument("--reference", required=True, nargs="+", help="references")
+    parser.add_argument(
+        "--source", help="source text: lengths are of it, not of the first reference"
+    )
+    parser.add_argument(
         "--lengths",
         default=",".join(map(str, comparison.LIMITS)),
         help="greatest length of each class, in words (default: %(default)s)",
     )
-    one.add_argument(
+    parser.add_argument(
         "--tokenize",
         default="none",
         choices=TOKENIZERS,
         help="sacreBLEU's, of BLEU: none for tokenised text, 13a for detokenised (default: none)",
     )
-    one.add_argument("--lowercase", action="store_true", help="ignore case")
+    parser.add_argument("--lowercase", action="store_true", help="ignore case")
 
 
 def _compare(args: argparse.Namespace) -> str:
@@ -96,19 +109,21 @@ def _compare(args: argparse.Namespace) -> str:
 
 
 def _limits(text: str) -> list[int]:
-    found = [int(one) if one.isdecimal() else 0 for one in text.split(",")]
-    if 0 in found or found != sorted(set(found)):
+    limits = [int(limit) if limit.isdecimal() else 0 for limit in text.split(",")]
+    if 0 in limits or limits != sorted(set(limits)):
         raise UsageError(
             f"--lengths={text}: expected ascending whole numbers above 0, such as 10,20,30"
         )
-    return found
+    return limits
 
 
 def _aer(args: argparse.Namespace) -> str:
     gold = read_pharaoh(args.gold, int(args.one_based_gold), args.reversed_gold)
-    found = read_pharaoh(args.hypothesis, int(args.one_based_hypothesis), args.reversed_hypothesis)
-    check_parallel([(args.hypothesis, found), (args.gold, gold)])
-    links = [sentence.possible for sentence in found]
+    hypothesis = read_pharaoh(
+        args.hypothesis, int(args.one_based_hypothesis), args.reversed_hypothesis
+    )
+    check_parallel([(args.hypothesis, hypothesis), (args.gold, gold)])
+    links = [sentence.possible for sentence in hypothesis]
     sure = [sentence.sure for sentence in gold]
     possible = [sentence.possible for sentence in gold]
     score = quality(links, sure, possible)
@@ -128,28 +143,28 @@ def _adequacy(args: argparse.Namespace) -> str:
     texts = [_words(path) for path in paths]
     check_parallel(list(zip(paths, texts)))
     hypotheses, references = texts[0], texts[1 : 1 + len(args.reference)]
-    shown = [
-        f"repeated {one.order}-grams {100 * one.share:.2f} % ({one.repeated} of {one.ngrams})"
-        for one in repetition(hypotheses, references)
+    lines = [
+        f"repeated {row.order}-grams {100 * row.share:.2f} % ({row.repeated} of {row.ngrams})"
+        for row in repetition(hypotheses, references)
     ]
     if args.gold:
         links = [read_pharaoh(path) for path in filter(None, [args.gold, args.alignment])]
         check_parallel([(args.hypothesis, hypotheses), *zip([args.gold, args.alignment], links)])
         gold, *traced = links
-        found = adequacy(
+        coverage = adequacy(
             texts[-1],
             references[0],
             hypotheses,
             [sentence.sure for sentence in gold],
             [sentence.possible for sentence in traced[0]] if traced else None,
         )
-        reworded = f"reworded {100 * found.reworded_share:.2f} %, " if traced else ""
-        shown.append(
-            f"under-translated {100 * found.under_share:.2f} %, {reworded}"
-            f"over-translated {100 * found.over_share:.2f} % of {found.judged} source words that "
-            f"have a sure link ({found.source_words} in all)"
+        reworded = f"reworded {100 * coverage.reworded_share:.2f} %, " if traced else ""
+        lines.append(
+            f"under-translated {100 * coverage.under_share:.2f} %, {reworded}"
+            f"over-translated {100 * coverage.over_share:.2f} % of {coverage.judged} source words "
+            f"that have a sure link ({coverage.source_words} in all)"
         )
-    return "\n".join(shown)
+    return "\n".join(lines)
 
 
 def _words(path: str) -> list[list[str]]:

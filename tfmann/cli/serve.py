@@ -1,7 +1,8 @@
-"""Answers requests over HTTP with a trained model: ``tfmann serve --model=DIR``.
+"""A server that translates over HTTP with a trained model: ``tfmann serve --model=DIR``.
 
-POST /translate takes and returns JSON; requests that come together are translated together.
-GET /health and GET /metrics tell how it is. SIGTERM and Ctrl-C end it when what has begun is done.
+POST /translate takes and returns JSON; simultaneous requests are translated in one batch. GET
+/health and GET /metrics report its state. SIGTERM and Ctrl-C stop it after it has answered the
+requests that it has accepted.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def _run(args: argparse.Namespace) -> None:
 
         def stop() -> None:
             service.stopping = True
-            note("stopping: what has begun is finished first")
+            note("stopping after the requests that have been accepted")
 
         note(f"serving on {server.url(listener)}: POST /translate, GET /health, GET /metrics")
         server.serve(app.make_app(service, args.host, note), listener, stop)

@@ -34,8 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _write(args: argparse.Namespace) -> None:
     sizes = (args.train, args.dev, args.test)
     write_corpus(args.output_dir, *sizes, args.seed, args.document_tense)
-    shown = " + ".join(map(str, sizes))
-    print(f"{args.output_dir}: a synthetic corpus of {shown} sentence pairs")
+    total = " + ".join(map(str, sizes))
+    print(f"{args.output_dir}: a synthetic corpus of {total} sentence pairs")
 
 
 if __name__ == "__main__":

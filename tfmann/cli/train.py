@@ -52,7 +52,7 @@ def train(hparams: HParams, out_dir: str, log: Callable[[str], None] = print) ->
     writes, and returns the results, the others return `{}`.
 
     Raises:
-      UserError: see `errors`; everything that can be checked before training is.
+      UserError: see `errors`; whatever can be checked is checked before training.
     """
     require_training_files(hparams, out_dir)
     workers = strategy.join(hparams)
@@ -61,7 +61,7 @@ def train(hparams: HParams, out_dir: str, log: Callable[[str], None] = print) ->
 
 
 class TrainingSession:
-    """One call of `train`: the parts that its methods share."""
+    """One call of `train`, with the parts that its methods share."""
 
     def __init__(self, hparams: HParams, folder: RunFolder, workers: Workers):
         """Reads the data and builds the model; changes no setting in the folder yet."""
@@ -94,7 +94,7 @@ class TrainingSession:
         self.board: Board | None = None
 
     def _make_translator(self, **settings: Any) -> Translator:
-        """A translator with the settings of the run, some of them replaced by `settings`."""
+        """Makes a translator with the settings of the run, some of them replaced by `settings`."""
         hparams = self.hparams.replace(**settings)
         return make_translator(self.train_step.model, self.languages, hparams, self.lexicon)
 
@@ -105,11 +105,12 @@ class TrainingSession:
             self._follow(state)
             return {}
         self._save_settings()
-        others = f" of {self.workers.size} workers" if self.workers.size > 1 else ""
+        worker_count = f" of {self.workers.size} workers" if self.workers.size > 1 else ""
         self.log(
             f"{self.train_step.model.count_parameters() / 1e6:.2f}M parameters, "
             f"cell {self.hparams.cell}, {self.hparams.precision}, "
-            f"{self.train_step.strategy.num_replicas_in_sync} replica(s){others}, step {state.step}"
+            f"{self.train_step.strategy.num_replicas_in_sync} replica(s){worker_count}, "
+            f"step {state.step}"
         )
         self.board = Board(self.folder.path("train_log"))
         self.board.hparams({k: v for k, v in self.hparams.as_dict().items() if v is not None})
@@ -169,7 +170,7 @@ class TrainingSession:
                 self.log(advice)
 
     def _latest_checkpoint(self) -> str | None:
-        """The checkpoint to continue from; the chief finds it, because this may repair files."""
+        """Returns the checkpoint to continue from; the chief finds it, as this may repair files."""
         root, step = self.folder.checkpoints, -1
         if self.workers.chief:
             latest = checkpoint_series.latest(root, self.log, to_continue=True)

@@ -1,4 +1,4 @@
-"""Translates with a trained model: ``tfmann translate --model=DIR``.
+"""The command that translates with a trained model: ``tfmann translate --model=DIR``.
 
 A file (--input) is translated in batches. Without it, a prompt or a pipe is answered line by line:
 the model is loaded once, and every line is answered immediately. A model that reads other sentences
@@ -42,7 +42,7 @@ _HELP = """\
 
 
 class Conversation:
-    """Lines in, answers out, one at a time.
+    """A translator that answers one line at a time.
 
     Attributes:
       n_best: how many translations an answer has.
@@ -93,17 +93,17 @@ class Conversation:
           UsageError: the command or its argument is invalid.
           UserError: a file cannot be written.
         """
-        name, _, rest = command.partition(" ")
-        rest = rest.strip()
+        name, _, argument = command.partition(" ")
+        argument = argument.strip()
         if name == ":n":
-            self.n_best = self._count(rest)
+            self.n_best = self._count(argument)
             return []
         if name == ":a":
             self._require_attention(name)
             self.alignments = not self.alignments
             return [f"alignments: {'shown' if self.alignments else 'not shown'}"]
         if name == ":attention":
-            return [self._draw(rest)]
+            return [self._draw(argument)]
         return [_HELP] if name in (":h", ":help") else [f"what is {name}?", _HELP]
 
     def _count(self, text: str) -> int:
@@ -123,8 +123,10 @@ class Conversation:
             raise UsageError(":attention takes the name of a file, as in :attention last.png")
         from tfmann.visualization import attention_figures, image_files  # NumPy, only if drawing
 
-        one, attention = self._last, self._last.attention
-        figure = attention_figures.attention_figure(attention, one.source_tokens, one.tokens)
+        translation, attention = self._last, self._last.attention
+        figure = attention_figures.attention_figure(
+            attention, translation.source_tokens, translation.tokens
+        )
         image_files.save_figure(figure, path)
         return f"drawn: {path}"
 
@@ -153,7 +155,7 @@ def _converse(args: argparse.Namespace) -> None:
 
 
 def _file_command(args: argparse.Namespace) -> list[str]:
-    """The command line of `tfmann.nmt` that translates a file."""
+    """Returns the command line of `tfmann.nmt` that translates a file."""
     if args.alignments:
         raise UsageError(
             "--alignments are shown line by line; those of a file are written by "
@@ -174,7 +176,7 @@ def _file_command(args: argparse.Namespace) -> list[str]:
 
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
-    """The settings of the search on the command line."""
+    """Returns the settings of the search on the command line."""
     values = {name: getattr(args, name) for name in _SETTINGS}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -198,7 +200,11 @@ def _parser() -> argparse.ArgumentParser:
         "--ensemble", metavar="DIR,DIR", help="folders of further runs that choose words with it"
     )
     parser.add_argument("--n_best", type=int, default=1, help="translations of a line (default: 1)")
-    parser.add_argument("--alignments", action="store_true", help="what each token looked at")
+    parser.add_argument(
+        "--alignments",
+        action="store_true",
+        help="show the most attended source token of each token",
+    )
     add_settings(parser, _SETTINGS)
     return parser
 

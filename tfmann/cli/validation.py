@@ -61,7 +61,7 @@ _JOBS = ("num_workers", "jobid")
 
 
 def flags_of(mode: str | None) -> tuple[str, ...]:
-    """The flags besides settings: those that `mode` uses, or all."""
+    """Returns the flags besides settings: those that `mode` uses, or all."""
     if mode is None:
         return (*_COMMON, "mode", *_USED, *_JOBS, "help", "version")
     used = [name for name, (modes, _) in _USED.items() if mode in modes]
@@ -136,9 +136,9 @@ def settings_for_training(
     """Merges settings: explicit > JSON > those of the model in `out_dir` > defaults."""
     if not has_weights(out_dir):
         return config.make(explicit, hparams_path)
-    given = config.read_json(hparams_path) if hparams_path else {}
+    from_json = config.read_json(hparams_path) if hparams_path else {}
     saved = config.read_json(os.path.join(out_dir, HPARAMS))
-    return config.merge_saved(saved, {**given, **explicit}, where=out_dir)
+    return config.merge_saved(saved, {**from_json, **explicit}, where=out_dir)
 
 
 def settings_of_model(out_dir: str, settings: Mapping[str, Any]) -> HParams:
@@ -182,7 +182,7 @@ def _check_tuning(hparams: SearchSettings) -> None:
 
 
 def export_dir(flags: Any) -> str:
-    """Where `--mode=export` writes."""
+    """Returns the folder that `--mode=export` writes."""
     return flags.export_dir or os.path.join(flags.out_dir, "export")
 
 
