@@ -17,7 +17,7 @@ from tfmann.data import lexicon, run_vocabularies
 from tfmann.decoding.document_translator import make_translator
 from tfmann.decoding.ensemble import Ensemble
 from tfmann.decoding.ensemble_translator import EnsembleTranslator
-from tfmann.decoding.text_processor import Forced, Translation
+from tfmann.decoding.text_processor import Forced, HistoryPair, Translation
 from tfmann.decoding.translator import Translator
 from tfmann.errors import UsageError, UserError
 from tfmann.evaluation.alignment import hard_alignment, word_attention
@@ -88,6 +88,7 @@ class Model:
         with_attention: bool = False,
         chunk: int = 0,
         documents: Iterable[int] | None = None,
+        history: Iterable[HistoryPair] | None = None,
     ) -> Iterator[list[Translation]]:
         """Translates lines; yields for each, in order, its n best translations.
 
@@ -97,6 +98,8 @@ class Model:
           chunk: lines read before the first is answered; 0 = enough for full batches.
           documents: a number for the document of each line, which changes where a document ends;
             for models that look at other sentences. Without it a blank line ends one.
+          history: for each line what the next lines of its document have before them in its place,
+            as `tfmann.decoding.document_history` makes it; None: the line and its translation.
 
         Returns:
           lists of one to `num_translations_per_input` translations, from best to worst: fewer
@@ -108,7 +111,8 @@ class Model:
         """
         if with_attention:
             require_alignments(self._settings, "with_attention")
-        return self._translator.translate(_sentences(lines), with_attention, chunk, documents)
+        sentences = _sentences(lines)
+        return self._translator.translate(sentences, with_attention, chunk, documents, history)
 
     def score(
         self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None

@@ -18,6 +18,7 @@ from absl import flags
 from tfmann import __version__, config
 from tfmann.cli import validation
 from tfmann.cli.flag_help import flag_help
+from tfmann.config.search import DOCUMENT_HISTORIES
 from tfmann.data import input_checks
 from tfmann.datasets import raw_corpus
 from tfmann.errors import UsageError, interruptible, run_command
@@ -47,7 +48,20 @@ def define_flags() -> flags.FlagValues:
     for name, meaning in text.items():
         flags.DEFINE_string(name, None, meaning, flag_values=values)
     flags.DEFINE_enum("mode", None, validation.MODES, "What to do.", flag_values=values)
-    counts = {
+    flags.DEFINE_enum(
+        "document_history",
+        None,
+        DOCUMENT_HISTORIES,
+        "What a sentence has before it: its own document as translated (own, the default) or with "
+        "the translations of --inference_ref_file (reference), or another document of like length "
+        "(other).",
+        flag_values=values,
+    )
+    counts: dict[str, tuple[int | None, str]] = {
+        "document_history_seed": (
+            None,
+            "Which documents --document_history=other exchanges: 1 if not given.",
+        ),
         "num_workers": (1, "Jobs that translate a file together, each started with its --jobid."),
         "jobid": (0, "Which of --num_workers this is, from 0; the last to end joins the parts."),
     }

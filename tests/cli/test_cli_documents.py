@@ -6,8 +6,10 @@ import subprocess
 import pytest
 from helpers.command_line import command, fails, fails_after_note, in_a_process, write_model
 
-from tfmann import nmt
+from tfmann import api, nmt
+from tfmann.cli import main
 from tfmann.data import text_files
+from tfmann.errors import UsageError
 
 LINES = ["der hund", "die katze sieht", "hund", "größe một chó", "und die", "katze"]
 IDS = ["3", "3", "3", "8", "8", "8"]
@@ -113,3 +115,65 @@ def test_ids_must_fit_the_lines(ids, words, model, place, capsys):
     )  # fmt: skip
     fails_after_note(argv, capsys, 1, words)
     assert not (place / "never").exists()
+
+
+REFERENCES = ["DER HUND", "KATZE SIEHT DIE", "HUND", "CHÓ", "DIE UND", "KATZE 。"]
+
+
+def test_the_history_of_the_references_and_of_another_document(model, place, capsys):
+    text_files.write_lines(place / "ref", REFERENCES)
+    flags = {"inference_input_file": place / "in", "inference_document_file": place / "docs"}
+    own = run(model, place / "own", **flags)
+    assert run(model, place / "default", document_history="own", **flags) == own
+    loaded = api.load(str(model))
+    pairs = list(zip(LINES, REFERENCES))
+    documents = list(map(int, IDS))
+    expected = loaded.translate(LINES, documents=documents, history=pairs)
+    flags["inference_ref_file"] = place / "ref"
+    found = run(model, place / "reference", document_history="reference", **flags)
+    assert found == [n_best[0].text for n_best in expected]
+    assert "BLEU" in capsys.readouterr().err
+    swapped = list(zip(LINES[3:] + LINES[:3], own[3:] + own[:3]))  # the only other document
+    expected = list(loaded.translate(LINES, documents=documents, history=swapped))
+    argv = ["translate", f"--model={model}", f"--input={place / 'in'}", "--document_history=other"]
+    argv += [f"--documents={place / 'docs'}", f"--output={place / 'other'}"]
+    for seed in ([], ["--document_history_seed=7"]):
+        assert main.main([*argv, *seed]) == 0
+        found = (place / "other").read_text(encoding="utf-8").split("\n")[:-1]
+        assert found == [n_best[0].text for n_best in expected]
+    assert found[1:] != own[1:], "the history changes nothing: it tests nothing"
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"document_history": "reference"}, "reference needs --inference_ref_file, the reference"),
+        ({"document_history": "mine"}, "document_history.*own"),
+        ({"document_history_seed": 2}, "document_history_seed is of --document_history=other"),
+        ({"document_history": "other", "inference_input_file": "-"}, "give a file, not standard"),
+        (
+            {"document_history": "other", "num_workers": 2, "inference_output_file": "x"},
+            "of all lines: give --num_workers=1",
+        ),
+        ({"document_history": "own", "mode": "eval"}, "--mode=eval does not use --document_hist"),
+    ],
+)
+def test_a_history_that_cannot_be_given_is_refused(flags, words, model, place, capsys):
+    fails(command(model, **{"inference_input_file": place / "in", **flags}), capsys, 2, words)
+
+
+def test_a_history_is_refused_by_what_does_not_read_it(place, tmp_path_factory, capsys):
+    flags = {"inference_input_file": place / "in", "inference_ref_file": place / "in"}
+    plain = write_model(tmp_path_factory.mktemp("plain"))
+    argv = command(plain, document_history="other", **flags)
+    fails(argv, capsys, 2, "--document_history is of no use: the cell 'luong' translates every")
+    with pytest.raises(UsageError, match="a history is of no use: the cell 'luong' translates"):
+        list(api.load(str(plain)).translate(LINES, history=[None] * len(LINES)))
+    summary = write_model(tmp_path_factory.mktemp("summary"), "rnnsearch", cell="summary")
+    argv = command(summary, document_history="reference", **flags)
+    fails(argv, capsys, 2, "'summary' reads the previous source sentences, not their translations")
+
+
+def test_a_single_document_has_no_other(model, place, capsys):
+    argv = command(model, inference_input_file=place / "in", document_history="other")
+    fails_after_note(argv, capsys, 1, "expected two documents or more, and there is one")

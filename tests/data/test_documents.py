@@ -9,7 +9,12 @@ from helpers.batches import encoded, random_lengths, same
 from tfmann.config import HParams
 from tfmann.data.batching import Position, TrainingBatches, evaluation_batches, make_batch
 from tfmann.data.document_batches import DocumentBatches, document_evaluation_batches
-from tfmann.data.documents import assign_to_rows, document_starts
+from tfmann.data.documents import (
+    assign_to_rows,
+    document_starts,
+    exchange_documents,
+    sentences_by_document,
+)
 from tfmann.data.vocab import EOS_ID
 
 SIZES = (5, 1, 9, 2, 2, 7, 4)  # sentences of the documents
@@ -29,6 +34,30 @@ def test_a_document_begins_where_the_id_changes():
     assert document_starts([4, 4, 7, 4, 4, 4]).tolist() == [0, 0, 2, 3, 3, 3]
     assert document_starts([-1, -1, 3, 3]).tolist() == [0, 1, 2, 2]
     assert document_starts([]).tolist() == []
+
+
+def test_the_sentences_of_each_document_without_blank_ones():
+    texts = ["a", "b", "", "c", "d", "", "e"]
+    found = sentences_by_document([1, 1, 1, 1, 2, 3, 1], texts)
+    assert found == [[0, 1, 3], [4], [6]]
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 8, 78])
+def test_every_document_is_exchanged_for_another_of_like_length(count):
+    lengths = np.random.default_rng(count).integers(2, 40, count).tolist()
+    others = exchange_documents(lengths, 1)
+    assert sorted(others) == list(range(count))
+    assert all(other != document for document, other in enumerate(others))
+    # no farther apart than the widest seven neighbours, which a group has at most
+    ordered = sorted(lengths)
+    widest = max(ordered[min(i + 6, count - 1)] - ordered[i] for i in range(count))
+    assert max(abs(lengths[i] - lengths[other]) for i, other in enumerate(others)) <= widest
+    assert exchange_documents(lengths, 1) == others
+
+
+def test_the_seed_chooses_the_exchange():
+    lengths = SIZES * 6
+    assert len({tuple(exchange_documents(lengths, seed)) for seed in range(5)}) == 5
 
 
 def test_documents_are_dealt_evenly():

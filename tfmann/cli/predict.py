@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from tfmann import api, config
-from tfmann.cli import validation
+from tfmann.cli import history, validation
 from tfmann.data import file_shards, lexicon
 from tfmann.data.corpus_paths import EvaluationSet, evaluation_sets
 from tfmann.data.text_files import iter_documents, iter_lines, iter_parallel, stream_lines
@@ -87,6 +87,7 @@ def _infer(
     """
     h, source = model.hparams, values.inference_input_file
     documents = _documents(values.inference_document_file)
+    pairs = history.read(model, values)
     bounds = (lines.start, lines.stop) if lines is not None else (0, None)
     documents = None if documents is None else itertools.islice(documents, *bounds)
     chunk = h.infer_batch_size if source == "-" else 0
@@ -95,7 +96,7 @@ def _infer(
     with_ranks = h.num_translations_per_input > 1
     text = itertools.islice(_input(source), *bounds)
     for number, n_best in enumerate(
-        model.translate(text, links is not None, chunk, documents=documents), start=bounds[0]
+        model.translate(text, links is not None, chunk, documents, pairs), start=bounds[0]
     ):
         if best is not None:
             best.append(n_best[0].text)

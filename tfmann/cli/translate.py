@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tfmann import nmt
 from tfmann.cli import validation
 from tfmann.cli.flag_help import add_settings
+from tfmann.config.search import DOCUMENT_HISTORIES
 from tfmann.data import lexicon
 from tfmann.data.text_files import stream_lines
 from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
@@ -169,6 +170,9 @@ def _file_command(args: argparse.Namespace) -> list[str]:
         "inference_input_file": args.input,
         "inference_output_file": args.output,
         "inference_document_file": args.documents,
+        "inference_ref_file": args.reference,
+        "document_history": args.document_history,
+        "document_history_seed": args.document_history_seed,
         "num_translations_per_input": args.n_best,
         **_settings(args),
     }
@@ -195,6 +199,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--input", help="file to translate, one sentence a line")
     parser.add_argument("--output", help="where its translations go (default: standard output)")
     parser.add_argument("--documents", help="a number for the document of each line of --input")
+    parser.add_argument("--reference", help="reference translations of --input: prints BLEU")
+    parser.add_argument(
+        "--document_history",
+        choices=DOCUMENT_HISTORIES,
+        help="what a sentence has before it: its own document as translated (default), with the "
+        "translations of --reference, or another document of like length",
+    )
+    parser.add_argument(
+        "--document_history_seed", type=int, metavar="N", help="which other documents (default: 1)"
+    )
     parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
     parser.add_argument(
         "--ensemble", metavar="DIR,DIR", help="folders of further runs that choose words with it"
@@ -210,8 +224,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _begin(args: argparse.Namespace) -> Conversation:
-    for name in ("output", "documents"):
-        if getattr(args, name):
+    for name in ("output", "documents", "reference", "document_history", "document_history_seed"):
+        if getattr(args, name) is not None:
             raise UsageError(f"--{name} is of a file: give --input")
     settings = {**_settings(args), "num_translations_per_input": 1}
     hparams = validation.settings_of_model(args.model, settings)

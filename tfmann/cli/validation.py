@@ -48,6 +48,8 @@ _USED = {
         ("infer", "score", "align", "eval", "tune"),
         "training takes documents from TRAIN_PREFIX.docs",
     ),
+    "document_history": (("infer",), "it is what translations depend on"),
+    "document_history_seed": (("infer",), "it is of --document_history=other"),
     "gold_file": (
         ("align", "eval"),
         "it is for --mode=align, or eval, with --inference_input_file and --inference_ref_file",
@@ -94,11 +96,30 @@ def check_flags(mode: str, flags: Any) -> None:
         raise UsageError(
             "--inference_document_file is of the lines of a file: give --inference_input_file"
         )
+    _check_history(flags)
     if flags.gold_file and (not source or source == "-"):
         raise UsageError("--gold_file is of the sentences of a file: give --inference_input_file")
     if flags.num_workers != 1 or flags.jobid:
         _check_jobs(mode, flags)
     _check_outputs(flags)
+
+
+def _check_history(flags: Any) -> None:
+    history = flags.document_history
+    if history == "reference" and not flags.inference_ref_file:
+        raise UsageError(
+            "--document_history=reference needs --inference_ref_file, the reference translations"
+        )
+    if flags.document_history_seed is not None and history != "other":
+        raise UsageError("--document_history_seed is of --document_history=other: give that")
+    if history in (None, "own"):
+        return
+    if flags.inference_input_file == "-":
+        raise UsageError(
+            f"--document_history={history} is of whole documents: give a file, not standard input"
+        )
+    if flags.num_workers != 1:
+        raise UsageError(f"--document_history={history} is of all lines: give --num_workers=1")
 
 
 def _check_outputs(flags: Any) -> None:
@@ -217,6 +238,7 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
             f"--inference_document_file is of no use: the cell {hparams.cell!r} translates every "
             "sentence by itself"
         )
+    _check_history_of_model(flags.document_history, hparams)
     if flags.ckpt:
         input_checks.require_checkpoint(flags.ckpt, "--ckpt")
     for path in (flags.inference_input_file, flags.inference_ref_file, documents):
@@ -231,3 +253,16 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
         from tfmann.evaluation import gold_alignments  # and with it NumPy, for those who need it
 
         gold_alignments.read(flags.gold_file, flags.inference_input_file, flags.inference_ref_file)
+
+
+def _check_history_of_model(history: str | None, hparams: HParams) -> None:
+    if history and not hparams.reads_documents:
+        raise UsageError(
+            f"--document_history is of no use: the cell {hparams.cell!r} translates every sentence "
+            "by itself"
+        )
+    if history == "reference" and not hparams.reads_translations:
+        raise UsageError(
+            f"--document_history=reference is of no use: the cell {hparams.cell!r} reads the "
+            "previous source sentences, not their translations"
+        )

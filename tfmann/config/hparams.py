@@ -40,6 +40,11 @@ class HParams(CellOptions, TranslationSettings, TrainingSettings, DataSettings, 
         """True if a sentence's translation depends on the sentences before it."""
         return self.neural_cache_size > 0 or cell_spec(self.cell).reads_documents
 
+    @property
+    def reads_translations(self) -> bool:
+        """True if it depends on the translations of the sentences before it."""
+        return self.neural_cache_size > 0 or cell_spec(self.cell).has_cache
+
     def replace(self, **changes: Any) -> HParams:
         """Returns a copy with some values changed; unknown keys are errors."""
         refuse_unknown(changes, where="replace()")

@@ -7,6 +7,9 @@ from typing import ClassVar
 
 from tfmann.config.fields import Settings, field
 
+# What a sentence has before it (`decoding.document_history`).
+DOCUMENT_HISTORIES = ("own", "reference", "other")
+
 _PARTS = 64  # n-grams are compared word by word
 _WIDEST = 1000  # hypotheses of a sentence
 _LONGEST = 10_000  # tokens of a translation

@@ -6,12 +6,15 @@ A document is a run of sentences with the same id; a new one starts where the id
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tfmann.data.text_files import NO_DOCUMENT
+
+_ALIKE = 4  # documents, or a few more, that are exchanged among each other
 
 
 def document_starts(ids: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -37,3 +40,32 @@ def assign_to_rows(documents: Sequence[Any], count: int) -> list[list[Any]]:
         rows[row].append(document)
         heapq.heappush(loads, (load + len(document), row))
     return rows
+
+
+def sentences_by_document(ids: Sequence[int], present: Sequence[Any]) -> list[list[int]]:
+    """Returns the indexes of each document's sentences, without those that are not `present`."""
+    indexes = (index for index, value in enumerate(present) if value)
+    return [list(group) for _, group in itertools.groupby(indexes, lambda index: ids[index])]
+
+
+def exchange_documents(lengths: Sequence[int], seed: int) -> list[int]:
+    """Assigns to each document another one of like length.
+
+    Documents are sorted by length and cut into groups of four to seven neighbours. In each group
+    they stand in a circle, in an order that the seed draws, and each is assigned the next.
+
+    Args:
+      lengths: sentences of each document, at least two documents.
+      seed: of the order, and of that of documents of the same length.
+
+    Returns:
+      for each document the number of another; each number occurs once.
+    """
+    random = np.random.Generator(np.random.PCG64(seed))
+    drawn = random.permutation(len(lengths))
+    by_length = drawn[np.argsort(np.asarray(lengths)[drawn], kind="stable")]
+    others = np.empty(len(lengths), np.int64)
+    for group in np.array_split(by_length, max(1, len(lengths) // _ALIKE)):
+        circle = random.permutation(group)
+        others[circle] = np.roll(circle, -1)
+    return others.tolist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,12 +10,19 @@ import numpy as np
 import tensorflow as tf
 
 from tfmann.config import HParams
+from tfmann.data.documents import sentences_by_document
 from tfmann.data.text_encoder import LanguagePair
 from tfmann.decoding.document_stores import DocumentStore, make_store
 from tfmann.decoding.ensemble import Ensemble, SearchModel
 from tfmann.decoding.ensemble_translator import EnsembleTranslator
 from tfmann.decoding.teacher_forcing import forced_log_probs
-from tfmann.decoding.text_processor import Forced, SourceLine, Translation
+from tfmann.decoding.text_processor import (
+    Forced,
+    GivenPair,
+    HistoryPair,
+    SourceLine,
+    Translation,
+)
 from tfmann.decoding.translator import IDS, LENGTHS, Pair, Translator
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
@@ -84,10 +90,11 @@ class DocumentTranslator(Translator):
         with_attention: bool = False,
         chunk: int = 0,
         documents: Iterable[int] | None = None,
+        history: Iterable[HistoryPair] | None = None,
     ) -> Iterator[list[Translation]]:
         """Translates as `Translator.translate` does; a blank line adds nothing to a cache."""
         self._last_document = None
-        yield from super().translate(lines, with_attention, chunk, documents)
+        yield from super().translate(lines, with_attention, chunk, documents, history)
 
     def _chunk_size(self) -> int:
         return _LINES_PER_DOCUMENT * self.hparams.infer_batch_size
@@ -105,13 +112,12 @@ class DocumentTranslator(Translator):
         final = documents[-1][-1]
         for current in rounds(documents, self.hparams.infer_batch_size, continues):
             batch = [lines[index] for index in current.sentences]
+            before = cache, current.previous_rows, current.starts
             hypotheses, cache = run(
-                *self._source_batch(batch),
-                self._document_inputs(batch),
-                cache,
-                current.previous_rows,
-                current.starts,
+                *self._source_batch(batch), self._document_inputs(batch), *before
             )
+            if batch[0].given is not None:
+                cache = self._write_given(batch, *before)
             for index, n_best in zip(
                 current.sentences, self._decode(hypotheses, batch, with_attention)
             ):
@@ -121,6 +127,19 @@ class DocumentTranslator(Translator):
                 self._last_cache = _row(cache, row)
         self._last_document = lines[final].document
         return results
+
+    def _write_given(self, batch: Sequence[SourceLine], *before: Any) -> Any:
+        """Returns the caches of a round after the given pairs of its lines."""
+        given = [line.given or GivenPair([], []) for line in batch]
+        pairs = [(line._replace(ids=pair.source), pair.target) for line, pair in zip(batch, given)]
+        run = self._force_function(())
+        *_, unchanged, after = run(*self._pair_batch(pairs), self._document_inputs(batch), *before)
+        writes = tf.constant([bool(pair.source) for pair in given])
+
+        def select(new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
+            return tf.where(tf.reshape(writes, [-1, *[1] * (len(new.shape) - 1)]), new, old)
+
+        return tf.nest.map_structure(select, after, unchanged)
 
     def begin_document(self) -> Any:
         """The empty cache of a document, and the source sentences before it."""
@@ -245,8 +264,7 @@ def make_translator(
 
 def _documents(lines: Sequence[SourceLine]) -> list[list[int]]:
     """The indexes of each document's lines, without blank ones."""
-    real = (index for index, line in enumerate(lines) if line.ids)
-    return [list(group) for _, group in itertools.groupby(real, lambda i: lines[i].document)]
+    return sentences_by_document([line.document for line in lines], [line.ids for line in lines])
 
 
 def _row(cache: Any, row: int) -> Any:

@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 
@@ -15,7 +15,14 @@ from tfmann.config import HParams
 from tfmann.data.text_encoder import LanguagePair
 from tfmann.data.vocab import EOS
 from tfmann.decoding.unk_replacement import replace_unknown
-from tfmann.errors import UserError
+from tfmann.errors import UsageError, UserError
+
+
+class GivenPair(NamedTuple):
+    """A pair that the next lines of a document have before them in place of a line."""
+
+    source: list[int]  # ids without `</s>`; empty: they have nothing in its place
+    target: list[int]
 
 
 class SourceLine(NamedTuple):
@@ -25,6 +32,7 @@ class SourceLine(NamedTuple):
     ids: list[int]  # without `</s>`; empty of a blank line
     document: int
     history: list[list[int] | None]  # ids of the P lines before it, the nearest last
+    given: GivenPair | None = None  # None: the line itself and its translation
 
 
 class Translation(NamedTuple):
@@ -35,6 +43,11 @@ class Translation(NamedTuple):
     source_tokens: list[str]  # as the model read them, with </s> if the source ends in one
     tokens: list[str]  # as the model chose them, with </s>
     attention: np.ndarray | None  # [len(tokens), len(source_tokens)]
+
+
+# A pair that replaces a line in the history of the next ones: as text, or as a translator returned
+# it, token by token. None: nothing replaces it.
+HistoryPair = Union[tuple[str, str], Translation, None]
 
 
 class Slots(NamedTuple):
@@ -67,30 +80,61 @@ class TextProcessor:
         self.history_size = config.cell_spec(hparams.cell).history_size
 
     def encode_lines(
-        self, lines: Iterable[str], documents: Iterable[int] | None = None
+        self,
+        lines: Iterable[str],
+        documents: Iterable[int] | None = None,
+        history: Iterable[HistoryPair] | None = None,
     ) -> Iterator[SourceLine]:
         """Encodes lines; without `documents`, a blank line ends a document.
 
+        Args:
+          lines: text.
+          documents: the id of each line's document.
+          history: what the next lines have before them in place of each line; None: the line.
+
         Raises:
-          UserError: `documents` has more or fewer ids than there are lines.
+          UserError: `documents` has more or fewer ids than there are lines, or `history` fewer.
+          UsageError: a `history` for a model that translates every sentence by itself.
         """
-        numbered = _numbered(lines, documents)
+        if history is not None and not self.hparams.reads_documents:
+            raise UsageError(
+                f"a history is of no use: the cell {self.hparams.cell!r} translates every sentence "
+                "by itself"
+            )
+        numbered = number_lines(lines, documents)
         encoded = ((line, self.source_ids(line), document) for line, document in numbered)
-        return self._with_history(encoded, documents is not None)
+        given = None if history is None else map(self._encode_pair, history)
+        return self._with_history(encoded, documents is not None, given)
 
     def _with_history(
-        self, encoded: Iterable[tuple[str, list[int], int]], blank_lines_count: bool
+        self,
+        encoded: Iterable[tuple[str, list[int], int]],
+        blank_lines_count: bool,
+        pairs: Iterator[GivenPair] | None = None,
     ) -> Iterator[SourceLine]:
         size = self.history_size
         before: deque = deque([None] * size, maxlen=size)
         last_document = None
-        for text, ids, document in encoded:
+        for count, (text, ids, document) in enumerate(encoded, start=1):
             if document != last_document:
                 before.extend([None] * size)
                 last_document = document
-            yield SourceLine(text, ids, document, list(before))
-            if ids or blank_lines_count:  # a blank line that ends a document is no part of it
+            given = None if pairs is None else next(pairs, None)
+            if pairs is not None and given is None:
+                raise UserError(f"line {count} has no history: expected an entry for each line")
+            yield SourceLine(text, ids, document, list(before), given)
+            if given is not None:
+                before.extend([given.source] if given.source else [])
+            elif ids or blank_lines_count:  # a blank line that ends a document is no part of it
                 before.append(ids)
+
+    def _encode_pair(self, pair: HistoryPair) -> GivenPair:
+        if pair is None:
+            return GivenPair([], [])
+        if isinstance(pair, Translation):
+            return GivenPair(*self._token_ids(pair))
+        source, target = pair
+        return GivenPair(self.source_ids(source), self.languages.target.encode(target))
 
     def source_ids(self, line: str) -> list[int]:
         """Encodes a source line, cut to `src_max_len_infer`."""
@@ -110,19 +154,20 @@ class TextProcessor:
 
         Their text will not do: it need not be segmented into the same subwords.
         """
-        source, target = self.languages
         texts = (" ".join(translation.source_tokens) for translation in translations)
-        source_ids = [
-            source.vocabulary.encode(without_eos(translation.source_tokens))
-            for translation in translations
-        ]
-        target_ids = [
-            target.vocabulary.encode(without_eos(translation.tokens))
-            for translation in translations
-        ]
-        numbered = zip(_numbered(texts, documents), source_ids)
-        encoded = ((text, ids, document) for (text, document), ids in numbered)
-        return list(zip(self._with_history(encoded, documents is not None), target_ids))
+        ids = [self._token_ids(translation) for translation in translations]
+        numbered = zip(number_lines(texts, documents), ids)
+        encoded = ((text, source, document) for (text, document), (source, _) in numbered)
+        lines = self._with_history(encoded, documents is not None)
+        return [(line, target) for line, (_, target) in zip(lines, ids)]
+
+    def _token_ids(self, translation: Translation) -> tuple[list[int], list[int]]:
+        """Returns the ids of source and target, without `</s>`."""
+        source, target = (side.vocabulary for side in self.languages)
+        return (
+            source.encode(without_eos(translation.source_tokens)),
+            target.encode(without_eos(translation.tokens)),
+        )
 
     def blank_translations(self) -> list[Translation]:
         """The translations of a blank line."""
@@ -206,8 +251,10 @@ class TextProcessor:
         )
 
 
-def _numbered(lines: Iterable[str], documents: Iterable[int] | None) -> Iterator[tuple[str, int]]:
-    """Pairs each line with the id of its document."""
+def number_lines(
+    lines: Iterable[str], documents: Iterable[int] | None
+) -> Iterator[tuple[str, int]]:
+    """Pairs each line with the id of its document, as `TextProcessor.encode_lines` does."""
     if documents is None:
         number = 0
         for line in lines:

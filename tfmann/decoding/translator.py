@@ -15,7 +15,13 @@ from tfmann.data.text_encoder import LanguagePair
 from tfmann.decoding.search import Hypotheses
 from tfmann.decoding.searcher import Searcher
 from tfmann.decoding.teacher_forcing import forced_log_probs
-from tfmann.decoding.text_processor import Forced, SourceLine, TextProcessor, Translation
+from tfmann.decoding.text_processor import (
+    Forced,
+    HistoryPair,
+    SourceLine,
+    TextProcessor,
+    Translation,
+)
 from tfmann.models import history_encoder
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
@@ -59,6 +65,7 @@ class Translator:
         with_attention: bool = False,
         chunk: int = 0,
         documents: Iterable[int] | None = None,
+        history: Iterable[HistoryPair] | None = None,
     ) -> Iterator[list[Translation]]:
         """Translates lines; yields the n best of each, in input order.
 
@@ -69,10 +76,12 @@ class Translator:
             of similar length.
           documents: the id of each line's document, for models that read other sentences; without
             it a blank line ends a document.
+          history: for each line, the pair that the next lines of its document have before them in
+            its place, e.g. of another document; None: the line itself and its translation.
         """
         chunk = chunk or self._chunk_size()
         waiting: list[SourceLine] = []
-        for line in self.text.encode_lines(lines, documents):
+        for line in self.text.encode_lines(lines, documents, history):
             waiting.append(line)
             if len(waiting) == chunk:
                 yield from self._translate_chunk(waiting, with_attention)

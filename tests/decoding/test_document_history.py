@@ -1,0 +1,136 @@
+"""Histories that are given: the document's own, the references', another document's."""
+
+import functools
+
+import numpy as np
+import pytest
+from helpers import small, translations
+
+from tfmann.data.documents import exchange_documents
+from tfmann.decoding.document_history import other_history, reference_history
+from tfmann.decoding.document_translator import make_translator
+from tfmann.errors import UserError
+
+# The second document is one of the shortest, the last one ends before the third.
+DOCUMENTS = [
+    ["a3 a9 a14 a5", "a12 a3", "a9 a9 a20 a7", "a3"],
+    ["a4 a4 a4"],
+    ["a8 nowhere a19", "a3 a11 a16 a21", "a12", "a17 a6", "a22 a13 a10"],
+    ["a5 a6", "a7 a19"],
+]
+LINES = [line for document in DOCUMENTS for line in document]
+REFERENCES = [f"b{3 + i} b{15 - i} b9" for i in range(len(LINES))]
+IDS = [7, 7, 7, 7, 2, 9, 9, 9, 9, 9, 4, 4]
+SPANS = [range(4), range(4, 5), range(5, 10), range(10, 12)]
+NEURAL = {"neural_cache_size": 5, "neural_cache_theta": 0.3, "neural_cache_lambda": 0.3}
+SETTINGS = {
+    "cache": {"cell": "cache", "cache_size": 6},
+    "shallow": {"cell": "cache", "cache_size": 4, "cache_fusion": "shallow"},
+    "neural": {"cell": "rnnsearch", **NEURAL},
+    "neural previous": {"cell": "previous", **NEURAL},
+    "summary": {"cell": "summary"},
+    "previous": {"cell": "previous"},
+}
+CACHES = ["cache", "shallow", "neural", "neural previous"]
+
+
+@functools.cache
+def translator(name):
+    sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": 1}
+    settings = {"unit_type": "gru", "projection_bias": True, "beam_width": 3, **SETTINGS[name]}
+    model = small.model("rnnsearch", **sizes, **settings)
+    kernel = model.projection_kernel.numpy()
+    kernel[:, 2] *= 3.0  # </s> is likely at some steps and not at others
+    model.projection_kernel.assign(kernel)
+    return make_translator(model, translations.languages(), model.hparams, None)
+
+
+def run(name, history=None, size=32, chunk=0):
+    system = translator(name)
+    system.hparams = system.hparams.replace(infer_batch_size=size)  # not part of the trace
+    found = system.translate(LINES, chunk=chunk, documents=IDS, history=history)
+    return [n_best[0] for n_best in found]
+
+
+def assert_same(found, expected):
+    assert [one.text for one in found] == [one.text for one in expected]
+    scores = [[one.score for one in results] for results in (found, expected)]
+    np.testing.assert_allclose(*scores, atol=2e-5)
+
+
+def forced_after(name, before, line, translation):
+    """The log-probability of a translation after these pairs, all forced as one document."""
+    pairs = [*before, (line, translation.text)]
+    return translator(name).force(pairs, documents=[0] * len(pairs))[-1].log_prob
+
+
+@pytest.mark.parametrize("name", list(SETTINGS))
+def test_the_own_history_changes_nothing(name):
+    expected = run(name)
+    assert_same(run(name, history=expected), expected)
+    as_text = [(line, one.text) for line, one in zip(LINES, expected)]
+    assert_same(run(name, history=as_text), expected)
+
+
+@pytest.mark.parametrize("name", CACHES)
+def test_a_sentence_is_read_after_the_references_of_those_before_it(name):
+    found = run(name, reference_history(LINES, REFERENCES))
+    pairs = list(zip(LINES, REFERENCES))
+    for span in SPANS:
+        for index in span:
+            before = [pairs[i] for i in span if i < index]
+            score = forced_after(name, before, LINES[index], found[index])
+            assert found[index].score == pytest.approx(score, abs=5e-5)
+    assert any(abs(a.score - b.score) > 1e-3 for a, b in zip(found, run(name)))
+
+
+@pytest.mark.parametrize("name", list(SETTINGS))
+def test_a_sentence_is_read_after_those_of_another_document(name):
+    own = run(name)
+    found = run(name, other_history(translator(name), LINES, IDS, seed=3))
+    for span, other in zip(SPANS, exchange_documents(list(map(len, SPANS)), 3)):
+        pairs = [(LINES[i], own[i].text) for i in SPANS[other]]
+        for position, index in enumerate(span):
+            score = forced_after(name, pairs[:position], LINES[index], found[index])
+            assert found[index].score == pytest.approx(score, abs=5e-5)
+    firsts = [span[0] for span in SPANS]
+    assert_same([found[i] for i in firsts], [own[i] for i in firsts])
+    assert any(abs(a.score - b.score) > 1e-3 for a, b in zip(found, own))
+
+
+@pytest.mark.parametrize("name", ["cache", "neural previous", "summary"])
+def test_neither_neighbours_nor_chunks_change_a_given_history(name):
+    history = other_history(translator(name), LINES, IDS)
+    expected = run(name, history)
+    for size in (1, 2):
+        assert_same(run(name, history, size=size), expected)
+    for chunk in (1, 5):
+        assert_same(run(name, history, chunk=chunk), expected)
+
+
+@pytest.mark.parametrize("name", ["cache", "summary"])
+def test_no_pair_leaves_nothing(name):
+    found = run(name, [None] * len(LINES))
+    system = translator(name)
+    alone = [n[0] for n in system.translate(LINES, documents=range(len(LINES)))]
+    assert_same(found, alone)
+
+
+def test_blank_lines_are_no_sentences_of_either_document():
+    lines = ["a3 a9", "", "a12", "", "a4", "a5 a6", "a7"]
+    history = other_history(translator("summary"), lines, [1, 1, 1, 1, 2, 2, 2])
+    sources = [pair and pair[0] for pair in history]
+    assert sources == ["a4", None, "a5 a6", None, "a3 a9", "a12", None]
+    by_blank_line = other_history(translator("summary"), ["a3", "a4", "", "a5", ""], None)
+    assert [pair and pair[0] for pair in by_blank_line] == ["a5", None, None, "a3", None]
+
+
+def test_what_cannot_be_exchanged_is_refused():
+    for lines, number in ((["a3", "a4"], "one"), (["", " "], "none")):
+        with pytest.raises(UserError, match=f"two documents or more, and there is {number}"):
+            other_history(translator("cache"), lines, [1, 1])
+    with pytest.raises(UserError, match="1 references of 2 lines"):
+        reference_history(["a3", "a4"], ["b3"])
+    assert reference_history(["a3", "", "a4"], ["", "b3", "b4"]) == [None, None, ("a4", "b4")]
+    with pytest.raises(UserError, match="line 2 has no history: expected an entry for each line"):
+        run("cache", [None])
