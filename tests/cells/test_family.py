@@ -9,7 +9,7 @@ from oracles import objective as oracle
 
 from tfmann.config import HParams
 from tfmann.errors import UsageError
-from tfmann.memory import erase_add
+from tfmann.memory import access
 from tfmann.training import named_variables, objective
 
 LENGTHS = [(5, 4), (1, 6), (3, 1), (0, 2)]
@@ -38,9 +38,9 @@ def test_with_forget_and_add_at_zero_one_round_is_rnnsearch(variant, monkeypatch
 
     wanted = readouts(baseline)
     assert np.abs(readouts(model)[0] - wanted[0]).max() > 1e-3  # it does write
-    write = erase_add.erase_and_add
+    write = access.erase_and_add
     monkeypatch.setattr(
-        erase_add, "erase_and_add", lambda keys, weights, f, a: write(keys, weights, 0 * f, 0 * a)
+        access, "erase_and_add", lambda keys, weights, f, a: write(keys, weights, 0 * f, 0 * a)
     )
     for found, expected in zip(readouts(model), wanted):
         # two programs, which a processor may sum in two orders: float32, 8 wide, 7 steps at most

@@ -56,19 +56,19 @@ def force(model, batch, found):
 @pytest.mark.parametrize("variant", list(small.VARIANTS))
 def test_beam_search_equals_the_oracle(variant):
     number, lengths = list(small.VARIANTS).index(variant), set()
-    for round_ in range(3):
+    for round_ in range(2):
         seed, width = 100 * round_ + number, 2 + (number + round_) % 4
         model, batch = large_model(variant, seed), small.batch(LENGTHS, seed)
         steppers = [Stepper(model, batch, row) for row in range(len(LENGTHS))]
-        for alpha, beta in PENALTIES:
+        for turn, (alpha, beta) in enumerate(PENALTIES):
             wanted = [oracle.beam_search(s, (), width, LIMIT, alpha, beta) for s in steppers]
-            for best in (1, width):  # a search for fewer stops sooner
-                found = run_beam(model, batch, width, alpha, beta, best)
-                assert found.ids.shape[:2] == (len(LENGTHS), best)
-                for row in range(len(LENGTHS)):
-                    check(found, row, wanted[row], best, batch.source_length[row])
+            best = (1, width)[(turn + round_) % 2]  # a search for fewer stops sooner
+            found = run_beam(model, batch, width, alpha, beta, best)
+            assert found.ids.shape[:2] == (len(LENGTHS), best)
+            for row in range(len(LENGTHS)):
+                check(found, row, wanted[row], best, batch.source_length[row])
             lengths |= {len(hypothesis.ids) for hypotheses in wanted for hypothesis in hypotheses}
-    assert len(lengths) >= 4, "hypotheses of one length show nothing"
+    assert len(lengths) >= 3, "hypotheses of one length show nothing"
 
 
 @pytest.mark.parametrize("variant", list(small.VARIANTS))

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from oracles import addressing as oracle
 
-from tfmann.memory import addressing
+from tfmann.memory import access
 
 LENGTHS = [1, 2, 3, 7, 9]  # of a padded batch; 9 is the whole width
 WIDTH = max(LENGTHS)
@@ -64,7 +64,7 @@ def each(arrays, wanted):
 @pytest.mark.parametrize("scale", [1.0, 1e4])
 def test_masked_softmax(run, scale):
     scores = scale * np.random.default_rng(1).normal(size=[len(LENGTHS), 2, WIDTH])
-    found = run(lambda s: addressing.masked_softmax(s, MASK[:, None]), scores)
+    found = run(lambda s: access.masked_softmax(s, MASK[:, None]), scores)
     wanted = each((scores,), lambda length, row: oracle.masked_softmax(row, length))
     np.testing.assert_allclose(found, wanted, atol=1e-6)
     assert np.all(found[np.broadcast_to(MASK[:, None] == 0, found.shape)] == 0)
@@ -74,15 +74,15 @@ def test_masked_softmax_does_not_see_what_stands_at_padding(run):
     scores = np.random.default_rng(1).normal(size=[len(LENGTHS), WIDTH])
     high = np.where(MASK > 0, scores, 1e9)
     mask = tf.constant(MASK)
-    found = run(lambda s: addressing.masked_softmax(s, mask), scores)
-    assert np.array_equal(found, run(lambda s: addressing.masked_softmax(s, mask), high))
-    (gradient,) = gradients(lambda s: addressing.masked_softmax(s, mask), high)
+    found = run(lambda s: access.masked_softmax(s, mask), scores)
+    assert np.array_equal(found, run(lambda s: access.masked_softmax(s, mask), high))
+    (gradient,) = gradients(lambda s: access.masked_softmax(s, mask), high)
     assert np.all(gradient[MASK == 0] == 0) and np.any(gradient != 0)
 
 
 def test_softmax_without_a_mask(run):
     scores = np.random.default_rng(2).normal(size=[3, 5])
-    found = run(lambda s: addressing.masked_softmax(s, None), scores)
+    found = run(lambda s: access.masked_softmax(s, None), scores)
     np.testing.assert_allclose(found, [oracle.softmax(row) for row in scores], atol=1e-6)
 
 
@@ -91,10 +91,10 @@ def test_interpolate(run):
     content, previous = weights_of(stream), weights_of(stream)
     gate = stream.uniform(size=[len(LENGTHS), 2, 1])
     gate[0, 0], gate[0, 1] = 0.0, 1.0
-    found = run(addressing.interpolate, gate, content, previous)
+    found = run(access.interpolate, gate, content, previous)
     wanted = each((gate, content, previous), lambda length, g, c, p: oracle.interpolate(g[0], c, p))
     np.testing.assert_allclose(found, wanted, atol=1e-6)
-    for gradient in gradients(addressing.interpolate, gate, content, previous):
+    for gradient in gradients(access.interpolate, gate, content, previous):
         assert np.any(gradient != 0)
 
 
@@ -103,10 +103,10 @@ def test_shift(run, taps):
     stream = np.random.default_rng(taps)
     weights = stream.dirichlet(np.ones(WIDTH), [4])
     kernel = stream.dirichlet(np.ones(taps), [4])
-    found = run(addressing.shift, weights, kernel)
+    found = run(access.shift, weights, kernel)
     wanted = [oracle.circular_shift(w, k, WIDTH) for w, k in zip(weights, kernel)]
     np.testing.assert_allclose(found, wanted, atol=1e-6)
-    for gradient in gradients(addressing.shift, weights, kernel):
+    for gradient in gradients(access.shift, weights, kernel):
         assert np.all(gradient != 0)
 
 
@@ -114,17 +114,17 @@ def test_shift(run, taps):
 def test_shift_round_a_memory_smaller_than_the_kernel(run, slots):
     kernel = np.random.default_rng(0).dirichlet(np.ones(5), [1])
     weights = np.array([[0.9, 0.1][:slots]])
-    found = run(addressing.shift, weights, kernel)
+    found = run(access.shift, weights, kernel)
     wanted = [oracle.circular_shift(weights[0], kernel[0], slots)]
     np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
 def test_last_tap_moves_an_address_forward(run):
     first = np.eye(1, 5)
-    assert np.array_equal(run(addressing.shift, first, [[0, 0, 1]]), np.eye(1, 5, 1))
-    assert np.array_equal(run(addressing.shift, first, [[1, 0, 0]]), np.eye(1, 5, 4))
+    assert np.array_equal(run(access.shift, first, [[0, 0, 1]]), np.eye(1, 5, 1))
+    assert np.array_equal(run(access.shift, first, [[1, 0, 0]]), np.eye(1, 5, 4))
     mask, last = np.array([[1, 1, 1, 0, 0]]), np.array([[0, 0, 1, 0, 0]])
-    shift = addressing.shift_within
+    shift = access.shift_within
     assert np.array_equal(run(shift, first, [[0, 0, 1]], mask, last), np.eye(1, 5, 1))
     assert np.array_equal(run(shift, first, [[1, 0, 0]], mask, last), np.eye(1, 5, 2))
 
@@ -134,13 +134,13 @@ def test_shift_within_goes_round_each_sentences_own_length(run, taps):
     stream = np.random.default_rng(taps)
     weights, kernel = weights_of(stream), kernels_of(stream, taps)
     mask, last = MASK[:, None], LAST[:, None]
-    found = run(addressing.shift_within, weights, kernel, mask, last)
+    found = run(access.shift_within, weights, kernel, mask, last)
     wanted = each((weights, kernel), lambda length, w, k: oracle.circular_shift(w, k, length))
     np.testing.assert_allclose(found, wanted, atol=1e-6)
     assert np.all(found[np.broadcast_to(mask == 0, found.shape)] == 0)
 
     def shift(weights, kernel):
-        return addressing.shift_within(weights, kernel, mask, last)
+        return access.shift_within(weights, kernel, mask, last)
 
     by_weights, by_kernel = gradients(shift, weights, kernel)
     assert np.all(by_weights[np.broadcast_to(mask > 0, by_weights.shape)] != 0)
@@ -152,26 +152,26 @@ def test_sharpen(run, gamma):
     weights = weights_of(np.random.default_rng(4))
     weights[3, 0] = np.eye(1, WIDTH, 2)  # a sure address
     gammas = np.full([len(LENGTHS), 2, 1], gamma)
-    found = run(lambda w, g: addressing.sharpen(w, g, MASK[:, None]), weights, gammas)
+    found = run(lambda w, g: access.sharpen(w, g, MASK[:, None]), weights, gammas)
     wanted = each((weights, gammas), lambda length, w, g: oracle.sharpen(w, g[0], length))
     np.testing.assert_allclose(found, wanted, atol=1e-5)
     assert np.all(found[np.broadcast_to(MASK[:, None] == 0, found.shape)] == 0)
-    gradients(lambda w, g: addressing.sharpen(w, g, MASK[:, None]), weights, gammas)
+    gradients(lambda w, g: access.sharpen(w, g, MASK[:, None]), weights, gammas)
 
 
 @pytest.mark.parametrize("slots", [1, 128, 512])
 def test_sharpen_of_uniform_weights_leaves_them_uniform(run, slots):
     uniform = np.full([2, slots], 1.0 / slots)
     gamma = np.array([[20.0], [21.0]])
-    found = run(lambda w, g: addressing.sharpen(w, g, None), uniform, gamma)
+    found = run(lambda w, g: access.sharpen(w, g, None), uniform, gamma)
     np.testing.assert_allclose(found, uniform, rtol=1e-4)
-    by_weights, _ = gradients(lambda w, g: addressing.sharpen(w, g, None), uniform, gamma)
+    by_weights, _ = gradients(lambda w, g: access.sharpen(w, g, None), uniform, gamma)
     assert slots == 1 or np.any(by_weights != 0)
 
 
 def test_sharpen_of_512_random_slots(run):
     weights = np.random.default_rng(5).dirichlet(np.ones(512), [3])
-    found = run(lambda w, g: addressing.sharpen(w, g, None), weights, np.full([3, 1], 21.0))
+    found = run(lambda w, g: access.sharpen(w, g, None), weights, np.full([3, 1], 21.0))
     wanted = [oracle.sharpen(row, 21.0, 512) for row in weights]
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
@@ -179,18 +179,18 @@ def test_sharpen_of_512_random_slots(run):
 @pytest.mark.parametrize("gamma", [1.0, 21.0])
 def test_rows_of_zeros_have_finite_values_and_gradients(run, gamma):
     zeros, gammas = np.zeros([len(LENGTHS), WIDTH]), np.full([len(LENGTHS), 1], gamma)
-    found = run(lambda w, g: addressing.sharpen(w, g, MASK), zeros, gammas)
+    found = run(lambda w, g: access.sharpen(w, g, MASK), zeros, gammas)
     wanted = [oracle.sharpen(row, gamma, length) for row, length in zip(zeros, LENGTHS)]
     np.testing.assert_allclose(found, wanted, atol=1e-6)
-    gradients(lambda w, g: addressing.sharpen(w, g, MASK), zeros, gammas)
+    gradients(lambda w, g: access.sharpen(w, g, MASK), zeros, gammas)
     kernel = np.full([len(LENGTHS), 3], 1 / 3)
-    assert not run(addressing.shift, zeros, kernel).any()
-    gradients(addressing.shift, zeros, kernel)
-    assert not run(addressing.shift_within, zeros, kernel, MASK, LAST).any()
-    gradients(lambda w, k: addressing.shift_within(w, k, MASK, LAST), zeros, kernel)
-    found = run(lambda s: addressing.masked_softmax(s, MASK), zeros)
+    assert not run(access.shift, zeros, kernel).any()
+    gradients(access.shift, zeros, kernel)
+    assert not run(access.shift_within, zeros, kernel, MASK, LAST).any()
+    gradients(lambda w, k: access.shift_within(w, k, MASK, LAST), zeros, kernel)
+    found = run(lambda s: access.masked_softmax(s, MASK), zeros)
     np.testing.assert_allclose(found, MASK / MASK.sum(axis=1, keepdims=True), atol=1e-6)
-    gradients(lambda s: addressing.masked_softmax(s, MASK), zeros)
+    gradients(lambda s: access.masked_softmax(s, MASK), zeros)
 
 
 def test_dot_scores_with_strength_are_the_content_address(run):
@@ -199,7 +199,7 @@ def test_dot_scores_with_strength_are_the_content_address(run):
     strength, mask = stream.uniform(0, 5, [2, 3, 1]), MASK[3:, None]
 
     def address(strength, query, keys):
-        return addressing.masked_softmax(strength * tf.matmul(query, keys, transpose_b=True), mask)
+        return access.masked_softmax(strength * tf.matmul(query, keys, transpose_b=True), mask)
 
     wanted = [
         [oracle.content_dot(strength[b, k, 0], query[b, k], keys[b], length) for k in range(3)]

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from oracles import dnc as oracle
 
-from tfmann.memory import addressing, allocation
+from tfmann.memory import access, allocation
 
 BATCH, SLOTS = 4, 5
 STREAM = np.random.default_rng(8)
@@ -185,6 +185,6 @@ def test_a_faint_copy_is_not_read_as_the_item():
     item = STREAM.normal(size=[1, 8]).astype(np.float32)
     memory = np.concatenate([item, 1e-6 * np.repeat(item, 7, axis=0)])[None]
     strong = np.full([1, 1, 1], 20.0, np.float32)
-    blind = addressing.content_weights(item[None], strong, memory)[0, 0, 0]
-    with_floor = addressing.content_weights(item[None], strong, memory, floor=1e-6)[0, 0, 0]
+    blind = access.content_weights(item[None], strong, memory)[0, 0, 0]
+    with_floor = access.content_weights(item[None], strong, memory, floor=1e-6)[0, 0, 0]
     assert blind < 0.9 < 0.999 < with_floor

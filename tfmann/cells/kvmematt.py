@@ -20,7 +20,7 @@ from tfmann.layers.conditional_gru import MeanStart, Readout
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import GRUCell, product
-from tfmann.memory import addressing, erase_add
+from tfmann.memory import access
 
 
 class KVMemAttState(NamedTuple):
@@ -80,14 +80,14 @@ class Round(tf.Module):
         write_weights = merge_beams(write_weights)
         forget = tf.sigmoid(product(hidden, self.forget_kernel))  # (14)
         add = tf.sigmoid(product(hidden, self.add_kernel))  # (16)
-        new_keys = erase_add.erase_and_add(
+        new_keys = access.erase_and_add(
             keys, write_weights[:, None], forget[:, None], add[:, None]
         )  # (14, 16)
         diagnostics = {
             "read_weights": merge_beams(read_weights),
             "write_weights": write_weights,
-            "erase_norm": addressing.norm(forget)[:, None],
-            "add_norm": addressing.norm(add)[:, None],
+            "erase_norm": access.norm(forget)[:, None],
+            "add_norm": access.norm(add)[:, None],
             "key_drift": _drift(new_keys, source)[:, None],
         }
         return hidden, context, new_keys, diagnostics
@@ -155,4 +155,4 @@ def _drift(keys: tf.Tensor, source: KVMemAttSource) -> tf.Tensor:
     """Returns how far keys `[B*K, S, D]` are from the annotations, mean over positions: `[B*K]`."""
     change = split_beams(keys, source.values) - source.values[:, None]  # [B, K, S, D]
     real = tf.reduce_sum(source.mask, axis=-1)  # [B, 1]
-    return tf.reshape(tf.reduce_sum(addressing.norm(change) * source.mask, axis=-1) / real, [-1])
+    return tf.reshape(tf.reduce_sum(access.norm(change) * source.mask, axis=-1) / real, [-1])

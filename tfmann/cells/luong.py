@@ -20,7 +20,7 @@ from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.luong_attention import LuongAttention
 from tfmann.layers.rnn import DecoderStack, State, product
-from tfmann.memory import addressing
+from tfmann.memory import access
 
 
 class LuongState(NamedTuple):
@@ -125,12 +125,12 @@ class BahdanauAttention(tf.keras.layers.Layer):
         keys = product(annotations, self.memory_kernel)
         vector = tf.convert_to_tensor(self.score_vector)
         if self.normed:
-            keys, vector = keys + self.bias, self.gain * addressing.unit(vector)
+            keys, vector = keys + self.bias, self.gain * access.unit(vector)
         return BahdanauSource(keys, annotations, mask[:, None], vector)
 
     def attend(self, query: tf.Tensor, source: BahdanauSource) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns alpha `[B*K, S]` and c `[B*K, D]` of K queries a sentence, `[B*K, U]`."""
         query = split_beams(product(query, self.query_kernel), source.mask)
         scores = additive_scores(query, source.keys, source.score_vector)
-        alignments = addressing.masked_softmax(scores, source.mask)
+        alignments = access.masked_softmax(scores, source.mask)
         return merge_beams(alignments), merge_beams(alignments @ source.values)

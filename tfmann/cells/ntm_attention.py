@@ -17,7 +17,7 @@ from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.luong_attention import AttentionSource, LuongAttention
 from tfmann.layers.rnn import DecoderStack, State, product
-from tfmann.memory import addressing
+from tfmann.memory import access
 
 HEAD_CLIP = 20.0  # "stable NTM" (Collier & Beel 2018): bounds strength and sharpening
 
@@ -128,11 +128,11 @@ class NTMAttentionCell(DecoderCell):
         gamma = 1 + tf.nn.softplus(gamma)  # gamma_t
 
         scores = strength * self.attention.content_scores(key, source.attention)
-        content_weights = addressing.masked_softmax(scores, mask)  # w^c (12)
+        content_weights = access.masked_softmax(scores, mask)  # w^c (12)
         previous = tf.reshape(previous, tf.shape(content_weights))
-        gated_weights = addressing.interpolate(gate, content_weights, previous)  # w^g (13)
-        shifted_weights = addressing.shift_within(gated_weights, kernel, mask, source.last)  # (14)
-        weights = addressing.sharpen(shifted_weights, gamma, mask)  # w_t (15)
+        gated_weights = access.interpolate(gate, content_weights, previous)  # w^g (13)
+        shifted_weights = access.shift_within(gated_weights, kernel, mask, source.last)  # (14)
+        weights = access.sharpen(shifted_weights, gamma, mask)  # w_t (15)
         diagnostics = {
             "content_weights": content_weights,
             "interpolation_gate": gate,

@@ -7,7 +7,7 @@ import tensorflow as tf
 from tfmann.layers.beams import split_beams
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import product
-from tfmann.memory import addressing
+from tfmann.memory import access
 
 
 class AdditiveAttention(tf.Module):
@@ -47,7 +47,7 @@ class AdditiveAttention(tf.Module):
         """
         projected = split_beams(product(query, self.query_kernel), keys)
         scores = additive_scores(projected, keys, self.score_vector)
-        return addressing.masked_softmax(scores, mask)
+        return access.masked_softmax(scores, mask)
 
     def per_hypothesis(self, query: tf.Tensor, keys: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """Returns the weights a of queries over keys that belong to each hypothesis.
@@ -62,7 +62,7 @@ class AdditiveAttention(tf.Module):
         """
         projected = product(query, self.query_kernel)[:, None]
         scores = additive_scores(projected, keys, self.score_vector)[:, 0]
-        return addressing.masked_softmax(split_beams(scores, mask), mask)
+        return access.masked_softmax(split_beams(scores, mask), mask)
 
 
 def additive_scores(query: tf.Tensor, keys: tf.Tensor, vector: tf.Tensor) -> tf.Tensor:

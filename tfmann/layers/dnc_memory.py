@@ -15,7 +15,7 @@ import tensorflow as tf
 from tfmann.config import ExternalMemoryOptions
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import product
-from tfmann.memory import addressing, allocation, erase_add
+from tfmann.memory import access, allocation
 
 # Inside the norms of the similarity, as in deepmind/dnc. The allocation's own epsilon leaves a
 # faint copy of every item on free slots; a cosine blind to length reads the copies as the item.
@@ -102,20 +102,20 @@ class DNCMemory(tf.keras.layers.Layer):
         allocation_weights = allocation.allocate(
             usage, interface.write_gates, interface.allocation_gates
         )
-        write_content_weights = addressing.content_weights(
+        write_content_weights = access.content_weights(
             interface.write_keys, interface.write_strengths, state.memory, NORM_FLOOR
         )
-        write_weights = interface.write_gates * addressing.interpolate(
+        write_weights = interface.write_gates * access.interpolate(
             interface.allocation_gates, allocation_weights, write_content_weights
         )
         # What is written, M_t, and in which order, L_t and p_t
-        memory = erase_add.erase_and_add(
+        memory = access.erase_and_add(
             state.memory, write_weights, interface.erase, interface.write_vectors
         )
         link = allocation.update_link(state.link, state.precedence, write_weights)
         precedence = allocation.update_precedence(state.precedence, write_weights)
         # Where to read: c^r_t, b_t, f_t and w^r_t, their mixture by pi
-        read_content_weights = addressing.content_weights(
+        read_content_weights = access.content_weights(
             interface.read_keys, interface.read_strengths, memory, NORM_FLOOR
         )
         backward_weights, forward_weights = allocation.follow_links(link, state.read_weights)
@@ -123,7 +123,7 @@ class DNCMemory(tf.keras.layers.Layer):
             interface.read_modes, backward_weights, read_content_weights, forward_weights
         )
         new_state = DNCMemoryState(
-            reads=erase_add.read(read_weights, memory),  # r_t = M_t^T w^r_t
+            reads=access.read(read_weights, memory),  # r_t = M_t^T w^r_t
             read_weights=read_weights,
             write_weights=write_weights,
             memory=memory,
@@ -169,6 +169,6 @@ def _diagnostics(interface: Interface, state: DNCMemoryState) -> dict[str, tf.Te
         "read_modes": interface.read_modes,
         "link": state.link,
         "precedence": state.precedence,
-        "erase_norm": addressing.norm(interface.erase)[..., None],
-        "add_norm": addressing.norm(interface.write_vectors)[..., None],
+        "erase_norm": access.norm(interface.erase)[..., None],
+        "add_norm": access.norm(interface.write_vectors)[..., None],
     }

@@ -15,7 +15,7 @@ import tensorflow as tf
 from tfmann.layers.beams import merge_beams, split_beams
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import product
-from tfmann.memory import addressing
+from tfmann.memory import access
 
 _GAIN = {"dot": 1.0, "scaled_dot": 1.0, "cosine": 5.0}  # where a learned gain starts
 
@@ -54,7 +54,7 @@ class DotProductScore(tf.keras.layers.Layer):
     def prepare(self, keys: tf.Tensor) -> tf.Tensor:
         """Keys `[B, S, U]` to `[B, U, S]`, such that a score is a plain product."""
         if self.kind == "cosine":
-            keys = addressing.unit(keys)
+            keys = access.unit(keys)
         if self.gain is not None:
             keys *= self.gain / self.divisor
         return tf.transpose(keys, [0, 2, 1])
@@ -62,7 +62,7 @@ class DotProductScore(tf.keras.layers.Layer):
     def scores(self, query: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
         """Scores `[B, n, S]` of queries `[B, n, U]` and prepared keys `[B, U, S]`."""
         if self.kind == "cosine":
-            query = addressing.unit(query)
+            query = access.unit(query)
         return query @ keys
 
 
@@ -85,7 +85,7 @@ class DotProductAttention(tf.keras.layers.Layer):
     def attend(self, query: tf.Tensor, source: AttentionSource) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns alpha `[B*K, S]` and c `[B*K, D]` of K queries a sentence, `[B*K, U]`."""
         scores = self.content_scores(split_beams(query, source.mask), source)
-        alignments = addressing.masked_softmax(scores, source.mask)  # [B, K, S]
+        alignments = access.masked_softmax(scores, source.mask)  # [B, K, S]
         return merge_beams(alignments), merge_beams(alignments @ source.values)
 
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 from tfmann.config import NTMOptions
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import product
-from tfmann.memory import addressing, erase_add
+from tfmann.memory import access
 
 HEAD_CLIP = 20.0  # "stable NTM" (Collier & Beel 2018): bounds strength and sharpening
 
@@ -105,14 +105,14 @@ class NTMMemory(tf.keras.layers.Layer):
 
         weights, diagnostics = self._address(heads, state)  # w_t (3-7)
         read_weights, write_weights = tf.split(weights, [self.readers, self.writers], axis=1)
-        reads = erase_add.read(read_weights, state.memory)  # r_t (8)
-        memory = erase_add.erase_and_add(state.memory, write_weights, erase, add)  # M_t (9, 10)
+        reads = access.read(read_weights, state.memory)  # r_t (8)
+        memory = access.erase_and_add(state.memory, write_weights, erase, add)  # M_t (9, 10)
         return NTMMemoryState(reads, weights, memory), {
             **diagnostics,
             "read_weights": read_weights,
             "write_weights": write_weights,
-            "erase_norm": addressing.norm(erase)[..., None],
-            "add_norm": addressing.norm(add)[..., None],
+            "erase_norm": access.norm(erase)[..., None],
+            "add_norm": access.norm(add)[..., None],
         }
 
     def _address(
@@ -126,10 +126,10 @@ class NTMMemory(tf.keras.layers.Layer):
         gate, kernel = tf.sigmoid(gate), tf.nn.softmax(kernel)  # g_t, s_t
         gamma = 1 + tf.nn.softplus(gamma)  # gamma_t
 
-        content_weights = addressing.content_weights(key, strength, state.memory)  # w^c (3, 4)
-        gated_weights = addressing.interpolate(gate, content_weights, state.weights)  # w^g (5)
-        shifted_weights = addressing.shift(gated_weights, kernel)  # w~ (6)
-        weights = addressing.sharpen(shifted_weights, gamma, None)  # w_t (7)
+        content_weights = access.content_weights(key, strength, state.memory)  # w^c (3, 4)
+        gated_weights = access.interpolate(gate, content_weights, state.weights)  # w^g (5)
+        shifted_weights = access.shift(gated_weights, kernel)  # w~ (6)
+        weights = access.sharpen(shifted_weights, gamma, None)  # w_t (7)
         return weights, {
             "content_weights": content_weights,
             "interpolation_gate": gate,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from tfmann.memory import addressing
+from tfmann.memory import access
 
 _NEVER = -1e30  # a gate's sum whose sigmoid is exactly 0 in float32, in value and gradient
 _NO_WORD = -1  # the word of an empty slot
@@ -58,7 +58,7 @@ def match(scores: tf.Tensor, cache: Cache) -> tf.Tensor:
     All zero where nothing is filled.
     """
     filled = tf.cast(cache.written >= 0, tf.float32)[:, None]
-    return filled * addressing.masked_softmax(scores, filled)
+    return filled * access.masked_softmax(scores, filled)
 
 
 def read(matched: tf.Tensor, cache: Cache) -> tf.Tensor:

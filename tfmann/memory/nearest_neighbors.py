@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tfmann.memory import addressing
+from tfmann.memory import access
 from tfmann.memory.word_mixture import NEVER, NO_WORD, Proposals
 
 BY_DISTANCE = -1.0  # the `weight` of a lambda that follows the least distance
@@ -51,7 +51,7 @@ class NearestSource(NamedTuple):
         negative, nearest = tf.math.top_k(-distances, self.proposals)  # equal ones: the first
         words = tf.gather(self.words, nearest, batch_dims=1)  # [B, n, k]
         is_entry = tf.cast(words != NO_WORD, tf.float32)
-        shares = is_entry * addressing.masked_softmax(negative / self.tau[:, None], is_entry)
+        shares = is_entry * access.masked_softmax(negative / self.tau[:, None], is_entry)
         least = -negative[..., :1]  # d_1
         return Proposals(self._gates(least, is_entry[..., :1]), shares, words)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from tfmann.memory import addressing
+from tfmann.memory import access
 from tfmann.memory.word_mixture import NEVER, NO_WORD, Proposals
 
 
@@ -41,7 +41,7 @@ class NeuralSource(NamedTuple):
         """Returns p_cache and lambda for readouts `[B, n, R]`."""
         filled = tf.cast(self.words != NO_WORD, tf.float32)[:, None]
         scores = tf.matmul(readouts, self.keys, transpose_b=True)  # theta h_t . h_i
-        shares = filled * addressing.masked_softmax(scores, filled)
+        shares = filled * access.masked_softmax(scores, filled)
         shape = tf.shape(shares)
         gates = tf.broadcast_to(self.gate[:, None], [shape[0], shape[1], 1])
         return Proposals(gates, shares, tf.broadcast_to(self.words[:, None], shape))

@@ -1,13 +1,15 @@
-"""Content and location addressing of the NTM, over the last axis of weights `[..., N]`.
+"""What heads do with a memory: address it by content and by location, read it, write to it.
 
-Graves et al. 2014 (arXiv:1410.5401) section 3.3 and Collier & Beel 2019 equations 3-7, 11-15.
-A mask `[..., N]` of 0 and 1, broadcast against the weights, marks the locations that exist; none
-of these functions ever puts weight elsewhere. Everything is float32.
+Graves et al. 2014 (arXiv:1410.5401) section 3 and Collier & Beel 2019 equations 3-15. Weights are
+over the last axis, `[..., N]`. A mask `[..., N]` of 0 and 1, broadcast against the weights, marks
+the locations that exist; none of these functions ever puts weight elsewhere. Everything is float32.
 """
 
 from __future__ import annotations
 
 import tensorflow as tf
+
+from tfmann.ops.rewriting import erase_and_add_by_one_head
 
 _NOWHERE = -1e30  # a score whose exponential is exactly 0 in float32, and whose gradient is 0
 _SHARPEN_EPSILON = 1e-12  # keeps the logarithm of an empty location finite
@@ -112,3 +114,32 @@ def content_weights(
 ) -> tf.Tensor:
     """`softmax(beta K[k, M(i)])` (Collier eq 3): `[B, H, W]`, `[B, H, 1]`, `[B, N, W]`."""
     return tf.nn.softmax(strengths * cosine_similarity(keys, memory, floor))
+
+
+def read(weights: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:
+    """`r = sum_i w(i) M(i)` (8): weights `[B, R, N]` to vectors `[B, R, W]`."""
+    return weights @ memory
+
+
+def erase_and_add(
+    memory: tf.Tensor, weights: tf.Tensor, erase: tf.Tensor, add: tf.Tensor
+) -> tf.Tensor:
+    """`M prod_h(1 - w_h e_h^T) + sum_h w_h a_h^T` (9, 10): all heads erase, then all add.
+
+    Args:
+      memory: `[B, N, W]`.
+      weights: `[B, H, N]`.
+      erase: `[B, H, W]` in [0, 1].
+      add: `[B, H, W]`.
+
+    Returns:
+      `[B, N, W]`.
+    """
+    if weights.shape[1] == 1:
+        return erase_and_add_by_one_head(memory, weights, erase, add)
+    for head_weights, head_erase in zip(
+        tf.unstack(weights[:, :, None], axis=1), tf.unstack(erase[:, :, None], axis=1)
+    ):
+        nothing = tf.zeros_like(head_erase)
+        memory = erase_and_add_by_one_head(memory, head_weights, head_erase, nothing)
+    return memory + tf.matmul(weights, add, transpose_a=True)
