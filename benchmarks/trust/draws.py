@@ -21,7 +21,7 @@ TINY: dict[str, Any] = {
     "num_memory_locations": 4, "memory_unit_size": 4, "cache_size": 3,
 }  # fmt: skip
 PREFIXES = ("train_prefix", "dev_prefix", "test_prefix", "vocab_prefix")
-_PATHS = (*PREFIXES, "init_checkpoint", "subword_model", "lexicon_file")
+_PATHS = (*PREFIXES, "init_checkpoint", "subword_model", "lexicon_file", "translation_memory")
 _HUGE = {
     int: ("1000000", "1000000000", "1000000000", "1000000000000", f"{10**30}", "9" * 400, "-1"),
     float: ("1000000000", "-1", "1e38", "3.5e38", "1e300", "1e-300", "1e-45", "inf", "nan", "-0.0"),

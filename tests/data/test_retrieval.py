@@ -22,7 +22,7 @@ def collection(sentences=SENTENCES):
 @pytest.mark.parametrize("limit", [1, 5, 100])
 def test_hits_are_those_of_the_oracle(query, limit):
     packed, index = collection()
-    found = retrieval.hits(query, index, packed.count, limit).tolist()
+    found = retrieval.hits(query, index, packed.size, limit).tolist()
     assert found == oracle.hits(query, SENTENCES, limit)
 
 
@@ -66,5 +66,5 @@ def test_an_unknown_word_is_like_no_other():
 
 def test_sentences_are_packed_and_unpacked():
     packed = retrieval.pack(SENTENCES)
-    assert packed.count == len(SENTENCES)
-    assert [packed.sentence(i).tolist() for i in range(packed.count)] == SENTENCES
+    assert packed.size == len(SENTENCES)
+    assert [packed.sentence(i).tolist() for i in range(packed.size)] == SENTENCES

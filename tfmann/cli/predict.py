@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from tfmann import api, config
 from tfmann.cli import history, validation
-from tfmann.data import file_shards, lexicon
+from tfmann.data import file_shards, lexicon, memory_files
 from tfmann.data.corpus_paths import EvaluationSet, evaluation_sets
 from tfmann.data.text_files import iter_documents, iter_lines, iter_parallel, stream_lines
 from tfmann.errors import UserError, print_message
@@ -121,7 +121,8 @@ def _infer_part(model: api.Model, values: Any) -> None:
     weights = [checkpoint.read_state(folder)["sha256"] for folder in folders]
     settings = {**model.hparams.as_dict(), "weights": weights, "languages": model.fingerprints}
     words = lexicon.path(model.hparams, values.out_dir) if model.hparams.replace_unk else None
-    fingerprint = file_shards.input_fingerprint(settings, source, documents, words)
+    memory = memory_files.paths(model.hparams)
+    fingerprint = file_shards.input_fingerprint(settings, source, documents, words, *memory)
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(
             file_shards.write_shard(values.inference_output_file, job, fingerprint)

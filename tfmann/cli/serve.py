@@ -15,7 +15,7 @@ from typing import Any
 
 from tfmann.cli import validation
 from tfmann.cli.flag_help import add_settings
-from tfmann.data import lexicon
+from tfmann.data import lexicon, memory_files
 from tfmann.errors import UsageError, run_command
 from tfmann.serving import server
 from tfmann.serving.requests import Limits
@@ -26,7 +26,9 @@ example:
   curl -H 'Content-Type: application/json' -d '{"lines": ["ein mann schläft ."]}' \\
       http://127.0.0.1:8000/translate"""
 _SETTINGS = ("infer_mode", "beam_width", "length_penalty_weight", "tgt_max_len_infer",
-             "infer_batch_size", "replace_unk")  # fmt: skip
+             "infer_batch_size", "replace_unk", "translation_memory", "translation_memory_pairs",
+             "translation_memory_neighbors", "translation_memory_tau",
+             "translation_memory_lambda")  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,6 +43,7 @@ def _run(args: argparse.Namespace) -> None:
     settings = {name: getattr(args, name) for name in _SETTINGS if getattr(args, name) is not None}
     hparams = validation.settings_of_model(args.model, settings)
     lexicon.require(hparams, args.model)
+    memory_files.require(hparams)
     listener = server.bind(args.host, args.port)
     with listener:
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

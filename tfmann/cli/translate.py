@@ -18,7 +18,7 @@ from tfmann import nmt
 from tfmann.cli import validation
 from tfmann.cli.flag_help import add_settings
 from tfmann.config.search import DOCUMENT_HISTORIES
-from tfmann.data import lexicon
+from tfmann.data import lexicon, memory_files
 from tfmann.data.text_files import stream_lines
 from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
 
@@ -30,7 +30,9 @@ _SETTINGS = (
     "infer_mode", "beam_width", "length_penalty_weight", "coverage_penalty_weight",
     "sampling_temperature", "sampling_top_k", "sampling_top_p", "src_max_len_infer",
     "tgt_max_len_infer", "tgt_min_len_infer", "no_repeat_ngram_size", "neural_cache_size",
-    "neural_cache_theta", "neural_cache_lambda", "replace_unk", "lexicon_file",
+    "neural_cache_theta", "neural_cache_lambda", "translation_memory", "translation_memory_pairs",
+    "translation_memory_neighbors", "translation_memory_tau", "translation_memory_lambda",
+    "replace_unk", "lexicon_file",
 )  # fmt: skip
 
 _HELP = """\
@@ -230,6 +232,7 @@ def _begin(args: argparse.Namespace) -> Conversation:
     settings = {**_settings(args), "num_translations_per_input": 1}
     hparams = validation.settings_of_model(args.model, settings)
     lexicon.require(hparams, args.model)
+    memory_files.require(hparams)
     folders = validation.ensemble_folders(args.ensemble)
     if args.alignments:
         members = [validation.settings_of_model(folder, {}) for folder in folders]

@@ -9,7 +9,7 @@ from typing import Any
 
 from tfmann import config
 from tfmann.config import HParams, SearchSettings
-from tfmann.data import corpus_paths, input_checks, lexicon
+from tfmann.data import corpus_paths, input_checks, lexicon, memory_files
 from tfmann.errors import UsageError, UserError
 from tfmann.export import export_folder
 from tfmann.export import settings as export_settings
@@ -227,6 +227,7 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     if flags.lexicon_file and not hparams.replace_unk:
         raise UsageError("--lexicon_file is of no use without --replace_unk")
     lexicon.require(hparams, flags.out_dir)
+    memory_files.require(hparams)
     if mode == "tune":
         _check_tuning(hparams)
     if mode in ("eval", "tune") and not flags.inference_input_file:

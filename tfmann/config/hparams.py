@@ -150,6 +150,16 @@ def _rules_of_searches(h: HParams) -> list[tuple[Any, str]]:
             f"{h.cell!r} has its own: set it to 0",
         ),
         (
+            h.translation_memory and cell_spec(h.cell).has_cache,
+            f"translation_memory={h.translation_memory!r} is for models without a cache, and the "
+            f"cell {h.cell!r} has one: leave it out",
+        ),
+        (
+            h.translation_memory and h.neural_cache_size,
+            f"translation_memory and neural_cache_size={h.neural_cache_size} cannot go together: "
+            "leave one of them out",
+        ),
+        (
             h.infer_mode == "beam_search" and h.beam_width < 1,
             "infer_mode='beam_search' needs beam_width of at least 1",
         ),

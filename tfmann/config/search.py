@@ -14,6 +14,7 @@ _PARTS = 64  # n-grams are compared word by word
 _WIDEST = 1000  # hypotheses of a sentence
 _LONGEST = 10_000  # tokens of a translation
 _SLOTS = 10_000  # readouts of a document
+_PAIRS = 1000  # forced decodings for a sentence
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,36 @@ class SearchSettings(Settings):
     neural_cache_lambda: float = field(
         0.1,
         "neural_cache_size: share of the cache in the distribution; 0 only fills it.",
+        minimum=0.0,
+        below=1.0,
+    )
+    translation_memory: str | None = field(
+        None,
+        "Pairs of sentences to translate by: SOURCE,TARGET, two files, or a folder of `tfmann "
+        "datastore`; for any cell but cache.",
+    )
+    translation_memory_pairs: int = field(
+        2,
+        "translation_memory: pairs m that are retrieved for a sentence.",
+        minimum=1,
+        maximum=_PAIRS,
+    )
+    translation_memory_neighbors: int = field(
+        1,
+        "translation_memory: nearest entries k of those pairs that propose a word.",
+        minimum=1,
+        maximum=_SLOTS,
+    )
+    translation_memory_tau: float = field(
+        100.0,
+        "translation_memory: squared distance of readouts at which the share of the memory is 0, "
+        "and temperature of its distribution.",
+        minimum=1e-6,
+    )
+    translation_memory_lambda: float | None = field(
+        None,
+        "translation_memory: fixed share of the memory in the distribution; if not given, 1 - d_1 "
+        "/ translation_memory_tau of the nearest entry.",
         minimum=0.0,
         below=1.0,
     )

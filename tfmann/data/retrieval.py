@@ -36,8 +36,8 @@ class Sentences(NamedTuple):
     starts: np.ndarray  # int64 [N + 1]
 
     @property
-    def count(self) -> int:
-        """N."""
+    def size(self) -> int:
+        """The number of sentences N."""
         return len(self.starts) - 1
 
     def sentence(self, i: int) -> np.ndarray:
@@ -63,7 +63,7 @@ def pack(sentences: Sequence[Sequence[int]]) -> Sentences:
 
 def build_index(collection: Sentences, vocabulary_size: int) -> Index:
     """Builds the index of at least one sentence; ids are below `vocabulary_size`."""
-    count, lengths = collection.count, np.diff(collection.starts)
+    count, lengths = collection.size, np.diff(collection.starts)
     sentence_of = np.repeat(np.arange(count), lengths)
     known = collection.ids != UNK_ID
     pairs = collection.ids[known].astype(np.int64) * count + sentence_of[known]
@@ -112,8 +112,8 @@ def edit_distances(query: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarra
     lengths = np.fromiter(map(len, others), np.int64, len(others))
     width = int(lengths.max(initial=0))
     padded = np.full([len(others), width], _NOTHING)
-    for row, other in enumerate(others):
-        padded[row, : len(other)] = np.where(other == UNK_ID, _NOTHING, other)
+    for i, other in enumerate(others):
+        padded[i, : len(other)] = np.where(other == UNK_ID, _NOTHING, other)
     positions = np.arange(width + 1)
     table = np.broadcast_to(positions, [len(others), width + 1])
     for step, token in enumerate(query, start=1):
@@ -138,6 +138,6 @@ def retrieve(
     From best to worst; of equally similar ones the better hit is first. There are fewer where fewer
     sentences share a token with the query.
     """
-    best = hits(query, index, collection.count, limit)
+    best = hits(query, index, collection.size, limit)
     found = similarities(np.asarray(query), [collection.sentence(i) for i in best])
     return best[np.argsort(-found, kind="stable")][:count].tolist()

@@ -15,6 +15,7 @@ from tfmann.data.text_encoder import LanguagePair
 from tfmann.decoding.document_stores import DocumentStore, make_store
 from tfmann.decoding.ensemble import Ensemble, SearchModel
 from tfmann.decoding.ensemble_translator import EnsembleTranslator
+from tfmann.decoding.memory_translator import MemoryTranslator
 from tfmann.decoding.teacher_forcing import forced_log_probs
 from tfmann.decoding.text_processor import (
     Forced,
@@ -253,9 +254,16 @@ class DocumentTranslator(Translator):
 def make_translator(
     model: SearchModel, languages: LanguagePair, hparams: HParams, lexicon: Mapping[str, str] | None
 ) -> Translator:
-    """Makes the translator that a model or an ensemble needs; arguments as of `Translator`."""
+    """Makes the translator that a model or an ensemble needs; arguments as of `Translator`.
+
+    Raises:
+      UsageError: the settings and the model cannot go together.
+      UserError: the translation memory that the settings name cannot be used.
+    """
     if isinstance(model, Ensemble):
         return EnsembleTranslator(model, languages, hparams, lexicon)
+    if hparams.translation_memory:
+        return MemoryTranslator(model, languages, hparams, lexicon)
     store = make_store(model, hparams)
     if store is None:
         return Translator(model, languages, hparams, lexicon)

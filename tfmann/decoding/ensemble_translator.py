@@ -35,12 +35,17 @@ class EnsembleTranslator(Translator):
         """Compiles nothing yet; arguments as of `Translator`, whose settings hold for all.
 
         Raises:
-          UsageError: the settings ask for a neural cache.
+          UsageError: the settings ask for a neural cache or a translation memory.
         """
         if hparams.neural_cache_size:
             raise UsageError(
                 f"neural_cache_size={hparams.neural_cache_size}: an ensemble translates every "
                 "sentence by itself; set it to 0"
+            )
+        if hparams.translation_memory:
+            raise UsageError(
+                f"translation_memory={hparams.translation_memory!r}: its keys are readouts of one "
+                "model, and an ensemble has several; leave it out"
             )
         super().__init__(model.members[0], languages, hparams, lexicon)
         self.searcher, self.members = Searcher(model, hparams), model.members

@@ -18,6 +18,11 @@ def require_fixed(hparams: HParams) -> None:
             f"neural_cache_size={hparams.neural_cache_size} is not part of an export: give "
             "--neural_cache_size=0"
         )
+    if hparams.translation_memory:
+        raise UsageError(
+            f"translation_memory={hparams.translation_memory!r} is not part of an export: leave it "
+            "out, or give --translation_memory= (nothing) where the run has one"
+        )
     if hparams.infer_mode == "sample":
         raise UsageError(
             "an export answers a line always alike, and infer_mode='sample' draws for a whole "

@@ -26,8 +26,7 @@ from tfmann.memory import access
 from tfmann.memory.word_mixture import NEVER, NO_WORD, Proposals
 
 BY_DISTANCE = -1.0  # the `weight` of a lambda that follows the least distance
-_GREATEST_LAMBDA = 1.0 - 1e-6
-_LEAST_LAMBDA = 1e-30  # what it is replaced by where it is 0, so that its logarithm is finite
+_LEAST_REST = 1e-6  # of 1 - lambda
 _FAR = 1e30  # the distance of an entry that does not exist
 
 
@@ -57,13 +56,12 @@ class NearestSource(NamedTuple):
 
     def _gates(self, least: tf.Tensor, is_entry: tf.Tensor) -> tf.Tensor:
         """log(lambda / (1 - lambda)) from the least distances `[B, n, 1]`."""
-        by_distance = tf.nn.relu(1.0 - least / self.tau[:, None, :1])
         weight = self.weight[:, None]
-        weight = tf.minimum(tf.where(weight < 0, by_distance, weight), _GREATEST_LAMBDA)
-        weight *= is_entry
-        is_open = weight > 0
-        safe = tf.where(is_open, tf.maximum(weight, _LEAST_LAMBDA), 0.5)
-        return tf.where(is_open, tf.math.log(safe) - tf.math.log1p(-safe), NEVER)
+        # 1 - lambda, not lambda: of a lambda near 1 float32 has few digits
+        rest = tf.where(weight < 0, least / self.tau[:, None, :1], 1.0 - weight)
+        is_open = (rest < 1.0) & (is_entry > 0)
+        safe = tf.where(is_open, tf.maximum(rest, _LEAST_REST), 0.5)
+        return tf.where(is_open, tf.math.log1p(-safe) - tf.math.log(safe), NEVER)
 
 
 def squared_distances(queries: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:

@@ -91,7 +91,7 @@ def _without_paths(
         key: value
         for key, value in results["hparams"].items()
         if not (kinds.get(key) == "data" and key.endswith(("_prefix", "_model")))
-        and key not in ("init_checkpoint", "lexicon_file")
+        and key not in ("init_checkpoint", "lexicon_file", "translation_memory")
     }
     splits = report.splits.items()
     return {

@@ -1,0 +1,246 @@
+"""A translation memory on models of several cells: what it computes, and what it leaves alone."""
+
+import functools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from helpers import small, translations
+from oracles import beam, retrieval
+from oracles import nearest_neighbors as oracle
+
+from tfmann.data import text_files
+from tfmann.decoding.document_translator import make_translator
+from tfmann.decoding.memory_translator import MemoryTranslator
+from tfmann.decoding.teacher_forcing import teacher_forced
+from tfmann.decoding.translator import Translator
+from tfmann.errors import UsageError
+from tfmann.export.settings import require_fixed
+
+MEMORY = [
+    ("a3 a9 a14 a5", "b5 b6 b7 b8"),
+    ("a12 a3", "b11 b3"),
+    ("a9 a9 a20 a7", "b9 b9 unheard-of b4 b5"),
+    ("", "b3"),
+    ("a17 a6 a3", "b17 b16 b15 b14"),
+    ("a3 a9 a14 a6", "b5 b6 b7 b9"),
+]
+KNOWN = [pair for pair in MEMORY if pair[0]]  # in the order of their numbers
+LINES = ["a3 a9 a14 a5", "a12", "", "a4 a4", "a9 a14 nowhere a20", "a17 a6 a3"]
+TARGETS = ["b5 b6 b5", "b11 b3", "b4", "b6 b5 b18", "b9 unheard-of b3 b6", "b17"]
+CELLS = {
+    "luong": {"cell": "luong", "unit_type": "lstm"},
+    "rnnsearch": {"cell": "rnnsearch"},
+    "kvmematt": {"cell": "kvmematt"},
+    "previous": {"cell": "previous"},
+    "ntm": {"cell": "ntm", "encoder_type": "memory"},
+}
+PAIRS, NEIGHBORS, TAU = 3, 2, 9.0
+SETTINGS = {
+    "translation_memory_pairs": PAIRS,
+    "translation_memory_neighbors": NEIGHBORS,
+    "translation_memory_tau": TAU,
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("memory")
+    for side, name in enumerate(("tm.src", "tm.tgt")):
+        text_files.write_lines(folder / name, [pair[side] for pair in MEMORY])
+    return f"{folder / 'tm.src'},{folder / 'tm.tgt'}"
+
+
+@functools.cache
+def model_of(name):
+    settings = {"unit_type": "gru", "projection_bias": True, **CELLS[name]}
+    sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": 1}
+    model = small.model("rnnsearch", **{**sizes, **settings})
+    kernel = model.projection_kernel.numpy()
+    kernel[:, 2] *= 3.0  # </s> is likely at some steps and not at others
+    model.projection_kernel.assign(kernel)
+    return model
+
+
+@functools.cache
+def translator(name, files, **changes):
+    model = model_of(name)
+    settings = {"beam_width": 3, "translation_memory": files, **SETTINGS, **changes}
+    return make_translator(model, translations.languages(), model.hparams.replace(**settings), None)
+
+
+def run(name, files, lines=LINES, size=32, **changes):
+    system = translator(name, files, **changes)
+    system.hparams = system.hparams.replace(infer_batch_size=size)  # not part of the trace
+    return list(system.translate(lines, documents=range(len(lines))))
+
+
+def assert_same(results, expected):
+    assert translations.texts(results) == translations.texts(expected)
+    scores = [[[one.score for one in n_best] for n_best in some] for some in (results, expected)]
+    np.testing.assert_allclose(*scores, atol=3e-5)
+
+
+class Sentence:
+    """One sentence by the model alone: its distributions and readouts at any words."""
+
+    def __init__(self, model, line):
+        self.model, plain = model, Translator(model, translations.languages(), model.hparams)
+        [encoded] = plain.text.encode_lines([line], [0])
+        document = tf.nest.map_structure(tf.constant, plain._document_inputs([encoded]))
+        self.prepared = model.prepare(*plain._source_batch([encoded]), document=document)
+        self.limit = 2 * int(self.prepared.encoded.length[0]) + 10
+
+    def forced(self, words):
+        """Probabilities `[T, V]` and readouts `[T, R]` at target ids with `</s>`."""
+        fed, steps = tf.constant([[1, *words[:-1]]]), tf.constant([len(words)])
+        result = teacher_forced(self.model, self.prepared, fed, steps)
+        readouts = self.model.readout(result.outputs[:, 0], result.embedded[:, 0])
+        return tf.nn.softmax(self.model.projection()(readouts)).numpy(), readouts.numpy()
+
+    def step_with(self, entries):
+        """The step of the beam's oracle with a datastore."""
+
+        def step(word, history):
+            history = (*history, word)
+            probabilities, readouts = self.forced([*history[1:], 2])
+            mixed = oracle.mixture(probabilities[-1], readouts[-1], entries, NEIGHBORS, TAU, None)
+            return np.log(mixed), history, np.ones(1)
+
+        return step
+
+
+def datastore_of(name, line):
+    """The entries of a line, by loops over the whole memory and the model alone."""
+    source, target = translations.languages()
+    known = [[word if word else -number for number, word in enumerate(source.encode(x), start=5)]
+             for x, _ in KNOWN]  # fmt: skip
+    query = [word for word in source.encode(line) if word]
+    if len(query) < len(line.split()):  # an unknown word is like no other
+        query = [word or -1 for word in source.encode(line)]
+    entries = []
+    for number in retrieval.retrieve(query, known, PAIRS, 64):
+        words = [*target.encode(KNOWN[number][1]), 2]
+        _, readouts = Sentence(model_of(name), KNOWN[number][0]).forced(words)
+        entries += [(key, word) for key, word in zip(readouts, words) if word]
+    return entries
+
+
+@pytest.mark.parametrize("name", list(CELLS))
+def test_forced_decoding_equals_the_oracle(name, files):
+    system = translator(name, files)
+    forced = system.force(zip(LINES, TARGETS), documents=range(len(LINES)))
+    gains = []
+    for line, target, result in zip(LINES, TARGETS, forced):
+        words = [*translations.languages().target.encode(target), 2]
+        if not line:
+            continue
+        probabilities, readouts = Sentence(model_of(name), line).forced(words)
+        entries = datastore_of(name, line)
+        mixed = [
+            oracle.mixture(p, q, entries, NEIGHBORS, TAU, None)[word]
+            for p, q, word in zip(probabilities, readouts, words)
+        ]
+        np.testing.assert_allclose(result.word_log_probs, np.log(mixed), rtol=2e-4, atol=2e-4)
+        gains.append(np.abs(np.log(mixed) - np.log(probabilities[range(len(words)), words])).max())
+    assert max(gains) > 0.1 and gains[2] < 1e-6  # the memory has nothing like "a4 a4"
+
+
+@pytest.mark.parametrize("name", ["rnnsearch", "ntm"])
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_search_equals_the_oracle(name, width, files):
+    lines = [LINES[1], LINES[4]]
+    for line, [result] in zip(lines, run(name, files, lines, beam_width=width)):
+        step = Sentence(model_of(name), line)
+        best = beam.beam_search(step.step_with(datastore_of(name, line)), (), width, step.limit)[0]
+        assert result.tokens == translations.languages().target.vocabulary.decode(list(best.ids))
+        assert result.score == pytest.approx(best.score, rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["luong", "rnnsearch"])
+@pytest.mark.parametrize("mode", ["greedy", "beam_search"])
+def test_a_sentence_of_the_memory_is_translated_as_there(name, mode, files):
+    """Whatever the model knows: its readout is the key at every step, at a distance of 0."""
+    pairs = [pair for pair in KNOWN if "unheard-of" not in pair[1]]
+    lines = [source for source, _ in pairs]
+    results = run(name, files, lines, infer_mode=mode, translation_memory_neighbors=1)
+    assert translations.texts(results) == [[target] for _, target in pairs]
+    assert translations.texts(run(name, None, lines, infer_mode=mode)) != [[t] for _, t in pairs]
+
+
+@pytest.mark.parametrize("changes", [{}, {"translation_memory_lambda": 0.4}])
+def test_neighbours_in_a_batch_change_nothing(changes, files):
+    expected = [run("rnnsearch", files, [line], **changes)[0] for line in LINES]
+    for size in (2, 32):
+        assert_same(run("rnnsearch", files, size=size, **changes), expected)
+    plain = run("rnnsearch", None)
+    assert any(a[0].score != b[0].score for a, b in zip(plain, expected))
+
+
+def test_a_beam_of_one_is_the_greedy_search(files):
+    assert_same(run("rnnsearch", files, beam_width=1), run("rnnsearch", files, infer_mode="greedy"))
+
+
+def test_a_sentence_without_hits_is_translated_by_the_model_alone(files):
+    lines = ["a4 a4", "nowhere", "a4"]
+    found, expected = run("rnnsearch", files, lines), run("rnnsearch", None, lines)
+    assert translations.texts(found) == translations.texts(expected)
+    assert translations.scores(found) == translations.scores(expected)
+
+
+@pytest.mark.parametrize("changes", [
+    {"translation_memory_lambda": 0.0}, {"translation_memory_tau": 1e-6},
+])  # fmt: skip
+def test_a_memory_without_a_share_changes_nothing(changes, files):
+    lines = ["a9 a14", "a12"]  # like the memory's, and none of them
+    assert_same(run("rnnsearch", files, lines, **changes), run("rnnsearch", None, lines))
+
+
+def test_samples_and_documents_in_parts_are_drawn_with_the_memory(files):
+    samples = {"infer_mode": "sample", "num_translations_per_input": 2,
+               "translation_memory_neighbors": 1, "sampling_top_k": 1}  # fmt: skip
+    [drawn] = run("rnnsearch", files, [MEMORY[0][0]], **samples)
+    assert [one.text for one in drawn] == [MEMORY[0][1]] * 2
+    system = translator("previous", files)
+    parts, state = [], system.begin_document()
+    for line in (LINES[0], LINES[4]):
+        [[n_best]], [state] = system.resume([[line]], [state])
+        parts.append(n_best)
+    assert_same(parts, list(system.translate([LINES[0], LINES[4]], documents=[1, 1])))
+
+
+def test_distances_are_those_to_the_nearest_entry(files):
+    system = translator("rnnsearch", files)
+    found = system.least_distances([KNOWN[0], ("a4", "b3 b4"), ("a9 a14", "b5")])
+    entries = datastore_of("rnnsearch", "a9 a14")
+    _, readouts = Sentence(model_of("rnnsearch"), "a9 a14").forced([5, 2])
+    expected = [oracle.nearest(query, entries, 1)[0][0] for query in readouts]
+    assert found[:5].max() < 1e-3 and np.isinf(found[5:8]).all()
+    np.testing.assert_allclose(found[8:], expected, rtol=1e-3, atol=1e-4)
+
+
+def test_a_translator_of_its_own(files):
+    assert type(translator("rnnsearch", files)) is MemoryTranslator
+    assert type(translator("rnnsearch", None)) is Translator
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"cell": "cache"}, "is for models without a cache, and the cell 'cache' has one"),
+        ({"neural_cache_size": 3}, "translation_memory and neural_cache_size=3 cannot go together"),
+        ({"translation_memory_pairs": 0}, "translation_memory_pairs: 0 is below the least value 1"),
+        ({"translation_memory_neighbors": 0}, "translation_memory_neighbors: 0 is below"),
+        ({"translation_memory_tau": 0.0}, "translation_memory_tau: 0.0 is below the least value"),
+        ({"translation_memory_lambda": 1.0}, "translation_memory_lambda: 1.0 is not below 1.0"),
+    ],
+)
+def test_nonsense_is_refused(changes, message):
+    with pytest.raises(UsageError) as error:
+        small.hparams("rnnsearch", **{"translation_memory": "a,b", **changes})
+    assert message in str(error.value)
+
+
+def test_an_export_with_a_memory_is_refused():
+    with pytest.raises(UsageError, match="translation_memory='a,b' is not part of an export"):
+        require_fixed(small.hparams("rnnsearch", translation_memory="a,b"))

@@ -1,0 +1,101 @@
+"""The arrays of a datastore: NumPy files in a folder, which are mapped into memory for reading."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tfmann.data.datastore_record import FORMAT, record_path
+from tfmann.errors import UserError
+from tfmann.utils import atomic_files
+from tfmann.utils.checksummed_json import add_checksum
+from tfmann.utils.files import error_reason
+
+KEYS = "keys"  # the array of all readouts, which a folder need not have
+
+
+@contextlib.contextmanager
+def new_folder(target: str) -> Iterator[str]:
+    """Yields a temporary folder, which replaces `target` if the block ends without an error.
+
+    Raises:
+      UserError: it cannot be written, or is neither a datastore nor empty.
+    """
+    require_usable(target)
+    try:
+        with atomic_files.temporary_folder(os.path.realpath(target)) as unfinished:
+            yield unfinished
+            for path in Path(unfinished).iterdir():
+                atomic_files.sync(path)
+            atomic_files.replace_folder(unfinished, os.path.realpath(target))
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise UserError(f"cannot write the datastore {target}: {error_reason(error)}") from None
+
+
+def require_usable(target: str) -> None:
+    """Raises UserError if a path exists and is neither a datastore nor an empty folder."""
+    try:
+        usable = (
+            not os.path.lexists(target)
+            or not os.listdir(target)
+            or os.path.exists(record_path(target))
+        )
+    except OSError as error:
+        raise UserError(f"cannot write the datastore {target}: {error.strerror}") from None
+    if not usable:
+        raise UserError(f"{target} holds other files than a datastore: give another --output")
+
+
+def save(folder: str, arrays: Mapping[str, np.ndarray], origin: Mapping[str, Any]) -> None:
+    """Writes arrays and their record into a folder of `new_folder`.
+
+    Args:
+      folder: where.
+      arrays: by the names of their files; those of a path in the folder already are only recorded.
+      origin: what the record has besides: `text`, `files`, `left_out`, and `weights` if there are
+        keys.
+    """
+    shapes = {}
+    for name, array in arrays.items():
+        if not os.path.exists(_array_path(folder, name)):
+            np.save(_array_path(folder, name), array, allow_pickle=False)
+        shapes[name] = [str(array.dtype), list(array.shape)]
+    record = {"tfmann_datastore": FORMAT, **origin, "arrays": shapes}
+    Path(record_path(folder)).write_text(json.dumps(add_checksum(record), indent=1), "utf-8")
+
+
+def new_array(folder: str, name: str, dtype: str, shape: tuple[int, ...]) -> np.memmap:
+    """Creates an array in a folder of `new_folder`, to be filled in part by part."""
+    return np.lib.format.open_memmap(_array_path(folder, name), "w+", np.dtype(dtype), shape)
+
+
+def map_arrays(folder: str, record: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Maps the arrays of a datastore into memory, for reading, by their names.
+
+    Raises:
+      UserError: one is missing or damaged.
+    """
+    arrays = {}
+    for name, (dtype, shape) in record["arrays"].items():
+        path = _array_path(folder, name)
+        try:
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise UserError(f"cannot read {path}: {error_reason(error)}") from None
+        if [str(array.dtype), list(array.shape)] != [dtype, shape]:
+            raise UserError(
+                f"{path} is damaged: expected {dtype} {shape}, got {array.dtype} "
+                f"{list(array.shape)}; make the datastore again"
+            )
+        arrays[name] = array
+    return arrays
+
+
+def _array_path(folder: str, name: str) -> str:
+    return os.path.join(folder, f"{name}.npy")

@@ -1,0 +1,55 @@
+"""The files of the setting `translation_memory`.
+
+It names two files, SOURCE,TARGET, line by line, or a folder that `tfmann datastore` made of them.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tfmann.config import SearchSettings
+from tfmann.data import datastore_record
+from tfmann.data.text_files import require_parallel
+from tfmann.errors import UsageError
+
+
+def file_pair(setting: str) -> tuple[str, str]:
+    """Returns the two files that a setting names.
+
+    Raises:
+      UsageError: it names something else.
+    """
+    files = setting.split(",")
+    if len(files) != 2 or not all(files):
+        raise UsageError(
+            f"translation_memory={setting!r}: expected two files with a comma between them, "
+            "SOURCE,TARGET, or a folder that `tfmann datastore` made"
+        )
+    return files[0], files[1]
+
+
+def paths(hparams: SearchSettings) -> list[str]:
+    """Returns the files that decide what a memory is; none without one."""
+    setting = hparams.translation_memory
+    if not setting:
+        return []
+    if os.path.isdir(setting):
+        return [datastore_record.record_path(setting)]
+    return list(file_pair(setting))
+
+
+def require(hparams: SearchSettings) -> None:
+    """Checks the files of a memory, without reading their text.
+
+    Raises:
+      UsageError: the setting names neither two files nor a folder.
+      UserError: a file is missing or empty, the two have different numbers of lines, or the folder
+        is none of `tfmann datastore`.
+    """
+    setting = hparams.translation_memory
+    if not setting:
+        return
+    if os.path.isdir(setting):
+        datastore_record.read_record(setting)
+    else:
+        require_parallel(*file_pair(setting))

@@ -1,0 +1,105 @@
+"""Translation memories: pairs of sentences as ids, with an index of their source side.
+
+They are read from two text files, or mapped from a folder that `tfmann datastore` made of them.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+
+from tfmann.data import datastore_folder, datastore_record, retrieval
+from tfmann.data.memory_files import file_pair
+from tfmann.data.retrieval import Index, Sentences
+from tfmann.data.text_encoder import LanguagePair
+from tfmann.data.text_files import iter_parallel
+from tfmann.data.vocab import UNK_ID
+from tfmann.errors import UserError
+
+_HITS = 64  # that are ranked by similarity, as in knn-box
+
+
+class TranslationMemory(NamedTuple):
+    """N pairs of sentences, none of them with an empty side."""
+
+    sources: Sentences
+    targets: Sentences  # without `</s>`
+    source_index: Index
+    left_out: int  # pairs with an empty side
+
+    def retrieve(self, ids: list[int], count: int) -> list[int]:
+        """Returns the numbers of at most `count` pairs, that with the most similar source first."""
+        return retrieval.retrieve(ids, self.sources, self.source_index, count, max(count, _HITS))
+
+    def pair(self, number: int) -> tuple[list[int], list[int]]:
+        """Returns the ids of a pair."""
+        return self.sources.sentence(number).tolist(), self.targets.sentence(number).tolist()
+
+
+def read(source: str, target: str, languages: LanguagePair) -> TranslationMemory:
+    """Reads a memory from two files; pairs with an empty side are left out.
+
+    Raises:
+      UserError: the files cannot be used: see `iter_parallel`; no pair is left, or no token of a
+        side is in the model's vocabulary.
+    """
+    sources, targets, left_out = [], [], 0
+    for pair in iter_parallel(source, target):
+        ids = languages.source.encode(pair.source), languages.target.encode(pair.target)
+        if not all(ids):
+            left_out += 1
+            continue
+        sources.append(ids[0])
+        targets.append(ids[1])
+    if not sources:
+        raise UserError(f"{source} and {target}: every pair has an empty side")
+    packed = retrieval.pack(sources), retrieval.pack(targets)
+    for side, path, name in zip(packed, (source, target), ("source", "target")):
+        if np.all(side.ids == UNK_ID):
+            raise UserError(
+                f"{path}: no token of it is in the model's {name} vocabulary; expected "
+                "translation_memory=SOURCE,TARGET, text in the languages of the model and "
+                "tokenised as its training text was"
+            )
+    index = retrieval.build_index(packed[0], len(languages.source.vocabulary))
+    return TranslationMemory(*packed, index, left_out)
+
+
+def fingerprints(languages: LanguagePair) -> list[str]:
+    """Returns SHA-256 of segmenter and vocabulary, source before target: what ids depend on."""
+    return [part.fingerprint for side in languages for part in (side.segmenter, side.vocabulary)]
+
+
+def load(setting: str, languages: LanguagePair) -> TranslationMemory:
+    """Reads the memory that a setting names, from two files or mapped from a folder.
+
+    Raises:
+      UsageError: the setting names neither.
+      UserError: as `read`; or the folder is of another model's vocabularies, or damaged.
+    """
+    if not os.path.isdir(setting):
+        return read(*file_pair(setting), languages)
+    record = datastore_record.read_record(setting)
+    datastore_record.require_same_text(setting, record, fingerprints(languages))
+    arrays = datastore_folder.map_arrays(setting, record)
+    return TranslationMemory(
+        Sentences(arrays["source_ids"], arrays["source_starts"]),
+        Sentences(arrays["target_ids"], arrays["target_starts"]),
+        Index(arrays["index_starts"], arrays["index_sentences"], arrays["index_scores"]),
+        record["left_out"],
+    )
+
+
+def arrays_of(memory: TranslationMemory) -> dict[str, np.ndarray]:
+    """Returns the arrays of a memory by the names of their files, as `load` reads them."""
+    return {
+        "source_ids": memory.sources.ids,
+        "source_starts": memory.sources.starts,
+        "target_ids": memory.targets.ids,
+        "target_starts": memory.targets.starts,
+        "index_starts": memory.source_index.starts,
+        "index_sentences": memory.source_index.sentences,
+        "index_scores": memory.source_index.scores,
+    }

@@ -1,0 +1,68 @@
+"""The readouts of a model at every word of given pairs: the keys of a datastore."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from tfmann.data.batching import make_batch
+from tfmann.decoding.teacher_forcing import teacher_forced
+from tfmann.models.seq2seq import Seq2Seq
+
+_IDS, _LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
+IdPair = tuple[list[int], list[int]]  # of source and target, without `</s>`
+
+
+class ForcedReadouts:
+    """A model that decodes given pairs, without dropout, in float32 and outside any document."""
+
+    def __init__(self, model: Seq2Seq, batch_size: int, append_source_eos: bool):
+        """Compiles nothing yet; pairs are decoded `batch_size` at a time."""
+        self._model, self._batch_size, self._append_eos = model, batch_size, append_source_eos
+        self._run = tf.function(
+            self._compute, autograph=False, input_signature=[_IDS, _LENGTHS, _IDS, _LENGTHS]
+        )
+
+    def of_pairs(self, pairs: Sequence[IdPair]) -> list[np.ndarray]:
+        """Returns for each pair the readouts `[T, R]` from which its words and `</s>` follow."""
+        readouts: list[np.ndarray] = [np.zeros([0, 0])] * len(pairs)
+        order = sorted(range(len(pairs)), key=lambda i: (len(pairs[i][1]), len(pairs[i][0])))
+        for begin in range(0, len(order), self._batch_size):
+            numbers = order[begin : begin + self._batch_size]
+            sources, targets = zip(*(pairs[i] for i in numbers))
+            unused = np.full([len(numbers)], -1)
+            batch = make_batch(sources, targets, unused, unused, self._append_eos)
+            result = self._run(*batch[:3], batch.target_length).numpy()
+            for row, number in enumerate(numbers):
+                readouts[number] = result[row, : batch.target_length[row]]
+        return readouts
+
+    def _compute(
+        self,
+        source: tf.Tensor,
+        source_length: tf.Tensor,
+        target_in: tf.Tensor,
+        target_length: tf.Tensor,
+    ) -> tf.Tensor:
+        """Readouts `[B, T, R]`."""
+        model = self._model
+        prepared = model.prepare(source, source_length)
+        forced = teacher_forced(model, prepared, target_in, target_length)
+        steps, batch = tf.shape(forced.outputs)[0], tf.shape(forced.outputs)[1]
+        outputs = tf.reshape(forced.outputs, [-1, forced.outputs.shape[-1]])
+        embedded = tf.reshape(forced.embedded[:steps], [-1, forced.embedded.shape[-1]])
+        readouts = model.readout(outputs, embedded)
+        by_time = tf.reshape(readouts, [steps, batch, model.readout_width])
+        return tf.transpose(by_time, [1, 0, 2])
+
+
+def weights_digest(model: Seq2Seq) -> str:
+    """Returns the SHA-256 of a model's weights, names included."""
+    digest = hashlib.sha256()
+    for variable in sorted(model.trainable_variables, key=lambda v: v.name):
+        digest.update(variable.name.encode())
+        digest.update(np.ascontiguousarray(variable.numpy()).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,186 @@
+"""Translation by a model and a translation memory: SK-MT, kNN-MT with a datastore a sentence.
+
+Dai et al. 2023 (arXiv:2302.12188). For each sentence the pairs with the most similar sources are
+retrieved. The model decodes them by force; its readouts are the keys of the sentence's datastore,
+their words the values, `</s>` included. `memory.nearest_neighbors` has what follows at each step.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfmann.config import HParams
+from tfmann.data import datastore_folder, datastore_record, translation_memory
+from tfmann.data.text_encoder import LanguagePair
+from tfmann.data.translation_memory import TranslationMemory
+from tfmann.data.vocab import EOS_ID, UNK_ID
+from tfmann.decoding.forced_readouts import ForcedReadouts, weights_digest
+from tfmann.decoding.text_processor import SourceLine
+from tfmann.decoding.translator import Translator
+from tfmann.errors import UserError
+from tfmann.memory import nearest_neighbors
+from tfmann.memory.word_mixture import NO_WORD, DocumentAndMemory
+from tfmann.models.seq2seq import Seq2Seq
+
+
+class MemoryTranslator(Translator):
+    """A `Translator` with a translation memory, which all hypotheses of a sentence share.
+
+    Attributes:
+      memory: its pairs.
+    """
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        languages: LanguagePair,
+        hparams: HParams,
+        lexicon: Mapping[str, str] | None = None,
+    ):
+        """Reads the memory; arguments as of `Translator`.
+
+        Raises:
+          UsageError: the setting `translation_memory` names neither two files nor a folder.
+          UserError: they cannot be used with this model.
+        """
+        super().__init__(model, languages, hparams, lexicon)
+        setting = str(hparams.translation_memory)
+        self.memory = translation_memory.load(setting, languages)
+        self._stored = _stored_keys(setting, model)
+        self._forced = ForcedReadouts(model, hparams.infer_batch_size, hparams.append_source_eos)
+
+    def least_distances(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+        """The squared distances d_1 from the positions of given pairs to the nearest entries.
+
+        Returns:
+          `[all positions]`, in order, infinite where a sentence has no entry.
+        """
+        source, target = self.languages
+        ids = [(source.encode(one), target.encode(other)) for one, other in pairs]
+        distances = []
+        size = self.hparams.infer_batch_size
+        for begin in range(0, len(ids), size):
+            batch = ids[begin : begin + size]
+            count = self.hparams.translation_memory_pairs
+            keys, words = self._datastores([self.memory.retrieve(x, count) for x, _ in batch])
+            for row, queries in enumerate(self._forced.of_pairs(batch)):
+                entries = keys[row][words[row] != NO_WORD]
+                if not len(entries):
+                    distances.append(np.full([len(queries)], np.inf))
+                    continue
+                found = nearest_neighbors.squared_distances(queries[None], entries[None])
+                distances.append(found.numpy()[0].min(axis=1))
+        return np.concatenate(distances) if distances else np.zeros([0])
+
+    def _document_inputs(self, lines: Sequence[SourceLine]) -> DocumentAndMemory:
+        """The sentences before the lines, and the lines' datastores."""
+        h = self.hparams
+        retrieved = [self.memory.retrieve(line.ids, h.translation_memory_pairs) for line in lines]
+        keys, words = self._datastores(retrieved)
+        source = nearest_neighbors.source(
+            keys,
+            words,
+            h.translation_memory_neighbors,
+            h.translation_memory_tau,
+            h.translation_memory_lambda,
+        )
+        return DocumentAndMemory(super()._document_inputs(lines), source)
+
+    def _document_signature(self) -> DocumentAndMemory:
+        neighbors = self.hparams.translation_memory_neighbors
+        source = nearest_neighbors.signature(neighbors, self.model.readout_width)
+        return DocumentAndMemory(super()._document_signature(), source)
+
+    def _datastores(self, retrieved: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+        """The entries of the pairs that were retrieved for each of B sentences.
+
+        Returns:
+          keys `[B, M, R]` and words `[B, M]`, NO_WORD where there is none and where it is `<unk>`.
+        """
+        numbers = sorted({number for pairs in retrieved for number in pairs})
+        readouts = dict(zip(numbers, self._readouts(numbers)))
+        entries = {number: entry_words(self.memory, number) for number in numbers}
+        most = max((sum(len(entries[n]) for n in pairs) for pairs in retrieved), default=0)
+        keys = np.zeros([len(retrieved), most, self.model.readout_width], np.float32)
+        words = np.full([len(retrieved), most], NO_WORD, np.int32)
+        for row, pairs in enumerate(retrieved):
+            begin = 0
+            for number in pairs:
+                end = begin + len(entries[number])
+                keys[row, begin:end], words[row, begin:end] = readouts[number], entries[number]
+                begin = end
+        return keys, words
+
+    def _readouts(self, numbers: Sequence[int]) -> list[np.ndarray]:
+        """The keys `[T, R]` of pairs, stored or computed."""
+        if self._stored is None:
+            return self._forced.of_pairs([self.memory.pair(number) for number in numbers])
+        return [self._stored[slice(*entry_range(self.memory, n))] for n in numbers]
+
+
+def entry_words(memory: TranslationMemory, number: int) -> np.ndarray:
+    """The words `[T]` of a pair's entries; NO_WORD for `<unk>`, which no entry shall propose."""
+    words = np.append(memory.targets.sentence(number), EOS_ID)
+    return np.where(words == UNK_ID, NO_WORD, words)
+
+
+def entry_range(memory: TranslationMemory, number: int) -> tuple[int, int]:
+    """The rows of a pair's entries among those of all pairs: one for each word and `</s>`."""
+    begin, end = memory.targets.starts[number : number + 2]
+    return int(begin) + number, int(end) + number + 1
+
+
+def write_datastore(
+    folder: str, memory: TranslationMemory, origin: Mapping[str, Any], model: Seq2Seq, batch: int
+) -> None:
+    """Writes a memory and the keys of all its pairs into a folder of `new_folder`.
+
+    Keys are float16, half the size, and distances between them are computed in float32.
+
+    Args:
+      folder: where.
+      memory: the pairs.
+      origin: what the record has (`datastore_folder.save`), without `weights`.
+      model: decodes the pairs.
+      batch: pairs at a time.
+
+    Raises:
+      UserError: a readout is too large for float16.
+    """
+    forced = ForcedReadouts(model, batch, model.hparams.append_source_eos)
+    size = memory.sources.size
+    total = entry_range(memory, size - 1)[1]
+    name = datastore_folder.KEYS
+    keys = datastore_folder.new_array(folder, name, "float16", (total, model.readout_width))
+    for first in range(0, size, 64 * batch):
+        numbers = range(first, min(first + 64 * batch, size))
+        for number, readouts in zip(numbers, forced.of_pairs([memory.pair(n) for n in numbers])):
+            if np.abs(readouts).max(initial=0.0) > np.finfo(np.float16).max:
+                raise UserError(f"pair {number + 1}: a readout is too large for float16")
+            keys[slice(*entry_range(memory, number))] = readouts
+    keys.flush()
+    arrays = {**translation_memory.arrays_of(memory), name: keys}
+    datastore_folder.save(folder, arrays, {**origin, "weights": weights_digest(model)})
+
+
+def _stored_keys(setting: str, model: Seq2Seq) -> np.ndarray | None:
+    """The keys of a datastore, if it has them.
+
+    Raises:
+      UserError: they are of other weights, or damaged.
+    """
+    if not os.path.isdir(setting):
+        return None
+    record = datastore_record.read_record(setting)
+    if "weights" not in record:
+        return None
+    if record["weights"] != weights_digest(model):
+        raise UserError(
+            f"the keys of the datastore {setting} are readouts of other weights than those of this "
+            "model: make one for it with `tfmann datastore --keys`, or one without --keys"
+        )
+    return datastore_folder.map_arrays(setting, record)[datastore_folder.KEYS]
