@@ -22,35 +22,35 @@ def collection(sentences=SENTENCES):
 @pytest.mark.parametrize("limit", [1, 5, 100])
 def test_hits_are_those_of_the_oracle(query, limit):
     packed, index = collection()
-    found = retrieval.hits(query, index, packed.size, limit).tolist()
-    assert found == oracle.hits(query, SENTENCES, limit)
+    result = retrieval.hits(query, index, packed.size, limit).tolist()
+    assert result == oracle.hits(query, SENTENCES, limit)
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_scores_are_those_of_the_oracle(query):
     packed, index = collection()
     for i, expected in enumerate(oracle.bm25(query, SENTENCES)):
-        found = sum(
+        result = sum(
             index.scores[entry]
             for token in query
             for entry in range(index.starts[token], index.starts[token + 1])
             if index.sentences[entry] == i
         )
-        assert found == pytest.approx(expected, abs=1e-12)
+        assert result == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_similarities_are_those_of_the_oracle(query):
-    found = retrieval.similarities(np.array(query), [np.array(one) for one in SENTENCES])
-    expected = [oracle.similarity(query, one) for one in SENTENCES]
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    result = retrieval.similarities(np.array(query), [np.array(sentence) for sentence in SENTENCES])
+    expected = [oracle.similarity(query, sentence) for sentence in SENTENCES]
+    np.testing.assert_allclose(result, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("count, limit", [(1, 3), (4, 10), (60, 64)])
 def test_what_is_retrieved_is_what_the_oracle_retrieves(query, count, limit):
-    found = retrieval.retrieve(query, *collection(), count, limit)
-    assert found == oracle.retrieve(query, SENTENCES, count, limit)
+    result = retrieval.retrieve(query, *collection(), count, limit)
+    assert result == oracle.retrieve(query, SENTENCES, count, limit)
 
 
 def test_equal_sentences_come_in_their_order():

@@ -183,9 +183,9 @@ def test_a_beam_of_one_is_the_greedy_search(files):
 
 def test_a_sentence_without_hits_is_translated_by_the_model_alone(files):
     lines = ["a4 a4", "nowhere", "a4"]
-    found, expected = run("rnnsearch", files, lines), run("rnnsearch", None, lines)
-    assert translations.texts(found) == translations.texts(expected)
-    assert translations.scores(found) == translations.scores(expected)
+    result, expected = run("rnnsearch", files, lines), run("rnnsearch", None, lines)
+    assert translations.texts(result) == translations.texts(expected)
+    assert translations.scores(result) == translations.scores(expected)
 
 
 @pytest.mark.parametrize("changes", [
@@ -211,12 +211,12 @@ def test_samples_and_documents_in_parts_are_drawn_with_the_memory(files):
 
 def test_distances_are_those_to_the_nearest_entry(files):
     system = translator("rnnsearch", files)
-    found = system.least_distances([KNOWN[0], ("a4", "b3 b4"), ("a9 a14", "b5")])
+    result = system.least_distances([KNOWN[0], ("a4", "b3 b4"), ("a9 a14", "b5")])
     entries = datastore_of("rnnsearch", "a9 a14")
     _, readouts = Sentence(model_of("rnnsearch"), "a9 a14").forced([5, 2])
     expected = [oracle.nearest(query, entries, 1)[0][0] for query in readouts]
-    assert found[:5].max() < 1e-3 and np.isinf(found[5:8]).all()
-    np.testing.assert_allclose(found[8:], expected, rtol=1e-3, atol=1e-4)
+    assert result[:5].max() < 1e-3 and np.isinf(result[5:8]).all()
+    np.testing.assert_allclose(result[8:], expected, rtol=1e-3, atol=1e-4)
 
 
 def test_a_translator_of_its_own(files):

@@ -40,7 +40,7 @@ def mixed(memory, queries=QUERIES, logits=LOGITS):
 
 @pytest.mark.parametrize("neighbors, tau, weight", SETTINGS)
 def test_the_distribution_is_that_of_the_oracle(neighbors, tau, weight):
-    found = tf.nn.softmax(mixed(source(neighbors, tau, weight))).numpy()
+    result = tf.nn.softmax(mixed(source(neighbors, tau, weight))).numpy()
     p_model = tf.nn.softmax(tf.constant(LOGITS)).numpy()
     for row, (keys, words) in enumerate(zip(KEYS, WORDS)):
         for query in range(3):
@@ -48,8 +48,8 @@ def test_the_distribution_is_that_of_the_oracle(neighbors, tau, weight):
                 p_model[row, query], QUERIES[row, query], list(zip(keys, words)),
                 neighbors, tau, weight,
             )  # fmt: skip
-            np.testing.assert_allclose(found[row, query], expected, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(found.sum(axis=-1), 1.0, atol=1e-5)
+            np.testing.assert_allclose(result[row, query], expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(result.sum(axis=-1), 1.0, atol=1e-5)
 
 
 def test_logarithms_of_improbable_words_are_those_of_the_oracle():
@@ -64,18 +64,18 @@ def test_logarithms_of_improbable_words_are_those_of_the_oracle():
 
 @pytest.mark.parametrize("weight", [None, 0.7])
 def test_without_entries_no_bit_of_the_logits_changes(weight):
-    found = mixed(source(2, 5.0, weight))
-    np.testing.assert_array_equal(found[1], LOGITS[1].astype(np.float32))
-    assert np.abs(found[0] - LOGITS[0]).max() > 0.1
+    result = mixed(source(2, 5.0, weight))
+    np.testing.assert_array_equal(result[1], LOGITS[1].astype(np.float32))
+    assert np.abs(result[0] - LOGITS[0]).max() > 0.1
     nothing = mixed(source(2, 5.0, weight, counts=[0, 0, 0, 0]))
     np.testing.assert_array_equal(nothing, LOGITS.astype(np.float32))
 
 
 def test_an_entry_further_than_tau_changes_no_bit():
-    found = mixed(source(2, 1e-3, None))
+    result = mixed(source(2, 1e-3, None))
     far = np.ones([4, 3], bool)
     far[0, 1] = False  # the query that is a key
-    np.testing.assert_array_equal(found[far], LOGITS.astype(np.float32)[far])
+    np.testing.assert_array_equal(result[far], LOGITS.astype(np.float32)[far])
     np.testing.assert_array_equal(mixed(source(2, 5.0, 0.0)), LOGITS.astype(np.float32))
 
 
@@ -86,8 +86,8 @@ def test_equal_words_add_up():
     assert (np.sort(words) == [0, 5, 5]).all()
     p_model = np.exp(LOGITS[3]) / np.exp(LOGITS[3]).sum(axis=-1, keepdims=True)
     expected = 0.5 * p_model[:, 5] + 0.5 * (shares * (words == 5)).sum(axis=-1)
-    found = tf.nn.softmax(mixed(source(3, 4.0, 0.5)))[3, :, 5].numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    result = tf.nn.softmax(mixed(source(3, 4.0, 0.5)))[3, :, 5].numpy()
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
 def test_of_equal_distances_the_first_entry_is_taken():

@@ -96,11 +96,11 @@ def hits(query: Sequence[int], index: Index, count: int, limit: int) -> np.ndarr
             entries = slice(index.starts[token], index.starts[token + 1])
             scores[index.sentences[entries]] += times * index.scores[entries]
     scores = np.round(scores, _DIGITS)
-    found = np.flatnonzero(scores)
-    if len(found) > limit:
-        least = np.partition(scores[found], -limit)[-limit]
-        found = found[scores[found] >= least]  # with all that are equal to the last
-    return found[np.lexsort((found, -scores[found]))][:limit]
+    sharing = np.flatnonzero(scores)
+    if len(sharing) > limit:
+        least = np.partition(scores[sharing], -limit)[-limit]
+        sharing = sharing[scores[sharing] >= least]  # with all that are equal to the last
+    return sharing[np.lexsort((sharing, -scores[sharing]))][:limit]
 
 
 def edit_distances(query: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
@@ -139,5 +139,5 @@ def retrieve(
     sentences share a token with the query.
     """
     best = hits(query, index, collection.size, limit)
-    found = similarities(np.asarray(query), [collection.sentence(i) for i in best])
-    return best[np.argsort(-found, kind="stable")][:count].tolist()
+    similar = similarities(np.asarray(query), [collection.sentence(i) for i in best])
+    return best[np.argsort(-similar, kind="stable")][:count].tolist()

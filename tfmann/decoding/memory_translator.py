@@ -54,7 +54,7 @@ class MemoryTranslator(Translator):
         self._forced = ForcedReadouts(model, hparams.infer_batch_size, hparams.append_source_eos)
 
     def least_distances(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        """The squared distances d_1 from the positions of given pairs to the nearest entries.
+        """Computes the squared distances d_1 from the positions of given pairs to the memory.
 
         Returns:
           `[all positions]`, in order, infinite where a sentence has no entry.
@@ -72,8 +72,8 @@ class MemoryTranslator(Translator):
                 if not len(entries):
                     distances.append(np.full([len(queries)], np.inf))
                     continue
-                found = nearest_neighbors.squared_distances(queries[None], entries[None])
-                distances.append(found.numpy()[0].min(axis=1))
+                squared = nearest_neighbors.squared_distances(queries[None], entries[None])
+                distances.append(squared.numpy()[0].min(axis=1))
         return np.concatenate(distances) if distances else np.zeros([0])
 
     def _document_inputs(self, lines: Sequence[SourceLine]) -> DocumentAndMemory:
@@ -123,13 +123,13 @@ class MemoryTranslator(Translator):
 
 
 def entry_words(memory: TranslationMemory, number: int) -> np.ndarray:
-    """The words `[T]` of a pair's entries; NO_WORD for `<unk>`, which no entry shall propose."""
+    """Returns the words `[T]` of a pair's entries: NO_WORD for `<unk>`, which no entry proposes."""
     words = np.append(memory.targets.sentence(number), EOS_ID)
     return np.where(words == UNK_ID, NO_WORD, words)
 
 
 def entry_range(memory: TranslationMemory, number: int) -> tuple[int, int]:
-    """The rows of a pair's entries among those of all pairs: one for each word and `</s>`."""
+    """Returns the rows of a pair's entries among those of all pairs: one for each word and `</s>`."""
     begin, end = memory.targets.starts[number : number + 2]
     return int(begin) + number, int(end) + number + 1
 
