@@ -97,19 +97,21 @@ def decoding(size: Size, precision: str) -> tuple[Callable[[], float], Callable[
     def plain() -> tf.Tensor:
         return search.beam_search(base, base.prepare(source, length), beam, options).ids
 
-    held = [document_cache.nothing_kept(cached, rows)]
+    caches = [document_cache.empty(cached, rows)]
 
     @tf.function(autograph=False, input_signature=[document_cache.signature(cached)])
-    def kept(cache: Cache) -> tuple[tf.Tensor, Cache]:
+    def search_and_write(cache: Cache) -> tuple[tf.Tensor, Cache]:
         prepared = cached.prepare(source, length, document=cache)
-        found = search.beam_search(cached, prepared, beam, recording)
-        best = {name: value[:, 0] for name, value in (found.diagnostics or {}).items()}
-        words, lengths = found.ids[:, 0], tf.cast(found.lengths[:, 0], tf.int32)
-        kept_now = document_cache.keep_found(cached, cache, prepared.encoded, best, words, lengths)
-        return found.ids, kept_now
+        hypotheses = search.beam_search(cached, prepared, beam, recording)
+        best = {name: value[:, 0] for name, value in (hypotheses.diagnostics or {}).items()}
+        words, lengths = hypotheses.ids[:, 0], tf.cast(hypotheses.lengths[:, 0], tf.int32)
+        updated = document_cache.write_translation(
+            cached, cache, prepared.encoded, best, words, lengths
+        )
+        return hypotheses.ids, updated
 
     def with_cache() -> tf.Tensor:
-        ids, held[0] = kept(held[0])
+        ids, caches[0] = search_and_write(caches[0])
         return ids
 
     def timed(once: Callable[[], tf.Tensor]) -> Callable[[], float]:
@@ -136,18 +138,18 @@ def _endless(size: Size, cell: str) -> Any:
 def measure(sizes: list[str], precisions: list[str], rounds: int) -> Iterator[dict]:
     """Yields a record for each size and kind of work."""
     for size in sizes:
-        for what, make in (("train", training), ("decode", decoding)):
-            for precision in precisions if what == "train" else ["float32"]:
+        for task, make in (("train", training), ("decode", decoding)):
+            for precision in precisions if task == "train" else ["float32"]:
                 base_run, cache_run = make(SIZES[size], precision)
                 for run in (base_run, cache_run, cache_run):  # compiles, and fills the cache
                     run()
                 pairs = [(base_run(), cache_run()) for _ in range(rounds)]
                 ratios = [with_cache / base for base, with_cache in pairs]
                 yield {
-                    "what": what,
+                    "what": task,
                     "size": size,
                     "precision": precision,
-                    "ratio_of": _RATIOS[what],
+                    "ratio_of": _RATIOS[task],
                     "ratio": round(statistics.median(ratios), 3),
                     "base": round(statistics.median(base for base, _ in pairs)),
                     "words_per_second": round(

@@ -76,7 +76,7 @@ class Decoding:
         self._search = _beam if beam else search.greedy
         batch = _sources(hparams, place)
         self._inputs = tf.constant(batch.source), tf.constant(batch.source_length)
-        self._writes = document_cache.keeps(self.model)
+        self._writes = document_cache.has_memory(self.model)
         self._around, signature = self._what_stands_around(batch)
         self._compiled = tf.function(
             self._once, autograph=False, input_signature=[IDS, LENGTHS, signature]
@@ -94,7 +94,7 @@ class Decoding:
     def _what_stands_around(self, batch: Batch) -> tuple[Any, Any]:
         """An empty cache, or a history, or nothing; and its shapes and types."""
         if self._writes:
-            kept = document_cache.nothing_kept(self.model, self.sentences)
+            kept = document_cache.empty(self.model, self.sentences)
             return kept, document_cache.signature(self.model)
         size = config.cell_spec(self.model.hparams.cell).history_size
         if not size:
@@ -114,7 +114,9 @@ class Decoding:
         found = self._search(model, prepared, options)
         best = {name: value[:, 0] for name, value in (found.diagnostics or {}).items()}
         words, lengths = found.ids[:, 0], tf.cast(found.lengths[:, 0], tf.int32)
-        kept = document_cache.keep_found(model, around, prepared.encoded, best, words, lengths)
+        kept = document_cache.write_translation(
+            model, around, prepared.encoded, best, words, lengths
+        )
         return found.ids, kept
 
     def run(self) -> float:

@@ -106,7 +106,9 @@ class Subject:
         self.beam = searching()
         self.single = searching(beam_width=1, num_translations_per_input=1)
         self.greedy = searching(infer_mode="greedy", num_translations_per_input=1)
-        self.in_documents = document_cache.keeps(self.model) or bool(self.beam.text.history_size)
+        self.in_documents = document_cache.has_memory(self.model) or bool(
+            self.beam.text.history_size
+        )
         self.record = ("alignments",) if cell_spec(cell).has_alignments else ()
 
     def draw_weights(self, seed: int) -> None:

@@ -48,7 +48,7 @@ def test_an_update_reads_what_the_sentences_before_wrote():
     for _ in range(sum(SIZES)):
         batch, _ = next(stream)
         if batch.starts[0]:
-            kept = document_cache.nothing_kept(model, 1)
+            kept = document_cache.empty(model, 1)
         loss = sum_loss(model, batch[:5], None, tf.float32, kept)
         kept = loss.cache
         expected.append(float(loss.cross_entropy))

@@ -70,7 +70,7 @@ class CellStore(DocumentStore):
 
     def empty(self, rows: int) -> Cache:
         """Returns the caches of documents that begin."""
-        return document_cache.nothing_kept(self._model, rows)
+        return document_cache.empty(self._model, rows)
 
     def signature(self) -> Cache:
         """Returns the shapes and types of the caches of any number of documents."""
@@ -78,7 +78,7 @@ class CellStore(DocumentStore):
 
     def begin(self, caches: Cache, starts: tf.Tensor) -> Cache:
         """Empties the caches `[B]` whose next sentence begins a document."""
-        return document_cache.begin(caches, starts)
+        return document_cache.reset(caches, starts)
 
     def document(self, caches: Cache, history: Any) -> Cache:
         """Returns the caches: the cell reads no earlier source sentences."""
@@ -93,7 +93,7 @@ class CellStore(DocumentStore):
         self, caches: Cache, entries: tf.Tensor, words: tf.Tensor, length: tf.Tensor
     ) -> Cache:
         """Returns the caches after given words `[B, T]`."""
-        return document_cache.keep(self._model, caches, entries, words, length)
+        return document_cache.write(self._model, caches, entries, words, length)
 
     def slots(self, caches: Cache) -> tuple[np.ndarray, np.ndarray]:
         """Returns the words `[B, I]` and writes `[B, I]` of the slots of `cache_match`."""
@@ -159,7 +159,7 @@ class NeuralStore(DocumentStore):
 
 def make_store(model: Seq2Seq, hparams: HParams) -> DocumentStore | None:
     """Returns the store that a model and the settings of its search need; None without a cache."""
-    if document_cache.keeps(model):
+    if document_cache.has_memory(model):
         return CellStore(model)
     return NeuralStore(model, hparams) if hparams.neural_cache_size else None
 
@@ -184,6 +184,6 @@ def write_best(
     lengths = tf.cast(hypotheses.lengths[:, 0], tf.int32)
     if blank is not None:
         lengths = tf.where(blank, 0, lengths)
-    return document_cache.keep_found(
+    return document_cache.write_translation(
         model, cache, prepared.encoded, best, hypotheses.ids[:, 0], lengths
     )

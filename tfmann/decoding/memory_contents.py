@@ -34,7 +34,7 @@ def memory_contents(model: Seq2Seq, text: TextProcessor, ids: list[int]) -> Memo
       ids: the source without `</s>`, at least one id.
     """
     source, length = pad_sources([ids], model.hparams.append_source_eos)
-    before = document_cache.nothing_kept(model, 1) if document_cache.keeps(model) else ()
+    before = document_cache.empty(model, 1) if document_cache.has_memory(model) else ()
     reads_itself = model.encoder is None
     record = ("write_weights",) if reads_itself else ()
     prepared = model.prepare(source, length, record=record, document=before)

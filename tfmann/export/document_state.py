@@ -31,7 +31,7 @@ class CacheState:
 
     def empty(self, rows: tf.Tensor) -> Cache:
         """Returns the state of documents before their first line."""
-        return document_cache.nothing_kept(self._model, rows)
+        return document_cache.empty(self._model, rows)
 
     def update(
         self, state: Cache, lines: EncodedLines, prepared: Prepared, hypotheses: search.Hypotheses
@@ -75,7 +75,7 @@ DocumentState = Union[CacheState, SourceState]
 
 def document_state(model: Seq2Seq) -> DocumentState | None:
     """Returns the kind of state that the model needs, None if it reads no other sentences."""
-    if document_cache.keeps(model):
+    if document_cache.has_memory(model):
         return CacheState(model)
     size = config.cell_spec(model.hparams.cell).history_size
     return SourceState(size) if size else None

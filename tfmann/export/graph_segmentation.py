@@ -30,11 +30,11 @@ class GraphWords(tf.Module):
         del segmenter
 
     def segment(self, lines: tf.Tensor) -> tf.RaggedTensor:
-        """Lines `[B]` to words."""
+        """Splits lines `[B]` into tokens."""
         return _words(lines)
 
     def join(self, tokens: tf.RaggedTensor) -> tf.Tensor:
-        """Words to lines `[B]`."""
+        """Joins tokens to lines `[B]`."""
         return tf.strings.reduce_join(tokens, axis=-1, separator=" ")
 
 
@@ -54,7 +54,7 @@ class GraphBpe(tf.Module):
         self._end_apart = segmenter.end_apart
 
     def segment(self, lines: tf.Tensor) -> tf.RaggedTensor:
-        """Lines `[B]` to units."""
+        """Splits lines `[B]` into tokens."""
         words = _words(lines)
         if self._ranks is None:
             return words
@@ -62,7 +62,7 @@ class GraphBpe(tf.Module):
         return words.with_values(units).merge_dims(1, 2)
 
     def join(self, tokens: tf.RaggedTensor) -> tf.Tensor:
-        """Units to lines `[B]`."""
+        """Joins tokens to lines `[B]`."""
         text = tf.strings.reduce_join(tokens, axis=-1, separator=" ")
         return tf.strings.regex_replace(text, f"{SEPARATOR} |{SEPARATOR} ?$", "")
 
@@ -119,11 +119,11 @@ class GraphSentencePiece(tf.Module):
         self._tokenizer = segmenter.tokenizer
 
     def segment(self, lines: tf.Tensor) -> tf.RaggedTensor:
-        """Lines `[B]` to pieces."""
+        """Splits lines `[B]` into tokens."""
         return self._tokenizer.tokenize(lines)
 
     def join(self, tokens: tf.RaggedTensor) -> tf.Tensor:
-        """Pieces to lines `[B]`."""
+        """Joins tokens to lines `[B]`."""
         return self._tokenizer.detokenize(tokens)
 
 

@@ -13,72 +13,72 @@ from tfmann.memory import continuous_cache
 from tfmann.models.seq2seq import Seq2Seq
 
 
-def keeps(model: Seq2Seq) -> bool:
+def has_memory(model: Seq2Seq) -> bool:
     """Tells whether a model has a document memory."""
     return model.cell.document_memory is not None
 
 
-def nothing_kept(model: Seq2Seq, rows: tf.Tensor | int) -> continuous_cache.Cache:
+def empty(model: Seq2Seq, rows: tf.Tensor | int) -> continuous_cache.Cache:
     """Returns the caches of `rows` documents that are about to begin."""
     return _memory(model).empty(rows)
 
 
 def signature(model: Seq2Seq) -> continuous_cache.Cache:
     """Returns the shapes and types of the caches of any number of documents."""
-    one = nothing_kept(model, 1)
+    cache = empty(model, 1)
     return continuous_cache.Cache(
-        *(tf.TensorSpec([None, *part.shape[1:]], part.dtype) for part in one)
+        *(tf.TensorSpec([None, *part.shape[1:]], part.dtype) for part in cache)
     )
 
 
-def begin(kept: continuous_cache.Cache, starts: tf.Tensor) -> continuous_cache.Cache:
+def reset(cache: continuous_cache.Cache, starts: tf.Tensor) -> continuous_cache.Cache:
     """Empties the caches `[B]` whose next sentence begins a document."""
-    return continuous_cache.reset(kept, starts)
+    return continuous_cache.reset(cache, starts)
 
 
-def keep(
-    model: Seq2Seq, kept: continuous_cache.Cache, outputs: Any, words: tf.Tensor, length: tf.Tensor
+def write(
+    model: Seq2Seq, cache: continuous_cache.Cache, outputs: Any, words: tf.Tensor, length: tf.Tensor
 ) -> continuous_cache.Cache:
-    """Writes a complete sentence.
+    """Writes a complete sentence into the caches.
 
     Args:
       model: the model.
-      kept: the caches before it.
+      cache: the caches before the sentence.
       outputs: `[T, B, O]`, before they read the memory (`ForcedOutputs.raw`).
-      words: `[B, T]` its words.
-      length: `[B]` how many are real, `</s>` counted; 0 for a row without a sentence.
+      words: `[B, T]`, the words of the sentence.
+      length: `[B]`, the number of real words, `</s>` counted; 0 for a row without a sentence.
     """
     memory = _memory(model)
     entries = memory.entries(tf.transpose(outputs, [1, 0, 2]))
-    return memory.write(kept, entries, words[:, : tf.shape(outputs)[0]], length)
+    return memory.write(cache, entries, words[:, : tf.shape(outputs)[0]], length)
 
 
-def keep_found(
+def write_translation(
     model: Seq2Seq,
-    kept: continuous_cache.Cache,
+    cache: continuous_cache.Cache,
     encoded: EncoderOutput,
-    seen: Mapping[str, tf.Tensor],
+    diagnostics: Mapping[str, tf.Tensor],
     words: tf.Tensor,
     length: tf.Tensor,
 ) -> continuous_cache.Cache:
-    """Writes a sentence that a search has found.
+    """Writes a translation that a search has found into the caches.
 
     Args:
       model: the model.
-      kept: the caches before it.
-      encoded: its source.
-      seen: `entry_diagnostics` of the search, `[B, T, ...]`.
-      words: `[B, T]`.
-      length: `[B]`.
+      cache: the caches before the sentence.
+      encoded: the source.
+      diagnostics: `entry_diagnostics` of the search, `[B, T, ...]`.
+      words: `[B, T]`, the words of the translation.
+      length: `[B]`, as in `write`.
     """
     memory = _memory(model)
-    entries = memory.entries_of_search(seen, encoded.annotations)
-    return memory.write(kept, entries, words, length)
+    entries = memory.entries_of_search(diagnostics, encoded.annotations)
+    return memory.write(cache, entries, words, length)
 
 
 def entry_diagnostics(model: Seq2Seq) -> tuple[str, ...]:
-    """Returns the diagnostics of a search that `keep_found` needs; none without a memory."""
-    return _memory(model).entry_diagnostics if keeps(model) else ()
+    """Returns the diagnostics of a search that `write_translation` needs; none without a memory."""
+    return _memory(model).entry_diagnostics if has_memory(model) else ()
 
 
 def _memory(model: Seq2Seq) -> DocumentMemory:

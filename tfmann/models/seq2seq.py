@@ -27,7 +27,7 @@ _IMPOSSIBLE = -1e9  # a logit; finite, so that 0 times it is a number
 
 
 def compute_dtype(precision: str) -> tf.DType:
-    """The type of matrix products, as a setting names it."""
+    """Returns the type of matrix products that a setting names."""
     return tf.bfloat16 if precision == "mixed_bfloat16" else tf.float32
 
 
@@ -35,7 +35,7 @@ class Prepared(NamedTuple):
     """A source prepared for decoding, and the first state."""
 
     encoded: EncoderOutput
-    source: Any  # what every step reads, from `DecoderCell.prepare`
+    source: Any  # inputs of every step, from `DecoderCell.prepare`
     state: Any
     diagnostics: dict[str, tf.Tensor]  # of reading the source, [S, B, ...], where recorded
 
@@ -120,10 +120,9 @@ class Seq2Seq(tf.Module):
         """Encodes ids `[B, S]` and prepares the cell.
 
         Without an encoder the cell itself reads the source; `record` then names the diagnostics
-        to keep of that (`cells.diagnostics`). `document` is what the sentences before left, for
-        cells that look at it: a `history_encoder.History` where the cell looks at their source, of
-        which nothing at all is a history without any sentence; either may be in a
-        `DocumentAndMemory`.
+        to return (`cells.diagnostics`). `document` is the context of earlier sentences, for cells
+        that use it: a cache, or a `history_encoder.History` of their sources, where () stands for
+        a history without sentences. Either may be in a `DocumentAndMemory`.
         """
         noise = noise or DropoutMasks.none()
         embedded = tf.gather(self.source_embedding, source)
@@ -145,12 +144,12 @@ class Seq2Seq(tf.Module):
         encoded = encoded._replace(document=document, word_memory=memory)
         cell = self.compute_cell(dtype)
         constants = cell.prepare(encoded)
-        state, seen = self.cell.initial_state(encoded), {}  # in float32
+        state, diagnostics = self.cell.initial_state(encoded), {}  # in float32
         if self.encoder is None:
             words = tf.transpose(embedded, [1, 0, 2])
             inputs = cell.prepare_inputs(words, noise.scope("source"))
-            state, seen = read_source(cell, inputs, length, state, constants, record)
-        return Prepared(encoded, constants, state, seen)
+            state, diagnostics = read_source(cell, inputs, length, state, constants, record)
+        return Prepared(encoded, constants, state, diagnostics)
 
     @property
     def readout_width(self) -> int:
@@ -159,7 +158,7 @@ class Seq2Seq(tf.Module):
         return self.cell.readout_width + (memory.extra_width if memory else 0)
 
     def compute_cell(self, dtype: tf.DType) -> DecoderCell:
-        """The cell with its weights read once, and kernels as `dtype`."""
+        """Returns the cell with its weights read once, and kernels as `dtype`."""
         return with_weights(self.cell, compute_weights(self.cell, dtype))
 
     def embed_target(self, ids: tf.Tensor) -> tf.Tensor:
@@ -173,24 +172,24 @@ class Seq2Seq(tf.Module):
         noise: DropoutMasks | None = None,
         dtype: tf.DType = tf.float32,
     ) -> tf.Tensor:
-        """Cell outputs `[M, O]` beside their input words `[M, E]` to what is projected."""
+        """Computes what is projected, from cell outputs `[M, O]` and their input words `[M, E]`."""
         noise = noise or DropoutMasks.none()
         return self.compute_cell(dtype).readout(outputs, embedded, noise.scope("cell"))
 
     def projection(
         self, dtype: tf.DType = tf.float32, multiple_of: int = 1
     ) -> Callable[[tf.Tensor], tf.Tensor]:
-        """What maps readouts `[M, R]`, with what they carry beside, to logits `[M, V]`.
+        """Returns the map from readouts `[M, R]`, and their extra features, to logits `[M, V]`.
 
-        Made before a loop, it casts the kernel once. `multiple_of` rounds V up by words that are
-        impossible.
+        The kernel is cast once, so the map is made before a loop. `multiple_of` rounds V up by
+        adding impossible words.
         """
         kernel, bias = tf.cast(self.projection_kernel, dtype), self.projection_bias
-        more = -self.target_size % multiple_of
-        if more:
-            kernel = tf.pad(kernel, [[0, 0], [0, more]])
+        padding = -self.target_size % multiple_of
+        if padding:
+            kernel = tf.pad(kernel, [[0, 0], [0, padding]])
             bias = tf.zeros([self.target_size]) if bias is None else bias
-            bias = tf.pad(bias, [[0, more]], constant_values=_IMPOSSIBLE)
+            bias = tf.pad(bias, [[0, padding]], constant_values=_IMPOSSIBLE)
 
         def project(readout: tf.Tensor) -> tf.Tensor:
             logits = product(readout, kernel)
@@ -200,9 +199,9 @@ class Seq2Seq(tf.Module):
         return project if memory is None else lambda readout: memory.distribution(readout, project)
 
     def logits(self, outputs: tf.Tensor, embedded: tf.Tensor) -> tf.Tensor:
-        """Cell outputs `[M, O]` beside their input words `[M, E]` to `[M, V]`."""
+        """Computes logits `[M, V]` from cell outputs `[M, O]` and their input words `[M, E]`."""
         return self.projection()(self.readout(outputs, embedded))
 
     def count_parameters(self) -> int:
-        """Number of trainable numbers."""
+        """Counts the trainable numbers."""
         return sum(int(np.prod(v.shape)) for v in self.trainable_variables)

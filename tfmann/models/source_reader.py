@@ -37,9 +37,9 @@ def read_source(
     names: list[str] = []
     shapes: list[tf.Tensor] = []
     if record:
-        seen = cell.step(inputs[0], state, source).diagnostics  # for names and shapes alone
-        seen = diagnostics.select(seen, record)
-        names, shapes = list(seen), [seen[name] for name in seen]
+        outputs = cell.step(inputs[0], state, source).diagnostics  # for names and shapes alone
+        outputs = diagnostics.select(outputs, record)
+        names, shapes = list(outputs), [outputs[name] for name in outputs]
     arrays = tuple(
         tf.TensorArray(tf.float32, steps, element_shape=tf.TensorShape([None, *s.shape[1:]]))
         for s in shapes
@@ -60,8 +60,8 @@ def read_source(
         after = tf.nest.map_structure(
             lambda new, old: tf.ensure_shape(new, old.shape), after, state
         )
-        written = tuple(a.write(time, out.diagnostics[n]) for a, n in zip(arrays, names))
-        return time + 1, after, written
+        new_arrays = tuple(a.write(time, out.diagnostics[n]) for a, n in zip(arrays, names))
+        return time + 1, after, new_arrays
 
     state = tf.nest.map_structure(_any_batch, state)
     _, state, arrays = tf.while_loop(

@@ -1,1 +1,1 @@
-"""A page on which one watches a model translate, step by step."""
+"""A page that shows, step by step, how a model translates."""

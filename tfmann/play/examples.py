@@ -1,4 +1,4 @@
-"""Sentences of the invented language (`tfmann.synthetic`) to begin with."""
+"""Example sentences of the invented language (`tfmann.synthetic`)."""
 
 SENTENCES = (
     ("anko Darkel ve merka shefa pentu al skripa bele donir ta .",),

@@ -28,13 +28,13 @@ class Entry(NamedTuple):
     title: str
     cell: str
     folder: Path
-    documents: bool  # it looks at other sentences
+    documents: bool  # whether it reads other sentences
     bleu: float | None  # on the synthetic test set, of shipped models
-    examples: Sequence[Sequence[str]]  # documents of lines to begin with
+    examples: Sequence[Sequence[str]]  # documents, as lists of lines
 
 
 class Library:
-    """Models by name, loaded when they are first used. For several threads, one at a time."""
+    """Models by name, loaded when they are first used; thread-safe, one trace at a time."""
 
     def __init__(self, entries: Sequence[Entry]):
         """Loads nothing yet."""
@@ -43,7 +43,7 @@ class Library:
         self._lock = threading.Lock()
 
     def describe(self) -> list[dict[str, Any]]:
-        """The models as JSON types, in order."""
+        """Describes the models as JSON types, in order."""
         return [
             {
                 "name": entry.name,
@@ -99,7 +99,7 @@ class Library:
 
 
 def shipped() -> list[Entry]:
-    """The models that come with tfmann."""
+    """Returns the models that come with tfmann."""
     path = SHIPPED / "models.json"
     if not path.exists():
         return []
@@ -119,8 +119,8 @@ def shipped() -> list[Entry]:
     ]
 
 
-def of_runs(folders: Sequence[str], taken: Sequence[str]) -> list[Entry]:
-    """The user's models, each called as its directory.
+def of_runs(folders: Sequence[str], reserved: Sequence[str]) -> list[Entry]:
+    """Returns the user's models, each named after its folder.
 
     Raises:
       UserError: a directory holds no trained model.
@@ -132,7 +132,7 @@ def of_runs(folders: Sequence[str], taken: Sequence[str]) -> list[Entry]:
     for folder in folders:
         hparams = settings_of_model(folder, {})
         name = Path(folder).resolve().name
-        if name in taken or any(entry.name == name for entry in entries):
+        if name in reserved or any(entry.name == name for entry in entries):
             raise UsageError(f"--model={folder}: there is a model called {name} already")
         documents = hparams.reads_documents
         entries.append(Entry(name, name, hparams.cell, Path(folder), documents, None, ()))

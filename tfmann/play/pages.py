@@ -1,4 +1,4 @@
-"""The addresses of the page, beside those of a server. Needs Starlette (the extra `serve`)."""
+"""The page's application and its addresses. Needs Starlette (the extra `serve`)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PREFIX = 200  # tokens
 
 
 def make_app(library: Library, host: str = "127.0.0.1", log: Any = None) -> Starlette:
-    """The application of the page.
+    """Makes the application of the page.
 
     Args:
       library: its models.
@@ -95,7 +95,7 @@ def _file(name: str) -> Any:
 
 
 def _question(value: Any) -> tuple[str, list[str], list[str]]:
-    """The model, the document and the first words that a request names."""
+    """Returns the model, the document and the first words that a request names."""
     refuse_unknown(value, ("model", "lines", "prefix"))
     name = value.get("model")
     if not isinstance(name, str):

@@ -16,16 +16,16 @@ from tfmann.evaluation.trace import Trace
 if TYPE_CHECKING:
     from tfmann.api import Model
 
-_NEAREST = 6  # words of a step that were nearly chosen
-_DIGITS = 5  # of a number on the page, after the point
-_HIDDEN = ("decoder_state",)  # vectors that nobody can read
+_NEAREST = 6  # the number of most probable words shown for a step
+_DIGITS = 5  # decimal places of the page's numbers
+_HIDDEN = ("decoder_state",)  # vectors that are not shown
 
 
 def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -> dict[str, Any]:
     """Translates the last of a document's lines, and records every step of it.
 
-    The lines before it are translated as the model's settings say; the last word by word, the most
-    probable word at each step.
+    The lines before it are translated with the search of the model's settings, the last line
+    greedily.
 
     Args:
       model: any trained model.
@@ -33,13 +33,13 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
       prefix: target tokens that the last line's translation has to begin with; `</s>` ends it.
 
     Returns:
-      JSON types. `arrays` has what `api.Trace` has, of the same shapes, rounded; `heads` what
-      `Trace.heads` has.
+      JSON types. `arrays` has the arrays of `api.Trace`, with the same shapes, rounded; `heads`
+      those of `Trace.heads`.
     """
     translator = model.translator
     *earlier, line = lines
     [translated], [state] = translator.resume([earlier], [translator.begin_document()])
-    before = [n_best[0] for n_best in translated]
+    translations = [n_best[0] for n_best in translated]
     source_tokens = translator.text.source_tokens(translator.text.source_ids(line))
     vocabulary = translator.languages.target.vocabulary
     limit = model.hparams.tgt_max_len_infer or 2 * len(source_tokens) + 10
@@ -52,7 +52,7 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
     )
     tokens = vocabulary.decode(produced.ids)
     last = Translation(line, 0.0, source_tokens, tokens, None)
-    forced = translator.force_translations([*before, last], VECTORS, [0] * len(lines))[-1]
+    forced = translator.force_translations([*translations, last], VECTORS, [0] * len(lines))[-1]
     trace = Trace(forced)
     words = vocabulary.decode(produced.nearest_ids.ravel().tolist())
     nearest = [
@@ -63,7 +63,7 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
         for step, row in enumerate(produced.nearest_log_probs)
     ]
     return {
-        "earlier": [{"source": s, "target": t.text} for s, t in zip(earlier, before)],
+        "earlier": [{"source": s, "target": t.text} for s, t in zip(earlier, translations)],
         "source": line,
         "text": translator.languages.target.decode(produced.ids),
         "log_prob": _rounded(forced.log_prob),
@@ -75,7 +75,7 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
 
 
 def as_json(trace: Trace) -> dict[str, Any]:
-    """A trace as JSON types: tokens, arrays by name, heads, rounds, slots."""
+    """Converts a trace to JSON types: tokens, arrays by name, heads, rounds, slots."""
     slots = None
     if trace.slots is not None:
         slots = {"words": trace.slots.words, "ages": np.asarray(trace.slots.ages).tolist()}
@@ -91,13 +91,13 @@ def as_json(trace: Trace) -> dict[str, Any]:
             if value.ndim <= 3 and name not in _HIDDEN
         },
         "heads": {
-            head: {name: _rounded(value) for name, value in seen.items()}
-            for head, seen in trace.heads.items()
+            head: {name: _rounded(value) for name, value in values.items()}
+            for head, values in trace.heads.items()
         },
         "slots": slots,
     }
 
 
 def _rounded(value: Any) -> Any:
-    """A number or an array, as Python's numbers with few digits."""
+    """Converts a number or an array to Python's numbers, with few digits."""
     return np.round(np.asarray(value, np.float64), _DIGITS).tolist()

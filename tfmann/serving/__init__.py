@@ -1,1 +1,1 @@
-"""A trained model over HTTP: requests that come together are translated together."""
+"""A trained model over HTTP: simultaneous requests are translated in one batch."""

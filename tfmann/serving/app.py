@@ -26,12 +26,12 @@ _BODY_SECONDS = 10.0  # to send a request
 
 
 def make_app(service: Service, host: str = "127.0.0.1", log: Any = None) -> Starlette:
-    """The application that answers for a service.
+    """Makes the application that answers for a service.
 
     Args:
-      service: what answers.
-      host: the address it listens on; on a loopback address it answers to loopback names alone,
-        so that no page of another host can ask it.
+      service: answers the requests.
+      host: the address it listens on. On a loopback address it accepts only loopback host names,
+        so that no page of another host can send it requests.
       log: takes the traceback of an error in the program, if there is one.
     """
 
@@ -75,7 +75,7 @@ def make_app(service: Service, host: str = "127.0.0.1", log: Any = None) -> Star
 
 
 def starlette(routes: Sequence[BaseRoute], host: str, lifespan: Any = None) -> Starlette:
-    """An application that answers in JSON where there is no such address or method."""
+    """Makes an application that answers unknown addresses and methods in JSON."""
 
     async def refuse(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -104,14 +104,14 @@ def answering(
     count: Callable[[str, int], None] = lambda path, status: None,
     log: Callable[[str], None] | None = None,
 ) -> Callable[[Request], Awaitable[Response]]:
-    """A handler whose errors are answered in one message, and whose answers are counted."""
+    """Wraps a handler: turns its errors into answers, and counts all answers."""
 
     async def answer(request: Request) -> Response:
         try:
             response = await handler(request)
         except RequestError as error:
             response = _refusal(error.status, str(error))
-        except UserError as error:  # such as a search that has no room in memory
+        except UserError as error:  # e.g. a search that does not fit into memory
             response = _refusal(503, str(error))
         except ClientDisconnect:
             response = _refusal(400, "the request was not sent to its end")
@@ -132,7 +132,7 @@ def _refusal(status: int, message: str) -> Response:
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:
-    """The body of a request, read no further than the limits allow.
+    """Reads the body of a request, no further than the limits allow.
 
     Raises:
       RequestError: it is not sent as JSON, is too large, or does not come.

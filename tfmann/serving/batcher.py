@@ -1,4 +1,4 @@
-"""Jobs of several requests, run together by one thread."""
+"""A queue of jobs that one thread runs in batches."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Run = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 class Work(Protocol):
-    """A job and what becomes of its result; both are called between two batches."""
+    """A job and the use of its result; both methods are called between two batches."""
 
     def begin(self) -> Any:
-        """The job as `run` takes it, when its batch begins."""
+        """Returns the job for `run`, when its batch begins."""
 
     def end(self, result: Any) -> Any:
-        """The answer to who waits; not called where nobody waits any more."""
+        """Returns the answer; is not called if the client has gone."""
 
 
 class _Waiting(NamedTuple):
@@ -35,11 +35,11 @@ class _Waiting(NamedTuple):
 
 
 class Batcher:
-    """Takes jobs from many coroutines and runs those that wait together in one thread.
+    """A queue of jobs from many coroutines, whose batches run in one thread.
 
-    Jobs of the same key go together. While a batch runs, others gather. After a batch of several
-    jobs the next waits `gather_seconds`, since callers that were answered together ask again
-    together. A single caller never waits.
+    A batch has jobs of one key. While a batch runs, others are queued. After a batch of several
+    jobs the next one waits `gather_seconds`, because callers that were answered together tend to
+    send their next requests together. A single caller never waits.
 
     Attributes:
       waiting: the size of all jobs that wait.
@@ -56,7 +56,7 @@ class Batcher:
         """Starts nothing yet.
 
         Args:
-          run: a result for each job of a batch, in order; called in the thread.
+          run: maps the jobs of a batch to their results, in order; called in the thread.
           batch_size: a batch is full at this sum of sizes; the last job may go beyond it.
           most_waiting: above this sum of sizes a job is refused, unless nothing waits.
           gather_seconds: see the class.
@@ -89,8 +89,8 @@ class Batcher:
           work: makes the job, and takes its result.
           size: what it adds to a batch.
           key: jobs of another key go in another batch.
-          alone: two jobs of the same name, unless it is "", never share a batch: the second sees
-            what the first has left.
+          alone: two jobs of the same name, unless it is "", never share a batch, so that the
+            second begins with the state that the first has left.
 
         Raises:
           RequestError: too many wait, or the server is stopping.
@@ -124,10 +124,10 @@ class Batcher:
                 await self._answer(batch)
 
     def _take(self) -> list[_Waiting]:
-        """The first job that somebody waits for, and those behind it that go with it."""
+        """Removes the next batch from the queue: the first job, and those that can join it."""
         batch: list[_Waiting] = []
         names: set[str] = set()
-        rest: deque[_Waiting] = deque()
+        remaining: deque[_Waiting] = deque()
         total = 0
         for item in self._queue:
             if item.answer.done():  # nobody waits any more
@@ -135,14 +135,14 @@ class Batcher:
             elif batch and (
                 total >= self._batch_size or item.key != batch[0].key or item.alone in names
             ):
-                rest.append(item)
+                remaining.append(item)
             else:
                 batch.append(item)
                 total += item.size
                 self.waiting -= item.size
             if item.alone:
                 names.add(item.alone)  # of those that stay behind too: order matters
-        self._queue = rest
+        self._queue = remaining
         return batch
 
     async def _answer(self, batch: list[_Waiting]) -> None:
@@ -170,7 +170,7 @@ class Batcher:
 
 @contextlib.contextmanager
 def _failing(item: _Waiting) -> Iterator[None]:
-    """An error in here is the answer to who waits for this work."""
+    """Answers the request with the error, if the block raises one."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""A model as a server uses it: jobs in, translations and the states of documents out."""
+"""A translator of jobs: lines and the states of documents in, translations and new states out."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Result(NamedTuple):
 
 
 class Engine:
-    """Translates batches of jobs of the same beam width. Not for several threads at once.
+    """A model that translates batches of jobs of the same beam width. It is not thread-safe.
 
     Attributes:
-      model: what translates where no width is asked for.
-      documents: whether the model looks at other sentences of a document.
+      model: the model that translates if a job gives no width.
+      documents: whether the model reads other sentences of a document.
     """
 
     def __init__(self, model: Model):
@@ -72,9 +72,9 @@ class Engine:
     def run(self, jobs: Sequence[Job]) -> list[Result]:
         """Translates jobs of one beam width; see the class."""
         translator = self._search(jobs[0].beam).translator
-        parts = [_documents(job.lines) for job in jobs]
+        documents_of_jobs = [_documents(job.lines) for job in jobs]
         texts, states = [], []
-        for job, documents in zip(jobs, parts):
+        for job, documents in zip(jobs, documents_of_jobs):
             for number, document in enumerate(documents):
                 texts.append([job.lines[i] for i in document if job.lines[i].strip()])
                 begun = number == 0 and job.state is not None
@@ -82,7 +82,9 @@ class Engine:
         translated, after = translator.resume(texts, states)
         results = iter(zip(translated, after))
         blank = translator.text.blank_translations()
-        return [self._result(job, parts[i], results, blank) for i, job in enumerate(jobs)]
+        return [
+            self._result(job, documents_of_jobs[i], results, blank) for i, job in enumerate(jobs)
+        ]
 
     @staticmethod
     def _result(
@@ -95,8 +97,10 @@ class Engine:
             n_bests = iter(translated)
             sentences = len(translated)
             n_best += [next(n_bests) if job.lines[i].strip() else blank for i in document]
-        over = bool(job.lines) and not job.lines[-1].strip()
-        return Result(n_best, None if over else state, 0 if over else sentences, len(documents) < 2)
+        ended = bool(job.lines) and not job.lines[-1].strip()
+        return Result(
+            n_best, None if ended else state, 0 if ended else sentences, len(documents) < 2
+        )
 
     def _search(self, beam: int) -> Model:
         hparams = self.model.hparams
@@ -113,7 +117,7 @@ class Engine:
 
 
 def _documents(lines: Sequence[str]) -> list[list[int]]:
-    """The lines of each document; a blank line belongs to the one that it ends."""
+    """Groups the lines by document; a blank line belongs to the document that it ends."""
     number = 0
     numbers = []
     for line in lines:

@@ -15,7 +15,7 @@ LINES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 
 
 class Counter:
-    """A number for each set of labels that only grows."""
+    """A counter for each set of labels."""
 
     kind = "counter"
 
@@ -30,14 +30,14 @@ class Counter:
             self._values[key] = self._values.get(key, 0.0) + amount
 
     def lines(self, name: str) -> list[str]:
-        """The sample lines."""
+        """Returns the sample lines."""
         with self._lock:
             values = sorted(self._values.items()) or [((), 0.0)]
         return [f"{name}{_braces(labels)} {_number(value)}" for labels, value in values]
 
 
 class Gauge:
-    """A number that is read when it is asked for."""
+    """A number that a function computes when the metrics are read."""
 
     kind = "gauge"
 
@@ -45,12 +45,12 @@ class Gauge:
         self._read, self._labels = read, tuple(sorted(labels.items()))
 
     def lines(self, name: str) -> list[str]:
-        """The sample line."""
+        """Returns the sample line."""
         return [f"{name}{_braces(self._labels)} {_number(self._read())}"]
 
 
 class Histogram:
-    """A count of observations by upper bounds."""
+    """A histogram: counts of observations by upper bounds."""
 
     kind = "histogram"
 
@@ -67,7 +67,7 @@ class Histogram:
             self._sum += value
 
     def lines(self, name: str) -> list[str]:
-        """The sample lines: a cumulative count a bound, the sum, the count."""
+        """Returns the sample lines: cumulative counts by bound, the sum, the count."""
         with self._lock:
             counts, total = list(self._counts), self._sum
         lines, below = [], 0
@@ -91,7 +91,7 @@ class Registry:
         self._metrics[name] = (text, metric)
 
     def text(self) -> str:
-        """The page that Prometheus reads."""
+        """Returns the page that Prometheus reads."""
         lines = []
         for name, (text, metric) in self._metrics.items():
             lines += [f"# HELP {name} {text}", f"# TYPE {name} {metric.kind}", *metric.lines(name)]
@@ -99,7 +99,7 @@ class Registry:
 
 
 def resident_bytes() -> float:
-    """The memory of this process; 0 where the system does not say."""
+    """Returns the memory of this process, or 0 where the system does not report it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as stream:
             return float(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -108,8 +108,8 @@ def resident_bytes() -> float:
 
 
 def _braces(labels: Labels) -> str:
-    inside = ",".join(f'{name}="{_escape(value)}"' for name, value in labels)
-    return f"{{{inside}}}" if inside else ""
+    pairs = ",".join(f'{name}="{_escape(value)}"' for name, value in labels)
+    return f"{{{pairs}}}" if pairs else ""
 
 
 def _escape(value: str) -> str:

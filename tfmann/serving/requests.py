@@ -40,21 +40,21 @@ class Translate(NamedTuple):
 
     Attributes:
       lines: one sentence each.
-      whole: they came as one text, and go back as one.
+      one_text: whether the lines came as one text and are returned as one.
       beam: the width of the search; 0 as the model's settings have it.
       n_best: translations of a line to return; 0 the best alone, without a list.
       session: the name of a document that continues from request to request, or "".
     """
 
     lines: list[str]
-    whole: bool
+    one_text: bool
     beam: int
     n_best: int
     session: str
 
 
 def read_json(body: bytes) -> Mapping[str, Any]:
-    """The JSON object of a request's body.
+    """Reads the JSON object of a request's body.
 
     Raises:
       RequestError: it is none.
@@ -74,18 +74,18 @@ def read_translate(body: bytes, limits: Limits, documents: bool) -> Translate:
     Args:
       body: JSON as UTF-8.
       limits: the sizes that are accepted.
-      documents: whether the model looks at other sentences, so that a session means something.
+      documents: whether the model reads other sentences; only then can a request have a session.
 
     Raises:
       RequestError: 422 for what cannot be understood, 413 for what is too large.
     """
     value = read_json(body)
     refuse_unknown(value, ("lines", "text", "beam", "n_best", "session"))
-    lines, whole = _lines(value)
+    lines, one_text = _lines(value)
     check_lines(lines, limits)
     beam = read_number(value, "beam", limits.beam)
     n_best = read_number(value, "n_best", limits.beam)
-    return Translate(lines, whole, beam, n_best, _session(value, documents))
+    return Translate(lines, one_text, beam, n_best, _session(value, documents))
 
 
 def refuse_unknown(value: Mapping[str, Any], keys: tuple[str, ...]) -> None:
@@ -110,7 +110,7 @@ def check_lines(lines: list[str], limits: Limits) -> None:
 
 
 def read_number(value: Mapping[str, Any], key: str, most: int) -> int:
-    """A whole number from 1 to `most`, or 0 where the key is not there."""
+    """Reads a whole number from 1 to `most`, or 0 where the key is absent."""
     number = value.get(key)
     if number is None:
         return 0
@@ -120,7 +120,7 @@ def read_number(value: Mapping[str, Any], key: str, most: int) -> int:
 
 
 def read_strings(value: Mapping[str, Any], key: str) -> list[str]:
-    """A list of strings."""
+    """Reads a list of strings."""
     strings = value.get(key)
     if not isinstance(strings, list):
         raise RequestError(422, f"{key}: expected a list of strings, not {_short(strings)}")

@@ -11,7 +11,7 @@ from typing import Any, Callable
 from tfmann.errors import UsageError, UserError
 
 EXTRA = ("starlette", "uvicorn")
-_GRACE = 60  # seconds for what has begun when a signal comes
+_GRACE = 60  # seconds to finish the requests in progress after a signal
 
 
 def require_extra(command: str) -> None:
@@ -25,7 +25,7 @@ def require_extra(command: str) -> None:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket on that address, which does not listen yet; port 0 takes any that is free.
+    """Binds a socket to an address without listening yet; port 0 takes any free port.
 
     Raises:
       UserError: the port is taken, or the address is none of this machine's.
@@ -58,13 +58,13 @@ def _refused(host: str, port: int, error: OSError) -> str:
 
 
 def url(listener: socket.socket) -> str:
-    """The address of a socket as a browser takes it."""
+    """Returns the address of a socket as a URL."""
     host, port = listener.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def serve(app: Any, listener: socket.socket, stopping: Callable[[], None] = lambda: None) -> None:
-    """Serves until SIGTERM or Ctrl-C, and then finishes what has begun.
+    """Serves until SIGTERM or Ctrl-C, and then finishes the requests in progress.
 
     Args:
       app: an ASGI application.
@@ -86,15 +86,17 @@ def serve(app: Any, listener: socket.socket, stopping: Callable[[], None] = lamb
         timeout_graceful_shutdown=_GRACE,
         lifespan="on",
     )
-    # uvicorn sends itself the signal once more when it has ended; that one means nothing.
-    before = {number: signal.signal(number, _nothing) for number in (signal.SIGINT, signal.SIGTERM)}
+    # uvicorn sends itself the signal again when it has ended; this second signal is ignored.
+    earlier_handlers = {
+        number: signal.signal(number, _nothing) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         Server(config).run(sockets=[listener])
     finally:
-        for number, handler in before.items():
+        for number, handler in earlier_handlers.items():
             signal.signal(number, handler)
         listener.close()
 
 
 def _nothing(number: int, frame: Any) -> None:
-    """A signal that has been obeyed already."""
+    """Ignores a signal that has been handled already."""

@@ -113,7 +113,7 @@ class Service:
                 422, f"n_best={request.n_best} is more than the search finds, {most}: raise beam"
             )
         if request.session:
-            self._sessions.get(request.session)  # refused at once where there is no room
+            self._sessions.get(request.session)  # refuses at once if there is no room
         result, sentences = await self._within_time(self._run(request))
         self._lines.add(len(request.lines))
         return _answer(request, result, sentences)
@@ -137,8 +137,8 @@ class Service:
 class _Work:
     """A request in the queue, and its document.
 
-    The document is looked up when the batch begins, since requests before it may continue it, and
-    saved when the batch ends, if somebody still waits for the answer.
+    The document is looked up when the batch begins, because earlier requests may continue it. It is
+    saved when the batch ends, if the client still waits for the answer.
     """
 
     def __init__(self, sessions: Sessions, request: Translate):
@@ -146,7 +146,7 @@ class _Work:
         self._before = 0
 
     def begin(self) -> Job:
-        """The job, with the state of its document."""
+        """Returns the job, with the state of its document."""
         name, state = self._request.session, None
         session = self._sessions.get(name) if name else None
         if session is not None:
@@ -165,7 +165,7 @@ class _Work:
 
 def _answer(request: Translate, result: Result, sentences: int) -> dict[str, Any]:
     texts: Sequence[str] = [n_best[0].text for n_best in result.n_best]
-    answer: dict[str, Any] = {"text": "\n".join(texts)} if request.whole else {"lines": texts}
+    answer: dict[str, Any] = {"text": "\n".join(texts)} if request.one_text else {"lines": texts}
     answer["scores"] = [round(n_best[0].score, 4) for n_best in result.n_best]
     if request.n_best:
         answer["n_best"] = [

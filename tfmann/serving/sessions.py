@@ -1,4 +1,4 @@
-"""Documents that continue from request to request, by the client's name for them."""
+"""Sessions: documents that continue from request to request, by names that clients choose."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Session(NamedTuple):
 class Sessions:
     """Sessions by name; one that is not used for a while expires.
 
-    A new one is refused where there are too many: to drop another would change its translations
-    without a word.
+    A new session is refused if there are too many: dropping another one would silently change its
+    translations.
     """
 
     def __init__(self, most: int, seconds: float, clock: Callable[[], float] = time.monotonic):
@@ -42,7 +42,7 @@ class Sessions:
         return len(self._sessions)
 
     def get(self, name: str) -> Session | None:
-        """The session of that name; None if there is none (any more).
+        """Returns the session of that name; None if there is none (any more).
 
         Raises:
           RequestError: there is none, and no room for another.
@@ -61,14 +61,14 @@ class Sessions:
         self._sessions.move_to_end(name)
 
     def end(self, name: str) -> bool:
-        """Forgets a session; whether there was one."""
+        """Ends a session; returns whether there was one."""
         self._expire()
         return self._sessions.pop(name, None) is not None
 
     def _expire(self) -> None:
-        before = self._clock() - self._seconds
+        oldest = self._clock() - self._seconds
         while self._sessions:
             name, session = next(iter(self._sessions.items()))
-            if session.used >= before:
+            if session.used >= oldest:
                 return
             del self._sessions[name]

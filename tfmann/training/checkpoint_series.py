@@ -16,7 +16,7 @@ from tfmann.utils.run_folder import STEP
 
 
 def step_folder(root: str, step: int) -> str:
-    """The folder of a step's checkpoint: `root/step-00001000`."""
+    """Returns the folder of a step's checkpoint: `root/step-00001000`."""
     return os.path.join(root, f"step-{step:08d}")
 
 

@@ -1,4 +1,4 @@
-"""What a batch brings from its documents: the sentences before, or the caches of the documents."""
+"""The document inputs of a batch: its preceding sentences, or the caches of its documents."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def document_inputs(model: Seq2Seq, batch: Batch, cache: Cache | None = None) ->
     The cache is empty if none is given, and also if a run continues with another number of
     documents.
     """
-    if document_cache.keeps(model):
+    if document_cache.has_memory(model):
         rows = len(batch.source)
         if cache is None or len(cache.words) != rows:
-            cache = document_cache.nothing_kept(model, rows)
+            cache = document_cache.empty(model, rows)
         return CacheInputs(batch.starts, cache)
     if not cell_spec(model.hparams.cell).history_size:
         return ()
@@ -37,15 +37,15 @@ def document_inputs(model: Seq2Seq, batch: Batch, cache: Cache | None = None) ->
 
 
 def signature(model: Seq2Seq) -> Any:
-    """The shapes and types of what `document_inputs` returns."""
-    if document_cache.keeps(model):
+    """Returns the shapes and types of what `document_inputs` returns."""
+    if document_cache.has_memory(model):
         return CacheInputs(tf.TensorSpec([None], tf.bool), document_cache.signature(model))
     size = cell_spec(model.hparams.cell).history_size
     return history_encoder.signature(size) if size else ()
 
 
 def document_context(inputs: Any) -> Any:
-    """The inputs as `Seq2Seq.prepare` takes them: caches are emptied where a document begins."""
+    """Prepares the inputs for `Seq2Seq.prepare`: empties caches where a document begins."""
     if isinstance(inputs, CacheInputs):
-        return document_cache.begin(inputs.cache, inputs.starts)
+        return document_cache.reset(inputs.cache, inputs.starts)
     return inputs

@@ -20,8 +20,8 @@ def assign(variables: Sequence[Any], arrays: Arrays, where: str) -> None:
     problems += [f"{name} is not in this model" for name in arrays if name not in named]
     problems += _shape_differences(named, arrays)
     if problems:
-        rest = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
-        raise UserError(f"{where} is another model's: {'; '.join(problems[:3])}{rest}")
+        omitted = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
+        raise UserError(f"{where} is another model's: {'; '.join(problems[:3])}{omitted}")
     for name, variable in named.items():
         variable.assign(arrays[name])
 
@@ -53,15 +53,15 @@ def assign_matching(
         candidates = [source for source in (name, ancestor(name)) if source in arrays]
         if candidates:
             origins[name] = candidates[0]
-    taken = {name: arrays[origin] for name, origin in origins.items()}
-    problems = _shape_differences(named, taken)
-    if problems or not taken:
+    values = {name: arrays[origin] for name, origin in origins.items()}
+    problems = _shape_differences(named, values)
+    if problems or not values:
         reason = problems[0] if problems else "no weight there has a name of this model"
         raise UserError(f"{where} cannot start this model: {reason}")
-    for name, value in taken.items():
+    for name, value in values.items():
         named[name].assign(value)
     assigned = [n if n == o else f"{n} (a copy of {o})" for n, o in origins.items()]
-    return assigned, [name for name in named if name not in taken]
+    return assigned, [name for name in named if name not in values]
 
 
 def by_name(variables: Sequence[Any]) -> dict[str, Any]:

@@ -48,8 +48,8 @@ def sum_loss(
     """
     noise = noise or DropoutMasks.none()
     source, source_length, target_in, target_out, target_length = batch
-    if document_cache.keeps(model) and not document:
-        document = document_cache.nothing_kept(model, tf.shape(source)[0])
+    if document_cache.has_memory(model) and not document:
+        document = document_cache.empty(model, tf.shape(source)[0])
     addresses = ADDRESSES if with_addresses else ()
     prepared = model.prepare(source, source_length, noise, dtype, addresses, document)
     at_least_one = tf.maximum(target_length, 1)  # a replica may have a row without words
@@ -68,8 +68,8 @@ def sum_loss(
     if weight:
         total += weight * eos_attention(diagnostics["alignments"], source_length, target_length)
     cache: Any = ()
-    if document_cache.keeps(model):
-        cache = document_cache.keep(model, document, raw, target_out, target_length)
+    if document_cache.has_memory(model):
+        cache = document_cache.write(model, document, raw, target_out, target_length)
     words = tf.reduce_sum(target_length)
     return Loss(total, plain, words, cache, (diagnostics, prepared.diagnostics))
 

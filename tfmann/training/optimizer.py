@@ -15,14 +15,14 @@ _RATES = {"sgd": 1.0, "adam": 0.001, "adadelta": 1.0}  # the default of `learnin
 
 
 def base_rate(hparams: OptimizerSettings) -> float:
-    """The rate before warm-up and decay: `learning_rate`, or the optimizer's default."""
+    """Returns the rate before warm-up and decay: `learning_rate`, or the optimizer's default."""
     if hparams.learning_rate is None:
         return _RATES[hparams.optimizer]
     return hparams.learning_rate
 
 
 def learning_rate(hparams: TrainingSettings, step: int, halvings: int = 0) -> float:
-    """The rate of the update that makes `step` steps into `step + 1`.
+    """Returns the rate of the update from `step` to `step + 1`.
 
     Args:
       hparams: the settings of the run.
@@ -36,7 +36,7 @@ def learning_rate(hparams: TrainingSettings, step: int, halvings: int = 0) -> fl
 
 
 def _warmup(hparams: OptimizerSettings, step: int) -> float:
-    """The factor of the warm-up: `0.01^((w - step) / w)` (t2t), or `(step + 1) / w` (linear)."""
+    """Returns the warm-up's factor: `0.01^((w - step) / w)` (t2t), or `(step + 1) / w` (linear)."""
     warmup = hparams.warmup_steps
     if step >= warmup:
         return 1.0
@@ -46,7 +46,7 @@ def _warmup(hparams: OptimizerSettings, step: int) -> float:
 
 
 def _decay(hparams: TrainingSettings, step: int) -> float:
-    """The factor of the decay: halvings as in tensorflow/nmt, an inverse root or a cosine."""
+    """Returns the decay's factor: halvings as in tensorflow/nmt, an inverse root or a cosine."""
     scheme, warmup, steps = hparams.decay_scheme, hparams.warmup_steps, hparams.num_train_steps
     if scheme in _HALVINGS:
         share, times = _HALVINGS[scheme]

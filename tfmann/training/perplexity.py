@@ -20,7 +20,7 @@ _GREATEST = 88.0  # e^88 is within float32, the type of TensorBoard's curves
 
 
 def perplexity(mean_loss: float) -> float:
-    """`e^mean_loss`, or the greatest value that can be plotted if a run diverges."""
+    """Computes `e^mean_loss`, limited to what can be plotted if a run diverges."""
     return math.exp(min(mean_loss, _GREATEST))
 
 
@@ -51,7 +51,7 @@ class Perplexity:
         return loss._replace(addresses=()), measured
 
     def mean_loss(self, batches: Iterable[Batch]) -> float:
-        """Natural logarithm of the perplexity, `</s>` counted as a word.
+        """Computes the natural logarithm of the perplexity, `</s>` counted as a word.
 
         With a cache, row b of a batch continues the document of row b of the batch before.
         """

@@ -76,8 +76,8 @@ def draw(labels: tf.Tensor, size: int, uniform: tf.Tensor) -> Sample:
     # one more than is taken; if all words are taken, the next arrival is infinite
     times, order = tf.math.top_k(-tf.concat([arrivals, [float("inf")]], axis=0), count + 1)
     words, end = order[:count], -times[count]
-    drawn = -tf.math.expm1(-tf.gather(rates, words) * end)
-    inclusion = tf.where(tf.gather(labelled, words), 1.0, drawn)
+    draw_probability = -tf.math.expm1(-tf.gather(rates, words) * end)
+    inclusion = tf.where(tf.gather(labelled, words), 1.0, draw_probability)
     absent = tf.fill([vocabulary], count)
     positions = tf.tensor_scatter_nd_update(absent, words[:, tf.newaxis], tf.range(count))
     return Sample(words, -tf.math.log(inclusion), positions)

@@ -86,7 +86,7 @@ def _measure(
 
 
 def _real(length: tf.Tensor, steps: tf.Tensor) -> tf.Tensor:
-    """`[T, B]`: 1 at the steps of a sentence, 0 at padding."""
+    """Returns `[T, B]`: 1 at the steps of a sentence, 0 at padding."""
     return tf.transpose(tf.sequence_mask(length, tf.shape(steps)[0], dtype=tf.float32))
 
 

@@ -33,7 +33,7 @@ def join(hparams: RunSettings) -> Workers:
 
 @functools.cache
 def _mirrored() -> tf.distribute.Strategy:
-    """One strategy for the whole process: TensorFlow would confuse the sums of two."""
+    """Makes one strategy for the whole process: TensorFlow would confuse the sums of two."""
     kind = "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
     devices = [device.name for device in tf.config.list_logical_devices(kind)]
     return tf.distribute.MirroredStrategy(devices)
@@ -41,7 +41,7 @@ def _mirrored() -> tf.distribute.Strategy:
 
 @functools.cache
 def _multi_worker(distribution: str, task: tf_config.Task) -> tf.distribute.Strategy:
-    """One strategy for the whole process, which listens at one address."""
+    """Makes one strategy for the whole process, which listens at one address."""
     if distribution == "none":
         tf.config.set_visible_devices(tf.config.list_physical_devices("GPU")[:1], "GPU")
     try:

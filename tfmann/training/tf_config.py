@@ -49,8 +49,8 @@ def read_task(environment: Mapping[str, str] = os.environ) -> Task:
     tasks = [(job, number) for job in ("chief", "worker") for number in range(_size(cluster, job))]
     addresses = [address for job in ("chief", "worker") for address in cluster.get(job, [])]
     if (kind, index) not in tasks:
-        known = ", ".join(f"{job} {number}" for job, number in tasks)
-        raise UsageError(f"TF_CONFIG: the task {kind} {index} is not in its cluster: {known}")
+        listed = ", ".join(f"{job} {number}" for job, number in tasks)
+        raise UsageError(f"TF_CONFIG: the task {kind} {index} is not in its cluster: {listed}")
     if len(set(addresses)) < len(addresses):
         raise UsageError(f"TF_CONFIG names an address twice: {', '.join(addresses)}")
     rank = tasks.index((kind, index))

@@ -1,4 +1,4 @@
-"""The state of a run: all of it goes into a checkpoint, and nothing else decides what follows."""
+"""The state of a run, which a checkpoint saves; the rest of the run depends on nothing else."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ class TrainState:
     def from_dict(cls, values: dict[str, Any]) -> TrainState:
         """Inverts `as_dict`; other keys of a checkpoint are ignored."""
         names = [field.name for field in dataclasses.fields(cls)]
-        known = {name: values[name] for name in names if name in values}  # older ones have fewer
-        return cls(**{**known, "position": Position(*known["position"])})
+        fields = {name: values[name] for name in names if name in values}  # older ones have fewer
+        return cls(**{**fields, "position": Position(*fields["position"])})

@@ -123,7 +123,7 @@ class TrainStep:
         return update
 
     def _signature(self) -> tuple:
-        """The shapes and types of the parts of a replica's share, with their document inputs."""
+        """Returns the shapes and types of a replica's parts, with their document inputs."""
         return ((BATCH_SIGNATURE, signature(self.model)),) * self._accumulation
 
     def _parts(self, batch: Batch, share: Batch) -> list[Batch]:
@@ -132,10 +132,10 @@ class TrainStep:
         return [part if len(part.source) else without_words(batch) for part in parts]
 
     def _update(
-        self, parts: tuple, whole: tf.Tensor, step: tf.Tensor, rate: tf.Tensor
+        self, parts: tuple, totals: tf.Tensor, step: tf.Tensor, rate: tf.Tensor
     ) -> tuple[Update, tuple[Any, ...]]:
         self.optimizer.learning_rate.assign(rate)
-        words, sentences = tf.unstack(whole)
+        words, sentences = tf.unstack(totals)
         by_sentences = self.hparams.loss_normalization == "sentences"
         divisor = tf.cast(sentences if by_sentences else words, tf.float32)
         cross_entropy, norm, cache = self.strategy.run(self._replica, (parts, step, divisor))
@@ -143,8 +143,8 @@ class TrainStep:
         results = self.strategy.experimental_local_results
         norm = results(norm)[0]
         finite = tf.math.is_finite(cross_entropy) & tf.math.is_finite(norm)
-        first = tf.where((self.bad_step < 0) & ~finite, step, self.bad_step)
-        self.bad_step.assign(first)
+        bad_step = tf.where((self.bad_step < 0) & ~finite, step, self.bad_step)
+        self.bad_step.assign(bad_step)
         caches = tuple(
             tf.nest.map_structure(lambda part: results(part)[replica], cache)  # noqa: B023
             for replica in range(len(parts))
@@ -191,30 +191,30 @@ class TrainStep:
         return total, losses
 
     def has_finite_weights(self) -> bool:
-        """True if every weight is a finite number."""
+        """Returns True if every weight is a finite number."""
         return all(bool(tf.reduce_all(tf.math.is_finite(value))) for value in self.variables)
 
     def optimizer_arrays(self) -> dict[str, np.ndarray]:
-        """The optimizer's slots by name."""
+        """Returns the optimizer's slots by name."""
         named = by_name(self.optimizer.variables())
         return {name: variable.numpy() for name, variable in named.items()}
 
     def cache_arrays(self) -> dict[str, np.ndarray]:
-        """The caches of all rows' documents, by name, `[rows, ...]`; all workers must call it."""
+        """Returns the caches of all rows by name, `[rows, ...]`; all workers must call it."""
         if not self.caches:
             return {}
         rows = int(self.workers.total([sum(len(cache.words) for cache in self.caches)])[0])
         first, _, count = self.workers.share
         arrays = {}
         for name, parts in zip(Cache._fields, zip(*self.caches)):
-            whole = np.zeros([rows, *parts[0].shape[1:]], parts[0].dtype.as_numpy_dtype)
+            merged = np.zeros([rows, *parts[0].shape[1:]], parts[0].dtype.as_numpy_dtype)
             for replica, part in enumerate(parts, first):
-                whole[replica::count] = part.numpy()  # in the order of `shard_batch`
-            arrays[name] = self.workers.merge(whole)
+                merged[replica::count] = part.numpy()  # in the order of `shard_batch`
+            arrays[name] = self.workers.merge(merged)
         return arrays
 
     def weight_arrays(self) -> dict[str, np.ndarray]:
-        """The weights by name."""
+        """Returns the weights by name."""
         return {name: v.numpy() for name, v in by_name(self.variables).items()}
 
     def restore(self, folder: str) -> None:

@@ -107,7 +107,7 @@ def _report(
 
 
 def _periods(hparams: TrainingSettings) -> tuple[int, int]:
-    """The updates between two evaluations, and between two saves that are not evaluations'."""
+    """Returns the updates between two evaluations, and between two saves."""
     evaluate_every = hparams.steps_per_external_eval or 10 * hparams.steps_per_stats
     return evaluate_every, hparams.steps_per_checkpoint or evaluate_every
 
@@ -125,8 +125,9 @@ def remove_old_checkpoints(hparams: TrainingSettings, root: str) -> list[int]:
 def save(train_step: TrainStep, state: TrainState, root: str, between: bool = False) -> None:
     """Writes the checkpoint of this step and removes old ones; of several workers, the chief.
 
-    A checkpoint `between` the steps that are due, written because the run was stopped, goes with
-    the next save: the last ones, which are averaged, are those of a run that was not stopped.
+    A checkpoint `between` the steps that are due, written because the run was stopped, is removed
+    by the next save. The last checkpoints, which are averaged, are then the same as those of a run
+    that was never stopped.
     """
     caches = train_step.cache_arrays()
     if not train_step.workers.chief:
@@ -172,10 +173,10 @@ def _refuse_non_finite(train_step: TrainStep, state: TrainState, root: str) -> N
 
 
 def diverged(subject: str, step: int, root: str) -> UserError:
-    """The error of a run in `root` that diverged: what is not finite, and what to do.
+    """Returns the error of a run in `root` that diverged: what is not finite, and what to do.
 
     The checkpoint of that step may be finite and yet have weights that no loss can be computed
-    with: an update can save them before the next one fails. A lower rate is of no use from there.
+    with: an update can save them before the next one fails. A lower rate does not help from there.
     """
     folder = checkpoint_series.step_folder(root, step)
     if os.path.exists(folder):

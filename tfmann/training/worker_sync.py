@@ -95,18 +95,18 @@ class Workers:
         if self.size == 1:
             return array
         padded = array.tobytes() + bytes(-array.nbytes % 8)  # disjoint bits have no carry
-        whole = self.total(np.frombuffer(padded, np.int64)).tobytes()
-        return np.frombuffer(whole[: array.nbytes], array.dtype).reshape(array.shape)
+        total = self.total(np.frombuffer(padded, np.int64)).tobytes()
+        return np.frombuffer(total[: array.nbytes], array.dtype).reshape(array.shape)
 
     def broadcast(self, value: float) -> float:
         """Returns the chief's number, exactly, on all workers."""
         return float(self.merge(np.array(value if self.chief else 0, np.float64)))
 
-    def require_same(self, what: str, values: Any) -> None:
+    def require_same(self, name: str, values: Any) -> None:
         """Requires that all workers have the chief's values.
 
         Args:
-          what: the name of the values in the message.
+          name: the name of the values in the message.
           values: JSON types.
 
         Raises:
@@ -118,7 +118,7 @@ class Workers:
         different = int(self.total([not np.array_equal(digest, chief_digest)])[0])
         if different:
             raise UserError(
-                f"{different} of {self.size} workers do not have the chief's {what}: start all of "
+                f"{different} of {self.size} workers do not have the chief's {name}: start all of "
                 "them by the same command, on the same files"
             )
 
