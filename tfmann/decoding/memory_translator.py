@@ -129,7 +129,7 @@ def entry_words(memory: TranslationMemory, number: int) -> np.ndarray:
 
 
 def entry_range(memory: TranslationMemory, number: int) -> tuple[int, int]:
-    """Returns the rows of a pair's entries among those of all pairs: one for each word and `</s>`."""
+    """Returns the rows of a pair among the entries of all pairs: one for each word and `</s>`."""
     begin, end = memory.targets.starts[number : number + 2]
     return int(begin) + number, int(end) + number + 1
 

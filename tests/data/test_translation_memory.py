@@ -1,0 +1,155 @@
+"""Translation memories from files and from folders, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from helpers import translations
+
+from tfmann.config import HParams
+from tfmann.data import datastore_folder, memory_files, text_files, translation_memory
+from tfmann.data.datastore_record import read_record
+from tfmann.data.text_encoder import LanguagePair
+from tfmann.errors import UsageError, UserError
+from tfmann.utils.checksummed_json import add_checksum
+from tfmann.utils.files import file_digest
+
+PAIRS = [("a3 a9 a14", "b5 b6"), ("", "b3"), ("a4 nowhere", "b7"), ("a5", ""), ("a3 a9", "b8")]
+
+
+@pytest.fixture
+def files(tmp_path):
+    names = [str(tmp_path / name) for name in ("tm.src", "tm.tgt")]
+    for side, name in enumerate(names):
+        text_files.write_lines(name, [pair[side] for pair in PAIRS])
+    return names
+
+
+def write_folder(folder, files, **changes):
+    """A datastore without keys, as `tfmann datastore` writes it."""
+    languages = translations.languages()
+    memory = translation_memory.read(*files, languages)
+    origin = {
+        "text": translation_memory.fingerprints(languages),
+        "files": {path: file_digest(path) for path in files},
+        "left_out": memory.left_out,
+    }
+    with datastore_folder.new_folder(str(folder)) as path:
+        datastore_folder.save(path, translation_memory.arrays_of(memory), {**origin, **changes})
+    return str(folder)
+
+
+def settings(name):
+    return HParams(translation_memory=name)
+
+
+def test_pairs_are_read_without_those_that_have_an_empty_side(files):
+    languages = translations.languages()
+    memory = translation_memory.load(",".join(files), languages)
+    assert memory.sources.size == memory.targets.size == 3 and memory.left_out == 2
+    source, target = languages
+    assert memory.pair(1) == (source.encode("a4 nowhere"), target.encode("b7"))
+    assert memory.retrieve(source.encode("a3 a9"), 2) == [2, 0]
+    assert memory.retrieve([], 2) == []
+
+
+def test_a_folder_is_read_as_its_files_are(files, tmp_path):
+    languages = translations.languages()
+    folder = write_folder(tmp_path / "tm", files)
+    read, mapped = (translation_memory.load(name, languages) for name in (",".join(files), folder))
+    assert isinstance(mapped.sources.ids, np.memmap)
+    expected = translation_memory.arrays_of(read)
+    for name, array in translation_memory.arrays_of(mapped).items():
+        np.testing.assert_array_equal(array, expected[name])
+    assert mapped.left_out == 2
+    assert mapped.retrieve(languages.source.encode("a3 a9"), 2) == [2, 0]
+
+
+def test_the_files_of_a_memory_are_named(files, tmp_path):
+    assert memory_files.paths(settings(None)) == []
+    assert memory_files.paths(settings(",".join(files))) == files
+    folder = write_folder(tmp_path / "tm", files)
+    assert memory_files.paths(settings(folder)) == [f"{folder}/datastore.json"]
+    for name in (None, "", ",".join(files), folder):
+        memory_files.require(settings(name))
+
+
+@pytest.mark.parametrize("name", ["tm.src", "tm.src,", ",", "a,b,c", "absent-folder"])
+def test_a_setting_names_two_files_or_a_folder(name):
+    with pytest.raises(UsageError, match="expected two files with a comma between them, SOURCE,TA"):
+        memory_files.require(settings(name))
+
+
+@pytest.mark.parametrize(
+    "source, target, message",
+    [
+        (["a3", "a4"], ["b3"], "unequal line counts: .*tm.src has 2, .*tm.tgt has 1 lines"),
+        ([], [], "tm.src and .*tm.tgt are empty"),
+        (["a3", ""], ["", "b3"], "tm.src and .*tm.tgt: every pair has an empty side"),
+        (["b3 b4"], ["a3"], "tm.src: no token of it is in the model's source vocabulary"),
+        (["a3 a4"], ["a3 a4"], "tm.tgt: no token of it is in the model's target vocabulary"),
+    ],
+)
+def test_files_that_are_no_memory_are_refused(source, target, message, files):
+    for name, lines in zip(files, (source, target)):
+        text_files.write_lines(name, lines)
+    with pytest.raises(UserError, match=message):
+        translation_memory.load(",".join(files), translations.languages())
+
+
+def test_a_missing_file_is_named(files, tmp_path):
+    for check in (
+        lambda name: memory_files.require(settings(name)),
+        lambda name: translation_memory.load(name, translations.languages()),
+    ):
+        with pytest.raises(UserError, match="no such file: .*absent"):
+            check(f"{files[0]},{tmp_path / 'absent'}")
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path):
+    with pytest.raises(UserError, match="is no datastore: there is no datastore.json in it"):
+        memory_files.require(settings(str(tmp_path)))
+    (tmp_path / "letter.txt").write_text("dear reader")
+    with pytest.raises(UserError, match="holds other files than a datastore"):
+        datastore_folder.require_usable(str(tmp_path))
+
+
+def test_a_folder_of_other_vocabularies_is_refused(files, tmp_path):
+    folder = write_folder(tmp_path / "tm", files)
+    source, target = translations.languages()
+    with pytest.raises(UserError, match="has the ids of another model's vocabularies"):
+        translation_memory.load(folder, LanguagePair(target, source))
+
+
+def test_a_folder_of_files_that_have_changed_is_refused(files, tmp_path):
+    folder = write_folder(tmp_path / "tm", files)
+    text_files.write_lines(files[1], ["b3"] * len(PAIRS))
+    with pytest.raises(UserError, match="tm.tgt has changed since the datastore .* was made of it"):
+        memory_files.require(settings(folder))
+    (tmp_path / "tm.tgt").unlink()  # nothing to compare with
+    assert read_record(folder)["left_out"] == 2
+
+
+def test_a_damaged_folder_is_refused(files, tmp_path):
+    folder = write_folder(tmp_path / "tm", files)
+    load = lambda: translation_memory.load(folder, translations.languages())  # noqa: E731
+    np.save(tmp_path / "tm" / "target_ids.npy", np.zeros([2], np.int32))
+    with pytest.raises(UserError, match=r"target_ids.npy is damaged: expected int32 \[4\], got"):
+        load()
+    (tmp_path / "tm" / "target_ids.npy").write_bytes(b"\x93NUM")
+    with pytest.raises(UserError, match="cannot read .*target_ids.npy"):
+        load()
+    record = tmp_path / "tm" / "datastore.json"
+    record.write_text(record.read_text().replace('"left_out": 2', '"left_out": 1'))
+    with pytest.raises(UserError, match="datastore.json is damaged: make the datastore again"):
+        load()
+    record.write_text(json.dumps(add_checksum({"tfmann_datastore": 9})))
+    with pytest.raises(UserError, match="is a datastore of version 9, and this tfmann reads"):
+        load()
+
+
+def test_a_datastore_replaces_an_earlier_one(files, tmp_path):
+    folder = write_folder(tmp_path / "tm", files)
+    text_files.write_lines(files[0], ["a3"] * len(PAIRS))
+    assert write_folder(tmp_path / "tm", files) == folder
+    assert translation_memory.load(folder, translations.languages()).sources.size == 4
