@@ -16,7 +16,15 @@ import tensorflow as tf
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # the benchmarks are not installed
 
-from benchmarks import ablation, cache, cost, memory, report, rewriting  # noqa: E402
+from benchmarks import (  # noqa: E402
+    ablation,
+    cache,
+    cost,
+    memory,
+    report,
+    rewriting,
+    translation_memory,
+)
 from benchmarks.peers import compare  # noqa: E402
 from benchmarks.trust import decode, inputs  # noqa: E402
 from benchmarks.trust.__main__ import main as trust  # noqa: E402
@@ -40,7 +48,8 @@ OF_PEERS = {"benchmarks.peers.joey_driver", "benchmarks.peers.onmt_driver"}
 INTERNAL = {"benchmarks.trust.forks", "benchmarks.trust.settings"}
 HERE = {
     "benchmarks.ablation", "benchmarks.cache", "benchmarks.cost", "benchmarks.memory",
-    "benchmarks.peers.compare", "benchmarks.report", "benchmarks.rewriting", "benchmarks.trust",
+    "benchmarks.peers.compare", "benchmarks.report", "benchmarks.rewriting",
+    "benchmarks.translation_memory", "benchmarks.trust",
 }  # fmt: skip
 
 
@@ -136,6 +145,39 @@ def test_rewriting_measures_every_variant(tmp_path, untraced):
     records = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
     assert [record["variant"] for record in records] == list(rewriting.VARIANTS)
     assert all(record["reached"] > 0 for record in records)
+
+
+def test_a_memory_is_measured_in_an_invented_domain(capfd):
+    translation_memory.main(["domain", "--pairs=20", "--shares=1", "--lines=4"])
+    alone, *systems = printed(capfd)
+    assert alone["system"] == "alone" and alone["renamed"] == 1.0
+    assert [record["system"] for record in systems] == list(translation_memory.SYSTEMS)
+    for record in systems:
+        assert record["dev"][str(record["factor"])] == max(record["dev"].values())
+        assert record["tau"] == pytest.approx(record["median"] * record["factor"])
+
+
+def test_what_retrieval_finds_is_measured(tmp_path, capfd):
+    for name, lines in (("train.a", ["x y z w v", "u"]), ("train.b", ["p q r s t", "o"])):
+        (tmp_path / name).write_text("\n".join(lines))
+    (tmp_path / "test.a").write_text("x y z w v\nx y\nmissing")
+    (tmp_path / "test.b").write_text("p q r s t\np\no")
+    translation_memory.main(["retrieval", f"--prefix={tmp_path}", "--src=a", "--tgt=b"])
+    [record] = printed(capfd)
+    assert (record["pairs"], record["known_source"], record["known_target"]) == (2, 1.0, 1.0)
+    assert record["exact"] == pytest.approx(1 / 3, abs=1e-4)
+    assert record["similarity"] == pytest.approx((1 + 2 / 5) / 3, abs=1e-3)
+    assert 0 < record["bleu"] < 100
+
+
+def test_renamed_words_change_places(capfd):
+    vocabulary = [f"w{i}" for i in range(translation_memory._COMMON_WORDS + 9)]
+    text = translation_memory.Text(["s"], [" ".join(vocabulary)])
+    plain, changed = (translation_memory.renamed(text, vocabulary, s, 1).target for s in (0.0, 1.0))
+    assert plain == text.target
+    words = changed[0].split()
+    assert sorted(words) == sorted(vocabulary)
+    assert sum(a != b for a, b in zip(words, vocabulary)) == 9
 
 
 @pytest.mark.parametrize("module", [cache, rewriting])
