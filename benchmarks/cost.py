@@ -72,8 +72,8 @@ def timed_apart(
     """Runs `update` in a process of its own."""
     request = json.dumps([settings, path, shape, updates])
     command = [sys.executable, "-m", "benchmarks.cost", "one", request]
-    done = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, check=True)
-    return json.loads(done.stdout.decode().splitlines()[-1])
+    process = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, check=True)
+    return json.loads(process.stdout.decode().splitlines()[-1])
 
 
 def slots(args: argparse.Namespace) -> None:
@@ -104,7 +104,7 @@ def peak(args: argparse.Namespace) -> None:
         harness.write([{**record, **provenance()}], args.out)
 
 
-def one(args: argparse.Namespace) -> None:
+def answer_request(args: argparse.Namespace) -> None:
     """Answers a request of `timed_apart`."""
     settings, path, shape, updates = json.loads(args.request)
     print(json.dumps(update(settings, path, tuple(shape), updates)))
@@ -114,21 +114,25 @@ def main(argv: list[str] | None = None) -> None:
     """Runs the measurement of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     kinds = parser.add_subparsers(required=True)
-    first = kinds.add_parser("slots")
-    first.set_defaults(what=slots)
-    first.add_argument("--rounds", type=int, default=3)
-    first.add_argument("--updates", type=int, default=10)
-    second = kinds.add_parser("peak")
-    second.set_defaults(what=peak)
-    second.add_argument("--rows", default=",".join(ROWS))
-    second.add_argument("--settings", default="{}", help="additional hyperparameters, as JSON")
-    for kind, sentences, words in ((first, 64, 20), (second, 128, 51)):
-        kind.add_argument("--sentences", type=int, default=sentences, help="of the batch")
-        kind.add_argument("--words", type=int, default=words, help="of a sentence, `</s>` included")
-        kind.add_argument("--out", type=Path, help="a file that the lines are appended to")
-    third = kinds.add_parser("one")
-    third.set_defaults(what=one)
-    third.add_argument("request")
+    slots_parser = kinds.add_parser("slots")
+    slots_parser.set_defaults(what=slots)
+    slots_parser.add_argument("--rounds", type=int, default=3)
+    slots_parser.add_argument("--updates", type=int, default=10)
+    peak_parser = kinds.add_parser("peak")
+    peak_parser.set_defaults(what=peak)
+    peak_parser.add_argument("--rows", default=",".join(ROWS))
+    peak_parser.add_argument("--settings", default="{}", help="additional hyperparameters, as JSON")
+    for parser_of_kind, sentences, words in ((slots_parser, 64, 20), (peak_parser, 128, 51)):
+        parser_of_kind.add_argument("--sentences", type=int, default=sentences, help="of the batch")
+        parser_of_kind.add_argument(
+            "--words", type=int, default=words, help="of a sentence, `</s>` included"
+        )
+        parser_of_kind.add_argument(
+            "--out", type=Path, help="a file that the lines are appended to"
+        )
+    request_parser = kinds.add_parser("one")
+    request_parser.set_defaults(what=answer_request)
+    request_parser.add_argument("request")
     args = parser.parse_args(argv)
     args.what(args)
 

@@ -1,9 +1,9 @@
 """Floating-point operations of a training step and of a decoding step, by formula, of every cell.
 
-Only matrix products are counted: a multiplication and an addition for every term. Left out is all
-that works element by element: gates, softmaxes, norms, shifts, the DNC's links and usage, what is
-erased and added by one head, dropout, clipping, the optimizer. A product of two matrices that both
-get a gradient costs two more of its size in back-propagation.
+Only matrix products are counted: a multiplication and an addition for every term. Element-wise
+operations are left out: gates, softmaxes, norms, shifts, the DNC's links and usage, the erase and
+add of one head, dropout, clipping, the optimizer. A product of two matrices that both get a
+gradient costs two more of its size in back-propagation.
 
 Letters as in the cells: S source words, T target words (`</s>` counted in both), E embedding, U
 units, G gates, D annotation width, A attention width, V vocabulary, N slots of W numbers, R read
@@ -18,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Callable, NamedTuple
 
-GATE_ALONE = "cell/gate_*"  # the one choice of `trainable_parameters` that is known here
+GATE_ALONE = "cell/gate_*"  # the only choice of `trainable_parameters` that is counted here
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,47 +29,47 @@ class Work:
     backward: int = 0
 
     def __add__(self, other: Work) -> Work:
-        """Both."""
+        """Adds both kinds."""
         return Work(self.forward + other.forward, self.backward + other.backward)
 
     def __mul__(self, times: int) -> Work:
-        """The same so many times."""
+        """Multiplies both kinds."""
         return Work(self.forward * times, self.backward * times)
 
 
 def product(rows: int, inner: int, columns: int, gradients: int = 2) -> Work:
-    """`[rows, inner]` times `[inner, columns]`; of how many of the two there are gradients."""
+    """Counts `[rows, inner]` times `[inner, columns]`, and the products of its `gradients`."""
     operations = 2 * rows * inner * columns
     return Work(operations, gradients * operations)
 
 
 class Lengths(NamedTuple):
-    """Of a sentence."""
+    """The lengths of a sentence and of the sentences before it."""
 
     source: int
     target: int
-    before: tuple[int, ...] = ()  # the P source sentences before it, 1 for one that is not there
+    before: tuple[int, ...] = ()  # the P source sentences before it, 1 for a missing one
 
 
 class Cost(NamedTuple):
-    """What a cell does, the encoder and the projection to the vocabulary beside it."""
+    """The work of a cell, without the encoder and the projection to the vocabulary."""
 
     source: Work  # once a sentence
     inputs: Work  # a word, before the loop
     step: Work  # a word, in the loop
-    readout: Work = Work()  # a word, behind the loop
-    recall: Work = Work()  # a word, behind the loop: what is asked of other sentences
-    gate: Work = Work()  # that part of `recall` which GATE_ALONE trains
-    kept: Work = Work()  # in a search: once a sentence, for `asked`
-    asked: Work = Work()  # in a search: a step, in the place of `recall`
+    readout: Work = Work()  # a word, after the loop
+    recall: Work = Work()  # a word, after the loop: reads of other sentences
+    gate: Work = Work()  # the part of `recall` that GATE_ALONE trains
+    search_source: Work = Work()  # in a search: once a sentence, for `search_step`
+    search_step: Work = Work()  # in a search: a step, in place of `recall`
 
 
 def training(h: Any, n: Lengths, vocabulary: int) -> int:
-    """Operations of a sentence in an update.
+    """Counts the operations of a sentence in an update.
 
     Args:
       h: `HParams`.
-      n: how long it is.
+      n: its lengths.
       vocabulary: V of the target.
 
     Raises:
@@ -85,54 +85,54 @@ def training(h: Any, n: Lengths, vocabulary: int) -> int:
         return total.forward + total.backward
     if h.trainable_parameters != GATE_ALONE:
         raise ValueError(f"operations of trainable_parameters={h.trainable_parameters!r}?")
-    # from the loss down to the gate, past the weights on the way
+    # The gradient goes from the loss to the gate; the weights between get none.
     down = projection.forward + cost.readout.forward + cost.gate.forward
     return total.forward + n.target * down
 
 
 def encoding(h: Any, n: Lengths) -> int:
-    """Operations of making a source ready for a search."""
+    """Counts the operations of preparing a source for a search."""
     cost = CELLS[h.cell](h, n)
-    return (_source(h, n, cost) + cost.kept).forward
+    return (_source(h, n, cost) + cost.search_source).forward
 
 
 def decoding_step(h: Any, n: Lengths, vocabulary: int) -> int:
-    """Operations of one hypothesis at one step of a search."""
+    """Counts the operations of one hypothesis at one step of a search."""
     cost = CELLS[h.cell](h, n)
     projection = product(1, readout_width(h), vocabulary)
-    return (cost.inputs + cost.step + cost.readout + cost.asked + projection).forward
+    return (cost.inputs + cost.step + cost.readout + cost.search_step + projection).forward
 
 
 def writing(h: Any, n: Lengths) -> int:
-    """Operations of writing a cache when the T words of a sentence are found: all c_t again."""
+    """Counts the operations of writing T found words to a cache: all c_t are computed again."""
     if h.cell != "cache":
         return 0
     return product(n.target, n.source, annotation_width(h)).forward
 
 
 def readout_width(h: Any) -> int:
-    """What is projected to the vocabulary: R of `[R, V]`."""
+    """Returns R, the width of what is projected to the vocabulary."""
     return h.readout_size or h.embedding_width if h.cell in _TWO_GRU else h.num_units
 
 
 def annotation_width(h: Any) -> int:
-    """D; 0 without an encoder."""
+    """Returns D; 0 without an encoder."""
     if h.encoder_type == "memory":
         return 0
     joined = h.encoder_type == "bi" and h.annotation_merge == "concat"
     return h.num_units * (2 if joined else 1)
 
 
-# Parts that several have
+# Parts of several cells
 
 
 def _gates(h: Any) -> int:
-    """G times U."""
+    """Returns G times U."""
     return h.num_units * (4 if h.unit_type == "lstm" else 3)
 
 
 def _layer(h: Any, inputs: int) -> Work:
-    """A recurrent layer, a word."""
+    """Counts a recurrent layer, per word."""
     return product(1, inputs + h.num_units, _gates(h))
 
 
@@ -146,7 +146,7 @@ def _encoder(h: Any, words: int) -> Work:
 
 
 def _source(h: Any, n: Lengths, cost: Cost) -> Work:
-    """All that is done once a sentence; a cell without an encoder reads the source by itself."""
+    """Counts the work of a source; a cell without an encoder reads it by itself."""
     if h.encoder_type == "memory":
         return cost.source + (cost.inputs + cost.step) * n.source
     return _encoder(h, n.source) + cost.source
@@ -159,14 +159,14 @@ def _bridge(h: Any) -> Work:
 
 
 def _stack(h: Any, feed: int) -> tuple[Work, Work]:
-    """The decoder's layers, a word: before the loop, and in it."""
+    """Counts the decoder's layers, per word: before the loop, and in it."""
     in_loop = product(1, feed + h.num_units, _gates(h))
     above = _layer(h, h.num_units) * (h.decoder_layers - 1)
     return product(1, h.embedding_width, _gates(h)), in_loop + above
 
 
 def _ntm_memory(h: Any) -> Work:
-    """Collier & Beel 2019, equations 3-10, a step."""
+    """Counts a step of Collier & Beel 2019, equations 3-10."""
     n, w, r, writers = _memory_sizes(h)
     heads, taps = r + writers, 2 * h.shift_range + 1
     numbers = heads * (w + taps + 3) + 2 * writers * w
@@ -175,7 +175,7 @@ def _ntm_memory(h: Any) -> Work:
 
 
 def _dnc_memory(h: Any) -> Work:
-    """Graves et al. 2016, a step: interface, both contents, links both ways, modes, reads."""
+    """Counts a step of Graves et al. 2016: interface, contents, links, modes, reads."""
     n, w, r, writers = _memory_sizes(h)
     numbers = r * w + 3 * writers * w + 2 * r + 3 * writers + r * (1 + 2 * writers)
     content = product(writers + r, w, n)
@@ -190,13 +190,13 @@ def _memory_sizes(h: Any) -> tuple[int, int, int, int]:
 
 
 def _add(h: Any) -> Work:
-    """Several heads add by a product, one without."""
+    """Counts the add of several heads, which is a product; one head needs none."""
     n, w, _, writers = _memory_sizes(h)
     return product(n, writers, w) if writers > 1 else Work()
 
 
-def _asked(h: Any, words: int) -> Work:
-    """Additive attention to annotations whose keys are ready: query, scores, context."""
+def _additive_attention(h: Any, words: int) -> Work:
+    """Counts additive attention to annotations with given keys: query, scores, context."""
     depth = h.attention_size or h.num_units
     query = product(1, h.num_units, depth)
     return query + product(words, depth, 1) + product(1, words, annotation_width(h))
@@ -245,7 +245,7 @@ def _mann(memory: Callable[[Any], Work]) -> Callable[[Any, Lengths], Cost]:
 
 
 def _two_gru(h: Any) -> Cost:
-    """s_0, GRU1, the readout."""
+    """Counts s_0, GRU1 and the readout."""
     u, d, e = h.num_units, annotation_width(h), h.embedding_width
     readout = product(1, u + e + d, readout_width(h))
     return Cost(product(1, d, u), product(1, e, 3 * u), product(1, u, 3 * u), readout)
@@ -255,22 +255,24 @@ def _rnnsearch(h: Any, n: Lengths) -> Cost:
     common, u = _two_gru(h), h.num_units
     return common._replace(
         source=common.source + _keys(h, n.source),
-        step=common.step + _asked(h, n.source) + product(1, annotation_width(h) + u, 3 * u),
+        step=common.step
+        + _additive_attention(h, n.source)
+        + product(1, annotation_width(h) + u, 3 * u),
     )
 
 
 def _rewriting(h: Any, n: Lengths) -> Cost:
-    """Every round projects the memory for both addresses, asks it twice and rewrites it."""
+    """Counts rounds that project the memory for both addresses, attend twice and write."""
     common, u, d = _two_gru(h), h.num_units, annotation_width(h)
     depth, rounds = h.attention_size or u, h.num_rounds if h.cell == "kvmematt" else 1
     scores = product(n.source, depth, 1)
-    one = _keys(h, n.source) * 2 + _asked(h, n.source) + product(1, d + u, 3 * u)
-    one += product(1, u, depth + 2 * d) + scores  # write query, forget and add, write address
-    return common._replace(step=common.step + one * rounds)
+    a_round = _keys(h, n.source) * 2 + _additive_attention(h, n.source) + product(1, d + u, 3 * u)
+    a_round += product(1, u, depth + 2 * d) + scores  # write query, forget and add, write address
+    return common._replace(step=common.step + a_round * rounds)
 
 
 def _cache(h: Any, n: Lengths) -> Cost:
-    """No gradient goes into a cache."""
+    """Counts a cache, into which no gradient goes."""
     base, u, d, slots = _rnnsearch(h, n), h.num_units, annotation_width(h), h.cache_size
     width = u if h.cache_fusion == "deep" else 1
     match, read = product(1, d, slots, gradients=1), product(1, slots, u, gradients=1)
@@ -282,13 +284,13 @@ def _cache(h: Any, n: Lengths) -> Cost:
     return base._replace(
         recall=match + read + words + gate,
         gate=gate,
-        kept=product(n.source, d, width) + product(slots, u, width),
-        asked=match + read + words + by_means,
+        search_source=product(n.source, d, width) + product(slots, u, width),
+        search_step=match + read + words + by_means,
     )
 
 
 def _summary(h: Any, n: Lengths) -> Cost:
-    """A sentence layer over the words before, a document layer over its last states, the gate."""
+    """Counts a sentence layer over earlier words, a document layer over its states, a gate."""
     base, u, d = _rnnsearch(h, n), h.num_units, annotation_width(h)
     history = _layer(h, h.embedding_width) * sum(n.before)
     history += _layer(h, u) * len(n.before)
@@ -297,29 +299,29 @@ def _summary(h: Any, n: Lengths) -> Cost:
 
 
 def _previous(h: Any, n: Lengths) -> Cost:
-    """A second encoder, and a second attention whose context enters GRU2 and the readout."""
+    """Counts a second encoder and attention, whose context enters GRU2 and the readout."""
     base, d = _rnnsearch(h, n), annotation_width(h)
     (words,) = n.before
     return base._replace(
         source=base.source + _encoder(h, words) + _keys(h, words),
-        step=base.step + _asked(h, words) + product(1, d, 3 * h.num_units),
+        step=base.step + _additive_attention(h, words) + product(1, d, 3 * h.num_units),
         readout=base.readout + product(1, d, readout_width(h)),
     )
 
 
 def _key_value(h: Any, n: Lengths) -> Cost:
     u, system = h.num_units, h.key_value_system
-    asked = u if system == "attn" else u // 2  # Q
-    read = u // 2 if system == "key_value" else u  # C
+    query_width = u if system == "attn" else u // 2  # Q
+    value_width = u // 2 if system == "key_value" else u  # C
     if system == "key_value":
-        one = product(1, u, u // 2) * 2
+        projection = product(1, u, u // 2) * 2
     else:
-        one = product(1, 2 * u, u)
+        projection = product(1, 2 * u, u)
     inputs, step = _stack(h, feed=0)
-    step += product(1, asked, n.source) + product(1, n.source, read)
+    step += product(1, query_width, n.source) + product(1, n.source, value_width)
     # the last annotation once more, for d before `<s>`
-    source = one * (n.source + 1) + product(1, u, u)
-    return Cost(source, inputs, step, product(1, u + read, u))
+    source = projection * (n.source + 1) + product(1, u, u)
+    return Cost(source, inputs, step, product(1, u + value_width, u))
 
 
 _TWO_GRU = ("rnnsearch", "mematt", "kvmematt", "cache", "summary", "previous")

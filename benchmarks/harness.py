@@ -21,10 +21,10 @@ def arguments(
 
 
 def add_choice(
-    parser: argparse.ArgumentParser, flag: str, known: Iterable[str], default: str = ""
+    parser: argparse.ArgumentParser, flag: str, allowed: Iterable[str], default: str = ""
 ) -> None:
     """Adds a flag for a comma-separated list of known names; all of them by default."""
-    names = list(known)
+    names = list(allowed)
 
     def read(text: str) -> list[str]:
         for name in text.split(","):

@@ -56,10 +56,10 @@ def write_side(path: Path, lines: int, words: np.ndarray, seed: int) -> None:
     with open(path, "w", encoding="utf-8") as out:
         for begin in range(0, lines, _BLOCK):
             lengths = stream.integers(5, 26, min(_BLOCK, lines - begin))
-            drawn = words[stream.integers(0, len(words), lengths.sum())].tolist()
+            sampled = words[stream.integers(0, len(words), lengths.sum())].tolist()
             ends = np.cumsum(lengths)
             out.writelines(
-                " ".join(drawn[end - length : end]) + "\n" for end, length in zip(ends, lengths)
+                " ".join(sampled[end - length : end]) + "\n" for end, length in zip(ends, lengths)
             )
 
 

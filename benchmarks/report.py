@@ -41,12 +41,12 @@ def _section(title: str, text: str = "") -> list[str]:
 
 def peers() -> list[str]:
     out = _section("Compared with JoeyNMT and OpenNMT-tf")
-    for what, unit in UNITS.items():
-        records = read_benchmark(f"peers-{what}")
+    for kind, unit in UNITS.items():
+        records = read_benchmark(f"peers-{kind}")
         runs = [r for r in records if "pair" in r]
         if not runs:
             continue
-        summary = turns.summary(what, runs)
+        summary = turns.summary(kind, runs)
         out += [f"### {unit}", "", f"Medians on {runs[0]['cpu']}, {runs[0]['threads']} threads; "]
         out[-1] += "products in float32 unless named otherwise."
         out += ["", "| system | turns | median | BLEU | words per sentence |", "|-|-|-|-|-|"]
@@ -298,22 +298,22 @@ def verdicts() -> list[str]:
     """Returns the section on how often verdicts on simulated tables are false, and true."""
     records = read_benchmark("verdicts")
     out = []
-    for kind, title, shown in (
+    for kind, title, columns in (
         ("false", "Claims that are just false, and just not contrary to the truth: at most 5%",
          ("margin", "holds", "does not hold", "one_seed")),
         ("true", "True claims: the more proofs, the better",
          ("true", "margin", "holds", "one_seed")),
     ):  # fmt: skip
-        found = [r for r in records if r["claim_is"] == kind]
-        if not found:
+        of_kind = [r for r in records if r["claim_is"] == kind]
+        if not of_kind:
             continue
-        out += [f"### {title}", "", f"{found[0]['tables']:,} papers per line.", ""]
-        names = ["expect", "seeds", "claims", "sentences", "luck", *shown]
+        out += [f"### {title}", "", f"{of_kind[0]['tables']:,} papers per line.", ""]
+        names = ["expect", "seeds", "claims", "sentences", "luck", *columns]
         heads = {"luck": "seed deviation", "true": "true difference", "one_seed": "one seed alone"}
         out += [f"| {' | '.join(heads.get(name, name) for name in names)} |"]
         out += ["|-" * len(names) + "|"]
-        for r in found:
-            forms = dict.fromkeys(shown, ".1%") | {"true": ".2f", "margin": ".2f"}
+        for r in of_kind:
+            forms = dict.fromkeys(columns, ".1%") | {"true": ".2f", "margin": ".2f"}
             cells = [format(r[name], forms.get(name, "")) for name in names]
             out.append(f"| {' | '.join(cells)} |")
         out.append("")

@@ -64,7 +64,7 @@ class Server:
         assert status == 0, f"the server ended with {status}"
 
     def metric(self, name: str) -> float:
-        """A number of GET /metrics."""
+        """Returns a number of GET /metrics."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         connection.request("GET", "/metrics")
         text = connection.getresponse().read().decode()
@@ -170,7 +170,7 @@ def measure(
 
 
 def soak(server: Server, lines: Sequence[str], requests: int) -> dict[str, Any]:
-    """Many requests; the server's memory before and after."""
+    """Sends many requests; reports the server's memory before and after."""
     Load(server.port, lines, _SOAK_CALLERS).run(requests=min(requests, 500))  # every shape once
     before = server.metric("process_resident_memory_bytes")
     load = Load(server.port, lines, _SOAK_CALLERS)
@@ -192,13 +192,13 @@ def soak(server: Server, lines: Sequence[str], requests: int) -> dict[str, Any]:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value below which that share of the values lies."""
+    """Returns the value below which that share of the values lies."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def synthetic_lines() -> list[str]:
-    """Sentences of the language of the shipped models."""
+    """Returns sentences of the language of the shipped models."""
     from tfmann.synthetic import write_corpus
 
     with tempfile.TemporaryDirectory() as folder:

@@ -58,13 +58,13 @@ def scores(rng: np.random.Generator, gaps: np.ndarray, sizes: Sizes) -> np.ndarr
     length = rng.integers(SHORTEST, LONGEST + 1, sizes.sentences)
     good = gaps[:, None, None] + rng.normal(0, sizes.luck, (*runs, 1))
     good = good + rng.normal(0, HARD, sizes.sentences) + rng.normal(0, OWN, (*runs, len(length)))
-    places = length[:, None] - ORDERS
-    matches = rng.binomial(places, _share(good[..., None] + BASE))
-    drawn = rng.integers(0, len(length), (sizes.resamples, len(length)))
-    times = [np.bincount(one, minlength=len(length)) for one in drawn]
+    positions = length[:, None] - ORDERS
+    matches = rng.binomial(positions, _share(good[..., None] + BASE))
+    resamples = rng.integers(0, len(length), (sizes.resamples, len(length)))
+    times = [np.bincount(sentences, minlength=len(length)) for sentences in resamples]
     weights = np.vstack([np.ones(len(length)), *times])
     sums = np.einsum("bn,gsnk->gsbk", weights, matches, optimize=True)
-    return 100 * np.exp(np.log(np.maximum(sums, 0.5) / (weights @ places)).mean(axis=-1))
+    return 100 * np.exp(np.log(np.maximum(sums, 0.5) / (weights @ positions)).mean(axis=-1))
 
 
 def true_difference(gap: float, luck: float) -> float:
@@ -88,17 +88,18 @@ def statuses(measured: np.ndarray, expect: str, margin: float) -> list[str]:
     low, high = verdicts.bounds(expect, margin)
     differences = measured[1:] - measured[0]
     estimates = [
-        verdicts.estimate(one[:, 0], verdicts.sentence_variance(one[:, 1:])) for one in differences
+        verdicts.estimate(difference[:, 0], verdicts.sentence_variance(difference[:, 1:]))
+        for difference in differences
     ]
-    inside = verdicts.holm([verdicts.p_inside(one, low, high) for one in estimates])
-    outside = verdicts.holm([verdicts.p_outside(one, low, high) for one in estimates])
-    judged = []
-    for one, p, q in zip(differences, inside, outside):
-        status = verdicts.verdict(p, q)
-        errors = one[:, 1:].std(axis=1, ddof=1)
-        dissenters = verdicts.dissenting(one[:, 0], errors, low, high, status)
-        judged.append(verdicts.INCONCLUSIVE if dissenters else status)
-    return judged
+    inside = verdicts.holm([verdicts.p_inside(estimate, low, high) for estimate in estimates])
+    outside = verdicts.holm([verdicts.p_outside(estimate, low, high) for estimate in estimates])
+    results = []
+    for difference, p_inside, p_outside in zip(differences, inside, outside):
+        status = verdicts.verdict(p_inside, p_outside)
+        errors = difference[:, 1:].std(axis=1, ddof=1)
+        dissenters = verdicts.dissenting(difference[:, 0], errors, low, high, status)
+        results.append(verdicts.INCONCLUSIVE if dissenters else status)
+    return results
 
 
 class Scenario(NamedTuple):
@@ -136,7 +137,7 @@ def simulate(scenario: Scenario, tables: int, seed: int) -> dict[str, float]:
         first = measured[1, 0] - measured[0, 0]
         counts["one_seed"] += int(first[0] > Z * first[1:].std(ddof=1))
     kinds = (verdicts.HOLDS, verdicts.FAILS, verdicts.INCONCLUSIVE, "one_seed")
-    return {"true": true, "margin": margin, **{one: counts[one] / tables for one in kinds}}
+    return {"true": true, "margin": margin, **{status: counts[status] / tables for status in kinds}}
 
 
 # Neither a just-false claim nor its contrary may be proven in more than 5% of the papers.
@@ -159,10 +160,14 @@ SCENARIOS = {"false": FALSE, "true": TRUE}
 
 def records(tables: int, kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
     for kind in kinds:
-        for number, one in enumerate(SCENARIOS[kind]):
-            found = simulate(one, tables, seed=1000 * (kind == "true") + number)
-            settings = {"expect": one.expect, "claims": one.claims, **one.sizes._asdict()}
-            yield {"claim_is": kind, "tables": tables, **settings, **found, **provenance()}
+        for number, scenario in enumerate(SCENARIOS[kind]):
+            shares = simulate(scenario, tables, seed=1000 * (kind == "true") + number)
+            settings = {
+                "expect": scenario.expect,
+                "claims": scenario.claims,
+                **scenario.sizes._asdict(),
+            }
+            yield {"claim_is": kind, "tables": tables, **settings, **shares, **provenance()}
 
 
 def main(argv: list[str] | None = None) -> None:

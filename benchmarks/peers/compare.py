@@ -1,4 +1,4 @@
-"""Measures this package beside JoeyNMT and OpenNMT-tf: the same model, corpus and threads.
+"""Comparison of this package with JoeyNMT and OpenNMT-tf: the same model, corpus and threads.
 
     python -m benchmarks.peers.compare --corpus_dir=DIR --what=train|decode|checkpoint
 
@@ -23,14 +23,14 @@ RATES = {
 }
 
 
-def parser_of(description: str, chosen: Iterable[str]) -> argparse.ArgumentParser:
-    """The flags that to_bleu.py has too; `chosen` run if the command line says nothing else."""
+def make_parser(description: str, default_systems: Iterable[str]) -> argparse.ArgumentParser:
+    """Makes the parser of the flags that to_bleu.py shares."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
     add = parser.add_argument
     add("--corpus_dir", type=Path, required=True, help="has train, val and test files")
-    add("--systems", default=",".join(chosen), help="in the order of running")
+    add("--systems", default=",".join(default_systems), help="in the order of running")
     add("--pairs", type=int, default=5, help="how often all systems are run")
     add("--out", type=Path, help="file that keeps the lines; what it has is not run again")
     add("--threads", type=int, default=2)
@@ -42,8 +42,8 @@ def parser_of(description: str, chosen: Iterable[str]) -> argparse.ArgumentParse
 
 
 def parse(argv: list[str] | None = None) -> argparse.Namespace:
-    """The command line."""
-    parser = parser_of(__doc__.split("\n")[0], systems.SYSTEMS)
+    """Parses the command line."""
+    parser = make_parser(__doc__.split("\n")[0], systems.SYSTEMS)
     add = parser.add_argument
     add("--what", choices=RATES, required=True, help="checkpoint: trains the peers for decode")
     add("--warmup", type=int, default=20, help="updates before the clock starts")
@@ -52,7 +52,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     add("--sentences", type=int, help="decode only so many test sentences; all if not given")
     add("--ours_out_dir", type=Path, help="our trained model, for decode")
     flags = parser.parse_args(argv)
-    flags.systems = chosen(parser, flags, systems.SYSTEMS)
+    flags.systems = choose_systems(parser, flags, systems.SYSTEMS)
     ours = set(flags.systems) & set(systems.OURS)
     if flags.what == "decode" and ours and not flags.ours_out_dir:
         parser.error("--what=decode needs --ours_out_dir=DIR, or --systems=joey,onmt")
@@ -63,18 +63,18 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     return flags
 
 
-def chosen(
-    parser: argparse.ArgumentParser, flags: argparse.Namespace, known: tuple[str, ...]
+def choose_systems(
+    parser: argparse.ArgumentParser, flags: argparse.Namespace, available: tuple[str, ...]
 ) -> list[str]:
-    """The systems that are to run."""
+    """Returns the systems that the command line chooses."""
     names = flags.systems.split(",")
-    if not set(names) <= set(known):
-        parser.error(f"--systems: there are {', '.join(known)}")
+    if not set(names) <= set(available):
+        parser.error(f"--systems: there are {', '.join(available)}")
     return names
 
 
-def places(flags: argparse.Namespace, ours_out_dir: Path | None = None) -> systems.Setup:
-    """Where everything lies; the vocabularies are written."""
+def make_setup(flags: argparse.Namespace, ours_out_dir: Path | None = None) -> systems.Setup:
+    """Returns all paths, and writes the vocabularies."""
     setup = systems.Setup(
         corpus_dir=flags.corpus_dir.resolve(),
         src=flags.src,
@@ -90,7 +90,7 @@ def places(flags: argparse.Namespace, ours_out_dir: Path | None = None) -> syste
 
 def prepare(flags: argparse.Namespace) -> systems.Setup:
     """Writes the vocabularies and the texts to translate."""
-    setup = places(flags, flags.ours_out_dir)
+    setup = make_setup(flags, flags.ours_out_dir)
     test = corpus.read_lines(setup.corpus_dir / flags.test, flags.src)[: flags.sentences]
     corpus.write_lines(Path(f"{setup.input}.{flags.src}"), test)
     warmup = corpus.read_lines(setup.corpus_dir / "val", flags.src)[: systems.WARMUP_SENTENCES]
@@ -99,18 +99,20 @@ def prepare(flags: argparse.Namespace) -> systems.Setup:
 
 
 def measure(flags: argparse.Namespace, setup: systems.Setup, system: str) -> dict:
-    """Runs one system once; with hypotheses to look at, their quality is part of the record."""
+    """Runs one system once; a decoding's record includes the quality of its hypotheses."""
     log = setup.work_dir / "logs" / f"{flags.what}-{system}.log"
     if flags.what == "decode":
         record = systems.run(systems.decode_command(setup, system), flags.threads, log)
         record.update(quality(flags, setup, system))
     else:
         model_dir = setup.work_dir / f"{system}.training"
-        kind = systems.checkpoint_command if flags.what == "checkpoint" else systems.train_command
-        command = kind(setup, system, model_dir, flags.warmup, flags.steps)
+        make_command = (
+            systems.checkpoint_command if flags.what == "checkpoint" else systems.train_command
+        )
+        command = make_command(setup, system, model_dir, flags.warmup, flags.steps)
         record = systems.run(command, flags.threads, log)
         if flags.what == "checkpoint":
-            # Only a training that has ended leaves a model where decoding looks for it.
+            # The model moves to the folder that decoding reads only after the training has ended.
             shutil.rmtree(setup.model_dir(system), ignore_errors=True)
             model_dir.rename(setup.model_dir(system))
         else:
@@ -121,7 +123,7 @@ def measure(flags: argparse.Namespace, setup: systems.Setup, system: str) -> dic
 
 
 def quality(flags: argparse.Namespace, setup: systems.Setup, system: str) -> dict:
-    """BLEU on the words as they are, lower-cased, and the length, of a system's hypotheses."""
+    """Scores a system's hypotheses: BLEU on the words as they are, lower-cased, and length."""
     from sacrebleu.metrics import BLEU
 
     hypotheses = setup.output(system).read_text("utf-8").split("\n")[:-1]

@@ -1,4 +1,4 @@
-"""What compare.py prepares from a corpus for all systems alike: vocabularies and short texts."""
+"""The vocabularies and short texts that compare.py prepares from a corpus for all systems."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 MIN_FREQUENCY = 2
 
-# What each system expects in front of the words of a vocabulary file. JoeyNMT adds its own;
-# OpenNMT-tf adds <unk> behind the last word.
+# The tokens that each system expects before the words of a vocabulary file. JoeyNMT adds its own;
+# OpenNMT-tf adds <unk> after the last word.
 SPECIALS = {
     "joey": [],
     "onmt": ["<blank>", "<s>", "</s>"],
@@ -19,7 +19,7 @@ SPECIALS = {
 def write_vocabularies(train: Path, language: str, vocab_dir: Path) -> int:
     """Writes `vocab_dir/<system>.<language>` for every system and returns the number of words.
 
-    Words of frequency 2 and more in the file `train`.language, the frequent ones first.
+    The words have a frequency of 2 or more in the file `train`.language; frequent words come first.
     """
     counts = Counter(word for line in read_lines(train, language) for word in line.split())
     reserved = {"<pad>", *(special for specials in SPECIALS.values() for special in specials)}
@@ -32,7 +32,7 @@ def write_vocabularies(train: Path, language: str, vocab_dir: Path) -> int:
 
 
 def read_lines(prefix: Path, language: str) -> list[str]:
-    """The lines of `prefix`.language; a missing file ends the program with a message."""
+    """Reads the lines of `prefix`.language; a missing file ends the program with a message."""
     path = Path(f"{prefix}.{language}")
     if not path.is_file():
         raise SystemExit(
@@ -42,5 +42,5 @@ def read_lines(prefix: Path, language: str) -> list[str]:
 
 
 def write_lines(path: Path, lines: list[str]) -> None:
-    """The inverse of `read_lines`."""
+    """Writes lines as `read_lines` reads them."""
     path.write_text("".join(f"{line}\n" for line in lines), "utf-8")

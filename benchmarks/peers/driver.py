@@ -1,4 +1,4 @@
-"""The command line and the answer that both peers' drivers share, so that they are called alike."""
+"""The command line and the output that both peers' drivers share."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import meter
 
 
 def parse() -> argparse.Namespace:
-    """Reads `train`, `to_bleu` or `decode` and its flags; every path comes back absolute."""
+    """Parses `train`, `to_bleu` or `decode` and its flags; every path becomes absolute."""
     parser = argparse.ArgumentParser()
     kinds = parser.add_subparsers(dest="command", required=True)
-    train, to_bleu, decode = (kinds.add_parser(one) for one in ("train", "to_bleu", "decode"))
+    train, to_bleu, decode = (kinds.add_parser(name) for name in ("train", "to_bleu", "decode"))
     for command in (train, to_bleu, decode):
         command.add_argument("--model_dir", type=_path, required=True)
         command.add_argument("--src", required=True, help="source language: a file suffix")
@@ -26,7 +26,7 @@ def parse() -> argparse.Namespace:
     train.add_argument("--steps", type=int, required=True, help="updates after the warm-up")
     train.add_argument("--warmup", type=int, required=True)
     train.add_argument(
-        "--random_batches", action="store_true", help="not from buckets of like length"
+        "--random_batches", action="store_true", help="not from buckets of similar length"
     )
     decode.add_argument("--warmup_input", type=_path, required=True, help="without the suffix")
     decode.add_argument("--input", type=_path, required=True, help="without the suffix")
@@ -35,7 +35,7 @@ def parse() -> argparse.Namespace:
 
 
 def suffixed(path: Path, suffix: str) -> str:
-    """`train` + `de` = `train.de`; unlike with_suffix it keeps a dot that is in the name."""
+    """Returns `train.de` for `train` and `de`; unlike with_suffix, it keeps a dot in the name."""
     return f"{path}.{suffix}"
 
 

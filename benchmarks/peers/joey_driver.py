@@ -21,7 +21,7 @@ from sacrebleu.metrics import BLEU
 
 
 def config(flags: Namespace) -> dict:
-    """joey.yaml with this run's languages and vocabularies in it."""
+    """Returns joey.yaml with this run's languages and vocabularies in it."""
     settings = yaml.safe_load(Path(__file__).with_name("joey.yaml").read_text("utf-8"))
     settings["model_dir"] = str(flags.model_dir)
     for side, language in (("src", flags.src), ("trg", flags.tgt)):
@@ -31,7 +31,7 @@ def config(flags: Namespace) -> dict:
 
 
 def without_verbose(scheduler):
-    """JoeyNMT passes `verbose`, which torch 2.7 and later refuse, to ReduceLROnPlateau."""
+    """Removes the argument `verbose`, which torch 2.7 and later refuse, from JoeyNMT's call."""
 
     def build(*args, verbose=None, **kwargs):
         return scheduler(*args, **kwargs)
@@ -40,7 +40,7 @@ def without_verbose(scheduler):
 
 
 def _run(flags: Namespace, settings: dict, updates: int, manager: type) -> None:
-    """JoeyNMT's own training, by a TrainManager that tells what it does."""
+    """Runs JoeyNMT's own training, with a TrainManager that reports to the meter."""
     settings["data"].update(train=str(flags.train), dev=str(flags.dev))
     settings["training"]["updates"] = updates
     builders.ReduceLROnPlateau = without_verbose(builders.ReduceLROnPlateau)
@@ -50,9 +50,9 @@ def _run(flags: Namespace, settings: dict, updates: int, manager: type) -> None:
 
 
 def train(flags: Namespace) -> dict:
-    """As `joeynmt train --skip-test`, with a clock on the optimizer.
+    """Trains as `joeynmt train --skip-test`, with a clock on the optimizer.
 
-    JoeyNMT has random batches only, whether they are asked for or not.
+    JoeyNMT has only random batches, whatever the flags say.
     """
     clock = meter.UpdateMeter(flags.warmup)
     parameters = 0
@@ -74,35 +74,35 @@ def train(flags: Namespace) -> dict:
 
 
 def to_bleu(flags: Namespace) -> dict:
-    """The same, with its own evaluations, by greedy search, until one finds the goal.
+    """Trains, with its own evaluations by greedy search, until one reaches the goal.
 
     BLEU is of the words as they are, lower-cased, as compare.py scores hypotheses.
     """
     settings = config(flags)
-    often = settings["training"]["logging_freq"]
-    # JoeyNMT wants a line of its log between two evaluations
+    frequency = settings["training"]["logging_freq"]
+    # JoeyNMT requires a line of its log between two evaluations.
     settings["training"].update(
-        validation_freq=flags.every, logging_freq=min(often, flags.every - 1)
+        validation_freq=flags.every, logging_freq=min(frequency, flags.every - 1)
     )
     references = Path(driver.suffixed(flags.dev, flags.tgt)).read_text("utf-8").split("\n")[:-1]
     bleu = BLEU(tokenize="none", lowercase=True, force=True)
-    watch, found = meter.Watch(flags.goal), []
+    watch, scores = meter.Watch(flags.goal), []
     predict = training.predict
 
-    def kept_predict(*args, **kwargs):
+    def scoring_predict(*args, **kwargs):
         result = predict(*args, **kwargs)
-        found.append(bleu.corpus_score(result[2], [references]).score)
+        scores.append(bleu.corpus_score(result[2], [references]).score)
         return result
 
-    training.predict = kept_predict
+    training.predict = scoring_predict
 
     class WatchedManager(training.TrainManager):
-        """Tells of every evaluation."""
+        """Reports every evaluation to the meter."""
 
         def _validate(self, valid_data):
             begin = time.perf_counter()
             super()._validate(valid_data)
-            watch.evaluated(self.stats.steps, found[-1], time.perf_counter() - begin)
+            watch.evaluated(self.stats.steps, scores[-1], time.perf_counter() - begin)
 
     try:
         _run(flags, settings, flags.most, WatchedManager)
@@ -112,7 +112,7 @@ def to_bleu(flags: Namespace) -> dict:
 
 
 def decode(flags: Namespace) -> dict:
-    """As `joeynmt test`: first the warm-up text, in the development set's place, then the text."""
+    """Decodes as `joeynmt test`: first the warm-up text, as development set, then the text."""
     settings = config(flags)
     settings["data"].update(dev=str(flags.warmup_input), test=str(flags.input))
     runs = []

@@ -1,6 +1,6 @@
-"""Times updates, leaving out start-up and warm-up; or all until a quality is reached.
+"""Timers of updates after start-up and warm-up, and of a whole training up to a quality.
 
-Imported by every driver, each in its own environment.
+Every driver imports this module, each in its own environment.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ _STARTED = time.perf_counter()
 class UpdateMeter:
     """Counts words and seconds from the end of update `warmup` to the end of the last one.
 
-    Reading a batch, the update and what the toolkit logs are all inside; loading the corpus,
-    tracing a graph and the last checkpoint are not.
+    The time includes reading batches, updates and the toolkit's logging, but not the loading of the
+    corpus, the tracing of a graph or the last checkpoint.
     """
 
     def __init__(self, warmup: int):
@@ -26,17 +26,17 @@ class UpdateMeter:
         self._begin = self._end = (0.0, 0)  # time, words so far
 
     def update_done(self, words_so_far: int) -> None:
-        """To be called at the end of every update with the number of target words until then."""
-        now = (time.perf_counter(), words_so_far)
+        """Records the end of an update, with the number of target words so far."""
+        reading = (time.perf_counter(), words_so_far)
         self._updates += 1
         if self._updates == 1:
-            self._start_up = now[0] - _STARTED
+            self._start_up = reading[0] - _STARTED
         if self._updates == self._warmup:
-            self._begin = now
-        self._end = now
+            self._begin = reading
+        self._end = reading
 
     def result(self) -> dict[str, float]:
-        """Words and seconds after the warm-up, and how many updates they took."""
+        """Returns words and seconds after the warm-up, and the number of updates."""
         return {
             "words": self._end[1] - self._begin[1],
             "seconds": self._end[0] - self._begin[0],
@@ -46,14 +46,14 @@ class UpdateMeter:
 
 
 class Reached(Exception):
-    """A training is as good as it has to be."""
+    """A training has reached its goal."""
 
 
 class Watch:
-    """The evaluations of a training, each at its second since the process began.
+    """The evaluations of a training, each with the seconds since the process began.
 
-    An evaluation is all that a toolkit does at one: loss and translations of the development set,
-    scores, checkpoints, pictures.
+    An evaluation includes all that a toolkit does then: loss and translations of the development
+    set, scores, checkpoints, figures.
     """
 
     def __init__(self, goal: float):
@@ -61,19 +61,19 @@ class Watch:
         self._history: list[dict[str, float]] = []
 
     def evaluated(self, updates: int, bleu: float, seconds: float) -> None:
-        """To be called after every evaluation, which took so many seconds.
+        """Records an evaluation that took `seconds`.
 
         Raises:
-          Reached: it found the goal.
+          Reached: its BLEU reaches the goal.
         """
-        since = time.perf_counter() - _STARTED
-        one = {"updates": updates, "bleu": bleu, "seconds": since, "evaluation": seconds}
-        self._history.append(one)
+        elapsed = time.perf_counter() - _STARTED
+        evaluation = {"updates": updates, "bleu": bleu, "seconds": elapsed, "evaluation": seconds}
+        self._history.append(evaluation)
         if bleu >= self._goal:
             raise Reached
 
     def result(self) -> dict[str, object]:
-        """Seconds from the process's first line to the end of the last evaluation, and all."""
+        """Returns the last evaluation, its seconds since the process's start, and the history."""
         last = self._history[-1]
         return {
             "goal": self._goal,
@@ -81,13 +81,13 @@ class Watch:
             "bleu": last["bleu"],
             "updates": last["updates"],
             "seconds": last["seconds"],
-            "evaluation_seconds": sum(one["evaluation"] for one in self._history),
+            "evaluation_seconds": sum(evaluation["evaluation"] for evaluation in self._history),
             "history": self._history,
         }
 
 
 def add_goal(parser: argparse.ArgumentParser) -> None:
-    """The flags of a training that is watched."""
+    """Adds the flags of a training with a goal."""
     parser.add_argument("--goal", type=float, default=25.0, help="development BLEU")
     parser.add_argument("--every", type=int, default=200, help="updates between two evaluations")
     parser.add_argument("--most", type=int, default=6000, help="updates after which it is given up")

@@ -24,7 +24,7 @@ SEED = 1
 
 
 def config(flags: Namespace) -> dict:
-    """onmt.yaml with this run's vocabularies in it."""
+    """Returns onmt.yaml with this run's vocabularies in it."""
     settings = yaml.safe_load(Path(__file__).with_name("onmt.yaml").read_text("utf-8"))
     settings["model_dir"] = str(flags.model_dir)
     settings["data"] = {
@@ -35,7 +35,7 @@ def config(flags: Namespace) -> dict:
 
 
 def train(flags: Namespace) -> dict:
-    """As `onmt-main train`, with a clock on the steps."""
+    """Trains as `onmt-main train`, with a clock on the steps."""
     settings = config(flags)
     settings["data"].update(
         train_features_file=driver.suffixed(flags.train, flags.src),
@@ -76,7 +76,7 @@ def train(flags: Namespace) -> dict:
 
 
 def decode(flags: Namespace) -> dict:
-    """As `onmt-main infer`, whose loop this is, with the graph traced and warm before the clock."""
+    """Decodes as `onmt-main infer`, with the graph traced and warm before the clock starts."""
     settings = config(flags)
     infer = settings["infer"]
     model = rnn_luong()

@@ -39,7 +39,7 @@ class TanhBridge(layers.DenseBridge):
 
 
 def rnn_luong() -> models.SequenceToSequence:
-    """One bidirectional GRU layer, one GRU layer with Luong attention and input feeding."""
+    """Returns one bidirectional GRU layer, and one GRU layer with Luong attention."""
     return models.SequenceToSequence(
         source_inputter=NormalEmbedder(),
         target_inputter=NormalEmbedder(),

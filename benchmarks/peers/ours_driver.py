@@ -1,10 +1,10 @@
-"""Trains or decodes with this package and prints one JSON line of timings, as the peers' drivers.
+"""The driver of this package: trains or decodes and prints one JSON line of timings.
 
     python -m benchmarks.peers.ours_driver train --hparams_path=F --corpus_dir=D --vocab_prefix=P
     python -m benchmarks.peers.ours_driver decode --out_dir=D --inference_input_file=F
     python -m benchmarks.peers.ours_driver to_bleu --hparams_path=F --corpus_dir=D --out_dir=O
 
-`compare.py` and `to_bleu.py` call it; it serves for any configuration on any corpus.
+`compare.py` and `to_bleu.py` call it; it works with any configuration on any corpus.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
 def train(args: argparse.Namespace) -> dict:
-    """Updates on real batches: target words/s with </s>, after the warm-up."""
+    """Trains on real batches; measures target words/s with </s>, after the warm-up."""
     from tfmann import config
     from tfmann.data import corpus_paths, encoded_corpus, run_vocabularies
     from tfmann.data.batching import Position, TrainingBatches
@@ -61,7 +61,7 @@ def train(args: argparse.Namespace) -> dict:
 
 
 def decode(args: argparse.Namespace) -> dict:
-    """Translating a file with a trained model: sentences/s, after the first 64 sentences."""
+    """Translates a file with a trained model: sentences/s, after the first 64 sentences."""
     import tfmann
     from tfmann.data.text_files import iter_lines, write_lines
 
@@ -83,7 +83,7 @@ def decode(args: argparse.Namespace) -> dict:
 
 
 def to_bleu(args: argparse.Namespace) -> dict:
-    """As `python -m tfmann.nmt`, until an evaluation finds the goal."""
+    """Trains as `python -m tfmann.nmt`, until an evaluation reaches the goal."""
     from tfmann import config
     from tfmann.cli import train as train_module
 
@@ -97,7 +97,7 @@ def to_bleu(args: argparse.Namespace) -> dict:
     watch = meter.Watch(args.goal)
 
     class Watched(train_module.TrainingSession):
-        """Records every evaluation, and ends at the one that reaches the goal."""
+        """A session that records every evaluation, and stops at the one that reaches the goal."""
 
         def evaluate(self, state):
             begin = time.perf_counter()
@@ -115,9 +115,9 @@ def to_bleu(args: argparse.Namespace) -> dict:
 
 
 def _settings(args: argparse.Namespace) -> dict:
-    given = json.loads(args.settings)
-    given["train_prefix"] = str(Path(args.corpus_dir) / "train")
-    return {**given, "vocab_prefix": args.vocab_prefix} if args.vocab_prefix else given
+    settings = json.loads(args.settings)
+    settings["train_prefix"] = str(Path(args.corpus_dir) / "train")
+    return {**settings, "vocab_prefix": args.vocab_prefix} if args.vocab_prefix else settings
 
 
 def _note(message: str) -> None:
@@ -125,25 +125,27 @@ def _note(message: str) -> None:
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line; `run` is what it asks for."""
+    """Parses the command line, whose function is `run`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     kinds = parser.add_subparsers(required=True)
     for run in (train, to_bleu, decode):
-        one = kinds.add_parser(run.__name__)
-        one.set_defaults(run=run)
-        one.add_argument("--settings", default="{}", help="more hyper-parameters, as JSON")
+        parser_of_run = kinds.add_parser(run.__name__)
+        parser_of_run.set_defaults(run=run)
+        parser_of_run.add_argument(
+            "--settings", default="{}", help="more hyper-parameters, as JSON"
+        )
         if run is decode:
-            one.add_argument("--inference_input_file", required=True)
-            one.add_argument("--inference_output_file")
+            parser_of_run.add_argument("--inference_input_file", required=True)
+            parser_of_run.add_argument("--inference_output_file")
         else:
-            one.add_argument("--hparams_path", required=True)
-            one.add_argument("--corpus_dir", required=True)
-            one.add_argument("--vocab_prefix")
+            parser_of_run.add_argument("--hparams_path", required=True)
+            parser_of_run.add_argument("--corpus_dir", required=True)
+            parser_of_run.add_argument("--vocab_prefix")
         if run is train:
-            one.add_argument("--steps", type=int, default=120)
-            one.add_argument("--warmup", type=int, default=20)
+            parser_of_run.add_argument("--steps", type=int, default=120)
+            parser_of_run.add_argument("--warmup", type=int, default=20)
         else:
-            one.add_argument("--out_dir", required=True)
+            parser_of_run.add_argument("--out_dir", required=True)
     meter.add_goal(kinds.choices["to_bleu"])
     return parser.parse_args(argv)
 

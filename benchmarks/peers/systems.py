@@ -1,4 +1,4 @@
-"""How each system is called, and in which surroundings, so that all are measured alike."""
+"""The command line and the environment of each system, so that all are measured alike."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WARMUP_SENTENCES = 64
 
 @dataclass(frozen=True)
 class Setup:
-    """Where the corpus and everything made from it lie, and what is being measured."""
+    """The paths of the corpus and of everything made from it."""
 
     corpus_dir: Path
     src: str
@@ -42,16 +42,16 @@ class Setup:
         return self.work_dir / "warmup_input"
 
     def output(self, system: str) -> Path:
-        """The hypotheses of a system's last decoding."""
+        """Returns the path of a system's last hypotheses."""
         return self.work_dir / f"{system}.hyp"
 
     def model_dir(self, system: str) -> Path:
-        """A peer's checkpoint, for decoding."""
+        """Returns the folder of a peer's checkpoint, for decoding."""
         return self.work_dir / system
 
 
 def train_command(setup: Setup, system: str, model_dir: Path, warmup: int, steps: int) -> list[str]:
-    """Trains a fresh model for `warmup` + `steps` updates."""
+    """Returns the command that trains a new model for `warmup` + `steps` updates."""
     counts = [f"--warmup={warmup}", f"--steps={steps}"]
     if system in OURS:
         return [*_ours("train", system), *_our_corpus(setup), *counts]
@@ -61,9 +61,9 @@ def train_command(setup: Setup, system: str, model_dir: Path, warmup: int, steps
 def to_bleu_command(
     setup: Setup, system: str, model_dir: Path, goal: list[str], seed: int
 ) -> list[str]:
-    """Trains a fresh model until an evaluation finds the goal, which the flags `goal` say.
+    """Returns the command that trains a new model until an evaluation reaches the flags' `goal`.
 
-    JoeyNMT draws its first weights before it sets a seed: no two of its runs are equal anyway.
+    JoeyNMT draws its initial weights before it sets a seed, so that no two of its runs are equal.
     """
     if system in OURS:
         command = [*_ours("to_bleu", system, random_seed=seed), *_our_corpus(setup)]
@@ -76,16 +76,16 @@ def to_bleu_command(
 def checkpoint_command(
     setup: Setup, system: str, model_dir: Path, warmup: int, steps: int
 ) -> list[str]:
-    """Trains a peer's model for decoding.
+    """Returns the command that trains a peer's model for decoding.
 
-    From random batches, as JoeyNMT's are: after 900 updates on length buckets OpenNMT-tf's model
-    wrote 10.7 words a sentence, after 900 on random batches 12.1, as JoeyNMT's.
+    Its batches are random, as JoeyNMT's are: after 900 updates on length buckets, the model of
+    OpenNMT-tf wrote 10.7 words per sentence; after 900 on random batches 12.1, as JoeyNMT's did.
     """
     return [*train_command(setup, system, model_dir, warmup, steps), "--random_batches"]
 
 
 def decode_command(setup: Setup, system: str) -> list[str]:
-    """Translates the input with a trained model: beam 10, GNMT's penalty, batches of 32."""
+    """Returns the command that translates the input: beam 10, GNMT's penalty, batches of 32."""
     if system in OURS:
         return [
             *_ours("decode", system),
@@ -104,15 +104,15 @@ def decode_command(setup: Setup, system: str) -> list[str]:
 def run(command: list[str], threads: int, log: Path) -> dict:
     """Runs a command with that many threads and processors; its last line of output is JSON.
 
-    Returns that line's record with the wall time of the whole process added. What else it says
-    goes to `log`; a failure ends the program with the log's name and last lines.
+    Returns that line's record with the wall time of the whole process added. All other output goes
+    to `log`; a failure ends the program with the log's name and last lines.
     """
     if not Path(command[0]).exists():
         raise SystemExit(f"compare: there is no {command[0]}; run benchmarks/peers/setup.sh first")
     log.parent.mkdir(parents=True, exist_ok=True)
     begin = time.perf_counter()
     with open(log, "w", encoding="utf-8") as stderr:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             cwd=ROOT,
             env={**os.environ, **_environment(threads)},
@@ -122,12 +122,12 @@ def run(command: list[str], threads: int, log: Path) -> dict:
         )
     wall = time.perf_counter() - begin
     try:
-        if done.returncode:
+        if process.returncode:
             raise ValueError
-        record = json.loads(done.stdout.rstrip().splitlines()[-1])
+        record = json.loads(process.stdout.rstrip().splitlines()[-1])
     except (ValueError, IndexError):
         tail = "\n".join(log.read_text("utf-8").splitlines()[-15:])
-        message = f"compare: this failed (status {done.returncode}): {' '.join(command)}"
+        message = f"compare: this failed (status {process.returncode}): {' '.join(command)}"
         raise SystemExit(f"{message}\n{tail}\n(all of it is in {log})") from None
     return {**record, "wall_seconds": wall}
 
@@ -135,7 +135,7 @@ def run(command: list[str], threads: int, log: Path) -> dict:
 def keep_processors(threads: int) -> None:
     """Confines this process and its children to `threads` processors.
 
-    TensorFlow sizes some of its pools by the processors it sees, whatever it is told.
+    TensorFlow sizes some of its thread pools by the processors it sees, despite its settings.
     """
     if hasattr(os, "sched_setaffinity"):  # Linux
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
@@ -152,10 +152,10 @@ def _environment(threads: int) -> dict[str, str]:
     }
 
 
-def _ours(command: str, system: str, **more: int) -> list[str]:
+def _ours(command: str, system: str, **settings: int) -> list[str]:
     python = [sys.executable, "-m", "benchmarks.peers.ours_driver"]
     setting = "infer_precision" if command == "decode" else "precision"
-    return [*python, command, f"--settings={json.dumps({setting: OURS[system], **more})}"]
+    return [*python, command, f"--settings={json.dumps({setting: OURS[system], **settings})}"]
 
 
 def _our_corpus(setup: Setup) -> list[str]:

@@ -1,13 +1,14 @@
-"""Minutes to a development BLEU: this package beside JoeyNMT, each trained from its first weights.
+"""Minutes to a development BLEU: this package compared with JoeyNMT, each trained from scratch.
 
     python -m benchmarks.peers.to_bleu --corpus_dir=DIR [--goal=25] [--every=200] [--pairs=5]
 
-The systems take turns, each turn with another seed: how many updates it takes is luck as well. Each
-trains with an evaluation of `val` every so many updates, by greedy search in batches of 32 as
-JoeyNMT does it in training, and ends at the one that finds the goal. The minutes are those from the
-process's first line to the end of that evaluation: start-up and all evaluations are inside, and
-`evaluation_minutes` says how much these are. A training that is not there after --most updates ends
-with `reached` false. Prints a JSON line for each, then the medians of the ratios ours / JoeyNMT.
+The systems take turns, and each turn has another seed, because the number of updates also depends
+on chance. Each system evaluates `val` every --every updates, by greedy search in batches of 32 as
+JoeyNMT does in training, and stops at the evaluation that reaches the goal. The minutes run from
+the process's first line to the end of that evaluation; they include start-up and all evaluations,
+and `evaluation_minutes` is the share of these. A training that misses the goal within --most
+updates has `reached` false. Prints a JSON line for each run, then the medians of the ratios ours /
+JoeyNMT.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ SYSTEMS = ("joey", *systems.OURS)
 
 
 def parse(argv: list[str] | None = None) -> argparse.Namespace:
-    """The command line."""
-    parser = compare.parser_of(__doc__.split("\n")[0], SYSTEMS)
+    """Parses the command line."""
+    parser = compare.make_parser(__doc__.split("\n")[0], SYSTEMS)
     meter.add_goal(parser)
     flags = parser.parse_args(argv)
-    flags.systems = compare.chosen(parser, flags, SYSTEMS)
+    flags.systems = compare.choose_systems(parser, flags, SYSTEMS)
     return flags
 
 
 def measure(flags: argparse.Namespace, setup: systems.Setup, system: str, turn: int) -> dict:
-    """One training; the log stays."""
+    """Runs one training; its log stays."""
     model_dir = setup.work_dir / f"{system}.to_bleu"
     shutil.rmtree(model_dir, ignore_errors=True)  # of a run that was killed
     goal = [f"--goal={flags.goal}", f"--every={flags.every}", f"--most={flags.most}"]
@@ -48,9 +49,9 @@ def measure(flags: argparse.Namespace, setup: systems.Setup, system: str, turn: 
 def main(argv: list[str] | None = None) -> None:
     """Runs everything in turn and prints as it goes."""
     flags = parse(argv)
-    setup = compare.places(flags)
+    setup = compare.make_setup(flags)
     systems.keep_processors(flags.threads)
-    turns.take(flags, "to_bleu", lambda *which: measure(flags, setup, *which))
+    turns.take(flags, "to_bleu", lambda *system_and_turn: measure(flags, setup, *system_and_turn))
 
 
 if __name__ == "__main__":

@@ -43,24 +43,26 @@ def measurements(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     if "start" in args.what:
         yield dict(zip(_KEY, ("start", start.HELP, "-", "float32")), pairs=args.pairs)
     for size in args.sizes:
-        for what in args.what:
-            for precision in WHAT[what]:
+        for kind in args.what:
+            for precision in WHAT[kind]:
                 for row in args.cells if precision in args.precisions else ():
-                    pairs = 1 if what.startswith("memory") else args.pairs
-                    yield dict(zip(_KEY, (what, row, size, precision)), pairs=pairs)
+                    pairs = 1 if kind.startswith("memory") else args.pairs
+                    yield dict(zip(_KEY, (kind, row, size, precision)), pairs=pairs)
 
 
-def every(args: argparse.Namespace) -> int:
+def measure_missing(args: argparse.Namespace) -> int:
     """Makes the missing measurements; returns how many failed."""
     from tfmann.utils.provenance import provenance
 
-    done, failed, records = harness.known(args.out, "speed", _KEY), 0, []
+    recorded, failed, records = harness.known(args.out, "speed", _KEY), 0, []
     for request in measurements(args):
-        if done.get(tuple(request[key] for key in _KEY), 0) >= request["pairs"]:
+        if recorded.get(tuple(request[key] for key in _KEY), 0) >= request["pairs"]:
             continue
         try:
             result = (
-                start.starts(*_start(request)) if request["what"] == "start" else _apart(request)
+                start.starts(*_start(request))
+                if request["what"] == "start"
+                else _measure_apart(request)
             )
         except (subprocess.CalledProcessError, ValueError) as error:
             print(f"speed: {request} failed: {error}", file=sys.stderr, flush=True)
@@ -68,8 +70,8 @@ def every(args: argparse.Namespace) -> int:
             continue
         records.append({"benchmark": "speed", **request, **provenance(), **result})
         harness.write(records[-1:], args.out)
-    shown = [r for r in harness.read(args.out) if r.get("benchmark") == "speed"] or records
-    print("\n".join(table.speed(shown)))
+    speed_records = [r for r in harness.read(args.out) if r.get("benchmark") == "speed"] or records
+    print("\n".join(table.speed(speed_records)))
     return failed
 
 
@@ -77,14 +79,14 @@ def _start(request: dict[str, Any]) -> tuple[str, str, int]:
     return request["cell"], request["size"], request["pairs"]
 
 
-def _apart(request: dict[str, Any]) -> dict[str, Any]:
+def _measure_apart(request: dict[str, Any]) -> dict[str, Any]:
     """Makes a measurement in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.speed", "one", json.dumps(request)]
-    done = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, check=True)
-    return json.loads(done.stdout.decode().splitlines()[-1])
+    process = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, check=True)
+    return json.loads(process.stdout.decode().splitlines()[-1])
 
 
-def one(args: argparse.Namespace) -> int:
+def answer_request(args: argparse.Namespace) -> int:
     """Answers a request of `_apart`."""
     from benchmarks.speed import measure
     from tfmann.utils.provenance import provenance
@@ -103,12 +105,12 @@ def main(argv: list[str] | None = None) -> int:
     harness.add_choice(parser, "precisions", _BOTH)
     parser.add_argument("--pairs", type=int, default=5, help="turns of a measurement")
     parser.add_argument("--out", type=Path, help="file to append the lines to")
-    parser.set_defaults(run=every)
+    parser.set_defaults(run=measure_missing)
     kinds = parser.add_subparsers()
     scaling.add_to(kinds)
-    alone = kinds.add_parser("one")
-    alone.set_defaults(run=one)
-    alone.add_argument("request")
+    request_parser = kinds.add_parser("one")
+    request_parser.set_defaults(run=answer_request)
+    request_parser.add_argument("request")
     args = parser.parse_args(argv)
     return args.run(args)
 

@@ -43,14 +43,14 @@ class Row(NamedTuple):
     settings: dict[str, Any]
 
 
-def _search(cell: str, **more: Any) -> Row:
-    reference = "luong" if (cell, more) == ("rnnsearch", {}) else "rnnsearch"
-    return Row(reference, {**_SEARCH, "cell": cell, **more})
+def _search(cell: str, **options: Any) -> Row:
+    reference = "luong" if (cell, options) == ("rnnsearch", {}) else "rnnsearch"
+    return Row(reference, {**_SEARCH, "cell": cell, **options})
 
 
-def _layers(cell: str, **more: Any) -> Row:
+def _layers(cell: str, **options: Any) -> Row:
     reference = "rnnsearch" if cell == "luong" else "luong"
-    return Row(reference, {**_LAYERS, "cell": cell, **more})
+    return Row(reference, {**_LAYERS, "cell": cell, **options})
 
 
 ROWS: dict[str, Row] = {

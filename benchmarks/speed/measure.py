@@ -11,8 +11,8 @@ from benchmarks.speed import cells
 _WARM = 2  # runs that are not counted: the first compiles
 
 
-def pairs(what: str, row: str, size: str, precision: str, count: int) -> dict[str, Any]:
-    """Measures a cell in turns with its reference and with the machine's rate of products.
+def pairs(kind: str, row: str, size: str, precision: str, count: int) -> dict[str, Any]:
+    """Measures a cell, its reference and the machine's rate of products in turn.
 
     Returns:
       words and sentences per second; the `ratio` to the reference, and the ratio that the counted
@@ -24,7 +24,7 @@ def pairs(what: str, row: str, size: str, precision: str, count: int) -> dict[st
     from benchmarks.speed import machine, runs
 
     measured, reference = (
-        runs.MAKE[what](name, size, precision) for name in (row, _reference(row))
+        runs.MAKE[kind](name, size, precision) for name in (row, _reference(row))
     )
     for program in (measured, reference):
         for _ in range(_WARM):
@@ -66,7 +66,7 @@ def _reference(row: str) -> str:
     return cells.ROWS[row].reference
 
 
-def memory(of: str, row: str, size: str, precision: str) -> dict[str, Any]:
+def memory(task: str, row: str, size: str, precision: str) -> dict[str, Any]:
     """Measures the peak memory of training or decoding in a process that has done nothing else.
 
     Returns:
@@ -75,12 +75,12 @@ def memory(of: str, row: str, size: str, precision: str) -> dict[str, Any]:
     from benchmarks.speed import runs
 
     begin = harness.peak_mib()
-    program = runs.MAKE[of](row, size, precision)
+    program = runs.MAKE[task](row, size, precision)
     for _ in range(_WARM):
         program.run()
     peak = harness.peak_mib()
     return {
-        "of": of,
+        "of": task,
         "peak_mib": round(peak),
         "more_mib": round(peak - begin),
         "parameters": program.parameters,
@@ -90,7 +90,7 @@ def memory(of: str, row: str, size: str, precision: str) -> dict[str, Any]:
 
 def measure(request: dict[str, Any]) -> dict[str, Any]:
     """Answers a request, which has `what`, `cell`, `size`, `precision` and `pairs`."""
-    where = (request["cell"], request["size"], request["precision"])
+    cell_size_precision = (request["cell"], request["size"], request["precision"])
     if request["what"].startswith("memory"):
-        return memory(request["what"].split("_")[1], *where)
-    return pairs(request["what"], *where, request["pairs"])
+        return memory(request["what"].split("_")[1], *cell_size_precision)
+    return pairs(request["what"], *cell_size_precision, request["pairs"])

@@ -32,13 +32,13 @@ class Updates:
       words: target words of a run, `</s>` included.
     """
 
-    def __init__(self, hparams: Any, given: list[Batch], vocabulary: int):
+    def __init__(self, hparams: Any, training_batches: list[Batch], vocabulary: int):
         """Builds the model; the first run compiles."""
         self._learner = TrainStep(hparams, vocabulary, vocabulary)
-        self._batches, self._step = given, 0
-        self.words = sum(batch.words for batch in given)
-        self.sentences = sum(len(batch.source) for batch in given)
-        self.operations = sum(_operations(hparams, batch, vocabulary) for batch in given)
+        self._batches, self._step = training_batches, 0
+        self.words = sum(batch.words for batch in training_batches)
+        self.sentences = sum(len(batch.source) for batch in training_batches)
+        self.operations = sum(_operations(hparams, batch, vocabulary) for batch in training_batches)
         self.parameters = self._learner.model.count_parameters()
 
     def run(self) -> float:
@@ -60,24 +60,24 @@ def _operations(hparams: Any, batch: Batch, vocabulary: int) -> int:
 class Decoding:
     """The search for translations of a batch, each of exactly `steps` words with `</s>`.
 
-    Random weights would end a sentence at once or never. So the bias forbids `</s>` up to the last
-    step, where nothing else is allowed, and all cells take the same number of steps. A cache is
-    read at every step and written after the batch.
+    With random weights a sentence would end at once or never. Therefore the bias forbids `</s>` up
+    to the last step, where only `</s>` is allowed: all cells take the same number of steps. A cache
+    is read at every step and written after the batch.
     """
 
-    def __init__(self, hparams: Any, place: cells.Size, beam: bool):
+    def __init__(self, hparams: Any, size: cells.Size, beam: bool):
         """Builds the model; the first run compiles."""
-        self.model = Seq2Seq(hparams, place.vocabulary, place.vocabulary)
-        self.steps, self.sentences = place.words, place.decoded
-        bias = np.zeros(place.vocabulary)
+        self.model = Seq2Seq(hparams, size.vocabulary, size.vocabulary)
+        self.steps, self.sentences = size.words, size.decoded
+        bias = np.zeros(size.vocabulary)
         bias[EOS_ID] = -1e9
         assert self.model.projection_bias is not None
         self.model.projection_bias.assign(bias)
         self._search = _beam if beam else search.greedy
-        batch = _sources(hparams, place)
+        batch = _sources(hparams, size)
         self._inputs = tf.constant(batch.source), tf.constant(batch.source_length)
         self._writes = document_cache.has_memory(self.model)
-        self._around, signature = self._what_stands_around(batch)
+        self._context, signature = self._first_context(batch)
         self._compiled = tf.function(
             self._once, autograph=False, input_signature=[IDS, LENGTHS, signature]
         )
@@ -85,49 +85,49 @@ class Decoding:
         hypotheses = self.steps * (BEAM if beam else 1)
         self.operations = sum(
             flops.encoding(hparams, n)
-            + hypotheses * flops.decoding_step(hparams, n, place.vocabulary)
+            + hypotheses * flops.decoding_step(hparams, n, size.vocabulary)
             + flops.writing(hparams, n._replace(target=self.steps))
             for n in batches.lengths(batch)
         )
         self.parameters = self.model.count_parameters()
 
-    def _what_stands_around(self, batch: Batch) -> tuple[Any, Any]:
-        """An empty cache, or a history, or nothing; and its shapes and types."""
+    def _first_context(self, batch: Batch) -> tuple[Any, Any]:
+        """Returns an empty cache, a history or (), and its shapes and types."""
         if self._writes:
-            kept = document_cache.empty(self.model, self.sentences)
-            return kept, document_cache.signature(self.model)
-        size = config.cell_spec(self.model.hparams.cell).history_size
-        if not size:
+            cache = document_cache.empty(self.model, self.sentences)
+            return cache, document_cache.signature(self.model)
+        history_size = config.cell_spec(self.model.hparams.cell).history_size
+        if not history_size:
             return (), ()
-        before = history_encoder.History(
+        history = history_encoder.History(
             tf.constant(batch.history), tf.constant(batch.history_length)
         )
-        return before, history_encoder.signature(size)
+        return history, history_encoder.signature(history_size)
 
-    def _once(self, source: tf.Tensor, length: tf.Tensor, around: Any) -> tuple[tf.Tensor, Any]:
+    def _once(self, source: tf.Tensor, length: tf.Tensor, context: Any) -> tuple[tf.Tensor, Any]:
         """Returns ids, and the document context of the next sentences."""
         model = self.model
-        prepared = model.prepare(source, length, document=around)
+        prepared = model.prepare(source, length, document=context)
         if not self._writes:
-            return self._search(model, prepared, search.SearchOptions(self.steps)).ids, around
+            return self._search(model, prepared, search.SearchOptions(self.steps)).ids, context
         options = search.SearchOptions(self.steps, record=document_cache.entry_diagnostics(model))
-        found = self._search(model, prepared, options)
-        best = {name: value[:, 0] for name, value in (found.diagnostics or {}).items()}
-        words, lengths = found.ids[:, 0], tf.cast(found.lengths[:, 0], tf.int32)
-        kept = document_cache.write_translation(
-            model, around, prepared.encoded, best, words, lengths
+        hypotheses = self._search(model, prepared, options)
+        best = {name: value[:, 0] for name, value in (hypotheses.diagnostics or {}).items()}
+        words, lengths = hypotheses.ids[:, 0], tf.cast(hypotheses.lengths[:, 0], tf.int32)
+        updated = document_cache.write_translation(
+            model, context, prepared.encoded, best, words, lengths
         )
-        return found.ids, kept
+        return hypotheses.ids, updated
 
     def run(self) -> float:
         """Returns the seconds of the batch."""
         begin = time.perf_counter()
-        ids, around = self._compiled(*self._inputs, self._around)
-        found = ids.numpy()
+        ids, context = self._compiled(*self._inputs, self._context)
+        ids = ids.numpy()  # waits
         seconds = time.perf_counter() - begin
-        self._around = around if self._writes else self._around
-        if found.shape[-1] != self.steps:
-            raise ValueError(f"expected {self.steps} steps, not {found.shape[-1]}")
+        self._context = context if self._writes else self._context
+        if ids.shape[-1] != self.steps:
+            raise ValueError(f"expected {self.steps} steps, not {ids.shape[-1]}")
         return seconds
 
 
@@ -135,16 +135,16 @@ def _beam(model: Seq2Seq, prepared: Any, options: search.SearchOptions) -> searc
     return search.beam_search(model, prepared, BeamOptions(beam_width=BEAM), options)
 
 
-def _sources(hparams: Any, place: cells.Size) -> Batch:
+def _sources(hparams: Any, size: cells.Size) -> Batch:
     """Returns the first batch, with as many sentences as are decoded together."""
-    of_that_many = hparams.replace(batch_size=place.decoded)
-    return batches.of_training(of_that_many, place.words, place.vocabulary, 1)[0]
+    settings = hparams.replace(batch_size=size.decoded)
+    return batches.of_training(settings, size.words, size.vocabulary, 1)[0]
 
 
-def _training(row: str, size: str, precision: str) -> Updates:
-    place, h = cells.SIZES[size], cells.hparams(row, size, precision=precision)
-    given = batches.of_training(h, place.words, place.vocabulary, place.updates)
-    return Updates(h, given, place.vocabulary)
+def _training(row: str, size_name: str, precision: str) -> Updates:
+    size, h = cells.SIZES[size_name], cells.hparams(row, size_name, precision=precision)
+    training_batches = batches.of_training(h, size.words, size.vocabulary, size.updates)
+    return Updates(h, training_batches, size.vocabulary)
 
 
 def _decoding(beam: bool) -> Callable[[str, str, str], Decoding]:

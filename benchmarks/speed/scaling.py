@@ -1,7 +1,7 @@
-"""What an update costs when a target is twice as long, a memory twice as large, the corpus tenfold.
+"""The cost of an update with targets twice as long, a memory twice as large, a corpus tenfold.
 
-Each is a ratio of seconds an update, by alternating pairs in one process. The tenfold corpus is
-memory-mapped as a real one is, and its batches are made while updates run.
+Each result is a ratio of seconds per update, from alternating pairs in one process. The tenfold
+corpus is memory-mapped as a real one is, and its batches are prefetched during updates.
 """
 
 from __future__ import annotations
@@ -20,40 +20,42 @@ from benchmarks import harness
 from benchmarks.speed import cells
 
 ROWS = ("rnnsearch", "kvmematt_r2", "luong", "ntm_attention", "ntm", "dnc")
-# Where a kind is not for every cell: a memory of N slots; batches are made alike for all.
+# Cells of the kinds that are not for every cell: only some have N slots, and batches are the same.
 _FOR = {"N doubled": ("ntm", "dnc"), "corpus tenfold": ("rnnsearch",)}
 _PAIRS = {"tiny": 100}  # of the smaller corpus; 100,000 at other sizes
 Run = Callable[[], float]
 
 
 def target_doubled(row: str, size: str) -> tuple[Run, Run]:
-    """Sources of the same length, targets of the mean length and of twice that."""
+    """Makes updates on sources of one length, with targets of the mean length and of twice that."""
     from benchmarks.speed import batches, runs
 
-    place = cells.SIZES[size]
-    made = []
+    dimensions = cells.SIZES[size]
+    programs = []
     for times in (1, 2):
         h = cells.hparams(row, size)
-        batch = batches.of_length(h, place.words, times * place.words, place.vocabulary)
-        made.append(runs.Updates(h, [batch] * place.updates, place.vocabulary).run)
-    return made[0], made[1]
+        batch = batches.of_length(
+            h, dimensions.words, times * dimensions.words, dimensions.vocabulary
+        )
+        programs.append(runs.Updates(h, [batch] * dimensions.updates, dimensions.vocabulary).run)
+    return programs[0], programs[1]
 
 
 def slots_doubled(row: str, size: str) -> tuple[Run, Run]:
-    """Half of the size's slots, and all of them; the same batch."""
+    """Makes updates with half of the size's slots, and with all of them, on the same batch."""
     from benchmarks.speed import batches, runs
 
-    place = cells.SIZES[size]
-    made = []
-    for slots in (place.slots // 2, place.slots):
+    dimensions = cells.SIZES[size]
+    programs = []
+    for slots in (dimensions.slots // 2, dimensions.slots):
         h = cells.hparams(row, size, num_memory_locations=slots)
-        batch = batches.of_length(h, place.words, place.words, place.vocabulary)
-        made.append(runs.Updates(h, [batch] * place.updates, place.vocabulary).run)
-    return made[0], made[1]
+        batch = batches.of_length(h, dimensions.words, dimensions.words, dimensions.vocabulary)
+        programs.append(runs.Updates(h, [batch] * dimensions.updates, dimensions.vocabulary).run)
+    return programs[0], programs[1]
 
 
 def corpus_tenfold(folder: str, row: str, size: str) -> tuple[Run, Run]:
-    """A memory-mapped corpus and one ten times as large; batches come as in training."""
+    """Makes updates on a memory-mapped corpus and on one ten times as large."""
     pairs = _PAIRS.get(size, 100_000)
     first, second = (Reading(row, size, pairs * times, folder) for times in (1, 10))
     return first.run, second.run
@@ -70,27 +72,27 @@ class Reading:
         from tfmann.training.optimizer import base_rate
         from tfmann.training.train_step import TrainStep
 
-        place, self._hparams = cells.SIZES[size], cells.hparams(row, size)
-        corpus = batches.corpus(pairs, place.words, place.vocabulary, folder)
+        dimensions, self._hparams = cells.SIZES[size], cells.hparams(row, size)
+        corpus = batches.corpus(pairs, dimensions.words, dimensions.vocabulary, folder)
         self._batches = prefetch(TrainingBatches(corpus, self._hparams).batches(Position()))
-        self._learner = TrainStep(self._hparams, place.vocabulary, place.vocabulary)
+        self._learner = TrainStep(self._hparams, dimensions.vocabulary, dimensions.vocabulary)
         self._rate = base_rate(self._hparams)
-        self._updates, self._step = 4 * place.updates, 0  # lengths differ from batch to batch
+        self._updates, self._step = 4 * dimensions.updates, 0  # lengths differ from batch to batch
 
     def run(self) -> float:
-        """Seconds a target word."""
+        """Returns the seconds per target word."""
         words, begin = 0, time.perf_counter()
         for _ in range(self._updates):
             batch, _ = next(self._batches)
-            told = self._learner.update(batch, self._step, self._rate)
+            update = self._learner.update(batch, self._step, self._rate)
             self._step += 1
             words += batch.words
-        float(told.cross_entropy)  # waits
+        float(update.cross_entropy)  # waits
         return (time.perf_counter() - begin) / words
 
 
-def compared(what: str, row: str, size: str, runs: tuple[Run, Run], pairs: int) -> dict[str, Any]:
-    """The record of a pair of runs in turns."""
+def compare(kind: str, row: str, size: str, runs: tuple[Run, Run], pairs: int) -> dict[str, Any]:
+    """Returns the record of a pair of runs in turns."""
     from tfmann.utils.provenance import provenance
 
     for run in runs:
@@ -99,7 +101,7 @@ def compared(what: str, row: str, size: str, runs: tuple[Run, Run], pairs: int) 
     ratios = [second / first for first, second in turns]
     return {
         "benchmark": "scaling",
-        "what": what,
+        "what": kind,
         "cell": row,
         "size": size,
         "ratio": statistics.median(ratios),
@@ -110,8 +112,8 @@ def compared(what: str, row: str, size: str, runs: tuple[Run, Run], pairs: int) 
 
 
 def measure(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """A record for each kind, cell and size that the --out file does not have."""
-    done = harness.known(args.out, "scaling", ("what", "cell", "size"))
+    """Yields a record for each kind, cell and size that the --out file lacks."""
+    recorded = harness.known(args.out, "scaling", ("what", "cell", "size"))
     with tempfile.TemporaryDirectory(dir=args.work_dir) as folder:
         kinds: dict[str, Callable[[str, str], tuple[Run, Run]]] = {
             "T doubled": target_doubled,
@@ -119,11 +121,11 @@ def measure(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
             "corpus tenfold": functools.partial(corpus_tenfold, folder),
         }
         for size in args.sizes:
-            for row, what in itertools.product(args.cells, kinds):
-                made_for = _FOR.get(what)
-                missing = done.get((what, row, size), 0) < args.pairs
-                if missing and (made_for is None or row in made_for):
-                    yield compared(what, row, size, kinds[what](row, size), args.pairs)
+            for row, kind in itertools.product(args.cells, kinds):
+                rows = _FOR.get(kind)
+                missing = recorded.get((kind, row, size), 0) < args.pairs
+                if missing and (rows is None or row in rows):
+                    yield compare(kind, row, size, kinds[kind](row, size), args.pairs)
 
 
 def run(args: argparse.Namespace) -> int:

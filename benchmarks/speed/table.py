@@ -14,10 +14,10 @@ def speed(records: Sequence[dict[str, Any]]) -> list[str]:
     """Returns the tables of every size; the last record of a measurement counts."""
     out: list[str] = []
     for size in dict.fromkeys(r["size"] for r in records if r["size"] != "-"):
-        own = {(r["what"], r["cell"], r["precision"]): r for r in records if r["size"] == size}
+        of_size = {(r["what"], r["cell"], r["precision"]): r for r in records if r["size"] == size}
         for title, columns in (("training", _TRAIN), ("decoding", _DECODE), ("memory", _MEMORY)):
-            out += _table(f"### {size}: {title}", own, columns)
-        out += _rates(own)
+            out += _table(f"### {size}: {title}", of_size, columns)
+        out += _rates(of_size)
     helps = [r for r in records if r["size"] == "-"]
     return out + [f"`--help`: {helps[-1]['seconds']:.2f} s", ""] if helps else out
 
@@ -43,9 +43,9 @@ def _table(title: str, records: Records, columns: Sequence[Column]) -> list[str]
     return [title, "", f"| cell | {head} |", "|-" * (len(columns) + 1) + "|", *rows, ""]
 
 
-def _column(name: str, what: str, key: str, form: str, precision: str = "float32") -> Column:
+def _column(name: str, kind: str, key: str, form: str, precision: str = "float32") -> Column:
     def value(records: Records, cell: str) -> str:
-        record = records.get((what, cell, precision))
+        record = records.get((kind, cell, precision))
         return form.format(record[key], **record) if record else "-"
 
     return name, value
@@ -85,8 +85,8 @@ def _rates(records: Records) -> list[str]:
     for precision, kind in _TYPES.items():
         rates = [
             (r["rate"], r["rate_shape"])
-            for (what, _, one), r in records.items()
-            if what == "train" and one == precision
+            for (task, _, record_precision), r in records.items()
+            if task == "train" and record_precision == precision
         ]
         if rates:
             rate, shape = max(rates)

@@ -1,4 +1,4 @@
-"""The control: an LSTM that has nothing but its own state, as a cell like the others."""
+"""The control: an LSTM without a memory, as a cell like the others."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """Copy, repeat copy and associative recall (Graves et al. 2014, arXiv:1410.5401, section 4).
 
-A task is a stream of random bits that a machine must give back. All rows of a batch have one size,
-drawn anew for each batch (as in Collier & Beel 2018, arXiv:1807.08518); a batch follows from (seed,
-update) alone, so that every cell sees the same ones and a run that goes on needs no position.
+A task is a stream of random bits that a machine must reproduce. All rows of a batch have one size,
+drawn for each batch (as in Collier & Beel 2018, arXiv:1807.08518). A batch depends only on (seed,
+update), so that every cell gets the same batches, and a run continues without a saved position.
 
-Delimiters stand on channels of their own, as in Graves et al.; the code of Collier & Beel shows a
-vector of ones instead, and none between the items of associative recall. They train copy on lengths
-up to 20; here it is 10, so that twice the length is already one never seen.
+Delimiters have their own channels, as in Graves et al. The code of Collier & Beel has a vector of
+ones instead, and none between the items of associative recall. They train copy on lengths up to 20;
+here the greatest is 10, so that twice that length is already unseen.
 
 Letters: T steps, B rows, C channels of the input, O channels of the output.
 """
@@ -20,7 +20,7 @@ import numpy as np
 
 Size = tuple[int, ...]
 
-TRAIN, VALIDATION, TEST = range(3)  # what a stream of random numbers is for
+TRAIN, VALIDATION, TEST = range(3)  # purposes of a stream of random numbers
 ITEM_LENGTH = 3  # vectors of an item of associative recall
 
 
@@ -29,7 +29,7 @@ class Batch(NamedTuple):
 
     inputs: np.ndarray  # [T, B, C] float32
     targets: np.ndarray  # [T, B, O] float32, zero where the mask is
-    mask: np.ndarray  # [T, B] float32, 1 where an answer is asked for
+    mask: np.ndarray  # [T, B] float32, 1 at the steps of the answer
 
 
 class Sweep(NamedTuple):
@@ -54,14 +54,14 @@ class Task:
     steps: int  # updates of a run
 
     def training(self, seed: int, update: int, rows: int) -> Batch:
-        """The batch of one update."""
+        """Returns the batch of one update."""
         stream = np.random.default_rng([TRAIN, seed, update])
         return self.make(stream, rows, *self._draw(stream))
 
     def validation(self, batches: int = 20, rows: int = 32) -> list[Batch]:
-        """Batches of sizes as in training, the same for all cells and seeds.
+        """Returns batches of sizes as in training, the same for all cells and seeds.
 
-        One number: its values in turn. Two: drawn.
+        A size of one number takes its values in turn; a size of two numbers is drawn.
         """
         sizes = []
         for index in range(batches):
@@ -73,11 +73,11 @@ class Task:
         return [self.make(stream, rows, *size) for stream, size in zip(streams, sizes)]
 
     def test(self, size: Size, rows: int = 192) -> Batch:
-        """A batch of one size, the same for all cells and seeds."""
+        """Returns a batch of one size, the same for all cells and seeds."""
         return self.make(np.random.default_rng([TEST, *size]), rows, *size)
 
     def trained_on(self, size: Size) -> bool:
-        """Whether a size is one of the training's."""
+        """Returns whether a size occurs in training."""
         return all(low <= n <= high for n, (low, high) in zip(size, self.ranges))
 
     def _draw(self, stream: np.random.Generator) -> Size:
@@ -89,7 +89,7 @@ def _bits(stream: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def _batch(steps: int, rows: int, channels: int, answer: np.ndarray) -> Batch:
-    """Blank inputs `[T, B, C]`; the answer `[A, B, O]` is asked for in the last A steps."""
+    """Makes blank inputs `[T, B, C]` with the answer `[A, B, O]` in the last A steps."""
     inputs = np.zeros([steps, rows, channels], np.float32)
     targets = np.zeros([steps, rows, answer.shape[-1]], np.float32)
     mask = np.zeros([steps, rows], np.float32)
@@ -98,7 +98,7 @@ def _batch(steps: int, rows: int, channels: int, answer: np.ndarray) -> Batch:
 
 
 def copy(stream: np.random.Generator, rows: int, length: int, bits: int = 8) -> Batch:
-    """Vectors, a delimiter (channel `bits`), then the same vectors from blank inputs (4.1)."""
+    """Makes vectors and a delimiter (channel `bits`); the answer is the same vectors (4.1)."""
     vectors = _bits(stream, length, rows, bits)
     batch = _batch(2 * length + 1, rows, bits + 1, vectors)
     batch.inputs[:length, :, :bits] = vectors
@@ -109,9 +109,9 @@ def copy(stream: np.random.Generator, rows: int, length: int, bits: int = 8) -> 
 def repeat_copy(
     stream: np.random.Generator, rows: int, length: int, repeats: int, bits: int = 8
 ) -> Batch:
-    """Vectors, a delimiter with the number of repeats, then so many copies and an end marker (4.2).
+    """Makes vectors and a number of repeats; the answer is the copies and an end marker (4.2).
 
-    The number stands on a channel of its own (`bits + 1`) beside the delimiter's, shifted and
+    A delimiter follows the vectors, with the number on its own channel (`bits + 1`), shifted and
     scaled to mean 0 and variance 1 over 1 to 10. The end marker is channel `bits` of the output.
     """
     vectors = _bits(stream, length, rows, bits)
@@ -126,19 +126,19 @@ def repeat_copy(
 
 
 def normalised(repeats: int, greatest: int = 10) -> float:
-    """A number of repeats, uniform in 1 to `greatest` in training, to mean 0 and variance 1."""
+    """Scales a number of repeats, uniform in 1 to `greatest`, to mean 0 and variance 1."""
     return (repeats - (greatest + 1) / 2) / ((greatest**2 - 1) / 12) ** 0.5
 
 
 def associative_recall(stream: np.random.Generator, rows: int, items: int, bits: int = 6) -> Batch:
-    """Items of three vectors, then one of them, not the last: which one came after it? (4.3).
+    """Makes items of three vectors and a query, one of them; the answer is its successor (4.3).
 
-    A delimiter (channel `bits`) stands before each item, another one (`bits + 1`) on both sides of
-    the item that is asked about; that is drawn for each row.
+    A delimiter (channel `bits`) precedes each item. Another delimiter (`bits + 1`) is on both sides
+    of the query, which is drawn for each row, and is not the last item.
     """
     vectors = _bits(stream, items, ITEM_LENGTH, rows, bits)
-    asked, row = stream.integers(0, items - 1, rows), np.arange(rows)
-    answer = vectors[asked + 1, :, row].transpose(1, 0, 2)  # [3, B, bits]
+    queried, row = stream.integers(0, items - 1, rows), np.arange(rows)
+    answer = vectors[queried + 1, :, row].transpose(1, 0, 2)  # [3, B, bits]
     width = ITEM_LENGTH + 1
     batch = _batch(width * (items + 1) + 1 + ITEM_LENGTH, rows, bits + 2, answer)
     for item in range(items):
@@ -147,13 +147,13 @@ def associative_recall(stream: np.random.Generator, rows: int, items: int, bits:
         batch.inputs[begin + 1 : begin + width, :, :bits] = vectors[item]
     begin = width * items
     batch.inputs[begin, :, bits + 1] = 1.0
-    batch.inputs[begin + 1 : begin + width, :, :bits] = vectors[asked, :, row].transpose(1, 0, 2)
+    batch.inputs[begin + 1 : begin + width, :, :bits] = vectors[queried, :, row].transpose(1, 0, 2)
     batch.inputs[begin + width, :, bits + 1] = 1.0
     return batch
 
 
 def wrong_bits(logits: np.ndarray, batch: Batch) -> float:
-    """Bits answered wrong, a sequence: Collier & Beel's measure.
+    """Counts the wrong bits per sequence, the measure of Collier & Beel.
 
     An output of at least 0.5 (a logit of at least 0) is a 1; the bits that differ from the target
     are counted over all steps and channels of the answer and divided by the number of sequences. It

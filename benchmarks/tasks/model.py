@@ -1,7 +1,7 @@
 """A cell over real-valued inputs instead of embedded words, and the update that trains it.
 
-The cells are those of the translation models, in the mode in which they read a source by themselves
-(`encoder_type` memory); nothing here knows how they work. Letters as in generate.py.
+The cells are those of the translation models, in the mode in which they read the source themselves
+(`encoder_type` memory); no code here depends on a cell. Letters as in generate.py.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CELLS = ("ntm", "dnc", CONTROL)
 
 
 class TaskModel(tf.Module):
-    """Inputs, a cell, one logit for every bit of the output."""
+    """A model of a cell and a projection to one logit for every bit of the output."""
 
     def __init__(self, hparams: HParams, cell: str, output_width: int):
         """Creates the weights; `embedding_size` is the width of the inputs."""
@@ -39,7 +39,7 @@ class TaskModel(tf.Module):
         self.projection_bias = weights.constant("projection_bias", np.zeros(output_width))
 
     def logits(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Inputs `[T, B, C]` to logits `[T, B, O]`, of which all but the loop is done at once."""
+        """Computes logits `[T, B, O]` from inputs `[T, B, C]`; only the cell's steps are a loop."""
         steps, rows = tf.unstack(tf.shape(inputs)[:2])
         encoded = EncoderOutput(
             annotations=tf.zeros([rows, 1, 0]),
@@ -62,7 +62,7 @@ class TaskModel(tf.Module):
 
 
 def _unroll(cell: DecoderCell, inputs: tf.Tensor, state: Any, source: Any) -> tf.Tensor:
-    """Prepared inputs `[T, B, I]` to outputs `[T, B, O]`."""
+    """Runs the cell over prepared inputs `[T, B, I]`; returns outputs `[T, B, O]`."""
     steps = tf.shape(inputs)[0]
     words = tf.TensorArray(tf.float32, steps, element_shape=inputs.shape[1:]).unstack(inputs)
     outputs = tf.TensorArray(tf.float32, steps, element_shape=[None, cell.output_width])
@@ -103,7 +103,7 @@ class TrainStep:
         inputs = tf.TensorSpec([None, None, task.input_width])
         targets = tf.TensorSpec([None, None, task.output_width])
         signature = [inputs, targets, tf.TensorSpec([None, None])]
-        shapes = None if jit_compile else signature  # XLA wants to know every length
+        shapes = None if jit_compile else signature  # XLA compiles each length
         self.update = tf.function(
             self._update, input_signature=shapes, autograph=False, jit_compile=jit_compile
         )
@@ -112,7 +112,7 @@ class TrainStep:
     def _loss(
         self, inputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """The answers' cross-entropy summed over bits, a sequence; and the logits `[T, B, O]`."""
+        """Computes the cross-entropy, summed over bits, per sequence; and logits `[T, B, O]`."""
         logits = self.model.logits(inputs)
         bits = tf.nn.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits)
         rows = tf.cast(tf.shape(mask)[1], tf.float32)

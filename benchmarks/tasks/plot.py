@@ -3,8 +3,8 @@
     python -m benchmarks.tasks.plot FILE.jsonl ... --out=DIR
 
 Writes DIR/learning-tasks-length.png and DIR/learning-tasks-curves.png. A line is the median of a
-cell's runs (seeds), the band around it goes from the best to the worst; dots are what guessing
-would cost. The axis of wrong bits is linear up to 0.1 and logarithmic above.
+cell's runs (seeds), and the band around it their range. The dotted line is the error of guessing.
+The axis of wrong bits is linear up to 0.1 and logarithmic above.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SPREAD = "NTM, addresses begin spread"
-_STYLES = {  # told apart in black and white too
+_STYLES = {  # distinct in black and white too
     "NTM": {"color": "#2b5c9e", "marker": "o"},
     SPREAD: {"color": "#86a8d4", "marker": "v", "linestyle": "-."},
     "DNC": {"color": "#d1751f", "marker": "s"},
     "LSTM": {"color": "#6d6d6d", "marker": "^", "linestyle": "--"},
 }
 _PANEL = (4.0, 3.2)  # inches
-_LINEAR_TO = 0.1  # wrong bits: below is as good as none
+_LINEAR_TO = 0.1  # wrong bits; fewer are as good as none
 _POINTS = 9.0
 _FAINT = "#909090"
 _TRAINED = "#c44e52"
@@ -44,7 +44,7 @@ Record = dict[str, Any]
 
 
 def read(paths: Sequence[str]) -> list[Record]:
-    """The runs in some files of JSON lines; other records are passed over.
+    """Reads the runs in some files of JSON lines; skips other records.
 
     Raises:
       UserError: a file cannot be read, or no run is in any.
@@ -63,14 +63,14 @@ def read(paths: Sequence[str]) -> list[Record]:
 
 
 def variant(record: Record) -> str:
-    """What a run is of: its cell, and of an NTM where its addresses begin."""
+    """Returns a run's cell; for an NTM also whether its addresses begin spread."""
     config = record["config"]
     spread = config["cell"] == "ntm" and not config["settings"].get("address_start")
     return SPREAD if spread else config["cell"].upper()
 
 
 def length_figure(records: Sequence[Record]) -> Figure:
-    """Wrong bits a sequence against size: a panel a sweep of every task there are runs of."""
+    """Draws wrong bits per sequence against size: one panel for each sweep that has runs."""
     panels = [(task, sweep) for task in _tasks(records) for sweep in task.sweeps]
     figure, axes = _panels(len(panels))
     for number, (task, sweep) in enumerate(panels):
@@ -80,12 +80,14 @@ def length_figure(records: Sequence[Record]) -> Figure:
 
 
 def curves_figure(records: Sequence[Record]) -> Figure:
-    """Wrong bits a validation sequence against updates: a panel a task."""
+    """Draws wrong bits per validation sequence against updates: one panel for each task."""
     tasks = _tasks(records)
     figure, axes = _panels(len(tasks))
     for number, task in enumerate(tasks):
-        own = [r for r in records if _task(r) == task.name]
-        _by_cell(axes[number], own, lambda r: [(p["step"], p["wrong_bits"]) for p in r["curve"]])
+        task_records = [r for r in records if _task(r) == task.name]
+        _by_cell(
+            axes[number], task_records, lambda r: [(p["step"], p["wrong_bits"]) for p in r["curve"]]
+        )
         axes[number].set_title(task.name.replace("_", " "), loc="left", fontsize=_POINTS + 2)
         axes[number].set_xlabel("updates", fontsize=_POINTS)
         axes[number].set_xlim(left=0)
@@ -98,9 +100,9 @@ def _draw_sweep(axes: Axes, task: Task, sweep: Sweep, records: Sequence[Record])
 
     def points(record: Record) -> list[tuple[float, float]]:
         tested = {tuple(t["size"]): t for t in record["test"]}
-        own = [size for size in sweep.sizes if size in tested]
-        bits.update({size[sweep.number]: tested[size]["bits"] for size in own})
-        return [(size[sweep.number], tested[size]["wrong_bits"]) for size in own]
+        sizes = [size for size in sweep.sizes if size in tested]
+        bits.update({size[sweep.number]: tested[size]["bits"] for size in sizes})
+        return [(size[sweep.number], tested[size]["wrong_bits"]) for size in sizes]
 
     _by_cell(axes, records, points, markers=True)
     sizes = sorted(bits)
@@ -119,25 +121,25 @@ def _by_cell(
     points: Callable[[Record], list[tuple[float, float]]],
     markers: bool = False,
 ) -> None:
-    """A line a cell: the median over its runs at every x that all of them have, and the range."""
+    """Draws a line for each cell: the median of its runs at their common x, and the range."""
     for cell, style in _STYLES.items():
         runs = [dict(points(r)) for r in records if variant(r) == cell]
         if not runs:
             continue
         shared = sorted(set.intersection(*(set(run) for run in runs)))
         values = np.array([[run[x] for x in shared] for run in runs])  # [runs, points]
-        look: dict[str, Any] = {"linewidth": 1.6, "markersize": 4, **style, "zorder": 3}
+        line_style: dict[str, Any] = {"linewidth": 1.6, "markersize": 4, **style, "zorder": 3}
         if not markers:
-            look["marker"] = ""
+            line_style["marker"] = ""
         label = cell + (f", {len(runs)} runs" if len(runs) > 1 else "")
-        axes.plot(shared, np.median(values, axis=0), label=label, **look)
+        axes.plot(shared, np.median(values, axis=0), label=label, **line_style)
         if len(runs) > 1:
             low, high = values.min(axis=0), values.max(axis=0)
             axes.fill_between(shared, low, high, color=style["color"], alpha=0.15, linewidth=0)
 
 
 def _panels(count: int) -> tuple[Figure, list[Axes]]:
-    """Panels side by side, two rows if there are more than three."""
+    """Makes panels side by side, in two rows if there are more than three."""
     from matplotlib.figure import Figure
 
     rows = 2 if count > 3 else 1
@@ -146,26 +148,26 @@ def _panels(count: int) -> tuple[Figure, list[Axes]]:
     axes = list(figure.subplots(rows, columns, squeeze=False).flat)
     for unused in axes[count:]:
         unused.remove()
-    for one in axes[:count]:
-        one.set_yscale("symlog", linthresh=_LINEAR_TO)
+    for panel in axes[:count]:
+        panel.set_yscale("symlog", linthresh=_LINEAR_TO)
         ticks = [0, 0.1, 1, 10, 100, 1000]
-        one.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
-        one.set_axisbelow(True)
-        one.minorticks_off()
-        one.set_ylim(bottom=0)
-        one.grid(axis="y", color="#e4e4e4", linewidth=0.6)
-        one.tick_params(labelsize=_POINTS - 1, color=_FAINT)
-        one.set_ylabel("wrong bits a sequence", fontsize=_POINTS)
-        one.spines[["top", "right"]].set_visible(False)
-        one.spines[["left", "bottom"]].set_color(_FAINT)
+        panel.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+        panel.set_axisbelow(True)
+        panel.minorticks_off()
+        panel.set_ylim(bottom=0)
+        panel.grid(axis="y", color="#e4e4e4", linewidth=0.6)
+        panel.tick_params(labelsize=_POINTS - 1, color=_FAINT)
+        panel.set_ylabel("wrong bits a sequence", fontsize=_POINTS)
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.spines[["left", "bottom"]].set_color(_FAINT)
     return figure, axes[:count]
 
 
 def _legend(axes: Axes) -> None:
-    """Below all panels, where no line can be hidden by it."""
-    found = axes.get_legend_handles_labels()
-    look: dict[str, Any] = {"fontsize": _POINTS - 1, "frameon": False, "ncols": 3}
-    axes.figure.legend(*found, loc="outside lower left", **look)
+    """Adds a legend below all panels, where it hides no line."""
+    handles_and_labels = axes.get_legend_handles_labels()
+    style: dict[str, Any] = {"fontsize": _POINTS - 1, "frameon": False, "ncols": 3}
+    axes.figure.legend(*handles_and_labels, loc="outside lower left", **style)
 
 
 def _task(record: Record) -> str:
@@ -177,7 +179,7 @@ def _tasks(records: Sequence[Record]) -> list[Task]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tasks.plot")
     parser.add_argument("files", nargs="+", metavar="FILE.jsonl")
     parser.add_argument("--out", required=True, help="folder of the pictures")

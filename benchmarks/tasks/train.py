@@ -1,22 +1,24 @@
-"""Trains one cell on one task, and measures it on sizes it was trained on and on greater ones.
+"""Training of one cell on one task, and its test on sizes seen in training and on greater ones.
 
     python -m benchmarks.tasks --task=copy --cell=ntm --seed=1 --out=DIR
 
-As Collier & Beel 2018 (arXiv:1807.08518) and their code did it: one layer of 100 LSTM units as the
-controller, a memory of 128 slots of 20 numbers, one read and one write head, Adam at 0.001,
-gradients clipped to a norm of 50, batches of 32; the loss is the cross-entropy of all bits of an
-answer, summed, a sequence. They made 31,250 updates, ten times; `Task.steps` says how many are made
-here. Unlike theirs, an NTM's addresses begin at the first slot: where they began spread over all,
-two of three copying NTMs never found slots, kept a sequence in the memory as a whole, and failed on
-lengths that they had not seen (--address_start=0). The DNC is trained with 32 slots, four times as
-fast, and has 128 where it is tested on sizes that it was not trained on. The LSTM control has about
-as many weights; Graves et al. had three layers of 256 units (--num_layers=3 --num_units=256).
+The setup follows Collier & Beel 2018 (arXiv:1807.08518) and their code: one layer of 100 LSTM units
+as the controller, a memory of 128 slots of 20 numbers, one read and one write head, Adam at 0.001,
+gradients clipped to a norm of 50, batches of 32. The loss is the cross-entropy of an answer, summed
+over all its bits, per sequence. They trained ten models for 31,250 updates; `Task.steps` is the
+number of updates here. Unlike theirs, an NTM's addresses begin at the first slot: of three copying
+NTMs whose addresses began spread over all slots, two never learnt to use single slots, stored a
+sequence in the memory as a whole, and failed on unseen lengths (--address_start=0). The DNC is
+trained with 32 slots, four times as fast, and has 128 in the test on unseen sizes. The LSTM control
+has about as many weights; Graves et al. had three layers of 256 units (--num_layers=3
+--num_units=256).
 
-Every 250 updates 640 validation sequences of trained sizes are answered; the weights that did best
-on them are tested at the end, 192 sequences a size. The error is `generate.wrong_bits`.
+Every 250 updates the model answers 640 validation sequences of trained sizes. The weights that did
+best on them are tested at the end, with 192 sequences of each size. The error is
+`generate.wrong_bits`.
 
-Writes DIR/TASK-CELL-SEED.jsonl, one line, at the end. A run that was killed goes on from its last
-evaluation when the same command is given again; with greater --steps a finished one does.
+Writes DIR/TASK-CELL-SEED.jsonl, one line, at the end. The same command continues a run that was
+killed from its last evaluation; with greater --steps it also continues a finished run.
 """
 
 from __future__ import annotations
@@ -71,11 +73,11 @@ _CONVERGED = 0.1  # wrong bits a sequence, on validation
 
 
 def configuration(task: str, cell: str, seed: int, **changes: Any) -> dict[str, Any]:
-    """All that decides what a run computes, but for how long it goes on."""
+    """Returns all that determines the result of a run, except its length."""
     settings = {**_COMMON, **_OWN[cell], "random_seed": seed, **changes}
     settings["embedding_size"] = generate.TASKS[task].input_width
     if cell == CONTROL:
-        del settings["encoder_type"]  # of no cell of ours, which would have to read by itself
+        del settings["encoder_type"]  # the control reads no source by itself
     else:
         settings["cell"] = cell
     return {"task": task, "cell": cell, "settings": settings}
@@ -128,7 +130,7 @@ class Run:
         return point
 
     def test(self, rows: int) -> list[dict[str, Any]]:
-        """Wrong bits of the best weights, for every size of the task's sweeps."""
+        """Measures the wrong bits of the best weights, for every size of the task's sweeps."""
         learners = {True: self.learner, False: self._grown()}
         for learner in learners.values():
             assign(learner.variables, self.best_weights, "the best weights")
@@ -160,7 +162,7 @@ class Run:
             np.savez(stream, state=np.array(json.dumps(state)), **arrays)
 
     def restore(self, path: str) -> None:
-        """Goes on from a checkpoint.
+        """Continues from a checkpoint.
 
         Raises:
           UsageError: it is of a run with other settings.
@@ -175,10 +177,10 @@ class Run:
         self.curve, self.best, self.best_weights = state["curve"], state["best"], parts["best"]
 
     def _grown(self) -> TrainStep:
-        """The model for sizes that it never saw: no weight of a DNC is as long as its memory.
+        """Returns the model for unseen sizes; no weight of a DNC depends on its memory's length.
 
-        Sizes of the training are answered with the memory of the training: what was set up for 32
-        slots is less sure of its reads among 128.
+        Sizes seen in training keep the memory of the training: a model trained with 32 slots reads
+        less reliably among 128.
         """
         if self.config["cell"] != "dnc" or self.hparams.num_memory_locations >= _SLOTS:
             return self.learner
@@ -190,7 +192,7 @@ class Run:
 
 
 def _read(path: str) -> tuple[dict[str, Any], dict[str, dict[str, np.ndarray]]]:
-    """State and arrays of a checkpoint, the arrays by part and name."""
+    """Reads the state and the arrays of a checkpoint, the arrays by part and name."""
     parts: dict[str, dict[str, np.ndarray]] = {"weights": {}, "best": {}, "slots": {}}
     try:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
@@ -205,7 +207,7 @@ def _read(path: str) -> tuple[dict[str, Any], dict[str, dict[str, np.ndarray]]]:
 
 
 def _measure(learner: TrainStep, batch: generate.Batch) -> tuple[float, float]:
-    """Loss and wrong bits of a batch."""
+    """Computes the loss and the wrong bits of a batch."""
     loss, logits = learner.evaluate(*batch)
     return float(loss), generate.wrong_bits(logits.numpy(), batch)
 
@@ -219,7 +221,7 @@ def run(
     jit_compile: bool = False,
     log: Callable[[str], None] = print,
 ) -> dict[str, Any]:
-    """Trains up to `steps` updates, or goes on to them; returns and writes the record."""
+    """Trains up to `steps` updates, or continues to them; returns and writes the record."""
     name = f"{config['task']}-{config['cell']}-{config['settings']['random_seed']}"
     record_path, path = Path(out) / f"{name}.jsonl", str(Path(out) / f"{name}.npz")
     if record_path.exists():
@@ -250,7 +252,7 @@ def run(
 
 
 def _record(state: Run, test_rows: int) -> dict[str, Any]:
-    """What is known of a run that has ended."""
+    """Returns the record of a run that has ended."""
     solved = [point["step"] for point in state.curve if point["wrong_bits"] < _CONVERGED]
     return {
         "benchmark": "learning-tasks",
@@ -267,7 +269,7 @@ def _record(state: Run, test_rows: int) -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.tasks",
         description=__doc__,
@@ -289,11 +291,11 @@ def main(argv: list[str] | None = None) -> int:
         for key in keys:
             parser.add_argument(f"--{key}", type=kind, help="as in tfmann")
     args = parser.parse_args(argv)
-    tf.get_logger().setLevel("ERROR")  # XLA traces every length: no news
+    tf.get_logger().setLevel("ERROR")  # hides that XLA compiles every length, as it must
     tf.config.threading.set_intra_op_parallelism_threads(args.threads)
     tf.config.threading.set_inter_op_parallelism_threads(args.threads)
-    given = {key: getattr(args, key) for key in (*_SIZES, *_STARTS)}
-    changes = {key: value for key, value in given.items() if value is not None}
+    options = {key: getattr(args, key) for key in (*_SIZES, *_STARTS)}
+    changes = {key: value for key, value in options.items() if value is not None}
     try:
         config = configuration(args.task, args.cell, args.seed, **changes)
         steps = args.steps or generate.TASKS[args.task].steps

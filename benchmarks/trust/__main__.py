@@ -1,4 +1,4 @@
-"""Tests the robustness of the command line, and counts failures.
+"""Tests of the robustness of the command line, which count failures.
 
     python -m benchmarks.trust kills --count=200 --seed=1 --out=results/trust.jsonl
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from benchmarks.trust.judge import Folder, judged
+from benchmarks.trust.judge import Folder, judge_command
 from tfmann import nmt
 from tfmann.data import lexicon, subword
 from tfmann.data.vocab import Vocabulary
@@ -48,16 +48,16 @@ def _changed(record: Any, stream: random.Random, value: Any) -> Any:
     """Returns a copy of JSON data with something replaced, renamed or left out."""
     if isinstance(record, dict) and record and stream.random() < 0.9:
         key = stream.choice(list(record))
-        kept = {k: v for k, v in record.items() if k != key}
-        way = stream.randrange(4)
-        if way == 0:
-            return kept
-        if way == 1:
-            return {**kept, key + "s": record[key]}
-        return {**kept, key: _changed(record[key], stream, value)}
+        others = {k: v for k, v in record.items() if k != key}
+        change = stream.randrange(4)
+        if change == 0:
+            return others
+        if change == 1:
+            return {**others, key + "s": record[key]}
+        return {**others, key: _changed(record[key], stream, value)}
     if isinstance(record, list) and record and stream.random() < 0.9:
-        at = stream.randrange(len(record))
-        return [*record[:at], _changed(record[at], stream, value), *record[at + 1 :]]
+        index = stream.randrange(len(record))
+        return [*record[:index], _changed(record[index], stream, value), *record[index + 1 :]]
     return value
 
 
@@ -78,15 +78,15 @@ def _spoilt_json(folder: str) -> st.SearchStrategy[bytes]:
 def _spoilt(content: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
     """Draws bytes that are cut short, changed, or inserted."""
 
-    def spoil(data: bytes, seed: int, way: int) -> bytes:
+    def spoil(data: bytes, seed: int, changes: int) -> bytes:
         stream = random.Random(seed)
-        if not data or way == 0:
+        if not data or changes == 0:
             return data[: stream.randint(0, len(data))]
-        found = bytearray(data)
-        for _ in range(way):
-            at = stream.randrange(len(found))
-            found[at : at + stream.randint(0, 2)] = stream.randbytes(stream.randint(0, 2))
-        return bytes(found)
+        spoilt = bytearray(data)
+        for _ in range(changes):
+            begin = stream.randrange(len(spoilt))
+            spoilt[begin : begin + stream.randint(0, 2)] = stream.randbytes(stream.randint(0, 2))
+        return bytes(spoilt)
 
     return st.builds(spoil, content, st.integers(0, 10**6), st.integers(0, 6))
 
@@ -98,9 +98,11 @@ manifests = st.one_of(st.sampled_from(_shipped("data")).map(str.encode), _spoilt
 def settings_refused(folder: Folder, content: bytes) -> bool:
     """Reads settings without a corpus: nothing can be trained, and no run folder may appear."""
     folder.write("base.json", (_ROOT / "hparams" / "tiny" / "base.json").read_bytes())
-    place, run = folder.write("h.json", content), folder.path / "run"
-    outcome = judged(lambda: nmt.main([f"--hparams_path={place}", f"--out_dir={run}"]), run)
-    assert not outcome.taken
+    path, out_dir = folder.write("h.json", content), folder.path / "run"
+    outcome = judge_command(
+        lambda: nmt.main([f"--hparams_path={path}", f"--out_dir={out_dir}"]), out_dir
+    )
+    assert not outcome.accepted
     return False
 
 
@@ -115,7 +117,7 @@ def manifest_read(folder: Folder, content: bytes) -> bool:
         catalog.use_local(manifest, folder.path / "corpus")
     except UserError:
         return True
-    raise AssertionError("a corpus without a file was taken")
+    raise AssertionError("a corpus without its files was accepted")
 
 
 _vocabulary_lines = st.lists(
@@ -137,12 +139,12 @@ vocabularies = st.one_of(
 def vocabulary_read(folder: Folder, content: bytes) -> bool:
     """Reads a vocabulary, which must survive being saved and loaded."""
     try:
-        found = Vocabulary.load(folder.write("vocab", content))
+        vocabulary = Vocabulary.load(folder.write("vocab", content))
     except UserError:
         return False
-    found.save(folder.path / "again")
-    assert Vocabulary.load(folder.path / "again") == found
-    assert found.decode(found.encode(found.tokens)) == list(found.tokens)
+    vocabulary.save(folder.path / "again")
+    assert Vocabulary.load(folder.path / "again") == vocabulary
+    assert vocabulary.decode(vocabulary.encode(vocabulary.tokens)) == list(vocabulary.tokens)
     return True
 
 
@@ -186,16 +188,16 @@ def _sentencepiece_model() -> bytes:
         return model.getvalue()
 
 
-_sound = st.builds(_sentencepiece_model)
-sentencepiece_models = st.one_of(_sound, _spoilt(_sound), st.binary(max_size=60))
+_whole_model = st.builds(_sentencepiece_model)
+sentencepiece_models = st.one_of(_whole_model, _spoilt(_whole_model), st.binary(max_size=60))
 
 
 def sentencepiece_read(folder: Folder, content: bytes) -> bool:
     """Reads a SentencePiece model and segments a line by it."""
-    place = folder.write("spm.model", content)
+    path = folder.write("spm.model", content)
     try:
-        vocabulary = subword.sentencepiece_vocabulary(place)
-        pieces = subword.make_segmenter("spm", place).segment("hund und katze")
+        vocabulary = subword.sentencepiece_vocabulary(path)
+        pieces = subword.make_segmenter("spm", path).segment("hund und katze")
     except UserError:
         return False
     vocabulary.encode(pieces)
@@ -273,25 +275,25 @@ _harmless = st.tuples(
     st.sampled_from(["a", "b/c", "./d", "größe"]), st.binary(max_size=50), st.just(tarfile.REGTYPE)
 )
 _members = st.one_of(st.lists(_member, max_size=4), st.lists(_harmless, max_size=2))
-_made = st.one_of(
+_archives = st.one_of(
     st.builds(_tar, _members, st.sampled_from(["w", "w:gz", "w:bz2", "w:xz"])),
     st.builds(_zip, _members),
     st.binary(max_size=5000).map(gzip.compress),
     st.just(gzip.compress(bytes(10**6))),  # a bomb: it grows a thousandfold
 )
-archive_files = st.one_of(_made, _made, _spoilt(_made), st.binary(max_size=60))
+archive_files = st.one_of(_archives, _archives, _spoilt(_archives), st.binary(max_size=60))
 
 
 def archive_extracted(folder: Folder, content: bytes) -> bool:
     """Extracts an archive: all of it into the folder, or nothing."""
-    place, inside = folder.write("archive", content), folder.path / "corpus"
+    archive, corpus = folder.write("archive", content), folder.path / "corpus"
     try:
-        found = archives.extract(place, inside, _MOST)
+        extracted = archives.extract(archive, corpus, _MOST)
     except UserError:
-        assert not inside.exists() or not any(inside.iterdir()), "refused, and yet files are there"
+        assert not corpus.exists() or not any(corpus.iterdir()), "refused, but files were left"
         return False
-    there = [path for path in inside.rglob("*") if not path.is_dir()]
-    assert sorted(there) == sorted(found)
-    assert all(path.is_file() and not path.is_symlink() for path in there)
-    assert sum(path.stat().st_size for path in there) <= _MOST
+    files = [path for path in corpus.rglob("*") if not path.is_dir()]
+    assert sorted(files) == sorted(extracted)
+    assert all(path.is_file() and not path.is_symlink() for path in files)
+    assert sum(path.stat().st_size for path in files) <= _MOST
     return True

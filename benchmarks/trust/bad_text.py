@@ -13,7 +13,7 @@ from unittest import mock
 
 from hypothesis import strategies as st
 
-from benchmarks.trust.judge import Folder, Outcome, judged
+from benchmarks.trust.judge import Folder, Outcome, judge_command
 from tfmann import api, config, nmt
 from tfmann.data import run_vocabularies, text_encoder
 from tfmann.data.subword import make_segmenter
@@ -75,7 +75,7 @@ def _command(folder: Folder, cell: str, *argv: str) -> Outcome:
     out_dir, model = _model(cell)
     output = folder.path / "out"
     with mock.patch.object(api, "load", lambda *_, **__: model):
-        return judged(
+        return judge_command(
             lambda: nmt.main([f"--out_dir={out_dir}", f"--inference_output_file={output}", *argv]),
             output,
         )
@@ -95,28 +95,28 @@ def lines_of(content: bytes) -> list[bytes] | None:
 def translated(folder: Folder, content: bytes) -> bool:
     """Translates a file; returns whether it was accepted."""
     outcome = _command(folder, "luong", f"--inference_input_file={folder.write('in', content)}")
-    wanted = lines_of(content)
-    assert outcome.taken == (wanted is not None), outcome
-    if wanted is not None:
-        assert len(outcome.lines) == len(wanted), (len(outcome.lines), len(wanted))
-        for line, answer in zip(wanted, outcome.lines):
+    source_lines = lines_of(content)
+    assert outcome.accepted == (source_lines is not None), outcome
+    if source_lines is not None:
+        assert len(outcome.lines) == len(source_lines), (len(outcome.lines), len(source_lines))
+        for line, answer in zip(source_lines, outcome.lines):
             assert bool(answer) <= bool(line.strip(b" \t\r")), (line, answer)
-    return outcome.taken
+    return outcome.accepted
 
 
 def scored(folder: Folder, contents: tuple[bytes, bytes]) -> bool:
-    """Scores two files whose lines should be parallel."""
+    """Scores two files whose lines should be parallel; returns whether they were accepted."""
     sides = [folder.write(name, content) for name, content in zip(("in", "ref"), contents)]
     flags = [f"--inference_input_file={sides[0]}", f"--inference_ref_file={sides[1]}"]
     outcome = _command(folder, "luong", "--mode=score", *flags)
-    wanted = [lines_of(content) for content in contents]
-    counts = [None if lines is None else len(lines) for lines in wanted]
+    sides_lines = [lines_of(content) for content in contents]
+    counts = [None if lines is None else len(lines) for lines in sides_lines]
     parallel = bool(counts[0]) and counts[0] == counts[1]
-    assert outcome.taken == parallel, outcome
+    assert outcome.accepted == parallel, outcome
     if parallel:
         assert len(outcome.lines) == counts[0]
         assert all(float(line) <= 0 for line in outcome.lines)
-    return outcome.taken
+    return outcome.accepted
 
 
 def in_documents(folder: Folder, contents: tuple[bytes, bytes]) -> bool:
@@ -126,15 +126,15 @@ def in_documents(folder: Folder, contents: tuple[bytes, bytes]) -> bool:
         f"--inference_document_file={folder.write('docs', contents[1])}",
     ]
     outcome = _command(folder, "summary", *flags)
-    wanted = [lines_of(content) for content in contents]
-    ids = [line.strip(b" \t\r") for line in wanted[1] or []]
-    sound = all(one.isdigit() and len(one) <= 18 for one in ids)
-    count = None if None in wanted else len(wanted[0] or [])
-    parallel = count == len(ids) and sound
-    assert outcome.taken == parallel, outcome
+    sides_lines = [lines_of(content) for content in contents]
+    ids = [line.strip(b" \t\r") for line in sides_lines[1] or []]
+    valid_ids = all(document.isdigit() and len(document) <= 18 for document in ids)
+    count = None if None in sides_lines else len(sides_lines[0] or [])
+    parallel = count == len(ids) and valid_ids
+    assert outcome.accepted == parallel, outcome
     if parallel:
         assert len(outcome.lines) == count
-    return outcome.taken
+    return outcome.accepted
 
 
 _numbers = st.lists(st.integers(-1, 3).map(str), max_size=6).map("\n".join).map(str.encode)
@@ -151,7 +151,8 @@ with_documents = st.one_of(
     st.tuples(files, _numbers),
     st.lists(st.tuples(_line, st.integers(0, 2)), max_size=5).map(
         lambda rows: (
-            tuple("".join(f"{one}\n" for one in side).encode() for side in zip(*rows)) or (b"", b"")
+            tuple("".join(f"{value}\n" for value in side).encode() for side in zip(*rows))
+            or (b"", b"")
         )
     ),
 )

@@ -1,21 +1,21 @@
-"""Models of every cell with random weights: what decoding promises, checked on random lines.
+"""Checks of what decoding promises, on random lines and models of every cell with random weights.
 
     python -m benchmarks.trust decode --count=2000 --seed=1 --out=results/trust.jsonl
 
-A draw is random weights and some lines, unknown words and blank lines among them; lines of a model
-that looks at other sentences are in documents. What is checked of each:
+A draw is random weights and some lines, including unknown words and blank lines; the lines of a
+model that reads other sentences are in documents. For each draw these properties are checked:
 
-- neighbours: a line says the same alone, or its document does, as among others;
-- order: and in another order;
-- beam 1 is greedy: the same words, the same score;
-- the score of the best translation is the log-probability of its words when they are given;
-- its alignment is that of the given words, of cells that have one.
+- neighbours: a line, or a document, has the same translation alone as among others;
+- order: it has the same translation in another order of the lines;
+- beam 1 is greedy: both have the same words and the same score;
+- the score of the best translation is the log-probability of its words in a forced decoding;
+- its alignment is that of the forced decoding, if the cell has alignments.
 
 A model's functions are traced once, for `--weights` draws. Scores may differ by TOLERANCE, as
-sums in another order do, and two translations whose scores are no further apart may change
-places. Random weights can make a recurrent net chaotic: then the last digit of a sum decides over
-everything. So the weights are moved by a millionth first; a draw whose scores this moves by a
-tenth of TOLERANCE is counted as `sensitive`, and nothing of it is compared.
+sums in another order do, and two translations whose scores differ by less may change ranks.
+Random weights can make a recurrent net chaotic, so that the last digit of a sum decides about
+every word. Therefore the weights are first changed by a millionth; a draw whose scores this moves
+by a tenth of TOLERANCE is counted as `sensitive`, and not compared.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ LINES = 7
 _LSTM_OR_GRU = {"unit_type": ("lstm", "gru")}
 _GRU = {"unit_type": ("gru",), "projection_bias": (True, False)}
 _SLOTS = {"num_memory_locations": (3, 6), "memory_unit_size": (4,), "read_heads": (1, 2)}
-# by cell, what is drawn besides the sizes
+# The settings that are drawn for each cell, besides the sizes.
 CELLS: dict[str, dict[str, tuple]] = {
     "luong": {
         **_LSTM_OR_GRU, "attention_score": ("dot", "scaled_dot", "cosine"),
@@ -74,7 +74,7 @@ CELLS: dict[str, dict[str, tuple]] = {
 
 
 def settings(cell: str, draw: random.Random) -> HParams:
-    """A small model of a cell."""
+    """Draws the settings of a small model of a cell."""
     chosen = {name: draw.choice(values) for name, values in CELLS[cell].items()}
     sizes = {
         "num_units": draw.choice((4, 6, 8)),
@@ -89,7 +89,7 @@ def settings(cell: str, draw: random.Random) -> HParams:
 
 
 class Subject:
-    """A model whose weights are drawn again and again, with its searches."""
+    """A model whose weights are drawn repeatedly, with its searches."""
 
     def __init__(self, cell: str, draw: random.Random):
         """Builds the model; a search is compiled when it is first used."""
@@ -98,85 +98,92 @@ class Subject:
         languages = text_encoder.LanguagePair(
             side, text_encoder.TextEncoder(Vocabulary.from_tokens(WORDS[::-1]), side.segmenter)
         )
-        self.model = Seq2Seq(h, *(len(one.vocabulary) for one in languages))
+        self.model = Seq2Seq(h, *(len(language.vocabulary) for language in languages))
 
-        def searching(**changes: Any) -> Translator:
+        def make_search(**changes: Any) -> Translator:
             return make_translator(self.model, languages, h.replace(**changes), None)
 
-        self.beam = searching()
-        self.single = searching(beam_width=1, num_translations_per_input=1)
-        self.greedy = searching(infer_mode="greedy", num_translations_per_input=1)
+        self.beam = make_search()
+        self.single = make_search(beam_width=1, num_translations_per_input=1)
+        self.greedy = make_search(infer_mode="greedy", num_translations_per_input=1)
         self.in_documents = document_cache.has_memory(self.model) or bool(
             self.beam.text.history_size
         )
         self.record = ("alignments",) if cell_spec(cell).has_alignments else ()
 
     def draw_weights(self, seed: int) -> None:
-        """Weights of one of several sizes; the way to `</s>` is wide or narrow."""
+        """Draws weights of one of several scales."""
         stream = np.random.default_rng(seed)
         scale = stream.choice([0.3, 0.6, 1.0])
         for variable in self.model.trainable_variables:
             variable.assign(stream.normal(scale=scale, size=variable.shape))
 
     def check(self, draw: random.Random) -> list[str] | None:
-        """What does not hold of some lines; None where the weights are too sensitive to say."""
-        given = [sentence(draw) for _ in range(LINES)]
-        documents = sorted(draw.randint(0, 2) for _ in given) if self.in_documents else None
-        found = self.translated(self.beam, given, documents)
-        if self.sensitive(found, documents):
+        """Describes what does not hold of some lines; None if the weights are too sensitive."""
+        lines = [sentence(draw) for _ in range(LINES)]
+        documents = sorted(draw.randint(0, 2) for _ in lines) if self.in_documents else None
+        n_best_lists = self.translate(self.beam, lines, documents)
+        if self.is_sensitive(n_best_lists, documents):
             return None
         wrong: list[str] = []
-        for rows in groups(documents, len(given)):
-            alone = self.translated(
-                self.beam, [given[i] for i in rows], documents and [0 for _ in rows]
+        for rows in groups(documents, len(lines)):
+            alone = self.translate(
+                self.beam, [lines[i] for i in rows], documents and [0 for _ in rows]
             )
-            wrong += differ("neighbours", [found[i] for i in rows], alone)
-        order = reordered(documents, len(given), draw)
-        again = self.translated(
-            self.beam, [given[i] for i in order], documents and [documents[i] for i in order]
+            wrong += compare("neighbours", [n_best_lists[i] for i in rows], alone)
+        order = reordered(documents, len(lines), draw)
+        again = self.translate(
+            self.beam, [lines[i] for i in order], documents and [documents[i] for i in order]
         )
-        wrong += differ("order", [found[i] for i in order], again)
-        single = self.translated(self.single, given, documents)
-        greedy = self.translated(self.greedy, given, documents)
-        wrong += differ("beam 1 is greedy", single, greedy)
-        wrong += self.forced(found, documents)
+        wrong += compare("order", [n_best_lists[i] for i in order], again)
+        single = self.translate(self.single, lines, documents)
+        greedy = self.translate(self.greedy, lines, documents)
+        wrong += compare("beam 1 is greedy", single, greedy)
+        wrong += self.compare_forced(n_best_lists, documents)
         return wrong
 
-    def sensitive(self, found: list[list[Translation]], documents: list[int] | None) -> bool:
-        """Whether scores move where the weights hardly do; leaves the weights as they were."""
-        best = [n_best[0] for n_best in found]
-        before = [one.log_prob for one in self.beam.force_translations(best, (), documents)]
+    def is_sensitive(
+        self, n_best_lists: list[list[Translation]], documents: list[int] | None
+    ) -> bool:
+        """Returns whether tiny changes of the weights move scores; the weights stay the same."""
+        best = [n_best[0] for n_best in n_best_lists]
+        before = [forced.log_prob for forced in self.beam.force_translations(best, (), documents)]
         weights = [variable.numpy() for variable in self.model.trainable_variables]
         stream = np.random.default_rng(0)
         for variable, value in zip(self.model.trainable_variables, weights):
             variable.assign(value * (1.0 + 1e-6 * stream.normal(size=value.shape)))
-        after = [one.log_prob for one in self.beam.force_translations(best, (), documents)]
+        after = [forced.log_prob for forced in self.beam.force_translations(best, (), documents)]
         for variable, value in zip(self.model.trainable_variables, weights):
             variable.assign(value)
         return bool(np.abs(np.subtract(before, after)).max() > TOLERANCE / 10)
 
-    def translated(
-        self, search: Translator, given: Sequence[str], documents: list[int] | None
+    def translate(
+        self, search: Translator, lines: Sequence[str], documents: list[int] | None
     ) -> list[list[Translation]]:
-        """The n best of each line, with attention where the cell has one."""
-        return list(search.translate(given, bool(self.record), documents=documents))
+        """Returns the n best of each line, with attention if the cell has one."""
+        return list(search.translate(lines, bool(self.record), documents=documents))
 
-    def forced(self, found: list[list[Translation]], documents: list[int] | None) -> Iterator[str]:
-        """What differs where the best translations are given."""
-        best = [n_best[0] for n_best in found]
-        for one, given in zip(best, self.beam.force_translations(best, self.record, documents)):
-            if not one.source_tokens or one.source_tokens == ["</s>"]:
+    def compare_forced(
+        self, n_best_lists: list[list[Translation]], documents: list[int] | None
+    ) -> Iterator[str]:
+        """Describes what differs in a forced decoding of the best translations."""
+        best = [n_best[0] for n_best in n_best_lists]
+        for hypothesis, forced in zip(
+            best, self.beam.force_translations(best, self.record, documents)
+        ):
+            if not hypothesis.source_tokens or hypothesis.source_tokens == ["</s>"]:
                 continue  # a blank line is answered without the model
-            if abs(one.score - given.log_prob) > TOLERANCE:
-                yield f"score: {one.text!r} has {one.score}, given {given.log_prob}"
-            if self.record and one.attention is not None:
-                apart = np.abs(one.attention - given.diagnostics["alignments"]).max()
-                if apart > TOLERANCE:
-                    yield f"alignment: {one.text!r} differs by {apart}"
+            if abs(hypothesis.score - forced.log_prob) > TOLERANCE:
+                score = hypothesis.score
+                yield f"score: {hypothesis.text!r} has {score}, given {forced.log_prob}"
+            if self.record and hypothesis.attention is not None:
+                difference = np.abs(hypothesis.attention - forced.diagnostics["alignments"]).max()
+                if difference > TOLERANCE:
+                    yield f"alignment: {hypothesis.text!r} differs by {difference}"
 
 
 def sentence(draw: random.Random) -> str:
-    """Some words; one in ten is unknown, one line in ten is blank."""
+    """Draws some words; one in ten is unknown, and one line in ten is blank."""
     if draw.random() < 0.1:
         return ""
     words = (draw.choice(["?", *WORDS]) if draw.random() < 0.9 else "?" for _ in range(20))
@@ -184,50 +191,53 @@ def sentence(draw: random.Random) -> str:
 
 
 def groups(documents: list[int] | None, count: int) -> list[list[int]]:
-    """The lines that belong together: a document, or each line by itself."""
+    """Groups the lines by document, or each line by itself."""
     if documents is None:
         return [[i] for i in range(count)]
-    return [[i for i in range(count) if documents[i] == one] for one in sorted({*documents})]
+    return [
+        [i for i in range(count) if documents[i] == document] for document in sorted({*documents})
+    ]
 
 
 def reordered(documents: list[int] | None, count: int, draw: random.Random) -> list[int]:
-    """All lines, those of a document together and in order."""
+    """Shuffles the documents; the lines of each stay together and in order."""
     parts = groups(documents, count)
     draw.shuffle(parts)
     return [i for part in parts for i in part]
 
 
-def differ(
-    what: str, wanted: list[list[Translation]], got: list[list[Translation]]
+def compare(
+    name: str, expected: list[list[Translation]], actual: list[list[Translation]]
 ) -> Iterator[str]:
-    """Lines whose translations are not the same, or whose scores are too far apart."""
-    for one, other in zip(wanted, got):
-        scores = [(a.score, b.score) for a, b in zip(one, other)]
-        if len(one) != len(other) or any(abs(a - b) > TOLERANCE for a, b in scores):
-            yield f"{what}: {[(t.text, t.score) for t in one]} {[(t.text, t.score) for t in other]}"
-        elif sorted(t.text for t in one) != sorted(t.text for t in other):
-            # the last of the n best may have an equal beyond them
-            if [t.text for t in one[:-1]] != [t.text for t in other[:-1]]:
-                yield f"{what}: {[t.text for t in one]} {[t.text for t in other]}"
+    """Describes the lines whose translations differ, or whose scores are too far apart."""
+    for first, second in zip(expected, actual):
+        scores = [(a.score, b.score) for a, b in zip(first, second)]
+        if len(first) != len(second) or any(abs(a - b) > TOLERANCE for a, b in scores):
+            texts = [[(t.text, t.score) for t in n_best] for n_best in (first, second)]
+            yield f"{name}: {texts[0]} {texts[1]}"
+        elif sorted(t.text for t in first) != sorted(t.text for t in second):
+            # A hypothesis beyond the n best may have the same score as the last of them.
+            if [t.text for t in first[:-1]] != [t.text for t in second[:-1]]:
+                yield f"{name}: {[t.text for t in first]} {[t.text for t in second]}"
 
 
 def run(count: int, weights: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Deals draws out to all cells, `weights` a model; yields a record for each model."""
+    """Shares the draws among all cells, `weights` for each model; yields a record per model."""
     for first in range(0, count, weights):
         cell = list(CELLS)[first // weights % len(CELLS)]
         draw = random.Random(f"{seed} {first}")
-        begun, subject = time.perf_counter(), Subject(cell, draw)
+        start, subject = time.perf_counter(), Subject(cell, draw)
         draws, sensitive, wrong = min(weights, count - first), 0, []
         for number in range(first, first + draws):
             subject.draw_weights(hash((seed, number)) % 2**31)
-            found = subject.check(draw)
-            sensitive += found is None
-            wrong += [{"draw": number, "what": said} for said in found or ()]
-        given = {name: getattr(subject.hparams, name) for name in CELLS[cell]}
+            failures = subject.check(draw)
+            sensitive += failures is None
+            wrong += [{"draw": number, "what": failure} for failure in failures or ()]
+        model_settings = {name: getattr(subject.hparams, name) for name in CELLS[cell]}
         yield {
-            "benchmark": "trust/decode", "cell": cell, "settings": given, "seed": seed,
+            "benchmark": "trust/decode", "cell": cell, "settings": model_settings, "seed": seed,
             "first": first, "draws": draws, "sensitive": sensitive, "wrong": wrong,
-            "seconds": round(time.perf_counter() - begun, 1), **provenance(),
+            "seconds": round(time.perf_counter() - start, 1), **provenance(),
         }  # fmt: skip
 
 

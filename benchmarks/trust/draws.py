@@ -37,29 +37,29 @@ _OTHER = ("ckpt", "inference_input_file", "inference_output_file", "inference_re
 def command(name: str, data: Path, out: Path) -> list[str]:
     """Returns the command line of a draw, which depends only on its name, a seed and a number."""
     stream = random.Random(name)
-    drawn: dict[str, str] = {}
+    values: dict[str, str] = {}
     cell = stream.choice(sorted(CELLS))
     if stream.random() < 0.7:
-        drawn["cell"] = cell
+        values["cell"] = cell
     keys = sorted(FIELDS)
-    own = sorted(fields_of(CELLS[cell].options))
+    cell_keys = sorted(fields_of(CELLS[cell].options))
     for _ in range(stream.choice((1, 1, 2, 3, 5))):
-        pool = own if own and stream.random() < 0.3 else keys
+        pool = cell_keys if cell_keys and stream.random() < 0.3 else keys
         key = stream.choice(pool)
-        drawn[key] = _value(FIELDS[key], key, stream, data)
-    given = {**TINY, **{prefix: data / prefix.split("_")[0] for prefix in PREFIXES[:2]}, **drawn}
+        values[key] = _value(FIELDS[key], key, stream, data)
+    flags = {**TINY, **{prefix: data / prefix.split("_")[0] for prefix in PREFIXES[:2]}, **values}
     if stream.random() < 0.08:
-        given[stream.choice(_OTHER)] = stream.choice(_ODD)
+        flags[stream.choice(_OTHER)] = stream.choice(_ODD)
     if stream.random() < 0.04:
-        given["mode"] = stream.choice((*validation.MODES, *_ODD))
-    return [f"--out_dir={out}", *(f"--{key}={value}" for key, value in given.items()),
-            *_loose(stream)]  # fmt: skip
+        flags["mode"] = stream.choice((*validation.MODES, *_ODD))
+    return [f"--out_dir={out}", *(f"--{key}={value}" for key, value in flags.items()),
+            *_stray_flags(stream)]  # fmt: skip
 
 
 def _value(field: Field, key: str, stream: random.Random, data: Path) -> str:
     """Returns a value of a field as text."""
-    way = stream.random()
-    if way < 0.08:
+    probability = stream.random()
+    if probability < 0.08:
         return stream.choice(_ODD)
     if key in _PATHS:
         return stream.choice([*_ODD, f"{data}/train", f"{data}/vocab", f"{data}/absent"])
@@ -69,27 +69,27 @@ def _value(field: Field, key: str, stream: random.Random, data: Path) -> str:
         return stream.choice(("true", "false"))
     if field.type is str:
         return stream.choice(_ODD)
-    if way < 0.25:
+    if probability < 0.25:
         return stream.choice(_HUGE[field.type])
     return _number(field, stream)
 
 
 def _number(field: Field, stream: random.Random) -> str:
-    """A number at an edge, just beyond it, or within."""
+    """Draws a number at a limit, just beyond it, or within."""
     least = 0 if field.minimum is None else field.minimum
-    greatest = next((one for one in (field.below, field.maximum) if one is not None), None)
+    greatest = next((bound for bound in (field.below, field.maximum) if bound is not None), None)
     if field.type is int:
         edges = [least, least + 1, least - 1]
         edges += [] if greatest is None else [greatest, greatest + 1]
         return str(stream.choice([*edges, *(stream.randint(int(least), 9) for _ in edges)]))
     edges = [least, least - 1e-6, least + 1e-12]
     edges += [] if greatest is None else [greatest, greatest + 1e-6, greatest - 1e-9]
-    inside = 1e3 if greatest is None else greatest
-    return repr(stream.choice([*edges, *(stream.uniform(least, inside) for _ in edges)]))
+    upper = 1e3 if greatest is None else greatest
+    return repr(stream.choice([*edges, *(stream.uniform(least, upper) for _ in edges)]))
 
 
-def _loose(stream: random.Random) -> Sequence[str]:
-    """Now and then what is no setting at all."""
+def _stray_flags(stream: random.Random) -> Sequence[str]:
+    """Draws, now and then, an argument that is no setting."""
     if stream.random() < 0.95:
         return ()
     key = stream.choice(sorted(FIELDS))

@@ -34,9 +34,9 @@ def ending(out: Path) -> dict[str, str]:
     return parts
 
 
-def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
+def differences(first: dict[str, str], second: dict[str, str]) -> list[str]:
     """Returns the names of parts that differ, or that one of two endings lacks."""
-    return sorted(key for key in one.keys() | other.keys() if one.get(key) != other.get(key))
+    return sorted(key for key in first.keys() | second.keys() if first.get(key) != second.get(key))
 
 
 def _short(content: bytes) -> str:
@@ -45,5 +45,5 @@ def _short(content: bytes) -> str:
 
 def _timeless(value: object) -> object:
     if isinstance(value, dict):
-        return {key: _timeless(one) for key, one in value.items() if key not in _TIMES}
+        return {key: _timeless(part) for key, part in value.items() if key not in _TIMES}
     return value

@@ -77,9 +77,9 @@ class Forks:
         """Waits for the end of the run."""
         return Ended(*self._receive())
 
-    def run(self, *args: Any, **how: Any) -> Ended:
+    def run(self, *args: Any, **options: Any) -> Ended:
         """Starts a run and waits for its end."""
-        self.start(*args, **how)
+        self.start(*args, **options)
         return self.wait()
 
     def close(self) -> None:
@@ -93,9 +93,9 @@ class Forks:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _send(self, what: Any) -> None:
+    def _send(self, request: Any) -> None:
         assert self._server.stdin is not None
-        self._server.stdin.write(json.dumps(what) + "\n")
+        self._server.stdin.write(json.dumps(request) + "\n")
         self._server.stdin.flush()
 
     def _receive(self) -> Any:
@@ -150,7 +150,7 @@ def _child(
             os.dup2(source, number)
         if file_size:
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
-        roots = [one.partition("=")[2] for one in argv if one.startswith("--out_dir=")]
+        roots = [flag.partition("=")[2] for flag in argv if flag.startswith("--out_dir=")]
         calls = _watch(roots[0] if roots else os.devnull, hurt or {})
         if prepare:
             module, _, function = prepare[0].partition(":")

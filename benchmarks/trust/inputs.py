@@ -2,8 +2,9 @@
 
     python -m benchmarks.trust inputs --count=2000 --seed=1 --out=results/trust.jsonl
 
-Every kind has a way to draw cases and a check that holds for each of them, `bad_text` and
-`bad_files`. A case that fails is made smaller by hypothesis, shown, and ends the command.
+Every kind has a strategy that draws cases, and a check that must hold for each of them, in
+`bad_text` or `bad_files`. If a case fails, hypothesis makes it smaller and shows it, and the
+command ends.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Kind(NamedTuple):
     """A kind of input."""
 
     cases: Any  # a hypothesis strategy
-    holds: Callable[[Folder, Any], bool]  # raises, or tells whether the case was taken
+    accepts: Callable[[Folder, Any], bool]  # checks a case; returns whether it was accepted
 
 
 KINDS = {
@@ -47,12 +48,12 @@ KINDS = {
 
 
 def check(kind: Kind, count: int, seed: int) -> tuple[int, int]:
-    """Checks `count` cases; returns how many were taken and how many refused.
+    """Checks `count` cases; returns how many were accepted and how many refused.
 
     Raises:
       AssertionError: something did not hold.
     """
-    ends: list[bool] = []
+    accepted: list[bool] = []
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
@@ -63,28 +64,28 @@ def check(kind: Kind, count: int, seed: int) -> tuple[int, int]:
         suppress_health_check=list(HealthCheck),
     )
     @hypothesis.given(kind.cases)
-    def one(case: Any) -> None:
+    def check_case(case: Any) -> None:
         with fresh_folder() as folder:
-            ends.append(kind.holds(folder, case))
+            accepted.append(kind.accepts(folder, case))
 
-    one()
-    return sum(ends), len(ends) - sum(ends)
+    check_case()
+    return sum(accepted), len(accepted) - sum(accepted)
 
 
 def run(count: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Deals `count` cases out to all kinds; yields a record for each kind."""
+    """Shares `count` cases among all kinds; yields a record for each kind."""
     for index, (name, kind) in enumerate(KINDS.items()):
         share = count // len(KINDS) + (index < count % len(KINDS))
-        begun = time.perf_counter()
-        taken, refused = check(kind, share, seed)
+        start = time.perf_counter()
+        accepted, refused = check(kind, share, seed)
         yield {
             "benchmark": "trust/inputs",
             "kind": name,
             "seed": seed,
-            "taken": taken,
+            "taken": accepted,
             "refused": refused,
             "failed": 0,  # the first failure ends the command
-            "seconds": round(time.perf_counter() - begun, 1),
+            "seconds": round(time.perf_counter() - start, 1),
             **provenance(),
         }
 
@@ -95,7 +96,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="another seed, other cases")
     parser.add_argument("--out", type=Path, help="file to append the lines to")
     args = parser.parse_args(argv)
-    logging.disable(logging.WARNING)  # what is taken with a warning, a thousand times
+    logging.disable(logging.WARNING)  # some cases are accepted with a warning
     for record in run(args.count, args.seed):
         harness.write([record], args.out)
     return 0

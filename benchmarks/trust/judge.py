@@ -14,7 +14,7 @@ from typing import Callable, NamedTuple
 class Outcome(NamedTuple):
     """The outcome of a command."""
 
-    taken: bool
+    accepted: bool
     lines: list[bytes]  # of its output file
     message: str
 
@@ -36,17 +36,17 @@ class Folder:
 @contextlib.contextmanager
 def fresh_folder() -> Iterator[Folder]:
     """Creates a temporary folder inside another, in which nothing else may appear."""
-    around = Path(tempfile.mkdtemp(prefix="tfmann-trust-"))
+    parent = Path(tempfile.mkdtemp(prefix="tfmann-trust-"))
     try:
-        inside = around / "inside"
-        inside.mkdir()
-        yield Folder(inside)
-        assert [path.name for path in around.iterdir()] == ["inside"], "a file left its folder"
+        folder = parent / "inside"
+        folder.mkdir()
+        yield Folder(folder)
+        assert [path.name for path in parent.iterdir()] == ["inside"], "a file left its folder"
     finally:
-        shutil.rmtree(around)
+        shutil.rmtree(parent)
 
 
-def judged(command: Callable[[], int], output: Path) -> Outcome:
+def judge_command(command: Callable[[], int], output: Path) -> Outcome:
     """Runs a command line's main; asserts that it accepts or refuses its input properly.
 
     A refusal is one line on standard error, a status of 1 or 2 and no output file. An exception
@@ -63,5 +63,5 @@ def judged(command: Callable[[], int], output: Path) -> Outcome:
         return Outcome(True, content.split(b"\n")[:-1], message)
     assert status in (1, 2), status
     assert message.startswith("tfmann: ") and message.count("\n") == 1, message
-    assert not output.exists(), "refused, and yet an output file is there"
+    assert not output.exists(), "refused, but an output file was left"
     return Outcome(False, [], message)

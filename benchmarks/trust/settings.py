@@ -1,4 +1,4 @@
-"""Random settings: each must train for a few updates, or be refused in one line.
+"""Random settings, each of which must train for a few updates, or be refused in one line.
 
     python -m benchmarks.trust settings --count=2000 --seed=1 --out=results/trust.jsonl
 
@@ -36,13 +36,13 @@ from benchmarks.trust.draws import command
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _UPDATES = 3
-_COMPILED = 10  # one of so many
+_COMPILED = 10  # one of ten draws is compiled
 _MEMORY = 6_000_000_000  # bytes; a larger run is refused, or fails for lack of memory
 _FULL = 2_000_000_000  # bytes; a worker with more is replaced, since graphs are never freed
 GOOD = ("trained", "refused")
 
 
-def judged(status: int, message: str) -> str:
+def classify(status: int, message: str) -> str:
     """Returns the outcome: trained, refused, or `unclear` if the message is not one line."""
     if status in (0, 143):
         return "trained"
@@ -58,7 +58,7 @@ def work(seed: int, data: Path) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     import tensorflow as tf
 
-    tf.get_logger().setLevel("ERROR")  # retracing, which many runs in one process look like
+    tf.get_logger().setLevel("ERROR")  # many runs in one process look like retracing
     _stop_after_some_updates()
     for line in sys.stdin:
         number = int(line)
@@ -76,37 +76,37 @@ def _run(argv: list[str]) -> list[str]:
     """Runs a command line; returns its outcome and its messages."""
     from tfmann import nmt
 
-    said = io.StringIO()
-    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+    messages = io.StringIO()
+    with contextlib.redirect_stderr(messages), contextlib.redirect_stdout(io.StringIO()):
         try:
             status = nmt.main(argv)
         except BaseException:  # what the command line would show as a traceback
             return ["traceback", traceback.format_exc()[-1500:]]
-    return [judged(status, said.getvalue()), said.getvalue()[-1500:]]
+    return [classify(status, messages.getvalue()), messages.getvalue()[-1500:]]
 
 
 def _stop_after_some_updates() -> None:
     from tfmann.training.train_step import TrainStep
 
-    update, made = TrainStep.update, collections.Counter()
+    update, counts = TrainStep.update, collections.Counter()
 
     def counted(self: TrainStep, *args: Any) -> Any:
-        made[id(self)] += 1
-        if made[id(self)] == _UPDATES:
+        counts[id(self)] += 1
+        if counts[id(self)] == _UPDATES:
             os.kill(os.getpid(), signal.SIGTERM)
         return update(self, *args)
 
     begin = TrainStep.__init__
 
-    def begun(self: TrainStep, *args: Any, **how: Any) -> None:
-        made.clear()
-        begin(self, *args, **how)
+    def begun(self: TrainStep, *args: Any, **options: Any) -> None:
+        counts.clear()
+        begin(self, *args, **options)
 
     TrainStep.update, TrainStep.__init__ = counted, begun  # type: ignore
 
 
 def _forget_graphs() -> None:
-    """TensorFlow keeps the gradients of every traced graph for good (tests/conftest.py)."""
+    """Removes the gradients of traced graphs, which TensorFlow never frees (tests/conftest.py)."""
     from tensorflow.python.framework import ops
 
     gradients = ops.gradient_registry._registry
@@ -124,13 +124,13 @@ class Worker:
 
     def __init__(self, seed: int, data: Path, limit: float):
         self._argv = [sys.executable, "-m", "benchmarks.trust.settings", str(seed), str(data)]
-        self._place, self._limit = data.parent, limit  # what is drawn may write beside the corpus
+        self._folder, self._limit = data.parent, limit  # what is drawn may write beside the corpus
         self._process: subprocess.Popen | None = None
 
     def draw(self, number: int) -> list[str]:
         """Returns the outcome of a draw and its messages."""
-        found = self._ask(number)
-        return found or self._ask(number) or ["ended", "a worker ended before it began"]
+        outcome = self._ask(number)
+        return outcome or self._ask(number) or ["ended", "a worker ended before it began"]
 
     def _ask(self, number: int) -> list[str] | None:
         """Returns None if the worker has ended to be replaced."""
@@ -155,7 +155,7 @@ class Worker:
             "PYTHONPATH": str(ROOT),
         }  # fmt: skip
         return subprocess.Popen(
-            self._argv, cwd=self._place, env=environment,
+            self._argv, cwd=self._folder, env=environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 
@@ -168,24 +168,24 @@ class Worker:
 
 
 def block(worker: Worker, seed: int, numbers: range, data: Path) -> dict[str, Any]:
-    """Some draws as one record; those that did not end well with their command lines."""
+    """Makes some draws; returns a record, which has the command lines of the bad ones."""
     from tfmann.utils.provenance import provenance
 
     begun, ends, bad = time.perf_counter(), collections.Counter(), []
     for number in numbers:
-        end, said = worker.draw(number)
-        ends[end] += 1
-        if end not in GOOD:
+        outcome, messages = worker.draw(number)
+        ends[outcome] += 1
+        if outcome not in GOOD:
             argv = command(f"{seed} {number}", data, Path("out"))
-            bad.append({"number": number, "end": end, "said": said, "argv": argv})
-            print(f"{number}: {end}: {' '.join(argv)}\n{said}", file=sys.stderr, flush=True)
+            bad.append({"number": number, "end": outcome, "said": messages, "argv": argv})
+            print(f"{number}: {outcome}: {' '.join(argv)}\n{messages}", file=sys.stderr, flush=True)
     return {
         "benchmark": "trust/settings",
         "seed": seed,
         "first": numbers[0],
         "draws": len(numbers),
-        **{end.replace(" ", "_"): count for end, count in sorted(ends.items())},
-        "not_well": [{key: one[key] for key in ("number", "end")} for one in bad],
+        **{outcome.replace(" ", "_"): count for outcome, count in sorted(ends.items())},
+        "not_well": [{key: draw[key] for key in ("number", "end")} for draw in bad],
         "seconds": round(time.perf_counter() - begun, 1),
         **provenance(),
     }

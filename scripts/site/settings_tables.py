@@ -30,10 +30,10 @@ def on_page_markdown(markdown, page, config, files):
 
 def tables():
     """Returns all settings as Markdown: those of every model, then those of each cell."""
-    lines, shown = [], set()
+    lines, listed = [], set()
     for title, part in PARTS.items():
-        new = {key: rule for key, rule in fields.fields_of(part).items() if key not in shown}
-        shown |= set(new)
+        new = {key: rule for key, rule in fields.fields_of(part).items() if key not in listed}
+        listed |= set(new)
         lines += _table(title, new)
     lines += ["## Settings of one cell", ""]
     for name, spec in cells.CELLS.items():

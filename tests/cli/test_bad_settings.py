@@ -44,7 +44,7 @@ def test_every_setting_is_drawn_and_so_are_the_edges_of_its_range():
     ],
 )
 def test_an_ending_is_judged_by_status_and_message(status, said, end):
-    assert settings.judged(status, said) == end
+    assert settings.classify(status, said) == end
 
 
 def test_a_traceback_is_one(monkeypatch):
