@@ -82,6 +82,21 @@ class Model:
         translator = make_translator(*parts, self._translator.text.lexicon)
         return Model(translator, self.checkpoint, self.ensemble)
 
+    def untrained(self) -> Model:
+        """The same model with the weights that a run of its settings starts from, all random.
+
+        It is what a measurement of the trained model is compared with (`tfmann inspect`).
+
+        Raises:
+          UsageError: the model is an ensemble.
+        """
+        if self.ensemble:
+            raise UsageError("an ensemble has no untrained model: take its runs one by one")
+        languages = self._translator.languages
+        fresh = Seq2Seq(self.hparams, *(len(side.vocabulary) for side in languages))
+        translator = make_translator(fresh, languages, self.hparams, self._translator.text.lexicon)
+        return Model(translator, f"random_seed {self.hparams.random_seed}, untrained")
+
     def translate(
         self,
         lines: Iterable[str],

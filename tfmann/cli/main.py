@@ -42,6 +42,7 @@ GROUPS: dict[str, dict[str, Command]] = {
         "datastore": Command("prepare a translation memory", "cli.datastore"),
         "serve": Command("answer requests over HTTP", "cli.serve"),
         "export": Command("write a SavedModel, for TensorFlow Serving", "nmt", ("--mode=export",)),
+        "inspect": Command("statistics of a memory at work, over a test set", "cli.inspection"),
         "report": Command("figures of a memory at work; all results as a page", "cli.report"),
     },
     "files of translations and alignments": {

@@ -93,7 +93,7 @@ def _write_figures(
 
 
 def _slots(trace: Trace) -> list[tuple[str, int]]:
-    from tfmann.visualization.cache_figures import by_recency
+    from tfmann.evaluation.cache_statistics import by_recency
 
     if trace.slots is None:
         return []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfmann.evaluation.cache_statistics import by_recency, rank_sums
 from tfmann.visualization import drawing
 
 if TYPE_CHECKING:
@@ -27,12 +28,6 @@ _RECENCY_SIZE = (6.0, 3.6)  # inches
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _MARKERS = "osD^vPX"
 _TABLE_HEADINGS = ("rank", "word", "age in words")
-
-
-def by_recency(slots: Slots) -> np.ndarray:
-    """Returns the indices of the filled slots, the most recently written first: at most `[I]`."""
-    order = np.argsort(slots.ages, kind="stable")
-    return order[slots.ages[order] >= 0]
 
 
 def cache_of_trace(trace: Trace, title: str = "") -> Figure | None:
@@ -118,15 +113,11 @@ def recency(traces: Iterable[Trace]) -> np.ndarray:
     """
     sums: np.ndarray | None = None  # [2, I]: sums of probabilities, and their number
     for trace in traces:
-        if trace.slots is None:
-            raise ValueError("this model has no cache")
-        match = np.asarray(trace["cache_match"], np.float64)  # [T, I]
-        steps, count = match.shape
-        sums = np.zeros([2, count]) if sums is None else sums
-        if sums.shape[1] != count:
-            raise ValueError(f"caches of {sums.shape[1]} and of {count} slots")
-        order = by_recency(trace.slots)
-        sums[:, : len(order)] += [match[:, order].sum(axis=0), np.full(len(order), steps)]
+        of_sentence = rank_sums(trace)
+        sums = np.zeros_like(of_sentence) if sums is None else sums
+        if sums.shape != of_sentence.shape:
+            raise ValueError(f"caches of {sums.shape[1]} and of {of_sentence.shape[1]} slots")
+        sums += of_sentence
     if sums is None:
         return np.zeros(0)
     return np.where(sums[1] > 0, sums[0] / np.maximum(sums[1], 1), np.nan)

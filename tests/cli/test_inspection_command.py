@@ -1,0 +1,135 @@
+"""`tfmann inspect`: the statistics of a model over files, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from helpers.command_line import fails, write_model
+
+from tfmann import api
+from tfmann.cells.diagnostics import VECTORS
+from tfmann.cli import inspection
+from tfmann.cli.main import main
+from tfmann.evaluation.head_statistics import Key, head_statistics
+from tfmann.evaluation.trace import Trace
+
+SOURCES = ["der hund", "", "größe một chó und", "die katze 。 und", "der der und", "hund"]
+TARGETS = ["DER HUND", "", "CHÓ", "DIE KATZE SIEHT UND", "UND 。", "DER UND"]
+DOCUMENTS = [0, 0, 0, 1, 1, 2]
+PURE_MANN = {
+    "variant": "luong-gru", "unit_type": "lstm", "cell": "ntm", "encoder_type": "memory",
+    "bridge": "zero", "num_layers": 1, "num_memory_locations": 5, "memory_unit_size": 4,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("text")
+    for name, lines in (("src", SOURCES), ("tgt", TARGETS), ("docs", DOCUMENTS)):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pure_mann(tmp_path_factory):
+    return write_model(tmp_path_factory.mktemp("ntm"), **PURE_MANN)
+
+
+def recorded(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def means(record, which=None):
+    entries = record["statistics"]
+    return {
+        Key(one["head"], one["phase"], one["name"]): (one[which] if which else one)["mean"]
+        for one in entries
+    }
+
+
+def test_a_pure_mann_over_a_reference(pure_mann, text, tmp_path, capsys):
+    output = tmp_path / "addresses.json"
+    command = [f"--model={pure_mann}", f"--input={text / 'src'}", f"--reference={text / 'tgt'}"]
+    assert main(["inspect", *command, f"--output={output}", "--sentences=4"]) == 0
+    found = recorded(output)
+    assert (found["sentences"], found["sentences_of_file"], found["unit"]) == (4, 5, "sentence")
+    assert (found["cell"], found["forced"], found["untrained_seed"]) == ("ntm", "reference", 5)
+    assert {"revision", "hardware", "versions"} <= set(found)
+    model = api.load(str(pure_mann))
+    pairs = [pair for pair in zip(SOURCES, TARGETS) if pair[0]][:4]
+    for which, one in ((None, model), ("untrained", model.untrained())):
+        by_sentence = [
+            head_statistics(Trace(forced)) for forced in one.translator.force(pairs, VECTORS)
+        ]
+        for key, mean in means(found, which).items():
+            values = [each[key] for each in by_sentence if key in each]
+            assert mean == pytest.approx(np.mean(values), abs=2e-4), key
+    captured = capsys.readouterr()
+    assert "NTMCell over a reference of 4 of 5 sentences" in captured.out
+    assert "write_head_0, while the source is read" in captured.out
+    assert "untrained" in captured.out and "trained weights: 4 of 4 sentences" in captured.err
+
+
+def test_untrained_weights_are_those_that_a_run_starts_from(pure_mann):
+    model = api.load(str(pure_mann))
+    first, second = (model.untrained().translator.searcher.model for _ in range(2))
+    for a, b in zip(first.trainable_variables, second.trainable_variables):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+    assert "untrained" in repr(model.untrained())
+
+
+def test_a_cache_over_its_own_translations_counts_documents(text, tmp_path, capsys):
+    folder = write_model(tmp_path, "rnnsearch", cell="cache", cache_size=4)
+    command = [f"--model={folder}", f"--input={text / 'src'}", f"--documents={text / 'docs'}"]
+    first, again = tmp_path / "first.json", tmp_path / "again.json"
+    assert inspection.main([*command, f"--output={first}", "--trained_only"]) == 0
+    err = capsys.readouterr().err
+    assert "translating 5 sentences" in err and "3 documents: too few" in err
+    found = recorded(first)
+    assert (found["unit"], found["units"], found["forced"]) == ("document", 3, "translations")
+    assert len(found["recency"]) == 4 and "recency_untrained" not in found
+    names = {key.name for key in means(found)}
+    assert {"recent_half", "exact", "gate", "entropy"} <= names
+    assert not any("untrained" in entry for entry in found["statistics"])
+    model = api.load(str(folder))
+    real = [number for number, line in enumerate(SOURCES) if line]
+    translations = model.translate(
+        [SOURCES[i] for i in real], documents=[DOCUMENTS[i] for i in real]
+    )
+    lines = [n_best[0].text for n_best in translations]
+    output = tmp_path / "output"
+    output.write_text("".join(f"{lines.pop(0) if line else ''}\n" for line in SOURCES), "utf-8")
+    command += [f"--translations={output}", f"--output={again}", "--trained_only"]
+    assert inspection.main(command) == 0
+    for key, mean in means(recorded(again)).items():
+        assert mean == pytest.approx(means(found)[key], abs=2e-4), key
+
+
+def test_a_blank_line_ends_a_document(text):
+    args = inspection._parser().parse_args(["--model=m", f"--input={text / 'src'}"])
+    read = inspection._read(args)
+    assert read.documents == [0, 1, 1, 1, 1] and read.targets is None and "" not in read.sources
+
+
+def test_parts_cut_no_document(monkeypatch):
+    monkeypatch.setattr(inspection, "_CHUNK", 2)
+    assert list(inspection._chunks([0, 0, 0, 1, 2, 2, 3], 7)) == [(0, 3), (3, 6), (6, 7)]
+    assert list(inspection._chunks(None, 5)) == [(0, 2), (2, 4), (4, 5)]
+
+
+def test_mistakes_are_one_line(pure_mann, text, tmp_path, capsys):
+    short = tmp_path / "short"
+    short.write_text("0\n", "utf-8")
+    blank = tmp_path / "blank"
+    blank.write_text("\n\n", "utf-8")
+    here = [f"--model={pure_mann}", f"--input={text / 'src'}"]
+    for argv, status, words in (
+        ([f"--model={tmp_path}", f"--input={text / 'src'}"], 1, "no trained model"),
+        ([*here, "--sentences=0"], 2, "--sentences=0: expected 1 or more"),
+        ([*here, f"--output={text / 'src'}"], 2, "the same file"),
+        ([*here, f"--documents={short}"], 1, "unequal line counts"),
+        ([*here, f"--reference={short}"], 1, "unequal|has \\d+"),
+        ([f"--model={pure_mann}", f"--input={blank}"], 1, "no sentence"),
+        ([*here, f"--output={tmp_path / 'none' / 'a.json'}"], 1, "there is no folder"),
+    ):
+        fails(argv, capsys, status, words, inspection.main)

@@ -1,0 +1,91 @@
+"""Statistics of a cache, by hand."""
+
+import numpy as np
+import pytest
+from helpers.traces import cache_trace, head_trace
+
+from tfmann.decoding.text_processor import Slots
+from tfmann.evaluation.cache_statistics import (
+    cache_statistics,
+    frequent_words,
+    rank_sums,
+    recent_half,
+    word_kind,
+)
+
+TOKENS = ["new", "felt", ",", "</s>"]
+# by recency: new (0), the (3), felt (7); two slots are empty
+SLOTS = Slots(["felt", "", "new", "the", ""], np.array([7, -1, 0, 3, -1]))
+BY_RECENCY = np.array([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8], [0.2, 0.2, 0.6], [0.6, 0.2, 0.2]])
+GATES = np.array([0.1, 0.2, 0.4, 0.8])
+
+
+def trace():
+    made = cache_trace(SLOTS, TOKENS)
+    match = np.zeros([4, 5])
+    match[:, [2, 3, 0]] = BY_RECENCY
+    made._arrays.update(cache_match=match, cache_gate=GATES[:, None])
+    return made
+
+
+def values(made, frequent=frozenset()):
+    return {key.name: value for key, value in cache_statistics(made, frequent).items()}
+
+
+def test_matches_by_hand():
+    found = values(trace())
+    assert found["recent_half"] == pytest.approx(np.mean(BY_RECENCY[:, 0] + BY_RECENCY[:, 1] / 2))
+    assert found["exact"] == pytest.approx((0.5 + 0.8) / 4)  # "new" and "felt" are in the cache
+    assert found["fuzzy"] == pytest.approx(1 - found["exact"])
+    assert found["exact_by_chance"] == pytest.approx(2 / 3 / 4)
+    assert found["word_in_cache"] == 0.5
+    assert found["exact_if_in_cache"] == pytest.approx((0.5 + 0.8) / 2)
+    assert found["top_exact_if_in_cache"] == 1.0
+    assert found["greatest_weight"] == pytest.approx(np.mean([0.5, 0.8, 0.6, 0.6]))
+
+
+def test_gates_by_hand():
+    found = values(trace(), frozenset(["felt"]))
+    assert found["gate"] == pytest.approx(GATES.mean())
+    assert (found["gate_frequent"], found["gate_other"]) == pytest.approx((0.2, 0.1))
+    assert (found["gate_punctuation"], found["gate_end"]) == pytest.approx((0.4, 0.8))
+    assert (found["gate_in_cache"], found["gate_not_in_cache"]) == pytest.approx((0.15, 0.6))
+    assert "gate_frequent" not in values(trace())
+
+
+def test_a_phrase_is_a_walk_through_what_was_written_in_a_row():
+    slots = Slots(list("abcd"), np.array([3, 2, 1, 0]))
+    made = cache_trace(slots, ["a", "b", "c", "x"])
+    made._arrays["cache_match"] = np.eye(4)[[0, 1, 2, 0]]
+    assert values(made)["phrase"] == pytest.approx(2 / 3)
+
+
+def test_matching_all_slots_alike_gives_the_recent_half_a_half():
+    for count in (1, 2, 5, 6):
+        assert recent_half(np.full([3, count], 1 / count)) == pytest.approx(0.5)
+    assert recent_half(np.array([[0.75, 0.25]])) == 0.75
+
+
+def test_what_has_no_cache_or_an_empty_one_has_no_statistics():
+    empty = cache_trace(Slots(["", ""], np.array([-1, -1])), TOKENS)
+    assert cache_statistics(empty) == {}
+    assert cache_statistics(head_trace()) == {}
+    with pytest.raises(ValueError, match="no cache"):
+        rank_sums(head_trace())
+    nothing = trace()  # as `cache_matching=nothing` leaves it
+    nothing._arrays["cache_match"][:] = 0.0
+    found = values(nothing)
+    assert "exact" not in found and found["gate"] == pytest.approx(GATES.mean())
+
+
+def test_sums_by_rank():
+    sums = rank_sums(trace())
+    np.testing.assert_allclose(sums[0], [*BY_RECENCY.sum(axis=0), 0, 0])
+    np.testing.assert_array_equal(sums[1], [4, 4, 4, 0, 0])
+
+
+def test_kinds_of_words():
+    assert [word_kind(word) for word in ("</s>", "。", "it's", "3", "▁")] == [
+        "end", "punctuation", "other", "other", "punctuation"
+    ]  # fmt: skip
+    assert frequent_words([["b", "a", ",", ","], ["a", "b", "c", ","]], 2) == {"a", "b"}

@@ -1,0 +1,87 @@
+"""Means over a test set, and their intervals."""
+
+import numpy as np
+import pytest
+from helpers.traces import SLOTS, cache_trace, head_trace
+
+from tfmann.decoding.text_processor import Slots
+from tfmann.evaluation import inspection
+from tfmann.evaluation.cache_statistics import cache_statistics
+from tfmann.evaluation.head_statistics import head_statistics
+from tfmann.evaluation.inspection import Inspection, bootstrap_intervals
+
+
+def test_every_statistic_is_described():
+    traces = [head_trace("ntm"), head_trace("dnc"), cache_trace()]
+    names = {
+        key.name
+        for trace in traces
+        for key in {**head_statistics(trace), **cache_statistics(trace, {"felt"})}
+    }
+    assert names <= set(inspection.DESCRIPTIONS)
+
+
+def test_the_interval_of_a_mean_is_that_of_the_normal_distribution():
+    values = np.random.default_rng(0).normal(5.0, 2.0, [400, 1])
+    ((low, high),) = bootstrap_intervals(values, np.arange(400))
+    error = values.std() / np.sqrt(400)
+    np.testing.assert_allclose([low, high], values.mean() + error * np.array([-1.96, 1.96]),
+                               atol=0.15 * error)  # fmt: skip
+
+
+def test_documents_are_drawn_whole():
+    # ten documents of twenty equal sentences: twenty times as many sentences say no more
+    of_documents = np.random.default_rng(1).normal(size=[10, 1])
+    values = np.repeat(of_documents, 20, axis=0)
+    ((low, high),) = bootstrap_intervals(values, np.repeat(np.arange(10), 20))
+    assert (low, high) == pytest.approx(bootstrap_intervals(of_documents, np.arange(10))[0])
+    ((narrow, wide),) = bootstrap_intervals(values, np.arange(200))
+    assert wide - narrow < (high - low) / 2
+
+
+def test_sentences_without_a_value_do_not_count():
+    values = np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, 7.0]])
+    first, second = bootstrap_intervals(values, np.arange(3))
+    assert 1.0 <= first[0] < first[1] <= 3.0 and second is None
+
+
+def inspected(traces, units=None):
+    found = Inspection()
+    for number, trace in enumerate(traces):
+        found.add(trace, number if units is None else units[number])
+    return found
+
+
+def test_a_record_has_means_intervals_and_what_untrained_weights_do():
+    traces = [head_trace("ntm"), head_trace("ntm", source=["a", "</s>"], target=["b", "</s>"])]
+    alone = inspected(traces[:1])
+    recorded = inspection.record(inspected(traces), alone)
+    assert (recorded["sentences"], recorded["units"], recorded["resamples"]) == (2, 2, 1000)
+    by_key = {(e["head"], e["phase"], e["name"]): e for e in recorded["statistics"]}
+    values = [head_statistics(trace) for trace in traces]
+    for key, entry in by_key.items():
+        expected = [one[key] for one in values if key in one]
+        assert entry["mean"] == pytest.approx(np.mean(expected), abs=1e-4)
+        assert entry["sentences"] == len(expected)
+        assert entry["untrained"]["mean"] == pytest.approx(values[0][key], abs=1e-4)
+        assert entry["untrained"]["interval"] is None
+    assert "recency" not in recorded
+    text = inspection.table(recorded)
+    assert text.count("\n\n") == 3  # two heads, two phases
+    assert "write_head_0, while the source is read\n  entropy of the weights" in text
+
+
+def test_recency_is_a_mean_over_the_steps():
+    short = Slots(["a", "", "", "", ""], np.array([0, -1, -1, -1, -1]))
+    traces = [cache_trace(seed=1), cache_trace(short, seed=2), cache_trace(SLOTS, seed=3)]
+    recorded = inspection.record(inspected(traces), None)
+    order = [2, 3, 0]  # of the filled slots
+    full = np.concatenate([traces[0]["cache_match"], traces[2]["cache_match"]])[:, order]
+    first = np.concatenate([full[:, 0], traces[1]["cache_match"][:, 0]])
+    expected = [first.mean(), full[:, 1].mean(), full[:, 2].mean()]
+    np.testing.assert_allclose(recorded["recency"][:3], expected, atol=1e-4)
+    assert recorded["recency"][3:] == [None, None] and "recency_untrained" not in recorded
+
+
+def test_nothing_to_measure_is_an_empty_record():
+    assert inspection.record(Inspection(), None)["statistics"] == []

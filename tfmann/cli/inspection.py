@@ -1,0 +1,221 @@
+"""What attention, heads and cache do over a test set: ``tfmann inspect --model=DIR --input=FILE``.
+
+The model is run over its own translations of the file, over a reference, or over translations that
+it has made before. The same is measured of the same model with untrained weights, over the same
+words. TensorFlow is imported only after the command line has been checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tfmann import config
+from tfmann.cli import validation
+from tfmann.data import input_checks
+from tfmann.data.text_files import iter_documents, iter_lines, iter_parallel
+from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
+from tfmann.utils.files import atomic_write
+from tfmann.utils.provenance import provenance
+
+if TYPE_CHECKING:
+    from tfmann.api import Model
+    from tfmann.evaluation.inspection import Inspection
+
+_CHUNK = 100  # sentences between two lines of progress, at least
+_FREQUENT = 100  # words of the target that count as frequent
+
+_EXAMPLES = """\
+examples:
+  tfmann inspect --model=runs/mine --input=test.de
+  tfmann inspect --model=runs/mine --input=test.de --reference=test.en --output=addresses.json
+  tfmann inspect --model=runs/cache --input=test.zh --documents=test.docs --sentences=500"""
+
+
+class Text(NamedTuple):
+    """The sentences that are measured, without blank ones.
+
+    Attributes:
+      sources: their text.
+      targets: their translations; None if the model has to translate them.
+      documents: the number of each sentence's document.
+      total: sentences of the whole file.
+    """
+
+    sources: list[str]
+    targets: list[str] | None
+    documents: list[int]
+    total: int
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line; returns the exit status."""
+    args = _parser().parse_args(argv)
+    with interruptible():
+        return run_command(lambda: _inspect(args))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tfmann inspect",
+        description=str(__doc__),
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--model", "--out_dir", required=True, help="folder of the run (its --out_dir)"
+    )
+    parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
+    parser.add_argument("--input", required=True, help="source text, one sentence a line")
+    given = parser.add_mutually_exclusive_group()
+    given.add_argument("--reference", help="a translation of each line, to run the model over")
+    given.add_argument("--translations", help="the model's own, rather than to translate again")
+    parser.add_argument(
+        "--documents",
+        help="a number for the document of each line; without it a blank line ends a document",
+    )
+    parser.add_argument("--sentences", type=int, help="only the first of the file, this many")
+    parser.add_argument("--output", help="file to write the statistics to, as JSON")
+    parser.add_argument(
+        "--trained_only", action="store_true", help="leave out the untrained weights: half the time"
+    )
+    return parser
+
+
+def _inspect(args: argparse.Namespace) -> None:
+    if args.sentences is not None and args.sentences < 1:
+        raise UsageError(f"--sentences={args.sentences}: expected 1 or more")
+    hparams = validation.settings_of_model(args.model, {})
+    inputs = {f"--{name}": getattr(args, name)
+              for name in ("input", "reference", "translations", "documents")}  # fmt: skip
+    input_checks.refuse_overwriting({"output": args.output}, inputs)
+    if args.output and not Path(args.output).parent.is_dir():
+        raise UserError(f"--output={args.output}: there is no folder {Path(args.output).parent}")
+    text = _read(args)
+    by_document = hparams.reads_documents
+    number = len(set(text.documents))
+
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from tfmann import api
+    from tfmann.evaluation import inspection
+
+    model = api.load(args.model, args.ckpt, print_message)
+    if text.targets is None:
+        print_message(f"translating {len(text.sources):,} sentences")
+        documents = text.documents if by_document else None
+        n_best = model.translate(text.sources, documents=documents)
+        text = text._replace(targets=[translations[0].text for translations in n_best])
+    trained = _measure(model, text, by_document, "trained weights")
+    untrained = None
+    if not args.trained_only:
+        untrained = _measure(model.untrained(), text, by_document, "untrained weights")
+    recorded = {
+        "cell": hparams.cell,
+        "forced": "reference" if args.reference else "translations",
+        "sentences_of_file": text.total,
+        "unit": "document" if by_document else "sentence",
+        "untrained_seed": hparams.random_seed if untrained else None,
+        "frequent_words": _FREQUENT,
+        **inspection.record(trained, untrained),
+    }
+    if args.output:
+        _write(args.output, {**recorded, **provenance()})
+    print(_heading(recorded))
+    print(inspection.table(recorded))
+    if by_document and number < inspection.FEW_UNITS:
+        few = f"{number} document{'s' if number > 1 else ''}"
+        print_message(f"the intervals are of {few}: too few to say much about others")
+
+
+def _read(args: argparse.Namespace) -> Text:
+    """Reads the files, and leaves out blank sources.
+
+    Raises:
+      UserError: a file is missing or empty, or the numbers of lines differ.
+    """
+    target = args.reference or args.translations
+    if target:
+        pairs = list(iter_parallel(args.input, target, args.documents))
+        sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    else:
+        sources, targets = list(iter_lines(args.input)), []
+    total = sum(bool(line.strip()) for line in sources)
+    if not total:
+        raise UserError(f"{args.input} has no sentence: expected one on each line")
+    documents = _documents(args, sources)
+    real = [number for number, line in enumerate(sources) if line.strip()][: args.sentences]
+    return Text(
+        [sources[number] for number in real],
+        [targets[number] for number in real] if target else None,
+        [documents[number] for number in real],
+        total,
+    )
+
+
+def _documents(args: argparse.Namespace, sources: Sequence[str]) -> list[int]:
+    if not args.documents:
+        blank = (not line.strip() for line in sources)
+        return [0, *itertools.accumulate(blank)][:-1]  # the line after a blank one is new
+    documents = list(iter_documents(args.documents))
+    if len(documents) != len(sources):
+        raise UserError(
+            f"unequal line counts: {args.input} has {len(sources):,}, {args.documents} has "
+            f"{len(documents):,} lines; each line needs the id of its document"
+        )
+    return documents
+
+
+def _measure(model: Model, text: Text, by_document: bool, name: str) -> Inspection:
+    """Runs a model over the pairs, a part of the file at a time."""
+    from tfmann.cells.diagnostics import VECTORS
+    from tfmann.evaluation.cache_statistics import frequent_words
+    from tfmann.evaluation.inspection import Inspection
+    from tfmann.evaluation.trace import Trace
+
+    assert text.targets is not None
+    words = map(model.translator.languages.target.segmenter.segment, text.targets)
+    inspected = Inspection(frequent_words(words, _FREQUENT))
+    for begin, end in _chunks(text.documents if by_document else None, len(text.sources)):
+        pairs = list(zip(text.sources[begin:end], text.targets[begin:end]))
+        documents = text.documents[begin:end] if by_document else None
+        for number, forced in enumerate(model.translator.force(pairs, VECTORS, documents), begin):
+            inspected.add(Trace(forced), text.documents[number] if by_document else number)
+        print_message(f"{name}: {end:,} of {len(text.sources):,} sentences")
+    return inspected
+
+
+def _chunks(documents: Sequence[int] | None, number: int) -> Iterator[tuple[int, int]]:
+    """Yields begin and end of parts of at least `_CHUNK` sentences that cut no document."""
+    begin = 0
+    for end in range(1, number + 1):
+        whole = documents is None or end == number or documents[end] != documents[end - 1]
+        if end == number or (end - begin >= _CHUNK and whole):
+            yield begin, end
+            begin = end
+
+
+def _write(path: str, recorded: dict[str, Any]) -> None:
+    with atomic_write(path) as file:
+        file.write(f"{json.dumps(recorded, ensure_ascii=False, indent=1)}\n".encode())
+    print_message(path)
+
+
+def _heading(recorded: dict[str, Any]) -> str:
+    words = {"reference": "a reference", "translations": "its own translations"}
+    units = f"{recorded['units']:,} {recorded['unit']}{'s' if recorded['units'] > 1 else ''}"
+    return (
+        f"{config.cell_spec(recorded['cell']).class_name} over {words[recorded['forced']]} of "
+        f"{recorded['sentences']:,} of {recorded['sentences_of_file']:,} sentences; in brackets "
+        f"95% of resamples of {units}\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""Statistics of a cache in a trace: which slots match, and when the gate lets them in.
+
+They put numbers to section 4.5 and Figure 3 of Tu et al. 2018. Letters: T words, I slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfmann.data.vocab import EOS
+from tfmann.evaluation.head_statistics import TARGET, Key, Statistics, entropy_share
+
+if TYPE_CHECKING:
+    from tfmann.decoding.text_processor import Slots
+    from tfmann.evaluation.trace import Trace
+
+CACHE = "cache"
+_TINY = 1e-6  # total probability below which nothing is matched, as by `cache_matching=nothing`
+
+
+def by_recency(slots: Slots) -> np.ndarray:
+    """Returns the indices of the filled slots, the most recently written first: at most `[I]`."""
+    order = np.argsort(slots.ages, kind="stable")
+    return order[slots.ages[order] >= 0]
+
+
+def rank_sums(trace: Trace) -> np.ndarray:
+    """Sums the matching probabilities of a sentence by recency: `[2, I]`, the latest slot first.
+
+    Returns:
+      the sum over the steps, and the number of steps; both 0 at ranks that no filled slot has.
+
+    Raises:
+      ValueError: the model has no cache.
+    """
+    if trace.slots is None:
+        raise ValueError("this model has no cache")
+    match = np.asarray(trace["cache_match"], np.float64)  # [T, I]
+    steps, count = match.shape
+    order = by_recency(trace.slots)
+    sums = np.zeros([2, count])
+    sums[:, : len(order)] = match[:, order].sum(axis=0), np.full(len(order), steps)
+    return sums
+
+
+def cache_statistics(trace: Trace, frequent: Set[str] = frozenset()) -> Statistics:
+    """Measures the cache of a trace.
+
+    Args:
+      trace: of a sentence.
+      frequent: words whose gate is averaged apart from that of rarer words.
+
+    Returns:
+      the statistics of `cache` that `evaluation.inspection.DESCRIPTIONS` describes; none of a model
+      without a cache, and of a sentence that began with an empty one.
+    """
+    if trace.slots is None or "cache_match" not in trace:
+        return {}
+    order = by_recency(trace.slots)
+    match = np.asarray(trace["cache_match"], np.float64)[:, order]  # [T, filled], the latest first
+    if not len(order):
+        return {}
+    words = np.array([trace.slots.words[i] for i in order], dtype=object)
+    same = np.array(trace.tokens, dtype=object)[:, None] == words  # [T, filled]
+    values = _gates(np.asarray(trace["cache_gate"])[:, 0], trace.tokens, same.any(axis=1), frequent)
+    values["word_in_cache"] = float(same.any(axis=1).mean())
+    if match.sum(axis=1).min() > _TINY:
+        match /= match.sum(axis=1, keepdims=True)
+        values.update(_matches(match, same))
+        if len(order) > 1:
+            ages = trace.slots.ages[order][match.argmax(axis=1)]
+            values["phrase"] = float(np.mean(np.diff(ages) == -1)) if len(ages) > 1 else np.nan
+    return {Key(CACHE, TARGET, name): x for name, x in values.items() if np.isfinite(x)}
+
+
+def recent_half(match: np.ndarray) -> float:
+    """Returns the mean probability of the more recent half of the slots `[T, filled]`.
+
+    The middle one of an odd number counts half, so that matching all slots alike gives 0.5.
+    """
+    half, odd = divmod(match.shape[1], 2)
+    recent = match[:, :half].sum(axis=1)
+    return float((recent + match[:, half] / 2 if odd else recent).mean())
+
+
+def frequent_words(sentences: Iterable[Iterable[str]], number: int) -> frozenset[str]:
+    """Returns the most frequent words of the sentences that have a letter or a digit."""
+    counts: dict[str, int] = {}
+    for sentence in sentences:
+        for word in sentence:
+            counts[word] = counts.get(word, 0) + 1
+    counts = {word: count for word, count in counts.items() if word_kind(word) == "other"}
+    return frozenset(sorted(counts, key=lambda word: (-counts[word], word))[:number])
+
+
+def word_kind(word: str, frequent: Set[str] = frozenset()) -> str:
+    """Returns `end`, `punctuation`, `frequent` or `other`."""
+    if word == EOS:
+        return "end"
+    if not any(map(str.isalnum, word)):
+        return "punctuation"
+    return "frequent" if word in frequent else "other"
+
+
+def _matches(match: np.ndarray, same: np.ndarray) -> dict[str, float]:
+    """Measures matching probabilities `[T, filled]`; `same`: the slot has the word of the step."""
+    values = {
+        "recent_half": recent_half(match),
+        "greatest_weight": float(match.max(axis=1).mean()),
+        "exact": float((match * same).sum(axis=1).mean()),
+        "exact_by_chance": float(same.mean()),
+        "fuzzy": float((match * ~same).sum(axis=1).mean()),
+    }
+    if match.shape[1] > 1:
+        values["entropy"] = float(entropy_share(match).mean())
+    possible = same.any(axis=1)
+    if possible.any():
+        top = same[np.arange(len(same)), match.argmax(axis=1)]
+        values["exact_if_in_cache"] = float((match * same).sum(axis=1)[possible].mean())
+        values["top_exact_if_in_cache"] = float(top[possible].mean())
+    return values
+
+
+def _gates(
+    gates: np.ndarray, tokens: Iterable[str], in_cache: np.ndarray, frequent: Set[str]
+) -> dict[str, float]:
+    """Averages gates `[T]` over all words, by their kind, and by whether the cache has them."""
+    kinds = np.array([word_kind(token, frequent) for token in tokens])
+    groups = {f"gate_{kind}": kinds == kind for kind in ("end", "punctuation", "frequent", "other")}
+    groups.update(gate_in_cache=in_cache, gate_not_in_cache=~in_cache)
+    means = {name: float(gates[chosen].mean()) for name, chosen in groups.items() if chosen.any()}
+    return {"gate": float(gates.mean()), **means}
