@@ -38,6 +38,7 @@ def test_matches_by_hand():
     assert found["exact"] == pytest.approx((0.5 + 0.8) / 4)  # "new" and "felt" are in the cache
     assert found["fuzzy"] == pytest.approx(1 - found["exact"])
     assert found["exact_by_chance"] == pytest.approx(2 / 3 / 4)
+    assert found["exact_gain"] == pytest.approx(found["exact"] - found["exact_by_chance"])
     assert found["word_in_cache"] == 0.5
     assert found["exact_if_in_cache"] == pytest.approx((0.5 + 0.8) / 2)
     assert found["top_exact_if_in_cache"] == 1.0

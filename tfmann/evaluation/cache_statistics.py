@@ -112,6 +112,7 @@ def _matches(match: np.ndarray, same: np.ndarray) -> dict[str, float]:
         "greatest_weight": float(match.max(axis=1).mean()),
         "exact": float((match * same).sum(axis=1).mean()),
         "exact_by_chance": float(same.mean()),
+        "exact_gain": float(((match * same).sum(axis=1) - same.mean(axis=1)).mean()),
         "fuzzy": float((match * ~same).sum(axis=1).mean()),
     }
     if match.shape[1] > 1:

@@ -46,6 +46,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "recent_half": "matching of the more recent half of the slots",
     "exact": "matching of slots with the word of the step",
     "exact_by_chance": "the same if all slots matched alike",
+    "exact_gain": "difference of the two",
     "fuzzy": "matching of slots with other words",
     "word_in_cache": "steps whose word is in the cache",
     "exact_if_in_cache": "matching of slots with the word, at these steps",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple, Union
 
@@ -61,6 +62,35 @@ class SpeedClaim(NamedTuple):
     most: float
 
 
+class AddressClaim(NamedTuple):
+    """A statement about what the attention, a head or the cache of a system does.
+
+    Attributes:
+      paper: authors and year.
+      section: the section, table or figure that makes the statement.
+      text: the statement in our words.
+      row: name of the system.
+      tables: our tables that can test the claim, the paper's own first.
+      head: as in `evaluation.head_statistics.Key`.
+      phase: as there.
+      statistic: as there; a key of `evaluation.inspection.DESCRIPTIONS`.
+      above: the true mean is above it according to the claim.
+      below: the true mean is below it. One of the two limits is finite: 0.5 where the paper says
+        what the system mostly does, 0 for a difference from chance.
+    """
+
+    paper: str
+    section: str
+    text: str
+    row: str
+    tables: tuple[str, ...]
+    head: str
+    phase: str
+    statistic: str
+    above: float = -math.inf
+    below: float = math.inf
+
+
 class UntestedClaim(NamedTuple):
     """A statement that none of our records can test.
 
@@ -77,4 +107,4 @@ class UntestedClaim(NamedTuple):
     missing: str
 
 
-AnyClaim = Union[Claim, SpeedClaim, UntestedClaim]
+AnyClaim = Union[Claim, SpeedClaim, AddressClaim, UntestedClaim]

@@ -88,7 +88,7 @@ def rise_at_end(record: Record) -> float | None:
 def _not_converged(pairs: SeedPairs) -> str:
     """Names the rows that have not converged, or cannot be said to have."""
     rising, unknown = [], []
-    for runs in (pairs.runs, pairs.rival_runs):
+    for runs in filter(None, (pairs.runs, pairs.rival_runs)):  # a claim about one row has no rival
         rises = [rise_at_end(record) for record in runs]
         known = [rise for rise in rises if rise is not None]
         if len(known) < len(rises):

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from tfmann.evaluation import verdicts
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
-from tfmann.papers import conditions, metrics, seed_pairs
-from tfmann.papers.claim import AnyClaim, Claim, SpeedClaim, UntestedClaim
+from tfmann.papers import addresses, conditions, metrics, seed_pairs
+from tfmann.papers.claim import AddressClaim, AnyClaim, Claim, SpeedClaim, UntestedClaim
 from tfmann.papers.conditions import Conditions
 from tfmann.papers.metrics import Record
 from tfmann.papers.records import read_records
@@ -112,6 +112,8 @@ def _cases(claim: AnyClaim, results: Results, results_dir: Path) -> list[_Case]:
         return [_Case(claim, settled=verdict)]
     if isinstance(claim, SpeedClaim):
         cases = _benchmark_cases(claim, results_dir / claim.file)
+    elif isinstance(claim, AddressClaim):
+        cases = _address_cases(claim, results)
     else:
         cases = _table_cases(claim, results)
     return list(cases) or [_Case(claim, settled=Verdict(NOT_MEASURED, "", ""))]
@@ -147,6 +149,39 @@ def _benchmark_cases(claim: SpeedClaim, path: Path) -> Iterator[_Case]:
         )  # fmt: skip
 
 
+def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
+    low, high = _bounds(claim)
+    for name in claim.tables:
+        for scale in TABLES[name].scales:
+            measured = addresses.measured_runs(claim, results.get((name, scale), ()))
+            if not measured.seeds:
+                continue
+            pairs = SeedPairs(claim.statistic, measured.seeds, measured.runs, ())
+            where = conditions.conditions(pairs, claim.tables, name, scale)
+            estimate = measured.estimate()
+            case = _Case(
+                claim, f"{name}, scale {scale}", addresses.evidence(claim, measured), where,
+                verdicts.p_inside(estimate, low, high), verdicts.p_outside(estimate, low, high),
+                dict(zip(measured.seeds, zip(measured.values(), measured.sentence_errors()))),
+            )  # fmt: skip
+            yield _settle(case, estimate)
+
+
+def _settle(case: _Case, estimate: verdicts.Estimate) -> _Case:
+    """Settles a case that no test decides: of one seed, or of runs that have not converged."""
+    assert case.conditions is not None
+    reasons = [_ONE_SEED] * (estimate.freedom == 0)
+    reasons += ["not converged"] * bool(case.conditions.not_converged)
+    if not reasons:
+        return case
+    reasons.append(_disagreement(case.differences, _bounds(case.claim), INCONCLUSIVE))
+    parts = [*filter(None, reasons), case.evidence]
+    if estimate.freedom:
+        parts.append(f"not adjusted: {_p_values(case.p_inside, case.p_outside)}")
+    settled = _verdict(INCONCLUSIVE, case.measured, "; ".join(parts), case.conditions)
+    return _Case(case.claim, settled=settled)
+
+
 def _compare(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -> _Case:
     """Compares runs with the same seeds."""
     low, high = _bounds(claim)
@@ -165,15 +200,8 @@ def _compare(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -
     p_inside = verdicts.p_inside(estimate, low, high)
     p_outside = verdicts.p_outside(estimate, low, high)
     by_seed = dict(zip(pairs.seeds, zip(pairs.differences(), pairs.sentence_errors())))
-    reasons = [_ONE_SEED] * (estimate.freedom == 0)
-    reasons += ["not converged"] * bool(where.not_converged)
-    if reasons:
-        reasons.append(_disagreement(by_seed, (low, high), INCONCLUSIVE))
-        if estimate.freedom:
-            evidence += f"; not adjusted: {_p_values(p_inside, p_outside)}"
-        evidence = "; ".join([*filter(None, reasons), evidence])
-        return _Case(claim, settled=_verdict(INCONCLUSIVE, measured, evidence, where))
-    return _Case(claim, measured, evidence, where, p_inside, p_outside, by_seed)
+    case = _Case(claim, measured, evidence, where, p_inside, p_outside, by_seed)
+    return _settle(case, estimate)
 
 
 def _decide(cases: Sequence[_Case]) -> Iterator[tuple[AnyClaim, Verdict]]:
@@ -208,6 +236,8 @@ def _bounds(claim: AnyClaim) -> tuple[float, float]:
     """Returns the interval that the claim gives for the difference, or for the share of speed."""
     if isinstance(claim, SpeedClaim):
         return claim.least - _TIMING_ERROR, claim.most + _TIMING_ERROR
+    if isinstance(claim, AddressClaim):
+        return claim.above, claim.below
     assert isinstance(claim, Claim)
     return claim.between or verdicts.bounds(claim.expect, claim.margin)
 

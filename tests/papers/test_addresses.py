@@ -1,0 +1,139 @@
+"""What heads do, in the record of a run and as evidence for a claim."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from helpers.command_line import WORDS, write_model
+from helpers.records import record
+
+from tfmann.errors import UserError
+from tfmann.evaluation.head_statistics import SOURCE, TARGET
+from tfmann.evaluation.inspection import DESCRIPTIONS
+from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
+from tfmann.papers import addresses, judgement
+from tfmann.papers.claim import AddressClaim
+from tfmann.papers.claims import CLAIMS
+from tfmann.papers.judgement import NOT_MEASURED
+from tfmann.papers.tables import TABLES
+
+CLAIM = AddressClaim(
+    "P", "5.1", "text", "ntm_1", ("vi-en",), "write_head_0", "source", "successive", above=0.5
+)
+FLAT = {"history": [{"step": 100 * i, "dev_bleu": 10.0} for i in range(1, 6)]}
+
+
+def entry(mean, spread=0.01, untrained=0.1, name="successive"):
+    return {
+        "head": "write_head_0", "phase": "source", "name": name, "mean": mean,
+        "interval": [mean - spread, mean + spread], "sentences": 500,
+        "untrained": {"mean": untrained, "interval": None, "sentences": 500},
+    }  # fmt: skip
+
+
+def runs(*means, spread=0.01, unit="sentence", **more):
+    return [
+        record(
+            "ntm_1", seed=seed, **{**FLAT, **more},
+            addresses={"statistics": [entry(mean, spread)], "unit": unit, "units": 2},
+        )
+        for seed, mean in enumerate(means, start=1)
+    ]  # fmt: skip
+
+
+def judged(records, claim=CLAIM):
+    ((_, verdict),) = judgement.judge([claim], {("vi-en", "cpu"): records}, None)
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("means", "spread", "expected"),
+    [
+        ((0.70, 0.72, 0.74), 0.01, HOLDS),
+        ((0.30, 0.32, 0.34), 0.01, FAILS),
+        ((0.51, 0.52, 0.53), 0.1, INCONCLUSIVE),  # the sentences allow less than a half
+        ((0.70, 0.72, 0.20), 0.01, INCONCLUSIVE),
+        ((0.72,), 0.01, INCONCLUSIVE),
+    ],
+)
+def test_a_statistic_has_to_be_proven_beyond_its_limit(means, spread, expected):
+    assert judged(runs(*means, spread=spread)).status == expected
+    mirrored = {HOLDS: FAILS, FAILS: HOLDS}.get(expected, expected)
+    below = CLAIM._replace(above=-float("inf"), below=0.5)
+    assert judged(runs(*means, spread=spread), below).status == mirrored
+
+
+def test_evidence_shows_seeds_and_untrained_weights():
+    verdict = judged(runs(0.70, 0.72, 0.74))
+    assert verdict.measured == "vi-en, scale cpu"
+    assert verdict.evidence.startswith(
+        f"{DESCRIPTIONS['successive']}: 0.72 (seeds 0.70, 0.72, 0.74); the claim: above 0.5; with "
+        "untrained weights 0.10; 500 sentences; p 0.00"
+    )
+    assert verdict.conditions.endswith("3 seeds; converged")
+    alone = judged(runs(0.72, unit="document"))
+    assert alone.evidence.startswith("one seed only, which another could contradict; ")
+    assert alone.evidence.endswith(
+        "95% interval over the sentences [0.71, 0.73]; with untrained weights 0.10; 500 sentences "
+        "in 2 documents"
+    )
+
+
+def test_runs_that_have_not_converged_prove_nothing():
+    rising = [{"step": 100 * i, "dev_bleu": 2.0 * i} for i in range(1, 6)]
+    verdict = judged(runs(0.70, 0.72, 0.74, history=rising))
+    assert verdict.status == INCONCLUSIVE and verdict.evidence.startswith("not converged; ")
+    assert verdict.conditions.endswith("dev BLEU was still rising, ntm_1 by 2.00")
+
+
+def test_what_no_record_has_is_not_measured():
+    other = record("ntm_1", addresses={"statistics": [entry(0.7, name="entropy")]})
+    for records in ([], [record("ntm_1")], [other], [record("ntm_1", addresses=None)]):
+        assert judged(records).status == NOT_MEASURED
+
+
+def test_the_claims_name_statistics_and_rows_that_exist():
+    claims = [claim for claim in CLAIMS if isinstance(claim, AddressClaim)]
+    assert {claim.paper for claim in claims} == {"Collier & Beel 2019", "Tu et al. 2018"}
+    for claim in claims:
+        assert claim.statistic in DESCRIPTIONS and claim.phase in (SOURCE, TARGET)
+        for name in claim.tables:
+            assert claim.row in {row.name for row in TABLES[name].rows}, claim
+
+
+def fake_corpus(folder):
+    source = folder / "test.src"
+    source.write_text("".join(f"{a} {b}\n" for a, b in zip(WORDS, WORDS[1:])), "utf-8")
+    return SimpleNamespace(
+        settings={"test_prefix": str(folder / "test")},
+        test_sources=lambda: {"output_test": str(source)},
+    )
+
+
+def test_a_run_is_measured_over_its_own_translations_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(addresses, "SENTENCES", 5)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write_model(folder)
+    corpus = fake_corpus(tmp_path)
+    (folder / "output_test").write_text("".join(f"{word.upper()}\n" for word in WORDS[1:]), "utf-8")
+    measured = addresses.measure(corpus, str(folder), "luong")
+    assert (measured["sentences"], measured["sentences_of_file"]) == (5, len(WORDS) - 1)
+    assert measured["forced"] == "translations" and measured["revision"]
+    assert not {"hardware", "versions", "date"} & set(measured)
+    (folder / "best_bleu").rename(tmp_path / "elsewhere")  # what is in the folder is enough
+    assert addresses.measure(corpus, str(folder), "luong") == measured
+    assert json.dumps(measured)
+
+
+def test_a_run_without_weights_is_left_out(tmp_path, capsys):
+    assert addresses.measure(fake_corpus(tmp_path), str(tmp_path), "luong") is None
+    assert "has no weights any more" in capsys.readouterr().out
+
+
+def test_a_model_that_cannot_be_measured_is_named(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write_model(folder)  # without translations
+    with pytest.raises(UserError, match="model in .*run could not be measured"):
+        addresses.measure(fake_corpus(tmp_path), str(folder), "luong")

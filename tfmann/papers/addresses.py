@@ -1,0 +1,152 @@
+"""Statistics of attention, heads and caches in the record of a run, and as evidence for a claim.
+
+They are recorded when a row's run ends, because a checkpoint may not be kept as long as its record.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+from tfmann import config
+from tfmann.errors import UserError
+from tfmann.evaluation import verdicts
+from tfmann.evaluation.inspection import DESCRIPTIONS
+from tfmann.papers import metrics
+from tfmann.papers.claim import AddressClaim
+from tfmann.papers.metrics import Record
+from tfmann.papers.table_corpus import Corpus
+from tfmann.utils.run_folder import has_weights
+
+SENTENCES = 500  # of the test set, the first; a bound on the time
+_FILE = "addresses.json"
+_PROVENANCE = ("date", "revision", "versions", "hardware")
+_INTERVAL = 2 * NormalDist().inv_cdf(0.975)  # standard errors that a 95% interval is wide
+
+
+def measure(corpus: Corpus, out_dir: str, cell: str) -> dict[str, Any] | None:
+    """Measures a run over its own translations of the test set, in a process of its own.
+
+    The numbers are those of `tfmann inspect`, which stay in the run's folder.
+
+    Args:
+      corpus: that the run was trained on.
+      out_dir: folder of the run.
+      cell: of its model.
+
+    Returns:
+      what `evaluation.inspection.record` returns, with the revision that it was measured with; None
+      if the run has no weights any more.
+
+    Raises:
+      UserError: the model could not be used.
+    """
+    path = Path(out_dir, _FILE)
+    if not path.exists():
+        if not has_weights(out_dir):
+            print(f"{out_dir} has no weights any more: its attention and heads are not measured")
+            return None
+        _inspect(corpus, out_dir, cell, path)
+    recorded = json.loads(path.read_text(encoding="utf-8"))
+    kept = {key: value for key, value in recorded.items() if key not in _PROVENANCE}
+    return {**kept, "revision": recorded["revision"]}
+
+
+def _inspect(corpus: Corpus, out_dir: str, cell: str, path: Path) -> None:
+    prefix = corpus.settings["test_prefix"]
+    flags = {
+        "model": out_dir,
+        "input": corpus.test_sources()["output_test"],
+        "translations": str(Path(out_dir, "output_test")),
+        "sentences": SENTENCES,
+        "output": str(path),
+    }
+    if config.cell_spec(cell).reads_documents:
+        flags["documents"] = f"{prefix}.docs"
+    command = [sys.executable, "-m", "tfmann.cli.inspection"]
+    command += [f"--{name}={value}" for name, value in flags.items()]
+    if subprocess.run(command, check=False).returncode:
+        raise UserError(f"the attention and heads of the model in {out_dir} could not be measured")
+
+
+@dataclass(frozen=True)
+class MeasuredRuns:
+    """The runs of a row that recorded a statistic, in the order of their seeds.
+
+    Attributes:
+      seeds: of the runs.
+      runs: their records.
+      entries: the statistic in each, as `evaluation.inspection.record` has it.
+    """
+
+    seeds: Sequence[int]
+    runs: Sequence[Record]
+    entries: Sequence[dict[str, Any]]
+
+    def values(self) -> list[float]:
+        """Returns the mean over the sentences, for each seed."""
+        return [entry["mean"] for entry in self.entries]
+
+    def sentence_errors(self) -> list[float]:
+        """Returns the standard error over other sentences, for each seed; 0 if unknown."""
+        intervals = [entry["interval"] or (0.0, 0.0) for entry in self.entries]
+        return [(high - low) / _INTERVAL for low, high in intervals]
+
+    def estimate(self) -> verdicts.Estimate:
+        """Returns the mean over the seeds and its error.
+
+        The part of the error that is due to the sentences is an upper bound, as if the values of
+        all seeds rose and fell together.
+        """
+        variance = statistics.fmean(self.sentence_errors()) ** 2
+        return verdicts.estimate(self.values(), variance)
+
+
+def measured_runs(claim: AddressClaim, records: Sequence[Record]) -> MeasuredRuns:
+    """Returns the runs of the claim's row that recorded its statistic."""
+    by_seed = {}
+    for record in records:
+        entry = _entry(claim, record) if record["row"] == claim.row else None
+        if entry is not None:
+            by_seed[metrics.seed_of(record)] = record, entry
+    seeds = sorted(by_seed)
+    return MeasuredRuns(
+        seeds, [by_seed[seed][0] for seed in seeds], [by_seed[seed][1] for seed in seeds]
+    )
+
+
+def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
+    """Describes the numbers: of each seed, of the sentences, and of untrained weights."""
+    values = measured.values()
+    by_seed = f" (seeds {', '.join(f'{value:.2f}' for value in values)})" * (len(values) > 1)
+    parts = [
+        f"{DESCRIPTIONS[claim.statistic]}: {statistics.fmean(values):.2f}{by_seed}",
+        "the claim: "
+        + (f"above {claim.above:g}" if math.isfinite(claim.above) else f"below {claim.below:g}"),
+    ]
+    if len(values) == 1 and measured.entries[0]["interval"]:
+        low, high = measured.entries[0]["interval"]
+        parts.append(f"95% interval over the sentences [{low:.2f}, {high:.2f}]")
+    untrained = [entry["untrained"]["mean"] for entry in measured.entries if "untrained" in entry]
+    if untrained:
+        parts.append(f"with untrained weights {statistics.fmean(untrained):.2f}")
+    addresses = measured.runs[0]["addresses"]
+    units = f" in {addresses['units']} documents" * (addresses["unit"] == "document")
+    parts.append(f"{measured.entries[0]['sentences']} sentences{units}")
+    return "; ".join(parts)
+
+
+def _entry(claim: AddressClaim, record: Record) -> dict[str, Any] | None:
+    key = claim.head, claim.phase, claim.statistic
+    for entry in (record.get("addresses") or {}).get("statistics", ()):
+        if (entry["head"], entry["phase"], entry["name"]) == key:
+            return entry
+    return None
