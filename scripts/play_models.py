@@ -186,7 +186,7 @@ def _write_example(folder: Path, documents: bool) -> None:
 
 
 def _bleu(folder: Path, corpus: Path) -> float:
-    """BLEU of the packed model on the test set, in documents where it looks at them."""
+    """Computes the packed model's BLEU on the test set, in documents if it reads them."""
     import sacrebleu
 
     from tfmann import api

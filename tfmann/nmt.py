@@ -100,13 +100,13 @@ def parse(argv: Sequence[str]) -> tuple[flags.FlagValues, dict[str, Any]]:
     """
     values = define_flags()
     try:
-        rest = values(["nmt", *argv])[1:]
+        unparsed = values(["nmt", *argv])[1:]
     except UnicodeDecodeError as error:
         raise UsageError(f"--flagfile: {error}") from None
     except (flags.Error, ValueError) as error:  # ValueError: --nocell=3, of a boolean
         raise UsageError(str(error)) from None
-    if rest:
-        raise UsageError(f"what is {rest[0]!r}? Settings are given as --name=value")
+    if unparsed:
+        raise UsageError(f"what is {unparsed[0]!r}? Settings are given as --name=value")
     explicit = {name: getattr(values, name) for name in config.FIELDS if values[name].present}
     for name, value in explicit.items():
         config.FIELDS[name].check(name, value)
@@ -159,8 +159,8 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
 
         train.train(hparams, values.out_dir, log=_print)
         return
-    given = config.read_json(path) if path else {}
-    settings = {**given, **explicit}
+    from_json = config.read_json(path) if path else {}
+    settings = {**from_json, **explicit}
     validation.check_model(mode, values, validation.settings_of_model(values.out_dir, settings))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from tfmann.cli import predict

@@ -54,23 +54,23 @@ ADDRESSES = ("*addresses",)  # as `record`: where a step reads and writes, as fa
 VECTORS = ("*vectors",)  # as `record`: all but matrices a head, of which a step has N*N numbers
 
 
-def select(seen: Mapping[str, tf.Tensor], record: tuple[str, ...]) -> dict[str, tf.Tensor]:
-    """Those diagnostics of a step that are to be recorded.
+def select(diagnostics: Mapping[str, tf.Tensor], record: tuple[str, ...]) -> dict[str, tf.Tensor]:
+    """Selects the diagnostics of a step that are to be recorded.
 
     Args:
-      seen: all of a step, `[B, ...]` each.
+      diagnostics: all diagnostics of a step, `[B, ...]` each.
       record: names, or `EVERYTHING`, `ADDRESSES` or `VECTORS`.
 
     Raises:
       UserError: the cell shows nothing of that name.
     """
     if record == EVERYTHING:
-        return dict(seen)
+        return dict(diagnostics)
     if record == ADDRESSES:
-        return {name: seen[name] for name in _ADDRESSES if name in seen}
+        return {name: diagnostics[name] for name in _ADDRESSES if name in diagnostics}
     if record == VECTORS:
-        return {name: value for name, value in seen.items() if value.shape.rank <= 3}
-    missing = [name for name in record if name not in seen]
+        return {name: value for name, value in diagnostics.items() if value.shape.rank <= 3}
+    missing = [name for name in record if name not in diagnostics]
     if missing:
-        raise UserError(f"this cell shows no {missing[0]}; it has {', '.join(sorted(seen))}")
-    return {name: seen[name] for name in record}
+        raise UserError(f"this cell shows no {missing[0]}; it has {', '.join(sorted(diagnostics))}")
+    return {name: diagnostics[name] for name in record}

@@ -70,7 +70,7 @@ class DNCCell(DecoderCell):
         return self.controller.prepare_inputs(embedded, noise.scope("stack"))
 
     def step(self, inputs: tf.Tensor, state: DNCState, source: DNCSource) -> StepOutput:
-        """Controller, then memory."""
+        """Runs the controller, then the memory."""
         reads = self._flat(state.memory.reads)  # r_{t-1}
         hidden, layers = self.controller.step(inputs, reads, state.layers, source.feed_kernel)
         layers = tf.nest.map_structure(_clip, layers)
@@ -83,14 +83,14 @@ class DNCCell(DecoderCell):
         )
 
     def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """`W_o [h_t; r_t] + b`, linear: `[M, U]`."""
+        """Computes `W_o [h_t; r_t] + b`, linear: `[M, U]`."""
         del embedded
         output = product(outputs, self.output_kernel) + self.output_bias
         output = _clip(output)
         return noise.dropout("readout", self.hparams.readout_dropout, output)
 
     def _flat(self, reads: tf.Tensor) -> tf.Tensor:
-        """`[B, R, W]` to `[B, R*W]`."""
+        """Reshapes `[B, R, W]` to `[B, R*W]`."""
         return tf.reshape(reads, [-1, self.controller.feed_width])
 
 

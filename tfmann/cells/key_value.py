@@ -72,8 +72,10 @@ class KeyValueCell(DecoderCell):
         self.readout_kernel = weights.matrix("readout_kernel", [self.output_width, units])
         if self.system == "modifying_iw":  # the rows of [d; c] for the keys' half of c
             rows = np.arange(self.output_width)
-            others = (rows < units) | (rows >= units + units // 2)
-            self.readout_kernel.assign(self.readout_kernel * others[:, None].astype(np.float32))
+            outside_key = (rows < units) | (rows >= units + units // 2)
+            self.readout_kernel.assign(
+                self.readout_kernel * outside_key[:, None].astype(np.float32)
+            )
 
     def _keys_and_values(self, annotations: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Annotations `[..., 2U]` to keys `[..., Q]` and values `[..., C]` (3, 9, 10)."""
@@ -120,7 +122,7 @@ class KeyValueCell(DecoderCell):
         return stack, mask
 
     def step(self, inputs: tf.Tensor, state: KeyValueState, source: KeyValueSource) -> StepOutput:
-        """c_j by the query d_{j-1}, then d_j."""
+        """Computes c_j by the query d_{j-1}, then d_j."""
         inputs, mask = self._split(inputs)
         alignments, context = self.attention.attend(state.query, source.attention)  # (7, 8, 11-13)
         hidden, layers = self.stack.step(inputs, None, state.layers, None)  # d_j (6)
@@ -132,7 +134,7 @@ class KeyValueCell(DecoderCell):
         )
 
     def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """`tanh(W_d [d_j; c_j])` (5), then dropout: `[M, U]`."""
+        """Computes `tanh(W_d [d_j; c_j])` (5), then dropout: `[M, U]`."""
         del embedded
         readout = tf.tanh(product(outputs, self.readout_kernel))
         return noise.dropout("readout", self.hparams.readout_dropout, readout)

@@ -80,7 +80,7 @@ class MADCell(DecoderCell):
         return self.controller.prepare_inputs(embedded, noise.scope("stack"))
 
     def step(self, inputs: tf.Tensor, state: MADState, source: MADSource) -> StepOutput:
-        """Controller, attention on the source, external memory."""
+        """Runs the controller, the attention on the source and the external memory."""
         reads = tf.reshape(state.memory.reads, [-1, self.read_width])  # r_{t-1}
         feed = tf.concat([state.context, reads], axis=-1)
         hidden, layers = self.controller.step(inputs, feed, state.layers, source.feed_kernel)
@@ -94,7 +94,7 @@ class MADCell(DecoderCell):
         )
 
     def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """`W_o [h_t; c_t; r_t] + b`, linear: `[M, U]`."""
+        """Computes `W_o [h_t; c_t; r_t] + b`, linear: `[M, U]`."""
         del embedded
         output = product(outputs, self.output_kernel) + self.output_bias
         return noise.dropout("readout", self.hparams.readout_dropout, output)

@@ -65,7 +65,7 @@ class NTMCell(DecoderCell):
         return self.controller.prepare_inputs(embedded, noise.scope("stack"))
 
     def step(self, inputs: tf.Tensor, state: NTMState, source: NTMSource) -> StepOutput:
-        """Controller, then memory."""
+        """Runs the controller, then the memory."""
         reads = self._flat(state.memory.reads)  # r_{t-1}
         hidden, layers = self.controller.step(inputs, reads, state.layers, source.feed_kernel)
         memory, diagnostics = self.memory.step(hidden, state.memory)
@@ -77,11 +77,11 @@ class NTMCell(DecoderCell):
         )
 
     def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """`W_o [h_t; r_t] + b`, linear: `[M, U]`."""
+        """Computes `W_o [h_t; r_t] + b`, linear: `[M, U]`."""
         del embedded
         output = product(outputs, self.output_kernel) + self.output_bias
         return noise.dropout("readout", self.hparams.readout_dropout, output)
 
     def _flat(self, reads: tf.Tensor) -> tf.Tensor:
-        """`[B, R, W]` to `[B, R*W]`."""
+        """Reshapes `[B, R, W]` to `[B, R*W]`."""
         return tf.reshape(reads, [-1, self.controller.feed_width])

@@ -79,7 +79,7 @@ def _read_object(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def make(explicit: Mapping[str, Any], path: str | None = None) -> HParams:
-    """Explicit values over the JSON file over the defaults."""
+    """Merges settings: explicit values over the JSON file over the defaults."""
     values = read_json(path) if path else {}
     refuse_unknown(explicit, where="command line")
     try:
@@ -99,18 +99,18 @@ def save(hparams: HParams, path: str | os.PathLike[str]) -> None:
         stream.write(f"{to_json(hparams)}\n".encode())
 
 
-def changes(saved: Mapping[str, Any], now: HParams) -> list[str]:
+def changes(saved: Mapping[str, Any], current: HParams) -> list[str]:
     """Returns the settings that differ from the saved ones, as `learning_rate 0.002 -> 0.1`."""
     before = {key: saved.get(key, field.default) for key, field in FIELDS.items()}
     return [
         f"{key} {before[key]} -> {value}"
-        for key, value in now.as_dict().items()
+        for key, value in current.as_dict().items()
         if value != before[key]
     ]
 
 
 def merge_saved(saved: Mapping[str, Any], explicit: Mapping[str, Any], where: str) -> HParams:
-    """Explicit values over those a run was saved with; the architecture must stay as it was.
+    """Merges explicit values with those that a run was saved with; its architecture must stay.
 
     Raises:
       UsageError: an architecture key differs from the saved one, or a key is unknown.

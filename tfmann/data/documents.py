@@ -62,10 +62,10 @@ def exchange_documents(lengths: Sequence[int], seed: int) -> list[int]:
       for each document the number of another; each number occurs once.
     """
     random = np.random.Generator(np.random.PCG64(seed))
-    drawn = random.permutation(len(lengths))
-    by_length = drawn[np.argsort(np.asarray(lengths)[drawn], kind="stable")]
-    others = np.empty(len(lengths), np.int64)
+    order = random.permutation(len(lengths))
+    by_length = order[np.argsort(np.asarray(lengths)[order], kind="stable")]
+    successors = np.empty(len(lengths), np.int64)
     for group in np.array_split(by_length, max(1, len(lengths) // _ALIKE)):
         circle = random.permutation(group)
-        others[circle] = np.roll(circle, -1)
-    return others.tolist()
+        successors[circle] = np.roll(circle, -1)
+    return successors.tolist()

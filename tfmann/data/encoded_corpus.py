@@ -43,7 +43,7 @@ class EncodedCorpus(NamedTuple):
     documents: np.ndarray  # [n] int64, -1 if the corpus has none
 
     def __len__(self) -> int:  # type: ignore[override]
-        """Number of pairs."""
+        """Returns the number of pairs."""
         return len(self.documents)
 
     def source(self, index: int) -> np.ndarray:

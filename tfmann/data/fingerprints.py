@@ -74,8 +74,8 @@ def require_same_inputs(hparams: HParams, out_dir: str) -> None:
         recorded = inputs.get(key)
         if recorded is None or recorded["given"] != getattr(hparams, key):
             continue
-        before, now = recorded["sha256"], _digests(hparams, key)
-        changed = sorted(path for path in before.keys() & now.keys() if before[path] != now[path])
+        old, new = recorded["sha256"], _digests(hparams, key)
+        changed = sorted(path for path in old.keys() & new.keys() if old[path] != new[path])
         if changed:
             raise UserError(
                 f"{changed[0]} ({key}) has changed since the run in {out_dir} began. Restore the "

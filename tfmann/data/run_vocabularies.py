@@ -119,19 +119,19 @@ def _refuse_others(hparams: HParams, saved: HParams, languages: LanguagePair, ou
             if getattr(hparams, key) != getattr(saved, key)
         )
 
-    for what, changed, same in (
+    for name, changed, unchanged in (
         ("subwords", changes("subword_model"), _same_subwords),
         ("vocabulary", changes("vocab_prefix", "vocab_size", "vocab_min_frequency"), _same_words),
     ):
         if not changed:
             continue
         try:
-            reason = "" if same(hparams, languages, out_dir) else "gives others"
+            reason = "" if unchanged(hparams, languages, out_dir) else "gives others"
         except UserError as error:
             reason = f"cannot be compared with it: {error}"
         if reason:
             raise UsageError(
-                f"{out_dir} holds a model with its own {what}, and {changed} {reason}. "
+                f"{out_dir} holds a model with its own {name}, and {changed} {reason}. "
                 "Use another out_dir, or leave these settings as they were."
             )
 

@@ -146,20 +146,20 @@ def _extract_file(archives: Sequence[str], entry: FileEntry, path: str) -> None:
     """Concatenates the members of a file, as plain text, and moves the result to `path`."""
     try:
         with atomic_files.temporary_folder(path) as folder:
-            part, whole = os.path.join(folder, "part"), os.path.join(folder, "whole")
-            with open(whole, "wb") as stream:
+            part, joined = os.path.join(folder, "part"), os.path.join(folder, "whole")
+            with open(joined, "wb") as stream:
                 for archive, member in zip(archives, entry.members):
                     extract_member(archive, member.member, part)
                     if member.member.endswith(".sgm"):
                         to_plain_text(part, part)
                     _append(part, stream)
-            problem = problem_with(whole, entry)
+            problem = problem_with(joined, entry)
             if problem is not None:
                 names = " and ".join(member.member for member in entry.members)
                 raise UserError(
                     f"{names} of {' and '.join(archives)} is not what was expected: {problem}"
                 )
-            os.replace(whole, path)
+            os.replace(joined, path)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
 
@@ -242,10 +242,10 @@ def _variant(entry: FileEntry, measured: Measured, path: str) -> str:
 def _how_to_use_local_files(manifest: Manifest) -> str:
     names = ", ".join(entry.path for entry in manifest.files)
     documents = any(manifest.may_lack(entry.path) for entry in manifest.files)
-    which = " (.docs only for systems that look at documents)" if documents else ""
+    condition = " (.docs only for systems that look at documents)" if documents else ""
     return (
         "If you have the corpus elsewhere, give its folder (make: CORPUS_DIR=path; here: "
-        f"--corpus_dir path). These files are expected in it{which}: {names}"
+        f"--corpus_dir path). These files are expected in it{condition}: {names}"
     )
 
 

@@ -231,9 +231,9 @@ def _write_split(
         write_lines(output, _lines(path))
     counts = [measure(output).lines for output in outputs]
     if len(set(counts)) > 1:
-        known = ", ".join(f"{path} has {count:,}" for path, count in zip(paths, counts))
+        counted = ", ".join(f"{path} has {count:,}" for path, count in zip(paths, counts))
         raise UserError(
-            f"unequal line counts: {known}; line i of each must belong to the same pair"
+            f"unequal line counts: {counted}; line i of each must belong to the same pair"
         )
     pairs: Iterator[Pair] = iter_parallel(*outputs)
     if split != "train":

@@ -187,8 +187,8 @@ def top_words(logits: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor]:
     Returns:
       values `[M, count]`, ids `[M, count]`.
     """
-    blocks, rest = divmod(logits.shape[1], BLOCK)
-    if rest or blocks < 2 * count:
+    blocks, remainder = divmod(logits.shape[1], BLOCK)
+    if remainder or blocks < 2 * count:
         return tuple(tf.math.top_k(logits, count))
     split = tf.reshape(logits, [-1, blocks, BLOCK])
     chosen = tf.math.top_k(tf.reduce_max(split, axis=2), count).indices
@@ -221,7 +221,7 @@ def select(
     Returns:
       the chosen continuations, and the hypotheses after them.
     """
-    done = certain(beam, limits, options)
+    is_done = certain(beam, limits, options)
     totals = beam.log_probs[..., None] + continuations.log_probs
     growing = tf.cast(~beam.finished, tf.int64)
     coverage = beam.coverage
@@ -243,15 +243,15 @@ def select(
     finished = inherit(beam.finished) | (chosen == EOS_ID)
     new = Beam(
         log_probs=tf.gather(_flat(totals), index, batch_dims=1),
-        finished=finished | done[:, None],
+        finished=finished | is_done[:, None],
         lengths=inherit(beam.lengths + growing),
         coverage=inherit(coverage) if options.coverage_penalty_weight else coverage,
         words=beam.words,
     )
     if constraints.need_words:
         new = new._replace(words=add_words(inherit(beam.words), chosen, time))
-    lost = done[:, None] & ~finished  # live hypotheses of a sentence that is done
-    new = new._replace(log_probs=tf.where(lost, -float("inf"), new.log_probs))
+    dropped = is_done[:, None] & ~finished  # live hypotheses of a sentence that is done
+    new = new._replace(log_probs=tf.where(dropped, -float("inf"), new.log_probs))
     return Selection(chosen, parents, best), new
 
 

@@ -97,9 +97,9 @@ class BoundCell(tf.keras.layers.Layer):
         """Undoes the flattening of recorded diagnostics `[..., n]`, by name."""
         return {
             name: tf.reshape(
-                value, tf.concat([tf.shape(value)[:leading_axes], tf.shape(like)[1:]], axis=0)
+                value, tf.concat([tf.shape(value)[:leading_axes], tf.shape(example)[1:]], axis=0)
             )
-            for (name, like), value in zip(self.recorded.items(), diagnostics)
+            for (name, example), value in zip(self.recorded.items(), diagnostics)
         }
 
 

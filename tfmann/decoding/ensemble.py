@@ -152,5 +152,5 @@ def log_mean(log_probs: Sequence[tf.Tensor]) -> tf.Tensor:
 
 def mean_alignments(diagnostics: Sequence[Mapping[str, tf.Tensor]]) -> dict[str, tf.Tensor]:
     """The mean alignments of the members that have them, by name; nothing if none has."""
-    parts = [shown[ALIGNMENTS] for shown in diagnostics if ALIGNMENTS in shown]
+    parts = [member[ALIGNMENTS] for member in diagnostics if ALIGNMENTS in member]
     return {ALIGNMENTS: tf.reduce_mean(tf.stack(parts), axis=0)} if parts else {}

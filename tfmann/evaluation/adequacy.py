@@ -146,7 +146,7 @@ def judge(
     produced = _by_source(links or ())  # source position -> its hypothesis positions
     origins, traced = _by_target(sure), _by_target(links or ())
     paired = _pair(reference, hypothesis, origins, traced)
-    taken = set(paired.values())
+    paired_positions = set(paired.values())
     reference_words = set(reference)
     # source position -> the reference positions of its head
     heads = {i: _head(reference, js, frequency) for i, js in translations.items()}
@@ -160,7 +160,7 @@ def judge(
 
     over = set()
     for k, word in enumerate(hypothesis):
-        if k in taken or word not in reference_words:
+        if k in paired_positions or word not in reference_words:
             continue
         j = _repeated(k, word, reference, paired, origins, traced)
         over.update(i for i in origins.get(j, ()) if j in heads[i])
@@ -205,13 +205,13 @@ def _pair(
     same_source = [(j, k) for j, k in identical if origins.get(j, set()) & traced.get(k, set())]
     paired: dict[int, int] = {}
     for candidates in (same_source, identical):
-        taken = set(paired.values())
-        free = [(j, k) for j, k in candidates if j not in paired and k not in taken]
+        paired_positions = set(paired.values())
+        free = [(j, k) for j, k in candidates if j not in paired and k not in paired_positions]
         while free:
             run = _longest_run(free, len(reference), len(hypothesis))
             paired.update(run)
-            taken.update(k for _, k in run)
-            free = [(j, k) for j, k in free if j not in paired and k not in taken]
+            paired_positions.update(k for _, k in run)
+            free = [(j, k) for j, k in free if j not in paired and k not in paired_positions]
     return paired
 
 

@@ -238,11 +238,11 @@ def _check_sentences(hypothesis: int, sure: int, possible: int) -> None:
         )
 
 
-def _quality(in_sure: float, in_possible: float, found: float, sure: float) -> Quality:
-    if found + sure == 0:
+def _quality(in_sure: float, in_possible: float, links: float, sure: float) -> Quality:
+    if links + sure == 0:
         raise UserError("no alignment links to compare: neither side has any")
     return Quality(
-        aer=1.0 - (in_sure + in_possible) / (found + sure),
-        precision=in_possible / found if found else 1.0,
+        aer=1.0 - (in_sure + in_possible) / (links + sure),
+        precision=in_possible / links if links else 1.0,
         recall=in_sure / sure if sure else 1.0,
     )

@@ -173,18 +173,18 @@ def _system_row(system: SystemScores, baseline: SystemScores) -> list[str]:
 
 
 def _length_row(length_class: LengthClass) -> list[str]:
-    baseline, *others = length_class.bleu
+    baseline, *further_scores = length_class.bleu
     words = length_range(length_class.shortest, length_class.longest)
-    cells = [f"{value:.2f} ({value - baseline:+.2f})" for value in others]
+    cells = [f"{value:.2f} ({value - baseline:+.2f})" for value in further_scores]
     return [words, str(length_class.sentences), f"{baseline:.2f}", *cells]
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Returns a Markdown table whose columns are aligned as plain text too."""
     widths = [max(map(len, column)) for column in zip(*rows)]
-    heading, *others = (
+    heading, *lines = (
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |"
         for row in rows
     )
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return [heading, rule, *others]
+    return [heading, rule, *lines]

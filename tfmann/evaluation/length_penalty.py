@@ -69,9 +69,9 @@ def _penalty(translation: Translation) -> float:
 
 def lines(chosen: Point, points: Sequence[Point]) -> list[str]:
     """Returns the lines of a log: all weights, the chosen one marked."""
-    shown = [
+    lines = [
         f"  {point.weight:<7g} BLEU {point.bleu:6.2f}  brevity penalty {point.brevity_penalty:.3f}"
         f"  length ratio {point.length_ratio:.3f}{'  *' if point == chosen else ''}"
         for point in points
     ]
-    return ["length_penalty_weight on dev:", *shown]
+    return ["length_penalty_weight on dev:", *lines]

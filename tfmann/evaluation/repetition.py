@@ -56,9 +56,9 @@ def _of_order(
     references: Sequence[Sequence[Sequence[str]]],
 ) -> Repetition:
     repeated = total = 0
-    for hypothesis, *others in zip(hypotheses, *references):
+    for hypothesis, *references_of_line in zip(hypotheses, *references):
         allowed: Counter[tuple[str, ...]] = Counter()
-        for reference in others:
+        for reference in references_of_line:
             allowed |= Counter(_ngrams(reference, order))
         counts = Counter(_ngrams(hypothesis, order))
         repeated += sum(max(0, count - max(1, allowed[gram])) for gram, count in counts.items())

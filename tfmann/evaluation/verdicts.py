@@ -134,15 +134,15 @@ def student_tail(t: float, freedom: int) -> float:
     """Returns P(T > t) for a whole number of degrees of freedom."""
     angle = math.atan2(abs(t), math.sqrt(freedom))
     cosine, sine = math.cos(angle), math.sin(angle)
-    # within = P(|T| < t); each term is cos^2 (k - 1) / k times the last, from k = 3 or k = 2.
+    # central = P(|T| < t); each term is cos^2 (k - 1) / k times the last, from k = 3 or k = 2.
     first = freedom % 2
     term = cosine if first else 1.0
     total = 0.0 if freedom == 1 else term
     for k in range(3 if first else 2, freedom - 1, 2):
         term *= cosine * cosine * (k - 1) / k
         total += term
-    within = 2 / math.pi * (angle + sine * total) if first else sine * total
-    tail = max(0.0, (1 - within) / 2)
+    central = 2 / math.pi * (angle + sine * total) if first else sine * total
+    tail = max(0.0, (1 - central) / 2)
     return tail if t >= 0 else 1 - tail
 
 

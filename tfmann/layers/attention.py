@@ -66,7 +66,7 @@ class AdditiveAttention(tf.Module):
 
 
 def additive_scores(query: tf.Tensor, keys: tf.Tensor, vector: tf.Tensor) -> tf.Tensor:
-    """`v . tanh(q + k)` (Bahdanau et al. 2015): `[B, K, A]`, `[B, S, A]`, `[A]` to `[B, K, S]`."""
+    """Computes `v . tanh(q + k)` (Bahdanau et al. 2015) `[B, K, S]` of `[B, K, A]`, `[B, S, A]`."""
     # expand_dims, whose gradient costs nothing; that of an index copies the keys at every step
     hidden = tf.tanh(tf.expand_dims(query, 2) + tf.expand_dims(keys, 1))  # [B, K, S, A]
     # a product of two matrices: an einsum's gradients take half as long again

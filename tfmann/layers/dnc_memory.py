@@ -138,7 +138,7 @@ class DNCMemory(tf.keras.layers.Layer):
         }
 
     def _interface(self, hidden: tf.Tensor) -> Interface:
-        """`xi_t = W h_t + b`, split into its parts, each squashed into its range."""
+        """Computes `xi_t = W h_t + b`, and splits it into parts, each squashed into its range."""
         vector = product(hidden, self.interface_kernel) + self.interface_bias
         sizes = [heads * size for heads, size in self._shapes]
         parts = [

@@ -60,7 +60,7 @@ class DotProductScore(tf.keras.layers.Layer):
         return tf.transpose(keys, [0, 2, 1])
 
     def scores(self, query: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
-        """Scores `[B, n, S]` of queries `[B, n, U]` and prepared keys `[B, U, S]`."""
+        """Scores queries `[B, n, U]` by prepared keys `[B, U, S]`: `[B, n, S]`."""
         if self.kind == "cosine":
             query = access.unit(query)
         return query @ keys
@@ -79,7 +79,7 @@ class DotProductAttention(tf.keras.layers.Layer):
         return AttentionSource(self.score.prepare(keys), values, mask[:, None])
 
     def content_scores(self, query: tf.Tensor, source: AttentionSource) -> tf.Tensor:
-        """Scores `[B, n, S]` of queries `[B, n, U]`."""
+        """Scores queries `[B, n, U]`: `[B, n, S]`."""
         return self.score.scores(query, source.keys)
 
     def attend(self, query: tf.Tensor, source: AttentionSource) -> tuple[tf.Tensor, tf.Tensor]:

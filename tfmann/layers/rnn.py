@@ -17,7 +17,7 @@ State = tuple[tf.Tensor, ...]  # (h,) or (h, c), each [B, U]
 
 
 def product(values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-    """`values [..., I]` times `kernel [I, O]` in the kernel's type, returned as float32."""
+    """Multiplies `values [..., I]` by `kernel [I, O]` in the kernel's type; returns float32."""
     if values.shape.rank == 2:
         return _multiply(values, kernel)
     kernel = getattr(kernel, "tensor", kernel)  # many rows a step: not for `ops.loop_gradients`
@@ -38,7 +38,7 @@ def lstm_gates(sums: tf.Tensor) -> tuple[tf.Tensor, ...]:
 
 
 def lstm_step(sums: tf.Tensor, state: State) -> State:
-    """Gates' sums `[..., 4U]` and (h, c) to the new (h, c): `c' = f c + i g`, `h' = o tanh(c')`."""
+    """Maps the gates' sums `[..., 4U]` and (h, c) to `c' = f c + i g`, `h' = o tanh(c')`."""
     i, f, candidate, o = lstm_gates(sums)
     c = f * state[1] + i * candidate
     return o * tf.tanh(c), c
@@ -87,14 +87,14 @@ class GRUCell(tf.Module):
 def recurrent_step(
     unit_type: str, projected: tf.Tensor, recurrent: tf.Tensor, state: State
 ) -> State:
-    """One step of either unit from the two parts of its gates' sums."""
+    """Makes one step of either unit from the two parts of its gates' sums."""
     if unit_type == "lstm":
         return lstm_step(projected + recurrent, state)
     return gru_step(projected, recurrent, state)
 
 
 def gate_bias(unit_type: str, units: int, forget_bias: float) -> np.ndarray:
-    """Start values of a bias: zero but for the LSTM's forget gate."""
+    """Returns the start values of a bias: zero but for the LSTM's forget gate."""
     bias = np.zeros(GATES[unit_type] * units)
     if unit_type == "lstm":
         bias[units : 2 * units] = forget_bias

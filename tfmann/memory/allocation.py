@@ -13,7 +13,7 @@ _EPSILON = 1e-6  # usage is squeezed above it: the gradient of a cumulative prod
 def update_usage(
     usage: tf.Tensor, write_weights: tf.Tensor, free_gates: tf.Tensor, read_weights: tf.Tensor
 ) -> tf.Tensor:
-    """`u_t = (u_{t-1} + (1 - u_{t-1}) (1 - prod_h(1 - w^w_h))) psi_t`: `[B, N]`.
+    """Computes `u_t = (u_{t-1} + (1 - u_{t-1}) (1 - prod_h(1 - w^w_h))) psi_t`: `[B, N]`.
 
     `psi_t = prod_r(1 - f_r w^r_r)` is what the free gates retain.
 
@@ -29,7 +29,7 @@ def update_usage(
 
 
 def allocation(usage: tf.Tensor) -> tf.Tensor:
-    """Weights `[B, N]` on the least used slots: `a[phi_j] = (1 - u[phi_j]) prod_i<j u[phi_i]`.
+    """Weighs the least used slots `[B, N]`: `a[phi_j] = (1 - u[phi_j]) prod_i<j u[phi_i]`.
 
     phi sorts by usage; of equal ones the lowest index comes first. No gradient flows through the
     order.
@@ -43,7 +43,7 @@ def allocation(usage: tf.Tensor) -> tf.Tensor:
 
 
 def allocate(usage: tf.Tensor, write_gates: tf.Tensor, allocation_gates: tf.Tensor) -> tf.Tensor:
-    """Allocation weights a_t of all write heads, one head after the other: `[B, H, N]`.
+    """Computes the allocation weights a_t of all write heads, one after the other: `[B, H, N]`.
 
     The usage that a head reads is raised by what the heads before it are about to write.
 
@@ -62,7 +62,7 @@ def allocate(usage: tf.Tensor, write_gates: tf.Tensor, allocation_gates: tf.Tens
 
 
 def update_link(link: tf.Tensor, precedence: tf.Tensor, write_weights: tf.Tensor) -> tf.Tensor:
-    """`L[i, j] = (1 - w_i - w_j) L[i, j] + w_i p_j`, zero on the diagonal: `[B, H, N, N]`.
+    """Computes `L[i, j] = (1 - w_i - w_j) L[i, j] + w_i p_j`, diagonal 0: `[B, H, N, N]`.
 
     Args:
       link: `[B, H, N, N]` before.
@@ -75,13 +75,13 @@ def update_link(link: tf.Tensor, precedence: tf.Tensor, write_weights: tf.Tensor
 
 
 def update_precedence(precedence: tf.Tensor, write_weights: tf.Tensor) -> tf.Tensor:
-    """`p = (1 - sum_i w_i) p + w`: `[B, H, N]`."""
+    """Computes `p = (1 - sum_i w_i) p + w`: `[B, H, N]`."""
     total = tf.reduce_sum(write_weights, axis=-1, keepdims=True)
     return (1.0 - total) * precedence + write_weights
 
 
 def follow_links(link: tf.Tensor, read_weights: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Backward `L^T w` and forward `L w` weights of each read head along each write head's links.
+    """Moves read weights backward, `L^T w`, and forward, `L w`, along each write head's links.
 
     Args:
       link: `[B, H, N, N]`.
@@ -98,6 +98,6 @@ def follow_links(link: tf.Tensor, read_weights: tf.Tensor) -> tuple[tf.Tensor, t
 def mix_read_weights(
     modes: tf.Tensor, backward: tf.Tensor, content: tf.Tensor, forward: tf.Tensor
 ) -> tf.Tensor:
-    """`w^r = sum_m pi[m] weights[m]`; modes `[B, R, 1+2H]` backward 1..H, content, forward 1..H."""
+    """Mixes `w^r = sum_m pi[m] weights[m]`; modes `[B, R, 1+2H]`: backward, content, forward."""
     weights = tf.concat([backward, content[:, :, None], forward], axis=2)  # [B, R, 1+2H, N]
     return tf.einsum("brm,brmn->brn", modes, weights)

@@ -53,7 +53,7 @@ def reset(cache: Cache, starts: tf.Tensor) -> Cache:
 
 
 def match(scores: tf.Tensor, cache: Cache) -> tf.Tensor:
-    """`softmax_i(scores)` over the filled slots (5): `[B, n, I]` to `[B, n, I]`.
+    """Computes `softmax_i(scores)` over the filled slots (5): `[B, n, I]` to `[B, n, I]`.
 
     All zero where nothing is filled.
     """
@@ -62,18 +62,18 @@ def match(scores: tf.Tensor, cache: Cache) -> tf.Tensor:
 
 
 def read(matched: tf.Tensor, cache: Cache) -> tf.Tensor:
-    """`m_t = sum_i P(c_i | c_t) s_i`: `[B, n, I]` to `[B, n, U]`."""
+    """Reads `m_t = sum_i P(c_i | c_t) s_i`: `[B, n, I]` to `[B, n, U]`."""
     return matched @ cache.values
 
 
 def gate_scores(sums: tf.Tensor, cache: Cache) -> tf.Tensor:
-    """`U s_t + V c_t + W m_t` `[B, n, G]` (8), such that lambda is 0 where nothing is filled."""
+    """Computes `U s_t + V c_t + W m_t` `[B, n, G]` (8), for lambda = 0 if no slot is filled."""
     is_filled = tf.reduce_any(cache.written >= 0, axis=-1)[:, None, None]
     return tf.where(is_filled, sums, _NEVER)
 
 
 def combine(gate: tf.Tensor, states: tf.Tensor, retrieved: tf.Tensor) -> tf.Tensor:
-    """`(1 - lambda) s_t + lambda m_t` (6)."""
+    """Combines `(1 - lambda) s_t + lambda m_t` (6)."""
     return (1.0 - gate) * states + gate * retrieved
 
 
@@ -81,7 +81,7 @@ def combine(gate: tf.Tensor, states: tf.Tensor, retrieved: tf.Tensor) -> tf.Tens
 
 
 def word_probabilities(matched: tf.Tensor, cache: Cache) -> tf.Tensor:
-    """P_cache of the slots' words: `[B, n, I]` to `[B, n, I]`.
+    """Computes P_cache of the slots' words: `[B, n, I]` to `[B, n, I]`.
 
     A word that has several slots, as it can without overwriting, has its whole probability at the
     first of them and 0 at the others.

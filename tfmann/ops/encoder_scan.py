@@ -64,13 +64,13 @@ def _loop(
 
 
 def _multiply(values: tf.Tensor, kernel: tf.Tensor, transpose: bool = False) -> tf.Tensor:
-    """`[C, B, I]` times `[C, I, O]` in the kernel's type, as float32."""
+    """Multiplies `[C, B, I]` by `[C, I, O]` in the kernel's type; returns float32."""
     values = tf.cast(values, kernel.dtype)
     return tf.cast(tf.matmul(values, kernel, transpose_b=transpose), tf.float32)
 
 
 def _thrice(values: tf.Tensor, factors: tf.Tensor) -> tf.Tensor:
-    """`[C, B, U]` times each third of `[C, B, 3U]`, in one operation."""
+    """Multiplies `[C, B, U]` by each third of `[C, B, 3U]`, in one operation."""
     chains, _, units = values.shape
     thirds = tf.expand_dims(values, 2) * tf.reshape(factors, [chains, -1, 3, units])
     return tf.reshape(thirds, [chains, -1, 3 * units])
@@ -82,7 +82,7 @@ def _before(states: tf.Tensor, initial: tf.Tensor) -> tf.Tensor:
 
 
 def _kernel_gradient(states: tf.Tensor, sums: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """`sum_t h_{t-1}^T d_t`: `[S, C, B, U]` and `[S, C, B, G*U]` to `[C, U, G*U]`."""
+    """Sums `h_{t-1}^T d_t` over t: `[S, C, B, U]` and `[S, C, B, G*U]` to `[C, U, G*U]`."""
 
     def chains(values: tf.Tensor) -> tf.Tensor:
         values = tf.transpose(values, [1, 0, 2, 3])
@@ -100,7 +100,7 @@ def _zero_state(projected: tf.Tensor, gates: int) -> tf.Tensor:
 def _gru(
     projected: tf.Tensor, kernel: tf.Tensor, dtype: tf.DType, initial: tf.Tensor
 ) -> tuple[tf.Tensor, ...]:
-    """`h' = z h + (1-z) c`, `c = tanh(p_c + r (h U_c))`."""
+    """Computes `h' = z h + (1-z) c`, `c = tanh(p_c + r (h U_c))`."""
 
     @tf.custom_gradient
     def run(projected: tf.Tensor, kernel: tf.Tensor, initial: tf.Tensor):
@@ -147,7 +147,7 @@ def _gru(
 def _lstm(
     projected: tf.Tensor, kernel: tf.Tensor, dtype: tf.DType, initial: tf.Tensor
 ) -> tuple[tf.Tensor, ...]:
-    """`c' = f c + i g`, `h' = o tanh(c')`."""
+    """Computes `c' = f c + i g`, `h' = o tanh(c')`."""
 
     @tf.custom_gradient
     def run(projected: tf.Tensor, kernel: tf.Tensor, initial: tf.Tensor):

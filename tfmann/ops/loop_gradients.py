@@ -73,7 +73,7 @@ class StepMatrix:
         )
 
     def __rmatmul__(self, values: tf.Tensor) -> tf.Tensor:
-        """`[B, I]` times a kernel, or `[B, n, I]` times one matrix a sentence."""
+        """Multiplies `[B, I]` by a kernel, or `[B, n, I]` by one matrix for each sentence."""
         if self._used:
             return tf.matmul(values, self.tensor)
         self._used = True
@@ -122,7 +122,7 @@ class _LoopMatrix:
         self.inputs, self.errors = run(tensor)
 
     def list_with(self, values: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
-        """A list with `[B, I]` of a kernel, or else `[B, n, I]`, at `time`."""
+        """Returns a list with `[B, I]` of a kernel, or else `[B, n, I]`, at `time`."""
         if values.shape.rank == 3:
             values = tf.transpose(values, [1, 0, 2])  # [n, B, I], to be joined over n
         return list_with(values, time, self._steps)

@@ -75,7 +75,7 @@ def projected_cross_entropy(
 
 
 def _of_labels(logits: tf.Tensor, probabilities: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """`-log p(label)` of each row, `[M]`.
+    """Computes `-log p(label)` of each row, `[M]`.
 
     Taken from the labels' probabilities alone, unless one of them is too small to be accurate.
     """
@@ -92,7 +92,7 @@ def _of_labels(logits: tf.Tensor, probabilities: tf.Tensor, labels: tf.Tensor) -
 
 
 def _column_sums(values: tf.Tensor) -> tf.Tensor:
-    """`sum_m v(m, n)` as a product, which reads rows as they lie."""
+    """Computes `sum_m v(m, n)` as a product, which reads rows in their order in memory."""
     return tf.linalg.matvec(values, tf.ones(tf.shape(values)[:1]), transpose_a=True)
 
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 def erase_and_add_by_one_head(
     memory: tf.Tensor, weights: tf.Tensor, erase: tf.Tensor, add: tf.Tensor
 ):
-    """`M (1 - w e^T) + w a^T`: `[B, N, W]`, `[B, 1, N]`, `[B, 1, W]`, `[B, 1, W]`."""
+    """Computes `M (1 - w e^T) + w a^T` `[B, N, W]` of w `[B, 1, N]`, e and a `[B, 1, W]`."""
     column = tf.transpose(weights, [0, 2, 1])  # [B, N, 1]
     result = memory + column * (add - memory * erase)
 

@@ -90,11 +90,11 @@ def _not_converged(pairs: SeedPairs) -> str:
     rising, unknown = [], []
     for runs in filter(None, (pairs.runs, pairs.rival_runs)):  # a claim about one row has no rival
         rises = [rise_at_end(record) for record in runs]
-        known = [rise for rise in rises if rise is not None]
-        if len(known) < len(rises):
+        measured_rises = [rise for rise in rises if rise is not None]
+        if len(measured_rises) < len(rises):
             unknown.append(runs[0]["row"])
-        elif max(known) > MAX_RISE:
-            rising.append(f"{runs[0]['row']} by {max(known):.2f}")
+        elif max(measured_rises) > MAX_RISE:
+            rising.append(f"{runs[0]['row']} by {max(measured_rises):.2f}")
     reasons = []
     if rising:
         reasons.append(f"dev BLEU was still rising, {' and '.join(rising)}")

@@ -58,7 +58,9 @@ def _gold_links(records: Sequence[Record]) -> Iterator[str]:
             f"AER, soft AER: % by the attention in forced decoding of {sentences} references, with "
             f"{sure} sure and {possible - sure} only possible links"
         )
-    for judged in sorted({one["adequacy"]["judged"] for one in records if "adequacy" in one}):
+    for judged in sorted(
+        {record["adequacy"]["judged"] for record in records if "adequacy" in record}
+    ):
         yield (
             f"under-translated, reworded, over-translated: % of the {judged} source words with a "
             "sure link, in the translations of the best checkpoint"

@@ -259,9 +259,10 @@ def _disagreement(
             if status not in (supported, INCONCLUSIVE)
         }
     parts = [
-        f"it {supported} for {', '.join(f'seed {seeds[i]} ({differences[i]:+.2f})' for i in found)}"
-        for supported, found in seeds_by_status.items()
-        if found
+        f"it {supported} for "
+        + ", ".join(f"seed {seeds[i]} ({differences[i]:+.2f})" for i in positions)
+        for supported, positions in seeds_by_status.items()
+        if positions
     ]
     if len(parts) == 1:
         parts.insert(0, f"the claim {status} on average")

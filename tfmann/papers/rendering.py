@@ -189,16 +189,16 @@ def _columns(table: Table, records: Sequence[Record]) -> _Columns:
         ],
         [
             column for column in _measured_columns(table)
-            if not column.optional or any(column.value(one) is not None for one in records)
+            if not column.optional or any(column.value(record) is not None for record in records)
         ],
         [
             row for row in table.rows
             if row.name in table.baselines
-            and any(metrics.significance_test(one, row.name) for one in records)
+            and any(metrics.significance_test(record, row.name) for record in records)
         ],
         len(rows) > len(set(rows)),
-        any(metrics.decoding_speed(one) is not None for one in records),
-        {(one["row"], metrics.seed_of(one)): one for one in records},
+        any(metrics.decoding_speed(record) is not None for record in records),
+        {(record["row"], metrics.seed_of(record)): record for record in records},
     )  # fmt: skip
 
 

@@ -132,11 +132,11 @@ def _require_documents(table: Table, scale: str, rows: Sequence[Row], corpus: Co
         if config.cell_spec(table_runs.settings_of(table, scale, row).cell).reads_documents
     ]
     if missing and readers:
-        others = ",".join(row.name for row in rows if row.name not in readers)
+        plain_rows = ",".join(row.name for row in rows if row.name not in readers)
         raise UserError(
             f"the rows {', '.join(readers)} read the previous sentences of a document, but there "
             f"is no {' nor '.join(missing)}: expected a line for each sentence, with the number of "
-            f"its document{f'. Without documents: --rows={others}' if others else ''}"
+            f"its document{f'. Without documents: --rows={plain_rows}' if plain_rows else ''}"
         )
 
 

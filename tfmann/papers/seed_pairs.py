@@ -80,8 +80,8 @@ class SeedPairs:
         if split is None:
             return None
         differences = [_resampled_difference(*pair, split) for pair in self.records]
-        known = [difference for difference in differences if difference is not None]
-        return np.array(known) if len(known) == len(differences) else None
+        measured = [difference for difference in differences if difference is not None]
+        return np.array(measured) if len(measured) == len(differences) else None
 
     @functools.cached_property
     def _recorded_errors(self) -> list[float] | None:
@@ -89,8 +89,8 @@ class SeedPairs:
         if self.measure != "test BLEU":
             return None
         errors = [_recorded_error(*pair) for pair in self.records]
-        known = [error for error in errors if error is not None]
-        return known if len(known) == len(errors) else None
+        recorded = [error for error in errors if error is not None]
+        return recorded if len(recorded) == len(errors) else None
 
 
 def pair_seeds(measure: str, records: Sequence[Record], row: str, rival: str) -> SeedPairs:
@@ -127,7 +127,7 @@ def test_is_outdated(record: Record, rival: Record) -> bool:
 
 def _resampled_difference(record: Record, rival: Record, split: str) -> np.ndarray | None:
     """Returns differences in BLEU on the resamples that both runs were scored on."""
-    ours, theirs = (one.get("resampled", {}).get(split) for one in (record, rival))
+    ours, theirs = (run.get("resampled", {}).get(split) for run in (record, rival))
     if ours is None or theirs is None or ours["sentences"] != theirs["sentences"]:
         return None
     if len(ours["bleu"]) != len(theirs["bleu"]) or ours["seed"] != theirs["seed"]:
@@ -146,10 +146,10 @@ def _recorded_error(record: Record, rival: Record) -> float | None:
         return 0.0  # no sentence differs
     if test and test["bootstrap_p"] < _UNINFORMATIVE_P:
         return abs(test["difference"]) / errors_apart(test["bootstrap_p"])
-    intervals = [one.get("interval") for one in (record, rival)]
+    intervals = [run.get("interval") for run in (record, rival)]
     if None in intervals:
         return None
-    first, second = (one["ci"] / _NORMAL.inv_cdf(0.975) for one in intervals if one)
+    first, second = (interval["ci"] / _NORMAL.inv_cdf(0.975) for interval in intervals if interval)
     return float(np.hypot(first, second))
 
 

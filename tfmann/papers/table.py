@@ -82,8 +82,8 @@ class Table(NamedTuple):
             return list(self.baselines[: self.baselines.index(row)])
         names = (other.name for other in self.rows)
         above = itertools.takewhile(lambda name: name != row, names)
-        others = [name for name in above if name in rivals and name not in self.baselines]
-        return [*self.baselines, *others]
+        further_rivals = [name for name in above if name in rivals and name not in self.baselines]
+        return [*self.baselines, *further_rivals]
 
     def with_starts(self, rows: Sequence[Row]) -> list[Row]:
         """Returns the rows and those that they start from, each after the row it starts from."""

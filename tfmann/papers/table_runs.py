@@ -85,20 +85,20 @@ class TableRuns:
         tests = run_scores.significance_tests(self.corpus, out_dir, baselines, settings)
         return {"significance": tests} if tests else {}
 
-    def compare_again(self, made: Sequence[Record]) -> list[Record]:
-        """Tests other rows again if a baseline among `made` was decoded again since their tests.
+    def compare_again(self, new_records: Sequence[Record]) -> list[Record]:
+        """Tests other rows again if a baseline of theirs is among `new_records`, decoded again.
 
         Returns:
           the records that have changed.
         """
-        made_now = {(record["row"], record["seed"]): record for record in made}
+        new_by_run = {(record["row"], record["seed"]): record for record in new_records}
         changed = []
         for record in read_records(self.results):
             row, seed = record["row"], metrics.seed_of(record)
-            if (row, seed) in made_now or results_of(self.out_dir(row, seed)) is None:
+            if (row, seed) in new_by_run or results_of(self.out_dir(row, seed)) is None:
                 continue
             baselines = [
-                made_now.get((test["baseline"], seed)) for test in record.get("significance", ())
+                new_by_run.get((test["baseline"], seed)) for test in record.get("significance", ())
             ]
             if any(rival and metrics.test_is_outdated(record, rival) for rival in baselines):
                 changed.append({**record, **self.significance(row, seed), "seed": seed})

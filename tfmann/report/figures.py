@@ -126,8 +126,8 @@ def caption(name: str) -> str:
 def _cache_key(run: SystemRun, numbers: Sequence[int]) -> str:
     """Returns a hash that changes with the model's results and with the sentences."""
     results = results_of(run.folder) or {}
-    drawn = [(i, run.translations[i]) for i in numbers]
-    contents = [results.get("date"), results.get("best_step"), _AVERAGED, drawn]
+    translations = [(i, run.translations[i]) for i in numbers]
+    contents = [results.get("date"), results.get("best_step"), _AVERAGED, translations]
     return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 

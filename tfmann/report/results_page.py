@@ -229,8 +229,8 @@ def _examples(
     if tracer and options.drawn:
         for run in test.runs:
             if figures.has_checkpoint(run.folder):
-                drawn = numbers[: options.drawn]
-                drawings[run.row.title] = figures.draw_run(test, run, drawn, tracer, log)
+                numbers_drawn = numbers[: options.drawn]
+                drawings[run.row.title] = figures.draw_run(test, run, numbers_drawn, tracer, log)
     examples = [
         Example(
             sentence,

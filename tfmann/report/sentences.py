@@ -121,15 +121,15 @@ def word_differences(text: str, other: str, lowercase: bool = False) -> list[Pie
       other: the reference, or a baseline's translation.
       lowercase: words that differ only in case are the same.
     """
-    words, others = text.split(), other.split()
-    matcher = SequenceMatcher(None, _keys(others, lowercase), _keys(words, lowercase), False)
+    words, other_words = text.split(), other.split()
+    matcher = SequenceMatcher(None, _keys(other_words, lowercase), _keys(words, lowercase), False)
     pieces = []
     for kind, i, j, k, m in matcher.get_opcodes():
         if kind == "equal":
             pieces.append(Piece(SAME, " ".join(words[k:m])))
             continue
         if i < j:
-            pieces.append(Piece(MISSING, " ".join(others[i:j])))
+            pieces.append(Piece(MISSING, " ".join(other_words[i:j])))
         if k < m:
             pieces.append(Piece(ADDED, " ".join(words[k:m])))
     return pieces

@@ -38,9 +38,12 @@ def _acting(draws: Draws, scene: Setting, marked: bool) -> Phrase:
     """<Subject Place Manner Object Verb ; Subject Verb Object Manner Place>."""
     verb = _verb(draws, lexicon.TRANSITIVE, scene)
     subject, place, manner = _subject(draws, scene), _place(draws, scene, 0.25), _manner(draws)
-    thing = _object(draws, scene, verb)
+    direct_object = _object(draws, scene, verb)
     action = _verb_phrase(draws, verb, scene.tense, subject.plural, marked)
-    return join((subject, place, manner, thing, action), (subject, action, thing, manner, place))
+    return join(
+        (subject, place, manner, direct_object, action),
+        (subject, action, direct_object, manner, place),
+    )
 
 
 def _giving(draws: Draws, scene: Setting, marked: bool) -> Phrase:
@@ -48,11 +51,11 @@ def _giving(draws: Draws, scene: Setting, marked: bool) -> Phrase:
     verb = _verb(draws, lexicon.GIVING, scene)
     subject, manner = _subject(draws, scene), _manner(draws)
     recipient, to = nominals.person(draws, scene), entry((tables.TO,), ("to",))
-    thing = _object(draws, scene, verb)
+    direct_object = _object(draws, scene, verb)
     action = _verb_phrase(draws, verb, scene.tense, subject.plural, marked)
     return join(
-        (subject, manner, recipient, to, thing, action),
-        (subject, action, thing, to, recipient, manner),
+        (subject, manner, recipient, to, direct_object, action),
+        (subject, action, direct_object, to, recipient, manner),
     )
 
 
@@ -97,9 +100,10 @@ def _verb_phrase(draws: Draws, verb: Verb, tense: str, plural: bool, marked: boo
         helper = (Image(auxiliary, particle.source or words.source),)
     else:
         form = Image(verb.past if tense == "past" else present, words.source + particle.source)
-    rest = tuple(Image(text, words.source) for text in verb.rest)
+    remaining = tuple(Image(text, words.source) for text in verb.rest)
     return Phrase(
-        refusal.source + words.source + particle.source, (*helper, *refusal.target, form, *rest)
+        refusal.source + words.source + particle.source,
+        (*helper, *refusal.target, form, *remaining),
     )
 
 
@@ -116,7 +120,7 @@ def _subject(draws: Draws, scene: Setting) -> Phrase:
 
 
 def _object(draws: Draws, scene: Setting, verb: Verb) -> Phrase:
-    """Something or somebody that the verb can be done to."""
+    """Returns a noun phrase that the verb can have as object."""
     kind = draws.one_of(verb.kinds)
     if kind == "person":
         return nominals.person(draws, scene)
@@ -141,7 +145,7 @@ def _manner(draws: Draws) -> Phrase:
 
 
 def _verb(draws: Draws, table: tuple[Verb, ...], scene: Setting) -> Verb:
-    """A verb of the table: half the time of the document's topic, where there is one."""
+    """Draws a verb of the table: half the time one of the document's topic, if it has one."""
     of_topic = lexicon.verbs(table, scene.topic)
     if of_topic and draws.chance(0.5):
         return draws.one_of(of_topic)

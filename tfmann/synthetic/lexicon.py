@@ -75,9 +75,9 @@ def _read_verbs(by_topic: dict[str, str]) -> tuple[Verb, ...]:
     records = []
     for topic, table in by_topic.items():
         for source, forms, kinds in _rows(table):
-            base, third, past, *rest = forms.split()
+            base, third, past, *further_forms = forms.split()
             words, takes = tuple(source.split()), tuple(kinds.split())
-            records.append(Verb(words, base, third, past, tuple(rest), takes, topic))
+            records.append(Verb(words, base, third, past, tuple(further_forms), takes, topic))
     return tuple(records)
 
 

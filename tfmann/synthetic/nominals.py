@@ -35,13 +35,13 @@ def setting(draws: Draws) -> Setting:
 
 
 def word(draws: Draws, table: Mapping[str, str]) -> Phrase:
-    """One of the words of a table, with its translation of one or more words."""
+    """Draws a word of a table, with its translation of one or more words."""
     source = draws.one_of(tuple(table))
     return entry((source,), table[source].split())
 
 
 def person(draws: Draws, scene: Setting) -> Phrase:
-    """A name of the document's cast, or a noun phrase.
+    """Draws a name of the document's cast, or a noun phrase.
 
     Rare words: names follow a Zipf law and are copied but for their spelling (``Kadel``: Cadel).
     """
@@ -52,7 +52,7 @@ def person(draws: Draws, scene: Setting) -> Phrase:
 
 
 def pick_noun(draws: Draws, scene: Setting, kind: str) -> Noun:
-    """A noun of a kind: mostly of the document's topic, and always if the kind has a star.
+    """Draws a noun of a kind: mostly of the document's topic, always if the kind has a star.
 
     Ambiguity: a noun that two topics share is translated by the document's topic. A sentence with
     such a noun is kept only if another of its words gives the topic away (`documents`).

@@ -37,25 +37,25 @@ def format_bytes(size: float) -> str:
     return f"{size / 1000**power:.3g} {units[power]}"
 
 
-def require_memory(numbers: int, what: str, advice: str) -> None:
-    """Refuses what does not fit into memory.
+def require_memory(numbers: int, name: str, advice: str) -> None:
+    """Refuses data that does not fit into memory.
 
     Args:
-      numbers: how many float32 numbers it has.
-      what: its name, for the message.
-      advice: how to need less.
+      numbers: the number of its float32 numbers.
+      name: its name, for the message.
+      advice: how to need less memory.
 
     Raises:
       UsageError: they take more than there is.
     """
     if numbers * _BYTES > available_memory():
         raise UsageError(
-            f"{what} would take {format_bytes(numbers * _BYTES)} at least, and there are "
+            f"{name} would take {format_bytes(numbers * _BYTES)} at least, and there are "
             f"{format_bytes(available_memory())} of memory: {advice}"
         )
 
 
-def require_without_gpu(numbers: int, what: str, advice: str) -> None:
+def require_without_gpu(numbers: int, name: str, advice: str) -> None:
     """Does as `require_memory` on a machine without a GPU; a GPU reports its own full memory.
 
     Raises:
@@ -64,7 +64,7 @@ def require_without_gpu(numbers: int, what: str, advice: str) -> None:
     import tensorflow as tf
 
     if not tf.config.list_physical_devices("GPU"):
-        require_memory(numbers, what, advice)
+        require_memory(numbers, name, advice)
 
 
 class WeightBudget:

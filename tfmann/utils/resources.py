@@ -51,7 +51,7 @@ def _names(folder: str) -> list[str]:
     return sorted(path.relative_to(top).as_posix() for path in paths)
 
 
-def _resolve(folder: str, path: str, what: str, which: str) -> str:
+def _resolve(folder: str, path: str, kind: str, list_hint: str) -> str:
     if os.path.exists(path):
         return path
     prefix, names = f"{folder}/", _names(folder)
@@ -59,9 +59,9 @@ def _resolve(folder: str, path: str, what: str, which: str) -> str:
     if name in names:
         return str(shipped(folder, name))
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.75)
-    hint = f"; did you mean {near[0]}?" if near else which
+    hint = f"; did you mean {near[0]}?" if near else list_hint
     raise UsageError(
-        f"cannot read the {what} {path}: there is no such file, and none of that name comes with "
+        f"cannot read the {kind} {path}: there is no such file, and none of that name comes with "
         f"tfmann{hint}"
     )
 

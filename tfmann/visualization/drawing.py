@@ -96,7 +96,7 @@ def colour_bar(figure: Figure, image: AxesImage) -> None:
     bar.spines["outline"].set_color(FRAME)
 
 
-def word_axis(axes: Axes, which: str, tokens: Sequence[str], inches: float) -> None:
+def word_axis(axes: Axes, side: str, tokens: Sequence[str], inches: float) -> None:
     """Writes the words along an axis, in smaller type or with gaps if there are very many."""
     points = inches / max(len(tokens), 1) * _POINTS_PER_INCH / 1.25  # a line is 1.25 letters high
     every = max(1, int(np.ceil(4.0 / points)))  # text below 4 points is unreadable
@@ -105,10 +105,10 @@ def word_axis(axes: Axes, which: str, tokens: Sequence[str], inches: float) -> N
         "family": fonts(),
         "parse_math": False,  # a "$" is a dollar
     }
-    if which == "x":
+    if side == "x":
         style.update(rotation=55, ha="left", va="center", rotation_mode="anchor")
         axes.xaxis.tick_top()
-    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis = axes.xaxis if side == "x" else axes.yaxis
     positions = range(0, len(tokens), every)
     axis.set_ticks(list(positions), labels=[printable(tokens[i]) for i in positions], **style)
 

@@ -94,10 +94,10 @@ class Board:
           target_tokens: T words, the translation at this step.
           attention: weights, [T, S].
         """
-        drawn = attention_figures.attention_figure(
+        figure = attention_figures.attention_figure(
             attention, source_tokens, target_tokens, title=f"sentence {index}, step {step}"
         )
-        self.figure(step, f"attention/{index}", drawn)
+        self.figure(step, f"attention/{index}", figure)
 
     def addresses(self, step: int, index: int, trace: Trace) -> None:
         """Adds the addresses at a watched sentence, as far as the cell has any.
@@ -111,8 +111,8 @@ class Board:
           trace: of the sentence and its translation.
         """
         title = f"sentence {index}, step {step}"
-        for head, drawn in head_figures.head_figures(trace, title):
-            self.figure(step, f"addresses/{head}/{index}", drawn)
+        for head, figure in head_figures.head_figures(trace, title):
+            self.figure(step, f"addresses/{head}/{index}", figure)
         if trace.rounds:
             rounds = round_figures.rounds_of_trace(trace, title)
             self.figure(step, f"attention/rounds/{index}", rounds)
@@ -138,8 +138,8 @@ class Board:
           step: training step.
           curves: results of `cache_figures.recency`, by name.
         """
-        drawn = cache_figures.recency_figure(curves, f"step {step}")
-        self.figure(step, "cache/recency", drawn)
+        figure = cache_figures.recency_figure(curves, f"step {step}")
+        self.figure(step, "cache/recency", figure)
 
     def hparams(self, mapping: Mapping[str, Any]) -> None:
         """Adds the run to the HPARAMS tab, where every scalar of the run is a metric.
