@@ -1,6 +1,8 @@
 """What a translation memory is worth.
 
     python -m benchmarks.translation_memory domain [--pairs=100,1000,5000] [--out=F]
+    python -m benchmarks.translation_memory corpus --model=RUN --memory=DIR/train --dev=DIR/val \\
+        --test=DIR/test
     python -m benchmarks.translation_memory retrieval --prefix=DIR/Tanzil --src=de --tgt=en
 
 `domain`: the small Luong model of `tfmann play` translates an invented domain, the synthetic corpus
@@ -8,6 +10,8 @@ with a share of its target words renamed, which no training has seen. Memories o
 the domain's terms. tau is chosen on the domain's development set among FACTORS of the median of the
 least distance; BLEU, seconds and the share of known 4-grams are of its test
 set. A share of 0 is the domain of training: what the memory costs where there is nothing to learn.
+
+`corpus`: a trained model on its test set, with the pairs of a prefix as its memory.
 
 `retrieval`: without a model, BLEU of the target of the most similar training pair as it is, for
 PREFIX/train and PREFIX/test; words are separated by spaces.
@@ -73,8 +77,10 @@ def known_share(known: Sequence[str], lines: Sequence[str], length: int = 4) -> 
     return sum(gram in seen for gram in all_grams) / max(len(all_grams), 1)
 
 
-def _bleu(hypotheses: list[str], references: list[str], tokenize: str) -> float:
-    [score] = bleu.evaluate(hypotheses, [references], ("bleu",), tokenize, False)
+def _bleu(
+    hypotheses: list[str], references: list[str], tokenize: str, lower: bool = False
+) -> float:
+    [score] = bleu.evaluate(hypotheses, [references], ("bleu",), tokenize, lower)
     return round(score.value, 2)
 
 
@@ -99,40 +105,73 @@ def measure_domain(
         for count in pairs:
             memory = Text(*(side[2 * lines : 2 * lines + count] for side in text))
             for system in SYSTEMS:
-                record = _measure_memory(model, memory, dev, test, system)
-                yield {**base, "system": system, "pairs": count, **record, **provenance()}
+                with tempfile.TemporaryDirectory() as folder:
+                    files = [str(Path(folder, name)) for name in ("tm.src", "tm.tgt")]
+                    for path, side in zip(files, memory):
+                        write_lines(path, side)
+                    record = _measure_memory(model, ",".join(files), dev, test, system)
+                known = round(known_share(memory.target, test.target), 4)
+                record = {"pairs": count, "known": known, **record}
+                yield {**base, "system": system, **record, **provenance()}
 
 
-def _measure_memory(model: Model, memory: Text, dev: Text, test: Text, system: str) -> dict:
+def measure_corpus(
+    folder: str, prefixes: Sequence[str], lines: int, infer_mode: str
+) -> Iterator[dict]:
+    """Yields a record for a model alone and for each system; prefixes of memory, dev and test."""
+    from tfmann import api
+
+    model = api.load(folder, infer_mode=infer_mode)
+    suffixes = model.hparams.require_suffixes()
+    files = [[f"{prefix}.{suffix}" for suffix in suffixes] for prefix in prefixes]
+    memory, dev, test = (Text(*(list(iter_lines(path)) for path in pair)) for pair in files)
+    dev = Text(*(side[:lines] for side in dev))
+    h = model.hparams
+    base = {
+        "benchmark": "translation_memory",
+        "corpus": os.path.basename(prefixes[2]),
+        "cell": h.cell,
+        "search": [h.infer_mode, h.beam_width, h.length_penalty_weight],
+        "lines": [len(dev.source), len(test.source)],
+    }
+    results, seconds = _translate(model, test.source)
+    alone = _bleu(results, test.target, h.bleu_tokenize, h.bleu_lowercase)
+    yield {**base, "system": "alone", "bleu": alone, "seconds": seconds, **provenance()}
+    size = {
+        "pairs": len(memory.source),
+        "known": round(known_share(memory.target, test.target), 4),
+    }
+    for system in SYSTEMS:
+        record = _measure_memory(model, ",".join(files[0]), dev, test, system)
+        yield {**base, "system": system, **size, **record, **provenance()}
+
+
+def _measure_memory(model: Model, files: str, dev: Text, test: Text, system: str) -> dict:
     """Chooses tau on dev and translates test, with one memory."""
     count, neighbors = SYSTEMS[system]
-    with tempfile.TemporaryDirectory() as folder:
-        files = [str(Path(folder, name)) for name in ("tm.src", "tm.tgt")]
-        for path, side in zip(files, memory):
-            write_lines(path, side)
-        made = model.with_search(
-            translation_memory=",".join(files),
-            translation_memory_pairs=count,
-            translation_memory_neighbors=neighbors,
-        )
+    made = model.with_search(
+        translation_memory=files,
+        translation_memory_pairs=count,
+        translation_memory_neighbors=neighbors,
+    )
+    how = model.hparams.bleu_tokenize, model.hparams.bleu_lowercase
     translator: Any = made.translator
     distances = translator.least_distances(list(zip(*dev)))
     median = float(np.median(distances[np.isfinite(distances)]))
     scores = {}
     for factor in FACTORS:
         _set_tau(translator, median * factor)
-        scores[factor] = _bleu(_translate(made, dev.source)[0], dev.target, "none")
+        scores[factor] = _bleu(_translate(made, dev.source)[0], dev.target, *how)
     best = max(scores, key=lambda factor: scores[factor])
     _set_tau(translator, median * best)
     results, seconds = _translate(made, test.source)
     return {
-        "bleu": _bleu(results, test.target, "none"),
+        "bleu": _bleu(results, test.target, *how),
         "seconds": seconds,
         "tau": median * best,
         "factor": best,
         "median": median,
         "dev": scores,
-        "known": round(known_share(memory.target, test.target), 4),
     }
 
 
@@ -198,14 +237,23 @@ def main(argv: Sequence[str] | None = None) -> None:
     domain.add_argument("--shares", type=_numbers, default=[0.0, 1.0], help="of renamed words")
     domain.add_argument("--lines", type=int, default=300, help="of dev and of test")
     domain.add_argument("--seed", type=int, default=7)
-    corpus = commands.add_parser("retrieval")
-    for name in ("prefix", "src", "tgt"):
+    corpus = commands.add_parser("corpus")
+    for name in ("model", "memory", "dev", "test"):
         corpus.add_argument(f"--{name}", required=True)
-    for command in (domain, corpus):
+    corpus.add_argument("--lines", type=int, default=300, help="of dev")
+    corpus.add_argument("--infer_mode", default="greedy", help="greedy or beam_search")
+    lookup = commands.add_parser("retrieval")
+    for name in ("prefix", "src", "tgt"):
+        lookup.add_argument(f"--{name}", required=True)
+    for command in (domain, corpus, lookup):
         command.add_argument("--out", type=Path, help="file to append the lines to")
     args = parser.parse_args(argv)
     if args.what == "retrieval":
         harness.write([measure_retrieval(args.prefix, args.src, args.tgt)], args.out)
+        return
+    if args.what == "corpus":
+        prefixes = [args.memory, args.dev, args.test]
+        harness.write(measure_corpus(args.model, prefixes, args.lines, args.infer_mode), args.out)
         return
     sizes = [int(count) for count in args.pairs]
     harness.write(measure_domain(sizes, args.shares, args.lines, args.seed), args.out)

@@ -157,6 +157,19 @@ def test_a_memory_is_measured_in_an_invented_domain(capfd):
         assert record["tau"] == pytest.approx(record["median"] * record["factor"])
 
 
+def test_a_trained_model_is_measured_with_a_memory(corpus, capfd):
+    prefixes = [f"--{name}={corpus}/{file}" for name, file in
+                (("memory", "train"), ("dev", "val"), ("test", "test"))]  # fmt: skip
+    model = f"--model={ROOT}/tfmann/play/models/luong"
+    translation_memory.main(["corpus", model, *prefixes, "--lines=2"])
+    alone, *systems = printed(capfd)
+    assert (alone["system"], alone["lines"], alone["cell"]) == ("alone", [2, 4], "luong")
+    assert [(record["system"], record["pairs"]) for record in systems] == [
+        (name, 300) for name in translation_memory.SYSTEMS
+    ]
+    assert all(0 <= record["bleu"] <= 100 and record["tau"] > 0 for record in systems)
+
+
 def test_what_retrieval_finds_is_measured(tmp_path, capfd):
     for name, lines in (("train.a", ["x y z w v", "u"]), ("train.b", ["p q r s t", "o"])):
         (tmp_path / name).write_text("\n".join(lines))

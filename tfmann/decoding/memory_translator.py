@@ -25,6 +25,7 @@ from tfmann.errors import UserError
 from tfmann.memory import nearest_neighbors
 from tfmann.memory.word_mixture import NO_WORD, DocumentAndMemory
 from tfmann.models.seq2seq import Seq2Seq
+from tfmann.utils import memory_limits
 
 
 class MemoryTranslator(Translator):
@@ -100,11 +101,15 @@ class MemoryTranslator(Translator):
 
         Returns:
           keys `[B, M, R]` and words `[B, M]`, NO_WORD where there is none and where it is `<unk>`.
+
+        Raises:
+          UsageError: they do not fit into memory.
         """
         numbers = sorted({number for pairs in retrieved for number in pairs})
         readouts = dict(zip(numbers, self._readouts(numbers)))
         entries = {number: entry_words(self.memory, number) for number in numbers}
         most = max((sum(len(entries[n]) for n in pairs) for pairs in retrieved), default=0)
+        self._require_room(len(retrieved), most)
         keys = np.zeros([len(retrieved), most, self.model.readout_width], np.float32)
         words = np.full([len(retrieved), most], NO_WORD, np.int32)
         for row, pairs in enumerate(retrieved):
@@ -114,6 +119,14 @@ class MemoryTranslator(Translator):
                 keys[row, begin:end], words[row, begin:end] = readouts[number], entries[number]
                 begin = end
         return keys, words
+
+    def _require_room(self, rows: int, entries: int) -> None:
+        """Raises UsageError if the keys `[B, M, R]` of a batch do not fit into memory."""
+        memory_limits.require_without_gpu(
+            rows * entries * self.model.readout_width,
+            f"the datastores of {rows} sentences with up to {entries} entries each",
+            "give a smaller infer_batch_size or translation_memory_pairs",
+        )
 
     def _readouts(self, numbers: Sequence[int]) -> list[np.ndarray]:
         """The keys `[T, R]` of pairs, stored or computed."""
