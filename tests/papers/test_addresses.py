@@ -126,6 +126,22 @@ def test_a_run_is_measured_over_its_own_translations_once(tmp_path, monkeypatch)
     assert json.dumps(measured)
 
 
+def test_documents_are_given_to_cells_that_read_them(tmp_path, monkeypatch):
+    commands = []
+
+    def run(command, check):
+        commands.append(command)
+        return SimpleNamespace(returncode=check)
+
+    monkeypatch.setattr(addresses.subprocess, "run", run)
+    for cell in ("cache", "luong"):
+        addresses._inspect(fake_corpus(tmp_path), str(tmp_path), cell, tmp_path / "a.json")
+    with_documents, without = commands
+    assert f"--documents={tmp_path / 'test'}.docs" in with_documents
+    assert set(with_documents) - set(without) == {f"--documents={tmp_path / 'test'}.docs"}
+    assert "--sentences=500" in without and f"--input={tmp_path / 'test.src'}" in without
+
+
 def test_a_run_without_weights_is_left_out(tmp_path, capsys):
     assert addresses.measure(fake_corpus(tmp_path), str(tmp_path), "luong") is None
     assert "has no weights any more" in capsys.readouterr().out

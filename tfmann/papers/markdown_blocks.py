@@ -7,10 +7,11 @@ such as `vi-en-cpu`, or `claims`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from tfmann.errors import UserError
-from tfmann.papers import judgement, length_scores, rendering
+from tfmann.papers import address_table, judgement, length_scores, rendering
 from tfmann.papers.claims import CLAIMS
 from tfmann.papers.metrics import Record
 from tfmann.papers.records import read_results
@@ -99,14 +100,15 @@ def _table(name: str, scale: str, records: list[Record]) -> list[str]:
         "",
         *rendering.markdown([rendered.heading[number] for number in columns], rows),
         *(["", "; ".join(notes) + "."] if notes else []),
-        *(_lengths(rendered.lengths) if rendered.lengths else []),
+        *(_folded(length_scores.HEADING, *rendered.lengths) if rendered.lengths else []),
+        *(_folded(address_table.HEADING, *rendered.addresses) if rendered.addresses else []),
     ]
 
 
-def _lengths(table: length_scores.LengthTable) -> list[str]:
-    """Renders BLEU by length, folded away; the site's Markdown needs the attribute."""
-    summary = f'<details markdown="1"><summary>{length_scores.HEADING}</summary>'
-    return ["", summary, "", *rendering.markdown(*table), "", "</details>"]
+def _folded(title: str, heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Renders a table that is folded away; the site's Markdown needs the attribute."""
+    summary = f'<details markdown="1"><summary>{title}</summary>'
+    return ["", summary, "", *rendering.markdown(heading, rows), "", "</details>"]
 
 
 def _claims(results: judgement.Results, results_dir: Path) -> list[str]:

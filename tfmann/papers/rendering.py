@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Callable, NamedTuple
 
-from tfmann.papers import length_scores, metrics
+from tfmann.papers import address_table, length_scores, metrics
 from tfmann.papers.footnotes import footnotes, includes_reworded
 from tfmann.papers.metrics import Record
 from tfmann.papers.records import read_results
@@ -31,6 +31,7 @@ class RenderedTable(NamedTuple):
       notes: on cells that are marked `*`, `**`, ...
       footnotes: the meaning of columns and marks, the corpus, signatures, the machine.
       lengths: BLEU by length, or None if no record has it.
+      addresses: attention, heads and cache, or None if no record has them.
     """
 
     title: str
@@ -40,6 +41,7 @@ class RenderedTable(NamedTuple):
     notes: list[str]
     footnotes: list[str]
     lengths: length_scores.LengthTable | None
+    addresses: address_table.AddressTable | None
 
 
 class _PaperColumn(NamedTuple):
@@ -88,6 +90,8 @@ def render(table: Table, scale: str, records: Sequence[Record]) -> str:
     lines += rendered.footnotes
     if rendered.lengths:
         lines += ["", f"{length_scores.HEADING}:", "", *markdown(*rendered.lengths)]
+    if rendered.addresses:
+        lines += ["", f"{address_table.HEADING}:", "", *markdown(*rendered.addresses)]
     return "\n".join(lines)
 
 
@@ -133,7 +137,8 @@ def render_cells(
     below = [_LITERATURE] if table.literature else []
     below += footnotes(records, columns.several_seeds) if records else []
     lengths = length_scores.length_table(table, records)
-    return RenderedTable(title, heading, rows, names, notes, below, lengths)
+    addresses = address_table.address_table(table, records)
+    return RenderedTable(title, heading, rows, names, notes, below, lengths, addresses)
 
 
 class _Columns(NamedTuple):
