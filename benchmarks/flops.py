@@ -261,6 +261,19 @@ def _rnnsearch(h: Any, n: Lengths) -> Cost:
     )
 
 
+def _coverage(h: Any, n: Lengths) -> Cost:
+    """V_a C at every step; of the neural model H h once, and U C and S s_{t-1} at every step."""
+    base, d, u = _rnnsearch(h, n), annotation_width(h), h.num_units
+    size = h.coverage_size if h.coverage_model == "neural" else 1
+    read = product(n.source, size, h.attention_size or u)
+    if h.coverage_model != "neural":
+        return base._replace(step=base.step + read)
+    return base._replace(
+        source=base.source + product(n.source, d, 3 * size),
+        step=base.step + read + product(n.source, size, 3 * size) + product(1, u, 3 * size),
+    )
+
+
 def _rewriting(h: Any, n: Lengths) -> Cost:
     """Counts rounds that project the memory for both addresses, attend twice and write."""
     common, u, d = _two_gru(h), h.num_units, annotation_width(h)
@@ -324,7 +337,7 @@ def _key_value(h: Any, n: Lengths) -> Cost:
     return Cost(source, inputs, step, product(1, u + value_width, u))
 
 
-_TWO_GRU = ("rnnsearch", "mematt", "kvmematt", "cache", "summary", "previous")
+_TWO_GRU = ("rnnsearch", "coverage", "mematt", "kvmematt", "cache", "summary", "previous")
 CELLS: dict[str, Callable[[Any, Lengths], Cost]] = {
     "luong": _luong,
     "ntm_attention": _ntm_attention,
@@ -332,6 +345,7 @@ CELLS: dict[str, Callable[[Any, Lengths], Cost]] = {
     "ntm": _mann(_ntm_memory),
     "dnc": _mann(_dnc_memory),
     "rnnsearch": _rnnsearch,
+    "coverage": _coverage,
     "mematt": _rewriting,
     "kvmematt": _rewriting,
     "cache": _cache,

@@ -57,6 +57,8 @@ ROWS: dict[str, Row] = {
     "rnnsearch": _search("rnnsearch"),
     "rnnsearch_eos": _search("rnnsearch", eos_attention_weight=1.0),
     "rnnsearch_sampled": _search("rnnsearch", num_sampled_softmax=2000),
+    "coverage_fertility": _search("coverage"),
+    "coverage_neural": _search("coverage", coverage_model="neural"),
     "mematt": _search("mematt"),
     "kvmematt_r1": _search("kvmematt", num_rounds=1),
     "kvmematt_r2": _search("kvmematt", num_rounds=2),

@@ -74,6 +74,8 @@ CASES = {
     "dnc": {**OWN, "cell": "dnc", "encoder_type": "memory"},
     "rnnsearch": {**GRU, "cell": "rnnsearch", "attention_size": 7, "readout_size": 11},
     "rnnsearch-eos": {**GRU, "cell": "rnnsearch", "eos_attention_weight": 1.0},
+    "coverage": {**GRU, "cell": "coverage", "attention_size": 7},
+    "coverage-neural": {**GRU, "cell": "coverage", "coverage_model": "neural"},
     "mematt": {**GRU, "cell": "mematt"},
     "kvmematt": {**GRU, "cell": "kvmematt", "num_rounds": 2, "annotation_merge": "sum"},
     "cache": CACHE,

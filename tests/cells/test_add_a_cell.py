@@ -65,13 +65,13 @@ def test_the_files_of_the_page_are_a_cell(tmp_path):
 
     sources = [name for name in files() if name.endswith(".py")] + ["tfmann/config/cells.py"]
     run("ruff", "check", "--isolated", "--line-length=100", *sources)
-    tests = ["tests/cells/test_coverage.py", "tests/repository/test_architecture.py"]
+    tests = ["tests/cells/test_luong_coverage.py", "tests/repository/test_architecture.py"]
     tests += ["tests/config/test_hparams.py", "-k", "cover or cell"]
     assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider", *tests)
 
     data = tiny.corpus(tmp_path / "data", 64)
     settings = {
-        "hparams_path": "hparams/tiny/coverage.json", "num_units": 8, "num_train_steps": 4,
+        "hparams_path": "hparams/tiny/luong_coverage.json", "num_units": 8, "num_train_steps": 4,
         "steps_per_external_eval": 2, "batch_size": 16, "beam_width": 3, "tgt_max_len_infer": 6,
     }  # fmt: skip
     assert "best, test: BLEU" in run("tfmann.nmt", *tiny.places(data, tmp_path / "out", **settings))

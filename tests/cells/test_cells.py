@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from helpers import small
 from helpers.cell_runs import decode, gradients
-from oracles import key_value, kvmematt, luong, ntm_attention, rnnsearch
+from oracles import coverage, key_value, kvmematt, luong, ntm_attention, rnnsearch
 
 from tfmann.config import CELLS
 from tfmann.layers.dropout import DropoutMasks
@@ -13,7 +13,7 @@ from tfmann.layers.dropout import DropoutMasks
 LENGTHS = [(5, 4), (1, 6), (3, 1), (0, 2), (7, 5)]
 
 
-FAMILY = ("rnnsearch", "mematt", "kvmematt")
+FAMILY = ("rnnsearch", "mematt", "kvmematt", "coverage")
 ROUNDS = ("read_weights", "write_weights", "erase_norm", "add_norm", "key_drift")
 RECORDED = {
     "ntm_attention": (
@@ -21,6 +21,7 @@ RECORDED = {
     ),
     "mematt": ROUNDS,
     "kvmematt": ROUNDS,
+    "coverage": ("coverage",),
 }  # fmt: skip
 
 
@@ -28,6 +29,9 @@ def of_the_readout(h, weights, annotations, words):
     """What the oracle says of a cell whose oracle ends in the readout."""
     if h.cell == "rnnsearch":
         return rnnsearch.decode(weights, annotations, words)
+    if h.cell == "coverage":
+        model = h.coverage_model
+        return coverage.decode(weights, model, annotations, words, h.max_fertility)
     if h.cell == "key_value":
         system = {"key_value": "key-value", "modifying_iw": "modifying-IW"}
         name = system.get(h.key_value_system, "attn")
@@ -46,6 +50,7 @@ def test_cell_equals_its_oracle(variant, compiled):
     h = model.hparams
     record = ("alignments",)
     record += RECORDED.get(h.cell, ())
+    record += ("fertility",) if h.coverage_model == "fertility" and h.cell == "coverage" else ()
     prepared, outputs, embedded, readout, seen = decode(model, batch, record, compiled)
     weights = small.oracle_weights(model)
     for row in range(len(LENGTHS)):
@@ -75,7 +80,7 @@ def test_cell_equals_its_oracle(variant, compiled):
             wanted = np.asarray(expected[name])
             if name == "key_drift":  # the oracle tells the last round's
                 found = found[:, -1]
-            if name.endswith(("alignments", "_weights")):
+            if name.endswith(("alignments", "_weights")) or name in ("coverage", "fertility"):
                 assert np.all(found[..., source:] == 0), f"{name} falls on padding"
                 found = found[..., :source]
             if found.ndim > wanted.ndim:
@@ -97,8 +102,9 @@ def test_each_column_of_each_weight_gets_a_gradient(variant):
 
 
 @pytest.mark.parametrize(
-    "variant", ["luong", "luong-cosine", "luong-normed", "ntm-heads", "ntm-cosine", "rnnsearch"]
-)
+    "variant", ["luong", "luong-cosine", "luong-normed", "ntm-heads", "ntm-cosine", "rnnsearch",
+                "coverage", "coverage-neural"],
+)  # fmt: skip
 def test_gradient_equals_finite_differences(variant):
     from tfmann.training.objective import sum_loss
 

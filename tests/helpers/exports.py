@@ -32,6 +32,8 @@ FAMILIES = {
     "dnc": ("luong", {"cell": "dnc", "encoder_type": "memory", **SIZES}, GREEDY),
     "mad": ("luong", {"cell": "mad", **SIZES}, N_BEST),
     "rnnsearch": ("rnnsearch", {}, N_BEST),
+    "coverage": ("coverage", {}, N_BEST),
+    "coverage-neural": ("coverage-neural", {}, GREEDY),
     "mematt": ("mematt", {}, GREEDY),
     "kvmematt": ("kvmematt-3", {}, N_BEST),
     "key-value": ("key-value", {}, N_BEST),

@@ -34,6 +34,15 @@ VARIANTS = {
     "key-value-attn": {"cell": "key_value", "key_value_system": "attn"},
     "key-value-cosine": {"cell": "key_value", "attention_score": "cosine"},
     "key-value-iw": {"cell": "key_value", "key_value_system": "modifying_iw"},
+    "coverage": {"cell": "coverage", "unit_type": "gru", "coverage_init_weight": 0.9},
+    "coverage-linguistic": {
+        "cell": "coverage", "unit_type": "gru", "coverage_model": "linguistic",
+        "coverage_init_weight": 0.9, "attention_size": 7,
+    },
+    "coverage-neural": {
+        "cell": "coverage", "unit_type": "gru", "coverage_model": "neural", "coverage_size": 3,
+        "coverage_init_weight": 0.9, "annotation_merge": "sum",
+    },
 }  # fmt: skip
 
 

@@ -19,6 +19,8 @@ CASES = {
     "luong-bahdanau": ({}, 6),  # kernels and the annotations that are read
     "ntm-heads": ({"dropout": 0.3}, 8),
     "rnnsearch": ({"eos_attention_weight": 1.0}, 4),
+    "coverage": ({}, 4),
+    "coverage-neural": ({}, 5),
     "mematt": ({}, 7),
     "kvmematt-3": ({}, 19),
     "key-value": ({}, 5),

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 SHAPES: Mapping[str, tuple[str, ...]] = {
     "alignments": ("S",),  # attention on the source; of several heads the mean
     "previous_alignments": ("S'",),  # previous: on the sentence before; all 0 where there is none
+    # coverage: how much a source position has been attended to, after the step: C_t, or of several
+    # numbers a position the root of their mean square
+    "coverage": ("S",),
+    "fertility": ("S",),  # coverage: Phi, the same at every step
     "summary_gate": ("1",),  # summary: how much of d enters, mean over its U numbers
     "cache_match": ("I",),  # cache: P(c_i | c_t); all 0 while nothing is filled
     "cache_gate": ("1",),  # cache: lambda_t, mean over its width; 0: nothing is mixed in

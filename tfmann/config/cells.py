@@ -91,6 +91,34 @@ class CacheOptions(RNNSearchOptions):
 
 
 @dataclass(frozen=True)
+class CoverageOptions(RNNSearchOptions):
+    """The coverage of Tu et al. 2016."""
+
+    coverage_model: str = field(
+        "fertility",
+        "coverage cell: the sum of the attention so far (linguistic), divided by the number of "
+        "target words that a source word is expected to become (fertility), or a GRU (neural).",
+        choices=("linguistic", "fertility", "neural"),
+    )
+    coverage_size: int = field(
+        10,
+        "coverage cell, neural: numbers d for each source word; the others have 1.",
+        minimum=1,
+    )
+    max_fertility: float = field(
+        2.0,
+        "coverage cell, fertility: the greatest number N of target words for a source word.",
+        minimum=0.1,
+    )
+    coverage_init_weight: float = field(
+        0.001,
+        "coverage cell: standard deviation of the coverage's start weights; small, so that the "
+        "model starts as RNNSearch.",
+        minimum=0.0,
+    )
+
+
+@dataclass(frozen=True)
 class KVMemAttOptions(RNNSearchOptions):
     """The key-value memory of Meng et al. 2018."""
 
@@ -191,6 +219,7 @@ class CellOptions(
     KVMemAttOptions,
     KeyValueOptions,
     CacheOptions,
+    CoverageOptions,
 ):
     """The settings of all cells, which are settings of every run."""
 
@@ -226,6 +255,7 @@ class CellSpec:
 
 CELLS: Mapping[str, CellSpec] = {
     "cache": CellSpec("cache", "CacheCell", CacheOptions, has_cache=True),
+    "coverage": CellSpec("coverage", "CoverageCell", CoverageOptions),
     "dnc": CellSpec("dnc", "DNCCell", ExternalMemoryOptions, has_alignments=False),
     "key_value": CellSpec("key_value", "KeyValueCell", KeyValueOptions),
     "kvmematt": CellSpec("kvmematt", "KVMemAttCell", KVMemAttOptions),

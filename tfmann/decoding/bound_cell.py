@@ -82,8 +82,9 @@ class BoundCell(tf.keras.layers.Layer):
         leaves = []
         for leaf, shape, static_shape in zip(state.leaves, self._shapes, self._static_shapes):
             if static_shape.rank > 1:
+                known = tf.TensorShape([leaf.shape[0]]).concatenate(static_shape)
                 leaf = tf.reshape(leaf, tf.concat([[-1], shape], axis=0))
-                leaf = tf.ensure_shape(leaf, tf.TensorShape([None]).concatenate(static_shape))
+                leaf = tf.ensure_shape(leaf, known)  # as known as leaves of rank 2: loops compare
             leaves.append(leaf)
         logical = tf.nest.pack_sequence_as(self._first_state, leaves)
         result = self._step(inputs, logical, *constants)

@@ -34,19 +34,22 @@ class AdditiveAttention(tf.Module):
         """Returns `U_a h_j` `[B, S, A]` of annotations `[B, S, D]`."""
         return product(annotations, self.memory_kernel)
 
-    def __call__(self, query: tf.Tensor, keys: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    def __call__(
+        self, query: tf.Tensor, keys: tf.Tensor, mask: tf.Tensor, more: tf.Tensor | None = None
+    ) -> tf.Tensor:
         """Returns the weights a of queries over keys that all hypotheses of a sentence share.
 
         Args:
           query: `[B*K, U]`.
           keys: `[B, S, A]`, from `keys`.
           mask: `[B, 1, S]`, 1 at real positions.
+          more: `[B, K, S, A]`, added before the tanh: what a hypothesis knows of a position.
 
         Returns:
           `[B, K, S]`.
         """
         projected = split_beams(product(query, self.query_kernel), keys)
-        scores = additive_scores(projected, keys, self.score_vector)
+        scores = additive_scores(projected, keys, self.score_vector, more)
         return access.masked_softmax(scores, mask)
 
     def per_hypothesis(self, query: tf.Tensor, keys: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
@@ -65,10 +68,16 @@ class AdditiveAttention(tf.Module):
         return access.masked_softmax(split_beams(scores, mask), mask)
 
 
-def additive_scores(query: tf.Tensor, keys: tf.Tensor, vector: tf.Tensor) -> tf.Tensor:
-    """Computes `v . tanh(q + k)` (Bahdanau et al. 2015) `[B, K, S]` of `[B, K, A]`, `[B, S, A]`."""
+def additive_scores(
+    query: tf.Tensor, keys: tf.Tensor, vector: tf.Tensor, more: tf.Tensor | None = None
+) -> tf.Tensor:
+    """Computes `v . tanh(q + k)` (Bahdanau et al. 2015) `[B, K, S]` of `[B, K, A]`, `[B, S, A]`.
+
+    `more [B, K, S, A]` is added before the tanh.
+    """
     # expand_dims, whose gradient costs nothing; that of an index copies the keys at every step
-    hidden = tf.tanh(tf.expand_dims(query, 2) + tf.expand_dims(keys, 1))  # [B, K, S, A]
+    sums = tf.expand_dims(query, 2) + tf.expand_dims(keys, 1)  # [B, K, S, A]
+    hidden = tf.tanh(sums if more is None else sums + more)
     # a product of two matrices: an einsum's gradients take half as long again
     scores = tf.matmul(tf.reshape(hidden, [-1, hidden.shape[3]]), tf.expand_dims(vector, 1))
     return tf.reshape(scores, tf.shape(hidden)[:3])

@@ -36,6 +36,11 @@ class VariableFactory:
         self._count(name, shape)
         return self._make(name, plus + draw(h.init_op, h.init_weight, shape, self._stream(name)))
 
+    def normal(self, name: str, shape: Sequence[int], deviation: float) -> tf.Variable:
+        """Creates a weight from a normal distribution, whatever `init_op` says."""
+        self._count(name, shape)
+        return self._make(name, self._stream(name).normal(0.0, deviation, shape))
+
     def recurrent(self, name: str, units: int, gates: int) -> tf.Variable:
         """Creates a kernel `[U, G*U]` of states, by `recurrent_init_op`, gate by gate."""
         if self._hparams.recurrent_init_op == "same":

@@ -14,7 +14,7 @@ from tfmann.report.figures import Tracer
 from tfmann.visualization import image_files, sentence_figures
 
 # The figure that shows most of a cell is the first of these that its trace has.
-_PREFERENCE = ("cache", "rounds", "write_head_0", "read_head_0", "attention")
+_PREFERENCE = ("cache", "rounds", "write_head_0", "read_head_0", "coverage", "attention")
 
 
 def write(

@@ -13,6 +13,7 @@ from tfmann.utils.files import atomic_write
 from tfmann.visualization import (
     attention_figures,
     cache_figures,
+    coverage_figures,
     head_figures,
     image_files,
     round_figures,
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 def sentence_figures(trace: Trace, title: str = "") -> Iterator[tuple[str, Figure]]:
     """Yields the figures of a trace, each with a name for its file.
 
-    These are `attention`; `rounds` for a cell that rewrites source keys; one for each head, with
-    the name that it has in `trace.heads`; `cache`, unless it was empty.
+    These are `attention`; `coverage` for a cell that has one; `rounds` for a cell that rewrites
+    source keys; one for each head, with the name that it has in `trace.heads`; `cache`, unless it
+    was empty.
     """
     if "alignments" in trace:
         words = trace.source_tokens, trace.tokens
@@ -36,6 +38,8 @@ def sentence_figures(trace: Trace, title: str = "") -> Iterator[tuple[str, Figur
             "attention",
             attention_figures.attention_figure(trace["alignments"], *words, title=title),
         )
+    if "coverage" in trace:
+        yield "coverage", coverage_figures.coverage_of_trace(trace, title)
     if trace.rounds:
         yield "rounds", round_figures.rounds_of_trace(trace, title)
     yield from head_figures.head_figures(trace, title)

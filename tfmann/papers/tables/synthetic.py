@@ -16,6 +16,7 @@ TABLES = {
             Row("luong", "attentional encoder-decoder"),
             Row("ntm_attention", "NTM-style attention"),
             Row("rnnsearch", "RNNSearch"),
+            Row("coverage", "RNNSearch + coverage, linguistic with fertility (Tu et al. 2016)"),
             Row("mematt", "MemAtt"),
             Row("kvmematt", "KVMemAtt, 2 rounds"),
             Row("key_value", "key-value attention"),
