@@ -83,9 +83,10 @@ class Model:
         return Model(translator, self.checkpoint, self.ensemble)
 
     def untrained(self) -> Model:
-        """The same model with the weights that a run of its settings starts from, all random.
+        """The same model with random weights, as its `random_seed` draws them.
 
-        It is what a measurement of the trained model is compared with (`tfmann inspect`).
+        A measurement of the trained model is compared with it (`tfmann inspect`). An
+        `init_checkpoint` of the run is left out.
 
         Raises:
           UsageError: the model is an ensemble.
