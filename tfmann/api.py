@@ -79,7 +79,7 @@ class Model:
         saved = self.hparams.as_dict()
         hparams = config.merge_saved(saved, settings, where=self.checkpoint)
         parts = self._translator.searcher.model, self._translator.languages, hparams
-        translator = make_translator(*parts, self._translator.text.lexicon)
+        translator = make_translator(*parts, self._translator.text.lexicon, self._translator)
         return Model(translator, self.checkpoint, self.ensemble)
 
     def untrained(self) -> Model:

@@ -62,6 +62,10 @@ def test_files_and_folders_with_and_without_keys_translate_alike(place, capsys):
     assert "weights" not in read_record(str(place / "index"))
     with_search = model.with_search(translation_memory=str(place / "keys"))
     assert [n_best[0].text for n_best in with_search.translate(LINES)] == expected
+    wider = with_search.with_search(beam_width=5)
+    assert wider.translator.memory is with_search.translator.memory
+    other = with_search.with_search(translation_memory=files_of(place).partition("=")[2])
+    assert other.translator.memory is not with_search.translator.memory
 
 
 def test_keys_of_other_weights_are_refused(place, tmp_path):

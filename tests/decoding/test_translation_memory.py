@@ -209,6 +209,16 @@ def test_samples_and_documents_in_parts_are_drawn_with_the_memory(files):
     assert_same(parts, list(system.translate([LINES[0], LINES[4]], documents=[1, 1])))
 
 
+def test_entries_are_the_words_of_the_pairs_without_unknown_ones(files):
+    system = translator("rnnsearch", files)
+    keys, words = system._datastores([[2, 1], [], [1]])
+    pairs = [[*translations.languages().target.encode(KNOWN[n][1]), 2] for n in (2, 1)]
+    expected = [word if word else -1 for pair in pairs for word in pair]
+    assert expected.count(-1) == 1 and words[0].tolist() == expected
+    assert words[1:].tolist() == [[-1] * 9, [*pairs[1], *[-1] * 6]]
+    np.testing.assert_allclose(keys[2, :3], keys[0, 6:], atol=1e-5)
+
+
 def test_distances_are_those_to_the_nearest_entry(files):
     system = translator("rnnsearch", files)
     result = system.least_distances([KNOWN[0], ("a4", "b3 b4"), ("a9 a14", "b5")])

@@ -252,9 +252,15 @@ class DocumentTranslator(Translator):
 
 
 def make_translator(
-    model: SearchModel, languages: LanguagePair, hparams: HParams, lexicon: Mapping[str, str] | None
+    model: SearchModel,
+    languages: LanguagePair,
+    hparams: HParams,
+    lexicon: Mapping[str, str] | None,
+    previous: Translator | None = None,
 ) -> Translator:
     """Makes the translator that a model or an ensemble needs; arguments as of `Translator`.
+
+    `previous` is one of the same model, from which `MemoryTranslator` takes what it can.
 
     Raises:
       UsageError: the settings and the model cannot go together.
@@ -263,7 +269,7 @@ def make_translator(
     if isinstance(model, Ensemble):
         return EnsembleTranslator(model, languages, hparams, lexicon)
     if hparams.translation_memory:
-        return MemoryTranslator(model, languages, hparams, lexicon)
+        return MemoryTranslator(model, languages, hparams, lexicon, previous)
     store = make_store(model, hparams)
     if store is None:
         return Translator(model, languages, hparams, lexicon)

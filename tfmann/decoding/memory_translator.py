@@ -35,14 +35,21 @@ class MemoryTranslator(Translator):
       memory: its pairs.
     """
 
+    memory: TranslationMemory
+    _stored: np.ndarray | None  # the keys of all pairs, of a datastore that has them
+
     def __init__(
         self,
         model: Seq2Seq,
         languages: LanguagePair,
         hparams: HParams,
         lexicon: Mapping[str, str] | None = None,
+        previous: Translator | None = None,
     ):
-        """Reads the memory; arguments as of `Translator`.
+        """Reads the memory, or takes that of `previous`; other arguments as of `Translator`.
+
+        `previous` is a translator of the same model, whose memory is taken if the settings name
+        the same: no search needs one for itself.
 
         Raises:
           UsageError: the setting `translation_memory` names neither two files nor a folder.
@@ -50,8 +57,14 @@ class MemoryTranslator(Translator):
         """
         super().__init__(model, languages, hparams, lexicon)
         setting = str(hparams.translation_memory)
-        self.memory = translation_memory.load(setting, languages)
-        self._stored = _stored_keys(setting, model)
+        if (
+            isinstance(previous, MemoryTranslator)
+            and previous.hparams.translation_memory == hparams.translation_memory
+        ):
+            self.memory, self._stored = previous.memory, previous._stored
+        else:
+            self.memory = translation_memory.load(setting, languages)
+            self._stored = _stored_keys(setting, model)
         self._forced = ForcedReadouts(model, hparams.infer_batch_size, hparams.append_source_eos)
 
     def least_distances(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
