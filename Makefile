@@ -22,7 +22,8 @@ $(if $(UNKNOWN),$(error there is no variable $(UNKNOWN): expected some of $(VARI
 	reproduce-vi-en reproduce-ro-en \
 	reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja reproduce-en-ja-ntcir \
 	reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic reproduce-synthetic-adequacy \
-	reproduce-synthetic-tense reproduce-alignment reproduce-cache report figures play-models learning-tasks bench \
+	reproduce-synthetic-tense reproduce-alignment reproduce-cache reproduce-bcontrast-de-en \
+	reproduce-bcontrast-en-de report figures play-models learning-tasks bench \
 	bench-peers lock audit clean
 
 help: ## prints this list
@@ -86,6 +87,8 @@ reproduce-en-ja: $(INSTALLED) ## Mino et al. 2017, Table 2, IWSLT'07; CORPUS_DIR
 reproduce-en-ja-ntcir: $(INSTALLED) ## the same, NTCIR-10
 reproduce-en-ja-aspec: $(INSTALLED) ## the same, ASPEC
 reproduce-cache: $(INSTALLED) ## Tu et al. 2018, Tables 2 to 6; DOMAIN=subtitle|news|ted CORPUS_DIR= of your text
+reproduce-bcontrast-de-en: $(INSTALLED) ## Tu's systems on dialogues, with the histories of other documents
+reproduce-bcontrast-en-de: $(INSTALLED) ## the same in the other direction
 reproduce-multi30k: $(INSTALLED) ## Meng's systems on Multi30k, at a size for a CPU
 reproduce-synthetic: $(INSTALLED) ## every cell at its tiny size on the synthetic corpus
 reproduce-synthetic-adequacy: $(INSTALLED) ## Meng's systems there, three seeds: AER, adequacy
@@ -94,7 +97,8 @@ reproduce-%: TABLE = $(@:reproduce-%=%)
 reproduce-cache: TABLE = cache-$(or $(DOMAIN),subtitle)
 reproduce-vi-en reproduce-ro-en reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja \
 reproduce-en-ja-ntcir reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic \
-reproduce-synthetic-adequacy reproduce-synthetic-tense reproduce-alignment reproduce-cache:
+reproduce-synthetic-adequacy reproduce-synthetic-tense reproduce-alignment reproduce-cache \
+reproduce-bcontrast-de-en reproduce-bcontrast-en-de:
 	$(PY) -m tfmann reproduce $(TABLE) $(if $(SCALE),--scale="$(SCALE)") \
 		$(if $(CORPUS_DIR),--corpus_dir="$(CORPUS_DIR)") $(if $(OUT_DIR),--out_dir="$(OUT_DIR)") \
 		$(if $(SEEDS),--seeds="$(SEEDS)") $(if $(ROWS),--rows="$(ROWS)")

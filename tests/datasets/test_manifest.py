@@ -20,6 +20,18 @@ def test_the_shipped_manifests_are_sound(name):
         assert entry.lines
 
 
+def test_the_dialogues_come_out_of_files_that_are_known_by_their_bytes():
+    manifest = load_manifest(DATA / "bcontrast_de_en.json")
+    assert manifest.name == "bcontrast_de_en" and "CC BY-SA" in manifest.licence
+    assert all(archive.sha256 and archive.bytes for archive in manifest.archives)
+    for entry in manifest.files:
+        (part,) = entry.members
+        split, suffix = entry.path.split(".")
+        assert (part.archive, part.member) == (f"archives/{split}.json", suffix)
+        assert entry.sha256 and entry.lines
+    assert all(manifest.documents(split) for split in manifest.splits)
+
+
 def test_wmt16_comes_out_of_archives_that_are_known_by_their_bytes():
     manifest = load_manifest(DATA / "wmt16_ro_en.json")
     assert manifest.name == "wmt16_ro_en" and (manifest.source, manifest.target) == ("ro", "en")

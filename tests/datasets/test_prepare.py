@@ -1,5 +1,6 @@
 """Raw corpora made ready: tokens and a BPE, once, again where something changed."""
 
+import dataclasses
 import json
 
 import pytest
@@ -62,6 +63,20 @@ def test_tokens_and_merges_are_what_training_takes(corpus, tmp_path):
     segmenter = BpeSegmenter(prepared.settings["subword_model"])
     assert segmenter.segment("tara land") == ["tara", "land"]
     assert len(segmenter.segment("plankton")) > 1
+
+
+def test_document_ids_are_copied(corpus, tmp_path):
+    report = corpus()
+    files = [*report.manifest.files, dataclasses.replace(report.manifest.files[0], path="dev.docs")]
+    manifest = dataclasses.replace(report.manifest, files=tuple(files))
+    ids = "".join(f"{number // 3}\n" for number in range(len(SOURCE)))
+    (tmp_path / "raw" / "dev.docs").write_text(ids)
+    run(use_local(manifest, report.directory), tmp_path)
+    ready = tmp_path / "deep" / "ready"
+    assert (ready / "dev.docs").read_text() == ids and not (ready / "train.docs").exists()
+    (ready / "dev.docs").unlink()
+    run(use_local(manifest, report.directory), tmp_path)
+    assert (ready / "dev.docs").read_text() == ids
 
 
 def test_what_is_done_is_not_done_again(corpus, tmp_path, monkeypatch):

@@ -131,6 +131,20 @@ def test_resamples_are_scored_as_sacrebleu_scores_them_and_shared():
         significance.resampled_bleu(truth[:3], [truth[:2]])
 
 
+def test_whole_documents_are_resampled_where_they_are_given():
+    truth = corpus(18, 12)
+    lines = damage(truth, 19, 0.3)
+    documents = [5, 5, 5, 2, 5, 5, 9, 9, 9, 9, 9, 9]
+    members = [[0, 1, 2], [3], [4, 5], [6, 7, 8, 9, 10, 11]]
+    found = significance.resampled_bleu(lines, [truth], resamples=4, seed=7, documents=documents)
+    drawn = np.random.default_rng(7).integers(0, 4, (4, 4))
+    sentences = [[i for document in one for i in members[document]] for one in drawn]
+    assert found == [
+        corpus_bleu([lines[i] for i in one], [[truth[i] for i in one]]) for one in sentences
+    ]
+    assert significance.count_documents(documents) == 4 and significance.count_documents(None) == 0
+
+
 def test_several_tests_are_compared_by_their_mean():
     truths = [corpus(20, 60), corpus(21, 30)]
     tests = [

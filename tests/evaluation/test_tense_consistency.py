@@ -1,16 +1,16 @@
-"""Tense over documents: counted exactly, and gone where the documents are taken apart."""
+"""Tense over documents: counted exactly, and gone with the history of another document."""
 
 import json
 import random
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from tfmann.data.documents import exchange_documents, sentences_by_document
 from tfmann.data.text_files import write_lines
 from tfmann.errors import UserError
-from tfmann.evaluation.tense_consistency import put_back, shuffle_between_documents, tense_accuracy
+from tfmann.evaluation.tense_consistency import tense_accuracy
 from tfmann.papers import run_scores
 from tfmann.papers.table_corpus import Corpus
 from tfmann.synthetic import tense_of
@@ -40,6 +40,17 @@ def copier(ids, tenses):
     return [TOLD[told.setdefault(document, tense)] for document, tense in zip(ids, tenses)]
 
 
+def with_another_document(ids, tenses):
+    """The same translator with the histories of other documents; a first sentence has none."""
+    sentences = sentences_by_document(ids, tenses)
+    others = exchange_documents(list(map(len, sentences)), 1)
+    found = []
+    for indexes, other in zip(sentences, others):
+        found.append(TOLD[tenses[indexes[0]]])
+        found += [TOLD[tenses[sentences[other][0]]]] * (len(indexes) - 1)
+    return found
+
+
 def test_the_invented_sentences_show_their_tense():
     assert [tense_of(TOLD[tense]) for tense in TENSES] == TENSES
 
@@ -55,98 +66,43 @@ def test_what_is_right_is_counted_without_the_first_of_each_document():
         tense_accuracy(translations, references, [1] * 6)
 
 
-def test_all_but_the_first_of_each_document_change_places():
-    ids, _ = invented()
-    order = shuffle_between_documents(ids, seed=3)
-    firsts = [i for i in range(len(ids)) if i == 0 or ids[i] != ids[i - 1]]
-    assert sorted(order) == list(range(len(ids))) and list(order[firsts]) == firsts
-    moved = [i for i in range(len(ids)) if ids[order[i]] != ids[i]]
-    assert len(moved) > 0.98 * (len(ids) - len(firsts))
-    assert list(shuffle_between_documents(ids, 3)) == list(order)
-    assert list(shuffle_between_documents(ids, 4)) != list(order)
-    assert list(shuffle_between_documents([7], 1)) == [0]
-
-
-def test_a_shuffled_text_is_put_back():
-    ids, _ = invented(20)
-    lines = [f"line {i}" for i in range(len(ids))]
-    order = shuffle_between_documents(ids, 5)
-    assert put_back([lines[i] for i in order], order) == lines
-    assert [lines[i] for i in order] != lines
-
-
-def test_a_copier_of_the_first_sentence_is_right_until_documents_are_taken_apart():
+def test_a_copier_of_the_first_sentence_is_right_until_it_has_another_document():
     ids, tenses = invented()
     references = [TOLD[tense] for tense in tenses]
     right, sentences = tense_accuracy(copier(ids, tenses), references, ids)
     assert right == sentences == len(ids) - 300
-    order = shuffle_between_documents(ids, 1)
-    found = put_back(copier(ids, [tenses[i] for i in order]), order)
-    right, _ = tense_accuracy(found, references, ids)
-    shares = np.unique(tenses, return_counts=True)[1] / len(tenses)
-    assert right / sentences == pytest.approx(sum(shares**2), abs=0.05)  # two draws are equal
-    # one that goes by the sentence itself loses nothing
-    alone = put_back([references[i] for i in order], order)
-    assert tense_accuracy(alone, references, ids) == (sentences, sentences)
+    right, _ = tense_accuracy(with_another_document(ids, tenses), references, ids)
+    _, counts = np.unique([tenses[ids.index(i)] for i in range(300)], return_counts=True)
+    assert right / sentences == pytest.approx(sum((counts / 300) ** 2), abs=0.08)  # by chance
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
-    """A corpus and the run of a copier; `--mode=infer` is the copier too."""
+def run(tmp_path):
+    """A corpus and the run of a copier."""
     ids, tenses = invented(40)
     (tmp_path / "run").mkdir()
     write_lines(tmp_path / "test.docs", map(str, ids))
-    write_lines(tmp_path / "test.src", tenses)  # its words are their tense
     write_lines(tmp_path / "test.tgt", (" ".join(TOLD[tense]) for tense in tenses))
-    said = (" ".join(words) for words in copier(ids, tenses))
-    write_lines(tmp_path / "run" / "output_test", said)
-    commands = []
-
-    def translate(command, check):
-        flags = dict(one.split("=", 1) for one in command[3:])
-        commands.append(flags)
-        read = [
-            Path(flags[f"--inference_{name}_file"]).read_text().splitlines()
-            for name in ("document", "input")
-        ]
-        output = (" ".join(words) for words in translate.by(*read))
-        write_lines(flags["--inference_output_file"], output)
-        return SimpleNamespace(returncode=0)
-
-    translate.by = copier
-    monkeypatch.setattr(run_scores.subprocess, "run", translate)
+    outputs = {
+        "output_test": copier(ids, tenses), "output_test.other": with_another_document(ids, tenses)
+    }  # fmt: skip
+    for name, found in outputs.items():
+        write_lines(tmp_path / "run" / name, map(" ".join, found))
     manifest = SimpleNamespace(source="src", target="tgt")
     settings = {"test_prefix": str(tmp_path / "test")}
-    corpus = Corpus(SimpleNamespace(manifest=manifest), settings, None)
-    return corpus, str(tmp_path / "run"), commands
+    return Corpus(SimpleNamespace(manifest=manifest), settings, None), tmp_path / "run"
 
 
-def test_a_run_is_measured_in_its_documents_and_in_those_of_others_once(run):
-    corpus, out_dir, commands = run
-    found = run_scores.tense(corpus, out_dir, "cache")
-    assert found == run_scores.tense(corpus, out_dir, "cache") and len(commands) == 1
+def test_a_run_is_measured_with_its_documents_and_with_others(run):
+    corpus, folder = run
+    found = run_scores.tense(corpus, str(folder))
     assert found["right"] == found["sentences"] > 80
-    assert found["shuffled_right"] < 0.6 * found["sentences"]
-    assert commands[0]["--mode"] == "infer" and commands[0]["--out_dir"] == out_dir
+    assert found["other_right"] < 0.6 * found["sentences"]
     assert json.dumps(found)
 
 
-def test_a_sentence_that_tells_its_tense_is_right_in_any_document(run):
-    corpus, out_dir, _ = run
-    run_scores.subprocess.run.by = lambda ids, tenses: [TOLD[tense] for tense in tenses]
-    found = run_scores.tense(corpus, out_dir, "cache")
-    assert found["shuffled_right"] == found["sentences"]
-
-
-def test_what_translates_every_sentence_by_itself_is_not_asked_again(run):
-    corpus, out_dir, commands = run
-    found = run_scores.tense(corpus, out_dir, "rnnsearch")
-    assert found["shuffled_right"] == found["right"] and not commands
-
-
-def test_a_failure_is_said(run, monkeypatch):
-    corpus, out_dir, _ = run
-    failed = SimpleNamespace(returncode=1)
-    monkeypatch.setattr(run_scores.subprocess, "run", lambda command, check: failed)
-    with pytest.raises(UserError, match="could not decode the test with shuffled documents"):
-        run_scores.tense(corpus, out_dir, "previous")
+def test_what_translates_every_sentence_by_itself_has_no_other_history(run):
+    corpus, folder = run
+    (folder / "output_test.other").unlink()
+    found = run_scores.tense(corpus, str(folder))
+    assert found["other_right"] == found["right"]

@@ -224,4 +224,27 @@ def test_tense_is_shown_with_the_documents_and_without():
     text = rendering.render(table(Row("a", "A")), "cpu", runs)
     found = cells(text)
     assert found["tense"] == "77.50 ± 3.54" and found["tense, shuffled"] == "35.00 ± 0.00"
-    assert "tense: % of 40 sentences" in text
+    assert "tense: % of 40 sentences" in text and "other document" not in text
+    counts = {"sentences": 40, "right": 30, "other_right": 16}
+    text = rendering.render(table(Row("a", "A")), "cpu", [record("a", tense=counts)])
+    assert cells(text)["tense, other document"] == "40.00" and "shuffled" not in text
+
+
+def test_other_histories_and_unseen_pairs_are_shown():
+    def scored(bleu, unseen):
+        return {"test": record("a", bleu)["best"]["test"], "unseen": {"bleu": unseen}}
+
+    unseen = {"bleu": 8.5, "sentences": 30, "of": 40}
+    histories = {"reference": scored(10.5, 9.0), "other": scored(9.25, 7.75)}
+    runs = [record("a", unseen=unseen, histories=histories), record("b", unseen=unseen)]
+    text = rendering.render(table(Row("a", "A"), Row("b", "B")), "cpu", runs)
+    found = cells(text)
+    assert found["ours test, unseen pairs"] == "8.50"
+    assert found["ours test, reference history"] == "10.50"
+    assert found["ours test, unseen pairs, reference history"] == "9.00"
+    assert found["ours test, other document"] == "9.25"
+    assert found["ours test, unseen pairs, other document"] == "7.75"
+    other = cells(text, 2)
+    assert (other["ours test, unseen pairs"], other["ours test, other document"]) == ("8.50", "-")
+    assert "unseen pairs: the 30 of 40 test pairs that are not in training too" in text
+    assert "other document: test BLEU where each sentence has before it those of another" in text

@@ -22,7 +22,8 @@ NO_SYSTEMS = {
 MAY_DIFFER = WITH_THE_CELL.union(*OWN.values())
 TU = {"cache-news": "paper", "cache-subtitle": "paper", "cache-ted": "paper"}
 TENSE = ("synthetic-tense", "tiny")
-COMPARED = sorted(set(TABLES) - {"synthetic", TENSE[0], *TU})
+DIALOGUES = [("bcontrast-de-en", "cpu"), ("bcontrast-en-de", "cpu")]
+COMPARED = sorted(set(TABLES) - {"synthetic", TENSE[0], *TU, *dict(DIALOGUES)})
 MENG = {
     "zh-en": "paper", "de-en": "paper", "en-de": "paper", "multi30k": "cpu", "alignment": "paper",
     "synthetic-adequacy": "tiny",
@@ -165,7 +166,7 @@ def test_no_file_is_of_no_table():
     assert [path for path in FILES if path not in known] == []
 
 
-ALL_TU = [*TU.items(), ("cache-subtitle", "cpu"), TENSE]
+ALL_TU = [*TU.items(), ("cache-subtitle", "cpu"), TENSE, *DIALOGUES]
 GATE = "cell/gate_*"
 # What training the gate alone changes beside the cell: how long, how many and with what noise.
 STAGE_TWO = {
@@ -320,3 +321,17 @@ def test_the_tables_have_the_paper_s_scores():
         found = TABLES[name].rows
         assert sum(row.paper_dev or 0 for row in found) == pytest.approx(dev)
         assert sum(row.paper_test or 0 for row in found) == pytest.approx(test)
+
+
+def test_both_directions_of_the_dialogues_have_the_same_rows_and_settings():
+    first, second = (TABLES[name] for name, _ in DIALOGUES)
+    assert first.rows == second.rows and (first.reverse, second.reverse) == (False, True)
+    assert [row.name for row in first.rows] == [
+        "rnnsearch", "rnnsearch_longer", "summary", "previous", "cache_nothing", "cache_uniform",
+        "cache",
+    ]  # fmt: skip
+    assert rows(*DIALOGUES[0]) == rows(*DIALOGUES[1])
+    for made in rows(*DIALOGUES[0]).values():
+        assert made.subword_option == "bpe" and not (made.replace_unk or made.bleu_lowercase)
+        # so that a record can show convergence: evaluations before the last fifth of the updates
+        assert made.num_train_steps >= 5 * made.steps_per_external_eval

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from tfmann.data.text_files import Measured, iter_parallel, measure
+from tfmann.datasets import dialogues
 from tfmann.datasets.archives import extract, extract_member
 from tfmann.datasets.download import download, problem_with
 from tfmann.datasets.manifest import FileEntry, Manifest, load_manifest
@@ -149,7 +150,10 @@ def _extract_file(archives: Sequence[str], entry: FileEntry, path: str) -> None:
             part, joined = os.path.join(folder, "part"), os.path.join(folder, "whole")
             with open(joined, "wb") as stream:
                 for archive, member in zip(archives, entry.members):
-                    extract_member(archive, member.member, part)
+                    if archive.endswith(".json"):
+                        dialogues.write_member(archive, member.member, part)
+                    else:
+                        extract_member(archive, member.member, part)
                     if member.member.endswith(".sgm"):
                         to_plain_text(part, part)
                     _append(part, stream)

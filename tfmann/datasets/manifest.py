@@ -37,7 +37,10 @@ class OtherCount:
 
 @dataclasses.dataclass(frozen=True)
 class Member:
-    """A file in an archive; one named `.sgm` is converted to plain text."""
+    """A file in an archive; one named `.sgm` is converted to plain text.
+
+    An archive named `.json` has dialogues, and `datasets.dialogues.MEMBERS` as its files.
+    """
 
     archive: str
     member: str

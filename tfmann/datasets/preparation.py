@@ -100,7 +100,10 @@ def _clear_record(directory: str) -> None:
 
 
 def _files(report: Report, directory: str) -> Iterator[tuple[str, str, Callable[[str], str]]]:
-    """Yields, for every file, the raw one, the tokenised one, and the rule between them."""
+    """Yields, for every file, the raw one, the tokenised one, and the rule between them.
+
+    Document ids are copied.
+    """
     manifest = report.manifest
     for name, split in report.splits.items():
         for language in (manifest.source, manifest.target):
@@ -108,6 +111,8 @@ def _files(report: Report, directory: str) -> Iterator[tuple[str, str, Callable[
             rule = _tokenise_romanian if romanian else tokenization.tokenise
             tokens = os.path.join(directory, f"{name}.{language}")
             yield f"{split.prefix}.{language}", tokens, rule
+        if split.documents is not None:
+            yield f"{split.prefix}.docs", os.path.join(directory, f"{name}.docs"), str
 
 
 def _tokenise_romanian(line: str) -> str:

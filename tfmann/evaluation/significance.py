@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfmann.data.documents import document_starts
 from tfmann.evaluation.bleu import bleu_metric, check_parallel, number_references
 
 RESAMPLES = 1000  # the default of sacreBLEU's paired bootstrap
 RESAMPLES_SEED = 12345
+ENOUGH_DOCUMENTS = 20  # to resample them: of fewer, the spread is underestimated
 
 
 @dataclass(frozen=True)
@@ -152,11 +154,13 @@ def resampled_bleu(
     lowercase: bool = False,
     resamples: int = RESAMPLES,
     seed: int = RESAMPLES_SEED,
+    documents: Sequence[int] | None = None,
 ) -> list[float]:
     """Scores resamples of the sentences, drawn with replacement, by corpus BLEU.
 
     The resamples depend only on the number of sentences and on the arguments, so that systems that
-    were scored at different times can be compared resample by resample.
+    were scored at different times can be compared resample by resample. With `documents`, the
+    number of each sentence's document, whole documents are drawn instead of sentences.
 
     Raises:
       UserError: there is nothing to score, or line counts differ.
@@ -165,8 +169,15 @@ def resampled_bleu(
     check_parallel([("the translations", lines), *number_references(references)])
     metric = bleu_metric(tokenize, lowercase)
     counts = np.array(corpus_statistics(metric, lines, references))
+    if documents is not None:
+        counts = np.add.reduceat(counts, np.unique(document_starts(documents)))
     resampled = np.random.default_rng(seed).integers(0, len(counts), (resamples, len(counts)))
     return [_score(metric, counts[rows].sum(axis=0).tolist()).score for rows in resampled]
+
+
+def count_documents(documents: Sequence[int] | None) -> int:
+    """Returns the number of documents, from that of each sentence; 0 if they are unknown."""
+    return 0 if documents is None else len(np.unique(document_starts(documents)))
 
 
 def sign_test_p(better: int, worse: int) -> float:

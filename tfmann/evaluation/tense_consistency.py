@@ -1,8 +1,8 @@
 """The consistency of tense in documents of the synthetic corpus.
 
 There, only the first source sentence of a document reveals its tense. A translator that uses the
-previous sentences should get the tense of the others right, and only as often as by chance if the
-sentences are exchanged between documents.
+previous sentences should get the tense of the others right, and only as often as by chance with the
+history of another document.
 """
 
 from __future__ import annotations
@@ -56,27 +56,6 @@ def tense_accuracy(
             sentences += 1
             right += tense_of(translations[index]) == expected
     return Tense(right, sentences)
-
-
-def shuffle_between_documents(documents: Sequence[int], seed: int) -> np.ndarray:
-    """Permutes all sentences but the first of each document.
-
-    Args:
-      documents: as in `tense_accuracy`.
-      seed: of the permutation, which ignores documents: a sentence stays in its own by chance only.
-
-    Returns:
-      `order` `[n]`: sentence `order[i]` takes position i, in the document of i.
-    """
-    order = np.arange(len(documents))
-    later = _later(documents)
-    order[later] = np.random.Generator(np.random.PCG64(seed)).permutation(later)
-    return order
-
-
-def put_back(lines: Sequence[str], order: np.ndarray) -> list[str]:
-    """Undoes `shuffle_between_documents`: line i returns to position `order[i]`."""
-    return [lines[i] for i in np.argsort(order)]
 
 
 def _later(documents: Sequence[int]) -> np.ndarray:

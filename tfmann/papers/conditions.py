@@ -58,7 +58,8 @@ def describe_corpus(
 ) -> str:
     """Returns whether records are of the paper's corpus, of a stand-in, or of another corpus."""
     manifest = TABLES[name].at(scale).manifest
-    if not is_own_table or manifest is None or manifest != TABLES[name].manifest:
+    is_papers = is_own_table and TABLES[name].paper_pairs > 0
+    if not is_papers or manifest is None or manifest != TABLES[name].manifest:
         return "not the paper's corpus"
     notes = metrics.corpus_variants(records)
     suffix = f" ({'; '.join(notes)})" if notes else ""

@@ -8,6 +8,10 @@ from collections.abc import Iterator, Sequence
 from tfmann.papers import metrics
 from tfmann.papers.metrics import Record
 
+_TENSE_CONTROLS = {  # by the key of a record
+    "other_right": "other document: with the history of another document",
+    "shuffled_right": "shuffled: with these sentences exchanged between documents",
+}
 _SEEDS_APART = 5.0  # BLEU between the best and the worst seed of a row
 
 
@@ -24,6 +28,8 @@ def footnotes(records: Sequence[Record], several_seeds: bool) -> list[str]:
         *(["mean ± sample standard deviation over the seeds"] if several_seeds else []),
         *_seeds_apart(records),
         *_gold_links(records),
+        *_histories(records),
+        *_unseen(records),
         *_tense(records),
         *_significance(records),
         *_intervals(records),
@@ -69,12 +75,30 @@ def _gold_links(records: Sequence[Record]) -> Iterator[str]:
         yield "≤: includes reworded words, which a cell without alignments cannot tell apart"
 
 
+def _histories(records: Sequence[Record]) -> Iterator[str]:
+    histories = {history for record in records for history in record.get("histories", ())}
+    if histories:
+        yield (
+            "other document: test BLEU where each sentence has before it those of another document "
+            "of like length; reference history: those of its own with the reference translations"
+        )
+
+
+def _unseen(records: Sequence[Record]) -> Iterator[str]:
+    found = [record["unseen"] for record in records if "unseen" in record]
+    for sentences, total in sorted({(one["sentences"], one["of"]) for one in found}):
+        yield f"unseen pairs: the {sentences} of {total} test pairs that are not in training too"
+
+
 def _tense(records: Sequence[Record]) -> Iterator[str]:
-    sizes = {record["tense"]["sentences"] for record in records if "tense" in record}
-    for sentences in sorted(sizes):
+    counts = [record["tense"] for record in records if "tense" in record]
+    controls = "".join(
+        f"; {note}" for key, note in _TENSE_CONTROLS.items() if any(key in one for one in counts)
+    )
+    for sentences in sorted({one["sentences"] for one in counts}):
         yield (
             f"tense: % of {sentences} sentences, without the first of each document, that have the "
-            "reference's tense; shuffled: with these sentences exchanged between documents"
+            f"reference's tense{controls}"
         )
 
 

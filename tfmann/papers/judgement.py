@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tfmann.evaluation import verdicts
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
-from tfmann.papers import addresses, conditions, metrics, seed_pairs
+from tfmann.papers import addresses, conditions, history_scores, metrics, seed_pairs
 from tfmann.papers.claim import AddressClaim, AnyClaim, Claim, SpeedClaim, UntestedClaim
 from tfmann.papers.conditions import Conditions
 from tfmann.papers.metrics import Record
@@ -122,7 +122,7 @@ def _cases(claim: AnyClaim, results: Results, results_dir: Path) -> list[_Case]:
 def _table_cases(claim: Claim, results: Results) -> Iterator[_Case]:
     for name in claim.tables:
         for scale in TABLES[name].scales:
-            records = results.get((name, scale), ())
+            records = history_scores.with_histories(results.get((name, scale), ()))
             pairs = seed_pairs.pair_seeds(claim.measure, records, claim.row, claim.rival)
             if pairs.seeds:
                 where = conditions.conditions(pairs, claim.tables, name, scale)

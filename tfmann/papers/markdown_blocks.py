@@ -19,10 +19,17 @@ from tfmann.papers.tables import TABLES
 from tfmann.utils.files import atomic_write
 
 _BLOCK = re.compile(r"(<!-- results: (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-_COLUMNS = ("brevity penalty", "AER", "under-translated", "over-translated", "tense")
+_COLUMNS = (
+    "brevity penalty",
+    "AER",
+    "under-translated",
+    "over-translated",
+    "tense",
+    "tense, other document",
+)
 _FOOTNOTES = (
     "literature:", "mean ±", "seeds far apart:", "vs.:", "§", "[low, high]", "train:", "dev:",
-    "test:",
+    "test:", "unseen pairs:", "other document:",
 )  # fmt: skip
 CLAIM_HEADING = ("verdict", "claim", "paper", "measured on", "conditions", "evidence")
 
@@ -85,11 +92,12 @@ def _table(name: str, scale: str, records: list[Record]) -> list[str]:
     rendered = rendering.render_cells(table, scale, records, unmeasured=True)
     if not records:
         return [rendered.title, "", "Not yet measured."]
-    headings = {"system", f"paper {table.test}", f"ours {table.test}", *_COLUMNS}
+    headings = {"system", f"paper {table.test}", *_COLUMNS}
+    begin = (f"ours {table.test}", "vs. ")  # ours also of unseen pairs and with other histories
     columns = [
         number
         for number, heading in enumerate(rendered.heading)
-        if (heading in headings or heading.startswith("vs. "))
+        if (heading in headings or heading.startswith(begin))
         and any(row[number] != "-" for row in rendered.rows)
     ]
     rows = [[row[number] for number in columns] for row in rendered.rows]

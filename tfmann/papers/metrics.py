@@ -92,10 +92,29 @@ def percentage(record: Record, group: str, key: str) -> float | None:
     return None if share is None else 100 * share
 
 
+def history_bleu(record: Record, history: str) -> float | None:
+    """Returns test BLEU with another history than the document's own."""
+    scores = record.get("histories", {}).get(history)
+    if scores is None:
+        return None
+    tests = [scores["test"], *scores.get("more_tests", {}).values()]
+    return statistics.fmean(test[0]["value"] for test in tests)
+
+
+def unseen_bleu(record: Record, history: str = "") -> float | None:
+    """Returns BLEU of the test pairs that are not in training, with the own or another history."""
+    scores = record.get("histories", {}).get(history, {}) if history else record
+    return scores.get("unseen", {}).get("bleu")
+
+
 def tense_percentage(record: Record, key: str) -> float | None:
-    """Returns how many sentences have the reference's tense; `right` or `shuffled_right`."""
-    counts = record.get("tense")
-    return 100 * counts[key] / counts["sentences"] if counts else None
+    """Returns how many sentences have the reference's tense; `right` or `other_right`.
+
+    Older records have `shuffled_right` instead of the latter: with the sentences of all documents
+    exchanged.
+    """
+    counts = record.get("tense", {})
+    return 100 * counts[key] / counts["sentences"] if key in counts else None
 
 
 def repeated_ngrams(record: Record) -> float | None:
@@ -152,6 +171,7 @@ def greatest_p(tests: Sequence[Record]) -> tuple[float, float]:
 MEASURES: Mapping[str, Callable[[Record], Any]] = {
     "test BLEU": test_bleu,
     "dev BLEU": dev_bleu,
+    "BLEU of unseen pairs": unseen_bleu,
     "AER": lambda record: percentage(record, "alignment", "aer"),
     "under-translated words": lambda record: percentage(record, "adequacy", "under"),
     "over-translated words": lambda record: percentage(record, "adequacy", "over"),

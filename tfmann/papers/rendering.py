@@ -17,6 +17,7 @@ from tfmann.papers.tables import TABLES
 
 NOT_MEASURED = "not yet measured"
 NOT_TRAINED = "not trained here"
+HISTORY_HEADINGS = {"reference": "reference history", "other": "other document"}
 _LITERATURE = "literature: a system of other authors with the figure that the paper lists for it"
 
 
@@ -211,6 +212,13 @@ def _measured_columns(table: Table) -> Iterator[_MeasuredColumn]:
     """Yields the columns of scores; all but the lengths are in percent."""
     yield _MeasuredColumn(f"ours {table.dev}", metrics.dev_bleu, optional=False)
     yield _MeasuredColumn(f"ours {table.test}", metrics.test_bleu, optional=False)
+    unseen = f"ours {table.test}, unseen pairs"
+    yield _MeasuredColumn(unseen, metrics.unseen_bleu)
+    for history, heading in HISTORY_HEADINGS.items():
+        bleu = partial(metrics.history_bleu, history=history)
+        yield _MeasuredColumn(f"ours {table.test}, {heading}", bleu)
+        bleu = partial(metrics.unseen_bleu, history=history)
+        yield _MeasuredColumn(f"{unseen}, {heading}", bleu)
     yield _MeasuredColumn(f"13a {table.dev}", lambda run: metrics.detokenised_bleu(run, "dev"))
     yield _MeasuredColumn(f"13a {table.test}", lambda run: metrics.detokenised_bleu(run, "test"))
     yield _MeasuredColumn("brevity penalty", metrics.brevity_penalty, 3, optional=False)
@@ -227,6 +235,9 @@ def _measured_columns(table: Table) -> Iterator[_MeasuredColumn]:
         yield _MeasuredColumn(heading, partial(metrics.percentage, group=group, key=key))
     yield _MeasuredColumn(f"repeated {metrics.REPEATED_ORDER}-grams", metrics.repeated_ngrams)
     yield _MeasuredColumn("tense", lambda run: metrics.tense_percentage(run, "right"))
+    yield _MeasuredColumn(
+        "tense, other document", lambda run: metrics.tense_percentage(run, "other_right")
+    )
     yield _MeasuredColumn(
         "tense, shuffled", lambda run: metrics.tense_percentage(run, "shuffled_right")
     )

@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from tfmann import config
@@ -23,13 +22,11 @@ from tfmann.errors import UserError
 from tfmann.evaluation import bleu, significance
 from tfmann.evaluation.gold_alignments import words_of
 from tfmann.evaluation.repetition import repetition
-from tfmann.evaluation.tense_consistency import put_back, shuffle_between_documents, tense_accuracy
-from tfmann.papers import length_scores, metrics
+from tfmann.evaluation.tense_consistency import tense_accuracy
+from tfmann.papers import history_scores, length_scores, output_scores
 from tfmann.papers.table_corpus import Corpus, gold_files
 
 Settings = Mapping[str, Any]
-
-_SHUFFLE_SEED = 1  # the same for all rows and all their seeds
 
 
 def all_scores(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, Any]:
@@ -56,11 +53,14 @@ def all_scores(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, An
     scores["by_length"] = _by_length(corpus, out_dir, settings)
     if not manifest.more_tests:  # an interval of a mean over tests would be another one
         scores["interval"] = _interval(corpus, out_dir, settings)
-    dev = {"output_dev": corpus.references("dev")}
-    scores["resampled"] = {
-        "dev": _resampled(dev, out_dir, settings),
-        "test": _resampled(corpus.test_references(), out_dir, settings),
-    }
+    unseen = output_scores.unseen_sentences(corpus)
+    outputs = output_scores.read(corpus, out_dir)
+    scores.update(output_scores.more_scores(outputs, unseen, settings))
+    dev = output_scores.read_dev(corpus, out_dir)
+    scores["resampled"]["dev"] = output_scores.resample([dev], settings)
+    histories = history_scores.scores(corpus, out_dir, settings, unseen, _decode)
+    if histories:
+        scores["histories"] = histories
     return scores
 
 
@@ -120,34 +120,27 @@ def translate_more_tests(report: catalog.Report, out_dir: str, cell: str) -> Non
         os.replace(f"{output}.new", output)
 
 
-def tense(corpus: Corpus, out_dir: str, cell: str) -> dict[str, int]:
-    """Counts the sentences in the right tense, also with sentences exchanged between documents.
+def tense(corpus: Corpus, out_dir: str) -> dict[str, int]:
+    """Counts the sentences in the right tense, also with the history of another document.
 
     Args:
       corpus: that the run was trained on.
-      out_dir: folder of the run; the translations of exchanged sentences stay in its `shuffled`.
-      cell: of its model.
+      out_dir: folder of the run, with all translations that `all_scores` needs.
 
     Returns:
-      `sentences`, those that are `right`, and those that are right although their documents consist
-      of others (`shuffled_right`).
-
-    Raises:
-      UserError: the model could not be used.
+      `sentences`, those that are `right`, and those that are right with the history of another
+      document (`other_right`).
     """
-    prefix, manifest = corpus.settings["test_prefix"], corpus.report.manifest
-    documents = list(iter_documents(f"{prefix}.docs"))
+    documents = list(iter_documents(f"{corpus.settings['test_prefix']}.docs"))
     references = words_of(iter_lines(corpus.references()[0]))
-    translations = _lines(out_dir, "output_test")
-    shuffled = translations
-    if config.cell_spec(cell).reads_documents:  # other cells translate each sentence by itself
-        order = shuffle_between_documents(documents, _SHUFFLE_SEED)
-        source = list(iter_lines(f"{prefix}.{manifest.source}"))
-        lines = _translate_shuffled([source[i] for i in order], documents, out_dir)
-        shuffled = put_back(lines, order)
-    right, sentences = tense_accuracy(words_of(translations), references, documents)
-    shuffled_right, _ = tense_accuracy(words_of(shuffled), references, documents)
-    return {"sentences": sentences, "right": right, "shuffled_right": shuffled_right}
+    other = history_scores.output_name("output_test", "other")
+    if not os.path.exists(os.path.join(out_dir, other)):  # the cell reads no other sentence
+        other = "output_test"
+    (right, sentences), (other_right, _) = (
+        tense_accuracy(words_of(_lines(out_dir, output)), references, documents)
+        for output in ("output_test", other)
+    )
+    return {"sentences": sentences, "right": right, "other_right": other_right}
 
 
 def detokenised_bleu(report: catalog.Report, out_dir: str) -> dict[str, Any]:
@@ -222,54 +215,12 @@ def _interval(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, Any
     return {"mean": score._mean, "ci": score._ci, "signature": str(metric.get_signature())}
 
 
-def _resampled(
-    references: Mapping[str, list[str]], out_dir: str, settings: Settings
-) -> dict[str, Any]:
-    """Scores the resamples of the sentences that all runs share, in hundredths of BLEU.
-
-    Args:
-      references: reference files by the name of the translations; BLEU is the mean over them.
-      out_dir: folder of the translations.
-      settings: of the run.
-    """
-    scores, sentences = [], 0
-    for output, paths in references.items():
-        translations = _lines(out_dir, output)
-        tokenize, lowercase = settings["bleu_tokenize"], settings["bleu_lowercase"]
-        scores.append(
-            significance.resampled_bleu(translations, _references(paths), tokenize, lowercase)
-        )
-        sentences += len(translations)
-    return {
-        "sentences": sentences,
-        "seed": significance.RESAMPLES_SEED,
-        "bleu": [round(metrics.RESAMPLED_UNITS * fmean(values)) for values in zip(*scores)],
-    }
-
-
 def _evaluate(out_dir: str, name: str, flags: Mapping[str, str]) -> dict[str, Any]:
     """Returns the output of `--mode=eval` for the best checkpoint."""
     path = Path(out_dir, f"scores_{name}.json")
     if not path.exists():
         _decode("eval", out_dir, {**flags, "inference_output_file": str(path)}, name)
     return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _translate_shuffled(lines: list[str], documents: list[int], out_dir: str) -> list[str]:
-    """Translates lines by the best checkpoint, in these documents."""
-    folder = Path(out_dir, "shuffled")
-    source, ids, output = (folder / name for name in ("test.src", "test.docs", "output_test"))
-    if not output.exists():
-        folder.mkdir(exist_ok=True)
-        write_lines(source, lines)
-        write_lines(ids, map(str, documents))
-        flags = {
-            "inference_input_file": str(source),
-            "inference_document_file": str(ids),
-            "inference_output_file": str(output),
-        }
-        _decode("infer", out_dir, flags, "the test with shuffled documents")
-    return list(iter_lines(output))
 
 
 def _decode(mode: str, out_dir: str, flags: Mapping[str, str], name: str) -> None:

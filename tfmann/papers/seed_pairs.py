@@ -17,7 +17,8 @@ _UNINFORMATIVE_P = 0.4  # a greater p value says too little about the error that
 _NORMAL = statistics.NormalDist()
 _SENTENCES_ONLY = "valid for these test sentences only"
 _UPPER_BOUND = "the error due to the sentences is an upper bound"
-_SPLITS = {"test BLEU": "test", "dev BLEU": "dev"}  # measures that are resampled
+# measures that are resampled
+_SPLITS = {"test BLEU": "test", "dev BLEU": "dev", "BLEU of unseen pairs": "unseen"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class SeedPairs:
     def sentence_variance(self) -> tuple[float, str]:
         """Returns the variance of the mean over other test sentences, and a note on its source."""
         if self._resampled is not None:
-            return verdicts.sentence_variance(self._resampled), ""
+            return verdicts.sentence_variance(self._resampled), self._resampled_documents
         if self._recorded_errors is None:
             return 0.0, _SENTENCES_ONLY
         # An upper bound: as if the differences of all seeds rose and fell together.
@@ -82,6 +83,13 @@ class SeedPairs:
         differences = [_resampled_difference(*pair, split) for pair in self.records]
         measured = [difference for difference in differences if difference is not None]
         return np.array(measured) if len(measured) == len(differences) else None
+
+    @property
+    def _resampled_documents(self) -> str:
+        """A note on the number of documents, if they were resampled rather than sentences."""
+        resampled = self.runs[0]["resampled"][_SPLITS[self.measure]]
+        documents = resampled.get("documents")
+        return f"resampled by document, of which there are {documents}" if documents else ""
 
     @functools.cached_property
     def _recorded_errors(self) -> list[float] | None:
@@ -131,6 +139,8 @@ def _resampled_difference(record: Record, rival: Record, split: str) -> np.ndarr
     if ours is None or theirs is None or ours["sentences"] != theirs["sentences"]:
         return None
     if len(ours["bleu"]) != len(theirs["bleu"]) or ours["seed"] != theirs["seed"]:
+        return None
+    if ours.get("documents") != theirs.get("documents"):
         return None
     return np.subtract(ours["bleu"], theirs["bleu"]) / metrics.RESAMPLED_UNITS
 

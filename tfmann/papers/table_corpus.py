@@ -41,21 +41,45 @@ class Corpus(NamedTuple):
         """Returns the reference files of dev or test."""
         return reference_paths(f"{self.settings[f'{split}_prefix']}.{self.target}")
 
-    def test_references(self) -> dict[str, list[str]]:
-        """Returns the reference files of every test, by the name of a run's translations."""
-        references = {"output_test": self.references()}
-        for name in self.report.manifest.more_tests:
-            path = os.path.join(self.report.directory, f"{name}.{self.target}")
-            references[f"output_{name}"] = reference_paths(path)
-        return references
+    @property
+    def training_files(self) -> list[str]:
+        """The text of both sides of train as it was published."""
+        manifest = self.report.manifest
+        return [self._published(path) for path in manifest.sides(manifest.splits["train"])]
 
-    def test_sources(self) -> dict[str, str]:
+    def test_references(self, raw: bool = False) -> dict[str, list[str]]:
+        """Returns the reference files of every test, by the name of a run's translations.
+
+        With `raw` they are those that were published, not those that were prepared.
+        """
+        prefixes = self._test_prefixes(raw)
+        return {name: reference_paths(f"{path}.{self.target}") for name, path in prefixes.items()}
+
+    def test_sources(self, raw: bool = False) -> dict[str, str]:
         """Returns the source file of every test, by the name of a run's translations."""
         source = self.report.manifest.source
-        paths = {"output_test": f"{self.settings['test_prefix']}.{source}"}
-        for name in self.report.manifest.more_tests:
-            paths[f"output_{name}"] = os.path.join(self.report.directory, f"{name}.{source}")
-        return paths
+        return {name: f"{path}.{source}" for name, path in self._test_prefixes(raw).items()}
+
+    def test_documents(self) -> dict[str, str | None]:
+        """Returns the file with the document ids of every test, or None where there is none."""
+        paths = {name: f"{path}.docs" for name, path in self._test_prefixes(raw=True).items()}
+        return {name: path if os.path.exists(path) else None for name, path in paths.items()}
+
+    def documents(self, split: str) -> str | None:
+        """Returns the file with the document ids of dev or test; None if there is none."""
+        path = f"{self._published(self.report.manifest.splits[split])}.docs"
+        return path if os.path.exists(path) else None
+
+    def _test_prefixes(self, raw: bool) -> dict[str, str]:
+        manifest = self.report.manifest
+        published = self._published(manifest.splits["test"])
+        prefixes = {"output_test": published if raw else self.settings["test_prefix"]}
+        for name in manifest.more_tests:
+            prefixes[f"output_{name}"] = self._published(name)
+        return prefixes
+
+    def _published(self, path: str) -> str:
+        return os.path.join(self.report.directory, *path.split("/"))
 
 
 def find_corpus(table: Table, scale: str, corpus_dir: str | None, folder: str) -> Corpus:

@@ -61,7 +61,7 @@ class TableRuns:
             train(self.table, self.scale, row, settings, out_dir)
         record = make_record(self.name, self.scale, row, seed, self.corpus, out_dir)
         if self.table.document_tense:
-            record["tense"] = run_scores.tense(self.corpus, out_dir, record["hparams"]["cell"])
+            record["tense"] = run_scores.tense(self.corpus, out_dir)
         return record
 
     def rivals(self, row: str) -> list[str]:

@@ -2,19 +2,21 @@
 
 Unlike the papers, we compare models that start from a trained RNNSearch with an RNNSearch of the
 same number of updates, so that the additional training alone is no gain. Training a cache leaves
-RNNSearch unchanged, so a cache is compared with the original RNNSearch too.
+RNNSearch unchanged, so a cache is compared with the original RNNSearch too. `controls` has claims
+that no paper makes, but that its claims about previous sentences depend on.
 """
 
 from __future__ import annotations
 
 from tfmann.papers.claim import AnyClaim, Claim
-from tfmann.papers.claims import collier2019, meng2018, mino2017, tu2018
+from tfmann.papers.claims import collier2019, controls, meng2018, mino2017, tu2018
 
 CLAIMS: tuple[AnyClaim, ...] = (
     *collier2019.CLAIMS,
     *meng2018.CLAIMS,
     *mino2017.CLAIMS,
     *tu2018.CLAIMS,
+    *controls.CLAIMS,
 )
 
 

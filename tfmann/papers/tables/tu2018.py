@@ -109,6 +109,11 @@ _AT_CPU = (
 )  # fmt: skip
 
 
+_IN_TENSE = ("rnnsearch", "rnnsearch_longer", "summary", "previous", "cache", "cache_shallow")
+_IN_DIALOGUES = (
+    "rnnsearch", "rnnsearch_longer", "summary", "previous", "cache_nothing", "cache_uniform",
+    "cache",
+)  # fmt: skip
 _ADDED = ("cache_nothing", "cache_uniform", "cache_cosine")  # rows that the paper lacks
 
 
@@ -157,8 +162,8 @@ def _table(domain: str, heading: str, manifest: str, dev: str, test: str) -> Tab
 _SUBTITLE = _table("subtitle", "Subtitle", "tvsub.json", "dev", "test")
 
 
-def _tense_rows() -> tuple[Row, ...]:
-    names = ("rnnsearch", "rnnsearch_longer", "summary", "previous", "cache", "cache_shallow")
+def _plain_rows(names: Iterable[str]) -> tuple[Row, ...]:
+    """Returns systems for a table that is in no paper."""
     return tuple(
         Row(
             name,
@@ -166,7 +171,26 @@ def _tense_rows() -> tuple[Row, ...]:
             start="" if name == "rnnsearch" else "rnnsearch",
             settings="rnnsearch" if name == "rnnsearch_longer" else "",
         )
-        for name in _with_added(names)
+        for name in names
+    )
+
+
+def _dialogue_table(direction: str, reverse: bool) -> Table:
+    """Returns a table of BConTrasT, whose test has 78 documents; TVsub's has two."""
+    return Table(
+        title=f"BConTrasT, dialogues, {direction}: systems of Tu et al. 2018 with other histories "
+        "than their own, BLEU (a small table of our own)",
+        manifest="bcontrast_de_en.json",
+        folder="bcontrast",
+        prefix="",
+        dev="dev",
+        test="test",
+        rows=_plain_rows(_IN_DIALOGUES),
+        bpe_merges={"cpu": 4000},
+        scales=("cpu",),
+        reverse=reverse,
+        seeds=(1, 2, 3),
+        baselines=_BASELINES,
     )
 
 
@@ -179,6 +203,8 @@ TABLES = {
         },
     ),
     "cache-ted": _table("ted", "TED", "ted_zh_en.json", "dev2010", "tst2010-2013"),
+    "bcontrast-de-en": _dialogue_table("German to English", reverse=False),
+    "bcontrast-en-de": _dialogue_table("English to German", reverse=True),
     "synthetic-tense": Table(
         title="Synthetic corpus in which only the first sentence of a document reveals its tense: "
         "systems of Tu et al. 2018, BLEU and tense",
@@ -187,7 +213,7 @@ TABLES = {
         prefix="",
         dev="dev",
         test="test",
-        rows=_tense_rows(),
+        rows=_plain_rows(_with_added(_IN_TENSE)),
         scales=("tiny",),
         seeds=(1, 2, 3),
         baselines=_BASELINES,

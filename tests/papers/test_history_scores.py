@@ -1,0 +1,200 @@
+"""Other histories and unseen pairs in a table: what is decoded, scored, recorded and judged."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.records import record
+from helpers.toy_table import settings_of, started_command
+
+from tfmann.evaluation import significance
+from tfmann.evaluation.verdicts import HOLDS, INCONCLUSIVE
+from tfmann.papers import (
+    history_scores,
+    judgement,
+    metrics,
+    output_scores,
+    reproduce,
+    run_scores,
+    seed_pairs,
+    table_runs,
+)
+from tfmann.papers.claim import Claim
+from tfmann.papers.output_scores import Output
+
+SETTINGS = {"bleu_tokenize": "none", "bleu_lowercase": False}
+
+
+def scored(bleu, moves=(0.0,) * 1000, **more):
+    """Scores of a test with a history."""
+    resampled = {"sentences": 100, "seed": 1, "documents": 30, **more}
+    resampled["bleu"] = [round(100 * (bleu + move)) for move in moves]
+    return {"test": record("x", bleu)["best"]["test"], "resampled": {"test": resampled}}
+
+
+def run_of(seed, own, other, spread=0.0):
+    history = [{"step": step, "dev_bleu": 10.0} for step in range(100, 600, 100)]
+    moves = spread * np.tile([-1.0, 1.0], 500)
+    return record(
+        "cache", own, seed=seed, history=history, resampled=scored(own)["resampled"],
+        histories={"other": scored(other, moves)}, significance=[{"baseline": "rnnsearch"}],
+    )  # fmt: skip
+
+
+def verdict(records):
+    claim = Claim("P", "1", "text", "higher", "cache", "cache:other", ("bcontrast-de-en",))
+    ((_, found),) = judgement.judge([claim], {("bcontrast-de-en", "cpu"): records}, Path("none"))
+    return found
+
+
+def test_a_run_with_another_history_is_a_row_of_its_own():
+    own = run_of(1, 12.0, 10.0)
+    first, second = history_scores.with_histories([own])
+    assert first is own and second["row"] == "cache:other"
+    assert (metrics.test_bleu(first), metrics.test_bleu(second)) == (12.0, 10.0)
+    assert "histories" not in second and "significance" not in second
+    assert history_scores.with_histories([record("a")]) == [record("a")]
+
+
+def test_the_right_document_is_better_or_that_is_not_proven():
+    found = verdict([run_of(seed, 12.0 + seed / 50, 10.0) for seed in (1, 2, 3)])
+    assert found.status == HOLDS and "test BLEU 12.04 against 10.00" in found.evidence
+    assert "resampled by document, of which there are 30" in found.evidence
+    assert found.corpus == "not the paper's corpus"
+    wide = verdict([run_of(seed, 12.0 + seed / 50, 10.0, spread=2.0) for seed in (1, 2, 3)])
+    assert wide.status == INCONCLUSIVE
+    assert verdict([run_of(1, 12.0, 10.0)]).status == INCONCLUSIVE  # one seed
+    assert verdict([record("cache", 12.0, seed=1)]).status == judgement.NOT_MEASURED
+
+
+def test_resamples_of_sentences_are_not_compared_with_those_of_documents():
+    records = history_scores.with_histories([run_of(1, 12.0, 10.0)])
+    del records[1]["resampled"]["test"]["documents"]
+    pairs = seed_pairs.pair_seeds("test BLEU", records, "cache", "cache:other")
+    assert (
+        pairs.sentence_errors() == [0.0]
+        and "these test sentences only" in (pairs.sentence_variance()[1])
+    )
+
+
+def invented(sentences, documents):
+    random = np.random.default_rng(3)
+    truth = [" ".join(random.choice(list("abcdef"), 6)) for _ in range(sentences)]
+    return Output([line[:-2] for line in truth], [truth], documents)
+
+
+def test_documents_are_resampled_if_there_are_enough():
+    enough = significance.ENOUGH_DOCUMENTS
+    few, many = ([i * count // 60 for i in range(60)] for count in (enough - 1, enough))
+    found = output_scores.resample([invented(60, many)], SETTINGS)
+    assert (found["documents"], found["sentences"]) == (enough, 60)
+    expected = significance.resampled_bleu(*invented(60, many)[:2], documents=many)
+    assert found["bleu"] == [round(100 * score) for score in expected]
+    for output in (invented(60, few), invented(60, None)):
+        assert "documents" not in output_scores.resample([output], SETTINGS)
+    both = output_scores.resample([invented(60, many), invented(60, few)], SETTINGS)
+    assert "documents" not in both and both["sentences"] == 120
+
+
+@pytest.fixture
+def documents(started, monkeypatch):
+    """The rows `late` and `later` read documents; decoding writes the history's name."""
+    root, corpus, _ = started
+    path = root / "data" / "toy.json"
+    manifest = json.loads(path.read_text())
+    manifest["files"] += [
+        {"path": f"{split}.docs", "urls": ["https://h/f"], "lines": lines}
+        for split, lines in (("train", 120), ("dev", 6), ("test", 6))
+    ]
+    path.write_text(json.dumps(manifest))
+    (corpus / "test.docs").write_text("1\n1\n1\n2\n2\n2\n")
+    cells = {"late": "cache", "later": "summary", "base": "rnnsearch"}
+    for row, cell in cells.items():
+        file = settings_of(root, row)
+        settings = {**json.loads(file.read_text()), "cell": cell, "unit_type": "gru"}
+        file.write_text(json.dumps(settings))
+
+    def train(table, scale, row, settings, out_dir, fake=table_runs.train):
+        fake(table, scale, row, settings, out_dir)
+        results = Path(out_dir, "results.json")
+        found = json.loads(results.read_text())
+        found["hparams"]["cell"] = cells[row.name]
+        results.write_text(json.dumps(found))
+
+    monkeypatch.setattr(table_runs, "train", train)
+    commands = []
+
+    class Done:
+        returncode = 0
+
+    def run(command, check):
+        flags = dict(one.split("=", 1) for one in command[3:])
+        commands.append(flags)
+        truth = (corpus / "test.tgt").read_text().splitlines()
+        if flags["--document_history"] == "other":
+            truth = [line.rsplit(None, 2)[0] for line in truth]
+        Path(flags["--inference_output_file"]).write_text("".join(f"{x}\n" for x in truth))
+        return Done()
+
+    monkeypatch.setattr(run_scores.subprocess, "run", run)
+    return root, corpus, commands
+
+
+def test_a_table_decodes_each_history_that_a_cell_reads_once(documents, capsys):
+    root, corpus, commands = documents
+    command = started_command(root, corpus)
+    assert reproduce.main(command) == reproduce.main(command) == 0
+    asked = [(Path(one["--out_dir"]).name, one["--document_history"]) for one in commands]
+    assert sorted(asked) == [("late", "other"), ("late", "reference"), ("later", "other")]
+    for one in commands:
+        assert one["--mode"] == "infer"
+        assert one["--inference_input_file"] == str(corpus / "test.src")
+        assert one["--inference_document_file"] == str(corpus / "test.docs")
+        reference = str(corpus / "test.tgt") if one["--document_history"] == "reference" else None
+        assert one.get("--inference_ref_file") == reference
+    lines = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
+    found = {one["row"]: one for one in map(json.loads, lines)}
+    assert "histories" not in found["base"]
+    assert set(found["late"]["histories"]) == {"reference", "other"}
+    assert metrics.history_bleu(found["late"], "reference") == pytest.approx(100)
+    assert 10 < metrics.history_bleu(found["later"], "other") < 95
+    assert metrics.history_bleu(found["later"], "reference") is None
+    assert "ours test, other document |" in capsys.readouterr().out
+
+
+def test_one_document_has_no_other_history(documents):
+    root, corpus, commands = documents
+    (corpus / "test.docs").write_text("1\n" * 6)
+    assert reproduce.main(started_command(root, corpus, "--rows=late")) == 0
+    assert [one["--document_history"] for one in commands] == ["reference"]
+
+
+def test_test_pairs_of_training_are_left_out_if_there_are_many(documents):
+    root, corpus, _ = documents
+    sides = {side: (corpus / f"test.{side}").read_text().splitlines() for side in ("src", "tgt")}
+    for side, lines in sides.items():
+        train = (corpus / f"train.{side}").read_text().splitlines()
+        train[7], train[9] = lines[4], lines[1]
+        # of test sentence 2 only the source is in training
+        train[11] = lines[2] if side == "src" else "something else"
+        (corpus / f"train.{side}").write_text("".join(f"{line}\n" for line in train))
+    assert reproduce.main(started_command(root, corpus, "--rows=late")) == 0
+    lines = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
+    found = {one["row"]: one for one in map(json.loads, lines)}["late"]
+    assert (found["unseen"]["sentences"], found["unseen"]["of"]) == (4, 6)
+    assert found["resampled"]["unseen"]["sentences"] == 4
+    other = found["histories"]["other"]
+    assert other["resampled"]["unseen"]["sentences"] == 4
+    kept = [0, 2, 3, 5]
+    truth = [sides["tgt"][i] for i in kept]
+    lines = [line.rsplit(None, 2)[0] for line in truth]
+    expected = output_scores.evaluate(Output(lines, [truth], None), SETTINGS)[0]["value"]
+    assert metrics.unseen_bleu(found, "other") == pytest.approx(expected)
+
+
+def test_few_test_pairs_of_training_change_nothing(documents):
+    root, corpus, _ = documents
+    assert reproduce.main(started_command(root, corpus, "--rows=late")) == 0
+    (line, _) = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
+    assert "unseen" not in json.loads(line)

@@ -1,0 +1,41 @@
+"""Controls of systems that read other sentences, which no paper of the tables has.
+
+Li et al. 2020 ("Does Multi-Encoder Help?", arXiv 2005.03393) find that on small corpora the gain of
+a context encoder stays with random sentences as its context: it is regularisation. So a gain counts
+as one of the document only if the right document is better than another one. For the cache, whose
+gate is trained in addition, it also has to be better than the gate alone, and than the mean of its
+slots, which needs no matching.
+"""
+
+from __future__ import annotations
+
+from tfmann.papers.claim import AnyClaim, Claim
+from tfmann.papers.history_scores import row_name
+
+_PAPER = "control (Li et al. 2020)"
+_TABLES = (
+    "bcontrast-de-en", "bcontrast-en-de", "cache-news", "cache-subtitle", "cache-ted",
+    "synthetic-tense",
+)  # fmt: skip
+_SYSTEMS = {
+    "cache": "The continuous cache",
+    "summary": "The summary of previous sentences (Wang et al. 2017a)",
+    "previous": "Attention to the previous sentence (Jean et al. 2017)",
+}
+_CACHES = {
+    "cache_nothing": "the gate of the cache alone, which reads nothing",
+    "cache_uniform": "the gate and the mean of all slots",
+}
+
+CLAIMS: tuple[AnyClaim, ...] = (
+    *(
+        Claim(_PAPER, "histories", f"{name} needs the right document: its own history is better "
+              "than that of another document.", "higher", row, row_name(row, "other"), _TABLES)
+        for row, name in _SYSTEMS.items()
+    ),
+    *(
+        Claim(_PAPER, "matching", f"The continuous cache beats {name}.", "higher", "cache", rival,
+              _TABLES)
+        for rival, name in _CACHES.items()
+    ),
+)  # fmt: skip

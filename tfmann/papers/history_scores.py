@@ -1,0 +1,109 @@
+"""Scores with other histories than a document's own, and the runs that these would be.
+
+`tfmann.decoding.document_history` says what the histories are. A row with such a history is called
+ROW:HISTORY, such as `cache:other`; claims compare it with ROW as they compare two rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Callable
+
+from tfmann import config
+from tfmann.data.text_files import iter_documents
+from tfmann.evaluation import significance
+from tfmann.papers import output_scores
+from tfmann.papers.metrics import Record
+from tfmann.papers.table_corpus import Corpus
+
+_OWN_KEYS = ("significance", "interval", "by_length", "repetition", "detokenised", "histories")
+
+
+def scores(
+    corpus: Corpus,
+    out_dir: str,
+    settings: Mapping[str, Any],
+    unseen: Mapping[str, Sequence[int]],
+    decode: Callable[[str, str, Mapping[str, str], str], None],
+) -> dict[str, Any]:
+    """Scores the tests with each history that the cell can read; what was translated once stays.
+
+    Args:
+      corpus: that the run was trained on.
+      out_dir: folder of the run.
+      settings: of the run.
+      unseen: from `output_scores.unseen_sentences`.
+      decode: runs `--mode` in a folder with flags, for a purpose.
+
+    Returns:
+      by history what `output_scores.score` returns; empty for a cell that reads no other sentence.
+
+    Raises:
+      UserError: the model could not be used.
+    """
+    found = {}
+    for history in _histories(corpus, settings):
+        for name in corpus.test_sources():
+            _translate(corpus, out_dir, name, history, decode)
+        outputs = output_scores.read(corpus, out_dir, output_name("", history))
+        found[history] = output_scores.score(outputs, unseen, settings)
+    return found
+
+
+def output_name(name: str, history: str) -> str:
+    """Returns the name of the translations of a test with a history."""
+    return f"{name}.{history}"
+
+
+def row_name(row: str, history: str) -> str:
+    """Returns the name by which a claim compares a row with a history."""
+    return f"{row}:{history}"
+
+
+def with_histories(records: Iterable[Record]) -> list[Record]:
+    """Returns records, and one more for each history that a run was also decoded with."""
+    expanded = []
+    for record in records:
+        expanded.append(record)
+        for history, found in record.get("histories", {}).items():
+            changed = {key: value for key, value in record.items() if key not in _OWN_KEYS}
+            changed.update({key: value for key, value in found.items() if key != "test"})
+            changed["best"] = {**record["best"], "test": found["test"]}
+            changed["row"] = row_name(record["row"], history)
+            expanded.append(changed)
+    return expanded
+
+
+def _histories(corpus: Corpus, settings: Mapping[str, Any]) -> list[str]:
+    cell = config.cell_spec(settings["cell"])
+    if not cell.reads_documents:
+        return []
+    documents = [
+        significance.count_documents(list(iter_documents(path)) if path else None)
+        for path in corpus.test_documents().values()
+    ]
+    return ["reference"] * cell.has_cache + ["other"] * (min(documents) > 1)
+
+
+def _translate(
+    corpus: Corpus,
+    out_dir: str,
+    name: str,
+    history: str,
+    decode: Callable[[str, str, Mapping[str, str], str], None],
+) -> None:
+    output = Path(out_dir, output_name(name, history))
+    if output.exists():
+        return
+    flags = {
+        "inference_input_file": corpus.test_sources()[name],
+        "inference_document_file": str(corpus.test_documents()[name]),
+        "document_history": history,
+        "inference_output_file": f"{output}.new",
+    }
+    if history == "reference":
+        flags["inference_ref_file"] = corpus.test_references()[name][0]
+    decode("infer", out_dir, flags, f"{name} with the history {history}")
+    os.replace(f"{output}.new", output)
