@@ -75,6 +75,12 @@ def define_flags() -> flags.FlagValues:
     )
     flags.DEFINE_boolean("help", False, "Show this help.", short_name="h", flag_values=values)
     flags.DEFINE_boolean("version", False, "Show tfmann's version.", flag_values=values)
+    _define_settings(values)
+    return values
+
+
+def _define_settings(values: flags.FlagValues) -> None:
+    """Defines one flag per setting."""
     for name, field in config.FIELDS.items():
         if field.choices is not None:
             flags.DEFINE_enum(name, field.default, field.choices, field.help, flag_values=values)
@@ -86,7 +92,6 @@ def define_flags() -> flags.FlagValues:
             str: flags.DEFINE_string,
         }[field.type]
         define(name, field.default, field.help, flag_values=values)
-    return values
 
 
 def parse(argv: Sequence[str]) -> tuple[flags.FlagValues, dict[str, Any]]:

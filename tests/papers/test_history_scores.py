@@ -22,6 +22,8 @@ from tfmann.papers import (
 )
 from tfmann.papers.claim import Claim
 from tfmann.papers.output_scores import Output
+from tfmann.papers.table import Row
+from tfmann.papers.tables import TABLES
 
 SETTINGS = {"bleu_tokenize": "none", "bleu_lowercase": False}
 
@@ -198,3 +200,41 @@ def test_few_test_pairs_of_training_change_nothing(documents):
     assert reproduce.main(started_command(root, corpus, "--rows=late")) == 0
     (line, _) = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
     assert "unseen" not in json.loads(line)
+
+
+@pytest.mark.slow
+def test_raw_documents_are_prepared_trained_on_and_decoded_with_each_history(world, monkeypatch):
+    root, corpus = world
+    path = root / "data" / "toy.json"
+    manifest = json.loads(path.read_text())
+    manifest["vocabularies"] = None
+    manifest["files"] = [
+        {"path": f"{split}.{suffix}", "urls": ["https://h/f"], "lines": lines}
+        for split, lines in (("train", 120), ("dev", 6), ("test", 6))
+        for suffix in ("src", "tgt", "docs")
+    ]
+    path.write_text(json.dumps(manifest))
+    (corpus / "test.docs").write_text("4\n4\n4\n7\n7\n7\n")
+    common = {
+        "num_units": 8, "encoder_type": "bi", "unit_type": "gru", "subword_option": "bpe",
+        "steps_per_stats": 2, "steps_per_external_eval": 4, "beam_width": 2, "num_train_steps": 4,
+        "batch_size": 8, "num_attention_images": 0, "projection_bias": True,
+    }  # fmt: skip
+    rows = (Row("rnnsearch", "A"), Row("cache", "B", start="rnnsearch"))
+    cells = {"rnnsearch": {}, "cache": {"trainable_parameters": "cell/gate_*"}}
+    for name, more in cells.items():
+        settings_of(root, name).write_text(json.dumps({"cell": name, **common, **more}))
+    table = TABLES["vi-en"]._replace(rows=rows, bpe_merges={"cpu": 50}, seeds=(1, 2))
+    monkeypatch.setitem(TABLES, "vi-en", table)
+    assert reproduce.main(started_command(root, corpus)) == 0
+    folder = root / "runs" / "vi-en" / "cpu"
+    assert (folder / "corpus" / "train.docs").read_text() == (corpus / "train.docs").read_text()
+    lines = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
+    found = {(one["row"], one["seed"]): one for one in map(json.loads, lines)}
+    assert "histories" not in found["rnnsearch", 1]
+    for seed, name in ((1, "cache"), (2, "cache-seed2")):
+        histories = found["cache", seed]["histories"]
+        for history in ("reference", "other"):
+            assert len(histories[history]["resampled"]["test"]["bleu"]) == 1000
+            output = folder / name / f"output_test.{history}"
+            assert len(output.read_text().splitlines()) == 6
