@@ -18,7 +18,9 @@ from tfmann.papers import output_scores
 from tfmann.papers.metrics import Record
 from tfmann.papers.table_corpus import Corpus
 
-_OWN_KEYS = ("significance", "interval", "by_length", "repetition", "detokenised", "histories")
+_OWN_KEYS = (
+    "addresses", "by_length", "detokenised", "histories", "interval", "repetition", "significance",
+)  # fmt: skip
 
 
 def scores(
