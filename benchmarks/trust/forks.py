@@ -57,7 +57,7 @@ class Forks:
         self,
         argv: Sequence[str],
         log: str | os.PathLike[str],
-        hurt: dict[str, Any] | None = None,
+        kill: dict[str, Any] | None = None,
         prepare: Sequence[Any] = (),
         file_size: int = 0,
     ) -> int:
@@ -66,11 +66,11 @@ class Forks:
         Args:
           argv: the command line.
           log: file to append the output to.
-          hurt: `{"signal": s, "cpu": seconds}` or `{"signal": s, "call": n, "delay": seconds}`.
+          kill: `{"signal": s, "cpu": seconds}` or `{"signal": s, "call": n, "delay": seconds}`.
           prepare: `module:function` and its arguments, called in the child first.
           file_size: limit for the size of files; 0 = no limit.
         """
-        self._send([list(argv), os.fspath(log), hurt, list(prepare), file_size])
+        self._send([list(argv), os.fspath(log), kill, list(prepare), file_size])
         return self._receive()
 
     def wait(self) -> Ended:
@@ -122,8 +122,8 @@ def serve() -> None:
         counter = os.memfd_create("calls")
         ended = os.fork()
         if not ended:
-            argv, log, hurt, prepare, file_size = json.loads(line)
-            _child(argv, log, hurt, prepare, file_size, counter)
+            argv, log, kill, prepare, file_size = json.loads(line)
+            _child(argv, log, kill, prepare, file_size, counter)
         answers.write(f"{ended}\n")
         end = os.waitid(os.P_PID, ended, os.WEXITED | os.WNOWAIT)
         assert end is not None  # WNOHANG was not given
@@ -139,7 +139,7 @@ def _cpu_of(pid: int) -> float:
 
 
 def _child(
-    argv: list[str], log: str, hurt: dict[str, Any] | None, prepare: list, file_size: int,
+    argv: list[str], log: str, kill: dict[str, Any] | None, prepare: list, file_size: int,
     counter: int,
 ) -> None:  # fmt: skip
     """Runs a command line; never returns."""
@@ -151,7 +151,7 @@ def _child(
         if file_size:
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
         roots = [flag.partition("=")[2] for flag in argv if flag.startswith("--out_dir=")]
-        calls = _watch(roots[0] if roots else os.devnull, hurt or {})
+        calls = _watch(roots[0] if roots else os.devnull, kill or {})
         if prepare:
             module, _, function = prepare[0].partition(":")
             getattr(importlib.import_module(module), function)(*prepare[1:])
@@ -168,32 +168,32 @@ def _child(
         os._exit(status)
 
 
-def _watch(root: str, hurt: dict[str, Any]) -> itertools.count:
+def _watch(root: str, kill: dict[str, Any]) -> itertools.count:
     """Counts calls to the file system, and sends the signal when its moment has come."""
     calls = itertools.count()
 
     def send() -> None:
-        os.kill(os.getpid(), hurt["signal"])
+        os.kill(os.getpid(), kill["signal"])
 
     def on_event(event: str, args: tuple) -> None:
         if event not in _CALLS:
             return
         if event == "open" and not (isinstance(args[0], str) and args[0].startswith(root)):
             return
-        if next(calls) == hurt.get("call"):
-            if hurt.get("delay"):
-                threading.Timer(hurt["delay"], send).start()
+        if next(calls) == kill.get("call"):
+            if kill.get("delay"):
+                threading.Timer(kill["delay"], send).start()
             else:
                 send()
 
     def watch_cpu() -> None:
         begun = time.process_time()
-        while time.process_time() - begun < hurt["cpu"]:
+        while time.process_time() - begun < kill["cpu"]:
             time.sleep(0.002)
         send()
 
     sys.addaudithook(on_event)
-    if "cpu" in hurt:
+    if "cpu" in kill:
         threading.Thread(target=watch_cpu, daemon=True).start()
     return calls
 

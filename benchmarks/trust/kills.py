@@ -79,16 +79,16 @@ def run_reference(forks: Forks, folder: Path) -> Reference:
 
 def draw(stream: random.Random, reference: Reference) -> list[dict[str, Any]]:
     """Draws one or two moments to kill a run, and then its continuation."""
-    hurts = []
+    kills = []
     for _ in range(2 if stream.random() < 0.3 else 1):
-        hurt: dict[str, Any] = {"signal": int(stream.choice((signal.SIGKILL, signal.SIGTERM)))}
+        kill: dict[str, Any] = {"signal": int(stream.choice((signal.SIGKILL, signal.SIGTERM)))}
         if stream.random() < 0.5:
-            hurt["cpu"] = round(stream.uniform(0, reference.cpu), 3)
+            kill["cpu"] = round(stream.uniform(0, reference.cpu), 3)
         else:
-            hurt["call"] = stream.randrange(reference.calls)
-            hurt["delay"] = round(stream.choice((0, stream.uniform(0, 0.005))), 5)
-        hurts.append(hurt)
-    return hurts
+            kill["call"] = stream.randrange(reference.calls)
+            kill["delay"] = round(stream.choice((0, stream.uniform(0, 0.005))), 5)
+        kills.append(kill)
+    return kills
 
 
 def point(forks: Forks, folder: Path, reference: Reference, name: str) -> dict[str, Any]:
@@ -100,19 +100,19 @@ def point(forks: Forks, folder: Path, reference: Reference, name: str) -> dict[s
     """
     stream, missed = random.Random(name), 0
     while True:
-        out, log = folder / "hurt", folder / "hurt.log"
+        out, log = folder / "killed", folder / "killed.log"
         shutil.rmtree(out, ignore_errors=True)
         log.unlink(missing_ok=True)
         argv = command(folder, out)
         kills: list[dict[str, Any]] = []
         cpu, ended = 0.0, Ended(0, 0.0, 0)
-        for hurt in draw(stream, reference):
-            ended = forks.run(argv, log, hurt)
+        for kill in draw(stream, reference):
+            ended = forks.run(argv, log, kill)
             cpu += ended.cpu
             if ended.status not in _STOPPED:
                 missed += 1
                 break
-            kills.append({**hurt, "status": ended.status})
+            kills.append({**kill, "status": ended.status})
         if kills or ended.status:
             break
     if ended.status in _STOPPED:

@@ -123,8 +123,8 @@ def test_the_plain_scan_is_the_scan(unit_type, initial):
         weights = [projected, kernel, first] if initial else [projected, kernel]
         return states, tape.gradient(total, weights)
 
-    wanted, got = computed(scans.scan), computed(ablation.plain_scan)
-    for ours, plain in zip(tf.nest.flatten(wanted), tf.nest.flatten(got)):
+    expected, got = computed(scans.scan), computed(ablation.plain_scan)
+    for ours, plain in zip(tf.nest.flatten(expected), tf.nest.flatten(got)):
         np.testing.assert_allclose(plain, ours, rtol=1e-4, atol=1e-5)
 
 

@@ -124,9 +124,9 @@ def test_every_size_has_the_declared_widths_and_its_answer_at_the_end(task):
 def test_training_draws_all_trained_sizes_and_no_other(name, steps):
     task = generate.TASKS[name]
     ((low, high),) = task.ranges
-    wanted = {steps(size) for size in range(low, high + 1)}
-    assert {len(task.training(1, update, 1).inputs) for update in range(200)} == wanted
-    assert {len(batch.inputs) for batch in task.validation(rows=1)} == wanted
+    expected = {steps(size) for size in range(low, high + 1)}
+    assert {len(task.training(1, update, 1).inputs) for update in range(200)} == expected
+    assert {len(batch.inputs) for batch in task.validation(rows=1)} == expected
 
 
 def test_batches_follow_from_seed_and_update():
@@ -199,11 +199,11 @@ def test_forward_equals_its_oracle(cell):
     total = 0.0
     for row in range(4):
         readout = outputs_of(cell, weights, batch.inputs[:, row].astype(np.float64))
-        wanted = readout @ named["projection_kernel"] + named["projection_bias"]
-        np.testing.assert_allclose(logits[:, row], wanted, atol=1e-5)
-        for time_step in range(len(wanted)):
+        expected = readout @ named["projection_kernel"] + named["projection_bias"]
+        np.testing.assert_allclose(logits[:, row], expected, atol=1e-5)
+        for time_step in range(len(expected)):
             for bit in range(task.output_width):
-                share = 1 / (1 + np.exp(-wanted[time_step, bit]))
+                share = 1 / (1 + np.exp(-expected[time_step, bit]))
                 right = share if batch.targets[time_step, row, bit] else 1 - share
                 total -= batch.mask[time_step, row] * np.log(right)
     assert float(loss) == pytest.approx(total / 4, rel=1e-4)
@@ -295,10 +295,10 @@ def test_a_run_killed_and_continued_equals_an_uninterrupted_one(tmp_path, monkey
     record = tiny_run(tmp_path / "parts", cell, log=lines.append)
     assert lines[0] == f"copy-{cell}-2: goes on after 10 updates"
     assert without_times(record) == without_times(whole)
-    found, wanted = (arrays_of(tmp_path / part / f"copy-{cell}-2.npz")
+    actual, expected = (arrays_of(tmp_path / part / f"copy-{cell}-2.npz")
                      for part in ("parts", "whole"))  # fmt: skip
-    assert found.keys() == wanted.keys()
-    assert all(np.array_equal(found[key], wanted[key]) for key in wanted)
+    assert actual.keys() == expected.keys()
+    assert all(np.array_equal(actual[key], expected[key]) for key in expected)
     assert sorted(os.listdir(tmp_path / "parts")) == [f"copy-{cell}-2.jsonl", f"copy-{cell}-2.npz"]
 
 

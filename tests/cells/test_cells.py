@@ -76,16 +76,16 @@ def test_cell_equals_its_oracle(variant, compiled):
                     num_heads=h.num_attention_heads, unit=h.unit_type, kind=h.attention_score,
                 )  # fmt: skip
         for name, value in got.items():
-            found = value[:steps, row].numpy()
+            actual = value[:steps, row].numpy()
             wanted = np.asarray(expected[name])
             if name == "key_drift":  # the oracle tells the last round's
-                found = found[:, -1]
+                actual = actual[:, -1]
             if name.endswith(("alignments", "_weights")) or name in ("coverage", "fertility"):
-                assert np.all(found[..., source:] == 0), f"{name} falls on padding"
-                found = found[..., :source]
-            if found.ndim > wanted.ndim:
-                found = found[..., 0]
-            np.testing.assert_allclose(found, wanted, atol=1e-5, err_msg=f"{name}, row {row}")
+                assert np.all(actual[..., source:] == 0), f"{name} falls on padding"
+                actual = actual[..., :source]
+            if actual.ndim > wanted.ndim:
+                actual = actual[..., 0]
+            np.testing.assert_allclose(actual, wanted, atol=1e-5, err_msg=f"{name}, row {row}")
 
 
 @pytest.mark.parametrize("variant", list(small.VARIANTS))

@@ -215,11 +215,11 @@ def test_without_history_it_is_rnnsearch_to_the_last_bit(system, variant):
     wanted = decode(baseline, batch, ())
     none = History(histories().ids, np.zeros_like(histories().length))
     for document in ((), none):
-        found = decode(built, batch, document)
-        for one, other in zip(found[1:3], wanted[1:3]):
+        actual = decode(built, batch, document)
+        for one, other in zip(actual[1:3], wanted[1:3]):
             np.testing.assert_array_equal(one, other)
-        np.testing.assert_array_equal(found[4]["alignments"], wanted[4]["alignments"])
-        back = found[4].get("previous_alignments", tf.zeros([1]))
+        np.testing.assert_array_equal(actual[4]["alignments"], wanted[4]["alignments"])
+        back = actual[4].get("previous_alignments", tf.zeros([1]))
         assert np.all(back.numpy() == 0)
     # a cell that is called without a model: as by tf.keras.layers.RNN
     prepared = built.prepare(batch.source, batch.source_length)

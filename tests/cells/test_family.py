@@ -42,9 +42,9 @@ def test_with_forget_and_add_at_zero_one_round_is_rnnsearch(variant, monkeypatch
     monkeypatch.setattr(
         access, "erase_and_add", lambda keys, weights, f, a: write(keys, weights, 0 * f, 0 * a)
     )
-    for found, expected in zip(readouts(model), wanted):
+    for actual, expected in zip(readouts(model), wanted):
         # two programs, which a processor may sum in two orders: float32, 8 wide, 7 steps at most
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("variant,rounds", [("mematt", 1), ("kvmematt-1", 1), ("kvmematt-3", 3)])
@@ -90,10 +90,10 @@ def test_modifying_iw_starts_as_a_key_value_attention():
     kernel = single.cell.readout_kernel.numpy()
     pairs.cell.readout_kernel.assign(np.delete(kernel, range(units, units + half), axis=0))
     batch = small.batch(LENGTHS)
-    (*_, wanted, seen_pairs), (*_, found, seen) = (
+    (*_, expected, seen_pairs), (*_, actual, seen) = (
         decode(one, batch, ("alignments",), False) for one in (pairs, single)
     )
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
     np.testing.assert_allclose(seen["alignments"], seen_pairs["alignments"], atol=1e-6)
 
 
@@ -110,13 +110,13 @@ def test_eos_attention_equals_the_oracle_in_value_and_gradient():
     drawn *= np.arange(4) < source[:, None]
     drawn /= drawn.sum(axis=-1, keepdims=True)
     by_sentence = [drawn[: target[b], b, : source[b]] for b in range(3)]
-    wanted, slopes = oracle.eos_attention(by_sentence, source, target, "sentence", 1.0)
+    expected, slopes = oracle.eos_attention(by_sentence, source, target, "sentence", 1.0)
     alignments = tf.constant(drawn)
     with tf.GradientTape() as tape:
         tape.watch(alignments)
-        found = objective.eos_attention(alignments, tf.constant(source), tf.constant(target))
-    np.testing.assert_allclose(found / 3, wanted, rtol=1e-6)
-    gradient = tape.gradient(found, alignments).numpy() / 3
+        actual = objective.eos_attention(alignments, tf.constant(source), tf.constant(target))
+    np.testing.assert_allclose(actual / 3, expected, rtol=1e-6)
+    gradient = tape.gradient(actual, alignments).numpy() / 3
     for row, slope in enumerate(slopes):
         np.testing.assert_allclose(gradient[: target[row], row, : source[row]], slope, atol=1e-6)
         assert np.all(gradient[target[row] :, row] == 0)

@@ -42,8 +42,8 @@ def decode(model, batch):
     return prepared, {"outputs": readout, **seen}
 
 
-def squeeze(value, wanted):
-    return value[..., 0] if value.ndim > wanted.ndim else value
+def squeeze(value, expected):
+    return value[..., 0] if value.ndim > expected.ndim else value
 
 
 @pytest.mark.parametrize("heads", HEADS)
@@ -55,13 +55,13 @@ def test_pure_mann_equals_its_oracle(cell, unit, taps, heads):
     model = build(cell, heads, "memory", unit_type=unit, **changes)
     batch = small.batch(LENGTHS)
     prepared, got = decode(model, batch)
-    weights, found = small.oracle_weights(model), small.arrays(model)
+    weights, actual = small.oracle_weights(model), small.arrays(model)
     for row in range(len(LENGTHS)):
         source, steps = batch.source_length[row], batch.target_length[row]
         words = np.concatenate(
             [
-                found["source_embedding"][batch.source[row, :source]],
-                found["target_embedding"][batch.target_in[row, :steps]],
+                actual["source_embedding"][batch.source[row, :source]],
+                actual["target_embedding"][batch.target_in[row, :steps]],
             ]
         )
         more = {"num_slots": 6} if cell == "dnc" else {}

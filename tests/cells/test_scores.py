@@ -33,10 +33,10 @@ def test_scores_equal_the_oracle(kind, gain, scale):
     score, (query, keys) = make(kind, gain), drawn(scale)
     if score.gain is not None:
         score.gain.assign(1.7)
-    found = score.scores(tf.constant(query), score.prepare(tf.constant(keys)))
+    actual = score.scores(tf.constant(query), score.prepare(tf.constant(keys)))
     factor = 1.0 if score.gain is None else 1.7
-    wanted = [[oracle.dot(q, keys[b], kind, factor) for q in query[b]] for b in range(2)]
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5 * min(1.0, scale**2))
+    expected = [[oracle.dot(q, keys[b], kind, factor) for q in query[b]] for b in range(2)]
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5 * min(1.0, scale**2))
 
 
 @pytest.mark.parametrize("kind,start", [("scaled_dot", 1.0), ("cosine", 5.0)])

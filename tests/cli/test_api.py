@@ -43,9 +43,9 @@ def test_loaded_model_translates_as_the_one_that_was_saved(folder):
     root, saved = folder
     loaded = tfmann.load(str(root))
     assert loaded.checkpoint == str(root / "best_bleu")
-    found, wanted = list(loaded.translate(LINES)), list(saved.translate(LINES))
-    assert texts(found) == texts(wanted) and scores(found) == scores(wanted)
-    assert len(set(itertools.chain(*texts(found)))) > 3
+    actual, expected = list(loaded.translate(LINES)), list(saved.translate(LINES))
+    assert texts(actual) == texts(expected) and scores(actual) == scores(expected)
+    assert len(set(itertools.chain(*texts(actual)))) > 3
     assert [f.log_prob for f in loaded.score(PAIRS)] == [f.log_prob for f in saved.force(PAIRS)]
 
 
@@ -110,7 +110,7 @@ def test_a_best_checkpoint_that_a_kill_left_between_two_renames_is_found(folder)
     root, saved = folder
     arrays = random_weights(saved.model.trainable_variables, 3)
     checkpoint.write(str(root / "checkpoints/step-00000003"), arrays, None, {"step": 3})
-    wanted = [f.log_prob for f in saved.force(PAIRS)]
+    expected = [f.log_prob for f in saved.force(PAIRS)]
     best, old, said = root / "best_bleu", root / "best_bleu.old", []
     best.rename(old)
     for given in (None, str(best)):
@@ -118,7 +118,7 @@ def test_a_best_checkpoint_that_a_kill_left_between_two_renames_is_found(folder)
         assert loaded.checkpoint == str(old)
         assert len(said) == 2 and str(old) in said[0] and said[1] == f"weights of {old}"
         said.clear()
-    assert [f.log_prob for f in loaded.score(PAIRS)] == wanted
+    assert [f.log_prob for f in loaded.score(PAIRS)] == expected
     checkpoint.write(str(best), arrays, None, {"step": 9})
     assert not old.exists()
     assert tfmann.load(str(root), log=said.append).checkpoint == str(best) and len(said) == 1

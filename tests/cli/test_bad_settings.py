@@ -24,10 +24,10 @@ def test_every_setting_is_drawn_and_so_are_the_edges_of_its_range():
     plain = {f"--{key}={value}" for key, value in draws.TINY.items()}
     given = {flag for argv in drawn(4000) for flag in argv} - plain
     assert {flag[2:].partition("=")[0] for flag in given} >= set(FIELDS)
-    for wanted in ("--num_units=0", "--num_units=1", "--dropout=1.0", "--num_layers=33",
+    for expected in ("--num_units=0", "--num_units=1", "--dropout=1.0", "--num_layers=33",
                    "--beam_width=1000", "--beam_width=1001", "--random_seed=2147483648",
                    "--num_units=1000000000", "--cell=kvmematt", "--learning_rate=nan"):  # fmt: skip
-        assert wanted in given
+        assert expected in given
 
 
 @pytest.mark.parametrize(

@@ -109,8 +109,8 @@ def test_missing_files_of_a_trained_model_are_named_before_tensorflow_is_there(t
     ]
     usual = {"out_dir": tmp_path, "inference_input_file": given}
     commands = [[f"--{k}={v}" for k, v in {**usual, **flags}.items()] for _, _, flags in cases]
-    for (wanted, words, _), (status, message) in zip(cases, without_tensorflow(*commands)):
-        assert status == wanted and re.search(words, message), (words, message)
+    for (expected, words, _), (status, message) in zip(cases, without_tensorflow(*commands)):
+        assert status == expected and re.search(words, message), (words, message)
 
 
 def printed(capsys, *argv):

@@ -42,10 +42,10 @@ def scores(model, place, **flags):
     return [line.split(" ||| ")[1:] for line in lines]
 
 
-def alike(found, wanted):
+def alike(found, expected):
     """The same translations with the same scores, but for a rounding in other batches."""
-    texts = [text for text, _ in found] == [text for text, _ in wanted]
-    difference = [float(one) - float(other) for (_, one), (_, other) in zip(found, wanted)]
+    texts = [text for text, _ in found] == [text for text, _ in expected]
+    difference = [float(one) - float(other) for (_, one), (_, other) in zip(found, expected)]
     return texts and max(map(abs, difference)) < 2e-4
 
 

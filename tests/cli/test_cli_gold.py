@@ -42,15 +42,15 @@ def test_align_writes_the_alignments_and_says_their_error(model, flags, tmp_path
         shown.err,
     )
     assert shown.out == "" and said, shown.err
-    found = [one.possible for one in alignment.read_pharaoh(tmp_path / "out")]
-    score = alignment.quality(found, *gold())
+    actual = [one.possible for one in alignment.read_pharaoh(tmp_path / "out")]
+    score = alignment.quality(actual, *gold())
     loaded = api.load(str(model))
     # a second road to the weights: the trace, without </s> on both sides
     weights = [loaded.trace(pair)["alignments"][:-1, :-1] for pair in zip(SOURCES, REFERENCES)]
-    wanted = [score.aer, alignment.soft_aer(weights, *gold()), score.precision, score.recall]
-    np.testing.assert_allclose([float(x) for x in said.groups()[:4]], np.multiply(wanted, 100),
+    expected = [score.aer, alignment.soft_aer(weights, *gold()), score.precision, score.recall]
+    np.testing.assert_allclose([float(x) for x in said.groups()[:4]], np.multiply(expected, 100),
                                atol=0.006)  # fmt: skip
-    assert int(said[5]) == sum(map(len, found)) > 0
+    assert int(said[5]) == sum(map(len, actual)) > 0
     plain = tmp_path / "plain"
     del flags["gold_file"]
     assert nmt.main(command(model, mode="align", inference_output_file=plain, **flags)) == 0
@@ -68,13 +68,13 @@ def test_eval_says_alignment_error_and_adequacy_beside_bleu(model, flags, capsys
     best = [n_best[0] for n_best in loaded.translate(SOURCES, with_attention=True)]
     traced = [api.links(one.attention, one.source_tokens, one.tokens) for one in best]
     texts = [[line.split() for line in lines] for lines in (SOURCES, REFERENCES)]
-    wanted = adequacy.adequacy(*texts, [one.text.split() for one in best], gold()[0], traced)
-    found = body["adequacy"]
-    assert found["judged"] == 8 and found["source_words"] == 9
-    assert found["under"] == pytest.approx(wanted.under_share)
-    assert found["reworded"] == pytest.approx(wanted.reworded_share)
-    assert found["over"] == pytest.approx(wanted.over_share)
-    assert wanted.under + wanted.reworded > 0
+    expected = adequacy.adequacy(*texts, [one.text.split() for one in best], gold()[0], traced)
+    actual = body["adequacy"]
+    assert actual["judged"] == 8 and actual["source_words"] == 9
+    assert actual["under"] == pytest.approx(expected.under_share)
+    assert actual["reworded"] == pytest.approx(expected.reworded_share)
+    assert actual["over"] == pytest.approx(expected.over_share)
+    assert expected.under + expected.reworded > 0
 
 
 def test_a_cell_without_alignments_has_adequacy_alone(flags, tmp_path, capsys):

@@ -103,9 +103,9 @@ def test_what_is_no_pair_is_named(loaded, pair):
 
 
 def test_any_iterable_will_do(loaded):
-    wanted = [n_best[0].text for n_best in loaded.translate(["hund", "der"])]
+    expected = [n_best[0].text for n_best in loaded.translate(["hund", "der"])]
     lines = (line for line in ("hund", "der"))
-    assert [n_best[0].text for n_best in loaded.translate(lines)] == wanted
+    assert [n_best[0].text for n_best in loaded.translate(lines)] == expected
     assert len(loaded.score(iter([["der", "HUND"], ("der", "DER")]))) == 2
 
 

@@ -80,9 +80,9 @@ def read(path):
 @pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda p: str(p.relative_to(tiny.ROOT)))
 def test_every_shipped_configuration_can_be_used(path):
     given = config.read_json(path)
-    made = config.make({}, str(path))
+    hparams = config.make({}, str(path))
     for key, value in given.items():
-        assert getattr(made, key) == value, key
+        assert getattr(hparams, key) == value, key
     # the cell by name, and where nothing depends on somebody's folders
     assert "cell" in given and {"src", "tgt"} <= set(given)
     places = ("train_prefix", "dev_prefix", "test_prefix", "vocab_prefix", "init_checkpoint")
@@ -181,9 +181,9 @@ def drawn(out):
 @pytest.mark.parametrize("name", ["dnc", *WATCHED])
 def test_tensorboard_has_the_memory_at_the_watched_sentences(name, trained):
     steps = drawn(trained(name))
-    wanted = {f"{tag}/{index}" for tag in WATCHED.get(name, ()) for index in (0, 1)}
-    assert {tag for tag in steps if tag.startswith(("attention", "addresses"))} == wanted
-    assert all(steps[tag] == [2, 4] for tag in wanted)
+    expected = {f"{tag}/{index}" for tag in WATCHED.get(name, ()) for index in (0, 1)}
+    assert {tag for tag in steps if tag.startswith(("attention", "addresses"))} == expected
+    assert all(steps[tag] == [2, 4] for tag in expected)
 
 
 def test_tensorboard_has_curves_samples_and_settings(trained):
@@ -197,11 +197,11 @@ def test_tensorboard_has_curves_samples_and_settings(trained):
 
 def test_the_average_is_of_the_last_checkpoints(trained):
     out = trained(FIRST)
-    found = checkpoint.read_arrays(str(out / "avg_checkpoints"))
+    actual = checkpoint.read_arrays(str(out / "avg_checkpoints"))
     both = [checkpoint.read_arrays(str(out / "checkpoints" / f"step-0000000{i}")) for i in (3, 4)]
-    for name, value in found.items():
-        wanted = (both[0][name].astype(np.float64) + both[1][name]) / 2
-        assert np.array_equal(value, wanted.astype(np.float32)), name
+    for name, value in actual.items():
+        expected = (both[0][name].astype(np.float64) + both[1][name]) / 2
+        assert np.array_equal(value, expected.astype(np.float32)), name
         assert not np.array_equal(value, both[1][name]), f"{name} does not change"
 
 
@@ -239,12 +239,12 @@ def test_another_model_starts_from_what_fits(data, trained, tmp_path):
     taken = next(line for line in log if line.startswith(f"from {older / 'best_bleu'}: "))
     fresh = next(line for line in log if line.startswith("new: "))
     there = checkpoint.read_arrays(str(older / "best_bleu"))
-    found = checkpoint.read_arrays(str(out / "best_bleu"))
-    assert set(taken.split(": ")[1].split(", ")) == set(there) & set(found)
-    assert set(fresh.split(": ")[1].split(", ")) == set(found) - set(there)
+    arrays = checkpoint.read_arrays(str(out / "best_bleu"))
+    assert set(taken.split(": ")[1].split(", ")) == set(there) & set(arrays)
+    assert set(fresh.split(": ")[1].split(", ")) == set(arrays) - set(there)
     assert "model/source_embedding" in taken and "model/cell/" in fresh
-    for name in set(there) & set(found):
-        assert np.array_equal(there[name], found[name]), name
+    for name in set(there) & set(arrays):
+        assert np.array_equal(there[name], arrays[name]), name
     results = json.loads((out / "results.json").read_text())
     assert all("nrefs:2" in score["signature"] for score in results["best"]["test"])
     assert all("nrefs:1" in score["signature"] for score in results["best"]["dev"])
@@ -358,10 +358,10 @@ def test_a_disk_that_fills_up_ends_the_run(data, tmp_path, capsys):
         assert nmt.main(argv) == 1
         said = capsys.readouterr().err
         assert said.count("\n") == 1 and "No space left on device" in said, said
-        kept = checkpoint_series.steps(str(out / "checkpoints"))
-        assert kept == list(range(1, len(kept) + 1)) and 1 < len(kept) < 40
+        steps = checkpoint_series.steps(str(out / "checkpoints"))
+        assert steps == list(range(1, len(steps) + 1)) and 1 < len(steps) < 40
         last = checkpoint_series.latest(str(out / "checkpoints"), pytest.fail)
-        assert last == checkpoint_series.step_folder(str(out / "checkpoints"), kept[-1])
+        assert last == checkpoint_series.step_folder(str(out / "checkpoints"), steps[-1])
         assert not list(out.rglob("*.tmp*"))
     finally:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)

@@ -60,21 +60,21 @@ def test_answers_are_what_the_command_line_translates(tmp_path, name):
 
 
 def test_n_best_and_alignments_are_shown_on_request(folder, conversation):
-    wanted = next(api.load(str(folder), num_translations_per_input=3).translate([LINES[0]], True))
-    assert conversation.answer(LINES[0]) == [wanted[0].text]
+    expected = next(api.load(str(folder), num_translations_per_input=3).translate([LINES[0]], True))
+    assert conversation.answer(LINES[0]) == [expected[0].text]
     assert conversation.run_command(":n 3") == []
     assert conversation.run_command(":a") == ["alignments: shown"]
     shown = conversation.answer(LINES[0])
-    assert [line.split(maxsplit=2)[2] for line in shown[::2]] == [one.text for one in wanted]
+    assert [line.split(maxsplit=2)[2] for line in shown[::2]] == [one.text for one in expected]
     scores = [float(line.split()[1]) for line in shown[::2]]
-    np.testing.assert_allclose(scores, [one.score for one in wanted], atol=6e-5)
-    for line, one in zip(shown[1::2], wanted):
+    np.testing.assert_allclose(scores, [one.score for one in expected], atol=6e-5)
+    for line, one in zip(shown[1::2], expected):
         looked = [f"{token}←{one.source_tokens[row.argmax()]}"
                   for token, row in zip(one.tokens, one.attention)]  # fmt: skip
         assert line.split() == looked
     assert conversation.run_command(":a") == ["alignments: not shown"]
     assert conversation.run_command(":n 1") == []
-    assert conversation.answer(LINES[0]) == [wanted[0].text]
+    assert conversation.answer(LINES[0]) == [expected[0].text]
 
 
 def test_what_cannot_be_done_at_the_prompt_is_said(conversation, folder, tmp_path):

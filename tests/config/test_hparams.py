@@ -30,9 +30,9 @@ def json_file(tmp_path, values, name="h.json"):
 
 def test_explicit_over_json_over_default(tmp_path):
     path = json_file(tmp_path, {"num_units": 7, "dropout": 0.3})
-    made = config.make({"num_units": 9}, path)
-    assert (made.num_units, made.dropout) == (9, 0.3)
-    assert made.num_layers == FIELDS["num_layers"].default
+    hparams = config.make({"num_units": 9}, path)
+    assert (hparams.num_units, hparams.dropout) == (9, 0.3)
+    assert hparams.num_layers == FIELDS["num_layers"].default
     assert config.make({}, None) == HParams()
 
 
@@ -41,8 +41,8 @@ def test_an_explicit_flag_wins_even_where_it_is_the_default(tmp_path):
     default = FIELDS["num_layers"].default
     _, explicit = nmt.parse([f"--num_layers={default}", "--noshare_vocab", "--subword_option="])
     assert explicit == {"num_layers": default, "share_vocab": False, "subword_option": ""}
-    made = config.make(explicit, path)
-    assert (made.num_layers, made.share_vocab, made.subword_option) == (default, False, "")
+    hparams = config.make(explicit, path)
+    assert (hparams.num_layers, hparams.share_vocab, hparams.subword_option) == (default, False, "")
 
 
 def test_flags_have_the_defaults_of_the_fields():
@@ -206,29 +206,29 @@ def test_a_wrong_combination_in_a_file_names_the_file(tmp_path):
 
 
 def test_derived_sizes():
-    made = HParams(num_units=8, num_layers=4, encoder_type="bi")
-    assert (made.encoder_layers, made.decoder_layers, made.embedding_width) == (4, 4, 8)
-    assert made.final_states == 4
-    made = made.replace(num_encoder_layers=1, num_decoder_layers=3, embedding_size=5)
-    assert (made.encoder_layers, made.decoder_layers, made.embedding_width) == (1, 3, 5)
-    assert made.final_states == 2  # one layer, two directions
-    assert made.replace(encoder_type="uni").final_states == 1
+    hparams = HParams(num_units=8, num_layers=4, encoder_type="bi")
+    assert (hparams.encoder_layers, hparams.decoder_layers, hparams.embedding_width) == (4, 4, 8)
+    assert hparams.final_states == 4
+    hparams = hparams.replace(num_encoder_layers=1, num_decoder_layers=3, embedding_size=5)
+    assert (hparams.encoder_layers, hparams.decoder_layers, hparams.embedding_width) == (1, 3, 5)
+    assert hparams.final_states == 2  # one layer, two directions
+    assert hparams.replace(encoder_type="uni").final_states == 1
 
 
 def test_a_record_does_not_change():
-    made = HParams()
+    hparams = HParams()
     with pytest.raises(dataclasses.FrozenInstanceError):
-        made.num_units = 3
-    other = made.replace(num_units=3)
-    assert (other.num_units, made.num_units) == (3, FIELDS["num_units"].default)
+        hparams.num_units = 3
+    other = hparams.replace(num_units=3)
+    assert (other.num_units, hparams.num_units) == (3, FIELDS["num_units"].default)
 
 
 def test_saved_settings_come_back(tmp_path):
-    made = HParams(src="né", tgt="\u2028", dropout=0, learning_rate=1e-30, share_vocab=True)
-    assert isinstance(made.dropout, float)
+    hparams = HParams(src="né", tgt="\u2028", dropout=0, learning_rate=1e-30, share_vocab=True)
+    assert isinstance(hparams.dropout, float)
     path = tmp_path / "hparams.json"
-    config.save(made, path)
-    assert config.make({}, str(path)) == made
+    config.save(hparams, path)
+    assert config.make({}, str(path)) == hparams
     assert list(config.read_json(path)) == list(FIELDS)
     assert [p.name for p in tmp_path.iterdir()] == ["hparams.json"]
 
@@ -272,9 +272,9 @@ def test_a_file_has_the_values_of_its_base_and_its_own(tmp_path):
     json_file(tmp_path, {"num_units": 7, "dropout": 0.3}, "base.json")
     path = json_file(tmp_path, {"base": "base.json", "num_units": 9, "cell": "ntm"})
     assert config.read_json(path) == {"num_units": 9, "dropout": 0.3, "cell": "ntm"}
-    made = config.make({"dropout": 0.1}, path)
-    assert (made.num_units, made.dropout, made.cell) == (9, 0.1, "ntm")
-    config.save(made, tmp_path / "saved.json")
+    hparams = config.make({"dropout": 0.1}, path)
+    assert (hparams.num_units, hparams.dropout, hparams.cell) == (9, 0.1, "ntm")
+    config.save(hparams, tmp_path / "saved.json")
     saved = json.loads((tmp_path / "saved.json").read_text())
     assert list(saved) == list(FIELDS)
 
@@ -430,11 +430,11 @@ def test_any_text_gives_settings_or_a_usage_error(fuzz_folder, text):
     path = fuzz_folder / "h.json"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     try:
-        made = config.make({}, str(path))
+        hparams = config.make({}, str(path))
     except UsageError as error:
         assert "h.json" in str(error)
         return
     for key, value in json.loads(text).items():
-        assert getattr(made, key) == value
-    config.save(made, fuzz_folder / "again.json")
-    assert config.make({}, str(fuzz_folder / "again.json")) == made
+        assert getattr(hparams, key) == value
+    config.save(hparams, fuzz_folder / "again.json")
+    assert config.make({}, str(fuzz_folder / "again.json")) == hparams

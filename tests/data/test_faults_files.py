@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from helpers.faults import ROOT, cut, disk, flip, remount
+from helpers.faults import ROOT, disk, flip_bit, remount, truncate
 
 from tfmann.config import HParams
 from tfmann.data import encoded_corpus, fingerprints, run_vocabularies, text_files
@@ -169,13 +169,13 @@ def corpus(tmp_path):
 @pytest.mark.parametrize("size", ["4k", "12k", "20k", "28k", "36k"])
 def test_a_disk_too_small_for_the_encoded_text(corpus, tmp_path, size):
     """Wherever it ends, nothing half written is left; with room, it is as elsewhere."""
-    wanted = corpus(tmp_path / "elsewhere")
+    expected = corpus(tmp_path / "elsewhere")
     with disk(tmp_path / "disk", size) as place:
         with pytest.raises(UserError, match="No space left on device. Make room"):
             corpus(place)
         assert os.listdir(place) == []
         remount(place, "size=1m")
-        assert corpus(place) == wanted
+        assert corpus(place) == expected
 
 
 # --- what a run began with --------------------------------------------------------------------
@@ -206,7 +206,7 @@ def test_text_that_changed_behind_its_path_is_refused(run, tmp_path, name):
     path = tmp_path / name
     settle(run)
     content = path.read_bytes()
-    flip(path)
+    flip_bit(path)
     with pytest.raises(UserError, match=rf"{name} \({name.split('.')[0]}_prefix\) has changed"):
         settle(run)
     run_vocabularies.load(*run)  # to translate with it is another thing
@@ -218,7 +218,7 @@ def test_other_text_on_another_path_is_a_wish(run, tmp_path):
     for side in ("src", "tgt"):
         text_files.write_lines(tmp_path / f"more.{side}", ["word word"])
     settle(run, train_prefix=str(tmp_path / "more"))
-    flip(tmp_path / "test.src")
+    flip_bit(tmp_path / "test.src")
     settle(run)
     for path in tmp_path.glob("vocab.*"):
         path.unlink()
@@ -233,7 +233,7 @@ def test_a_vocabulary_that_changed_in_the_runs_folder_is_refused(run, tmp_path, 
             look()
 
 
-@pytest.mark.parametrize("damage", [flip, cut, lambda path: path.write_text("[]")])
+@pytest.mark.parametrize("damage", [flip_bit, truncate, lambda path: path.write_text("[]")])
 def test_a_damaged_note_of_what_was_there(run, tmp_path, damage):
     path = tmp_path / "run" / "inputs.json"
     damage(path)
@@ -253,12 +253,12 @@ def test_a_note_of_another_shape_is_refused_though_its_seal_is_right(run, tmp_pa
 def test_a_lost_note_is_said_and_written_again(run, tmp_path):
     said = []
     (tmp_path / "run" / "inputs.json").unlink()
-    flip(tmp_path / "train.src")
+    flip_bit(tmp_path / "train.src")
     fingerprints.require_same_vocabularies(run[1], {"vocab.src": "anything"})
     for _ in range(2):
         run_vocabularies.record_lost_fingerprints(settle(run), *run, said.append)
         assert len(said) == 1 and said[0].startswith(f"{run[1]} has no inputs.json: whether text")
-    flip(tmp_path / "train.src")
+    flip_bit(tmp_path / "train.src")
     with pytest.raises(UserError, match=r"train\.src \(train_prefix\) has changed"):
         settle(run)
 
@@ -335,13 +335,13 @@ def test_damaged_best_weights_come_back_from_their_checkpoint(tmp_path):
     shutil.copytree(source, best)
     checkpoint_series.rebuild(str(best), 3, str(tmp_path), said.append)
     assert not said
-    flip(best / "weights.npz")
+    flip_bit(best / "weights.npz")
     checkpoint_series.rebuild(str(best), 3, str(tmp_path), said.append)
     assert len(said) == 1 and said[0].endswith(f"rebuilt from {source}")
     assert checkpoint.read_arrays(str(best))["a"].tolist() == [3, 3, 3]
     assert checkpoint.read_state(str(best))["step"] == 3
-    flip(best / "weights.npz")
-    for damage in (lambda: cut(tmp_path / "step-00000003" / "weights.npz"),
+    flip_bit(best / "weights.npz")
+    for damage in (lambda: truncate(tmp_path / "step-00000003" / "weights.npz"),
                    lambda: shutil.rmtree(source)):  # fmt: skip
         damage()
         with pytest.raises(checkpoint.Unreadable, match="best/weights.*step 3, .*from a copy"):
@@ -350,7 +350,7 @@ def test_damaged_best_weights_come_back_from_their_checkpoint(tmp_path):
 
 def test_an_average_says_what_it_lacks(tmp_path):
     folders = [write(tmp_path, step) for step in (3, 6)]
-    flip(tmp_path / "step-00000003" / "weights.npz")
+    flip_bit(tmp_path / "step-00000003" / "weights.npz")
     with pytest.raises(checkpoint.Unreadable, match=f"average.*or remove {folders[0]}"):
         checkpoint_series.average(folders)
 

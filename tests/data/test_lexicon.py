@@ -52,10 +52,10 @@ def test_against_the_oracle(monkeypatch, block, iterations):
         (stream.integers(0, 7, stream.integers(1, 6)), stream.integers(0, 9, stream.integers(1, 6)))
         for _ in range(30)
     ]
-    found, wanted = ours(pairs, iterations), oracle(pairs, iterations)
-    assert found.keys() == wanted.keys()
-    for key, value in wanted.items():
-        assert found[key] == pytest.approx(value, rel=1e-9), key
+    actual, expected = ours(pairs, iterations), oracle(pairs, iterations)
+    assert actual.keys() == expected.keys()
+    for key, value in expected.items():
+        assert actual[key] == pytest.approx(value, rel=1e-9), key
 
 
 def test_dice_of_the_counts():
@@ -152,15 +152,15 @@ def test_best_translations_against_the_oracle():
     for (source, target), value in links.items():
         totals["source", source] += value
         totals["target", target] += value
-    wanted = {}
+    expected = {}
     for (source, target), value in links.items():
         dice = 2 * value / (totals["source", source] + totals["target", target])
-        wanted[source] = max(wanted.get(source, (0, "")), (dice, target))
-    found = ibm_model1.best_translations(pairs)
-    assert [e.source for e in found] == sorted(set(wanted) - {""})
-    for entry in found:
-        assert entry.target == wanted[entry.source][1]
-        assert entry.weight == pytest.approx(wanted[entry.source][0])
+        expected[source] = max(expected.get(source, (0, "")), (dice, target))
+    actual = ibm_model1.best_translations(pairs)
+    assert [e.source for e in actual] == sorted(set(expected) - {""})
+    for entry in actual:
+        assert entry.target == expected[entry.source][1]
+        assert entry.weight == pytest.approx(expected[entry.source][0])
 
 
 def test_no_text():
@@ -249,7 +249,7 @@ def test_pairs_beyond_the_ids_of_an_int32():
     """V_s * V_t may be more than 2^31."""
     many = 70_000
     pairs = [([i], [i]) for i in (0, 1, many - 1)] + [([many - 1, 0], [0, many - 1])]
-    found = ours(pairs, 3)
-    wanted = oracle(pairs, 3)
+    actual = ours(pairs, 3)
+    expected = oracle(pairs, 3)
     for key in itertools.product((0, many - 1), repeat=2):
-        assert found[key] == pytest.approx(wanted[key])
+        assert actual[key] == pytest.approx(expected[key])

@@ -56,8 +56,8 @@ def test_shift_and_padding_by_hand():
         history_length=[[]] * 3,
         totals=[6, 3],
     )
-    for name, found, wanted in zip(Batch._fields, batch, expected):
-        assert found.tolist() == wanted, name
+    for name, actual, wanted in zip(Batch._fields, batch, expected):
+        assert actual.tolist() == wanted, name
     assert batch.words == 6
     assert {part.dtype for part in batch[:5]} == {np.dtype(np.int32)}
 
@@ -140,8 +140,8 @@ def test_any_position_resumes_the_same_stream(kind, size):
     for done in range(0, count, 2):
         fresh = training(random_lengths(100), batch_type=kind, batch_size=size)
         rest = itertools.islice(fresh.batches(stream[done][1]), 4)
-        for (batch, position), (wanted, place) in zip(rest, stream[done + 1 :]):
-            assert position == place and same(batch, wanted)
+        for (batch, position), (expected, place) in zip(rest, stream[done + 1 :]):
+            assert position == place and same(batch, expected)
 
 
 def test_a_position_past_the_end_of_an_epoch_is_the_start_of_the_next():

@@ -39,9 +39,9 @@ def settle(settings, out):
 
 
 def test_vocabularies_are_built_from_the_training_text(settings, tmp_path):
-    found = settle(settings, tmp_path / "out")
-    assert found.source.vocabulary.tokens == (*SPECIALS, "a", "b", "c", "c\u2028", "x")
-    assert found.target.vocabulary.tokens == (*SPECIALS, "Z", "X", "Y", "unknown")
+    languages = settle(settings, tmp_path / "out")
+    assert languages.source.vocabulary.tokens == (*SPECIALS, "a", "b", "c", "c\u2028", "x")
+    assert languages.target.vocabulary.tokens == (*SPECIALS, "Z", "X", "Y", "unknown")
     assert not (tmp_path / "out").exists()
 
 
@@ -65,21 +65,21 @@ def test_given_vocabularies_are_taken_and_kept(settings, tmp_path):
     for side, word in (("src", "c"), ("tgt", "Y")):
         text_files.write_lines(tmp_path / f"v.{side}", [word, "</s>", "<s>", "<unk>"])
     given = settings.replace(vocab_prefix=str(tmp_path / "v"))
-    found = settle(given, tmp_path)
-    assert found.source.encode("a c") == [0, 3]
-    run_vocabularies.save(found, given, str(tmp_path))
+    languages = settle(given, tmp_path)
+    assert languages.source.encode("a c") == [0, 3]
+    run_vocabularies.save(languages, given, str(tmp_path))
     again = run_vocabularies.load(given, str(tmp_path))
-    assert [s.vocabulary for s in again] == [s.vocabulary for s in found]
+    assert [s.vocabulary for s in again] == [s.vocabulary for s in languages]
 
 
 def test_merge_operations_are_kept_with_the_run(settings, tmp_path):
     learn_bpe([str(tmp_path / "t.src")] * 3, str(tmp_path / "codes"), 1)
     given = settings.replace(subword_option="bpe", subword_model=str(tmp_path / "codes"))
-    found = settle(given, tmp_path)
-    run_vocabularies.save(found, given, str(tmp_path))
+    languages = settle(given, tmp_path)
+    run_vocabularies.save(languages, given, str(tmp_path))
     (tmp_path / "codes").unlink()
     again = run_vocabularies.load(given, str(tmp_path))
-    for one, other in zip(found, again):
+    for one, other in zip(languages, again):
         assert one.vocabulary == other.vocabulary
         assert one.segmenter.fingerprint == other.segmenter.fingerprint
         assert one.decode(one.encode("a b c")) in ("a b c", "<unk> <unk> <unk>")
@@ -131,18 +131,18 @@ def test_another_vocabulary_than_the_runs_is_refused(kept, tmp_path, changes, wo
 
 def test_the_same_vocabulary_from_elsewhere_is_the_runs(kept, tmp_path):
     given, out = kept()
-    wanted = [side.vocabulary for side in settle(given, out)]
+    expected = [side.vocabulary for side in settle(given, out)]
     for side in ("src", "tgt"):
         (tmp_path / f"v.{side}").write_bytes((out / f"vocab.{side}").read_bytes())
     same = [{"vocab_size": 1000}, {"vocab_prefix": str(tmp_path / "v")}]
     for changes in same:
-        assert [s.vocabulary for s in settle(given.replace(**changes), out)] == wanted
+        assert [s.vocabulary for s in settle(given.replace(**changes), out)] == expected
     (tmp_path / "v.tgt").write_text("<unk>\n<s>\n</s>\nq\n")
     with pytest.raises(UsageError, match="vocab_prefix"):
         settle(given.replace(vocab_prefix=str(tmp_path / "v")), out)
     for path in ("t.src", "t.tgt"):
         (tmp_path / path).unlink()
-    assert [s.vocabulary for s in settle(given, out)] == wanted, "the training text is not needed"
+    assert [s.vocabulary for s in settle(given, out)] == expected, "the training text is not needed"
 
 
 def test_other_merge_operations_than_the_runs_are_refused(kept, tmp_path):
@@ -150,10 +150,10 @@ def test_other_merge_operations_than_the_runs_are_refused(kept, tmp_path):
         text_files.write_lines(tmp_path / name, ["#version: 0.2", merge])
     given, out = kept(subword_option="bpe", subword_model=str(tmp_path / "codes"))
     copy = given.replace(subword_model=str(tmp_path / "copy"))
-    wanted = settle(given, out).source.segmenter.fingerprint
-    assert settle(copy, out).source.segmenter.fingerprint == wanted
+    expected = settle(given, out).source.segmenter.fingerprint
+    assert settle(copy, out).source.segmenter.fingerprint == expected
     for other in (str(tmp_path / "others"), str(tmp_path / "absent"), None):
         with pytest.raises(UsageError, match=r"subword_model=.* \(saved: '.*/codes'\)"):
             settle(given.replace(subword_model=other), out)
     (tmp_path / "codes").unlink()
-    assert settle(given, out).source.segmenter.fingerprint == wanted
+    assert settle(given, out).source.segmenter.fingerprint == expected

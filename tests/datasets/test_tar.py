@@ -135,7 +135,7 @@ def test_xz_in_several_streams(tmp_path):
 def test_what_tarfile_writes_is_read_as_tarfile_reads_it(tmp_path):
     names = ["plain", "l" * 300, "größe/" + "猫" * 60, "d" * 90 + "/" + "e" * 80]
     for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
-        wanted = {}
+        expected = {}
         with tarfile.open(tmp_path / "x", "w:bz2", format=form) as bundle:
             for number, name in enumerate(names):
                 info = tarfile.TarInfo(name)
@@ -145,6 +145,6 @@ def test_what_tarfile_writes_is_read_as_tarfile_reads_it(tmp_path):
                     bundle.addfile(info, io.BytesIO(content))
                 except ValueError:  # a name that this format has no room for
                     continue
-                wanted[name] = content
+                expected[name] = content
         read = {info.name: stream.read() for info, stream in tar.members(tmp_path / "x")}
-        assert read == wanted and len(wanted) > 1
+        assert read == expected and len(expected) > 1

@@ -44,13 +44,13 @@ def test_beam_search_equals_the_oracle(variant, asked):
     bound = 0
     for seed, width, alpha in ((1, 3, 0.0), (2, 4, 0.8)):
         model, batch = large_model(variant, seed), small.batch(LENGTHS, seed)
-        found = run_beam(model, batch, width, asked, alpha)
+        actual = run_beam(model, batch, width, asked, alpha)
         for row, length in enumerate(batch.source_length):
             stepper = Stepper(model, batch, row)
-            wanted = oracle.beam_search(stepper, (), width, LIMIT, alpha, 0.0, *asked)
-            check(found, row, wanted, width, length)
+            expected = oracle.beam_search(stepper, (), width, LIMIT, alpha, 0.0, *asked)
+            check(actual, row, expected, width, length)
             free = oracle.beam_search(stepper, (), width, LIMIT, alpha)
-            bound += [h.ids for h in free] != [h.ids for h in wanted]
+            bound += [h.ids for h in free] != [h.ids for h in expected]
     assert bound, "nothing was forbidden that would have been chosen"
 
 
@@ -59,10 +59,10 @@ def test_beam_search_equals_the_oracle(variant, asked):
 def test_greedy_search_equals_the_oracle(variant, asked):
     model, batch = large_model(variant, 11), small.batch(LENGTHS, 11)
     options = search.SearchOptions(LIMIT, True, constraints=Constraints(*asked))
-    found = as_arrays(search.greedy(model, prepare(model, batch), options))
+    actual = as_arrays(search.greedy(model, prepare(model, batch), options))
     for row, length in enumerate(batch.source_length):
-        wanted = [oracle.greedy(Stepper(model, batch, row), (), LIMIT, 0.0, *asked)]
-        check(found, row, wanted, 1, length)
+        expected = [oracle.greedy(Stepper(model, batch, row), (), LIMIT, 0.0, *asked)]
+        check(actual, row, expected, 1, length)
 
 
 def test_a_sample_keeps_to_them():

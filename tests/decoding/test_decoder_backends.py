@@ -58,12 +58,12 @@ def both(variant, function):
 def same(results):
     ours, plain = results
     assert len(ours) == len(plain) > 0
-    for wanted, got in zip(ours, plain):
-        assert got.shape == wanted.shape and got.dtype == wanted.dtype
-        if np.issubdtype(wanted.dtype, np.integer):
-            np.testing.assert_array_equal(got, wanted)
+    for expected, got in zip(ours, plain):
+        assert got.shape == expected.shape and got.dtype == expected.dtype
+        if np.issubdtype(expected.dtype, np.integer):
+            np.testing.assert_array_equal(got, expected)
         else:
-            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("variant", CELLS)
@@ -110,12 +110,12 @@ def test_without_addons_auto_is_plain_and_tfa_is_refused(monkeypatch):
     model = small.model("luong")
     batch = small.batch(LENGTHS)
     prepared = model.prepare(tf.constant(batch.source), tf.constant(batch.source_length))
-    wanted = search.greedy(model, prepared, OPTIONS)
+    expected = search.greedy(model, prepared, OPTIONS)
     monkeypatch.setattr(builtins, "__import__", without)
     backend.addons_or_none.cache_clear()
     try:
-        found = search.greedy(model, prepared, OPTIONS)
-        np.testing.assert_array_equal(found.ids, wanted.ids)
+        actual = search.greedy(model, prepared, OPTIONS)
+        np.testing.assert_array_equal(actual.ids, expected.ids)
         refused = next(models("luong"))
         with pytest.raises(UserError, match="decoder_backend=tfa needs tensorflow-addons 0.23"):
             search.greedy(refused, prepared, OPTIONS)

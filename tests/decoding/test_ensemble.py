@@ -69,10 +69,10 @@ def test_searches_of_an_ensemble_equal_the_oracle(variants):
     for row, stepper in enumerate(steppers):
         check(greedy, row, [oracle.greedy(stepper, (), LIMIT)], 1, batch.source_length[row])
     for alpha, beta in PENALTIES:
-        found = run_beam(model, batch, 3, alpha, beta, best=3)
+        hypotheses = run_beam(model, batch, 3, alpha, beta, best=3)
         for row, stepper in enumerate(steppers):
             expected = oracle.beam_search(stepper, (), 3, LIMIT, alpha, beta)
-            check(found, row, expected, 3, batch.source_length[row])
+            check(hypotheses, row, expected, 3, batch.source_length[row])
 
 
 def test_an_ensemble_finds_what_none_of_its_models_finds_alone(mixture):

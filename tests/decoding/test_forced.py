@@ -14,15 +14,15 @@ from tfmann.errors import UserError
 
 def test_forced_score_is_the_score_of_the_search():
     results = run(LINES)
-    pairs, wanted = [], []
+    pairs, expected = [], []
     for line, n_best in zip(LINES, results):
         for one in n_best:
             if line.strip() and not {"<unk>", "<s>"} & set(one.tokens):
                 pairs.append((line, one.text))
-                wanted.append(one.score)
+                expected.append(one.score)
     assert len(pairs) >= 5
-    found = Model(translator(**BEAM), "nowhere").score(pairs)
-    np.testing.assert_allclose([f.log_prob for f in found], wanted, rtol=1e-4, atol=1e-4)
+    actual = Model(translator(**BEAM), "nowhere").score(pairs)
+    np.testing.assert_allclose([f.log_prob for f in actual], expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("size", [1, 2, 32])

@@ -75,13 +75,13 @@ def test_every_unknown_word_comes_from_where_its_attention_is(both):
     for line, old_best, new_best in zip(LINES, before, after):
         words = line.split()
         for old, new in zip(old_best, new_best):
-            wanted = old.text.split()
-            for j, word in enumerate(wanted):
+            expected = old.text.split()
+            for j, word in enumerate(expected):
                 if word == "<unk>":
                     place = int(np.argmax(old.attention[j, : len(words)]))
-                    wanted[j] = lexicon.get(words[place], words[place])
+                    expected[j] = lexicon.get(words[place], words[place])
                     seen.add(words[place] in lexicon)
-            assert new.text == " ".join(wanted)
+            assert new.text == " ".join(expected)
     assert seen == {True, False}
 
 

@@ -61,13 +61,13 @@ def test_beam_search_equals_the_oracle(variant):
         model, batch = large_model(variant, seed), small.batch(LENGTHS, seed)
         steppers = [Stepper(model, batch, row) for row in range(len(LENGTHS))]
         for turn, (alpha, beta) in enumerate(PENALTIES):
-            wanted = [oracle.beam_search(s, (), width, LIMIT, alpha, beta) for s in steppers]
+            expected = [oracle.beam_search(s, (), width, LIMIT, alpha, beta) for s in steppers]
             best = (1, width)[(turn + round_) % 2]  # a search for fewer stops sooner
-            found = run_beam(model, batch, width, alpha, beta, best)
-            assert found.ids.shape[:2] == (len(LENGTHS), best)
+            actual = run_beam(model, batch, width, alpha, beta, best)
+            assert actual.ids.shape[:2] == (len(LENGTHS), best)
             for row in range(len(LENGTHS)):
-                check(found, row, wanted[row], best, batch.source_length[row])
-            lengths |= {len(hypothesis.ids) for hypotheses in wanted for hypothesis in hypotheses}
+                check(actual, row, expected[row], best, batch.source_length[row])
+            lengths |= {len(hypothesis.ids) for hypotheses in expected for hypothesis in hypotheses}
     assert len(lengths) >= 3, "hypotheses of one length show nothing"
 
 
@@ -75,15 +75,15 @@ def test_beam_search_equals_the_oracle(variant):
 @pytest.mark.parametrize("alpha", [0.0, 0.8])
 def test_hypothesis_is_what_forced_decoding_of_it_says(variant, alpha):
     model, batch = large_model(variant), small.batch(LENGTHS, 7)
-    found = run_beam(model, batch, 3, alpha, best=3)
-    log_probs, alignments = force(model, batch, found)
-    penalty = ((5.0 + found.lengths) / 6.0) ** alpha
-    np.testing.assert_allclose(found.scores * penalty, log_probs, rtol=1e-4, atol=1e-4)
-    assert np.all(np.diff(found.scores, axis=1) <= 0), "from best to worst"
-    for row, rank in np.ndindex(*found.lengths.shape):
-        length = found.lengths[row, rank]
+    hypotheses = run_beam(model, batch, 3, alpha, best=3)
+    log_probs, alignments = force(model, batch, hypotheses)
+    penalty = ((5.0 + hypotheses.lengths) / 6.0) ** alpha
+    np.testing.assert_allclose(hypotheses.scores * penalty, log_probs, rtol=1e-4, atol=1e-4)
+    assert np.all(np.diff(hypotheses.scores, axis=1) <= 0), "from best to worst"
+    for row, rank in np.ndindex(*hypotheses.lengths.shape):
+        length = hypotheses.lengths[row, rank]
         np.testing.assert_allclose(
-            found.alignments[row, rank, :length], alignments[row, rank, :length], atol=1e-4
+            hypotheses.alignments[row, rank, :length], alignments[row, rank, :length], atol=1e-4
         )
 
 
@@ -93,9 +93,9 @@ def test_beam_of_one_is_greedy_and_both_are_the_oracle(variant):
     beam = run_beam(model, batch, 1)
     greedy = as_arrays(search.greedy(model, prepare(model, batch), WITH_ALIGNMENTS))
     for row in range(len(LENGTHS)):
-        wanted = [oracle.greedy(Stepper(model, batch, row), (), LIMIT)]
-        check(beam, row, wanted, 1, batch.source_length[row])
-        check(greedy, row, wanted, 1, batch.source_length[row])
+        expected = [oracle.greedy(Stepper(model, batch, row), (), LIMIT)]
+        check(beam, row, expected, 1, batch.source_length[row])
+        check(greedy, row, expected, 1, batch.source_length[row])
 
 
 def test_coverage_counts_a_position_whose_attention_is_exactly_nothing():
@@ -106,9 +106,9 @@ def test_coverage_counts_a_position_whose_attention_is_exactly_nothing():
     unseen = 0
     for row, length in enumerate(batch.source_length):
         stepper = Stepper(model, batch, row)
-        wanted = oracle.beam_search(stepper, (), 3, LIMIT, beta=0.3)
-        check(run_beam(model, batch, 3, beta=0.3, best=3), row, wanted, 3, length)
-        unseen += np.sum(wanted[0].alignments.sum(axis=0) == 0.0)
+        expected = oracle.beam_search(stepper, (), 3, LIMIT, beta=0.3)
+        check(run_beam(model, batch, 3, beta=0.3, best=3), row, expected, 3, length)
+        unseen += np.sum(expected[0].alignments.sum(axis=0) == 0.0)
     assert unseen, "every position was looked at a little"
 
 
@@ -131,11 +131,11 @@ def test_no_result_depends_on_the_sentences_beside_it(variant):
     for row in range(len(LENGTHS)):
         width = int(batch.source_length[row])
         alone = batch.source[row : row + 1, :width]
-        found = run_beam(
+        hypotheses = run_beam(
             model, batch._replace(source=alone, source_length=batch.source_length[row : row + 1]),
             3, 0.8, 0.3, best=3, limit=0,
         )  # fmt: skip
-        same(together, row, found, 0)
+        same(together, row, hypotheses, 0)
         same(together, row, padded, row)
 
 
@@ -163,11 +163,11 @@ def test_compiled_search_equals_the_eager_one(variant):
 def test_wide_beam_finds_the_best_of_all_translations(variant, alpha, beta):
     model, batch = large_model(variant, 9, target_size=5), small.batch([(4, 1), (0, 1)], 9)
     count = 1 + 3 + 9 + 27  # translations of at most 4 ids over 5, </s> included and no <s>
-    found = run_beam(model, batch, count, alpha, beta, best=count, limit=4)
+    actual = run_beam(model, batch, count, alpha, beta, best=count, limit=4)
     for row, length in enumerate(batch.source_length):
-        wanted = oracle.exhaustive(Stepper(model, batch, row), (), 5, 4, alpha, beta)
-        assert len(wanted) == count
-        check(found, row, wanted, count, length)
+        expected = oracle.exhaustive(Stepper(model, batch, row), (), 5, 4, alpha, beta)
+        assert len(expected) == count
+        check(actual, row, expected, count, length)
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -175,13 +175,13 @@ def test_large_vocabulary_is_searched_by_blocks(bias):
     size = 12 * BLOCK - 5  # no multiple: the last block is filled up
     model = large_model("rnnsearch", target_size=size, projection_bias=bias)
     batch = small.batch(LENGTHS, 8)
-    wanted = [
+    expected = [
         oracle.beam_search(Stepper(model, batch, row), (), 4, LIMIT, 0.8, 0.0)
         for row in range(len(LENGTHS))
     ]
-    found = run_beam(model, batch, 4, 0.8, best=4)
+    actual = run_beam(model, batch, 4, 0.8, best=4)
     for row in range(len(LENGTHS)):
-        check(found, row, wanted[row], 4, batch.source_length[row])
+        check(actual, row, expected[row], 4, batch.source_length[row])
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(1, 20), st.integers(1, 1000))
@@ -190,10 +190,10 @@ def test_top_words_are_the_first_of_the_greatest(seed, count, blocks, kinds):
     values = stream.normal(size=kinds)  # each drawn several times
     values[0] = -np.inf
     logits = stream.choice(values, size=[3, blocks * BLOCK]).astype(np.float32)
-    found, ids = top_words(tf.constant(logits), count)
-    wanted = np.argsort(-logits, axis=1, kind="stable")[:, :count]
-    np.testing.assert_array_equal(ids, wanted)
-    np.testing.assert_array_equal(found, np.take_along_axis(logits, wanted, axis=1))
+    actual, ids = top_words(tf.constant(logits), count)
+    expected = np.argsort(-logits, axis=1, kind="stable")[:, :count]
+    np.testing.assert_array_equal(ids, expected)
+    np.testing.assert_array_equal(actual, np.take_along_axis(logits, expected, axis=1))
 
 
 @pytest.mark.parametrize("above", [0.0, 300.0])
@@ -219,12 +219,12 @@ def test_no_search_says_the_start_of_a_sentence(above):
 def test_vocabulary_smaller_than_the_beam(beta):
     model, batch = large_model("luong", 9, target_size=4), small.batch(LENGTHS, 9)
     for limit in (1, 2, 3):
-        found = run_beam(model, batch, 6, 0.8, beta, best=6, limit=limit)
-        assert not np.any(np.isnan(found.scores))
+        actual = run_beam(model, batch, 6, 0.8, beta, best=6, limit=limit)
+        assert not np.any(np.isnan(actual.scores))
         for row, length in enumerate(batch.source_length):
-            wanted = oracle.beam_search(Stepper(model, batch, row), (), 6, limit, 0.8, beta)
-            check(found, row, wanted, 6, length)
-            missing = found.scores[row, len(wanted) :]
+            expected = oracle.beam_search(Stepper(model, batch, row), (), 6, limit, 0.8, beta)
+            check(actual, row, expected, 6, length)
+            missing = actual.scores[row, len(expected) :]
             assert np.all(np.isneginf(missing)), "what does not exist is impossible"
 
 

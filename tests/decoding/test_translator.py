@@ -25,10 +25,10 @@ def test_every_line_gets_its_own_translation_in_its_own_place():
 @pytest.mark.parametrize("size", [1, 3, 32])
 @pytest.mark.parametrize("chunk", [0, 1, 4])
 def test_batches_and_chunks_change_nothing(size, chunk):
-    found, wanted = run(LINES, size, chunk), run(LINES)
-    assert texts(found) == texts(wanted)
-    assert [t.tokens for n in found for t in n] == [t.tokens for n in wanted for t in n]
-    np.testing.assert_allclose(scores(found), scores(wanted), rtol=1e-4, atol=1e-5)
+    actual, expected = run(LINES, size, chunk), run(LINES)
+    assert texts(actual) == texts(expected)
+    assert [t.tokens for n in actual for t in n] == [t.tokens for n in expected for t in n]
+    np.testing.assert_allclose(scores(actual), scores(expected), rtol=1e-4, atol=1e-5)
 
 
 def test_blank_lines_stay_blank_and_cost_nothing(monkeypatch):
@@ -78,14 +78,14 @@ def test_a_chunk_of_one_answers_before_the_next_line_is_read():
 
 
 def test_unknown_words_and_written_specials_are_unknown_words():
-    (wanted,) = run(["a3 nowhere a5"])
-    assert wanted[0].source_tokens == ["a3", "<unk>", "a5", "</s>"]
+    (expected,) = run(["a3 nowhere a5"])
+    assert expected[0].source_tokens == ["a3", "<unk>", "a5", "</s>"]
     for word in ("</s>", "<s>", "<unk>", "b3"):
-        (found,) = run([f"a3 {word} a5"])
-        assert found[0].source_tokens == wanted[0].source_tokens
-        assert texts([found]) == texts([wanted])
-    (found,) = run(["</s>"])
-    assert found[0].source_tokens == ["<unk>", "</s>"]
+        (actual,) = run([f"a3 {word} a5"])
+        assert actual[0].source_tokens == expected[0].source_tokens
+        assert texts([actual]) == texts([expected])
+    (actual,) = run(["</s>"])
+    assert actual[0].source_tokens == ["<unk>", "</s>"]
     forced, other = translator(**BEAM).force([("a3", "b3 </s> b4"), ("a3", "b3 what b4")])
     assert forced.tokens == other.tokens == ["b3", "<unk>", "b4", "</s>"]
     assert forced.log_prob == pytest.approx(other.log_prob, rel=1e-5)
@@ -104,10 +104,10 @@ def test_longer_sources_are_cut():
     short = Translator(one.model, one.languages, one.hparams.replace(src_max_len_infer=2))
     short._compiled = one._compiled  # traced once
     cut = list(short.translate(["a3 a9 a14 a5", "a3 a9", "a3"]))
-    wanted = list(one.translate(["a3 a9", "a3 a9", "a3"]))
-    assert texts(cut) == texts(wanted)
+    expected = list(one.translate(["a3 a9", "a3 a9", "a3"]))
+    assert texts(cut) == texts(expected)
     assert cut[0][0].source_tokens == ["a3", "a9", "</s>"]
-    assert texts(run(["a3 a9 a14 a5"])) != texts(wanted[:1])
+    assert texts(run(["a3 a9 a14 a5"])) != texts(expected[:1])
 
 
 @pytest.mark.parametrize("mode", ["beam_search", "greedy", "sample"])

@@ -18,8 +18,8 @@ FREQUENCY = Counter(REFERENCE)
 
 def judged(hypothesis, links=None, reference=REFERENCE, sure=SURE):
     frequency = FREQUENCY + Counter(reference)
-    found = judge(reference, hypothesis.split(), sure, frequency, links)
-    return found.under, found.reworded, found.over
+    verdict = judge(reference, hypothesis.split(), sure, frequency, links)
+    return verdict.under, verdict.reworded, verdict.over
 
 
 def test_the_reference_itself_lacks_nothing():
@@ -97,17 +97,17 @@ def test_of_equally_rare_words_the_longest_is_the_head():
 
 
 def test_source_words_without_a_sure_link_are_not_judged():
-    found = adequacy([["a", "b", "c"]], [["x", "y"]], [[]], [[(1, 0)]])
-    assert found == Adequacy(source_words=3, judged=1, under=1, reworded=0, over=0)
-    assert (found.under_share, found.reworded_share, found.over_share) == (1.0, 0.0, 0.0)
+    counts = adequacy([["a", "b", "c"]], [["x", "y"]], [[]], [[(1, 0)]])
+    assert counts == Adequacy(source_words=3, judged=1, under=1, reworded=0, over=0)
+    assert (counts.under_share, counts.reworded_share, counts.over_share) == (1.0, 0.0, 0.0)
 
 
 def test_words_are_counted_in_all_references():
     """In the second sentence alone, "the" would be as rare as "cat", and comes first."""
     references = [["the", "dog", "the"], ["the", "cat"]]
     sure = [[], [(0, 0), (0, 1)]]
-    found = adequacy([[], ["s"]], references, [[], ["the"]], sure)
-    assert (found.judged, found.under) == (1, 1)
+    counts = adequacy([[], ["s"]], references, [[], ["the"]], sure)
+    assert (counts.judged, counts.under) == (1, 1)
 
 
 def test_what_cannot_be_judged():
@@ -176,12 +176,12 @@ def test_known_omissions_and_repetitions_are_found_exactly():
     kinds = Counter()
     for example, left_out, repeated in cases():
         words, links = edited(example, left_out, repeated)
-        found = judge(example.target, words, example.alignment, COUNTS, links)
+        verdict = judge(example.target, words, example.alignment, COUNTS, links)
         case = (" ".join(example.target), " ".join(words))
-        assert found.under == sorted(left_out[0]), case
-        assert found.over == sorted(repeated[0]), case
-        assert found.reworded == []
-        assert found.judged == sorted({i for i, _ in example.alignment})
+        assert verdict.under == sorted(left_out[0]), case
+        assert verdict.over == sorted(repeated[0]), case
+        assert verdict.reworded == []
+        assert verdict.judged == sorted({i for i, _ in example.alignment})
         kinds[bool(left_out[0]), bool(repeated[0])] += 1
     assert min(kinds.values()) > 300 and len(kinds) == 3
 
@@ -190,14 +190,14 @@ def test_without_links_the_same_words_are_found():
     """Only which one of several words of the same spelling it was cannot be known then."""
     for example, left_out, repeated in cases():
         words, _ = edited(example, left_out, repeated)
-        found = judge(example.target, words, example.alignment, COUNTS)
+        verdict = judge(example.target, words, example.alignment, COUNTS)
 
         def spell(positions, source=example.source):
             return sorted(source[i] for i in positions)
 
         case = (" ".join(example.source), " ".join(example.target), " ".join(words))
-        assert spell(found.under) == spell(left_out[0]), case
-        assert spell(found.over) == spell(repeated[0]), case
+        assert spell(verdict.under) == spell(left_out[0]), case
+        assert spell(verdict.over) == spell(repeated[0]), case
 
 
 def test_counts_of_a_set():
@@ -206,10 +206,10 @@ def test_counts_of_a_set():
     examples = [case[0] for case in all_cases]
     sources, references = [e.source for e in examples], [e.target for e in examples]
     sure = [e.alignment for e in examples]
-    found = adequacy(sources, references, hypotheses, sure, links)
-    assert found.source_words == sum(map(len, sources))
-    assert found.under == sum(len(left_out[0]) for _, left_out, _ in all_cases)
-    assert found.over == sum(len(repeated[0]) for _, _, repeated in all_cases)
-    assert found.reworded == 0
-    assert found.under_share == found.under / found.judged
-    assert found.over_share == found.over / found.judged
+    counts = adequacy(sources, references, hypotheses, sure, links)
+    assert counts.source_words == sum(map(len, sources))
+    assert counts.under == sum(len(left_out[0]) for _, left_out, _ in all_cases)
+    assert counts.over == sum(len(repeated[0]) for _, _, repeated in all_cases)
+    assert counts.reworded == 0
+    assert counts.under_share == counts.under / counts.judged
+    assert counts.over_share == counts.over / counts.judged

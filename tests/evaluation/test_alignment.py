@@ -119,19 +119,19 @@ def test_a_position_before_the_first(item):
 
 def oracle_quality(found, sure, possible):
     """Och & Ney's three quotients, link by link over the cells of matrices."""
-    hits_sure = hits_possible = links = wanted = 0
+    hits_sure = hits_possible = links = expected = 0
     for a, s, p in zip(found, sure, possible):
         for i in range(9):
             for j in range(9):
                 one = (i, j)
                 links += one in a
-                wanted += one in s
+                expected += one in s
                 hits_sure += one in a and one in s
                 hits_possible += one in a and (one in s or one in p)
     return (
-        1 - (hits_sure + hits_possible) / (links + wanted),
+        1 - (hits_sure + hits_possible) / (links + expected),
         hits_possible / links,
-        hits_sure / wanted,
+        hits_sure / expected,
     )
 
 
@@ -180,13 +180,13 @@ def test_soft_aer_by_hand():
 def test_soft_aer_of_hard_weights_is_the_aer():
     stream = np.random.default_rng(4)
     for _ in range(10):
-        found, sure, possible = (random_links(stream, 3) for _ in range(3))
-        weights = [np.zeros([9, 9]) for _ in found]
-        for matrix, links in zip(weights, found):
+        actual, sure, possible = (random_links(stream, 3) for _ in range(3))
+        weights = [np.zeros([9, 9]) for _ in actual]
+        for matrix, links in zip(weights, actual):
             for i, j in links:
                 matrix[j, i] = 1.0
-        wanted = alignment.aer(found, sure, possible)
-        assert alignment.soft_aer(weights, sure, possible) == pytest.approx(wanted)
+        expected = alignment.aer(actual, sure, possible)
+        assert alignment.soft_aer(weights, sure, possible) == pytest.approx(expected)
 
 
 def test_soft_aer_leaves_out_the_end_on_both_sides():

@@ -49,25 +49,27 @@ def test_files_that_do_not_belong_together_are_refused(paths, changes, words):
 def test_alignment_error_is_that_worked_out_by_hand():
     links = [GoldAlignment(frozenset({(0, 0)}), frozenset({(0, 0), (1, 0)}))]
     links += [GoldAlignment(frozenset({(0, 1), (1, 0)}), frozenset({(0, 1), (1, 0)}))]
-    wanted = gold_alignments.GoldSet([["a", "b"]] * 2, [["x", "y"]] * 2, links)
+    expected = gold_alignments.GoldSet([["a", "b"]] * 2, [["x", "y"]] * 2, links)
     attention = [np.array([[0.4, 0.6], [1.0, 0.0]]), np.array([[0.3, 0.5], [0.0, 0.0]])]
-    found = gold_alignments.alignment_scores(wanted, attention, [[(1, 0), (0, 1)], [(1, 0)]])
+    actual = gold_alignments.alignment_scores(expected, attention, [[(1, 0), (0, 1)], [(1, 0)]])
     # found 3, sure 3; of those found 1 is sure, 2 are possible
-    assert found["aer"] == pytest.approx(1 - (1 + 2) / (3 + 3))
-    assert (found["precision"], found["recall"]) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
+    assert actual["aer"] == pytest.approx(1 - (1 + 2) / (3 + 3))
+    assert (actual["precision"], actual["recall"]) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
     # the weights: 2.8 in all, on sure links 0.4 + 0.5, on possible ones 0.6 more
-    assert found["soft_aer"] == pytest.approx(1 - (0.9 + 1.5) / (2.8 + 3))
-    counts = [found[key] for key in ("sentences", "links", "sure", "possible")]
+    assert actual["soft_aer"] == pytest.approx(1 - (0.9 + 1.5) / (2.8 + 3))
+    counts = [actual[key] for key in ("sentences", "links", "sure", "possible")]
     assert counts == [2, 3, 3, 4]
 
 
 def test_adequacy_is_that_worked_out_by_hand(paths):
-    wanted = gold_alignments.read(*paths())
+    expected = gold_alignments.read(*paths())
     said = ["the lady", "dog dog"]  # "woman" is not said, but "lady" is; "dog" twice
-    with_links = gold_alignments.adequacy_scores(wanted, said, [[(0, 0), (1, 1)], [(0, 0), (0, 1)]])
+    with_links = gold_alignments.adequacy_scores(
+        expected, said, [[(0, 0), (1, 1)], [(0, 0), (0, 1)]]
+    )
     third = pytest.approx(1 / 3)
     assert with_links == {
         "under": 0.0, "reworded": third, "over": third, "judged": 3, "source_words": 3,
     }  # fmt: skip
-    without = gold_alignments.adequacy_scores(wanted, said, None)
+    without = gold_alignments.adequacy_scores(expected, said, None)
     assert without == {**with_links, "under": third, "reworded": None}

@@ -56,14 +56,14 @@ def test_a_list_of_all_translations_ranked_anew_is_what_the_search_finds(variant
     model, batch = large_model(variant, 9, target_size=4), small.batch([(4, 1), (0, 1)], 9)
     count = 1 + 3 + 9 + 27  # translations of at most 4 ids over 4, </s> included
     wide = run_beam(model, batch, count, 0.8, best=count, limit=4)
-    wanted = run_beam(model, batch, count, weight, limit=4)
+    expected = run_beam(model, batch, count, weight, limit=4)
     for row in range(2):
         listed = [
             Translation(str(ids[:length]), score, [], list(ids[:length]), None)
             for ids, length, score in zip(wide.ids[row], wide.lengths[row], wide.scores[row])
         ]
-        found = length_penalty._best(listed, 0.8, weight)
-        assert found.text == str(wanted.ids[row, 0, : wanted.lengths[row, 0]])
+        actual = length_penalty._best(listed, 0.8, weight)
+        assert actual.text == str(expected.ids[row, 0, : expected.lengths[row, 0]])
 
 
 @pytest.mark.parametrize(

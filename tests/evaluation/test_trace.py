@@ -76,8 +76,8 @@ def test_every_quantity_of_the_cell_in_its_documented_shape(untraced, name):
     else:
         assert trace.boundary == 0 and trace.step_tokens == tokens
     addressed_as_dnc = "dnc" in (cell, changes.get("external_addressing"))
-    wanted = HEADS | (DNC if addressed_as_dnc else NTM) | ({"alignments"} & {*trace})
-    assert set(trace) == wanted
+    expected = HEADS | (DNC if addressed_as_dnc else NTM) | ({"alignments"} & {*trace})
+    assert set(trace) == expected
     assert ("alignments" in trace) == (cell == "mad")
     sizes = {
         "S": len(source), "R": r, "H": h, "R+H": r + h, "N": SIZES["num_memory_locations"],

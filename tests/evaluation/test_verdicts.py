@@ -20,10 +20,10 @@ def test_an_estimate_is_the_oracle_s():
     resampled = scores[:, drawn].mean(axis=2)
     variance = verdicts.sentence_variance(resampled)
     assert variance == pytest.approx(of_sentences)
-    found = verdicts.estimate(scores.mean(axis=1), variance)
-    assert found.mean == pytest.approx(scores.mean())
-    assert found.error == pytest.approx(math.sqrt(of_seeds + of_sentences))
-    assert found.freedom == 2
+    estimate = verdicts.estimate(scores.mean(axis=1), variance)
+    assert estimate.mean == pytest.approx(scores.mean())
+    assert estimate.error == pytest.approx(math.sqrt(of_seeds + of_sentences))
+    assert estimate.freedom == 2
 
 
 def test_the_error_is_that_of_drawing_seeds_and_sentences():
@@ -98,17 +98,19 @@ def test_a_noisy_difference_is_no_proof_that_there_is_none():
 
 
 def test_one_seed_proves_nothing():
-    found = verdicts.estimate([5.0], sentence_variance=0.01)
-    assert found.freedom == 0
+    estimate = verdicts.estimate([5.0], sentence_variance=0.01)
+    assert estimate.freedom == 0
     for low, high in ((0.0, math.inf), (-math.inf, 0.0), (-9.0, 9.0)):
-        assert verdicts.p_inside(found, low, high) == verdicts.p_outside(found, low, high) == 1.0
+        assert (
+            verdicts.p_inside(estimate, low, high) == verdicts.p_outside(estimate, low, high) == 1.0
+        )
 
 
 def test_what_never_differs_is_sure():
-    found = verdicts.estimate([0.1, 0.1, 0.1])
-    assert (found.error, found.freedom) == (0.0, 2)
-    assert verdicts.p_above(found, 0.0) == 0.0 and verdicts.p_below(found, 0.0) == 1.0
-    assert verdicts.p_inside(found, -0.05, 0.05) == 1.0
+    estimate = verdicts.estimate([0.1, 0.1, 0.1])
+    assert (estimate.error, estimate.freedom) == (0.0, 2)
+    assert verdicts.p_above(estimate, 0.0) == 0.0 and verdicts.p_below(estimate, 0.0) == 1.0
+    assert verdicts.p_inside(estimate, -0.05, 0.05) == 1.0
     assert verdicts.p_above(verdicts.estimate([0.0, 0.0]), 0.0) == 1.0
 
 

@@ -241,12 +241,12 @@ def test_an_export_says_what_it_is(model, capsys):
     assert facts["checkpoint"] == str(model / "best_bleu") and facts["needs"] == ["tensorflow"]
     described = facts["signatures"]["serving_default"]
     assert described["inputs"] == {"lines": {"type": "string", "shape": [None]}}
-    found = asked(model / "export", LINES)
-    assert {name: str(value.dtype) for name, value in found.items()} == {
+    actual = asked(model / "export", LINES)
+    assert {name: str(value.dtype) for name, value in actual.items()} == {
         name: {"string": "object"}.get(one["type"], one["type"])
         for name, one in described["outputs"].items()
     }
-    for name, value in found.items():
+    for name, value in actual.items():
         shape = described["outputs"][name]["shape"]
         assert len(shape) == value.ndim
-        assert all(wanted in (None, size) for wanted, size in zip(shape, value.shape))
+        assert all(expected in (None, size) for expected, size in zip(shape, value.shape))

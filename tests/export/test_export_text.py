@@ -72,20 +72,20 @@ KINDS = ["words", "no codes", "learned", "old", "new", "pieces"]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_tokens_and_the_same_text(folder, kind):
-    wanted, lines = segmenter(folder, kind), drawn()
-    found = graph_segmentation.graph_segmenter(wanted)
-    tokens = [wanted.segment(line) for line in lines]
-    segment = in_function(found.segment, LINES)
+    expected, lines = segmenter(folder, kind), drawn()
+    actual = graph_segmentation.graph_segmenter(expected)
+    tokens = [expected.segment(line) for line in lines]
+    segment = in_function(actual.segment, LINES)
     assert segment(tf.constant(lines)) == tokens
     assert segment(tf.constant([], tf.string)) == []
     assert segment(tf.constant([" ", ""])) == [[], []]
     as_words = [subword.WordSegmenter().segment(line) for line in lines]
     assert (tokens == as_words) == (kind in ("words", "no codes"))
-    join = in_function(found.join, TOKENS)
+    join = in_function(actual.join, TOKENS)
     # tokens of other lines' ends too: a text that ends within a word
     cut = [row[: len(row) // 2] for row in tokens]
     rows = tf.ragged.constant(tokens + cut, dtype=tf.string, ragged_rank=1)
-    assert join(rows) == [wanted.join(row) for row in tokens + cut]
+    assert join(rows) == [expected.join(row) for row in tokens + cut]
 
 
 def test_overlapping_pairs_are_merged_from_the_left(folder):

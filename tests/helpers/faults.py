@@ -1,4 +1,4 @@
-"""What hurts a run from outside: damaged files and full disks; and what is left after it."""
+"""Faults from outside a run: damaged files and full disks; and the files that it leaves."""
 
 import contextlib
 import subprocess
@@ -16,20 +16,20 @@ from benchmarks.trust.forks import Forks  # noqa: E402
 LOGS = ("train.log", "train_log", "lock")  # what even a refused command writes to
 
 
-def flip(path):
-    """Turns a bit in the middle of a file over."""
+def flip_bit(path):
+    """Flips a bit in the middle of a file."""
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 16
     path.write_bytes(content)
 
 
-def cut(path):
-    """Takes a file's last third away."""
+def truncate(path):
+    """Removes the last third of a file."""
     path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
 
 
-def kept(out):
-    """A run's files by content, without logs."""
+def files_of(out):
+    """Returns the digests of a run's files, without logs."""
     files = tree(out)
     return {name: sum_ for name, sum_ in files.items() if not _is_log(out, name)}
 
@@ -58,29 +58,29 @@ def remount(folder, options):
     subprocess.run(["mount", "-o", f"remount,{options}", str(folder)], check=True)
 
 
-class Hurt:
-    """Runs command lines in forks; each has its log, from which `said` reads."""
+class ForkedCommand:
+    """A runner of command lines in forks; `output` is the log of the last one."""
 
     def __init__(self, folder):
         self.forks, self._log = Forks(Path(__file__).parent), folder / "log"
-        self.said = ""
+        self.output = ""
 
     def run(self, argv, **how):
-        """Runs one; returns its status, and keeps what it said."""
+        """Runs a command line; returns its status."""
         self._log.unlink(missing_ok=True)
         status = self.forks.run(argv, how.pop("log", self._log), **how).status
-        self.said = self._log.read_text() if self._log.exists() else ""
-        assert "Traceback" not in self.said, self.said
+        self.output = self._log.read_text() if self._log.exists() else ""
+        assert "Traceback" not in self.output, self.output
         return status
 
-    def ends(self, argv, **how):
-        """Runs one that has to end well."""
+    def succeeds(self, argv, **how):
+        """Runs a command line that must succeed."""
         status = self.run(argv, **how)
-        assert status == 0, (status, self.said)
+        assert status == 0, (status, self.output)
 
     def refused(self, argv, status=1, **how):
-        """Runs one that has to stop with one message, which is returned."""
-        assert self.run(argv, **how) == status, self.said
-        messages = [line for line in self.said.splitlines() if line.startswith("tfmann: ")]
-        assert len(messages) == 1 and self.said.endswith(f"{messages[0]}\n"), self.said
+        """Runs a command line that must stop with one message, which is returned."""
+        assert self.run(argv, **how) == status, self.output
+        messages = [line for line in self.output.splitlines() if line.startswith("tfmann: ")]
+        assert len(messages) == 1 and self.output.endswith(f"{messages[0]}\n"), self.output
         return messages[0]

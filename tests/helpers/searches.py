@@ -67,9 +67,9 @@ class Stepper:
         return log_probs, read, alignment
 
 
-def check(found, row, wanted, best, source_length):
+def check(found, row, expected, best, source_length):
     """The first `best` hypotheses of a row are those of the oracle."""
-    for rank, hypothesis in enumerate(wanted[:best]):
+    for rank, hypothesis in enumerate(expected[:best]):
         length, message = found.lengths[row, rank], f"sentence {row}, hypothesis {rank}"
         assert tuple(found.ids[row, rank, :length]) == hypothesis.ids, message
         assert np.all(found.ids[row, rank, length:] == EOS), message

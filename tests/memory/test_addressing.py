@@ -51,11 +51,14 @@ def kernels_of(stream, taps, heads=2):
     return drawn.astype(np.float32)
 
 
-def each(arrays, wanted):
+def each(arrays, expected):
     """Stacks `wanted(length, *rows of the arrays)` over batch and heads."""
     return np.array(
         [
-            [wanted(length, *(a[row, head] for a in arrays)) for head in range(arrays[0].shape[1])]
+            [
+                expected(length, *(a[row, head] for a in arrays))
+                for head in range(arrays[0].shape[1])
+            ]
             for row, length in enumerate(LENGTHS)
         ]
     )
@@ -64,10 +67,10 @@ def each(arrays, wanted):
 @pytest.mark.parametrize("scale", [1.0, 1e4])
 def test_masked_softmax(run, scale):
     scores = scale * np.random.default_rng(1).normal(size=[len(LENGTHS), 2, WIDTH])
-    found = run(lambda s: access.masked_softmax(s, MASK[:, None]), scores)
-    wanted = each((scores,), lambda length, row: oracle.masked_softmax(row, length))
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
-    assert np.all(found[np.broadcast_to(MASK[:, None] == 0, found.shape)] == 0)
+    actual = run(lambda s: access.masked_softmax(s, MASK[:, None]), scores)
+    expected = each((scores,), lambda length, row: oracle.masked_softmax(row, length))
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
+    assert np.all(actual[np.broadcast_to(MASK[:, None] == 0, actual.shape)] == 0)
 
 
 def test_masked_softmax_does_not_see_what_stands_at_padding(run):
@@ -91,9 +94,11 @@ def test_interpolate(run):
     content, previous = weights_of(stream), weights_of(stream)
     gate = stream.uniform(size=[len(LENGTHS), 2, 1])
     gate[0, 0], gate[0, 1] = 0.0, 1.0
-    found = run(access.interpolate, gate, content, previous)
-    wanted = each((gate, content, previous), lambda length, g, c, p: oracle.interpolate(g[0], c, p))
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    actual = run(access.interpolate, gate, content, previous)
+    expected = each(
+        (gate, content, previous), lambda length, g, c, p: oracle.interpolate(g[0], c, p)
+    )
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
     for gradient in gradients(access.interpolate, gate, content, previous):
         assert np.any(gradient != 0)
 
@@ -103,9 +108,9 @@ def test_shift(run, taps):
     stream = np.random.default_rng(taps)
     weights = stream.dirichlet(np.ones(WIDTH), [4])
     kernel = stream.dirichlet(np.ones(taps), [4])
-    found = run(access.shift, weights, kernel)
-    wanted = [oracle.circular_shift(w, k, WIDTH) for w, k in zip(weights, kernel)]
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    actual = run(access.shift, weights, kernel)
+    expected = [oracle.circular_shift(w, k, WIDTH) for w, k in zip(weights, kernel)]
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
     for gradient in gradients(access.shift, weights, kernel):
         assert np.all(gradient != 0)
 
@@ -114,9 +119,9 @@ def test_shift(run, taps):
 def test_shift_round_a_memory_smaller_than_the_kernel(run, slots):
     kernel = np.random.default_rng(0).dirichlet(np.ones(5), [1])
     weights = np.array([[0.9, 0.1][:slots]])
-    found = run(access.shift, weights, kernel)
-    wanted = [oracle.circular_shift(weights[0], kernel[0], slots)]
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    actual = run(access.shift, weights, kernel)
+    expected = [oracle.circular_shift(weights[0], kernel[0], slots)]
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
 
 
 def test_last_tap_moves_an_address_forward(run):
@@ -134,10 +139,10 @@ def test_shift_within_goes_round_each_sentences_own_length(run, taps):
     stream = np.random.default_rng(taps)
     weights, kernel = weights_of(stream), kernels_of(stream, taps)
     mask, last = MASK[:, None], LAST[:, None]
-    found = run(access.shift_within, weights, kernel, mask, last)
-    wanted = each((weights, kernel), lambda length, w, k: oracle.circular_shift(w, k, length))
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
-    assert np.all(found[np.broadcast_to(mask == 0, found.shape)] == 0)
+    actual = run(access.shift_within, weights, kernel, mask, last)
+    expected = each((weights, kernel), lambda length, w, k: oracle.circular_shift(w, k, length))
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
+    assert np.all(actual[np.broadcast_to(mask == 0, actual.shape)] == 0)
 
     def shift(weights, kernel):
         return access.shift_within(weights, kernel, mask, last)
@@ -152,10 +157,10 @@ def test_sharpen(run, gamma):
     weights = weights_of(np.random.default_rng(4))
     weights[3, 0] = np.eye(1, WIDTH, 2)  # a sure address
     gammas = np.full([len(LENGTHS), 2, 1], gamma)
-    found = run(lambda w, g: access.sharpen(w, g, MASK[:, None]), weights, gammas)
-    wanted = each((weights, gammas), lambda length, w, g: oracle.sharpen(w, g[0], length))
-    np.testing.assert_allclose(found, wanted, atol=1e-5)
-    assert np.all(found[np.broadcast_to(MASK[:, None] == 0, found.shape)] == 0)
+    actual = run(lambda w, g: access.sharpen(w, g, MASK[:, None]), weights, gammas)
+    expected = each((weights, gammas), lambda length, w, g: oracle.sharpen(w, g[0], length))
+    np.testing.assert_allclose(actual, expected, atol=1e-5)
+    assert np.all(actual[np.broadcast_to(MASK[:, None] == 0, actual.shape)] == 0)
     gradients(lambda w, g: access.sharpen(w, g, MASK[:, None]), weights, gammas)
 
 
@@ -171,25 +176,25 @@ def test_sharpen_of_uniform_weights_leaves_them_uniform(run, slots):
 
 def test_sharpen_of_512_random_slots(run):
     weights = np.random.default_rng(5).dirichlet(np.ones(512), [3])
-    found = run(lambda w, g: access.sharpen(w, g, None), weights, np.full([3, 1], 21.0))
-    wanted = [oracle.sharpen(row, 21.0, 512) for row in weights]
-    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    actual = run(lambda w, g: access.sharpen(w, g, None), weights, np.full([3, 1], 21.0))
+    expected = [oracle.sharpen(row, 21.0, 512) for row in weights]
+    np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("gamma", [1.0, 21.0])
 def test_rows_of_zeros_have_finite_values_and_gradients(run, gamma):
     zeros, gammas = np.zeros([len(LENGTHS), WIDTH]), np.full([len(LENGTHS), 1], gamma)
-    found = run(lambda w, g: access.sharpen(w, g, MASK), zeros, gammas)
-    wanted = [oracle.sharpen(row, gamma, length) for row, length in zip(zeros, LENGTHS)]
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    actual = run(lambda w, g: access.sharpen(w, g, MASK), zeros, gammas)
+    expected = [oracle.sharpen(row, gamma, length) for row, length in zip(zeros, LENGTHS)]
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
     gradients(lambda w, g: access.sharpen(w, g, MASK), zeros, gammas)
     kernel = np.full([len(LENGTHS), 3], 1 / 3)
     assert not run(access.shift, zeros, kernel).any()
     gradients(access.shift, zeros, kernel)
     assert not run(access.shift_within, zeros, kernel, MASK, LAST).any()
     gradients(lambda w, k: access.shift_within(w, k, MASK, LAST), zeros, kernel)
-    found = run(lambda s: access.masked_softmax(s, MASK), zeros)
-    np.testing.assert_allclose(found, MASK / MASK.sum(axis=1, keepdims=True), atol=1e-6)
+    actual = run(lambda s: access.masked_softmax(s, MASK), zeros)
+    np.testing.assert_allclose(actual, MASK / MASK.sum(axis=1, keepdims=True), atol=1e-6)
     gradients(lambda s: access.masked_softmax(s, MASK), zeros)
 
 
@@ -201,8 +206,8 @@ def test_dot_scores_with_strength_are_the_content_address(run):
     def address(strength, query, keys):
         return access.masked_softmax(strength * tf.matmul(query, keys, transpose_b=True), mask)
 
-    wanted = [
+    expected = [
         [oracle.content_dot(strength[b, k, 0], query[b, k], keys[b], length) for k in range(3)]
         for b, length in enumerate(LENGTHS[3:])
     ]
-    np.testing.assert_allclose(run(address, strength, query, keys), wanted, atol=1e-5)
+    np.testing.assert_allclose(run(address, strength, query, keys), expected, atol=1e-5)

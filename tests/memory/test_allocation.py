@@ -38,8 +38,8 @@ def test_usage_equals_the_oracle(readers, writers):
     written, read, free = weights(writers), weights(readers), gates(readers)
     got = allocation.update_usage(usage, written, free, read).numpy()
     for row in range(BATCH):
-        wanted = oracle.usage_after(usage[row], written[row], free[row, :, 0], read[row])
-        np.testing.assert_allclose(got[row], wanted, atol=1e-6)
+        expected = oracle.usage_after(usage[row], written[row], free[row, :, 0], read[row])
+        np.testing.assert_allclose(got[row], expected, atol=1e-6)
     assert np.all((got >= 0) & (got <= 1))
 
 
@@ -72,8 +72,8 @@ def test_write_allocation_equals_the_oracle(writers):
     write, allocate = gates(writers), gates(writers)
     got = allocation.allocate(usage, write, allocate).numpy()
     for row in range(BATCH):
-        wanted = oracle.write_allocation(usage[row], write[row, :, 0], allocate[row, :, 0])
-        np.testing.assert_allclose(got[row], wanted, atol=1e-5)
+        expected = oracle.write_allocation(usage[row], write[row, :, 0], allocate[row, :, 0])
+        np.testing.assert_allclose(got[row], expected, atol=1e-5)
 
 
 def test_two_heads_take_the_two_free_slots_and_a_shut_one_leaves_its_own():
@@ -90,18 +90,18 @@ def test_two_heads_take_the_two_free_slots_and_a_shut_one_leaves_its_own():
 def test_links_and_precedence_equal_the_oracle_over_time(writers):
     link = np.zeros([BATCH, writers, SLOTS, SLOTS], np.float32)
     precedence = np.zeros([BATCH, writers, SLOTS], np.float32)
-    wanted_link, wanted = link.astype(np.float64), precedence.astype(np.float64)
+    wanted_link, expected = link.astype(np.float64), precedence.astype(np.float64)
     for _ in range(6):
         written = weights(writers)
         read = weights(2)
         link = allocation.update_link(link, precedence, written).numpy()
         precedence = allocation.update_precedence(precedence, written).numpy()
         for row in range(BATCH):
-            wanted_link[row], wanted[row] = oracle.link_and_precedence(
-                wanted_link[row], wanted[row], written[row]
+            wanted_link[row], expected[row] = oracle.link_and_precedence(
+                wanted_link[row], expected[row], written[row]
             )
         np.testing.assert_allclose(link, wanted_link, atol=1e-6)
-        np.testing.assert_allclose(precedence, wanted, atol=1e-6)
+        np.testing.assert_allclose(precedence, expected, atol=1e-6)
         assert np.all((link >= 0) & (link <= 1))
         assert np.all(np.diagonal(link, axis1=2, axis2=3) == 0)
         assert np.all(link.sum(axis=2) <= 1 + 1e-6) and np.all(link.sum(axis=3) <= 1 + 1e-6)
@@ -160,16 +160,16 @@ def test_gradients_of_the_allocation_are_the_numeric_ones(writers):
     direction = np.random.default_rng(2).normal(size=[1, writers, SLOTS])
 
     def in_numpy(values):
-        found = oracle.write_allocation(values[0], write[0, :, 0], allocate[0, :, 0])
-        return float(np.sum(np.asarray(found) * direction[0]))
+        actual = oracle.write_allocation(values[0], write[0, :, 0], allocate[0, :, 0])
+        return float(np.sum(np.asarray(actual) * direction[0]))
 
     watched = tf.constant(usage, tf.float32)
     with tf.GradientTape() as tape:
         tape.watch(watched)
         result = allocation.allocate(watched, write, allocate)
         total = tf.reduce_sum(result * tf.cast(direction, tf.float32))
-    wanted = numeric_gradient(in_numpy, usage)
-    np.testing.assert_allclose(tape.gradient(total, watched), wanted, rtol=1e-3, atol=1e-4)
+    expected = numeric_gradient(in_numpy, usage)
+    np.testing.assert_allclose(tape.gradient(total, watched), expected, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("usage", [np.zeros([1, 6]), np.ones([1, 6])])

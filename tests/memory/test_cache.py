@@ -112,13 +112,15 @@ def test_documents_equal_the_oracle(fusion, overwrite, matching):
             words = model.embed_target(tf.constant(batch.target_in[row, :steps])).numpy()
             own = annotations[row, :length].numpy()
             document.append(oracle.Sentence(own, words, batch.target_out[row, :steps]))
-        wanted = oracle.decode_document(weights_of(model), document, 3, fusion, overwrite, matching)
-        assert wanted[2]["gates"].min() > 0 and np.ptp(wanted[2]["gates"]) > 0.01
-        for sentence, one, result in zip(document, wanted, results):
+        expected = oracle.decode_document(
+            weights_of(model), document, 3, fusion, overwrite, matching
+        )
+        assert expected[2]["gates"].min() > 0 and np.ptp(expected[2]["gates"]) > 0.01
+        for sentence, one, result in zip(document, expected, results):
             assert_sentence(sentence, one, result, row)
 
 
-def assert_sentence(sentence, wanted, result, row):
+def assert_sentence(sentence, expected, result, row):
     _, log_probs, seen, (contexts, states), after = result
     steps, words = len(sentence.target_words), sentence.target_words
     for ours, name in (
@@ -128,12 +130,12 @@ def assert_sentence(sentence, wanted, result, row):
         (after.keys[row], "keys"),
         (after.values[row], "values"),
     ):
-        theirs = wanted[name] if name in wanted else getattr(wanted["cache"], name)
+        theirs = expected[name] if name in expected else getattr(expected["cache"], name)
         np.testing.assert_allclose(ours, theirs, atol=1e-5, err_msg=name)
     gates = seen["cache_gate"][row, :steps, 0]
-    np.testing.assert_allclose(gates, wanted["gates"].mean(axis=1), atol=1e-5)
-    np.testing.assert_array_equal(after.words[row], wanted["cache"].words)
-    chosen = np.log(wanted["probabilities"][np.arange(steps), words])
+    np.testing.assert_allclose(gates, expected["gates"].mean(axis=1), atol=1e-5)
+    np.testing.assert_array_equal(after.words[row], expected["cache"].words)
+    chosen = np.log(expected["probabilities"][np.arange(steps), words])
     np.testing.assert_allclose(log_probs[row, :steps], chosen, rtol=1e-4, atol=1e-4)
 
 
@@ -150,9 +152,9 @@ def test_with_an_empty_cache_it_is_rnnsearch_to_the_last_bit(fusion, slots):
     batch = small.batch(LENGTHS)
     _, wanted = decode(baseline, batch)
     for document in ((), continuous_cache.empty(len(LENGTHS), slots, D, U)):
-        found, logits = decode(model, batch, document, ("cache_match", "cache_gate"))
+        actual, logits = decode(model, batch, document, ("cache_match", "cache_gate"))
         np.testing.assert_array_equal(logits, wanted)
-        assert not any(value.numpy().any() for value in found.diagnostics.values())
+        assert not any(value.numpy().any() for value in actual.diagnostics.values())
     expected = sum_loss(baseline, batch[:5], None, tf.float32).total
     np.testing.assert_allclose(loss_of(model, batch), expected, rtol=1e-6)
 
@@ -161,13 +163,13 @@ def test_with_an_empty_cache_it_is_rnnsearch_to_the_last_bit(fusion, slots):
 def test_what_is_recorded_is_what_was_asked_for(fusion):
     model, batch = model_of(fusion), small.batch(LENGTHS)
     held = random_caches(model, len(LENGTHS))
-    for record, wanted in [
+    for record, expected in [
         (("*",), {"alignments", "cache_match", "cache_gate", "decoder_state"}),
         (("cache_gate",), {"cache_gate"}),
         (("alignments",), {"alignments"}),
         ((), set()),
     ]:
-        assert set(decode(model, batch, held, record)[0].diagnostics) == wanted
+        assert set(decode(model, batch, held, record)[0].diagnostics) == expected
 
 
 # --- searches ----------------------------------------------------------------------------
@@ -265,7 +267,7 @@ def test_the_gate_s_gradients_are_the_slopes_of_the_oracle(fusion):
         "context": cell.gate_context_kernel,
         "retrieved": cell.gate_retrieved_kernel,
     }
-    found = tape.gradient(loss, gate)
+    gradients = tape.gradient(loss, gate)
     annotations = prepare(model, batch).encoded.annotations[0].numpy()
     words = model.embed_target(tf.constant(batch.target_in))[0].numpy()
     sentence = oracle.Sentence(annotations, words, batch.target_out[0])
@@ -276,7 +278,7 @@ def test_the_gate_s_gradients_are_the_slopes_of_the_oracle(fusion):
         -log_prob_of_the_oracle(weights, theirs, sentence, fusion), rel=1e-5
     )
     stream = np.random.default_rng(0)
-    for name, gradient in found.items():
+    for name, gradient in gradients.items():
         assert np.all(np.abs(gradient.numpy()).max(axis=0) > 1e-6), name
         kernel, direction = f"gate_{name}_kernel", stream.normal(size=gradient.shape)
         ends = [
@@ -300,9 +302,9 @@ def test_all_gradients_equal_finite_differences(fusion, matching):
     run = tf.function(lambda: loss_of(model, batch, held), autograph=False)
     with tf.GradientTape() as tape:
         loss = run()
-    found = tape.gradient(loss, model.trainable_variables)
+    gradients = tape.gradient(loss, model.trainable_variables)
     stream = np.random.default_rng(1)
-    for variable, gradient in zip(model.trainable_variables, found):
+    for variable, gradient in zip(model.trainable_variables, gradients):
         direction = stream.normal(size=variable.shape).astype(np.float32)
         direction /= np.linalg.norm(direction)
         start, losses = variable.numpy(), []

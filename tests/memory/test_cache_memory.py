@@ -58,8 +58,8 @@ def write_oracle(held, written, overwrite):
     ]
 
 
-def assert_same(found, wanted):
-    for row, one in enumerate(wanted):
+def assert_same(found, expected):
+    for row, one in enumerate(expected):
         np.testing.assert_allclose(found.keys[row], one.keys, atol=1e-5)
         np.testing.assert_allclose(found.values[row], one.values, atol=1e-5)
         np.testing.assert_array_equal(found.words[row], one.words)
@@ -70,9 +70,9 @@ def assert_same(found, wanted):
 
 def random_caches(stream, batch, slots, overwrite=True, vocabulary=9):
     """Caches filled to unlike degrees, the first not at all, with the oracle's."""
-    held, wanted = continuous_cache.empty(batch, slots, D, U), [oracle.empty(slots, D, U)] * batch
+    held, expected = continuous_cache.empty(batch, slots, D, U), [oracle.empty(slots, D, U)] * batch
     written = sentences(stream, [0, *stream.integers(1, 12, batch - 1)], vocabulary)
-    return write(held, written, overwrite), write_oracle(wanted, written, overwrite)
+    return write(held, written, overwrite), write_oracle(expected, written, overwrite)
 
 
 # --- writing -----------------------------------------------------------------------------
@@ -84,13 +84,13 @@ def random_caches(stream, batch, slots, overwrite=True, vocabulary=9):
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 7, 60]))
 def test_documents_are_written_as_by_the_oracle(slots, overwrite, seed, vocabulary):
     stream = np.random.default_rng(seed)
-    held, wanted = continuous_cache.empty(3, slots, D, U), [oracle.empty(slots, D, U)] * 3
+    held, expected = continuous_cache.empty(3, slots, D, U), [oracle.empty(slots, D, U)] * 3
     for _ in range(6):
         lengths = stream.integers(0, 30, 3)
         written = sentences(stream, lengths + (lengths.max() == 0), vocabulary)
         held = write(held, written, overwrite)
-        wanted = write_oracle(wanted, written, overwrite)
-        assert_same(held, wanted)
+        expected = write_oracle(expected, written, overwrite)
+        assert_same(held, expected)
         assert [part.shape for part in held] == [(3, slots, D), (3, slots, U), *[(3, slots)] * 2]
 
 
@@ -143,8 +143,8 @@ def test_a_batch_is_its_documents_one_at_a_time(overwrite):
                     alone[row], *one, written[3][row : row + 1], overwrite
                 )
     for row, one in enumerate(alone):
-        for found, wanted in zip(held, one):
-            np.testing.assert_array_equal(found[row], wanted[0])
+        for actual, expected in zip(held, one):
+            np.testing.assert_array_equal(actual[row], expected[0])
 
 
 def test_no_gradient_flows_into_a_cache():
@@ -175,7 +175,7 @@ def test_a_reset_cache_is_an_empty_one(slots):
 @pytest.mark.parametrize("slots", SLOTS)
 def test_reads_are_those_of_the_oracle(slots, overwrite):
     stream = np.random.default_rng(slots)
-    held, wanted = random_caches(stream, 6, slots, overwrite, vocabulary=4)
+    held, expected = random_caches(stream, 6, slots, overwrite, vocabulary=4)
     contexts = 2.0 * stream.normal(size=(6, 5, D)).astype(np.float32)
     sums = stream.normal(size=(6, 5, U)).astype(np.float32)
     scores = tf.matmul(tf.constant(contexts), held.keys, transpose_b=True)
@@ -183,17 +183,17 @@ def test_reads_are_those_of_the_oracle(slots, overwrite):
     retrieved = continuous_cache.read(matched, held)
     of_words = matched if overwrite else continuous_cache.word_probabilities(matched, held)
     gates = tf.sigmoid(continuous_cache.gate_scores(tf.constant(sums), held)).numpy()
-    for row, one in enumerate(wanted):
+    for row, one in enumerate(expected):
         for n in range(5):
             probabilities = oracle.match(one, contexts[row, n])
             np.testing.assert_allclose(matched[row, n], probabilities, atol=1e-6)
             assert np.all(matched[row, n].numpy()[one.counts == 0] == 0)
             from_cache = oracle.retrieve(one, probabilities)
             np.testing.assert_allclose(retrieved[row, n], from_cache, atol=1e-5)
-            found = np.zeros(5)
-            np.add.at(found, held.words[row].numpy(), of_words[row, n].numpy())
+            actual = np.zeros(5)
+            np.add.at(actual, held.words[row].numpy(), of_words[row, n].numpy())
             spread = oracle.word_probabilities(one, probabilities, 5)
-            np.testing.assert_allclose(found, spread, atol=1e-6)
+            np.testing.assert_allclose(actual, spread, atol=1e-6)
             amount = 1 / (1 + np.exp(-sums[row, n])) if one.counts.any() else np.zeros(U)
             np.testing.assert_allclose(gates[row, n], amount, atol=1e-6)
             combined = continuous_cache.combine(gates[row, n], sums[row, n], retrieved[row, n])
@@ -214,11 +214,11 @@ def test_a_mixture_is_what_it_is_called(score):
     logits = stream.normal(scale=4.0, size=9)
     probabilities, words = [0.25, 0.0, 0.75, 0.0], [3, 5, 0, -1]
     plain = np.exp(logits) / np.exp(logits).sum()
-    wanted = plain / (1 + np.exp(score))
-    wanted[[3, 0]] += np.array([0.25, 0.75]) / (1 + np.exp(-score))
-    found = mixed(logits, [score], probabilities, words)
-    np.testing.assert_allclose(tf.nn.log_softmax(found)[0], np.log(wanted), rtol=1e-5, atol=1e-5)
-    total = tf.reduce_logsumexp(found), np.logaddexp.reduce(logits)
+    expected = plain / (1 + np.exp(score))
+    expected[[3, 0]] += np.array([0.25, 0.75]) / (1 + np.exp(-score))
+    actual = mixed(logits, [score], probabilities, words)
+    np.testing.assert_allclose(tf.nn.log_softmax(actual)[0], np.log(expected), rtol=1e-5, atol=1e-5)
+    total = tf.reduce_logsumexp(actual), np.logaddexp.reduce(logits)
     np.testing.assert_allclose(*total, rtol=1e-6)  # as it was
 
 

@@ -137,9 +137,9 @@ def test_top_dropout_of_the_decoder_is_of_d_where_it_asks_and_is_read(dropout):
     plain = small.model("key-value", **settings)
     batch = small.batch([(6, 5), (3, 5)])
     units = model.hparams.num_units
-    prepared, found, alignments = run_key_value(model, batch, noisy())
+    prepared, actual, alignments = run_key_value(model, batch, noisy())
     _, wanted, _ = run_key_value(plain, batch, noisy())
-    d, kept = found[..., :units], found[..., :units] != 0
+    d, kept = actual[..., :units], actual[..., :units] != 0
     assert 0.3 < kept.mean() < 0.7 and not np.array_equal(kept[0], kept[1])
     np.testing.assert_allclose(d, 2.0 * kept * wanted[..., :units], rtol=1e-5)
     keys = prepared.source.attention.keys.numpy()  # [B, Q, S]

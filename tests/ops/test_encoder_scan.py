@@ -66,8 +66,8 @@ def compiled(unit, chains):
 @pytest.mark.parametrize("unit", ["gru", "lstm"])
 def test_scan_equals_the_oracle(unit, steps, chains):
     projected, kernel = inputs(unit, steps, chains)
-    found = scan(unit, projected, kernel, tf.float32)
-    assert len(found) == (2 if unit == "lstm" else 1)
+    actual = scan(unit, projected, kernel, tf.float32)
+    assert len(actual) == (2 if unit == "lstm" else 1)
     for chain in range(chains):
         weights = {
             "kernel": np.eye(GATES[unit] * UNITS),
@@ -79,8 +79,8 @@ def test_scan_equals_the_oracle(unit, steps, chains):
             for time in range(steps):
                 x = projected[time, chain, row].numpy()
                 _, state = recurrent.unit_step(unit, x, state, weights)
-                wanted = state if unit == "lstm" else (state,)
-                for part, value in zip(found, wanted):
+                expected = state if unit == "lstm" else (state,)
+                for part, value in zip(actual, expected):
                     np.testing.assert_allclose(part[time, chain, row], value, atol=1e-5)
 
 
@@ -88,13 +88,13 @@ def test_scan_equals_the_oracle(unit, steps, chains):
 @pytest.mark.parametrize("unit,weights", OUTPUTS)
 def test_gradients_equal_autodiff(unit, weights, steps, chains):
     projected, kernel = inputs(unit, steps, chains)
-    wanted = gradients(lambda p, k: unrolled(unit, p, k), projected, kernel, weights)
+    expected = gradients(lambda p, k: unrolled(unit, p, k), projected, kernel, weights)
     for run in (lambda p, k: scan(unit, p, k, tf.float32), compiled(unit, chains)):
-        found = gradients(run, projected, kernel, weights)
-        np.testing.assert_allclose(found[0], wanted[0], atol=2e-5, err_msg="to the inputs")
-        np.testing.assert_allclose(found[1], wanted[1], atol=2e-5, err_msg="to the kernel")
-    assert np.abs(wanted[0]).max() > 0.1
-    assert (np.abs(wanted[1]).max() > 0.1) == (steps > 1)
+        actual = gradients(run, projected, kernel, weights)
+        np.testing.assert_allclose(actual[0], expected[0], atol=2e-5, err_msg="to the inputs")
+        np.testing.assert_allclose(actual[1], expected[1], atol=2e-5, err_msg="to the kernel")
+    assert np.abs(expected[0]).max() > 0.1
+    assert (np.abs(expected[1]).max() > 0.1) == (steps > 1)
 
 
 @pytest.mark.parametrize("steps", [1, 6])
@@ -104,24 +104,24 @@ def test_a_given_first_state_is_where_it_begins_and_gets_a_gradient(unit, weight
     initial = np.random.default_rng(3).normal(size=(2, BATCH, UNITS))
     initial = tf.constant(initial, tf.float32)
     values = scan(unit, projected, kernel, tf.float32, initial)
-    for found, wanted in zip(values, unrolled(unit, projected, kernel, initial)):
-        np.testing.assert_allclose(found, wanted, atol=1e-5)
+    for actual, expected in zip(values, unrolled(unit, projected, kernel, initial)):
+        np.testing.assert_allclose(actual, expected, atol=1e-5)
     zero = scan(unit, projected, kernel, tf.float32, tf.zeros_like(initial))
-    for found, wanted in zip(zero, scan(unit, projected, kernel, tf.float32)):
-        np.testing.assert_array_equal(found, wanted)
+    for actual, expected in zip(zero, scan(unit, projected, kernel, tf.float32)):
+        np.testing.assert_array_equal(actual, expected)
 
     def slopes(run, one, other):
         """Of `gradients`, which knows two arguments."""
         return gradients(run, one, other, weights)
 
-    wanted = slopes(lambda p, i: unrolled(unit, p, kernel, i), projected, initial)
-    found = slopes(lambda p, i: scan(unit, p, kernel, tf.float32, i), projected, initial)
-    np.testing.assert_allclose(found[0], wanted[0], atol=2e-5, err_msg="to the inputs")
-    np.testing.assert_allclose(found[1], wanted[1], atol=2e-5, err_msg="to the first state")
-    assert np.abs(wanted[1]).max() > 0.1
-    wanted = slopes(lambda p, k: unrolled(unit, p, k, initial), projected, kernel)
-    found = slopes(lambda p, k: scan(unit, p, k, tf.float32, initial), projected, kernel)
-    np.testing.assert_allclose(found[1], wanted[1], atol=2e-5, err_msg="to the kernel")
+    expected = slopes(lambda p, i: unrolled(unit, p, kernel, i), projected, initial)
+    actual = slopes(lambda p, i: scan(unit, p, kernel, tf.float32, i), projected, initial)
+    np.testing.assert_allclose(actual[0], expected[0], atol=2e-5, err_msg="to the inputs")
+    np.testing.assert_allclose(actual[1], expected[1], atol=2e-5, err_msg="to the first state")
+    assert np.abs(expected[1]).max() > 0.1
+    expected = slopes(lambda p, k: unrolled(unit, p, k, initial), projected, kernel)
+    actual = slopes(lambda p, k: scan(unit, p, k, tf.float32, initial), projected, kernel)
+    np.testing.assert_allclose(actual[1], expected[1], atol=2e-5, err_msg="to the kernel")
 
 
 @pytest.mark.bfloat16
@@ -130,15 +130,15 @@ def test_bfloat16_is_close_to_float32(unit, weights):
     projected, kernel = inputs(unit, 6, 2)
     exact = scan(unit, projected, kernel, tf.float32)
     rounded = scan(unit, projected, kernel, tf.bfloat16)
-    for part, wanted in zip(rounded, exact):
+    for part, expected in zip(rounded, exact):
         assert part.dtype == tf.float32
-        error = np.abs(part - wanted).max()
+        error = np.abs(part - expected).max()
         assert 0 < error < 0.05
-    found, wanted = (
+    actual, expected = (
         gradients(lambda p, k, t=dtype: scan(unit, p, k, t), projected, kernel, weights)
         for dtype in (tf.bfloat16, tf.float32)
     )
-    for part, value in zip(found, wanted):
+    for part, value in zip(actual, expected):
         assert part.dtype == np.float32
         error = np.linalg.norm(part - value) / np.linalg.norm(value)
         assert 0 < error < 0.03

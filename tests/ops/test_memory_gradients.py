@@ -52,12 +52,12 @@ def test_gradients_are_the_slopes_of_the_oracle(cell, encoder_type, changes):
     model = build(cell, heads, encoder_type, **changes)
     batch = small.batch([(4, 5)])
     stream = np.random.default_rng(0)
-    wanted = stream.normal(size=[6, 1, 8])
+    expected = stream.normal(size=[6, 1, 8])
     variables = [
         v for v in model.trainable_variables if "/cell/" in v.name and "bridge" not in v.name
     ]
     with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(readouts(model, batch) * wanted.astype(np.float32))
+        loss = tf.reduce_sum(readouts(model, batch) * expected.astype(np.float32))
     gradients = tape.gradient(loss, variables)
     starts = [v.numpy() for v in variables]
     step = 1e-3
@@ -68,11 +68,11 @@ def test_gradients_are_the_slopes_of_the_oracle(cell, encoder_type, changes):
         for sign in (1, -1):
             variable.assign(start + sign * step * direction)
             outputs = oracle_readouts(model, batch, heads, changes.get("external_addressing"))
-            losses.append(np.sum(outputs * wanted[:, 0]))
+            losses.append(np.sum(outputs * expected[:, 0]))
         variable.assign(start)
         slope = (losses[0] - losses[1]) / (2 * step)
-        found = float(np.sum(gradient.numpy() * direction))
-        assert found == pytest.approx(slope, rel=5e-3, abs=3e-4), variable.name
+        actual = float(np.sum(gradient.numpy() * direction))
+        assert actual == pytest.approx(slope, rel=5e-3, abs=3e-4), variable.name
 
 
 @pytest.mark.parametrize(

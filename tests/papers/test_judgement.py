@@ -100,11 +100,11 @@ def test_no_difference_has_to_be_proven(expect, ours, spread, expected):
 
 def test_the_p_values_of_a_paper_are_adjusted_together():
     # t = 3.46 with two degrees of freedom: p 0.037
-    one = claim("higher", text="a")
+    tested_claim = claim("higher", text="a")
     results = {("vi-en", "cpu"): runs([11, 12, 13], [10, 10, 10])}
 
     def found(*more):
-        return judgement.judge([one, *more], results, None)[0][1]
+        return judgement.judge([tested_claim, *more], results, None)[0][1]
 
     assert found().status == HOLDS and "adjusted for 1 test: p 0.037" in found().evidence
     several = found(claim("lower", text="b"))
@@ -249,11 +249,11 @@ def test_only_seeds_that_both_have_are_compared():
 
 def test_parameters_need_no_test():
     records = [record("mad_1", parameters=3_000_000), record("luong", parameters=2_000_000)]
-    one = claim("lower", measure="million parameters")
-    assert status(one, records) == FAILS
-    assert "3.00 against 2.00 (+50.00%), counted" in judged(one, records)[0].evidence
+    tested_claim = claim("lower", measure="million parameters")
+    assert status(tested_claim, records) == FAILS
+    assert "3.00 against 2.00 (+50.00%), counted" in judged(tested_claim, records)[0].evidence
     for between, expected in (((49.9, 50.1), HOLDS), ((50.1, 51), FAILS), ((-1, 49.9), FAILS)):
-        assert status(one._replace(expect="between", between=between), records) == expected
+        assert status(tested_claim._replace(expect="between", between=between), records) == expected
 
 
 def test_what_no_record_can_say_is_listed_with_what_is_lacking():

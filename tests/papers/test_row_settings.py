@@ -52,8 +52,8 @@ def differences(one, other):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "hparams")))
 def test_every_file_is_read_strictly_and_holds_no_key_of_another_cell(path):
-    made = config.make({}, str(path))
-    others = set().union(*OWN.values()) - OWN[made.cell]
+    hparams = config.make({}, str(path))
+    others = set().union(*OWN.values()) - OWN[hparams.cell]
     assert not set(config.read_json(path)) & others
 
 

@@ -97,8 +97,10 @@ class Model:
 
 
 def built(runs, tracer=None, results=None, **changes):
-    wanted = results_page.ExampleOptions(str(runs), **changes)
-    return results_page.render_page(results or runs / "none", wanted, tracer, lambda message: None)
+    expected = results_page.ExampleOptions(str(runs), **changes)
+    return results_page.render_page(
+        results or runs / "none", expected, tracer, lambda message: None
+    )
 
 
 def test_a_page_without_runs_or_results(tmp_path):

@@ -217,8 +217,8 @@ def test_repeated_words_are_translated_as_often_as_they_occur(pairs):
     lists = {**tables.NUMERALS, **tables.COLOURS}
     adjacent = apart = 0
     for pair in chosen:
-        wanted = Counter(lists[word] for word in pair.source if word in lists)
-        assert wanted == Counter(word for word in pair.target if word in lists.values())
+        expected = Counter(lists[word] for word in pair.source if word in lists)
+        assert expected == Counter(word for word in pair.target if word in lists.values())
         repeated = [a == b for a, b in zip(pair.source, pair.source[1:]) if a in lists]
         adjacent += any(repeated)
         apart += not any(repeated)

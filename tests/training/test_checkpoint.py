@@ -48,10 +48,10 @@ def write(root, step, seed=None):
     return Path(folder)
 
 
-def same(found, wanted):
+def same(found, expected):
     """Equal names, types, shapes and bits."""
-    assert sorted(found) == sorted(wanted)
-    for name, value in wanted.items():
+    assert sorted(found) == sorted(expected)
+    for name, value in expected.items():
         assert found[name].dtype == value.dtype and found[name].shape == np.shape(value)
         assert found[name].tobytes() == value.tobytes(), name
     return True

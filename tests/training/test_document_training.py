@@ -41,10 +41,10 @@ def train(one, updates, position=Position()):  # noqa: B008 (immutable)
 
 
 def test_an_update_reads_what_the_sentences_before_wrote():
-    one = learner(trainable_parameters=GATES, learning_rate=0.0, batch_size=1)
-    told, _ = train(one, sum(SIZES))
-    model, kept, expected = one.model, None, []
-    stream = DocumentBatches(corpus(), one.hparams).batches(Position())
+    train_step = learner(trainable_parameters=GATES, learning_rate=0.0, batch_size=1)
+    told, _ = train(train_step, sum(SIZES))
+    model, kept, expected = train_step.model, None, []
+    stream = DocumentBatches(corpus(), train_step.hparams).batches(Position())
     for _ in range(sum(SIZES)):
         batch, _ = next(stream)
         if batch.starts[0]:
@@ -53,29 +53,31 @@ def test_an_update_reads_what_the_sentences_before_wrote():
         kept = loss.cache
         expected.append(float(loss.cross_entropy))
     assert int((kept.written >= 0).numpy().sum()) == 5  # all slots are filled by then
-    assert one.model.count_parameters() > sum(v.shape.num_elements() for v in one.trained)
+    assert train_step.model.count_parameters() > sum(
+        v.shape.num_elements() for v in train_step.trained
+    )
 
 
 def test_dev_is_measured_with_the_cache_carried():
-    one = learner()
+    train_step = learner()
     found = [
-        Perplexity(one.model).mean_loss(document_evaluation_batches(corpus(), rows, True))
+        Perplexity(train_step.model).mean_loss(document_evaluation_batches(corpus(), rows, True))
         for rows in (1, 3, 9)
     ]
     np.testing.assert_allclose(found, found[0], rtol=1e-6)
     single = corpus(np.arange(sum(SIZES)))  # each sentence by itself
-    alone = Perplexity(one.model).mean_loss(document_evaluation_batches(single, 3, True))
+    alone = Perplexity(train_step.model).mean_loss(document_evaluation_batches(single, 3, True))
     assert abs(alone - found[0]) > 1e-4
 
 
 def test_only_the_parameters_asked_for_change():
-    one = learner(trainable_parameters=GATES)
-    before = one.weight_arrays()
-    train(one, 5)
-    for name, value in one.weight_arrays().items():
+    train_step = learner(trainable_parameters=GATES)
+    before = train_step.weight_arrays()
+    train(train_step, 5)
+    for name, value in train_step.weight_arrays().items():
         moved = not np.array_equal(value, before[name])
         assert moved == ("gate_" in name), name
-    names = [name for name in one.optimizer_arrays() if "gate_" not in name]
+    names = [name for name in train_step.optimizer_arrays() if "gate_" not in name]
     assert all("iter" in name for name in names), names
 
 
@@ -102,25 +104,25 @@ def main(folder):
     """Two replicas (`replicas.run_main`)."""
     replicas.two_cpus()
     for rows in (3, 1):  # of one row a replica has nothing
-        one = learner(distribution="mirrored", batch_size=rows, optimizer="sgd")
-        assert one.strategy.num_replicas_in_sync == 2
-        told, _ = train(one, 6)
-        np.savez(Path(folder, f"{rows}.npz"), told=told, **one.weight_arrays())
-        np.savez(Path(folder, f"{rows}.kept.npz"), **one.cache_arrays())
+        train_step = learner(distribution="mirrored", batch_size=rows, optimizer="sgd")
+        assert train_step.strategy.num_replicas_in_sync == 2
+        told, _ = train(train_step, 6)
+        np.savez(Path(folder, f"{rows}.npz"), told=told, **train_step.weight_arrays())
+        np.savez(Path(folder, f"{rows}.kept.npz"), **train_step.cache_arrays())
     print("done")
 
 
 def test_two_replicas_keep_what_one_device_keeps(tmp_path):
     replicas.run_main(__file__, tmp_path)
     for rows in (3, 1):
-        one = learner(batch_size=rows, optimizer="sgd")
-        told, _ = train(one, 6)
+        train_step = learner(batch_size=rows, optimizer="sgd")
+        told, _ = train(train_step, 6)
         with np.load(tmp_path / f"{rows}.npz") as found:
             np.testing.assert_allclose(found["told"], told, rtol=1e-4)
-            for name, value in one.weight_arrays().items():
+            for name, value in train_step.weight_arrays().items():
                 np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
         with np.load(tmp_path / f"{rows}.kept.npz") as found:
-            for name, value in one.cache_arrays().items():
+            for name, value in train_step.cache_arrays().items():
                 np.testing.assert_allclose(found[name][:rows], value, atol=1e-5, err_msg=name)
 
 

@@ -1,4 +1,4 @@
-"""A run that is hurt ends as one that was not, or stops with one message and can go on.
+"""A disturbed run ends as an undisturbed one, or stops with one message and can be continued.
 
 Most tests begin with a run that was stopped at step 10 of 18, whose last checkpoints are of the
 steps 6, 9 and 10, and whose best weights are of step 9.
@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 import pytest
-from helpers.faults import Hurt, cut, disk, flip, kept, remount
+from helpers.faults import ForkedCommand, disk, files_of, flip_bit, remount, truncate
 
 from benchmarks.trust.ending import differences, ending
 from benchmarks.trust.kills import PAIRS, command
@@ -20,10 +20,10 @@ from tfmann.utils.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")
-def hurt(tmp_path_factory):
-    made = Hurt(tmp_path_factory.mktemp("hurt"))
-    yield made
-    made.forks.close()
+def forked(tmp_path_factory):
+    runner = ForkedCommand(tmp_path_factory.mktemp("forked"))
+    yield runner
+    runner.forks.close()
 
 
 @pytest.fixture(scope="module")
@@ -34,20 +34,20 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def unhurt(hurt, data, tmp_path_factory):
+def undisturbed(forked, data, tmp_path_factory):
     """The folder of a run that nothing happened to."""
-    out = tmp_path_factory.mktemp("unhurt") / "out"
-    hurt.ends(command(data, out))
+    out = tmp_path_factory.mktemp("undisturbed") / "out"
+    forked.succeeds(command(data, out))
     return out
 
 
 @pytest.fixture(scope="module")
-def stopped(hurt, data, tmp_path_factory):
+def stopped(forked, data, tmp_path_factory):
     """The folder of a run that was stopped at step 10."""
     out = tmp_path_factory.mktemp("stopped") / "out"
     stop = ["doubles:stop_at", 10, signal.SIGTERM]
-    said = hurt.refused(command(data, out), 143, prepare=stop)
-    assert said == "tfmann: stopped at step 10; the same command continues from there"
+    message = forked.refused(command(data, out), 143, prepare=stop)
+    assert message == "tfmann: stopped at step 10; the same command continues from there"
     assert checkpoint_series.steps(str(out / "checkpoints"))[-3:] == [6, 9, 10]
     return out
 
@@ -59,199 +59,203 @@ def begun(stopped, tmp_path):
     return tmp_path / "out"
 
 
-def unlike(out, unhurt):
-    return differences(ending(out), ending(unhurt))
+def differing(out, undisturbed):
+    return differences(ending(out), ending(undisturbed))
 
 
 # --- it ends as it would have -----------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_again_on_one_processor(hurt, data, unhurt, tmp_path):
-    hurt.ends(command(data, tmp_path / "out"), prepare=["doubles:one_processor"])
-    assert unlike(tmp_path / "out", unhurt) == []
+def test_again_on_one_processor(forked, data, undisturbed, tmp_path):
+    forked.succeeds(command(data, tmp_path / "out"), prepare=["doubles:one_processor"])
+    assert differing(tmp_path / "out", undisturbed) == []
 
 
 @pytest.mark.bfloat16
 @pytest.mark.slow
-def test_again_with_bfloat16_products(hurt, data, unhurt, tmp_path):
+def test_again_with_bfloat16_products(forked, data, undisturbed, tmp_path):
     rough = "--precision=mixed_bfloat16"
-    hurt.ends([*command(data, tmp_path / "first"), rough])
-    hurt.ends([*command(data, tmp_path / "again"), rough], prepare=["doubles:one_processor"])
-    assert unlike(tmp_path / "again", tmp_path / "first") == []
-    assert unlike(tmp_path / "first", unhurt) != []
+    forked.succeeds([*command(data, tmp_path / "first"), rough])
+    forked.succeeds([*command(data, tmp_path / "again"), rough], prepare=["doubles:one_processor"])
+    assert differing(tmp_path / "again", tmp_path / "first") == []
+    assert differing(tmp_path / "first", undisturbed) != []
 
 
-def test_damaged_files_are_made_anew(hurt, data, unhurt, begun):
+def test_damaged_files_are_made_anew(forked, data, undisturbed, begun):
     """The newest checkpoint, the best weights and both encoded corpora."""
-    flip(begun / "checkpoints" / "step-00000010" / "optimizer.npz")
-    cut(begun / "best_bleu" / "weights.npz")
+    flip_bit(begun / "checkpoints" / "step-00000010" / "optimizer.npz")
+    truncate(begun / "best_bleu" / "weights.npz")
     places = sorted((begun / "encoded").iterdir())
     assert len(places) == 2
-    flip(places[0] / "target.ids")
-    cut(places[1] / "source.starts")
-    hurt.ends(command(data, begun))
-    assert "step-00000010/optimizer.npz is not as it was written: falling back" in hurt.said
-    assert "best_bleu/weights.npz is not as it was written: rebuilt from" in hurt.said
-    assert hurt.said.count("encoding ") == 2
-    assert unlike(begun, unhurt) == []
+    flip_bit(places[0] / "target.ids")
+    truncate(places[1] / "source.starts")
+    forked.succeeds(command(data, begun))
+    assert "step-00000010/optimizer.npz is not as it was written: falling back" in forked.output
+    assert "best_bleu/weights.npz is not as it was written: rebuilt from" in forked.output
+    assert forked.output.count("encoding ") == 2
+    assert differing(begun, undisturbed) == []
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty"])
-def test_a_damaged_checkpoint_between_two_saves_is_passed_over(hurt, data, unhurt, begun, damage):
+def test_a_damaged_checkpoint_between_two_saves_is_passed_over(
+    forked, data, undisturbed, begun, damage
+):
     """The one of being stopped, whose step no save comes to again; and one of no step at all."""
     folder = begun / "checkpoints" / "step-00000010"
     if damage == "cut":
-        cut(folder / "state.json")
+        truncate(folder / "state.json")
     else:
         shutil.rmtree(folder)
         folder.mkdir()
     stray = begun / "checkpoints" / "step-99999999"
     stray.mkdir()
     (stray / "state.json").write_text("{}")
-    hurt.ends(command(data, begun))
-    assert "step-00000010/state.json is missing or damaged: falling back" in hurt.said
+    forked.succeeds(command(data, begun))
+    assert "step-00000010/state.json is missing or damaged: falling back" in forked.output
     shutil.rmtree(stray)  # of which nothing is known: it stays
-    assert unlike(begun, unhurt) == []
+    assert differing(begun, undisturbed) == []
 
 
-def test_a_clock_that_goes_backwards_and_a_full_terminal(hurt, data, unhurt, begun):
+def test_a_clock_that_goes_backwards_and_a_full_terminal(forked, data, undisturbed, begun):
     """Files are from the future; nothing can be printed, and `train.log` has it all."""
     for path in begun.rglob("*"):
         os.utime(path, (4e9, 4e9))
     for path in data.iterdir():
         os.utime(path, (4e9, 4e9))
-    hurt.ends(command(data, begun), prepare=["doubles:clock_backwards"], log="/dev/full")
+    forked.succeeds(command(data, begun), prepare=["doubles:clock_backwards"], log="/dev/full")
     assert "step 18: dev ppl" in (begun / "train.log").read_text()
-    assert unlike(begun, unhurt) == []
+    assert differing(begun, undisturbed) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_stopped_shortly_before_the_end(hurt, data, unhurt, begun, number):
+def test_stopped_shortly_before_the_end(forked, data, undisturbed, begun, number):
     """The checkpoint of step 17 is of no average of the last ones."""
-    said = hurt.refused(command(data, begun), 143, prepare=["doubles:stop_at", 17, number])
-    assert "stopped at step 17" in said
-    hurt.ends(command(data, begun))
-    assert unlike(begun, unhurt) == []
+    message = forked.refused(command(data, begun), 143, prepare=["doubles:stop_at", 17, number])
+    assert "stopped at step 17" in message
+    forked.succeeds(command(data, begun))
+    assert differing(begun, undisturbed) == []
 
 
 @pytest.mark.slow
-def test_all_checkpoints_but_the_oldest_are_damaged(hurt, data, unhurt, begun):
+def test_all_checkpoints_but_the_oldest_are_damaged(forked, data, undisturbed, begun):
     (begun / "checkpoints" / "step-00000010" / "state.json").unlink()
-    flip(begun / "checkpoints" / "step-00000009" / "weights.npz")
-    hurt.ends(command(data, begun))
-    assert "continuing from" in hurt.said and "step-00000006" in hurt.said
-    assert unlike(begun, unhurt) == []
+    flip_bit(begun / "checkpoints" / "step-00000009" / "weights.npz")
+    forked.succeeds(command(data, begun))
+    assert "continuing from" in forked.output and "step-00000006" in forked.output
+    assert differing(begun, undisturbed) == []
 
 
 @pytest.mark.slow
-def test_a_disk_that_fills_up_and_is_emptied(hurt, data, unhurt, tmp_path):
+def test_a_disk_that_fills_up_and_is_emptied(forked, data, undisturbed, tmp_path):
     """By somebody else, so that there is no room for a line of the log."""
     with disk(tmp_path / "disk", "3m") as place:
         argv = command(data, place / "out")
-        said = hurt.refused(argv, prepare=["doubles:fill_at", 5, str(place)])
-        assert "No space left on device" in said and "the same command again" in said
+        message = forked.refused(argv, prepare=["doubles:fill_at", 5, str(place)])
+        assert "No space left on device" in message and "the same command again" in message
         assert checkpoint_series.steps(str(place / "out" / "checkpoints")) == [3]
         assert not list((place / "out").rglob("*.tmp*"))
         (place / "filler").unlink()
-        hurt.ends(argv)
-        assert unlike(place / "out", unhurt) == []
+        forked.succeeds(argv)
+        assert differing(place / "out", undisturbed) == []
 
 
 # --- it stops with one message, and everything is as it was -----------------------------------
 
 
-def test_every_checkpoint_is_damaged(hurt, data, begun):
+def test_every_checkpoint_is_damaged(forked, data, begun):
     names = ("weights.npz", "state.json", "optimizer.npz")
     for folder, name in zip(sorted((begun / "checkpoints").iterdir()), (*names, *names)):
-        cut(folder / name)
-    before = kept(begun)
-    said = hurt.refused(command(data, begun))
-    assert "none of the " in said and "Restore one from a copy" in said
-    assert kept(begun) == before
+        truncate(folder / name)
+    before = files_of(begun)
+    message = forked.refused(command(data, begun))
+    assert "none of the " in message and "Restore one from a copy" in message
+    assert files_of(begun) == before
 
 
-def test_the_best_weights_and_their_checkpoint_are_damaged(hurt, data, begun):
-    cut(begun / "best_bleu" / "weights.npz")
-    flip(begun / "checkpoints" / "step-00000009" / "weights.npz")
-    before = kept(begun)
-    said = hurt.refused(command(data, begun))
-    assert "best_bleu/weights.npz" in said and "step 9" in said and "from a copy" in said
-    assert kept(begun) == before
+def test_the_best_weights_and_their_checkpoint_are_damaged(forked, data, begun):
+    truncate(begun / "best_bleu" / "weights.npz")
+    flip_bit(begun / "checkpoints" / "step-00000009" / "weights.npz")
+    before = files_of(begun)
+    message = forked.refused(command(data, begun))
+    assert "best_bleu/weights.npz" in message and "step 9" in message and "from a copy" in message
+    assert files_of(begun) == before
 
 
 @pytest.mark.parametrize("name, of_run", [("train.src", False), ("dev.tgt", False),
                                           ("vocab.tgt", True)])  # fmt: skip
-def test_text_or_vocabulary_changed_between_runs(hurt, data, begun, name, of_run):
+def test_text_or_vocabulary_changed_between_runs(forked, data, begun, name, of_run):
     path = (begun if of_run else data) / name
     content = path.read_bytes()
     path.write_bytes(content.replace(b"e", b"i", 1))
-    before = kept(begun)
+    before = files_of(begun)
     try:
-        said = hurt.refused(command(data, begun))
-        assert str(path) in said and ("has changed since" in said or "not as it was" in said)
-        assert kept(begun) == before
+        message = forked.refused(command(data, begun))
+        assert str(path) in message and (
+            "has changed since" in message or "not as it was" in message
+        )
+        assert files_of(begun) == before
     finally:
         path.write_bytes(content)
 
 
-def test_settings_changed_between_runs(hurt, data, begun):
+def test_settings_changed_between_runs(forked, data, begun):
     path = begun / "hparams.json"
     for change in (lambda text: text[:-9], lambda text: text.replace(": 12,", ": 13,", 1)):
         good = path.read_text()
         path.write_text(change(good))
-        before = kept(begun)
-        said = hurt.refused(command(data, begun), 2)
-        assert "is not JSON" in said or "num_units=12 (saved: 13)" in said, said
-        assert kept(begun) == before
+        before = files_of(begun)
+        message = forked.refused(command(data, begun), 2)
+        assert "is not JSON" in message or "num_units=12 (saved: 13)" in message, message
+        assert files_of(begun) == before
         path.write_text(good)
 
 
-def test_a_gradient_that_is_not_a_number(hurt, data, begun):
-    before = kept(begun)
-    said = hurt.refused(command(data, begun), prepare=["doubles:nan_at", 11])
-    assert "loss or gradient is not finite at step 10" in said
-    assert kept(begun) == before
+def test_a_gradient_that_is_not_a_number(forked, data, begun):
+    before = files_of(begun)
+    message = forked.refused(command(data, begun), prepare=["doubles:nan_at", 11])
+    assert "loss or gradient is not finite at step 10" in message
+    assert files_of(begun) == before
 
 
-def test_files_must_not_grow(hurt, data, begun):
+def test_files_must_not_grow(forked, data, begun):
     """As `ulimit -f` has it; the next checkpoint is greater than the limit."""
-    before = kept(begun)
+    before = files_of(begun)
     limit = (begun / "checkpoints" / "step-00000010" / "weights.npz").stat().st_size - 1
-    said = hurt.refused(command(data, begun), file_size=limit)
-    assert "cannot write the checkpoint" in said and "File too large" in said
-    assert kept(begun) == before
+    message = forked.refused(command(data, begun), file_size=limit)
+    assert "cannot write the checkpoint" in message and "File too large" in message
+    assert files_of(begun) == before
 
 
-def test_a_folder_that_cannot_be_written_to(hurt, data, stopped, tmp_path):
+def test_a_folder_that_cannot_be_written_to(forked, data, stopped, tmp_path):
     with disk(tmp_path / "disk", "3m") as place:
         out = place / "out"
         shutil.copytree(stopped, out)
-        before = kept(out)
+        before = files_of(out)
         remount(place, "ro")
-        said = hurt.refused(command(data, out))
-        assert said == f"tfmann: out_dir {out} cannot be used: Read-only file system"
-        assert kept(out) == before
+        message = forked.refused(command(data, out))
+        assert message == f"tfmann: out_dir {out} cannot be used: Read-only file system"
+        assert files_of(out) == before
 
 
-def test_checkpoints_that_cannot_be_written_any_more(hurt, data, begun, tmp_path):
+def test_checkpoints_that_cannot_be_written_any_more(forked, data, begun, tmp_path):
     with disk(tmp_path / "disk", "4k"):  # or there is nothing to test
-        before, place = kept(begun), str(begun / "checkpoints")
+        before, place = files_of(begun), str(begun / "checkpoints")
     try:
-        said = hurt.refused(command(data, begun), prepare=["doubles:read_only_at", 11, place])
+        message = forked.refused(command(data, begun), prepare=["doubles:read_only_at", 11, place])
     finally:
         subprocess.run(["umount", place], check=True)
-    assert "Read-only file system" in said and "repeat the command" in said
-    assert kept(begun) == before
+    assert "Read-only file system" in message and "repeat the command" in message
+    assert files_of(begun) == before
 
 
-def test_a_second_process_is_refused(hurt, data, begun):
-    before = kept(begun)
+def test_a_second_process_is_refused(forked, data, begun):
+    before = files_of(begun)
     with RunFolder(str(begun), print):
-        said = hurt.refused(command(data, begun))
-    assert said == f"tfmann: another process is training in {begun}"
-    assert kept(begun) == before
+        message = forked.refused(command(data, begun))
+    assert message == f"tfmann: another process is training in {begun}"
+    assert files_of(begun) == before
 
 
 # --- translating ------------------------------------------------------------------------------
@@ -262,28 +266,28 @@ def translate(data, out, **more):
     return [f"--{name}={value}" for name, value in flags.items()]
 
 
-def test_a_disk_that_is_full_of_translations(hurt, data, stopped, tmp_path):
+def test_a_disk_that_is_full_of_translations(forked, data, stopped, tmp_path):
     """What was there is whole, and nothing stands beside it."""
     with disk(tmp_path / "disk", "4k") as place:
         result = place / "result"
         result.write_text("an earlier one\n")
-        said = hurt.refused(translate(data, stopped, inference_output_file=result))
-        assert said == f"tfmann: cannot write {result}: No space left on device"
+        message = forked.refused(translate(data, stopped, inference_output_file=result))
+        assert message == f"tfmann: cannot write {result}: No space left on device"
         assert os.listdir(place) == ["result"] and result.read_text() == "an earlier one\n"
 
 
-def test_nowhere_to_put_translations(hurt, data, stopped):
-    said = hurt.refused(translate(data, stopped), prepare=["doubles:no_output"])
-    assert said == "tfmann: standard output is closed: give --inference_output_file"
+def test_nowhere_to_put_translations(forked, data, stopped):
+    message = forked.refused(translate(data, stopped), prepare=["doubles:no_output"])
+    assert message == "tfmann: standard output is closed: give --inference_output_file"
 
 
-def test_a_model_that_can_only_be_read(hurt, data, stopped, tmp_path):
+def test_a_model_that_can_only_be_read(forked, data, stopped, tmp_path):
     """As on a disk mounted read-only, a kill in the middle of a save included."""
     with disk(tmp_path / "disk", "3m") as place:
         out = place / "out"
         shutil.copytree(stopped, out)
         os.rename(out / "best_bleu", out / "best_bleu.old")
         remount(place, "ro")
-        hurt.ends(translate(data, out, inference_output_file=tmp_path / "result"))
+        forked.succeeds(translate(data, out, inference_output_file=tmp_path / "result"))
         assert len((tmp_path / "result").read_text().splitlines()) == 6
-        assert "best_bleu.old" in hurt.said
+        assert "best_bleu.old" in forked.output

@@ -61,9 +61,9 @@ def test_cross_entropy_and_gradients_equal_autodiff(smoothing, with_bias, compil
     assert total == pytest.approx(total_, rel=1e-5)
     assert plain == pytest.approx(plain_, rel=1e-5)
     assert len(gradients) == 2 + with_bias
-    for found, wanted in zip(gradients, gradients_):
-        assert np.abs(wanted).max() > 0.1
-        np.testing.assert_allclose(found, wanted, atol=2e-5)
+    for actual, expected in zip(gradients, gradients_):
+        assert np.abs(expected).max() > 0.1
+        np.testing.assert_allclose(actual, expected, atol=2e-5)
 
 
 @pytest.mark.parametrize("with_bias", [False, True])
@@ -74,10 +74,10 @@ def test_cross_entropy_equals_the_oracle(smoothing, with_bias):
     logits = readout.numpy().astype(np.float64) @ kernel.numpy()
     logits = logits if bias is None else logits + bias.numpy()
     pairs = list(zip(logits, labels.numpy()))
-    wanted = sum(objective.token_cross_entropy(row, word, smoothing) for row, word in pairs)
-    assert float(total) == pytest.approx(wanted, rel=1e-5)
-    wanted = sum(objective.token_cross_entropy(row, word) for row, word in pairs)
-    assert float(plain) == pytest.approx(wanted, rel=1e-5)
+    expected = sum(objective.token_cross_entropy(row, word, smoothing) for row, word in pairs)
+    assert float(total) == pytest.approx(expected, rel=1e-5)
+    expected = sum(objective.token_cross_entropy(row, word) for row, word in pairs)
+    assert float(plain) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_huge_logits_stay_finite(smoothing, dtype):
         projected_cross_entropy, readout, kernel, None, labels, smoothing, dtype
     )
     rounded = tf.cast(tf.cast(kernel, dtype), tf.float32).numpy()
-    wanted = [objective.token_cross_entropy(rounded[i], labels[i].numpy()) for i in (0, 1)]
-    assert plain == pytest.approx(sum(wanted), rel=1e-5)
+    expected = [objective.token_cross_entropy(rounded[i], labels[i].numpy()) for i in (0, 1)]
+    assert plain == pytest.approx(sum(expected), rel=1e-5)
     assert np.isfinite(total) and all(np.all(np.isfinite(g)) for g in gradients)
     if dtype == tf.float32:
-        _, _, wanted = with_gradients(plain_tensorflow, readout, kernel, None, labels, smoothing)
-        for found, value in zip(gradients, wanted):
-            np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-4)
+        _, _, expected = with_gradients(plain_tensorflow, readout, kernel, None, labels, smoothing)
+        for actual, value in zip(gradients, expected):
+            np.testing.assert_allclose(actual, value, rtol=1e-4, atol=1e-4)
 
 
 def test_no_word_at_all_costs_nothing():
@@ -123,9 +123,9 @@ def test_bfloat16_is_close_to_float32(smoothing):
     )
     assert total == pytest.approx(exact_total, rel=0.01) and total != exact_total
     assert plain == pytest.approx(exact_plain, rel=0.01)
-    for found, wanted in zip(gradients, exact):
-        assert found.dtype == np.float32
-        assert np.linalg.norm(found - wanted) < 0.02 * np.linalg.norm(wanted)
+    for actual, expected in zip(gradients, exact):
+        assert actual.dtype == np.float32
+        assert np.linalg.norm(actual - expected) < 0.02 * np.linalg.norm(expected)
 
 
 def loss_of(model, batch, dtype=tf.float32):
@@ -154,9 +154,9 @@ def test_padding_changes_nothing(variant, smoothing):
     assert int(loss.words) == sum(target + 1 for _, target in LENGTHS)
     logits = [logits_alone(model, batch, row) for row in range(len(LENGTHS))]
     targets = [ids[:n] for ids, n in zip(batch.target_out, batch.target_length)]
-    for found, mass in ((loss.total, smoothing), (loss.cross_entropy, 0.0)):
-        wanted = objective.cross_entropy(logits, targets, "sentence", mass) * len(LENGTHS)
-        assert float(found) == pytest.approx(wanted, rel=1e-5)
+    for actual, mass in ((loss.total, smoothing), (loss.cross_entropy, 0.0)):
+        expected = objective.cross_entropy(logits, targets, "sentence", mass) * len(LENGTHS)
+        assert float(actual) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("variant", CELLS)
@@ -176,8 +176,8 @@ def test_more_padding_changes_neither_loss_nor_gradient(variant):
         gradients = tape.gradient(total, model.trainable_variables)
         results.append((float(total), [tf.convert_to_tensor(g).numpy() for g in gradients]))
     assert results[0][0] == pytest.approx(results[1][0], rel=1e-6)
-    for found, wanted in zip(results[1][1], results[0][1]):
-        np.testing.assert_allclose(found, wanted, atol=2e-4, rtol=1e-4)
+    for actual, expected in zip(results[1][1], results[0][1]):
+        np.testing.assert_allclose(actual, expected, atol=2e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("variant", CELLS)

@@ -37,8 +37,8 @@ def test_learning_rate_equals_the_oracle(scheme, rise, warmup):
             warmup_scheme=rise,
         )  # fmt: skip
         for step in edges(steps):
-            wanted = objective.learning_rate(int(step), 0.7, warmup, scheme, steps, rise)
-            assert learning_rate(h, int(step)) == pytest.approx(wanted, rel=1e-9), (steps, step)
+            expected = objective.learning_rate(int(step), 0.7, warmup, scheme, steps, rise)
+            assert learning_rate(h, int(step)) == pytest.approx(expected, rel=1e-9), (steps, step)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES[1:])
@@ -50,8 +50,8 @@ def test_decay_begins_at_the_same_step_for_every_length_of_run(scheme):
         start = steps * numerator // denominator
         interval = max(1, (steps - start) // objective.DECAY_SCHEMES[scheme][2])
         for step in (start - 1, start + interval - 1, start + interval):
-            wanted = objective.learning_rate(step, 1.0, 0, scheme, steps)
-            assert learning_rate(h, step) == wanted, (steps, step)
+            expected = objective.learning_rate(step, 1.0, 0, scheme, steps)
+            assert learning_rate(h, step) == expected, (steps, step)
 
 
 def test_the_schedules_values():

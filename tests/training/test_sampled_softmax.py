@@ -45,13 +45,13 @@ def logits_of(readout, kernel, bias):
 @pytest.mark.parametrize("labels", [[0], [5, 2, 5, 39], []])
 def test_words_and_their_probabilities_equal_the_oracles(labels, size, seed):
     sample = draw(tf.constant(labels, tf.int32), size, uniform(seed))
-    wanted = oracle.draw(labels, uniform(seed).numpy(), size)
+    expected = oracle.draw(labels, uniform(seed).numpy(), size)
     words = sample.words.numpy().tolist()
-    assert sorted(words) == wanted.words
+    assert sorted(words) == expected.words
     assert set(labels) <= set(words)
     assert len(words) == min(WORDS, len(set(labels)) + size)
     inclusion = np.exp(-sample.log_weights.numpy())
-    np.testing.assert_allclose(inclusion, [wanted.inclusion[w] for w in words], rtol=1e-4)
+    np.testing.assert_allclose(inclusion, [expected.inclusion[w] for w in words], rtol=1e-4)
     places = sample.positions.numpy()
     assert [words.index(w) if w in words else len(words) for w in range(WORDS)] == places.tolist()
 
@@ -74,11 +74,11 @@ def test_normaliser_is_right_in_the_mean(size):
         terms = np.exp(logits[drawn.words.numpy()])
         estimates.append(np.sum(terms * np.exp(drawn.log_weights.numpy())))
         unweighted.append(np.sum(terms))
-    wanted = np.exp(logits).sum()
+    expected = np.exp(logits).sum()
     error = np.std(estimates) / np.sqrt(len(estimates))
-    assert 0 < error < 0.05 * wanted
-    assert abs(np.mean(estimates) - wanted) < 4 * error
-    assert np.mean(unweighted) < wanted - 4 * error
+    assert 0 < error < 0.05 * expected
+    assert abs(np.mean(estimates) - expected) < 4 * error
+    assert np.mean(unweighted) < expected - 4 * error
 
 
 def sums(function, values, watched):
@@ -121,9 +121,9 @@ def test_loss_and_gradients_equal_the_oracles(with_bias, compiled):
     _, _, expected = sums(naive, (*values, drawn), watched)
     absent = [word for word in range(WORDS) if word not in drawn.words]
     assert len(absent) > 10
-    for found, value in zip(gradients, expected):
+    for actual, value in zip(gradients, expected):
         assert np.abs(value).max() > 0.1
-        np.testing.assert_allclose(found, value, atol=2e-5)
+        np.testing.assert_allclose(actual, value, atol=2e-5)
     assert all(np.all(g[..., absent] == 0) for g in gradients[1:])
 
 
@@ -137,9 +137,9 @@ def test_all_words_are_the_whole_softmax():
     def sampled(*values):
         return sampled_cross_entropy(*values, draw(labels, WORDS, uniform()), tf.float32)
 
-    found, wanted = sums(sampled, values, watched), sums(whole, values, watched)
-    assert found[0] == pytest.approx(wanted[0], rel=1e-6)
-    for ours, theirs in zip(found[2], wanted[2]):
+    actual, expected = sums(sampled, values, watched), sums(whole, values, watched)
+    assert actual[0] == pytest.approx(expected[0], rel=1e-6)
+    for ours, theirs in zip(actual[2], expected[2]):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
@@ -166,9 +166,9 @@ def test_bfloat16_is_close_to_float32():
 
     rounded, exact = of(tf.bfloat16), of(tf.float32)
     assert rounded[0] == pytest.approx(exact[0], rel=0.01) and rounded[0] != exact[0]
-    for found, wanted in zip(rounded[2], exact[2]):
-        assert found.dtype == np.float32
-        assert np.linalg.norm(found - wanted) < 0.02 * np.linalg.norm(wanted)
+    for actual, expected in zip(rounded[2], exact[2]):
+        assert actual.dtype == np.float32
+        assert np.linalg.norm(actual - expected) < 0.02 * np.linalg.norm(expected)
 
 
 @pytest.mark.parametrize("variant", ["luong", "rnnsearch"])

@@ -60,16 +60,16 @@ def mirrored(tmp_path_factory):
 
 @pytest.mark.parametrize("case", list(CASES))
 def test_two_replicas_make_the_updates_of_one_device(case, mirrored):
-    one = learner(**CASES[case])
-    start = one.weight_arrays()
-    weights, told = train(one)
+    train_step = learner(**CASES[case])
+    start = train_step.weight_arrays()
+    weights, told = train(train_step)
     np.testing.assert_allclose(np.load(mirrored / f"{case}.told.npy"), told, rtol=1e-5)
     with np.load(mirrored / f"{case}.npz", allow_pickle=False) as found:
         assert sorted(found.files) == sorted(weights)
         for name, value in weights.items():
             assert np.abs(value - start[name]).max() > 1e-5, f"{name} did not move"
             # Adam divides gradients near zero by their size, and so enlarges their rounding
-            atol = 5e-5 if one.hparams.optimizer == "adam" else 1e-6
+            atol = 5e-5 if train_step.hparams.optimizer == "adam" else 1e-6
             np.testing.assert_allclose(found[name], value, atol=atol, err_msg=name)
 
 
@@ -113,13 +113,13 @@ def test_an_update_opens_no_file(monkeypatch):
 
 def test_one_device_goes_on_from_a_checkpoint_of_two(mirrored):
     case = "ntm-adam-tokens"
-    one = learner(**CASES[case])
-    one.restore(str(mirrored / case))
+    train_step = learner(**CASES[case])
+    train_step.restore(str(mirrored / case))
     with np.load(mirrored / f"{case}.npz", allow_pickle=False) as found:
-        for name, value in one.weight_arrays().items():
+        for name, value in train_step.weight_arrays().items():
             assert np.array_equal(found[name], value), name
-    slots = one.optimizer_arrays()
-    assert len(slots) == 2 * len(one.variables) + 1
+    slots = train_step.optimizer_arrays()
+    assert len(slots) == 2 * len(train_step.variables) + 1
     assert [int(v) for n, v in slots.items() if n.endswith("iter")] == [len(BATCHES)]
 
 
@@ -132,30 +132,30 @@ def test_rows_are_dealt_once_each():
 
 
 def test_the_first_step_that_is_not_finite_is_kept():
-    one = learner(max_gradient_norm=5.0)
+    train_step = learner(max_gradient_norm=5.0)
     batch = small.batch(BATCHES[0])
-    update = one.update(batch, 3, 0.1)
-    assert int(one.bad_step.numpy()) == -1
+    update = train_step.update(batch, 3, 0.1)
+    assert int(train_step.bad_step.numpy()) == -1
     assert float(update.cross_entropy) > 0
-    poison(one)
+    poison(train_step)
     for step in (4, 5):
-        update = one.update(batch, step, 0.1)
+        update = train_step.update(batch, step, 0.1)
         assert not np.isfinite(float(update.gradient_norm))
-    assert int(one.bad_step.numpy()) == 4
+    assert int(train_step.bad_step.numpy()) == 4
 
 
 def test_an_infinite_gradient_of_a_finite_loss_is_noticed():
-    one = learner()
-    real = one.model.cell.readout
+    train_step = learner()
+    real = train_step.model.cell.readout
 
     @tf.custom_gradient
     def broken(values):
         return tf.identity(values), lambda gradient: gradient * np.inf
 
-    one.model.cell.readout = lambda *args: broken(real(*args))
-    update = one.update(small.batch(BATCHES[0]), 7, 0.1)
+    train_step.model.cell.readout = lambda *args: broken(real(*args))
+    update = train_step.update(small.batch(BATCHES[0]), 7, 0.1)
     assert np.isfinite(float(update.cross_entropy))
-    assert int(one.bad_step.numpy()) == 7
+    assert int(train_step.bad_step.numpy()) == 7
 
 
 def test_weights_follow_from_the_seed_and_dropout_from_the_step():

@@ -86,8 +86,8 @@ def test_rows_are_dealt_to_workers_as_to_replicas(workers, replicas):
     for index in range(workers):
         share = Share(index * replicas, replicas, count)
         mine = shard_batch(first(training(share)), replicas)
-        wanted = shard_batch(first(data), count)[share.first : share.first + replicas]
-        for part, other in zip(mine, wanted):
+        expected = shard_batch(first(data), count)[share.first : share.first + replicas]
+        for part, other in zip(mine, expected):
             assert part.sentences.tolist() == other.sentences.tolist()
             assert part.words == other.words
 

@@ -64,13 +64,15 @@ def main(folder, count):
     assert workers.replicas == count and workers.broadcast(workers.rank - 0.1) == -0.1
     assert workers.broadcast(7 if workers.chief else 0) == 7
     for name, changes in CASES.items():
-        one = learner(workers, **changes)
-        keep(folder, name, one, train(one))
-    poison(one)
-    one.update(without_words(small.batch(BATCHES[0])) if not workers.chief else one_row(), 8, 0.1)
-    assert int(one.bad_step.numpy()) == 8, "the chief's infinity went unnoticed"
-    one = learner(workers, "rnnsearch", **TOGETHER)
-    keep(folder, "documents", one, train_on_documents(one))
+        train_step = learner(workers, **changes)
+        keep(folder, name, train_step, train(train_step))
+    poison(train_step)
+    train_step.update(
+        without_words(small.batch(BATCHES[0])) if not workers.chief else one_row(), 8, 0.1
+    )
+    assert int(train_step.bad_step.numpy()) == 8, "the chief's infinity went unnoticed"
+    train_step = learner(workers, "rnnsearch", **TOGETHER)
+    keep(folder, "documents", train_step, train_on_documents(train_step))
     print("done")
 
 
@@ -108,22 +110,25 @@ def trained(request, tmp_path_factory):
 def test_a_cluster_makes_the_updates_of_one_device(case, trained):
     workers, folder = trained
     changes = CASES.get(case) or {"variant": "rnnsearch", **TOGETHER}
-    one = learner(None, **changes)
-    start = one.weight_arrays()
-    told = train_on_documents(one) if case == "documents" else train(one)
-    wanted = {**one.weight_arrays(), **{f"kept/{n}": v for n, v in one.cache_arrays().items()}}
-    atol = 5e-5 if one.hparams.optimizer == "adam" else 1e-6  # as in test_step
-    with np.load(folder / f"{case}.0.npz") as found:
-        np.testing.assert_allclose(found["told"], told, rtol=1e-5)
-        assert sorted(found.files) == sorted([*wanted, "told"])
-        for name, value in wanted.items():
+    train_step = learner(None, **changes)
+    start = train_step.weight_arrays()
+    told = train_on_documents(train_step) if case == "documents" else train(train_step)
+    expected = {
+        **train_step.weight_arrays(),
+        **{f"kept/{n}": v for n, v in train_step.cache_arrays().items()},
+    }
+    atol = 5e-5 if train_step.hparams.optimizer == "adam" else 1e-6  # as in test_step
+    with np.load(folder / f"{case}.0.npz") as actual:
+        np.testing.assert_allclose(actual["told"], told, rtol=1e-5)
+        assert sorted(actual.files) == sorted([*expected, "told"])
+        for name, value in expected.items():
             assert name not in start or np.abs(value - start[name]).max() > 1e-6, name
-            made = found[name][: len(value)] if name.startswith("kept/") else found[name]
+            made = actual[name][: len(value)] if name.startswith("kept/") else actual[name]
             np.testing.assert_allclose(made, value, atol=atol, err_msg=name)
         for index in range(1, workers):
             with np.load(folder / f"{case}.{index}.npz") as other:
-                for name in found.files:
-                    assert np.array_equal(other[name], found[name]), (name, index)
+                for name in actual.files:
+                    assert np.array_equal(other[name], actual[name]), (name, index)
 
 
 # --- runs by the command line -----------------------------------------------------------------
@@ -189,10 +194,10 @@ def test_workers_are_killed_and_stopped_and_end_as_those_that_were_not(data, tmp
     with cluster.train(argv, 2, tmp_path / "last") as started:
         assert started.statuses() == [0, 0], started.said
         assert went_on(started.said[0]) == [int(stopped)]
-    found, wanted = archives(out), archives(whole)
-    last = {name for name in wanted if name.startswith((f"step-{STEPS:08d}", "best"))}
+    actual, expected = archives(out), archives(whole)
+    last = {name for name in expected if name.startswith((f"step-{STEPS:08d}", "best"))}
     assert any("documents/" in name for name in last)
-    assert {n: found[n] for n in last} == {n: wanted[n] for n in last}
+    assert {n: actual[n] for n in last} == {n: expected[n] for n in last}
     assert (out / "output_test").read_text() == (whole / "output_test").read_text()
 
 

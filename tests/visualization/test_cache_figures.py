@@ -17,9 +17,9 @@ ORDER = [2, 3, 0]  # of the filled slots, the latest first
 
 
 def test_the_matrix_has_generated_words_along_x_and_the_latest_slot_on_top():
-    one = cache_trace()
-    above, below, _ = cache_figures.cache_of_trace(one, "a title").axes
-    assert np.array_equal(drawn_weights(below), one["cache_match"].T[ORDER])
+    trace = cache_trace()
+    above, below, _ = cache_figures.cache_of_trace(trace, "a title").axes
+    assert np.array_equal(drawn_weights(below), trace["cache_match"].T[ORDER])
     assert tick_labels(below, "y") == ["new", "the", "felt"]
     bottom, top = below.get_ylim()
     assert bottom > top  # row 0 is on top
@@ -30,9 +30,9 @@ def test_the_matrix_has_generated_words_along_x_and_the_latest_slot_on_top():
 
 
 def test_the_gate_is_a_strip_of_one_row_above_the_matrix():
-    one = cache_trace()
-    above, below, _ = cache_figures.cache_of_trace(one).axes
-    assert np.array_equal(drawn_weights(above), one["cache_gate"].T)
+    trace = cache_trace()
+    above, below, _ = cache_figures.cache_of_trace(trace).axes
+    assert np.array_equal(drawn_weights(above), trace["cache_gate"].T)
     assert tick_labels(above, "y") == ["gate"]
     strip, matrix = above.get_position(), below.get_position()
     assert strip.y0 > matrix.y1 and (strip.x0, strip.x1) == (matrix.x0, matrix.x1)
@@ -52,11 +52,11 @@ def test_where_nothing_was_kept_there_is_nothing_to_draw():
 @pytest.mark.parametrize("steps", [1, 80])
 def test_any_number_of_slots_and_words(count, steps):
     slots = Slots(["$x^{"] * count, np.arange(count))
-    one = cache_trace(slots, ["昨日"] * steps)
-    arrays = one["cache_match"], one["cache_gate"]
+    trace = cache_trace(slots, ["昨日"] * steps)
+    arrays = trace["cache_match"], trace["cache_gate"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        figure = cache_figures.cache_figure(*arrays, slots, one.tokens, "$\\frac{$")
+        figure = cache_figures.cache_figure(*arrays, slots, trace.tokens, "$\\frac{$")
         assert image_files.figure_to_png(figure).startswith(b"\x89PNG\r\n\x1a\n")
 
 
@@ -70,9 +70,9 @@ def test_shapes_must_agree():
 def of(match, ages):
     """A trace of which only the matching matters."""
     slots = Slots(["w" if age >= 0 else "" for age in ages], np.array(ages))
-    one = cache_trace(slots, ["w"] * len(match))
-    one["cache_match"][:] = match
-    return one
+    trace = cache_trace(slots, ["w"] * len(match))
+    trace["cache_match"][:] = match
+    return trace
 
 
 def test_recency_by_hand():

@@ -42,21 +42,21 @@ def test_a_head_has_a_figure_with_its_quantities_in_the_order_of_the_paper():
 
 
 def test_each_panel_shows_the_heads_own_numbers_time_along_x():
-    one = head_trace(heads=(2, 2))
-    found = panels(figures(one)["write_head_1"])
-    wanted = one.heads["write_head_1"]
-    assert np.array_equal(drawn_weights(found[ADDRESS]), wanted["weights"].T)
-    assert np.array_equal(drawn_weights(found[CONTENT]), wanted["content_weights"].T)
+    trace = head_trace(heads=(2, 2))
+    actual = panels(figures(trace)["write_head_1"])
+    expected = trace.heads["write_head_1"]
+    assert np.array_equal(drawn_weights(actual[ADDRESS]), expected["weights"].T)
+    assert np.array_equal(drawn_weights(actual[CONTENT]), expected["content_weights"].T)
     assert np.array_equal(
-        drawn_weights(found["interpolation gate"]), wanted["interpolation_gate"].T
+        drawn_weights(actual["interpolation gate"]), expected["interpolation_gate"].T
     )
-    assert np.array_equal(drawn_weights(found["shift kernel"]), wanted["shift_kernel"].T)
-    assert tick_labels(found["shift kernel"], "y") == ["-1", "0", "+1"]  # downwards: forwards
+    assert np.array_equal(drawn_weights(actual["shift kernel"]), expected["shift_kernel"].T)
+    assert tick_labels(actual["shift kernel"], "y") == ["-1", "0", "+1"]  # downwards: forwards
     for label, key in (("sharpening", "sharpening"), ("erase norm", "erase_norm")):
-        heights, edges, _ = found[label].patches[0].get_data()
-        assert np.array_equal(heights, wanted[key][:, 0])
+        heights, edges, _ = actual[label].patches[0].get_data()
+        assert np.array_equal(heights, expected[key][:, 0])
         assert np.array_equal(edges, np.arange(10) - 0.5)
-        assert found[label].get_ylim()[0] == 0 < heights.max() < found[label].get_ylim()[1]
+        assert actual[label].get_ylim()[0] == 0 < heights.max() < actual[label].get_ylim()[1]
     usage = panels(figures(head_trace("dnc"))["write_head_0"])["usage"]
     assert np.array_equal(drawn_weights(usage), head_trace("dnc")["usage"].T)
 
@@ -98,8 +98,8 @@ def test_read_modes_are_named_and_numbered_where_there_are_several():
 
 
 def test_locations_of_a_cell_that_only_reads_are_the_source_words():
-    one = head_trace(heads=(1, 0), slots=len(SOURCE), reads_source=False)
-    (figure,) = figures(one).values()
+    trace = head_trace(heads=(1, 0), slots=len(SOURCE), reads_source=False)
+    (figure,) = figures(trace).values()
     found = panels(figure)
     assert list(found) == ["address", *NTM_READ[1:]]
     assert tick_labels(found["address"], "y") == tick_labels(found[CONTENT], "y") == SOURCE
@@ -125,8 +125,8 @@ def test_no_lone_peak_is_lost_among_many_locations():
 def test_any_token_can_be_drawn(token):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        one = head_trace(source=[token], target=[token, "</s>"])
-        for _, figure in head_figures(one, token):
+        trace = head_trace(source=[token], target=[token, "</s>"])
+        for _, figure in head_figures(trace, token):
             assert image_files.figure_to_png(figure).startswith(b"\x89PNG\r\n\x1a\n")
 
 
@@ -145,11 +145,11 @@ def test_short_long_and_broken_sentences():
 
 
 def test_the_picture_has_dark_cells_where_the_address_is():
-    one = head_trace(source=["w"] * 4, target=["v"] * 5)
-    for array in one.values():
+    trace = head_trace(source=["w"] * 4, target=["v"] * 5)
+    for array in trace.values():
         array[:] = 0.0
-    one["write_weights"][0, 0, 0] = one["write_weights"][8, 0, 5] = 1.0
-    png = image_files.figure_to_png(figures(one)["write_head_0"])
+    trace["write_weights"][0, 0, 0] = trace["write_weights"][8, 0, 5] = 1.0
+    png = image_files.figure_to_png(figures(trace)["write_head_0"])
     picture = matplotlib_image.imread(io.BytesIO(png), format="png")[..., :3]
     assert np.all(picture[[0, -1]] == 1.0) and np.all(picture[:, [0, -1]] == 1.0)  # nothing is cut
     blue = (picture[..., 2] > picture[..., 0] + 0.2) & (picture[..., 2] < 0.6)
@@ -179,6 +179,6 @@ def test_nothing_heavy_is_imported_before_it_is_needed():
 
 
 def test_matrices_and_precedence_are_left_to_the_trace():
-    one = head_trace("dnc")
-    labels = [panel.label for panel in head_panels(one, "write_head_0")]
+    trace = head_trace("dnc")
+    labels = [panel.label for panel in head_panels(trace, "write_head_0")]
     assert not [label for label in labels if "link" in label or "precedence" in label]

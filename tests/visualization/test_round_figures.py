@@ -20,14 +20,14 @@ from tfmann.visualization import image_files, round_figures
 
 
 def test_each_round_has_its_attention_and_beside_it_where_it_wrote():
-    one = rounds_trace()
-    assert one.rounds == ROUNDS
-    *panels, bar = round_figures.rounds_of_trace(one, "a title").axes
+    trace = rounds_trace()
+    assert trace.rounds == ROUNDS
+    *panels, bar = round_figures.rounds_of_trace(trace, "a title").axes
     assert len(panels) == 2 * ROUNDS
     for number in range(ROUNDS):
         read, write = panels[2 * number : 2 * number + 2]
-        assert np.array_equal(drawn_weights(read), one["read_weights"][:, number])
-        assert np.array_equal(drawn_weights(write), one["write_weights"][:, number])
+        assert np.array_equal(drawn_weights(read), trace["read_weights"][:, number])
+        assert np.array_equal(drawn_weights(write), trace["write_weights"][:, number])
         assert read.get_title(loc="left").endswith(f"round {number + 1}: attention")
         assert write.get_title(loc="left") == f"round {number + 1}: written to"
     assert panels[0].get_title(loc="left") == "a title\nround 1: attention"
@@ -55,10 +55,10 @@ def test_a_cell_that_rewrites_nothing_has_no_rounds():
 
 @pytest.mark.parametrize(("rounds", "source", "target"), [(1, 1, 1), (3, 60, 20)])
 def test_short_and_long_sentences(rounds, source, target):
-    one = rounds_trace(rounds, ["$x^{"] * source, ["昨日"] * target)
+    trace = rounds_trace(rounds, ["$x^{"] * source, ["昨日"] * target)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        figure = round_figures.rounds_of_trace(one, "$\\frac{$")
+        figure = round_figures.rounds_of_trace(trace, "$\\frac{$")
         assert figure.get_size_inches()[0] <= 40 + 1e-6
         assert image_files.figure_to_png(figure).startswith(b"\x89PNG\r\n\x1a\n")
 

@@ -110,10 +110,10 @@ def test_figure_is_closed(tmp_path):
 
 def test_addresses_of_every_head(tmp_path):
     board = Board(str(tmp_path))
-    one = head_trace(heads=(1, 2))
-    board.addresses(10, 3, one)
-    board.addresses(20, 3, one)
-    board.addresses(20, 0, one)
+    trace = head_trace(heads=(1, 2))
+    board.addresses(10, 3, trace)
+    board.addresses(20, 3, trace)
+    board.addresses(20, 0, trace)
     board.close()
     events = read(tmp_path)
     assert set(events.Tags()["tensors"]) == {
@@ -123,7 +123,7 @@ def test_addresses_of_every_head(tmp_path):
     }
     assert [step for step, _ in values(events, "addresses/write_head_1/3")] == [10, 20]
     ((_, (width, height, png)),) = values(events, "addresses/write_head_1/0")
-    drawn = dict(head_figures.head_figures(one, "sentence 0, step 20"))["write_head_1"]
+    drawn = dict(head_figures.head_figures(trace, "sentence 0, step 20"))["write_head_1"]
     expected = matplotlib_image.imread(io.BytesIO(image_files.figure_to_png(drawn)))
     assert (int(height), int(width)) == expected.shape[:2]
     assert np.array_equal(matplotlib_image.imread(io.BytesIO(png))[..., :3], expected[..., :3])
@@ -131,14 +131,14 @@ def test_addresses_of_every_head(tmp_path):
 
 def test_rounds_of_a_watched_sentence_in_one_image(tmp_path):
     board = Board(str(tmp_path))
-    one = rounds_trace(rounds=2)
-    board.addresses(10, 2, one)
+    trace = rounds_trace(rounds=2)
+    board.addresses(10, 2, trace)
     board.close()
     events = read(tmp_path)
     heads = {f"addresses/{kind}_head_{i}/2" for kind in ("read", "write") for i in range(2)}
     assert set(events.Tags()["tensors"]) == {"attention/rounds/2", *heads}
     ((step, (width, height, png)),) = values(events, "attention/rounds/2")
-    drawn = round_figures.rounds_of_trace(one, "sentence 2, step 10")
+    drawn = round_figures.rounds_of_trace(trace, "sentence 2, step 10")
     expected = matplotlib_image.imread(io.BytesIO(image_files.figure_to_png(drawn)))
     assert (step, int(height), int(width)) == (10, *expected.shape[:2])
     assert np.array_equal(matplotlib_image.imread(io.BytesIO(png))[..., :3], expected[..., :3])
