@@ -80,7 +80,7 @@ class LuongCell(DecoderCell):
         return self.stack.prepare_inputs(embedded, noise.scope("stack"))
 
     def step(self, inputs: tf.Tensor, state: LuongState, source: LuongSource) -> StepOutput:
-        """h_t from `[x_t; a_{t-1}]`, then alpha, c_t and a_t."""
+        """Computes h_t from `[x_t; a_{t-1}]`, then alpha, c_t and a_t."""
         hidden, layers = self.stack.step(inputs, state.attention, state.layers, source.feed_kernel)
         alignments, context = self.attention.attend(hidden, source.attention)  # alpha_t, c_t
         vector = product(tf.concat([context, hidden], axis=-1), self.attention_kernel)  # a_t

@@ -92,7 +92,7 @@ class NTMAttentionCell(DecoderCell):
     def step(
         self, inputs: tf.Tensor, state: NTMAttentionState, source: NTMAttentionSource
     ) -> StepOutput:
-        """h_t from `[x_t; a_{t-1}]`, then w_t, c_t and a_t."""
+        """Computes h_t from `[x_t; a_{t-1}]`, then w_t, c_t and a_t."""
         hidden, layers = self.stack.step(inputs, state.attention, state.layers, source.feed_kernel)
         parameters = product(hidden, self.head_kernel) + self.head_bias
         weights, diagnostics = self._address(parameters, state.weights, source)  # [B, K*R, S]
@@ -113,7 +113,7 @@ class NTMAttentionCell(DecoderCell):
     def _address(
         self, parameters: tf.Tensor, previous: tf.Tensor, source: NTMAttentionSource
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-        """Heads' parameters `[B*K, R*(U+J+3)]`, w_{t-1} `[B*K, R, S]` to w_t `[B, K*R, S]`."""
+        """Maps head parameters `[B*K, R*(U+J+3)]`, w_{t-1} `[B*K, R, S]` to w_t `[B, K*R, S]`."""
         units, mask = self.hparams.num_units, source.attention.mask
         parameters = tf.clip_by_value(parameters, -HEAD_CLIP, HEAD_CLIP)
         parameters = split_beams(parameters, mask)  # [B, K, R*(U+J+3)]

@@ -44,7 +44,7 @@ def decode(
 
 @functools.cache
 def addons_or_none() -> Any:
-    """The module `decoding.addons`, or None where tensorflow_addons cannot be imported."""
+    """Returns the module `decoding.addons`, or None if tensorflow_addons cannot be imported."""
     try:
         from tfmann.decoding import addons
     except ImportError:

@@ -35,7 +35,7 @@ class BeamProblem(NamedTuple):
     backend: str = "auto"  # the loop (`backend.decode`)
 
     def cell(self, sentences: tf.Tensor) -> BoundCell:
-        """The cell over the hypotheses of some sentences."""
+        """Returns the cell over the hypotheses of some sentences."""
         return BoundCell(self.bind(sentences), self.state, self.readout_width, self.recorded)
 
 
@@ -161,7 +161,7 @@ def beam_search(
 def _first_search_state(
     problem: BeamProblem, start: tf.Tensor, mask: tf.Tensor, options: BeamOptions
 ) -> _SearchState:
-    """The search before its first step: one live hypothesis a sentence."""
+    """Returns the state before the first step: one live hypothesis for each sentence."""
     batch, width = tf.size(start), options.beam_width
     sentences = tf.range(batch)
     coverage = 1.0 - mask if options.coverage_penalty_weight else mask[:, :0]
@@ -235,10 +235,10 @@ def _open_shapes(state: _SearchState) -> _SearchState:
 
 
 def _unfinished(beam: Beam) -> tf.Tensor:
-    """Sentences `[B]` that have a live hypothesis."""
+    """Returns which sentences `[B]` have a live hypothesis."""
     return tf.reduce_any(~beam.finished, axis=1)
 
 
 def _rows(sentences: tf.Tensor, width: int, ranks: tf.Tensor) -> tf.Tensor:
-    """Rows of the state: the hypotheses `ranks` `[n or 1, K]` of sentences `[n]`."""
+    """Returns the state's rows of the hypotheses `ranks` `[n or 1, K]` of sentences `[n]`."""
     return tf.reshape(sentences[:, None] * width + ranks, [-1])

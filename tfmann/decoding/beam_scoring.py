@@ -59,7 +59,7 @@ def first_beam(
     beam_width: int,
     constraints: Constraints = UNCONSTRAINED,
 ) -> Beam:
-    """One live hypothesis a sentence, with `coverage` `[B, S]`; the others are impossible."""
+    """Returns one live hypothesis per sentence, with `coverage` `[B, S]`; others are impossible."""
     batch_size = tf.size(limits)
     first = tf.one_hot(tf.zeros([batch_size], tf.int32), beam_width, 0.0, -float("inf"))
     return Beam(
@@ -72,17 +72,17 @@ def first_beam(
 
 
 def length_penalty(lengths: tf.Tensor, alpha: float) -> tf.Tensor:
-    """`((5 + len) / 6)^alpha`."""
+    """Computes `((5 + len) / 6)^alpha`."""
     return tf.pow((5.0 + tf.cast(lengths, tf.float32)) / 6.0, alpha)
 
 
 def coverage_penalty(coverage: tf.Tensor, beta: float) -> tf.Tensor:
-    """`beta sum_s log min(coverage_s, 1)`: `[B, K, S]` to `[B, K]`."""
+    """Computes `beta sum_s log min(coverage_s, 1)`: `[B, K, S]` to `[B, K]`."""
     return beta * tf.reduce_sum(tf.math.log(tf.clip_by_value(coverage, _EPSILON, 1.0)), axis=-1)
 
 
 def final_scores(beam: Beam, options: BeamOptions) -> tf.Tensor:
-    """Scores `[B, K]` with every `</s>` counted."""
+    """Computes scores `[B, K]` with every `</s>` counted."""
     scores = beam.log_probs
     if options.length_penalty_weight:
         scores /= length_penalty(beam.lengths, options.length_penalty_weight)

@@ -31,7 +31,7 @@ UNCONSTRAINED = Constraints()
 
 
 def no_words(rows: tf.Tensor, limits: tf.Tensor, constraints: Constraints) -> tf.Tensor:
-    """The words before the first step: int32 `[*rows, L + n]`, or `[*rows, 0]` if unused."""
+    """Returns no words, as before the first step: `[*rows, L + n]`, or `[*rows, 0]` if unused."""
     steps = 0
     if constraints.need_words:
         steps = tf.reduce_max(limits) + constraints.no_repeat_ngram_size

@@ -143,7 +143,7 @@ class DocumentTranslator(Translator):
         return tf.nest.map_structure(select, after, unchanged)
 
     def begin_document(self) -> Any:
-        """The empty cache of a document, and the source sentences before it."""
+        """Returns the empty cache of a document, and the source sentences before it."""
         return self._store.empty(1), super().begin_document()
 
     def resume(
@@ -189,7 +189,7 @@ class DocumentTranslator(Translator):
         return self.model.prepare(*self._source_batch(lines), document=document)
 
     def _search_function(self, with_attention: bool) -> tf.types.experimental.GenericFunction:
-        """The compiled search of a round: `Hypotheses`, and the caches after them."""
+        """Compiles the search of a round: `Hypotheses`, and the caches after them."""
 
         def run(source, length, history, *caches):
             cache = self._select_caches(*caches)
@@ -228,7 +228,7 @@ class DocumentTranslator(Translator):
         return results
 
     def _force_function(self, record: tuple[str, ...]) -> tf.types.experimental.GenericFunction:
-        """The compiled forced decoding of a round, with the caches before and after it."""
+        """Compiles the forced decoding of a round, with the caches before and after it."""
 
         def run(source, source_length, target_in, target_out, target_length, history, *caches):
             cache = self._select_caches(*caches)
@@ -277,7 +277,7 @@ def make_translator(
 
 
 def _documents(lines: Sequence[SourceLine]) -> list[list[int]]:
-    """The indexes of each document's lines, without blank ones."""
+    """Returns the indexes of each document's lines, without blank ones."""
     return sentences_by_document([line.document for line in lines], [line.ids for line in lines])
 
 

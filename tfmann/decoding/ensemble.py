@@ -117,7 +117,7 @@ class Ensemble:
         return Prepared(encoded, sources, states, {})
 
     def compute_cell(self, dtype: tf.DType) -> EnsembleCell:
-        """The cells with their weights read once, and kernels as `dtype`."""
+        """Returns the cells with their weights read once, and kernels as `dtype`."""
         return EnsembleCell([model.compute_cell(dtype) for model in self.members])
 
     def embed_target(self, ids: tf.Tensor) -> tuple[tf.Tensor, ...]:
@@ -145,12 +145,12 @@ SearchModel = Union[Seq2Seq, Ensemble]  # what `decoding.search` searches with
 
 
 def log_mean(log_probs: Sequence[tf.Tensor]) -> tf.Tensor:
-    """The logarithm of the mean of the members' probabilities, from their logarithms."""
+    """Returns the logarithm of the mean of the members' probabilities, from their logarithms."""
     total = tf.reduce_logsumexp(tf.stack(log_probs), axis=0)
     return total - math.log(len(log_probs))
 
 
 def mean_alignments(diagnostics: Sequence[Mapping[str, tf.Tensor]]) -> dict[str, tf.Tensor]:
-    """The mean alignments of the members that have them, by name; nothing if none has."""
+    """Returns the mean alignments of the members that have them, by name."""
     parts = [member[ALIGNMENTS] for member in diagnostics if ALIGNMENTS in member]
     return {ALIGNMENTS: tf.reduce_mean(tf.stack(parts), axis=0)} if parts else {}

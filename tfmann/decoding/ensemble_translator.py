@@ -51,7 +51,7 @@ class EnsembleTranslator(Translator):
         self.searcher, self.members = Searcher(model, hparams), model.members
 
     def _force_function(self, record: tuple[str, ...]) -> tf.types.experimental.GenericFunction:
-        """The compiled forced decoding of a batch, by each member.
+        """Compiles the forced decoding of a batch, by each member.
 
         Raises:
           UsageError: diagnostics other than alignments, which each member has for itself.

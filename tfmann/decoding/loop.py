@@ -64,7 +64,7 @@ def decode(decoder: Decoder, maximum_iterations: tf.Tensor | None) -> tuple[Any,
 
 
 def _array(size: Any, dtype: tf.DType) -> tf.TensorArray:
-    """A TensorArray for the outputs of all steps."""
+    """Makes a TensorArray for the outputs of all steps."""
     if not isinstance(size, tf.TensorShape):
         size = tf.TensorShape([None] * size.shape[0])
     shape = tf.TensorShape([None]).concatenate(size)

@@ -91,7 +91,7 @@ class MemoryTranslator(Translator):
         return np.concatenate(distances) if distances else np.zeros([0])
 
     def _document_inputs(self, lines: Sequence[SourceLine]) -> DocumentAndMemory:
-        """The sentences before the lines, and the lines' datastores."""
+        """Returns the sentences before the lines, and the lines' datastores."""
         h = self.hparams
         retrieved = [self.memory.retrieve(line.ids, h.translation_memory_pairs) for line in lines]
         keys, words = self._datastores(retrieved)
@@ -110,7 +110,7 @@ class MemoryTranslator(Translator):
         return DocumentAndMemory(super()._document_signature(), source)
 
     def _datastores(self, retrieved: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
-        """The entries of the pairs that were retrieved for each of B sentences.
+        """Returns the entries of the pairs that were retrieved for each of B sentences.
 
         Returns:
           keys `[B, M, R]` and words `[B, M]`, NO_WORD where there is none and where it is `<unk>`.
@@ -142,7 +142,7 @@ class MemoryTranslator(Translator):
         )
 
     def _readouts(self, numbers: Sequence[int]) -> list[np.ndarray]:
-        """The keys `[T, R]` of pairs, stored or computed."""
+        """Returns the keys `[T, R]` of pairs, stored or computed."""
         if self._stored is None:
             return self._forced.of_pairs([self.memory.pair(number) for number in numbers])
         return [self._stored[slice(*entry_range(self.memory, n))] for n in numbers]
@@ -194,7 +194,7 @@ def write_datastore(
 
 
 def _stored_keys(setting: str, model: Seq2Seq) -> np.ndarray | None:
-    """The keys of a datastore, if it has them.
+    """Returns the keys of a datastore, if it has them.
 
     Raises:
       UserError: they are of other weights, or damaged.

@@ -169,5 +169,5 @@ def choose_step_by_step(
 
 
 def swap_batch_and_time(value: tf.Tensor) -> tf.Tensor:
-    """`[T, B, ...]` to `[B, T, ...]`, or the other way."""
+    """Swaps the axes of `[T, B, ...]`."""
     return tf.transpose(value, [1, 0, *range(2, value.shape.rank)])

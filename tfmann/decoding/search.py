@@ -37,7 +37,7 @@ class SearchOptions(NamedTuple):
     constraints: Constraints = UNCONSTRAINED
 
     def recorded_names(self, attention_is_used: bool = False) -> tuple[str, ...]:
-        """The diagnostics that the steps of a search record."""
+        """Returns the diagnostics that the steps of a search record."""
         attends = self.with_alignments or attention_is_used
         return tuple(dict.fromkeys((*self.record, *((_ALIGNMENTS,) if attends else ()))))
 
@@ -166,7 +166,7 @@ def _hypotheses(
     diagnostics: Mapping[str, tf.Tensor],
     options: SearchOptions,
 ) -> Hypotheses:
-    """The result of a search, with the diagnostics that the options ask for."""
+    """Returns the result of a search, with the diagnostics that the options name."""
     alignments = diagnostics[_ALIGNMENTS] if options.with_alignments else None
     returned = {name: diagnostics[name] for name in options.record} or None
     return Hypotheses(ids, lengths, scores, alignments, returned)
@@ -179,7 +179,7 @@ def step_words(
     source: Any,
     project: Callable[[tf.Tensor], tf.Tensor] | None = None,
 ) -> StepFunction:
-    """The step of a search: ids `[B]` and state to a readout `[B, R]`, or to logits `[B, V]`.
+    """Makes the step of a search: ids `[B]` and state to readout `[B, R]`, or to logits `[B, V]`.
 
     With a word memory a readout is as `word_mixture.read` returns it.
     """

@@ -103,5 +103,5 @@ class Searcher:
 
 
 def _group_rows(part: tf.Tensor, count: int) -> tf.Tensor:
-    """`[B*n, 1, ...]` to `[B, n, ...]`."""
+    """Reshapes `[B*n, 1, ...]` to `[B, n, ...]`."""
     return tf.reshape(part, tf.concat([[-1, count], tf.shape(part)[2:]], axis=0))

@@ -143,7 +143,7 @@ class TextProcessor:
         return ids[:cap] if cap else ids
 
     def source_tokens(self, ids: list[int]) -> list[str]:
-        """The source tokens as the model reads them, with its `</s>`."""
+        """Returns the source tokens as the model reads them, with its `</s>`."""
         tokens = self.languages.source.vocabulary.decode(ids)
         return [*tokens, EOS] if self.hparams.append_source_eos or not tokens else tokens
 
@@ -170,7 +170,7 @@ class TextProcessor:
         )
 
     def blank_translations(self) -> list[Translation]:
-        """The translations of a blank line."""
+        """Returns the translations of a blank line."""
         return [Translation("", 0.0, [], [], None)] * self.hparams.num_translations_per_input
 
     def decode_n_best(
@@ -241,7 +241,7 @@ class TextProcessor:
         return Forced(float(words.sum()), source_tokens, tokens, words, arrays, source_steps)
 
     def slots(self, words: np.ndarray, written: np.ndarray) -> Slots:
-        """A document's slots, from ids `[I]` and times of writing `[I]`, below 0 if empty."""
+        """Returns the slots of ids `[I]` and times of writing `[I]`, below 0 if empty."""
         filled = written >= 0
         latest = written.max(initial=0)
         tokens = iter(self.languages.target.vocabulary.decode(words[filled].tolist()))
@@ -272,5 +272,5 @@ def number_lines(
 
 
 def without_eos(tokens: Sequence[str]) -> Sequence[str]:
-    """The tokens without a final `</s>`."""
+    """Returns the tokens without a final `</s>`."""
     return tokens[:-1] if tokens and tokens[-1] == EOS else tokens

@@ -107,7 +107,7 @@ class Translator:
         return results
 
     def begin_document(self) -> Any:
-        """The state of a document before its first line, as `resume` takes it."""
+        """Returns the state of a document before its first line, as `resume` takes it."""
         return [None] * self.text.history_size
 
     def resume(
@@ -161,7 +161,7 @@ class Translator:
         return pad_sources([line.ids for line in lines], self.hparams.append_source_eos)
 
     def _document_inputs(self, lines: Sequence[SourceLine]) -> Any:
-        """The sentences before the lines, as `Seq2Seq.prepare` takes them."""
+        """Returns the sentences before the lines, as `Seq2Seq.prepare` takes them."""
         if not self.text.history_size:
             return ()
         return history_encoder.History(*pad_histories([line.history for line in lines]))
@@ -171,7 +171,7 @@ class Translator:
         return history_encoder.signature(size) if size else ()
 
     def _search_function(self, with_attention: bool) -> tf.types.experimental.GenericFunction:
-        """The compiled search: ids, lengths and document inputs to `Hypotheses`."""
+        """Compiles the search: ids, lengths and document inputs to `Hypotheses`."""
 
         def run(source: tf.Tensor, length: tf.Tensor, document: Any) -> Hypotheses:
             return self.searcher.search(source, length, document, with_attention)[1]
@@ -239,13 +239,13 @@ class Translator:
         return 1 if record in (EVERYTHING, VECTORS) else self.hparams.infer_batch_size
 
     def _pair_batch(self, pairs: Sequence[Pair]) -> tuple[np.ndarray, ...]:
-        """Source, source_length, target_in, target_out, target_length."""
+        """Returns source, source_length, target_in, target_out and target_length."""
         unused = np.full([len(pairs)], -1)
         sources, targets = zip(*((line.ids, target) for line, target in pairs))
         return make_batch(sources, targets, unused, unused, self.hparams.append_source_eos)[:5]
 
     def _force_function(self, record: tuple[str, ...]) -> tf.types.experimental.GenericFunction:
-        """The compiled forced decoding of a batch; the result is that of `_decode_forced`."""
+        """Compiles the forced decoding of a batch; the result is that of `_decode_forced`."""
 
         def run(source, source_length, target_in, target_out, target_length, document):
             prepared = self.model.prepare(source, source_length, record=record, document=document)

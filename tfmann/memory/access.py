@@ -16,19 +16,19 @@ _SHARPEN_EPSILON = 1e-12  # keeps the logarithm of an empty location finite
 
 
 def masked_softmax(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-    """Softmax of scores `[..., N]` over the locations that exist."""
+    """Computes the softmax of scores `[..., N]` over the locations that exist."""
     if mask is not None:
         scores = tf.where(mask > 0, scores, _NOWHERE)
     return tf.nn.softmax(scores)
 
 
 def interpolate(gate: tf.Tensor, content: tf.Tensor, previous: tf.Tensor) -> tf.Tensor:
-    """`g w^c + (1-g) w_{t-1}`: gate `[..., 1]`, weights `[..., N]` (Collier eqs 5, 13)."""
+    """Computes `g w^c + (1-g) w_{t-1}`: g `[..., 1]`, w `[..., N]` (Collier eqs 5, 13)."""
     return previous + gate * (content - previous)
 
 
 def shift(weights: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-    """Circular convolution over all N locations (Collier eq 6).
+    """Convolves circularly over all N locations (Collier eq 6).
 
     Args:
       weights: `[..., N]`.
@@ -50,7 +50,7 @@ def shift(weights: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
 def shift_within(
     weights: tf.Tensor, kernel: tf.Tensor, mask: tf.Tensor, last: tf.Tensor
 ) -> tf.Tensor:
-    """As `shift`, circular modulo each sentence's own length: what leaves one end enters the other.
+    """Shifts as `shift`, but circularly modulo each sentence's own length.
 
     Args:
       weights: `[..., S]`, zero at padding.
@@ -75,7 +75,7 @@ def shift_within(
 
 
 def sharpen(weights: tf.Tensor, gamma: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-    """`w^gamma / sum w^gamma` in log space (Collier eqs 7, 15).
+    """Computes `w^gamma / sum w^gamma` in log space (Collier eqs 7, 15).
 
     Unlike the paper: `softmax(gamma log(max(w, 1e-12)))`. The printed form is 0/0 in float32 for
     uniform weights over 128 locations at gamma = 20.
@@ -89,7 +89,7 @@ def sharpen(weights: tf.Tensor, gamma: tf.Tensor, mask: tf.Tensor | None) -> tf.
 
 
 def cosine_similarity(keys: tf.Tensor, memory: tf.Tensor, floor: float = 1e-30) -> tf.Tensor:
-    """`u.v / (|u||v| + 1e-8)` (Collier eq 4): keys `[B, H, W]`, memory `[B, N, W]` to `[B, H, N]`.
+    """Computes `u.v / (|u||v| + 1e-8)` (Collier eq 4) `[B, H, N]` of `[B, H, W]`, `[B, N, W]`.
 
     The epsilon is added to the denominator: inside the norms it would flatten a memory that starts
     at 1e-6 to no similarity at all. `floor` is added inside the norms, for cells that want that.
@@ -100,7 +100,7 @@ def cosine_similarity(keys: tf.Tensor, memory: tf.Tensor, floor: float = 1e-30) 
 
 
 def norm(vectors: tf.Tensor, floor: float = 1e-30) -> tf.Tensor:
-    """`sqrt(sum x^2 + floor)` of vectors `[..., W]`, with a finite gradient at zero."""
+    """Computes `sqrt(sum x^2 + floor)` of vectors `[..., W]`, with a finite gradient at zero."""
     return tf.sqrt(tf.reduce_sum(tf.square(vectors), axis=-1) + floor)
 
 
@@ -112,19 +112,19 @@ def unit(vectors: tf.Tensor) -> tf.Tensor:
 def content_weights(
     keys: tf.Tensor, strengths: tf.Tensor, memory: tf.Tensor, floor: float = 1e-30
 ) -> tf.Tensor:
-    """`softmax(beta K[k, M(i)])` (Collier eq 3): `[B, H, W]`, `[B, H, 1]`, `[B, N, W]`."""
+    """Computes `softmax(beta K[k, M(i)])` (Collier eq 3): `[B, H, W]`, `[B, H, 1]`, `[B, N, W]`."""
     return tf.nn.softmax(strengths * cosine_similarity(keys, memory, floor))
 
 
 def read(weights: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:
-    """`r = sum_i w(i) M(i)` (8): weights `[B, R, N]` to vectors `[B, R, W]`."""
+    """Reads `r = sum_i w(i) M(i)` (8): weights `[B, R, N]` to vectors `[B, R, W]`."""
     return weights @ memory
 
 
 def erase_and_add(
     memory: tf.Tensor, weights: tf.Tensor, erase: tf.Tensor, add: tf.Tensor
 ) -> tf.Tensor:
-    """`M prod_h(1 - w_h e_h^T) + sum_h w_h a_h^T` (9, 10): all heads erase, then all add.
+    """Computes `M prod_h(1 - w_h e_h^T) + sum_h w_h a_h^T` (9, 10): all erase, then all add.
 
     Args:
       memory: `[B, N, W]`.
