@@ -38,12 +38,12 @@ class Server:
         threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
 
     def answer(self, handler):
-        expected = handler.headers.get("Range")
-        self.ranges.append(expected)
+        requested = handler.headers.get("Range")
+        self.ranges.append(requested)
         body, status = self.content, self.status
         begin = 0
-        if expected and self.honours_range and status == 200:
-            begin = int(expected[len("bytes=") : -1]) + self.skips
+        if requested and self.honours_range and status == 200:
+            begin = int(requested[len("bytes=") : -1]) + self.skips
             status = 206 if begin < len(body) else 416
         body = body[begin:] if status in (200, 206) else b"<html>no such thing</html>"
         handler.send_response(status)
