@@ -5,11 +5,12 @@
 
 Starts the server in a process of its own, with the shipped model `luong` and its synthetic language
 unless another is given. Each caller sends a sentence, waits for the answer and sends the next, over
-a connection that stays open. Numbers of callers take turns, so that what else the machine does
-falls on all; `ratio` is the median over the turns of requests/s beside the single caller's. A soak
-then sends `--soak` requests by eight callers, and compares the server's memory before and after.
+a connection that stays open. The numbers of callers take turns, so that other load on the machine
+affects all of them; `ratio` is the median over the turns of requests/s divided by the single
+caller's. A soak then sends `--soak` requests by eight callers, and compares the server's memory
+before and after.
 
-The callers are threads of this program, which takes a part of the machine too.
+The callers are threads of this program, which also uses part of the machine.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Server:
 
 
 class Load:
-    """Callers that ask until they are told to stop, or a number of requests is used up.
+    """Callers that send requests until they are stopped, or have sent a given number.
 
     Attributes:
       latencies: seconds of each request that was answered.

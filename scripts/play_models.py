@@ -65,7 +65,7 @@ RECIPES = {
 
 
 def main() -> int:
-    """Trains and packs those that are asked for."""
+    """Trains and packs the models that the command line names."""
     parser = argparse.ArgumentParser(description=str(__doc__))
     parser.add_argument("--out_dir", default="runs/play", help="where runs and corpora go")
     parser.add_argument("--cells", default=",".join(RECIPES), help="names, with commas")

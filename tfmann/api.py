@@ -123,7 +123,7 @@ class Model:
 
         Raises:
           UsageError: attention of a cell that has no alignments.
-          TypeError: `lines` is one string, or has something else than strings in it.
+          TypeError: `lines` is one string, or contains anything but strings.
         """
         if with_attention:
             require_alignments(self._settings, "with_attention")

@@ -98,7 +98,7 @@ def run_command(work: Callable[[], int | None], interrupted: str = "interrupted"
 
 
 def print_message(message: str) -> None:
-    """Prints a message to standard error, apart from a command's results."""
+    """Prints a message to standard error, which keeps it out of a command's results."""
     print(message, file=sys.stderr, flush=True)
 
 

@@ -4,7 +4,7 @@
 
 Runs the systems in turn (A, B, C, A, B, C, ...), each time in a process of its own, and prints a
 JSON line for each run, then the medians of the ratios ours / peer. Ours runs twice a turn, with
-products in float32 and in bfloat16. See README.md beside this file.
+products in float32 and in bfloat16. See README.md in this folder.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ class Run:
         return list(results.values())
 
     def save(self, path: str) -> None:
-        """Writes the checkpoint beside `path` and renames it there."""
+        """Writes the checkpoint next to `path` and renames it to `path`."""
         state = {
             "config": self.config,
             "step": self.step,
@@ -202,7 +202,7 @@ def _read(path: str) -> tuple[dict[str, Any], dict[str, dict[str, np.ndarray]]]:
                 if name:
                     parts[part][name] = archive[key]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} cannot be read ({error}): remove it to start anew") from None
+        raise UserError(f"{path} cannot be read ({error}): remove it to start again") from None
     return state, parts
 
 
@@ -227,13 +227,13 @@ def run(
     if record_path.exists():
         record = json.loads(record_path.read_text("utf-8"))
         if record["config"] == config and record["steps"] >= steps:
-            log(f"{record_path} is there already")
+            log(f"{record_path} exists already")
             return record
     os.makedirs(out, exist_ok=True)
     state = Run(config, jit_compile)
     if os.path.exists(path):
         state.restore(path)
-        log(f"{name}: goes on after {state.step} updates")
+        log(f"{name}: continues after {state.step} updates")
     while state.step < steps:
         loss = state.train(min(steps, (state.step // steps_per_eval + 1) * steps_per_eval))
         point = state.evaluate(loss)

@@ -124,7 +124,7 @@ class Worker:
 
     def __init__(self, seed: int, data: Path, limit: float):
         self._argv = [sys.executable, "-m", "benchmarks.trust.settings", str(seed), str(data)]
-        self._folder, self._limit = data.parent, limit  # what is drawn may write beside the corpus
+        self._folder, self._limit = data.parent, limit  # a draw may write next to the corpus
         self._process: subprocess.Popen | None = None
 
     def draw(self, number: int) -> list[str]:

@@ -293,7 +293,7 @@ def test_a_run_killed_and_continued_equals_an_uninterrupted_one(tmp_path, monkey
             tiny_run(tmp_path / "parts", cell)
     lines = []
     record = tiny_run(tmp_path / "parts", cell, log=lines.append)
-    assert lines[0] == f"copy-{cell}-2: goes on after 10 updates"
+    assert lines[0] == f"copy-{cell}-2: continues after 10 updates"
     assert without_times(record) == without_times(whole)
     actual, expected = (arrays_of(tmp_path / part / f"copy-{cell}-2.npz")
                      for part in ("parts", "whole"))  # fmt: skip
@@ -306,7 +306,7 @@ def test_a_finished_run_is_left_alone_and_goes_on_when_more_is_asked_for(tmp_pat
     first = tiny_run(tmp_path, steps=10)
     lines = []
     assert tiny_run(tmp_path, steps=10, log=lines.append) == first
-    assert lines == [f"{tmp_path}/copy-lstm-2.jsonl is there already"]
+    assert lines == [f"{tmp_path}/copy-lstm-2.jsonl exists already"]
     more = tiny_run(tmp_path, steps=15)
     assert more["steps"] == 15 and more["curve"][:2] == first["curve"]
     stored = (tmp_path / "copy-lstm-2.jsonl").read_text("utf-8")
@@ -318,7 +318,7 @@ def test_a_checkpoint_of_other_settings_or_a_damaged_one_is_refused(tmp_path, qu
     with pytest.raises(UsageError, match="other settings"):
         tiny_run(tmp_path, steps=10, num_units=9)
     (tmp_path / "copy-lstm-2.npz").write_bytes(b"PK\x03\x04")
-    with pytest.raises(UserError, match="remove it to start anew"):
+    with pytest.raises(UserError, match="remove it to start again"):
         tiny_run(tmp_path, steps=10)
 
 
@@ -389,7 +389,7 @@ def test_kill_9_and_the_same_command_again(tmp_path):
     hurt.communicate()
     assert not (tmp_path / "parts" / "copy-lstm-4.jsonl").exists()
     output, _ = start(tmp_path / "parts").communicate()
-    assert re.match(r"copy-lstm-4: goes on after \d+ updates\n", output)
+    assert re.match(r"copy-lstm-4: continues after \d+ updates\n", output)
     start(tmp_path / "whole").communicate()
     records = [json.loads((tmp_path / part / "copy-lstm-4.jsonl").read_text("utf-8"))
                for part in ("parts", "whole")]  # fmt: skip

@@ -1,4 +1,4 @@
-"""A summary of the previous source sentences beside the context (Wang et al. 2017a).
+"""A summary of the previous source sentences in addition to the context (Wang et al. 2017a).
 
 "Exploiting Cross-Sentence Context for Neural Machine Translation", on RNNSearch: one of the two
 systems that Tu et al. 2018 compare the continuous cache with.

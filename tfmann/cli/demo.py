@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out_dir", default="runs/demo", help="folder of the demo")
     out_dir = parser.parse_args(argv).out_dir
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    return run_command(lambda: _demo(out_dir), "interrupted: the same command goes on from here")
+    return run_command(lambda: _demo(out_dir), "interrupted: the same command continues from here")
 
 
 def _demo(out_dir: str) -> int:

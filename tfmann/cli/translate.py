@@ -278,7 +278,7 @@ def _talk(conversation: Conversation) -> None:
                 if line.startswith(":")
                 else conversation.answer(line)
             )
-        except UserError as error:  # the conversation goes on
+        except UserError as error:  # the conversation continues
             print_message(f"tfmann: {error}")
 
 

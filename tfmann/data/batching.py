@@ -19,7 +19,7 @@ from tfmann.errors import UserError
 
 
 class Batch(NamedTuple):
-    """Padded ids of B sentence pairs; the padding is `</s>`, so lengths, not ids, tell it apart."""
+    """Padded ids of B sentence pairs; the padding is `</s>`, so only lengths tell it from words."""
 
     source: np.ndarray  # [B, S] int32
     source_length: np.ndarray  # [B] int32
@@ -47,7 +47,7 @@ class Position(NamedTuple):
 
 
 class Share(NamedTuple):
-    """A process's share of every batch: the rows of its replicas, as `shard_batch` deals them.
+    """A process's share of every batch: the rows of its replicas, as `shard_batch` assigns them.
 
     The default is the whole batch.
     """

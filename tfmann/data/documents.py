@@ -49,10 +49,10 @@ def sentences_by_document(ids: Sequence[int], present: Sequence[Any]) -> list[li
 
 
 def exchange_documents(lengths: Sequence[int], seed: int) -> list[int]:
-    """Assigns to each document another one of like length.
+    """Assigns to each document another one of similar length.
 
     Documents are sorted by length and cut into groups of four to seven neighbours. In each group
-    they stand in a circle, in an order that the seed draws, and each is assigned the next.
+    they form a circle, in an order drawn by the seed, and each document is assigned the next.
 
     Args:
       lengths: sentences of each document, at least two documents.

@@ -82,7 +82,7 @@ class Vocabulary:
             named = ", ".join(str(number) for number in repeated[:_NAMED_LINES])
             ellipsis = ", ..." if len(repeated) > _NAMED_LINES else ""
             _log.warning(
-                "%s: dropped %d tokens that stand earlier in the file (lines %s%s)",
+                "%s: dropped %d tokens that occur earlier in the file (lines %s%s)",
                 path,
                 len(repeated),
                 named,

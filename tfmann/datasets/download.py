@@ -122,7 +122,7 @@ def _transfer(url: str, part: str, offset: int, entry: FileEntry) -> None:
         if response.status == http.client.PARTIAL_CONTENT:
             if not response.headers.get("Content-Range", "").startswith(f"bytes {offset}-"):
                 _remove(part)
-                raise _StoppedEarlyError("the server sent another range than asked for", lost=False)
+                raise _StoppedEarlyError("the server sent another range than requested", lost=False)
         else:
             offset = 0  # the server sends the whole file
         length = response.headers.get("Content-Length", "")

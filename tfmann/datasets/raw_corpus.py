@@ -191,7 +191,7 @@ def _input_paths(recipe: Recipe, prefix: str) -> list[str]:
 
 
 def _claim(directory: str, prepared: bool) -> None:
-    """Makes the folder, or takes away the record of one that is prepared anew."""
+    """Makes the folder, or removes the record of a folder that is prepared again."""
     try:
         if not prepared and os.path.isdir(directory) and not _only_ours(directory):
             raise UsageError(

@@ -1,4 +1,4 @@
-"""Our decoders behind tfa.seq2seq's interface; only this file imports tensorflow_addons."""
+"""Decoders with the interface of tfa.seq2seq; only this file imports tensorflow_addons."""
 
 from __future__ import annotations
 

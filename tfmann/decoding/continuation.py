@@ -28,7 +28,7 @@ def continue_words(
 ) -> Continuation:
     """Follows `prefix`, then takes the most probable word at every step.
 
-    Steps run one by one, without compiling: for a page where somebody waits for one sentence.
+    Steps run one by one, uncompiled, because the page translates one sentence at a time.
 
     Args:
       model: the model.

@@ -103,7 +103,7 @@ class CellStore(DocumentStore):
 class NeuralStore(DocumentStore):
     """A neural cache on any model; `</s>` and `<unk>` are not written.
 
-    Every sentence ends alike: entries of `</s>` would make translations end early.
+    Every sentence ends in `</s>`: its entries would make translations end early.
     """
 
     record = (READOUT,)

@@ -1,4 +1,4 @@
-"""Rows of hypotheses beside the sentences that they translate.
+"""Conversions between rows of hypotheses and rows of the sentences that they translate.
 
 Rows of a state are hypotheses; rows of a source are sentences. In training there is one hypothesis
 a sentence; in a beam there are K: row b*K + k of the state belongs to row b of the source.

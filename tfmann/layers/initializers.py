@@ -68,7 +68,7 @@ class VariableFactory:
 
     def _make(self, name: str, values: np.ndarray) -> tf.Variable:
         full_name = f"{self._scope}/{name}"
-        with np.errstate(over="ignore"):  # a deviation near the greatest float: training says so
+        with np.errstate(over="ignore"):  # training reports weights that are not finite
             numbers = values.astype(np.float32)
         return tf.Variable(numbers, name=full_name, trainable=True)
 

@@ -130,7 +130,7 @@ class Batcher:
         remaining: deque[_Waiting] = deque()
         total = 0
         for item in self._queue:
-            if item.answer.done():  # nobody waits any more
+            if item.answer.done():  # the client has gone
                 self.waiting -= item.size
             elif batch and (
                 total >= self._batch_size or item.key != batch[0].key or item.alone in names
@@ -141,7 +141,7 @@ class Batcher:
                 total += item.size
                 self.waiting -= item.size
             if item.alone:
-                names.add(item.alone)  # of those that stay behind too: order matters
+                names.add(item.alone)  # also of items that stay, because their order matters
         self._queue = remaining
         return batch
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tfmann.api import Model
     from tfmann.decoding.text_processor import Translation
 
-_SEARCHES = 4  # compiled at a time beside the model's own; each takes seconds and some memory
+_SEARCHES = 4  # compiled at a time besides the model's own; each takes seconds and some memory
 
 
 class Job(NamedTuple):

@@ -1,4 +1,4 @@
-"""The work of a server on its requests, apart from HTTP."""
+"""The service behind the server's addresses, independent of HTTP."""
 
 from __future__ import annotations
 
