@@ -13,7 +13,7 @@ import math
 import numpy as np
 import pytest
 from helpers.oracle_weights import random_unit
-from oracles import kvmematt, recurrent, rnnsearch
+from oracles import coverage, kvmematt, rnnsearch
 
 E, U, D, A, READOUT, S, T = 2, 5, 4, 6, 7, 5, 6  # as in the oracle; S source positions, T steps
 
@@ -86,34 +86,9 @@ def test_interactive_attention_in_general_is_no_special_case():
     assert not np.all((low <= interactive["contexts"]) & (interactive["contexts"] <= high))
 
 
-def coverage_decode(weights, annotations, words, coverage_kernel, fertility):
-    """RNNSearch with the linguistic coverage of Tu et al. 2016, section 3.1.1, asked with q_t.
-
-    e_tj = v . tanh(W_a q_t + U_a h_j + V_a C_{t-1,j}), C_tj = C_{t-1,j} + a_tj / fertility.
-    """
-    (one,) = weights["rounds"]
-    state, coverage = rnnsearch.initial_state(weights, annotations), np.zeros(S)
-    rows = []
-    for word in words:
-        query = recurrent.gru_step(word, state, **weights["query_gru"])
-        hidden = np.tanh(
-            query @ one["query_kernel"]
-            + annotations @ one["memory_kernel"]
-            + np.outer(coverage, coverage_kernel)
-        )
-        scores = np.exp(hidden @ one["score_vector"])
-        alignment = scores / scores.sum()
-        context = alignment @ annotations
-        state = recurrent.gru_step(context, query, **one["state_gru"])
-        coverage = coverage + alignment / fertility
-        output = np.tanh(np.concatenate([state, word, context]) @ weights["readout_kernel"])
-        rows.append((output, state, alignment, coverage))
-    return [np.array(column) for column in zip(*rows)]
-
-
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("fertility", [4 / 3, 2.0])
-def test_coverage_is_a_special_case(seed, fertility):
+@pytest.mark.parametrize("share", [0.25, 0.5])
+def test_linguistic_coverage_is_a_special_case(seed, share):
     rng = np.random.default_rng(10 + seed)
     weights, (annotations, words) = random_weights(rng), random_sentence(rng)
     (one,) = weights["rounds"]
@@ -123,18 +98,15 @@ def test_coverage_is_a_special_case(seed, fertility):
     one["query_kernel"][[0, 3, 4]] = 0.0
     for name in ("query_kernel", "memory_kernel", "score_vector"):
         one[f"write_{name}"] = one[name]  # so that w_t is a_t
-    never_write(one, slice(1, D))
-    for name, share in (("forget_kernel", 0.0), ("add_kernel", 1 / fertility)):
-        one[name][:, 0] = 0.0
-        one[name][0, 0] = math.log(share / (1 - share)) if share else -1000.0
+    never_write(one, slice(0, D))
+    one["add_kernel"][:, 0] = 0.0
+    one["add_kernel"][0, 0] = math.log(share / (1 - share))  # A adds this share of a_t
     ours = kvmematt.decode(weights, annotations, words)
-    outputs, states, alignments, coverage = coverage_decode(
-        weights, annotations, words, one["memory_kernel"][0], fertility
-    )
-    np.testing.assert_allclose(ours["alignments"], alignments, rtol=1e-12)
-    np.testing.assert_allclose(ours["states"], states, rtol=1e-12)
-    np.testing.assert_allclose(ours["outputs"], outputs, rtol=1e-12)
-    np.testing.assert_allclose(ours["keys"][:, :, 0], coverage, rtol=1e-12)
+    covering = {**weights, **one, "coverage_kernel": share * one["memory_kernel"][:1]}
+    covered = coverage.decode(covering, "linguistic", annotations, words)
+    for name in ("outputs", "states", "alignments"):
+        np.testing.assert_allclose(ours[name], covered[name], rtol=1e-12, err_msg=name)
+    np.testing.assert_allclose(ours["keys"][:, :, 0], share * covered["coverage"], rtol=1e-12)
     np.testing.assert_array_equal(ours["keys"][:, :, 1:], np.array([annotations[:, 1:]] * T))
     plain = rnnsearch.decode({**weights, **one}, annotations, words)
-    assert not np.allclose(alignments, plain["alignments"], atol=1e-3)
+    assert not np.allclose(ours["alignments"], plain["alignments"], atol=1e-3)

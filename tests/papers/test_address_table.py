@@ -12,7 +12,7 @@ ROWS = (Row("a", "A"), Row("b", "B"), Row("c", "C"))
 
 
 def statistics(*entries):
-    return {"addresses": {"unit": "sentence", "statistics": [
+    return {"inspection": {"unit": "sentence", "statistics": [
         {"head": head, "phase": phase, "name": name, "mean": mean, "interval": None,
          **({} if null is None else {"untrained": {"mean": null}})}
         for head, phase, name, mean, null in entries
@@ -42,7 +42,7 @@ def test_a_line_for_each_head_and_phase_and_a_mean_over_the_seeds():
 
 
 def test_records_without_statistics_have_no_such_table():
-    assert address_table(table(*ROWS), [record("a"), record("b", addresses=None)]) is None
+    assert address_table(table(*ROWS), [record("a"), record("b", inspection=None)]) is None
     assert HEADING not in rendering.render(table(*ROWS), "tiny", [record("a")])
 
 

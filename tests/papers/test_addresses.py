@@ -35,7 +35,7 @@ def runs(*means, spread=0.01, unit="sentence", **more):
     return [
         record(
             "ntm_1", seed=seed, **{**FLAT, **more},
-            addresses={"statistics": [entry(mean, spread)], "unit": unit, "units": 2},
+            inspection={"statistics": [entry(mean, spread)], "unit": unit, "units": 2},
         )
         for seed, mean in enumerate(means, start=1)
     ]  # fmt: skip
@@ -87,8 +87,8 @@ def test_runs_that_have_not_converged_prove_nothing():
 
 
 def test_what_no_record_has_is_not_measured():
-    other = record("ntm_1", addresses={"statistics": [entry(0.7, name="entropy")]})
-    for records in ([], [record("ntm_1")], [other], [record("ntm_1", addresses=None)]):
+    other = record("ntm_1", inspection={"statistics": [entry(0.7, name="entropy")]})
+    for records in ([], [record("ntm_1")], [other], [record("ntm_1", inspection=None)]):
         assert judged(records).status == NOT_MEASURED
 
 

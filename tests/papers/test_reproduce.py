@@ -50,7 +50,7 @@ def test_trains_once_then_only_prints(world, capsys):
     kept = [json.loads(x) for x in (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()]
     assert len(kept) == 1 and kept[0]["steps"] == 4 and kept[0]["pairs"]["train"] == 120
     assert not [k for k in kept[0]["hparams"] if k.endswith("_prefix")]
-    assert kept[0]["addresses"] == {"statistics": [], "unit": "sentence", "revision": "r"}
+    assert kept[0]["inspection"] == {"statistics": [], "unit": "sentence", "revision": "r"}
     results = root / "runs" / "vi-en" / "cpu" / "luong" / "results.json"
     stamp = results.stat().st_mtime_ns
     assert reproduce.main(command) == 0

@@ -42,7 +42,7 @@ def address_table(table: Table, records: Sequence[Record]) -> AddressTable | Non
     for row in table.rows:
         for record in records:
             if record["row"] == row.name:
-                for entry in (record.get("addresses") or {}).get("statistics", ()):
+                for entry in (record.get("inspection") or {}).get("statistics", ()):
                     values = found.setdefault((row.title, entry["head"], entry["phase"]), {})
                     values.setdefault(entry["name"], []).append(entry)
     names = [name for name in _COLUMNS if any(name in values for values in found.values())]

@@ -27,7 +27,7 @@ from tfmann.papers.table_corpus import Corpus
 from tfmann.utils.run_folder import has_weights
 
 SENTENCES = 500  # of the test set, the first; a bound on the time
-_FILE = "addresses.json"
+_FILE = "inspection.json"
 _PROVENANCE = ("date", "revision", "versions", "hardware")
 _INTERVAL = 2 * NormalDist().inv_cdf(0.975)  # standard errors that a 95% interval is wide
 
@@ -138,15 +138,15 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
     untrained = [entry["untrained"]["mean"] for entry in measured.entries if "untrained" in entry]
     if untrained:
         parts.append(f"with untrained weights {statistics.fmean(untrained):.2f}")
-    addresses = measured.runs[0]["addresses"]
-    units = f" in {addresses['units']} documents" * (addresses["unit"] == "document")
+    inspected = measured.runs[0]["inspection"]
+    units = f" in {inspected['units']} documents" * (inspected["unit"] == "document")
     parts.append(f"{measured.entries[0]['sentences']} sentences{units}")
     return "; ".join(parts)
 
 
 def _entry(claim: AddressClaim, record: Record) -> dict[str, Any] | None:
     key = claim.head, claim.phase, claim.statistic
-    for entry in (record.get("addresses") or {}).get("statistics", ()):
+    for entry in (record.get("inspection") or {}).get("statistics", ()):
         if (entry["head"], entry["phase"], entry["name"]) == key:
             return entry
     return None

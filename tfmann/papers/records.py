@@ -82,7 +82,7 @@ def make_record(
     record.update(run_scores.all_scores(corpus, out_dir, results["hparams"]))
     measured = addresses.measure(corpus, out_dir, results["hparams"]["cell"])
     if measured is not None:
-        record["addresses"] = measured
+        record["inspection"] = measured
     return record
 
 
