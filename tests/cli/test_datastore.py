@@ -124,6 +124,14 @@ def test_bad_memories_are_refused_before_the_model_is_loaded(value, status, mess
     fails([*argv, f"--input={place / 'in'}"], capsys, status, message, main=main.main)
 
 
+def test_a_memory_is_not_overwritten(place, capsys):
+    before = (place / "tm.tgt").read_bytes()
+    argv = ["translate", f"--model={place / 'model'}", files_of(place), f"--input={place / 'in'}"]
+    message = "--inference_output_file and the translation memory .*tm.tgt are the same file"
+    fails([*argv, f"--output={place / 'tm.tgt'}"], capsys, 2, message, main=main.main)
+    assert (place / "tm.tgt").read_bytes() == before
+
+
 def test_an_ensemble_refuses_a_memory(place):
     folder = str(place / "model")
     memory = f"{place / 'tm.src'},{place / 'tm.tgt'}"

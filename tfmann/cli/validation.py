@@ -127,9 +127,13 @@ def _check_outputs(flags: Any) -> None:
     read = ("inference_input_file", "inference_ref_file", "inference_document_file", "gold_file",
             "lexicon_file", "hparams_path")  # fmt: skip
     output, alignments = flags.inference_output_file, flags.alignment_file
+    memory = (flags.translation_memory or "").split(",")
     input_checks.refuse_overwriting(
         {"inference_output_file": output, "alignment_file": alignments},
-        {f"--{name}": getattr(flags, name) for name in read},
+        {
+            **{f"--{name}": getattr(flags, name) for name in read},
+            **{f"the translation memory {path}": path for path in memory},
+        },
     )
     if output and alignments and input_checks.same_file(output, alignments):
         raise UsageError(
