@@ -176,15 +176,15 @@ class CoverageCell(DecoderCell):
     ) -> dict[str, tf.Tensor]:
         mask = source.sentence.mask  # the coverage of padding may move: it is not shown
         extent = tf.sqrt(tf.reduce_mean(tf.square(coverage), axis=-1))
-        shown = {
+        diagnostics = {
             "alignments": merge_beams(alignments),
             "coverage": merge_beams(split_beams(extent, mask) * mask),
         }
         if self.hparams.coverage_model == "fertility":
-            shown["fertility"] = merge_beams(
+            diagnostics["fertility"] = merge_beams(
                 source.of_annotations * mask * tf.ones_like(alignments)
             )
-        return shown
+        return diagnostics
 
     def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
         """Returns `tanh(W_s s_t + W_y y_{t-1} + W_c c_t)` with dropout: `[M, R]`."""

@@ -74,9 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
     parser.add_argument("--input", required=True, help="source text, one sentence a line")
-    given = parser.add_mutually_exclusive_group()
-    given.add_argument("--reference", help="a translation of each line, to run the model over")
-    given.add_argument("--translations", help="the model's own, rather than to translate again")
+    targets = parser.add_mutually_exclusive_group()
+    targets.add_argument("--reference", help="a translation of each line, to run the model over")
+    targets.add_argument("--translations", help="the model's own, rather than to translate again")
     parser.add_argument(
         "--documents",
         help="a number for the document of each line; without it a blank line ends a document",
@@ -195,8 +195,8 @@ def _chunks(documents: Sequence[int] | None, number: int) -> Iterator[tuple[int,
     """Yields begin and end of parts of at least `_CHUNK` sentences that cut no document."""
     begin = 0
     for end in range(1, number + 1):
-        whole = documents is None or end == number or documents[end] != documents[end - 1]
-        if end == number or (end - begin >= _CHUNK and whole):
+        is_complete = documents is None or end == number or documents[end] != documents[end - 1]
+        if end == number or (end - begin >= _CHUNK and is_complete):
             yield begin, end
             begin = end
 

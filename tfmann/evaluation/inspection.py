@@ -106,10 +106,12 @@ class Inspection:
 
     def means(self) -> dict[Key, Mean]:
         """Returns the means, heads in the order of the traces."""
-        keys = list(dict.fromkeys(key for one in self._sentences for key in one))
+        keys = list(dict.fromkeys(key for sentence in self._sentences for key in sentence))
         if not keys:
             return {}
-        values = np.array([[one.get(key, np.nan) for key in keys] for one in self._sentences])
+        values = np.array(
+            [[sentence.get(key, np.nan) for key in keys] for sentence in self._sentences]
+        )
         numbers = {unit: number for number, unit in enumerate(dict.fromkeys(self._units))}
         units = np.array([numbers[unit] for unit in self._units])
         intervals = bootstrap_intervals(values, units)
@@ -150,8 +152,8 @@ def bootstrap_intervals(values: np.ndarray, units: np.ndarray) -> list[tuple[flo
     rng = np.random.default_rng(RESAMPLES_SEED)
     means = np.full([RESAMPLES, values.shape[1]], np.nan)
     for row in means:
-        drawn = np.bincount(rng.integers(0, number, number), minlength=number)
-        np.divide(drawn @ sums, drawn @ counts, out=row, where=drawn @ counts > 0)
+        resample = np.bincount(rng.integers(0, number, number), minlength=number)
+        np.divide(resample @ sums, resample @ counts, out=row, where=resample @ counts > 0)
     enough = (counts > 0).sum(axis=0) > 1
     intervals: list[tuple[float, float] | None] = []
     for column, is_enough in zip(means.T, enough):

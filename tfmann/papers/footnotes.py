@@ -85,17 +85,19 @@ def _histories(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _unseen(records: Sequence[Record]) -> Iterator[str]:
-    found = [record["unseen"] for record in records if "unseen" in record]
-    for sentences, total in sorted({(one["sentences"], one["of"]) for one in found}):
+    unseen = [record["unseen"] for record in records if "unseen" in record]
+    for sentences, total in sorted({(count["sentences"], count["of"]) for count in unseen}):
         yield f"unseen pairs: the {sentences} of {total} test pairs that are not in training too"
 
 
 def _tense(records: Sequence[Record]) -> Iterator[str]:
     counts = [record["tense"] for record in records if "tense" in record]
     controls = "".join(
-        f"; {note}" for key, note in _TENSE_CONTROLS.items() if any(key in one for one in counts)
+        f"; {note}"
+        for key, note in _TENSE_CONTROLS.items()
+        if any(key in count for count in counts)
     )
-    for sentences in sorted({one["sentences"] for one in counts}):
+    for sentences in sorted({count["sentences"] for count in counts}):
         yield (
             f"tense: % of {sentences} sentences, without the first of each document, that have the "
             f"reference's tense{controls}"

@@ -154,13 +154,17 @@ def unseen_sentences(corpus: Corpus) -> dict[str, list[int]]:
     for name, path in sources.items():
         references = [iter_lines(file) for file in corpus.test_references(raw=True)[name]]
         pairs[name] = [
-            [(source, reference) for reference in several]
-            for source, *several in zip(iter_lines(path), *references)
+            [(source, reference) for reference in alternatives]
+            for source, *alternatives in zip(iter_lines(path), *references)
         ]
-    wanted = {pair for test in pairs.values() for several in test for pair in several}
-    seen = wanted.intersection(zip(*map(iter_lines, corpus.training_files)))
+    tested_pairs = {
+        pair for test in pairs.values() for alternatives in test for pair in alternatives
+    }
+    seen_pairs = tested_pairs.intersection(zip(*map(iter_lines, corpus.training_files)))
     unseen = {
-        name: [index for index, several in enumerate(test) if seen.isdisjoint(several)]
+        name: [
+            index for index, alternatives in enumerate(test) if seen_pairs.isdisjoint(alternatives)
+        ]
         for name, test in pairs.items()
     }
     total, left = (sum(map(len, sentences.values())) for sentences in (pairs, unseen))
