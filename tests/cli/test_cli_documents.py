@@ -177,3 +177,38 @@ def test_a_history_is_refused_by_what_does_not_read_it(place, tmp_path_factory, 
 def test_a_single_document_has_no_other(model, place, capsys):
     argv = command(model, inference_input_file=place / "in", document_history="other")
     fails_after_note(argv, capsys, 1, "expected two documents or more, and there is one")
+
+
+def test_contrasts_are_scored_in_their_documents(model, place, capsys):
+    wrong = ["", "KATZE ||| DIE DIE", "", "", "UND", "HUND"]
+    for name, lines in (("ref", REFERENCES), ("wrong", wrong)):
+        text_files.write_lines(place / name, lines)
+    flags = {
+        "inference_input_file": place / "in", "inference_document_file": place / "docs",
+        "inference_ref_file": place / "ref", "mode": "score",
+    }  # fmt: skip
+    references = run(model, place / "plain", **flags)
+    capsys.readouterr()
+    flags["inference_contrast_file"] = place / "wrong"
+    lines = run(model, place / "scored", **flags)
+    scores = [list(map(float, line.split(" ||| "))) for line in lines]
+    plain = list(map(float, references))
+    assert [several[0] for several in scores] == pytest.approx(plain, abs=2e-4)
+    assert [len(several) for several in scores] == [1, 3, 1, 1, 2, 2]
+    loaded, pairs = api.load(str(model)), list(zip(LINES, REFERENCES))
+    for index, number, text in ((1, 1, "KATZE"), (1, 2, "DIE DIE"), (4, 1, "UND"), (5, 1, "HUND")):
+        before = pairs[0 if index < 3 else 3 : index]
+        forced = loaded.score([*before, (LINES[index], text)], [0] * (len(before) + 1))
+        assert scores[index][number] == pytest.approx(forced[-1].log_prob, abs=2e-4)
+    right = sum(several[0] > max(several[1:]) for several in scores if len(several) > 1)
+    expected = f"contrastive accuracy {100 * right / 3:.2f}%: {right} of 3 items"
+    assert expected in capsys.readouterr().err
+
+
+def test_contrasts_that_do_not_fit_are_refused(model, place, capsys):
+    text_files.write_lines(place / "ref", REFERENCES)
+    text_files.write_lines(place / "wrong", ["KATZE"])
+    flags = {"inference_input_file": place / "in", "inference_contrast_file": place / "wrong"}
+    argv = command(model, mode="score", inference_ref_file=place / "ref", **flags)
+    fails_after_note(argv, capsys, 1, "wrong has 1 lines and .*ref 6: expected as many")
+    fails(command(model, **flags), capsys, 2, "--mode=infer does not use --inference_contrast_file")

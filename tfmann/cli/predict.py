@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from tfmann import api, config
-from tfmann.cli import history, validation
+from tfmann.cli import contrasts, history, validation
 from tfmann.data import file_shards, lexicon, memory_files
 from tfmann.data.corpus_paths import EvaluationSet, evaluation_sets
 from tfmann.data.text_files import iter_documents, iter_lines, iter_parallel, stream_lines
@@ -156,6 +156,9 @@ def _forced(mode: str, model: api.Model, values: Any, out: BinaryIO) -> None:
 
     With gold links, alignments are scored.
     """
+    if values.inference_contrast_file:
+        contrasts.write_scores(model, values, list(_pairs(values)), out)
+        return
     documents = _documents(values.inference_document_file)
     blocks = _blocks(_pairs(values), 64 * model.hparams.infer_batch_size)
     if model.hparams.reads_documents:

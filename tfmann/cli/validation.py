@@ -48,6 +48,7 @@ _USED = {
         ("infer", "score", "align", "eval", "tune"),
         "training takes documents from TRAIN_PREFIX.docs",
     ),
+    "inference_contrast_file": (("score",), "it is compared with --inference_ref_file there"),
     "document_history": (("infer",), "it is what translations depend on"),
     "document_history_seed": (("infer",), "it is of --document_history=other"),
     "gold_file": (
@@ -124,8 +125,8 @@ def _check_history(flags: Any) -> None:
 
 def _check_outputs(flags: Any) -> None:
     """Raises UsageError if an output file is also an input, or the output of another flag."""
-    read = ("inference_input_file", "inference_ref_file", "inference_document_file", "gold_file",
-            "lexicon_file", "hparams_path")  # fmt: skip
+    read = ("inference_input_file", "inference_ref_file", "inference_contrast_file",
+            "inference_document_file", "gold_file", "lexicon_file", "hparams_path")  # fmt: skip
     output, alignments = flags.inference_output_file, flags.alignment_file
     memory = (flags.translation_memory or "").split(",")
     input_checks.refuse_overwriting(
@@ -246,7 +247,8 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     _check_history_of_model(flags.document_history, hparams)
     if flags.ckpt:
         input_checks.require_checkpoint(flags.ckpt, "--ckpt")
-    for path in (flags.inference_input_file, flags.inference_ref_file, documents):
+    read = (flags.inference_input_file, flags.inference_ref_file, flags.inference_contrast_file)
+    for path in (*read, documents):
         if path and path != "-":
             corpus_paths.require_file(path)
     if flags.gold_file:
