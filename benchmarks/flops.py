@@ -112,7 +112,7 @@ def writing(h: Any, n: Lengths) -> int:
 
 def readout_width(h: Any) -> int:
     """Returns R, the width of what is projected to the vocabulary."""
-    return h.readout_size or h.embedding_width if h.cell in _TWO_GRU else h.num_units
+    return h.readout_size or h.embedding_width if h.cell in _READOUT else h.num_units
 
 
 def annotation_width(h: Any) -> int:
@@ -262,7 +262,7 @@ def _rnnsearch(h: Any, n: Lengths) -> Cost:
 
 
 def _coverage(h: Any, n: Lengths) -> Cost:
-    """V_a C at every step; of the neural model H h once, and U C and S s_{t-1} at every step."""
+    """Counts V_a C at every step; of the neural model H h once, U C and S s_{t-1} at every step."""
     base, d, u = _rnnsearch(h, n), annotation_width(h), h.num_units
     size = h.coverage_size if h.coverage_model == "neural" else 1
     read = product(n.source, size, h.attention_size or u)
@@ -271,6 +271,21 @@ def _coverage(h: Any, n: Lengths) -> Cost:
     return base._replace(
         source=base.source + product(n.source, d, 3 * size),
         step=base.step + read + product(n.source, size, 3 * size) + product(1, u, 3 * size),
+    )
+
+
+def _memdec(h: Any, n: Lengths) -> Cost:
+    """Counts one GRU and its memory, whose slots are projected at every step."""
+    u, d, e = h.num_units, annotation_width(h), h.embedding_width
+    slots, w, depth = h.num_memory_locations, h.memory_unit_size, h.attention_size or h.num_units
+    address = product(slots, w, depth) + product(1, u, depth) + product(slots, depth, 1)
+    read = product(1, slots, w) + product(1, w, u)
+    gru = product(1, d + w + u, 3 * u)
+    return Cost(
+        source=product(1, d, u) + product(1, d, w) + _keys(h, n.source),
+        inputs=product(1, e, 4 * u),
+        step=address + read + _additive_attention(h, n.source) + gru + product(1, u, 2 * w),
+        readout=product(1, u + e + d, readout_width(h)),
     )
 
 
@@ -337,7 +352,9 @@ def _key_value(h: Any, n: Lengths) -> Cost:
     return Cost(source, inputs, step, product(1, u + value_width, u))
 
 
-_TWO_GRU = ("rnnsearch", "coverage", "mematt", "kvmematt", "cache", "summary", "previous")
+_READOUT = (  # the cells that end as RNNSearch does
+    "rnnsearch", "coverage", "memdec", "mematt", "kvmematt", "cache", "summary", "previous",
+)  # fmt: skip
 CELLS: dict[str, Callable[[Any, Lengths], Cost]] = {
     "luong": _luong,
     "ntm_attention": _ntm_attention,
@@ -346,6 +363,7 @@ CELLS: dict[str, Callable[[Any, Lengths], Cost]] = {
     "dnc": _mann(_dnc_memory),
     "rnnsearch": _rnnsearch,
     "coverage": _coverage,
+    "memdec": _memdec,
     "mematt": _rewriting,
     "kvmematt": _rewriting,
     "cache": _cache,

@@ -59,6 +59,7 @@ ROWS: dict[str, Row] = {
     "rnnsearch_sampled": _search("rnnsearch", num_sampled_softmax=2000),
     "coverage_fertility": _search("coverage"),
     "coverage_neural": _search("coverage", coverage_model="neural"),
+    "memdec": _search("memdec"),
     "mematt": _search("mematt"),
     "kvmematt_r1": _search("kvmematt", num_rounds=1),
     "kvmematt_r2": _search("kvmematt", num_rounds=2),
@@ -75,7 +76,7 @@ ROWS: dict[str, Row] = {
     "key_value": _layers("key_value", key_value_system="key_value"),
     "modifying_iw": _layers("key_value", key_value_system="modifying_iw"),
 }
-_WITH_SLOTS = ("mad", "ntm", "dnc")
+_WITH_SLOTS = ("mad", "ntm", "dnc", "memdec")
 
 
 class Size(NamedTuple):

@@ -76,6 +76,7 @@ CASES = {
     "rnnsearch-eos": {**GRU, "cell": "rnnsearch", "eos_attention_weight": 1.0},
     "coverage": {**GRU, "cell": "coverage", "attention_size": 7},
     "coverage-neural": {**GRU, "cell": "coverage", "coverage_model": "neural"},
+    "memdec": {**GRU, "cell": "memdec", "num_memory_locations": 7, "memory_unit_size": 5},
     "mematt": {**GRU, "cell": "mematt"},
     "kvmematt": {**GRU, "cell": "kvmematt", "num_rounds": 2, "annotation_merge": "sum"},
     "cache": CACHE,

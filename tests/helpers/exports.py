@@ -34,6 +34,7 @@ FAMILIES = {
     "rnnsearch": ("rnnsearch", {}, N_BEST),
     "coverage": ("coverage", {}, N_BEST),
     "coverage-neural": ("coverage-neural", {}, GREEDY),
+    "memdec": ("memdec", {}, N_BEST),
     "mematt": ("mematt", {}, GREEDY),
     "kvmematt": ("kvmematt-3", {}, N_BEST),
     "key-value": ("key-value", {}, N_BEST),

@@ -1,5 +1,7 @@
 """Small models with large weights, their weights as the oracles want them, and small batches."""
 
+import re
+
 import numpy as np
 import tensorflow as tf
 
@@ -42,6 +44,10 @@ VARIANTS = {
     "coverage-neural": {
         "cell": "coverage", "unit_type": "gru", "coverage_model": "neural", "coverage_size": 3,
         "coverage_init_weight": 0.9, "annotation_merge": "sum",
+    },
+    "memdec": {
+        "cell": "memdec", "unit_type": "gru", "num_memory_locations": 3, "memory_unit_size": 5,
+        "attention_size": 7,
     },
 }  # fmt: skip
 
@@ -96,9 +102,8 @@ def oracle_weights(built):
     parts = ("kernel", "recurrent_kernel", "bias")
     weights["layers"] = [{p: cell[f"stack/{layer}/{p}"] for p in parts} for layer in layers]
     weights.update({k.split("/")[1]: v for k, v in cell.items() if k.startswith("memory/")})
-    for gru in ("query_gru", "state_gru"):
-        if f"{gru}/kernel" in cell:
-            weights[gru] = {p: cell[f"{gru}/{p}"] for p in parts}
+    for gru in {k.split("/")[0] for k in cell if re.fullmatch(r"\w+_gru/kernel", k)}:
+        weights[gru] = {p: cell[f"{gru}/{p}"] for p in parts}
     weights["rounds"] = []
     while found_here := _below(cell, f"round_{len(weights['rounds']) + 1}/"):
         one = {k: v for k, v in found_here.items() if "/" not in k}

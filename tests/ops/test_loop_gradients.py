@@ -21,6 +21,7 @@ CASES = {
     "rnnsearch": ({"eos_attention_weight": 1.0}, 4),
     "coverage": ({}, 4),
     "coverage-neural": ({}, 5),
+    "memdec": ({}, 7),
     "mematt": ({}, 7),
     "kvmematt-3": ({}, 19),
     "key-value": ({}, 5),

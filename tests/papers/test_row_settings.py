@@ -30,7 +30,7 @@ MENG = {
 }  # fmt: skip
 HANSARDS = ("alignment", "cpu")
 # systems that Meng et al. only cite: the cells of their rows
-CITED = {"coverage_fertility": "coverage", "coverage_neural": "coverage"}
+CITED = {"coverage_fertility": "coverage", "coverage_neural": "coverage", "memdec": "memdec"}
 MINO = ("en-ja", "en-ja-ntcir", "en-ja-aspec")
 
 

@@ -173,11 +173,24 @@ class NTMAttentionOptions(ShiftOptions, DotProductOptions):
 
 
 @dataclass(frozen=True)
-class ExternalMemoryOptions(CellSettings):
+class SlotOptions(CellSettings):
     """Sizes of a memory that is not the source's annotations."""
 
-    num_memory_locations: int = field(128, "ntm, dnc, mad: slots N of the memory.", minimum=1)
-    memory_unit_size: int = field(512, "ntm, dnc, mad: width W of a slot.", minimum=1)
+    num_memory_locations: int = field(
+        128, "ntm, dnc, mad, memdec: slots N of the memory; the paper of memdec has 8.", minimum=1
+    )
+    memory_unit_size: int = field(512, "ntm, dnc, mad, memdec: width W of a slot.", minimum=1)
+
+
+@dataclass(frozen=True)
+class MemDecOptions(SlotOptions, RNNSearchOptions):
+    """The memory-enhanced decoder of Wang et al. 2016."""
+
+
+@dataclass(frozen=True)
+class ExternalMemoryOptions(SlotOptions):
+    """A memory with heads, and its sizes."""
+
     read_heads: int = field(1, "ntm, dnc, mad: read heads R.", minimum=1, maximum=_PARTS)
     write_heads: int = field(1, "ntm, dnc, mad: write heads H.", minimum=1, maximum=_PARTS)
 
@@ -220,6 +233,7 @@ class CellOptions(
     KeyValueOptions,
     CacheOptions,
     CoverageOptions,
+    MemDecOptions,
 ):
     """The settings of all cells, which are settings of every run."""
 
@@ -262,6 +276,7 @@ CELLS: Mapping[str, CellSpec] = {
     "luong": CellSpec("luong", "LuongCell", LuongOptions),
     "mad": CellSpec("mad", "MADCell", MADOptions),
     "mematt": CellSpec("kvmematt", "KVMemAttCell", RNNSearchOptions),
+    "memdec": CellSpec("memdec", "MemDecCell", MemDecOptions),
     "ntm": CellSpec("ntm", "NTMCell", NTMOptions, has_alignments=False),
     "ntm_attention": CellSpec("ntm_attention", "NTMAttentionCell", NTMAttentionOptions),
     "previous": CellSpec(

@@ -32,6 +32,7 @@ _NAMES = {
 _CITED = {
     "coverage_fertility": "+ coverage, linguistic with fertility (Tu et al. 2016)",
     "coverage_neural": "+ coverage, neural (Tu et al. 2016)",
+    "memdec": "+ MemDec (Wang et al. 2016)",
 }
 _SYSTEMS = {**_NAMES, **_CITED}
 

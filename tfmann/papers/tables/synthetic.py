@@ -17,6 +17,7 @@ TABLES = {
             Row("ntm_attention", "NTM-style attention"),
             Row("rnnsearch", "RNNSearch"),
             Row("coverage", "RNNSearch + coverage, linguistic with fertility (Tu et al. 2016)"),
+            Row("memdec", "MemDec (Wang et al. 2016)"),
             Row("mematt", "MemAtt"),
             Row("kvmematt", "KVMemAtt, 2 rounds"),
             Row("key_value", "key-value attention"),
