@@ -78,6 +78,7 @@ def training(h: Any, n: Lengths, vocabulary: int) -> int:
     cost = CELLS[h.cell](h, n)
     projection = product(1, readout_width(h), vocabulary)
     a_word = cost.inputs + cost.step + cost.readout + cost.recall + projection
+    a_word += _auxiliary(h, vocabulary)
     total = _source(h, n, cost) + a_word * n.target
     if h.eos_attention_weight:
         total += product(n.target, n.source, 1, gradients=1)
@@ -289,6 +290,30 @@ def _memdec(h: Any, n: Lengths) -> Cost:
     )
 
 
+def _past_future(h: Any, n: Lengths) -> Cost:
+    """Counts RNNSearch, GRU_m, GRU_a and the future layer, and two rows more in the readout."""
+    base, u, d = _rnnsearch(h, n), h.num_units, annotation_width(h)
+    layers = product(1, 3 * u, 3 * u) + product(1, d + u, 3 * u)
+    if h.future_layer == "gru":
+        layers += product(1, d + u, 3 * u)
+    else:
+        layers += product(1, u + d + u, u)  # W_1, W_2, W_3
+        layers += (
+            product(1, 2 * u, 3 * u) if h.future_layer == "gru_o" else product(1, d + u, 2 * u)
+        )
+    width = readout_width(h)
+    return base._replace(step=base.step + layers, readout=base.readout + product(1, 2 * u, width))
+
+
+def _auxiliary(h: Any, vocabulary: int) -> Work:
+    """Counts the losses of what both layers change by, a word, in training alone."""
+    if h.cell != "past_future" or not h.auxiliary_loss_weight:
+        return Work()
+    u, width = h.num_units, readout_width(h)
+    one = product(1, 2 * u, u) + product(1, u, width) + product(1, width, vocabulary)
+    return one * 2
+
+
 def _rewriting(h: Any, n: Lengths) -> Cost:
     """Counts rounds that project the memory for both addresses, attend twice and write."""
     common, u, d = _two_gru(h), h.num_units, annotation_width(h)
@@ -353,7 +378,8 @@ def _key_value(h: Any, n: Lengths) -> Cost:
 
 
 _READOUT = (  # the cells that end as RNNSearch does
-    "rnnsearch", "coverage", "memdec", "mematt", "kvmematt", "cache", "summary", "previous",
+    "rnnsearch", "coverage", "memdec", "past_future", "mematt", "kvmematt", "cache", "summary",
+    "previous",
 )  # fmt: skip
 CELLS: dict[str, Callable[[Any, Lengths], Cost]] = {
     "luong": _luong,
@@ -364,6 +390,7 @@ CELLS: dict[str, Callable[[Any, Lengths], Cost]] = {
     "rnnsearch": _rnnsearch,
     "coverage": _coverage,
     "memdec": _memdec,
+    "past_future": _past_future,
     "mematt": _rewriting,
     "kvmematt": _rewriting,
     "cache": _cache,

@@ -60,6 +60,7 @@ ROWS: dict[str, Row] = {
     "coverage_fertility": _search("coverage"),
     "coverage_neural": _search("coverage", coverage_model="neural"),
     "memdec": _search("memdec"),
+    "past_future": _search("past_future"),
     "mematt": _search("mematt"),
     "kvmematt_r1": _search("kvmematt", num_rounds=1),
     "kvmematt_r2": _search("kvmematt", num_rounds=2),

@@ -77,6 +77,14 @@ CASES = {
     "coverage": {**GRU, "cell": "coverage", "attention_size": 7},
     "coverage-neural": {**GRU, "cell": "coverage", "coverage_model": "neural"},
     "memdec": {**GRU, "cell": "memdec", "num_memory_locations": 7, "memory_unit_size": 5},
+    "past_future": {**GRU, "cell": "past_future"},
+    "past_future-gru": {**GRU, "cell": "past_future", "future_layer": "gru"},
+    "past_future-gru_o": {
+        **GRU,
+        "cell": "past_future",
+        "future_layer": "gru_o",
+        "auxiliary_loss_weight": 0.0,
+    },
     "mematt": {**GRU, "cell": "mematt"},
     "kvmematt": {**GRU, "cell": "kvmematt", "num_rounds": 2, "annotation_merge": "sum"},
     "cache": CACHE,
@@ -123,7 +131,8 @@ def added_up(h):
     Not where the bias stands still or where the distribution is more than a projection.
     """
     summed = not h.trainable_parameters and h.cache_fusion != "shallow"
-    return 2 * ROWS * TARGET * VOCABULARY * summed
+    projections = 3 if h.cell == "past_future" and h.auxiliary_loss_weight else 1
+    return 2 * ROWS * TARGET * VOCABULARY * summed * projections
 
 
 @pytest.mark.parametrize("name", EACH)

@@ -5,7 +5,16 @@ import pytest
 import tensorflow as tf
 from helpers import small
 from helpers.cell_runs import decode, gradients
-from oracles import coverage, key_value, kvmematt, luong, memdec, ntm_attention, rnnsearch
+from oracles import (
+    coverage,
+    key_value,
+    kvmematt,
+    luong,
+    memdec,
+    ntm_attention,
+    past_future,
+    rnnsearch,
+)
 
 from tfmann.config import CELLS
 from tfmann.layers.dropout import DropoutMasks
@@ -13,7 +22,7 @@ from tfmann.layers.dropout import DropoutMasks
 LENGTHS = [(5, 4), (1, 6), (3, 1), (0, 2), (7, 5)]
 
 
-FAMILY = ("rnnsearch", "mematt", "kvmematt", "coverage", "memdec")
+FAMILY = ("rnnsearch", "mematt", "kvmematt", "coverage", "memdec", "past_future")
 ROUNDS = ("read_weights", "write_weights", "erase_norm", "add_norm", "key_drift")
 RECORDED = {
     "ntm_attention": (
@@ -22,6 +31,7 @@ RECORDED = {
     "mematt": ROUNDS,
     "kvmematt": ROUNDS,
     "coverage": ("coverage",),
+    "past_future": ("past_change", "future_change"),
     "memdec": (
         "read_weights", "write_weights", "content_weights", "interpolation_gate", "erase_norm",
         "add_norm",
@@ -36,6 +46,8 @@ def of_the_readout(h, weights, annotations, words):
     if h.cell == "coverage":
         model = h.coverage_model
         return coverage.decode(weights, model, annotations, words, h.max_fertility)
+    if h.cell == "past_future":
+        return past_future.decode(weights, h.future_layer, annotations, words)
     if h.cell == "memdec":
         return memdec.decode(weights, annotations, words)
     if h.cell == "key_value":
@@ -115,7 +127,7 @@ def test_each_column_of_each_weight_gets_a_gradient(variant):
 
 @pytest.mark.parametrize(
     "variant", ["luong", "luong-cosine", "luong-normed", "ntm-heads", "ntm-cosine", "rnnsearch",
-                "coverage", "coverage-neural", "memdec"],
+                "coverage", "coverage-neural", "memdec", "past-future"],
 )  # fmt: skip
 def test_gradient_equals_finite_differences(variant):
     from tfmann.training.objective import sum_loss

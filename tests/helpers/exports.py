@@ -35,6 +35,7 @@ FAMILIES = {
     "coverage": ("coverage", {}, N_BEST),
     "coverage-neural": ("coverage-neural", {}, GREEDY),
     "memdec": ("memdec", {}, N_BEST),
+    "past-future": ("past-future", {}, N_BEST),
     "mematt": ("mematt", {}, GREEDY),
     "kvmematt": ("kvmematt-3", {}, N_BEST),
     "key-value": ("key-value", {}, N_BEST),

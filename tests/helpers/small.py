@@ -49,6 +49,12 @@ VARIANTS = {
         "cell": "memdec", "unit_type": "gru", "num_memory_locations": 3, "memory_unit_size": 5,
         "attention_size": 7,
     },
+    "past-future": {"cell": "past_future", "unit_type": "gru"},
+    "past-future-gru": {"cell": "past_future", "unit_type": "gru", "future_layer": "gru"},
+    "past-future-gru_o": {
+        "cell": "past_future", "unit_type": "gru", "future_layer": "gru_o",
+        "annotation_merge": "sum", "readout_size": 11,
+    },
 }  # fmt: skip
 
 

@@ -22,6 +22,8 @@ CASES = {
     "coverage": ({}, 4),
     "coverage-neural": ({}, 5),
     "memdec": ({}, 7),
+    "past-future": ({}, 13),
+    "past-future-gru_o": ({}, 13),
     "mematt": ({}, 7),
     "kvmematt-3": ({}, 19),
     "key-value": ({}, 5),

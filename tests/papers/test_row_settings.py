@@ -30,7 +30,8 @@ MENG = {
 }  # fmt: skip
 HANSARDS = ("alignment", "cpu")
 # systems that Meng et al. only cite: the cells of their rows
-CITED = {"coverage_fertility": "coverage", "coverage_neural": "coverage", "memdec": "memdec"}
+CITED = {"coverage_fertility": "coverage", "coverage_neural": "coverage", "memdec": "memdec",
+         "past_future": "past_future"}  # fmt: skip
 MINO = ("en-ja", "en-ja-ntcir", "en-ja-aspec")
 
 

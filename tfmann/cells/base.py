@@ -51,6 +51,7 @@ class DecoderCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
 
     output_width: int  # O, of StepOutput.output
     readout_width: int  # of what is projected to the vocabulary
+    auxiliary_names: tuple[str, ...] = ()  # predictions whose losses are added in training
     memory_numbers = 0  # of the memory that a row has for itself at every step
     document_memory: DocumentMemory | None = None  # of the translation of earlier sentences
 
@@ -82,6 +83,14 @@ class DecoderCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
         """Maps outputs `[M, O]` and their input words `[M, E]` to `[M, readout_width]`."""
         del embedded
         return noise.dropout("readout", self.hparams.readout_dropout, outputs)
+
+    def auxiliary_readouts(self, outputs: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """Maps outputs `[M, O]` to a `[M, readout_width]` for each of `auxiliary_names`.
+
+        In training, each predicts the next word through a projection of its own.
+        """
+        del outputs
+        return ()
 
     @staticmethod
     def ancestor(name: str) -> str:

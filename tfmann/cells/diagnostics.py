@@ -24,6 +24,8 @@ SHAPES: Mapping[str, tuple[str, ...]] = {
     # numbers a position the root of their mean square
     "coverage": ("S",),
     "fertility": ("S",),  # coverage: Phi, the same at every step
+    "past_change": ("1",),  # past_future: |a_t - a_{t-1}|
+    "future_change": ("1",),  # past_future: |f_t - f_{t-1}|
     "summary_gate": ("1",),  # summary: how much of d enters, mean over its U numbers
     "cache_match": ("I",),  # cache: P(c_i | c_t); all 0 while nothing is filled
     "cache_gate": ("1",),  # cache: lambda_t, mean over its width; 0: nothing is mixed in

@@ -119,6 +119,23 @@ class CoverageOptions(RNNSearchOptions):
 
 
 @dataclass(frozen=True)
+class PastFutureOptions(RNNSearchOptions):
+    """The Past and Future layers of Zheng et al. 2018."""
+
+    future_layer: str = field(
+        "gru_i",
+        "past_future cell: how the future layer subtracts a context: a GRU (gru); a GRU of what "
+        "is left after subtracting (gru_o); or within the GRU (gru_i).",
+        choices=("gru", "gru_o", "gru_i"),
+    )
+    auxiliary_loss_weight: float = field(
+        1.0,
+        "past_future cell: weight of the losses of what each layer has changed by; 0: none.",
+        minimum=0.0,
+    )
+
+
+@dataclass(frozen=True)
 class KVMemAttOptions(RNNSearchOptions):
     """The key-value memory of Meng et al. 2018."""
 
@@ -234,6 +251,7 @@ class CellOptions(
     CacheOptions,
     CoverageOptions,
     MemDecOptions,
+    PastFutureOptions,
 ):
     """The settings of all cells, which are settings of every run."""
 
@@ -279,6 +297,7 @@ CELLS: Mapping[str, CellSpec] = {
     "memdec": CellSpec("memdec", "MemDecCell", MemDecOptions),
     "ntm": CellSpec("ntm", "NTMCell", NTMOptions, has_alignments=False),
     "ntm_attention": CellSpec("ntm_attention", "NTMAttentionCell", NTMAttentionOptions),
+    "past_future": CellSpec("past_future", "PastFutureCell", PastFutureOptions),
     "previous": CellSpec(
         "previous", "PreviousCell", RNNSearchOptions, history="annotations", history_size=1
     ),

@@ -40,6 +40,13 @@ class Prepared(NamedTuple):
     diagnostics: dict[str, tf.Tensor]  # of reading the source, [S, B, ...], where recorded
 
 
+class Projection(NamedTuple):
+    """A projection of readouts to the vocabulary."""
+
+    kernel: tf.Variable  # [R, V]
+    bias: tf.Variable | None  # [V]
+
+
 def make_cell(hparams: HParams, annotation_width: int, weights: VariableFactory) -> DecoderCell:
     """Builds the cell that `hparams.cell` names, of the class that its registry entry names."""
     spec = config.cell_spec(hparams.cell)
@@ -52,13 +59,14 @@ class Seq2Seq(tf.Module):
     """Source ids to a distribution over target ids.
 
     Attributes:
+      auxiliary_projections: of the cell's `auxiliary_readouts`, by name; for training alone.
       compute_dtype: the type of matrix products in training; everything else is float32.
     """
 
     def __init__(self, hparams: HParams, source_size: int, target_size: int):
         """Creates all weights; the sizes are those of the vocabularies."""
         super().__init__(name="seq2seq")
-        self.hparams = hparams
+        self.hparams, self.target_size = hparams, target_size
         weights = VariableFactory(hparams, "model")
         width = hparams.embedding_width
         if hparams.share_vocab:
@@ -89,8 +97,19 @@ class Seq2Seq(tf.Module):
         self.projection_bias = None
         if hparams.projection_bias:
             self.projection_bias = weights.constant("projection_bias", np.zeros(target_size))
+        self.auxiliary_projections = {
+            name: self._make_projection(weights, name) for name in self.cell.auxiliary_names
+        }
         self.compute_dtype = compute_dtype(hparams.precision)
-        self.target_size = target_size
+
+    def _make_projection(self, weights: VariableFactory, name: str) -> Projection:
+        """Creates a projection from readouts, of the name `NAME_projection`."""
+        shape = [self.cell.readout_width, self.target_size]
+        kernel = weights.matrix(f"{name}_projection_kernel", shape)
+        bias = None
+        if self.hparams.projection_bias:
+            bias = weights.constant(f"{name}_projection_bias", np.zeros(shape[1]))
+        return Projection(kernel, bias)
 
     @property
     def projection_kernel(self) -> tf.Tensor:

@@ -65,6 +65,8 @@ def sum_loss(
     )
     labels = tf.gather_nd(tf.transpose(target_out), real)
     total, plain = _word_losses(model, readout, labels, noise, dtype)
+    if model.auxiliary_projections:
+        total += _auxiliary_losses(model, tf.gather_nd(outputs, real), labels, dtype)
     if weight:
         total += weight * eos_attention(diagnostics["alignments"], source_length, target_length)
     cache: Any = ()
@@ -86,6 +88,24 @@ def _word_losses(
         sample = draw(labels, size, noise.uniform("sampled_softmax", kernel.shape[1:]))
         kernel, bias, labels = sample.projection(kernel, bias, labels)
     return projected_cross_entropy(readout, kernel, bias, labels, smoothing, dtype)
+
+
+def _auxiliary_losses(
+    model: Seq2Seq, outputs: tf.Tensor, labels: tf.Tensor, dtype: tf.DType
+) -> tf.Tensor:
+    """Sums the weighted losses of the cell's auxiliary predictions, from `outputs [M, O]`.
+
+    They are over the whole vocabulary, even where that of the translation is sampled.
+    """
+    h = model.hparams
+    losses = [
+        projected_cross_entropy(readout, *projection, labels, h.label_smoothing, dtype)[0]
+        for readout, projection in zip(
+            model.compute_cell(dtype).auxiliary_readouts(outputs),
+            model.auxiliary_projections.values(),
+        )
+    ]
+    return h.auxiliary_loss_weight * tf.add_n(losses)
 
 
 def eos_attention(

@@ -33,6 +33,7 @@ _CITED = {
     "coverage_fertility": "+ coverage, linguistic with fertility (Tu et al. 2016)",
     "coverage_neural": "+ coverage, neural (Tu et al. 2016)",
     "memdec": "+ MemDec (Wang et al. 2016)",
+    "past_future": "+ Past and Future layers (Zheng et al. 2018)",
 }
 _SYSTEMS = {**_NAMES, **_CITED}
 

@@ -18,6 +18,7 @@ TABLES = {
             Row("rnnsearch", "RNNSearch"),
             Row("coverage", "RNNSearch + coverage, linguistic with fertility (Tu et al. 2016)"),
             Row("memdec", "MemDec (Wang et al. 2016)"),
+            Row("past_future", "RNNSearch + Past and Future layers (Zheng et al. 2018)"),
             Row("mematt", "MemAtt"),
             Row("kvmematt", "KVMemAtt, 2 rounds"),
             Row("key_value", "key-value attention"),
