@@ -22,7 +22,7 @@ def test_a_draw_follows_from_its_name():
 
 def test_every_setting_is_drawn_and_so_are_the_edges_of_its_range():
     plain = {f"--{key}={value}" for key, value in draws.TINY.items()}
-    given = {flag for argv in drawn(4000) for flag in argv} - plain
+    given = {flag for argv in drawn(30000) for flag in argv} - plain
     assert {flag[2:].partition("=")[0] for flag in given} >= set(FIELDS)
     for expected in ("--num_units=0", "--num_units=1", "--dropout=1.0", "--num_layers=33",
                    "--beam_width=1000", "--beam_width=1001", "--random_seed=2147483648",

@@ -17,7 +17,7 @@ TABLES = {
             Row("ntm_attention", "NTM-style attention"),
             Row("rnnsearch", "RNNSearch"),
             Row("coverage", "RNNSearch + coverage, linguistic with fertility (Tu et al. 2016)"),
-            Row("memdec", "MemDec (Wang et al. 2016)"),
+            Row("memdec", "memory of the decoder (Wang et al. 2016)"),
             Row("past_future", "RNNSearch + Past and Future layers (Zheng et al. 2018)"),
             Row("mematt", "MemAtt"),
             Row("kvmematt", "KVMemAtt, 2 rounds"),
