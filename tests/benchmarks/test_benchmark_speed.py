@@ -82,7 +82,7 @@ def test_what_a_file_has_of_this_revision_is_not_measured_again(tmp_path, monkey
         asked.append((one["cell"], one["precision"]))
         return TRAINED
 
-    monkeypatch.setattr("benchmarks.speed.__main__._apart", measured)
+    monkeypatch.setattr("benchmarks.speed.__main__._measure_apart", measured)
     older = {**record("train", "ntm", **TRAINED), "revision": "another"}
     harness.write([record("train", "luong", **TRAINED), older], out)
     flags = ["--sizes=small", "--cells=luong,ntm", "--what=train", f"--out={out}"]
@@ -101,7 +101,7 @@ def test_a_measurement_that_fails_stops_no_other(tmp_path, monkeypatch, capsys):
             raise subprocess.CalledProcessError(-9, "python")
         return TRAINED
 
-    monkeypatch.setattr("benchmarks.speed.__main__._apart", measured)
+    monkeypatch.setattr("benchmarks.speed.__main__._measure_apart", measured)
     out = tmp_path / "speed.jsonl"
     flags = ["--sizes=small", "--cells=luong,ntm", "--what=train", "--precisions=float32"]
     assert main([*flags, f"--out={out}"]) == 1
