@@ -74,5 +74,7 @@ def test_the_files_of_the_page_are_a_cell(tmp_path):
         "hparams_path": "hparams/tiny/luong_coverage.json", "num_units": 8, "num_train_steps": 4,
         "steps_per_external_eval": 2, "batch_size": 16, "beam_width": 3, "tgt_max_len_infer": 6,
     }  # fmt: skip
-    assert "best, test: BLEU" in run("tfmann.nmt", *tiny.places(data, tmp_path / "out", **settings))
+    assert "best, test: BLEU" in run(
+        "tfmann.nmt", *tiny.path_flags(data, tmp_path / "out", **settings)
+    )
     assert (tmp_path / "out" / "best_bleu").is_dir()

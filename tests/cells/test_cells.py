@@ -75,7 +75,7 @@ def test_cell_equals_its_oracle(variant, compiled):
     record = ("alignments",)
     record += RECORDED.get(h.cell, ())
     record += ("fertility",) if h.coverage_model == "fertility" and h.cell == "coverage" else ()
-    prepared, outputs, embedded, readout, seen = decode(model, batch, record, compiled)
+    prepared, outputs, embedded, readout, diagnostics = decode(model, batch, record, compiled)
     weights = small.oracle_weights(model)
     for row in range(len(LENGTHS)):
         source, steps = batch.source_length[row], batch.target_length[row]
@@ -83,11 +83,11 @@ def test_cell_equals_its_oracle(variant, compiled):
         words = embedded[:steps, row].numpy()
         if h.cell in FAMILY or h.cell == "key_value":
             expected = of_the_readout(h, weights, annotations, words)
-            got = {"outputs": readout, "states": outputs[..., : h.num_units], **seen}
+            values = {"outputs": readout, "states": outputs[..., : h.num_units], **diagnostics}
         else:
             states = [tuple(s) for s in small.row_of(prepared.state.layers, row)]
             states = [s[0] if len(s) == 1 else s for s in states]
-            got = {"outputs": outputs, **seen}
+            values = {"outputs": outputs, **diagnostics}
             if h.cell == "luong":
                 expected = luong.decode(
                     weights, annotations, states, words, unit=h.unit_type,
@@ -99,17 +99,17 @@ def test_cell_equals_its_oracle(variant, compiled):
                     weights, annotations, states, words,
                     num_heads=h.num_attention_heads, unit=h.unit_type, kind=h.attention_score,
                 )  # fmt: skip
-        for name, value in got.items():
+        for name, value in values.items():
             actual = value[:steps, row].numpy()
-            wanted = np.asarray(expected[name])
+            reference = np.asarray(expected[name])
             if name == "key_drift":  # the oracle tells the last round's
                 actual = actual[:, -1]
             if is_over_source(h, name):
                 assert np.all(actual[..., source:] == 0), f"{name} falls on padding"
                 actual = actual[..., :source]
-            if actual.ndim > wanted.ndim:
+            if actual.ndim > reference.ndim:
                 actual = actual[..., 0]
-            np.testing.assert_allclose(actual, wanted, atol=1e-5, err_msg=f"{name}, row {row}")
+            np.testing.assert_allclose(actual, reference, atol=1e-5, err_msg=f"{name}, row {row}")
 
 
 @pytest.mark.parametrize("variant", list(small.VARIANTS))
@@ -133,7 +133,7 @@ def test_gradient_equals_finite_differences(variant):
     from tfmann.training.objective import sum_loss
 
     model, batch = small.model(variant, init_weight=0.5), small.batch(LENGTHS)
-    found = gradients(model, batch)
+    slopes = gradients(model, batch)
     stream = np.random.default_rng(1)
     for variable in model.trainable_variables:
         direction = stream.normal(size=variable.shape).astype(np.float32)
@@ -144,7 +144,7 @@ def test_gradient_equals_finite_differences(variant):
             losses.append(float(sum_loss(model, batch[:5], None, tf.float32).total))
         variable.assign(start)
         numeric = (losses[0] - losses[1]) / 4e-2
-        analytic = float((found[variable.name] * direction).sum())
+        analytic = float((slopes[variable.name] * direction).sum())
         assert abs(numeric - analytic) < 0.02 * max(1.0, abs(analytic)), variable.name
 
 
@@ -182,11 +182,11 @@ def test_keras_rnn_runs_the_cell(variant):
 
 def test_dropout_changes_with_the_step_and_not_otherwise():
     model, batch = small.model("luong", dropout=0.5), small.batch(LENGTHS)
-    first, again, later = (
+    first, repeated, later = (
         gradients(model, batch, DropoutMasks(tf.constant([1, step])))["model/cell/memory_kernel:0"]
         for step in (7, 7, 8)
     )
-    assert np.array_equal(first, again)
+    assert np.array_equal(first, repeated)
     assert not np.allclose(first, later)
 
 
@@ -203,5 +203,5 @@ SLOTS = {"num_memory_locations": 3, "memory_unit_size": 4}
 @pytest.mark.parametrize("name", sorted(CELLS))
 def test_the_registry_says_which_cells_have_alignments(name):
     model = small.model("rnnsearch", cell=name, **SLOTS)
-    seen = decode(model, small.batch(LENGTHS), ("*",), compiled=False)[-1]
-    assert ("alignments" in seen) == CELLS[name].has_alignments
+    diagnostics = decode(model, small.batch(LENGTHS), ("*",), compiled=False)[-1]
+    assert ("alignments" in diagnostics) == CELLS[name].has_alignments

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers import small
-from helpers.searches import as_arrays, large_model, same
+from helpers.searches import as_arrays, assert_same_hypotheses, large_model
 from oracles import cross_sentence
 
 from tfmann import config
@@ -43,14 +43,14 @@ def rows_of(history, rows):
     return History(history.ids[rows], history.length[rows])
 
 
-def named(built):
+def variables_by_name(built):
     return named_variables.by_name(built.trainable_variables)
 
 
 def decode(built, batch, document, dtype=tf.float32):
     """What is prepared, readouts `[T, B, O]`, states `[T, B, U]`, diagnostics."""
     prepared = built.prepare(batch.source, batch.source_length, None, dtype, document=document)
-    outputs, embedded, seen = teacher_forced(
+    outputs, embedded, diagnostics = teacher_forced(
         built, prepared, batch.target_in, batch.target_length, dtype=dtype, record=("*",)
     )[:3]
     steps = tf.shape(outputs)[0]
@@ -58,7 +58,7 @@ def decode(built, batch, document, dtype=tf.float32):
     words = tf.reshape(embedded[:steps], [-1, embedded.shape[-1]])
     readout = built.readout(flat, words, dtype=dtype)
     readout = tf.reshape(readout, [steps, -1, readout.shape[-1]])
-    return prepared, readout, outputs[..., : built.hparams.num_units], embedded, seen
+    return prepared, readout, outputs[..., : built.hparams.num_units], embedded, diagnostics
 
 
 def compiled(built):
@@ -78,8 +78,8 @@ def compiled(built):
 
 
 def oracle_weights(built):
-    found = small.arrays(built)
-    places = {
+    arrays = small.arrays(built)
+    folders = {
         "forward_gru": "encoder/layer_0/forward",
         "backward_gru": "encoder/layer_0/backward",
         "sentence_gru": "history/sentence/forward",
@@ -88,11 +88,11 @@ def oracle_weights(built):
         "previous_backward_gru": "history/layer_0/backward",
     }
     units = {
-        name: {part: found[f"{place}/{part}"] for part in PARTS}
-        for name, place in places.items()
-        if f"{place}/kernel" in found
+        name: {part: arrays[f"{folder}/{part}"] for part in PARTS}
+        for name, folder in folders.items()
+        if f"{folder}/kernel" in arrays
     }
-    return {**small.oracle_weights(built), **units}, found["source_embedding"]
+    return {**small.oracle_weights(built), **units}, arrays["source_embedding"]
 
 
 def expected(built, batch, history, row, words):
@@ -111,40 +111,40 @@ def expected(built, batch, history, row, words):
 def test_cell_and_encoders_equal_the_oracle(system, graph):
     built = model(system, attention_size=7, readout_size=11)
     batch, history = small.batch(LENGTHS), histories()
-    run = compiled(built) if graph else lambda *given: decode(built, *given)
-    prepared, readout, states, embedded, seen = run(batch, history)
+    run = compiled(built) if graph else lambda *arguments: decode(built, *arguments)
+    prepared, readout, states, embedded, diagnostics = run(batch, history)
     for row, (source, steps) in enumerate(zip(batch.source_length, batch.target_length)):
-        wanted = expected(built, batch, history, row, embedded[:steps, row].numpy())
-        got = {"outputs": readout, "states": states, "alignments": seen["alignments"]}
-        got = {name: value[:steps, row].numpy() for name, value in got.items()}
-        assert np.all(got["alignments"][:, source:] == 0)
-        got["alignments"] = got["alignments"][:, :source]
+        reference = expected(built, batch, history, row, embedded[:steps, row].numpy())
+        actual = {"outputs": readout, "states": states, "alignments": diagnostics["alignments"]}
+        actual = {name: value[:steps, row].numpy() for name, value in actual.items()}
+        assert np.all(actual["alignments"][:, source:] == 0)
+        actual["alignments"] = actual["alignments"][:, :source]
         document = small.row_of(prepared.encoded.document, row)
         if system == "summary":
-            got["annotations"] = prepared.encoded.annotations[row, :source].numpy()
-            got["summary"] = document.vector
-            gates = seen["summary_gate"][:steps, row, 0]
-            np.testing.assert_allclose(gates, wanted["gates"].mean(axis=1), atol=1e-5)
+            actual["annotations"] = prepared.encoded.annotations[row, :source].numpy()
+            actual["summary"] = document.vector
+            gates = diagnostics["summary_gate"][:steps, row, 0]
+            np.testing.assert_allclose(gates, reference["gates"].mean(axis=1), atol=1e-5)
         else:
             last = history.length[row, -1]
-            back = seen["previous_alignments"][:steps, row].numpy()
+            back = diagnostics["previous_alignments"][:steps, row].numpy()
             assert np.all(back[:, last:] == 0), "on padding, or on what is not there"
-            got["previous_alignments"] = back[:, :last]
+            actual["previous_alignments"] = back[:, :last]
             assert document.mask.sum() == last and np.all(document.annotations[last:] == 0)
-        for name, value in got.items():
-            np.testing.assert_allclose(value, wanted[name], atol=1e-5, err_msg=f"{name} {row}")
+        for name, value in actual.items():
+            np.testing.assert_allclose(value, reference[name], atol=1e-5, err_msg=f"{name} {row}")
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_what_is_shown_has_its_documented_shape(system):
     batch = small.batch(LENGTHS)
-    *_, seen = decode(model(system), batch, histories())
+    *_, diagnostics = decode(model(system), batch, histories())
     sizes = {"S": batch.source.shape[1], "S'": 6, "1": 1}
     steps = batch.target_length.max()
-    assert set(seen) == {"alignments"} | {
+    assert set(diagnostics) == {"alignments"} | {
         "summary": {"summary_gate"}, "previous": {"previous_alignments"}
     }[system]  # fmt: skip
-    for name, value in seen.items():
+    for name, value in diagnostics.items():
         assert value.shape == (steps, len(LENGTHS), *(sizes[letter] for letter in SHAPES[name]))
 
 
@@ -152,21 +152,21 @@ def test_what_is_shown_has_its_documented_shape(system):
 
 
 def outputs_of(built, batch, document):
-    _, readout, states, _, seen = decode(built, batch, document)
+    _, readout, states, _, diagnostics = decode(built, batch, document)
     real = np.arange(readout.shape[0])[:, None] < batch.target_length
-    parts = [readout, states, seen["alignments"]]
+    parts = [readout, states, diagnostics["alignments"]]
     return [np.where(real[..., None], part, 0.0) for part in parts]
 
 
-def assert_same(found, wanted, atol=1e-6):
-    for one, other in zip(found, wanted):
-        np.testing.assert_allclose(one, other, atol=atol)
+def assert_same(actual_parts, expected_parts, atol=1e-6):
+    for actual, desired in zip(actual_parts, expected_parts):
+        np.testing.assert_allclose(actual, desired, atol=atol)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_padding_of_the_history_changes_nothing(system):
     built, batch, history = model(system), small.batch(LENGTHS), histories()
-    wanted = outputs_of(built, batch, history)
+    unpadded = outputs_of(built, batch, history)
     stream = np.random.default_rng(8)
     for sentences, words in ((0, 4), (2, 0), (2, 5)):
         shape = np.array(history.ids.shape) + [0, sentences, words]
@@ -175,34 +175,34 @@ def test_padding_of_the_history_changes_nothing(system):
             real = history.length[row, column]
             ids[row, sentences + column, :real] = history.ids[row, column, :real]
         length = np.pad(history.length, [(0, 0), (sentences, 0)])
-        assert_same(outputs_of(built, batch, History(ids, length)), wanted)
+        assert_same(outputs_of(built, batch, History(ids, length)), unpadded)
 
 
 def test_a_sentence_that_is_missing_between_others_is_skipped():
     built, batch, history = model("summary"), small.batch(LENGTHS), histories()
     history.length[2:] = [[2, 3, 0]] * 3
     moved = History(np.roll(history.ids, 1, axis=1), np.roll(history.length, 1, axis=1))
-    wanted = outputs_of(built, batch, history)
+    outputs = outputs_of(built, batch, history)
     assert_same([part[:, 2:] for part in outputs_of(built, batch, moved)],
-                [part[:, 2:] for part in wanted])  # fmt: skip
+                [part[:, 2:] for part in outputs])  # fmt: skip
     history.ids[2:, [0, 1]] = history.ids[2:, [1, 0]]  # the other order is another history
-    assert np.abs(outputs_of(built, batch, history)[0] - wanted[0])[:, 2:].max() > 1e-3
+    assert np.abs(outputs_of(built, batch, history)[0] - outputs[0])[:, 2:].max() > 1e-3
 
 
 def test_previous_looks_at_the_last_sentence_alone():
     built, batch, history = model("previous"), small.batch(LENGTHS), histories()
     last = History(history.ids[:, -1:], history.length[:, -1:])
-    wanted = outputs_of(built, batch, history)
-    assert_same(outputs_of(built, batch, last), wanted)
+    outputs = outputs_of(built, batch, history)
+    assert_same(outputs_of(built, batch, last), outputs)
     history.ids[:, -1] = history.ids[:, -1, ::-1]
-    assert np.abs(outputs_of(built, batch, history)[0] - wanted[0]).max() > 1e-3
+    assert np.abs(outputs_of(built, batch, history)[0] - outputs[0]).max() > 1e-3
 
 
 # --- RNNSearch ---------------------------------------------------------------------------
 
 
-def start_from(built, other):
-    arrays = {name: value.numpy() for name, value in named(other).items()}
+def start_from(built, baseline):
+    arrays = {name: value.numpy() for name, value in variables_by_name(baseline).items()}
     return named_variables.assign_matching(built.trainable_variables, arrays, "there")
 
 
@@ -212,13 +212,13 @@ def test_without_history_it_is_rnnsearch_to_the_last_bit(system, variant):
     baseline, batch = small.model(variant), small.batch(LENGTHS)
     built = small.model(variant, cell=system)
     start_from(built, baseline)
-    wanted = decode(baseline, batch, ())
+    decoded = decode(baseline, batch, ())
     none = History(histories().ids, np.zeros_like(histories().length))
     for document in ((), none):
         actual = decode(built, batch, document)
-        for one, other in zip(actual[1:3], wanted[1:3]):
-            np.testing.assert_array_equal(one, other)
-        np.testing.assert_array_equal(actual[4]["alignments"], wanted[4]["alignments"])
+        for values, desired in zip(actual[1:3], decoded[1:3]):
+            np.testing.assert_array_equal(values, desired)
+        np.testing.assert_array_equal(actual[4]["alignments"], decoded[4]["alignments"])
         back = actual[4].get("previous_alignments", tf.zeros([1]))
         assert np.all(back.numpy() == 0)
     # a cell that is called without a model: as by tf.keras.layers.RNN
@@ -233,7 +233,7 @@ def test_without_history_it_is_rnnsearch_to_the_last_bit(system, variant):
         for encoded in (bare, prepared.encoded)
     )
     np.testing.assert_array_equal(ours, theirs)
-    with_history = decode(built, batch, histories())[1] - wanted[1]
+    with_history = decode(built, batch, histories())[1] - decoded[1]
     rows = np.abs(with_history).max(axis=(0, 2))
     assert rows[0] == 0 and np.all(rows[1:] > 1e-3)
 
@@ -245,7 +245,7 @@ NEW = {
         "cell/gate_context_kernel", "cell/gate_summary_kernel",
     },
     "previous": {
-        *(f"history/layer_0/{way}/{part}" for way in ("forward", "backward") for part in PARTS),
+        *(f"history/layer_0/{side}/{part}" for side in ("forward", "backward") for part in PARTS),
         "cell/previous_query_kernel", "cell/previous_memory_kernel", "cell/previous_score_vector",
         "cell/previous_state_kernel", "cell/previous_readout_kernel",
     },
@@ -255,11 +255,11 @@ NEW = {
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_weight_of_rnnsearch_is_there_by_its_name(system):
     built, baseline = model(system), small.model("rnnsearch", random_seed=6)
-    taken, fresh = start_from(built, baseline)
-    assert set(taken) == set(named(baseline))
+    matched, fresh = start_from(built, baseline)
+    assert set(matched) == set(variables_by_name(baseline))
     assert {name.split("/", 1)[1] for name in fresh} == NEW[system]
-    for name, variable in named(baseline).items():
-        np.testing.assert_array_equal(named(built)[name], variable)
+    for name, variable in variables_by_name(baseline).items():
+        np.testing.assert_array_equal(variables_by_name(built)[name], variable)
 
 
 PAPER = {"num_units": 1000, "embedding_size": 620, "encoder_type": "bi", "unit_type": "gru"}
@@ -297,20 +297,20 @@ def loss_of(built, batch, document):
 def gradients(built, batch, document):
     with tf.GradientTape() as tape:
         loss = loss_of(built, batch, document)
-    found = tape.gradient(loss, list(named(built).values()))
-    return dict(zip(named(built), found))
+    values = tape.gradient(loss, list(variables_by_name(built).values()))
+    return dict(zip(variables_by_name(built), values))
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_gradients_equal_finite_differences(system):
     built, batch, history = model(system, init_weight=0.5), small.batch(LENGTHS), histories()
-    found = gradients(built, batch, history)
+    slopes = gradients(built, batch, history)
     loss = tf.function(lambda: loss_of(built, batch, history))
     stream = np.random.default_rng(1)
-    for name, variable in named(built).items():
+    for name, variable in variables_by_name(built).items():
         if "projection" in name:
             continue
-        analytic = tf.convert_to_tensor(found[name]).numpy()
+        analytic = tf.convert_to_tensor(slopes[name]).numpy()
         if "embedding" not in name:
             columns = analytic.reshape(-1, analytic.shape[-1] if analytic.ndim > 1 else 1)
             assert np.all(np.abs(columns).max(axis=0) > 1e-8), name
@@ -328,9 +328,9 @@ def test_gradients_equal_finite_differences(system):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_batch_of_first_sentences_has_gradients_too(system):
     """They are zero, not absent: an update of all weights must not fall over them."""
-    found = gradients(model(system), small.batch(LENGTHS), ())
+    slopes = gradients(model(system), small.batch(LENGTHS), ())
     for name in NEW[system]:
-        assert np.all(found[f"model/{name}"].numpy() == 0), name
+        assert np.all(slopes[f"model/{name}"].numpy() == 0), name
 
 
 @pytest.mark.bfloat16
@@ -374,13 +374,13 @@ def test_no_translation_depends_on_the_sentences_beside_it(system):
     built, batch, history = searchable(system), small.batch(LENGTHS), histories()
     together = searched(built, batch, history, 3)
     for row, length in enumerate(batch.source_length):
-        alone = batch._replace(
+        sentence = batch._replace(
             source=batch.source[[row], :length], source_length=batch.source_length[[row]]
         )
-        found = searched(built, alone, rows_of(history, [row]), 3)
-        same(together, row, found, 0)
+        result = searched(built, sentence, rows_of(history, [row]), 3)
+        assert_same_hypotheses(together, row, result, 0)
     without = searched(built, batch, (), 3)
-    same(together, 0, without, 0)
+    assert_same_hypotheses(together, 0, without, 0)
     changed = np.abs(without.scores - together.scores).max(axis=1)
     assert np.all(changed[1:] > 1e-3), "the history of each hypothesis is its sentence's"
 
@@ -390,15 +390,15 @@ def test_a_hypothesis_is_what_forced_decoding_of_it_says(system):
     built, batch, history = searchable(system), small.batch(LENGTHS), histories()
     prepared = built.prepare(batch.source, batch.source_length, document=history)
     beam = BeamOptions(3, num_best=3)
-    found = as_arrays(search.beam_search(built, prepared, beam, search.SearchOptions(6)))
+    result = as_arrays(search.beam_search(built, prepared, beam, search.SearchOptions(6)))
     for rank in range(3):
-        ids = found.ids[:, rank]
+        ids = result.ids[:, rank]
         read = np.concatenate([np.full([len(ids), 1], 1), ids[:, :-1]], axis=1)
         log_probs, *_ = forced_log_probs(
             built, prepared, tf.constant(read, tf.int32), tf.constant(ids),
-            tf.constant(found.lengths[:, rank], tf.int32),
+            tf.constant(result.lengths[:, rank], tf.int32),
         )  # fmt: skip
-        np.testing.assert_allclose(found.scores[:, rank], log_probs.numpy().sum(1), rtol=1e-4)
+        np.testing.assert_allclose(result.scores[:, rank], log_probs.numpy().sum(1), rtol=1e-4)
 
 
 # --- settings ----------------------------------------------------------------------------

@@ -15,12 +15,12 @@ from tfmann.training import named_variables, objective
 LENGTHS = [(5, 4), (1, 6), (3, 1), (0, 2)]
 
 
-def named(model):
+def variables_by_name(model):
     return named_variables.by_name(model.trainable_variables)
 
 
-def start_from(model, other):
-    arrays = {name: value.numpy() for name, value in named(other).items()}
+def start_from(model, baseline):
+    arrays = {name: value.numpy() for name, value in variables_by_name(baseline).items()}
     ancestor = model.cell.ancestor
     return named_variables.assign_matching(model.trainable_variables, arrays, "there", ancestor)
 
@@ -33,16 +33,16 @@ def test_with_forget_and_add_at_zero_one_round_is_rnnsearch(variant, monkeypatch
     batch = small.batch(LENGTHS)
 
     def readouts(of):
-        _, outputs, _, readout, seen = decode(of, batch, ("alignments",), True)
-        return outputs.numpy(), readout.numpy(), seen["alignments"].numpy()
+        _, outputs, _, readout, diagnostics = decode(of, batch, ("alignments",), True)
+        return outputs.numpy(), readout.numpy(), diagnostics["alignments"].numpy()
 
-    wanted = readouts(baseline)
-    assert np.abs(readouts(model)[0] - wanted[0]).max() > 1e-3  # it does write
+    of_baseline = readouts(baseline)
+    assert np.abs(readouts(model)[0] - of_baseline[0]).max() > 1e-3  # it does write
     write = access.erase_and_add
     monkeypatch.setattr(
         access, "erase_and_add", lambda keys, weights, f, a: write(keys, weights, 0 * f, 0 * a)
     )
-    for actual, expected in zip(readouts(model), wanted):
+    for actual, expected in zip(readouts(model), of_baseline):
         # two programs, which a processor may sum in two orders: float32, 8 wide, 7 steps at most
         np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5)
 
@@ -52,13 +52,13 @@ def test_every_round_starts_as_a_copy_of_rnnsearch(variant, rounds):
     settings = {"annotation_merge": "sum", "attention_size": 0}
     model = small.model(variant, **settings)
     baseline = small.model("rnnsearch-sum", projection_bias=False)
-    taken, fresh = start_from(model, baseline)
-    new, old = named(model), named(baseline)
+    matched, fresh = start_from(model, baseline)
+    new, old = variables_by_name(model), variables_by_name(baseline)
     for number in range(1, rounds + 1):
         for name in ("query_kernel", "memory_kernel", "score_vector", "state_gru/recurrent_kernel"):
             ours, theirs = f"model/cell/round_{number}/{name}", f"model/cell/{name}"
             np.testing.assert_array_equal(new[ours], old[theirs])
-            assert f"{ours} (a copy of {theirs})" in taken
+            assert f"{ours} (a copy of {theirs})" in matched
     np.testing.assert_array_equal(new["model/source_embedding"], old["model/source_embedding"])
     assert {name.rsplit("/", 1)[1] for name in fresh} == {
         "write_query_kernel", "write_memory_kernel", "write_score_vector", "forget_kernel",
@@ -75,8 +75,8 @@ def test_w_d_of_modifying_iw_starts_with_zeros_for_the_half_that_is_asked():
 def test_modifying_iw_starts_as_a_key_value_attention():
     """Where W_e keeps keys and values apart and both have W_d's other rows, all steps are equal."""
     pairs, single = small.model("key-value", projection_bias=False), small.model("key-value-iw")
-    shared = named(pairs)
-    for name, variable in named(single).items():
+    shared = variables_by_name(pairs)
+    for name, variable in variables_by_name(single).items():
         if not name.endswith(("annotation_kernel", "readout_kernel")):
             variable.assign(shared[name])
     units = single.hparams.num_units
@@ -90,11 +90,13 @@ def test_modifying_iw_starts_as_a_key_value_attention():
     kernel = single.cell.readout_kernel.numpy()
     pairs.cell.readout_kernel.assign(np.delete(kernel, range(units, units + half), axis=0))
     batch = small.batch(LENGTHS)
-    (*_, expected, seen_pairs), (*_, actual, seen) = (
-        decode(one, batch, ("alignments",), False) for one in (pairs, single)
+    (*_, expected, pairs_diagnostics), (*_, actual, diagnostics) = (
+        decode(model, batch, ("alignments",), False) for model in (pairs, single)
     )
     np.testing.assert_allclose(actual, expected, atol=1e-6)
-    np.testing.assert_allclose(seen["alignments"], seen_pairs["alignments"], atol=1e-6)
+    np.testing.assert_allclose(
+        diagnostics["alignments"], pairs_diagnostics["alignments"], atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("changes", [{"num_units": 7}, {"annotation_merge": "sum"}])
@@ -106,12 +108,12 @@ def test_key_value_refuses_states_that_it_cannot_halve(changes):
 def test_eos_attention_equals_the_oracle_in_value_and_gradient():
     stream = np.random.default_rng(0)
     source, target = np.array([4, 1, 3]), np.array([5, 2, 1])
-    drawn = stream.uniform(size=[5, 3, 4]).astype(np.float32)  # [T, B, S]
-    drawn *= np.arange(4) < source[:, None]
-    drawn /= drawn.sum(axis=-1, keepdims=True)
-    by_sentence = [drawn[: target[b], b, : source[b]] for b in range(3)]
+    weights = stream.uniform(size=[5, 3, 4]).astype(np.float32)  # [T, B, S]
+    weights *= np.arange(4) < source[:, None]
+    weights /= weights.sum(axis=-1, keepdims=True)
+    by_sentence = [weights[: target[b], b, : source[b]] for b in range(3)]
     expected, slopes = oracle.eos_attention(by_sentence, source, target, "sentence", 1.0)
-    alignments = tf.constant(drawn)
+    alignments = tf.constant(weights)
     with tf.GradientTape() as tape:
         tape.watch(alignments)
         actual = objective.eos_attention(alignments, tf.constant(source), tf.constant(target))
@@ -127,12 +129,14 @@ def test_the_weighted_term_is_added_to_the_loss_and_to_nothing_else(variant):
     batch = small.batch(LENGTHS)
     plain = objective.sum_loss(small.model(variant), batch[:5], None, tf.float32)
     model = small.model(variant, eos_attention_weight=0.7)
-    both = objective.sum_loss(model, batch[:5], None, tf.float32)
-    *_, seen = decode(model, batch, ("alignments",), False)
-    term = objective.eos_attention(seen["alignments"], batch.source_length, batch.target_length)
+    weighted = objective.sum_loss(model, batch[:5], None, tf.float32)
+    *_, diagnostics = decode(model, batch, ("alignments",), False)
+    term = objective.eos_attention(
+        diagnostics["alignments"], batch.source_length, batch.target_length
+    )
     assert float(term) > 0.1
-    np.testing.assert_allclose(both.total, plain.total + 0.7 * term, rtol=1e-5)
-    np.testing.assert_allclose(both.cross_entropy, plain.cross_entropy, rtol=1e-6)
+    np.testing.assert_allclose(weighted.total, plain.total + 0.7 * term, rtol=1e-5)
+    np.testing.assert_allclose(weighted.cross_entropy, plain.cross_entropy, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

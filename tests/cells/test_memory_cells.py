@@ -30,16 +30,16 @@ def decode(model, batch):
     @tf.function
     def run():
         prepared = model.prepare(batch.source, batch.source_length, record=EVERYTHING)
-        outputs, embedded, seen, _ = teacher_forced(
+        outputs, embedded, diagnostics, _ = teacher_forced(
             model, prepared, batch.target_in, batch.target_length, record=EVERYTHING
         )
         flat = tf.reshape(outputs, [-1, outputs.shape[-1]])
         readout = model.readout(flat, tf.reshape(embedded, [-1, embedded.shape[-1]]))
         shape = [tf.shape(outputs)[0], -1, readout.shape[-1]]
-        return prepared, tf.reshape(readout, shape), seen
+        return prepared, tf.reshape(readout, shape), diagnostics
 
-    prepared, readout, seen = run()
-    return prepared, {"outputs": readout, **seen}
+    prepared, readout, diagnostics = run()
+    return prepared, {"outputs": readout, **diagnostics}
 
 
 def squeeze(value, expected):
@@ -54,7 +54,7 @@ def test_pure_mann_equals_its_oracle(cell, unit, taps, heads):
     changes = {"shift_range": taps} if cell == "ntm" else {}
     model = build(cell, heads, "memory", unit_type=unit, **changes)
     batch = small.batch(LENGTHS)
-    prepared, got = decode(model, batch)
+    prepared, values = decode(model, batch)
     weights, actual = small.oracle_weights(model), small.arrays(model)
     for row in range(len(LENGTHS)):
         source, steps = batch.source_length[row], batch.target_length[row]
@@ -66,7 +66,7 @@ def test_pure_mann_equals_its_oracle(cell, unit, taps, heads):
         )
         more = {"num_slots": 6} if cell == "dnc" else {}
         expected = {"ntm": ntm, "dnc": dnc}[cell].run(weights, words, *heads, unit=unit, **more)
-        for name, value in got.items():
+        for name, value in values.items():
             if name.endswith("_norm") or (
                 cell == "dnc" and heads != (1, 1) and name not in ANY_ORDER
             ):
@@ -74,9 +74,9 @@ def test_pure_mann_equals_its_oracle(cell, unit, taps, heads):
             phases = [value[:steps, row].numpy()]
             if name in prepared.diagnostics:
                 phases.insert(0, prepared.diagnostics[name][:source, row].numpy())
-            wanted = expected[ORACLE_NAMES.get(name, name)][-sum(map(len, phases)) :]
-            value = squeeze(np.concatenate(phases), wanted)
-            np.testing.assert_allclose(value, wanted, atol=1e-5, err_msg=f"{name}, row {row}")
+            reference = expected[ORACLE_NAMES.get(name, name)][-sum(map(len, phases)) :]
+            value = squeeze(np.concatenate(phases), reference)
+            np.testing.assert_allclose(value, reference, atol=1e-5, err_msg=f"{name}, row {row}")
         if cell == "dnc" and heads != (1, 1):
             continue
         # padding never touched the memory: the state after the source is that of the real words
@@ -91,7 +91,7 @@ def test_pure_mann_equals_its_oracle(cell, unit, taps, heads):
 def test_mad_equals_its_oracle(addressing, kind, heads):
     model = build("mad", heads, "bi", external_addressing=addressing, attention_score=kind)
     batch = small.batch(LENGTHS)
-    prepared, got = decode(model, batch)
+    prepared, values = decode(model, batch)
     weights = small.oracle_weights(model)
     words = small.arrays(model)["target_embedding"]
     for row in range(len(LENGTHS)):
@@ -106,15 +106,17 @@ def test_mad_equals_its_oracle(addressing, kind, heads):
             num_slots=6,
             kind=kind,
         )
-        for name, value in got.items():
+        for name, value in values.items():
             if name.endswith("_norm") or (
                 addressing == "dnc" and heads != (1, 1) and name not in ANY_ORDER
             ):
                 continue
             value = value[:steps, row].numpy()
             value = value[..., :source] if name == "alignments" else value
-            wanted = expected[ORACLE_NAMES.get(name, name)]
-            np.testing.assert_allclose(squeeze(value, wanted), wanted, atol=1e-5, err_msg=name)
+            reference = expected[ORACLE_NAMES.get(name, name)]
+            np.testing.assert_allclose(
+                squeeze(value, reference), reference, atol=1e-5, err_msg=name
+            )
 
 
 @pytest.mark.parametrize(
@@ -154,11 +156,11 @@ def test_a_sentence_does_not_depend_on_its_batch(cell, encoder_type):
 
     together = run(batch.source, batch.source_length)
     for row, length in enumerate(batch.source_length):
-        alone = run(batch.source[row : row + 1, :length], batch.source_length[row : row + 1])
-        shorter = min(alone.ids.shape[2], together.ids.shape[2])
-        same = alone.ids[0, :, :shorter].numpy() == together.ids[row, :, :shorter].numpy()
-        assert same.all()
-        np.testing.assert_allclose(alone.scores[0], together.scores[row], atol=1e-4)
+        single = run(batch.source[row : row + 1, :length], batch.source_length[row : row + 1])
+        shorter = min(single.ids.shape[2], together.ids.shape[2])
+        is_same = single.ids[0, :, :shorter].numpy() == together.ids[row, :, :shorter].numpy()
+        assert is_same.all()
+        np.testing.assert_allclose(single.scores[0], together.scores[row], atol=1e-4)
         prepared = model.prepare(batch.source[row : row + 1, :length], tf.constant([length]))
         ids = together.ids[row, :1]
         end = together.lengths[row, :1]
@@ -210,18 +212,18 @@ def test_heads_begin_as_on_a_tape_where_they_are_told_to(cell, heads):
     batch = small.batch([(3, 6)])
     prepared = model.prepare(tf.constant(batch.source), tf.constant(batch.source_length))
     target = tf.constant(batch.target_in), tf.constant(batch.target_length)
-    shown = ("write_weights", "read_weights", "content_weights", "interpolation_gate")
-    seen = teacher_forced(model, prepared, *target, record=shown).diagnostics
-    written = seen["write_weights"].numpy()[:, 0]  # [T, H, N]
+    record = ("write_weights", "read_weights", "content_weights", "interpolation_gate")
+    diagnostics = teacher_forced(model, prepared, *target, record=record).diagnostics
+    written = diagnostics["write_weights"].numpy()[:, 0]  # [T, H, N]
     steps = np.arange(len(written))
     assert np.all(written.argmax(axis=2) == 1 + steps[:, None]), "a slot further every step"
     assert written.max(axis=2).min() > 0.6
-    gates = seen["interpolation_gate"].numpy()[:, 0, : heads[0]]
+    gates = diagnostics["interpolation_gate"].numpy()[:, 0, : heads[0]]
     assert gates.min() > 0.7, "a read looks by content"
     without = small.model("luong", **{**settings, "head_start": "zero"})
     prepared = without.prepare(tf.constant(batch.source), tf.constant(batch.source_length))
-    seen = teacher_forced(without, prepared, *target, record=shown).diagnostics
-    assert seen["write_weights"].numpy().max() < 0.2, "spread over all slots"
+    diagnostics = teacher_forced(without, prepared, *target, record=record).diagnostics
+    assert diagnostics["write_weights"].numpy().max() < 0.2, "spread over all slots"
 
 
 def test_a_tape_needs_a_tap_to_move_by():

@@ -53,7 +53,7 @@ def test_every_number_of_a_document(fusion):
     w, document = random_weights(rng, fusion), random_document(rng, TARGETS)
     result = cache.decode_document(w, document, slots=3, fusion=fusion)
     keys, values, words = np.zeros((0, 4)), np.zeros((0, 3)), []  # the last written last
-    for sentence, got in zip(document, result):
+    for sentence, actual in zip(document, result):
         s = np.tanh(sentence.annotations.mean(axis=0) @ w["initial_kernel"] + w["initial_bias"])
         to_write = []
         for t, y in enumerate(sentence.target_embeddings):
@@ -63,20 +63,20 @@ def test_every_number_of_a_document(fusion):
             c = a @ sentence.annotations
             s = recurrent.gru_step(c, q, **w["state_gru"])
             to_write.append((c, s))
-            np.testing.assert_allclose(got["alignments"][t], a)
-            np.testing.assert_allclose(got["contexts"][t], c)
-            np.testing.assert_allclose(got["states"][t], s)
+            np.testing.assert_allclose(actual["alignments"][t], a)
+            np.testing.assert_allclose(actual["contexts"][t], c)
+            np.testing.assert_allclose(actual["states"][t], s)
             plain = np.tanh(np.r_[s, y, c] @ w["readout_kernel"])
             plain_p = softmax_of(plain @ w["projection_kernel"] + w["projection_bias"])
-            np.testing.assert_allclose(got["plain_outputs"][t], plain)
-            np.testing.assert_allclose(got["plain_probabilities"][t], plain_p)
+            np.testing.assert_allclose(actual["plain_outputs"][t], plain)
+            np.testing.assert_allclose(actual["plain_probabilities"][t], plain_p)
             p = softmax_of(keys @ c)
             m = p @ values
             scores = s @ w["gate_state_kernel"] + c @ w["gate_context_kernel"]
             gate = 1 / (1 + np.exp(-(scores + m @ w["gate_retrieved_kernel"]))) * bool(words)
-            np.testing.assert_allclose(np.sort(got["match"][t])[3 - len(words) :], np.sort(p))
-            np.testing.assert_allclose(got["retrieved"][t], m)
-            np.testing.assert_allclose(got["gates"][t], gate)
+            np.testing.assert_allclose(np.sort(actual["match"][t])[3 - len(words) :], np.sort(p))
+            np.testing.assert_allclose(actual["retrieved"][t], m)
+            np.testing.assert_allclose(actual["gates"][t], gate)
             output, expected = plain, plain_p
             if fusion == "deep":
                 mixed = s + gate * (m - s)
@@ -85,21 +85,21 @@ def test_every_number_of_a_document(fusion):
             else:
                 expected = (1 - gate) * plain_p
                 np.add.at(expected, words, gate * p)
-            np.testing.assert_allclose(got["outputs"][t], output)
-            np.testing.assert_allclose(got["probabilities"][t], expected)
+            np.testing.assert_allclose(actual["outputs"][t], output)
+            np.testing.assert_allclose(actual["probabilities"][t], expected)
         for (c, s), word in zip(to_write, sentence.target_words):
             if word in words:
                 slot = words.index(word)
                 c, s = (keys[slot] + c) / 2, (values[slot] + s) / 2
             else:
                 slot = 0 if len(words) == 3 else len(words)
-            kept = [i for i in range(len(words)) if i != slot]
-            keys, values = np.r_[keys[kept], [c]], np.r_[values[kept], [s]]
-            words = [words[i] for i in kept] + [word]
-        order = np.argsort(-got["cache"].ages)
-        assert list(got["cache"].words[order]) == words
-        np.testing.assert_allclose(got["cache"].keys[order], keys)
-        np.testing.assert_allclose(got["cache"].values[order], values)
+            unchanged = [i for i in range(len(words)) if i != slot]
+            keys, values = np.r_[keys[unchanged], [c]], np.r_[values[unchanged], [s]]
+            words = [words[i] for i in unchanged] + [word]
+        order = np.argsort(-actual["cache"].ages)
+        assert list(actual["cache"].words[order]) == words
+        np.testing.assert_allclose(actual["cache"].keys[order], keys)
+        np.testing.assert_allclose(actual["cache"].values[order], values)
     assert words == [3, 4, 2]
     assert result[-1]["gates"].shape == (2, 3 if fusion == "deep" else 1)
 
@@ -110,39 +110,39 @@ def test_an_empty_cache_is_rnnsearch_to_the_last_bit(fusion, slots):
     rng = np.random.default_rng(31)
     weights, document = random_weights(rng, fusion), random_document(rng, TARGETS)
     result = cache.decode_document(weights, document, slots, fusion)
-    for index, (sentence, got) in enumerate(zip(document, result)):
+    for index, (sentence, actual) in enumerate(zip(document, result)):
         arguments = sentence.annotations, sentence.target_embeddings
         plain = rnnsearch.decode(weights, *arguments)
         for name in ("alignments", "states"):  # whatever the cache holds
-            np.testing.assert_array_equal(got[name], plain[name])
-        np.testing.assert_array_equal(got["plain_outputs"], plain["outputs"])
+            np.testing.assert_array_equal(actual[name], plain[name])
+        np.testing.assert_array_equal(actual["plain_outputs"], plain["outputs"])
         if slots == 0 or index == 0:
-            np.testing.assert_array_equal(got["outputs"], plain["outputs"])
-            np.testing.assert_array_equal(got["probabilities"], got["plain_probabilities"])
-            assert not got["gates"].any() and not got["match"].any()
+            np.testing.assert_array_equal(actual["outputs"], plain["outputs"])
+            np.testing.assert_array_equal(actual["probabilities"], actual["plain_probabilities"])
+            assert not actual["gates"].any() and not actual["match"].any()
         else:
-            assert np.all(got["gates"] > 0.0)
-            assert np.all(got["probabilities"] != got["plain_probabilities"])
-            assert np.any(got["outputs"] != plain["outputs"]) == (fusion == "deep")
-        np.testing.assert_allclose(got["probabilities"].sum(axis=1), np.ones(len(arguments[1])))
+            assert np.all(actual["gates"] > 0.0)
+            assert np.all(actual["probabilities"] != actual["plain_probabilities"])
+            assert np.any(actual["outputs"] != plain["outputs"]) == (fusion == "deep")
+        np.testing.assert_allclose(actual["probabilities"].sum(axis=1), np.ones(len(arguments[1])))
 
 
 def test_a_sentence_does_not_see_its_own_words_and_a_document_begins_empty():
     rng = np.random.default_rng(32)
     weights, document = random_weights(rng, "deep"), random_document(rng, TARGETS)
     result = cache.decode_document(weights, document, 25)
-    filled = [np.count_nonzero(got["match"], axis=1) for got in result]
+    filled = [np.count_nonzero(decoded["match"], axis=1) for decoded in result]
     assert [list(counts) for counts in filled] == [[0] * 3, [3] * 5, [5] * 2]
-    alone = cache.decode_document(weights, document[1:], 25)
-    np.testing.assert_array_equal(alone[0]["outputs"], result[1]["plain_outputs"])
+    without_first = cache.decode_document(weights, document[1:], 25)
+    np.testing.assert_array_equal(without_first[0]["outputs"], result[1]["plain_outputs"])
 
 
 def test_overwriting_reaches_the_document():
     rng = np.random.default_rng(33)
     weights, document = random_weights(rng, "deep"), random_document(rng, TARGETS)
     for overwrite, words in ((True, [3, 0, 2, 5, 6, 4]), (False, sum(TARGETS, []))):
-        held = cache.decode_document(weights, document, 12, overwrite=overwrite)[-1]["cache"]
-        assert list(held.words) == words + [cache.EMPTY] * (12 - len(words))
+        entries = cache.decode_document(weights, document, 12, overwrite=overwrite)[-1]["cache"]
+        assert list(entries.words) == words + [cache.EMPTY] * (12 - len(words))
 
 
 def test_an_open_gate_shows_the_cache_and_a_shut_one_rnnsearch():
@@ -158,16 +158,18 @@ def test_an_open_gate_shows_the_cache_and_a_shut_one_rnnsearch():
             direction = sign * 1e4 * np.sign(first["states"][0])
             width = weights["gate_retrieved_kernel"].shape[1]
             weights["gate_retrieved_kernel"] = np.tile(direction[:, None], width)
-            got = cache.decode_document(weights, document, 1, fusion)[1]
-            np.testing.assert_array_equal(got["gates"][0], [float(sign > 0)] * width)
+            actual = cache.decode_document(weights, document, 1, fusion)[1]
+            np.testing.assert_array_equal(actual["gates"][0], [float(sign > 0)] * width)
             if sign < 0:
-                np.testing.assert_array_equal(got["probabilities"], got["plain_probabilities"])
+                np.testing.assert_array_equal(
+                    actual["probabilities"], actual["plain_probabilities"]
+                )
             elif fusion == "shallow":
-                np.testing.assert_array_equal(got["probabilities"], np.eye(7)[[3]])
+                np.testing.assert_array_equal(actual["probabilities"], np.eye(7)[[3]])
             else:
-                seen = first["states"][0], document[1].target_embeddings[0], got["contexts"][0]
-                readout = np.tanh(np.concatenate(seen) @ weights["readout_kernel"])
-                np.testing.assert_array_equal(got["outputs"][0], readout)
+                inputs = first["states"][0], document[1].target_embeddings[0], actual["contexts"][0]
+                readout = np.tanh(np.concatenate(inputs) @ weights["readout_kernel"])
+                np.testing.assert_array_equal(actual["outputs"][0], readout)
 
 
 def test_an_unknown_fusion_is_refused():

@@ -63,13 +63,13 @@ def test_a_coverage_that_is_not_read_leaves_rnnsearch(model):
     rng = np.random.default_rng(1)
     weights = random_weights(rng, model, 2 if model == "neural" else 1)
     arguments = rng.normal(size=(3, 4)), rng.normal(size=(5, 2))
-    wanted = rnnsearch.decode(weights, *arguments)
+    plain = rnnsearch.decode(weights, *arguments)
     read = coverage.decode(weights, model, *arguments)
-    assert np.abs(read["alignments"][1:] - wanted["alignments"][1:]).max() > 1e-3
-    np.testing.assert_allclose(read["alignments"][0], wanted["alignments"][0])  # C_0 = 0
+    assert np.abs(read["alignments"][1:] - plain["alignments"][1:]).max() > 1e-3
+    np.testing.assert_allclose(read["alignments"][0], plain["alignments"][0])  # C_0 = 0
     weights["coverage_kernel"] = np.zeros_like(weights["coverage_kernel"])
     blind = coverage.decode(weights, model, *arguments)
-    for name, value in wanted.items():
+    for name, value in plain.items():
         np.testing.assert_allclose(blind[name], value)
 
 
@@ -81,8 +81,8 @@ def test_what_is_covered_is_left_by_an_attention_that_minds():
     np.testing.assert_allclose(
         result["coverage"], np.cumsum(np.eye(3)[[1, 2, 0]], axis=0), atol=1e-12
     )
-    again = coverage.decode(scalar_weights(0.0), "linguistic", annotations, words)
-    np.testing.assert_allclose(again["alignments"], np.eye(3)[[1, 1, 1]], atol=1e-12)
+    blind = coverage.decode(scalar_weights(0.0), "linguistic", annotations, words)
+    np.testing.assert_allclose(blind["alignments"], np.eye(3)[[1, 1, 1]], atol=1e-12)
 
 
 def test_a_fertile_word_is_covered_by_more_attention():
@@ -97,15 +97,15 @@ def test_a_fertile_word_is_covered_by_more_attention():
 
 def test_the_update_gate_of_the_neural_model_opens_to_what_is_new():
     shut, wide = -1e3, 1e3
-    for gate, wanted in ((shut, 0.25), (wide, math.tanh(0.5))):
+    for gate, expected in ((shut, 0.25), (wide, math.tanh(0.5))):
         weights = {
             "coverage_recurrent_kernel": np.zeros((1, 3)),
             "coverage_alignment_vector": np.array([gate, 0.0, 0.5]),
             "coverage_memory_kernel": np.zeros((1, 3)),
             "coverage_state_kernel": np.zeros((1, 3)),
         }
-        found = coverage.neural_step(weights, np.array([0.25]), 1.0, np.zeros(1), np.zeros(1))
-        np.testing.assert_allclose(found, [wanted])
+        actual = coverage.neural_step(weights, np.array([0.25]), 1.0, np.zeros(1), np.zeros(1))
+        np.testing.assert_allclose(actual, [expected])
 
 
 def test_the_reset_gate_comes_after_the_recurrent_product():
@@ -116,8 +116,8 @@ def test_the_reset_gate_comes_after_the_recurrent_product():
         "coverage_memory_kernel": np.zeros((1, 3)),
         "coverage_state_kernel": np.zeros((1, 3)),
     }
-    found = coverage.neural_step(weights, np.array([0.5]), 1.0, np.zeros(1), np.zeros(1))
-    np.testing.assert_allclose(found, [math.tanh(0.15)])
+    actual = coverage.neural_step(weights, np.array([0.5]), 1.0, np.zeros(1), np.zeros(1))
+    np.testing.assert_allclose(actual, [math.tanh(0.15)])
 
 
 # --- parameters --------------------------------------------------------------------------------
@@ -158,15 +158,15 @@ def test_it_starts_as_the_rnnsearch_that_it_starts_from(model):
     baseline = small.model("rnnsearch-sum")
     arrays = {v.name.split(":")[0]: v.numpy() for v in baseline.trainable_variables}
     batch = small.batch([(5, 4), (1, 6), (3, 1)])
-    wanted = decode(baseline, batch, ("alignments",), True)
+    of_baseline = decode(baseline, batch, ("alignments",), True)
     distances = []
     for deviation in (config.FIELDS["coverage_init_weight"].default, 0.9):
         built = small_model(model, coverage_init_weight=deviation)
-        taken, fresh = named_variables.assign_matching(built.trainable_variables, arrays, "there")
-        assert len(taken) == len(arrays)
+        matched, fresh = named_variables.assign_matching(built.trainable_variables, arrays, "there")
+        assert len(matched) == len(arrays)
         assert all("coverage" in name or "fertility" in name for name in fresh)
-        found = decode(built, batch, ("alignments",), True)
-        distances.append(np.abs(found[3] - wanted[3]).max())
+        decoded = decode(built, batch, ("alignments",), True)
+        distances.append(np.abs(decoded[3] - of_baseline[3]).max())
     assert distances[0] < 0.02 < distances[1]
 
 
@@ -175,14 +175,14 @@ def test_padding_changes_nothing(model):
     built = small_model(model)
     batch = small.batch([(2, 6), (7, 6)])
     together = decode(built, batch, ("alignments", "coverage"), True)
-    alone = small.batch([(2, 6)])._replace(
+    single = small.batch([(2, 6)])._replace(
         source=batch.source[:1, :3], source_length=batch.source_length[:1],
         target_in=batch.target_in[:1], target_length=batch.target_length[:1],
     )  # fmt: skip
-    found = decode(built, alone, ("alignments", "coverage"), True)
-    np.testing.assert_allclose(together[3][:, 0], found[3][:, 0], atol=1e-5)
+    unpadded = decode(built, single, ("alignments", "coverage"), True)
+    np.testing.assert_allclose(together[3][:, 0], unpadded[3][:, 0], atol=1e-5)
     for name in ("alignments", "coverage"):
-        np.testing.assert_allclose(together[4][name][:, 0, :3], found[4][name][:, 0], atol=1e-5)
+        np.testing.assert_allclose(together[4][name][:, 0, :3], unpadded[4][name][:, 0], atol=1e-5)
         assert np.all(together[4][name][:, 0, 3:] == 0)
 
 
@@ -192,9 +192,9 @@ def test_fertility_stays_above_its_floor_with_a_finite_gradient():
     vector.assign(1e6 * np.ones_like(vector))
     batch = small.batch([(5, 4), (6, 3)])
     with tf.GradientTape() as tape:
-        *_, readout, seen = decode(built, batch, ("fertility",), False)
+        *_, readout, diagnostics = decode(built, batch, ("fertility",), False)
         loss = tf.reduce_sum(readout)
-    real = seen["fertility"].numpy()[0, 1]
+    real = diagnostics["fertility"].numpy()[0, 1]
     assert np.isclose(real, 0.05).any() and np.isclose(real, 2.0).any()
     assert np.all(np.isfinite(tape.gradient(loss, vector)))
 

@@ -93,9 +93,9 @@ def test_encode_without_a_beginning_is_the_bidirectional_layer():
     encoded = cross_sentence.encode(forward, backward, xs, np.zeros(3))
     np.testing.assert_array_equal(encoded, plain)
     beginning = rng.normal(size=3)
-    begun = cross_sentence.encode(forward, backward, xs, beginning)
-    np.testing.assert_allclose(begun, annotate(forward, backward, xs, beginning))
-    assert np.all(begun != plain)
+    from_beginning = cross_sentence.encode(forward, backward, xs, beginning)
+    np.testing.assert_allclose(from_beginning, annotate(forward, backward, xs, beginning))
+    assert np.all(from_beginning != plain)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -210,11 +210,11 @@ def test_every_number_of_previous(lengths):
 
 def test_only_the_last_sentence_is_looked_at():
     rng = np.random.default_rng(20)
-    weights, (one, two) = random_weights(rng), random_sentences(rng, [3, 3])
+    weights, (first, last) = random_weights(rng), random_sentences(rng, [3, 3])
     xs, ys = rng.normal(size=(4, 2)), rng.normal(size=(3, 2))
     outputs = [
         cross_sentence.decode_previous(weights, xs, history, ys)["outputs"]
-        for history in ([two], [one, two], [one])
+        for history in ([last], [first, last], [first])
     ]
     np.testing.assert_array_equal(outputs[1], outputs[0])
     assert not np.allclose(outputs[2], outputs[0])

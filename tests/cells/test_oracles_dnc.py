@@ -55,10 +55,10 @@ def test_dnc_gates_are_each_at_its_place():
     moved = interface(write_key=(7.0, 8.0), add=(-1.0, 0.0), allocate=-50.0, write=50.0)
     np.testing.assert_allclose(dnc.step(moved, after)[0].write_weights, [np.eye(3)[1]], atol=1e-5)
     # A write gate that is shut changes nothing.
-    kept, _ = dnc.step(interface(add=(3.0, 3.0)), after)
-    np.testing.assert_allclose(kept.memory, after.memory)
-    np.testing.assert_allclose(kept.link, after.link)
-    np.testing.assert_allclose(kept.precedence, after.precedence)
+    unchanged, _ = dnc.step(interface(add=(3.0, 3.0)), after)
+    np.testing.assert_allclose(unchanged.memory, after.memory)
+    np.testing.assert_allclose(unchanged.link, after.link)
+    np.testing.assert_allclose(unchanged.precedence, after.precedence)
 
 
 def dnc_program(rows, slots, **state):
@@ -100,9 +100,9 @@ def test_dnc_frees_what_was_read_and_writes_there():
     # that it has freed, whose old content it erases.
     np.testing.assert_allclose(result["usage"][2:], [[1.0, 1.0], [0.0, 1.0]], atol=1e-4)
     np.testing.assert_allclose(result["memory"][-1], ITEMS[[2, 1]], atol=1e-4)
-    kept = dnc_program([*rows[:3], store(ITEMS[2])], slots=2)
-    np.testing.assert_allclose(kept["usage"][3], [1.0, 1.0], atol=1e-4)
-    np.testing.assert_allclose(kept["memory"][-1], ITEMS[:2], atol=1e-4)  # nothing was free
+    unfreed = dnc_program([*rows[:3], store(ITEMS[2])], slots=2)
+    np.testing.assert_allclose(unfreed["usage"][3], [1.0, 1.0], atol=1e-4)
+    np.testing.assert_allclose(unfreed["memory"][-1], ITEMS[:2], atol=1e-4)  # nothing was free
 
 
 def test_two_write_heads_fill_two_free_slots():
@@ -147,12 +147,12 @@ def test_dnc_clips_controller_and_output_and_not_the_memory():
 def test_dnc_can_be_stopped_and_taken_up_again():
     rng = np.random.default_rng(13)
     weights, inputs = random_dnc(rng, 2, 2), rng.normal(size=(4, 2))
-    whole = dnc.run(weights, inputs, 2, 2, num_slots=4)
+    uninterrupted = dnc.run(weights, inputs, 2, 2, num_slots=4)
     left = dnc.run(weights, inputs[:2], 2, 2, num_slots=4)
     start = dnc.State(*(left[name][-1] for name in dnc.State._fields))
     rest = dnc.run(weights, inputs[2:], 2, 2, 4, initial_states=left["state"], start=start)
     for name in ("outputs", *dnc.State._fields):
-        np.testing.assert_allclose(rest[name], whole[name][2:], rtol=1e-6, atol=1e-12)
+        np.testing.assert_allclose(rest[name], uninterrupted[name][2:], rtol=1e-6, atol=1e-12)
 
 
 def test_dnc_clips_the_controllers_states_that_it_is_given():
@@ -214,8 +214,10 @@ def test_dnc_quantities_are_of_one_chain(num_read, num_write):
         now = {name: value[t] for name, value in result.items() if name != "state"}
         before = {name: value[t - 1] for name, value in result.items() if name != "state"}
         unwritten = np.prod(1 - before["write_weights"], axis=0)
-        kept = np.prod(1 - now["free_gate"][:, None] * before["read_weights"], axis=0)
-        np.testing.assert_allclose(now["usage"], (1 - (1 - before["usage"]) * unwritten) * kept)
+        retention = np.prod(1 - now["free_gate"][:, None] * before["read_weights"], axis=0)
+        np.testing.assert_allclose(
+            now["usage"], (1 - (1 - before["usage"]) * unwritten) * retention
+        )
         g_a, w = now["allocation_gate"][:, None], now["write_weights"]
         mixed = g_a * now["allocation"] + (1 - g_a) * now["content_weights"][num_read:]
         np.testing.assert_allclose(w, now["write_gate"][:, None] * mixed)
@@ -224,8 +226,8 @@ def test_dnc_quantities_are_of_one_chain(num_read, num_write):
         link *= 1 - np.eye(4)
         np.testing.assert_allclose(now["link"], link, atol=1e-15)
         modes = now["read_modes"]
-        looked_at = np.einsum(
+        addressed = np.einsum(
             "rh,hji,rj->ri", modes[:, :num_write], link, before["read_weights"]
         ) + np.einsum("rh,hij,rj->ri", modes[:, num_write + 1 :], link, before["read_weights"])
-        looked_at += modes[:, num_write, None] * now["content_weights"][:num_read]
-        np.testing.assert_allclose(now["read_weights"], looked_at)
+        addressed += modes[:, num_write, None] * now["content_weights"][:num_read]
+        np.testing.assert_allclose(now["read_weights"], addressed)

@@ -48,18 +48,18 @@ def test_encoder_is_one_stack_each_way():
             inputs = outputs
         return np.array(inputs)
 
-    found = key_value.encode(weights, xs)
-    np.testing.assert_allclose(found[:, :2], through(weights["forward_layers"], xs))
-    np.testing.assert_allclose(found[::-1, 2:], through(weights["backward_layers"], xs[::-1]))
+    encoded = key_value.encode(weights, xs)
+    np.testing.assert_allclose(encoded[:, :2], through(weights["forward_layers"], xs))
+    np.testing.assert_allclose(encoded[::-1, 2:], through(weights["backward_layers"], xs[::-1]))
 
 
 def test_encoder_of_one_layer_is_the_bidirectional_layer():
     rng = np.random.default_rng(41)
     forward, backward = random_unit(rng, 2, 2, 4), random_unit(rng, 2, 2, 4)
     xs = rng.normal(size=(4, 2))
-    found = key_value.encode({"forward_layers": [forward], "backward_layers": [backward]}, xs)
+    encoded = key_value.encode({"forward_layers": [forward], "backward_layers": [backward]}, xs)
     layer, _, _ = recurrent.bidirectional_layer(xs, 4, "lstm", forward, backward)
-    np.testing.assert_array_equal(found, layer)
+    np.testing.assert_array_equal(encoded, layer)
 
 
 # --- the memory --------------------------------------------------------------------------
@@ -220,13 +220,13 @@ def test_modifying_iw_starts_as_a_key_value_attention():
     arguments = rng.normal(size=(5, 8)), rng.normal(size=(3, 4))
     expected = key_value.decode(pairs, "key-value", *arguments)
     start = {**single, "readout_kernel": modified}
-    found = key_value.decode(start, "modifying-IW", *arguments)
+    actual = key_value.decode(start, "modifying-IW", *arguments)
     for name in ("outputs", "alignments", "states"):
-        np.testing.assert_allclose(found[name], expected[name])
-    np.testing.assert_allclose(found["contexts"][:, 2:], expected["contexts"])
+        np.testing.assert_allclose(actual[name], expected[name])
+    np.testing.assert_allclose(actual["contexts"][:, 2:], expected["contexts"])
     moved = {**single, "readout_kernel": full}
-    found = key_value.decode(moved, "modifying-IW", *arguments)
-    assert not np.allclose(found["outputs"][0], expected["outputs"][0])
+    actual = key_value.decode(moved, "modifying-IW", *arguments)
+    assert not np.allclose(actual["outputs"][0], expected["outputs"][0])
     # Without the mask the values would take part in the score.
     unmasked = key_value.decode(start, "attn", *arguments)
     assert not np.allclose(unmasked["alignments"][0], expected["alignments"][0])
@@ -236,8 +236,8 @@ def test_modified_readout_zeroes_the_upper_half_of_the_context():
     kernel = np.arange(1.0, 33.0).reshape(8, 4)
     modified = key_value.modified_readout(kernel)
     np.testing.assert_array_equal(modified[4:6], np.zeros((2, 4)))
-    kept = [0, 1, 2, 3, 6, 7]
-    np.testing.assert_array_equal(modified[kept], kernel[kept])
+    unchanged = [0, 1, 2, 3, 6, 7]
+    np.testing.assert_array_equal(modified[unchanged], kernel[unchanged])
     assert kernel[4, 0] == 17.0  # the argument is left alone
 
 
@@ -246,5 +246,5 @@ def test_word_probabilities_have_a_bias():
         "projection_kernel": np.array([[math.log(2.0), 0.0], [0.0, 0.0]]),
         "projection_bias": np.array([0.0, math.log(3.0)]),
     }
-    found = key_value.word_probabilities(weights, np.array([[0.0, 9.0], [1.0, 9.0]]))
-    np.testing.assert_allclose(found, [[0.25, 0.75], [0.4, 0.6]])
+    probabilities = key_value.word_probabilities(weights, np.array([[0.0, 9.0], [1.0, 9.0]]))
+    np.testing.assert_allclose(probabilities, [[0.25, 0.75], [0.4, 0.6]])

@@ -51,7 +51,7 @@ def scalar_weights(forget, add, rounds=1, sharpness=1e5, write_sharpness=1e5):
 
     F = sigmoid(forget), A = sigmoid(add): +-1000 makes them 1 and 0 exactly.
     """
-    one = {
+    weights_of_round = {
         "query_kernel": np.zeros((1, 1)),
         "memory_kernel": np.ones((1, 1)),
         "score_vector": np.array([sharpness]),
@@ -67,7 +67,7 @@ def scalar_weights(forget, add, rounds=1, sharpness=1e5, write_sharpness=1e5):
         "readout_kernel": np.ones((3, 1)),
         "initial_kernel": np.zeros((1, 1)),
         "initial_bias": np.zeros(1),
-        "rounds": [one] * rounds,
+        "rounds": [weights_of_round] * rounds,
     }
 
 
@@ -302,6 +302,6 @@ def test_the_count_is_that_of_the_weights(rounds):
 
     parts = kvmematt.parameter_parts(2, 3, 4, 5, 6, 11, 13, rounds)
     weights = random_weights(np.random.default_rng(0), rounds)
-    elsewhere = parts.pop("embeddings"), parts.pop("encoder"), parts.pop("projection")
+    outside_the_cell = parts.pop("embeddings"), parts.pop("encoder"), parts.pop("projection")
     assert sum(parts.values()) == sizes(weights)
-    assert elsewhere == (24 * 2, 2 * 3 * (2 * 3 + 3 * 3 + 3), 6 * 13 + 13)
+    assert outside_the_cell == (24 * 2, 2 * 3 * (2 * 3 + 3 * 3 + 3), 6 * 13 + 13)

@@ -30,9 +30,9 @@ def address_weights(gate):
 
 def test_the_gate_decides_between_the_content_and_the_last_address():
     slots, before = np.array([[0.1], [0.9], [0.5]]), np.array([0.5, 0.25, 0.25])
-    for gate, wanted in ((1e3, [0, 1, 0]), (-1e3, before), (0.0, (before + [0, 1, 0]) / 2)):
-        where, content, g = memdec.address(address_weights(gate), np.ones(1), slots, before)
-        np.testing.assert_allclose(where, wanted, atol=1e-12)
+    for gate, expected in ((1e3, [0, 1, 0]), (-1e3, before), (0.0, (before + [0, 1, 0]) / 2)):
+        address, content, g = memdec.address(address_weights(gate), np.ones(1), slots, before)
+        np.testing.assert_allclose(address, expected, atol=1e-12)
         np.testing.assert_allclose(content, [0, 1, 0], atol=1e-12)
         np.testing.assert_allclose(g, {1e3: 1.0, -1e3: 0.0, 0.0: 0.5}[gate], atol=1e-12)
 
@@ -49,8 +49,8 @@ def test_the_state_moves_the_address_because_of_the_tanh():
 
 def test_a_write_erases_and_adds_in_proportion_to_the_address():
     # 4 (1 - 0.5 * 0.25) + 0.5 * 0.75 and 8 (1 - 0.25 * 0.25) + 0.25 * 0.75
-    found = memdec.write(np.array([[4.0], [8.0]]), [0.5, 0.25], np.array([0.25]), np.array([0.75]))
-    np.testing.assert_allclose(found, [[3.875], [7.6875]])
+    memory = memdec.write(np.array([[4.0], [8.0]]), [0.5, 0.25], np.array([0.25]), np.array([0.75]))
+    np.testing.assert_allclose(memory, [[3.875], [7.6875]])
 
 
 def test_what_is_read_is_what_was_there_before_the_write():
@@ -102,14 +102,14 @@ def test_the_cell_has_the_oracle_s_count():
 def test_padding_changes_nothing():
     model, batch = small.model("memdec"), small.batch([(2, 6), (7, 6)])
     together = decode(model, batch, EVERYTHING, True)
-    alone = batch._replace(
+    single = batch._replace(
         source=batch.source[:1, :3], source_length=batch.source_length[:1],
         target_in=batch.target_in[:1], target_length=batch.target_length[:1],
     )  # fmt: skip
-    found = decode(model, alone, EVERYTHING, True)
-    np.testing.assert_allclose(together[3][:, 0], found[3][:, 0], atol=1e-5)
-    np.testing.assert_allclose(together[0].state.memory[0], found[0].state.memory[0], atol=1e-6)
-    addresses = (seen["write_weights"][:, 0] for seen in (together[4], found[4]))
+    unpadded = decode(model, single, EVERYTHING, True)
+    np.testing.assert_allclose(together[3][:, 0], unpadded[3][:, 0], atol=1e-5)
+    np.testing.assert_allclose(together[0].state.memory[0], unpadded[0].state.memory[0], atol=1e-6)
+    addresses = (diagnostics["write_weights"][:, 0] for diagnostics in (together[4], unpadded[4]))
     np.testing.assert_allclose(*addresses, atol=1e-5)
 
 
@@ -127,10 +127,13 @@ def test_the_noise_is_a_weight_that_is_saved_and_depends_on_the_seed():
 def test_what_it_takes_from_rnnsearch_is_all_but_the_grus():
     model, baseline = small.model("memdec", attention_size=0), small.model("rnnsearch")
     arrays = {v.name.split(":")[0]: v.numpy() for v in baseline.trainable_variables}
-    taken, fresh = named_variables.assign_matching(model.trainable_variables, arrays, "there")
-    left = {name for name in arrays if name not in taken}
-    assert {name.split("/")[2] for name in left if "cell" in name} == {"query_gru", "state_gru"}
-    assert "model/cell/decoder_gru/kernel" in fresh and "model/cell/query_kernel" in taken
+    matched, fresh = named_variables.assign_matching(model.trainable_variables, arrays, "there")
+    unmatched = {name for name in arrays if name not in matched}
+    assert {name.split("/")[2] for name in unmatched if "cell" in name} == {
+        "query_gru",
+        "state_gru",
+    }
+    assert "model/cell/decoder_gru/kernel" in fresh and "model/cell/query_kernel" in matched
 
 
 def test_the_trace_has_its_heads_and_the_figures_draw_them(untraced):
@@ -143,8 +146,8 @@ def test_the_trace_has_its_heads_and_the_figures_draw_them(untraced):
     assert set(trace.heads) == {"read_head_0", "write_head_0"}
     figures = dict(sentence_figures.sentence_figures(trace))
     assert set(figures) == {"attention", "read_head_0", "write_head_0"}
-    drawn = figures["write_head_0"].axes[0].images[0].get_array()
-    np.testing.assert_array_equal(drawn, trace["write_weights"][:, 0].T)
+    pixels = figures["write_head_0"].axes[0].images[0].get_array()
+    np.testing.assert_array_equal(pixels, trace["write_weights"][:, 0].T)
 
 
 @pytest.mark.parametrize("slots,width", [(1, 1), (5, 2)])

@@ -112,8 +112,8 @@ def test_ntm_reads_the_memory_before_the_write():
     after, _ = ntm.step(np.array(raw), state)
     np.testing.assert_allclose(after.reads, [[0.5, 0.25]], atol=1e-6)
     np.testing.assert_allclose(after.memory, [[1.0, 0.0], [9.0, 9.0]], atol=1e-6)
-    again, _ = ntm.step(np.array(raw), after)
-    np.testing.assert_allclose(again.reads, [[1.0, 0.0]], atol=1e-6)
+    second, _ = ntm.step(np.array(raw), after)
+    np.testing.assert_allclose(second.reads, [[1.0, 0.0]], atol=1e-6)
 
 
 def test_every_head_erases_before_any_head_adds():
@@ -213,7 +213,7 @@ def test_ntm_invariants(num_read, num_write, scale):
 def test_ntm_can_be_stopped_and_taken_up_again():
     rng = np.random.default_rng(3)
     weights, inputs = random_ntm(rng, 1, 1), rng.normal(size=(3, 2))
-    whole = ntm.run(weights, inputs, 1, 1)
+    uninterrupted = ntm.run(weights, inputs, 1, 1)
     start = ntm.run(weights, inputs[:2], 1, 1)
     rest = {
         **weights,
@@ -223,7 +223,7 @@ def test_ntm_can_be_stopped_and_taken_up_again():
     }
     assert np.abs(start["reads"][-1]).max() < 0.99
     end = ntm.run(rest, inputs[2:], 1, 1, initial_states=start["state"])
-    np.testing.assert_allclose(end["outputs"][0], whole["outputs"][2])
+    np.testing.assert_allclose(end["outputs"][0], uninterrupted["outputs"][2])
 
 
 def test_ntm_heads_must_fit_the_weights():

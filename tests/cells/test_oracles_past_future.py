@@ -33,16 +33,16 @@ def small_model(kind="gru_i", **changes):
 
 def subtraction(z, r):
     """A layer of gru_i one number wide with gates at z and r, that subtracts c from f."""
-    one = np.ones((1, 1))
+    ones = np.ones((1, 1))
     return {
-        "future_state_kernel": one, "future_context_kernel": one, "future_candidate_kernel": one,
+        "future_state_kernel": ones, "future_context_kernel": ones, "future_candidate_kernel": ones,
         "future_candidate_bias": np.zeros(1), "future_gate_kernel": np.zeros((1, 2)),
         "future_gate_recurrent_kernel": np.zeros((1, 2)), "future_gate_bias": np.array([z, r]),
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "z,r,wanted",
+    "z,r,expected",
     [
         (SHUT, WIDE, np.tanh(0.9 - 0.3)),  # all of the context is subtracted
         (SHUT, SHUT, np.tanh(0.9)),  # r gates what is subtracted, not what is left
@@ -50,9 +50,9 @@ def subtraction(z, r):
         (WIDE, WIDE, 0.9),  # z keeps
     ],
 )
-def test_the_future_subtracts_what_its_reset_gate_lets_through(z, r, wanted):
-    found = past_future.future_step(subtraction(z, r), "gru_i", np.array([0.9]), np.array([0.3]))
-    np.testing.assert_allclose(found, [wanted])
+def test_the_future_subtracts_what_its_reset_gate_lets_through(z, r, expected):
+    future = past_future.future_step(subtraction(z, r), "gru_i", np.array([0.9]), np.array([0.3]))
+    np.testing.assert_allclose(future, [expected])
 
 
 def test_the_outside_subtraction_is_the_input_of_a_gru():
@@ -60,8 +60,8 @@ def test_the_outside_subtraction_is_the_input_of_a_gru():
     gru = {**zero_unit(1, 1, 3), "kernel": np.array([[0.0, 0.0, 2.0]])}
     gru["bias"] = np.array([SHUT, 0.0, 0.0])
     weights = {**subtraction(0.0, 0.0), "future_gru": gru}
-    found = past_future.future_step(weights, "gru_o", np.array([0.9]), np.array([0.3]))
-    np.testing.assert_allclose(found, [np.tanh(2 * np.tanh(0.6))])
+    future = past_future.future_step(weights, "gru_o", np.array([0.9]), np.array([0.3]))
+    np.testing.assert_allclose(future, [np.tanh(2 * np.tanh(0.6))])
 
 
 def test_the_past_gains_and_the_future_loses():
@@ -69,15 +69,15 @@ def test_the_past_gains_and_the_future_loses():
         "past_gain_kernel": 2 * np.eye(1), "past_loss_kernel": np.eye(1),
         "past_change_kernel": np.eye(1), "past_change_bias": np.array([0.1]),
     }  # fmt: skip
-    found = past_future.change(weights, "past", np.array([0.4]), np.array([0.5]))
-    np.testing.assert_allclose(found, [np.tanh(2 * 0.4 - 0.5 + 0.1)])
+    change = past_future.change(weights, "past", np.array([0.4]), np.array([0.5]))
+    np.testing.assert_allclose(change, [np.tanh(2 * 0.4 - 0.5 + 0.1)])
     rng = np.random.default_rng(0)
     weights = small.oracle_weights(small_model())
     result = past_future.decode(weights, "gru_i", rng.normal(size=(3, 16)), rng.normal(size=(4, 6)))
-    wanted = past_future.change(weights, "past", result["pasts"][2], result["pasts"][1])
-    np.testing.assert_allclose(result["past_readouts"][2], wanted)
-    wanted = past_future.change(weights, "future", result["futures"][1], result["futures"][2])
-    np.testing.assert_allclose(result["future_readouts"][2], wanted)
+    expected = past_future.change(weights, "past", result["pasts"][2], result["pasts"][1])
+    np.testing.assert_allclose(result["past_readouts"][2], expected)
+    expected = past_future.change(weights, "future", result["futures"][1], result["futures"][2])
+    np.testing.assert_allclose(result["future_readouts"][2], expected)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -86,15 +86,15 @@ def test_layers_that_nothing_reads_leave_rnnsearch(kind):
     weights = small.oracle_weights(small_model(kind))
     width = len(weights["memory_kernel"])  # D
     arguments = rng.normal(size=(3, width)), rng.normal(size=(5, 6))
-    wanted = rnnsearch.decode(weights, *arguments)
+    plain = rnnsearch.decode(weights, *arguments)
     read = past_future.decode(weights, kind, *arguments)
-    assert np.abs(read["outputs"] - wanted["outputs"]).max() > 1e-2
+    assert np.abs(read["outputs"] - plain["outputs"]).max() > 1e-2
     weights["merge_gru"] = zero_unit(16, 8, 3)
     weights["merge_gru"]["bias"][:8] = WIDE  # GRU_m keeps q_t
     weights["layers_readout_kernel"] = np.zeros_like(weights["layers_readout_kernel"])
-    alone = past_future.decode(weights, kind, *arguments)
-    for name, value in wanted.items():
-        np.testing.assert_allclose(alone[name], value)
+    unread = past_future.decode(weights, kind, *arguments)
+    for name, value in plain.items():
+        np.testing.assert_allclose(unread[name], value)
 
 
 # --- parameters --------------------------------------------------------------------------------
@@ -155,10 +155,10 @@ def test_the_three_losses_are_the_oracle_s(kind, bias):
     for weight in (1.0, 0.3):
         model = small_model(kind, auxiliary_loss_weight=weight, projection_bias=bias)
         loss = sum_loss(model, batch[:5], None, tf.float32)
-        own, of_past, of_future = losses(model, batch)
-        np.testing.assert_allclose(loss.total, own + weight * (of_past + of_future), rtol=1e-5)
-        np.testing.assert_allclose(loss.cross_entropy, own, rtol=1e-5)
-        assert min(own, of_past, of_future) > 1.0
+        of_words, of_past, of_future = losses(model, batch)
+        np.testing.assert_allclose(loss.total, of_words + weight * (of_past + of_future), rtol=1e-5)
+        np.testing.assert_allclose(loss.cross_entropy, of_words, rtol=1e-5)
+        assert min(of_words, of_past, of_future) > 1.0
 
 
 def test_without_the_losses_it_translates_the_same():
@@ -167,8 +167,8 @@ def test_without_the_losses_it_translates_the_same():
     arrays = {v.name.split(":")[0]: v.numpy() for v in model.trainable_variables}
     _, fresh = named_variables.assign_matching(plain.trainable_variables, arrays, "there")
     assert not fresh
-    found, wanted = (decode(one, batch, (), True)[3] for one in (plain, model))
-    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    actual, expected = (decode(system, batch, (), True)[3] for system in (plain, model))
+    np.testing.assert_allclose(actual, expected, atol=1e-5)
     total = sum_loss(plain, batch[:5], None, tf.float32)
     np.testing.assert_allclose(total.total, total.cross_entropy, rtol=1e-6)
 
@@ -181,10 +181,10 @@ def test_the_losses_take_the_settings_of_the_first(changes):
     plain = small_model(auxiliary_loss_weight=0.0, **changes)
     arrays = {v.name.split(":")[0]: v.numpy() for v in model.trainable_variables}
     named_variables.assign_matching(plain.trainable_variables, arrays, "there")
-    own = float(sum_loss(plain, batch[:5], None, tf.float32).total)
+    of_words = float(sum_loss(plain, batch[:5], None, tf.float32).total)
     for name in ("past", "future"):  # the same softmax of both layers, wherever it stands
         assert model.auxiliary_projections[name].kernel.shape == (model.readout_width, 19)
-    assert float(sum_loss(model, batch[:5], None, tf.float32).total) > own + 2.0
+    assert float(sum_loss(model, batch[:5], None, tf.float32).total) > of_words + 2.0
 
 
 # --- the cell ----------------------------------------------------------------------------------
@@ -194,16 +194,16 @@ def test_it_starts_from_rnnsearch_with_both_softmaxes_as_copies():
     model = small_model(projection_bias=True)
     baseline = small.model("rnnsearch")
     arrays = {v.name.split(":")[0]: v.numpy() for v in baseline.trainable_variables}
-    taken, fresh = named_variables.assign_matching(
+    matched, fresh = named_variables.assign_matching(
         model.trainable_variables, arrays, "there", model.cell.ancestor
     )
-    named = named_variables.by_name(model.trainable_variables)
+    variables = named_variables.by_name(model.trainable_variables)
     for layer in ("past", "future"):
         for part in ("kernel", "bias"):
             name = f"model/{layer}_projection_{part}"
-            assert f"{name} (a copy of model/projection_{part})" in taken
-            np.testing.assert_array_equal(named[name], arrays[f"model/projection_{part}"])
-    assert set(arrays) <= set(taken)
+            assert f"{name} (a copy of model/projection_{part})" in matched
+            np.testing.assert_array_equal(variables[name], arrays[f"model/projection_{part}"])
+    assert set(arrays) <= set(matched)
     assert all(
         name.split("/")[2].startswith(("merge", "past", "future", "layers")) for name in fresh
     )
@@ -212,13 +212,15 @@ def test_it_starts_from_rnnsearch_with_both_softmaxes_as_copies():
 @pytest.mark.parametrize("kind", KINDS)
 def test_padding_changes_nothing(kind):
     model, batch = small_model(kind), small.batch([(2, 6), (7, 6)])
-    alone = batch._replace(
+    single = batch._replace(
         source=batch.source[:1, :3], source_length=batch.source_length[:1],
         target_in=batch.target_in[:1], target_length=batch.target_length[:1],
     )  # fmt: skip
-    together, found = (decode(model, one, ("past_change",), True) for one in (batch, alone))
-    np.testing.assert_allclose(together[3][:, 0], found[3][:, 0], atol=1e-5)
-    changes = (seen["past_change"][:, 0] for seen in (together[4], found[4]))
+    together, unpadded = (
+        decode(model, sentences, ("past_change",), True) for sentences in (batch, single)
+    )
+    np.testing.assert_allclose(together[3][:, 0], unpadded[3][:, 0], atol=1e-5)
+    changes = (diagnostics["past_change"][:, 0] for diagnostics in (together[4], unpadded[4]))
     np.testing.assert_allclose(*changes, atol=1e-5)
 
 

@@ -19,7 +19,7 @@ def make(kind, gain=False):
     return DotProductScore(kind, WIDTH, VariableFactory(small.hparams(), "cell"), gain)
 
 
-def drawn(scale=1.0, seed=0):
+def draw_inputs(scale=1.0, seed=0):
     stream = np.random.default_rng(seed)
     query, keys = stream.normal(size=(2, 3, WIDTH)), stream.normal(size=(2, 4, WIDTH))
     return (scale * query).astype(np.float32), (scale * keys).astype(np.float32)
@@ -30,7 +30,7 @@ def drawn(scale=1.0, seed=0):
     "kind,gain", [("dot", False), ("dot", True), ("scaled_dot", False), ("cosine", False)]
 )
 def test_scores_equal_the_oracle(kind, gain, scale):
-    score, (query, keys) = make(kind, gain), drawn(scale)
+    score, (query, keys) = make(kind, gain), draw_inputs(scale)
     if score.gain is not None:
         score.gain.assign(1.7)
     actual = score.scores(tf.constant(query), score.prepare(tf.constant(keys)))
@@ -46,9 +46,9 @@ def test_a_gain_starts_where_the_documentation_says(kind, start):
 
 
 def test_cosines_are_bounded_however_wide_query_and_keys_become():
-    score, (query, keys) = make("cosine"), drawn(1e4)
-    found = score.scores(tf.constant(query), score.prepare(tf.constant(keys)))
-    assert np.abs(found).max() <= 5.0 + 1e-4
+    score, (query, keys) = make("cosine"), draw_inputs(1e4)
+    cosines = score.scores(tf.constant(query), score.prepare(tf.constant(keys)))
+    assert np.abs(cosines).max() <= 5.0 + 1e-4
 
 
 def test_a_zero_key_has_score_zero_and_a_finite_gradient():
@@ -57,9 +57,9 @@ def test_a_zero_key_has_score_zero_and_a_finite_gradient():
     query, keys = tf.zeros([1, 1, WIDTH]), tf.zeros([1, 2, WIDTH])
     with tf.GradientTape() as tape:
         tape.watch((query, keys))
-        found = score.scores(query, score.prepare(keys))
-        total = tf.reduce_sum(found)
-    assert np.all(found.numpy() == 0)
+        cosines = score.scores(query, score.prepare(keys))
+        total = tf.reduce_sum(cosines)
+    assert np.all(cosines.numpy() == 0)
     assert all(np.all(np.isfinite(g)) for g in tape.gradient(total, (query, keys)))
 
 

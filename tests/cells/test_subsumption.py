@@ -26,7 +26,7 @@ def random_weights(rng):
         "initial_kernel": rng.normal(size=(D, U)),
         "initial_bias": rng.normal(size=U),
     }
-    one = {
+    round_weights = {
         "query_kernel": rng.normal(size=(U, A)),
         "memory_kernel": rng.normal(size=(D, A)),
         "score_vector": rng.normal(size=A),
@@ -37,18 +37,18 @@ def random_weights(rng):
         "forget_kernel": rng.normal(size=(U, D)),
         "add_kernel": rng.normal(size=(U, D)),
     }
-    gru = one["state_gru"]
+    gru = round_weights["state_gru"]
     for part in ("kernel", "recurrent_kernel"):
         gru[part][:, [0, 2 * U]] = 0.0
     gru["bias"][[0, 2 * U]] = -1000.0, 100.0  # the update gate is shut; tanh(100) is 1
-    return {**weights, "rounds": [one]}
+    return {**weights, "rounds": [round_weights]}
 
 
-def never_write(one, columns):
+def never_write(round_weights, columns):
     """Makes F and A exactly 0 in some columns of the keys."""
     for name in ("forget_kernel", "add_kernel"):
-        one[name][:, columns] = 0.0
-        one[name][0, columns] = -1000.0
+        round_weights[name][:, columns] = 0.0
+        round_weights[name][0, columns] = -1000.0
 
 
 def random_sentence(rng):
@@ -59,17 +59,19 @@ def random_sentence(rng):
 def test_interactive_attention_whose_content_is_not_rewritten(seed):
     rng = np.random.default_rng(seed)
     weights, (annotations, words) = random_weights(rng), random_sentence(rng)
-    (one,) = weights["rounds"]
+    (round_weights,) = weights["rounds"]
     rewritten, content = slice(0, 2), slice(2, D)
-    never_write(one, content)
-    one["state_gru"]["kernel"][rewritten] = 0.0  # what reads the context sees its content alone
+    never_write(round_weights, content)
+    round_weights["state_gru"]["kernel"][rewritten] = (
+        0.0  # what reads the context sees its content alone
+    )
     weights["readout_kernel"][U + E :][rewritten] = 0.0
     ours = kvmematt.decode(weights, annotations, words)
     interactive = kvmematt.decode(weights, annotations, words, single_memory=True)
     for name in ("outputs", "states", "alignments", "keys"):
         np.testing.assert_allclose(ours[name], interactive[name], rtol=1e-12, err_msg=name)
     assert np.all(ours["key_drift"] > 0.1)  # it is rewritten, and the attention depends on it
-    plain = rnnsearch.decode({**weights, **one}, annotations, words)
+    plain = rnnsearch.decode({**weights, **round_weights}, annotations, words)
     assert not np.allclose(ours["alignments"], plain["alignments"], atol=1e-3)
 
 
@@ -91,22 +93,26 @@ def test_interactive_attention_in_general_is_no_special_case():
 def test_linguistic_coverage_is_a_special_case(seed, share):
     rng = np.random.default_rng(10 + seed)
     weights, (annotations, words) = random_weights(rng), random_sentence(rng)
-    (one,) = weights["rounds"]
+    (round_weights,) = weights["rounds"]
     annotations[:, 0] = 0.0  # a number of each key that is free to count
     # Units 1 and 2 of s_t are those of q_t, and both addresses are asked with them alone.
-    one["state_gru"]["bias"][[1, 2]] = 1000.0
-    one["query_kernel"][[0, 3, 4]] = 0.0
+    round_weights["state_gru"]["bias"][[1, 2]] = 1000.0
+    round_weights["query_kernel"][[0, 3, 4]] = 0.0
     for name in ("query_kernel", "memory_kernel", "score_vector"):
-        one[f"write_{name}"] = one[name]  # so that w_t is a_t
-    never_write(one, slice(0, D))
-    one["add_kernel"][:, 0] = 0.0
-    one["add_kernel"][0, 0] = math.log(share / (1 - share))  # A adds this share of a_t
+        round_weights[f"write_{name}"] = round_weights[name]  # so that w_t is a_t
+    never_write(round_weights, slice(0, D))
+    round_weights["add_kernel"][:, 0] = 0.0
+    round_weights["add_kernel"][0, 0] = math.log(share / (1 - share))  # A adds this share of a_t
     ours = kvmematt.decode(weights, annotations, words)
-    covering = {**weights, **one, "coverage_kernel": share * one["memory_kernel"][:1]}
+    covering = {
+        **weights,
+        **round_weights,
+        "coverage_kernel": share * round_weights["memory_kernel"][:1],
+    }
     covered = coverage.decode(covering, "linguistic", annotations, words)
     for name in ("outputs", "states", "alignments"):
         np.testing.assert_allclose(ours[name], covered[name], rtol=1e-12, err_msg=name)
     np.testing.assert_allclose(ours["keys"][:, :, 0], share * covered["coverage"], rtol=1e-12)
     np.testing.assert_array_equal(ours["keys"][:, :, 1:], np.array([annotations[:, 1:]] * T))
-    plain = rnnsearch.decode({**weights, **one}, annotations, words)
+    plain = rnnsearch.decode({**weights, **round_weights}, annotations, words)
     assert not np.allclose(ours["alignments"], plain["alignments"], atol=1e-3)

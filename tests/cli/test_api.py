@@ -19,8 +19,8 @@ from tfmann.utils.run_folder import has_weights
 
 def random_weights(variables, seed):
     stream = np.random.default_rng(seed)
-    named = named_variables.by_name(variables)
-    return {name: stream.normal(0, 0.7, v.shape).astype(np.float32) for name, v in named.items()}
+    of_names = named_variables.by_name(variables)
+    return {name: stream.normal(0, 0.7, v.shape).astype(np.float32) for name, v in of_names.items()}
 
 
 @pytest.fixture
@@ -93,12 +93,12 @@ def test_unreadable_best_falls_back_to_the_latest_checkpoint(folder, damage):
         if damage == "gone":
             weights.unlink()
             weights.parent.rmdir()
-    said = []
-    loaded = tfmann.load(str(root), log=said.append)
+    log = []
+    loaded = tfmann.load(str(root), log=log.append)
     latest = str(root / "checkpoints/step-00000005")
     assert loaded.checkpoint == latest
-    assert said[-1] == f"weights of {latest}"
-    assert any("falling back to" in line for line in said) == (damage != "gone")
+    assert log[-1] == f"weights of {latest}"
+    assert any("falling back to" in line for line in log) == (damage != "gone")
     named_variables.assign(variables, random_weights(variables, 5), "memory")
     assert texts(loaded.translate(LINES)) == texts(saved.translate(LINES))
     if damage != "gone":
@@ -111,17 +111,17 @@ def test_a_best_checkpoint_that_a_kill_left_between_two_renames_is_found(folder)
     arrays = random_weights(saved.model.trainable_variables, 3)
     checkpoint.write(str(root / "checkpoints/step-00000003"), arrays, None, {"step": 3})
     expected = [f.log_prob for f in saved.force(PAIRS)]
-    best, old, said = root / "best_bleu", root / "best_bleu.old", []
+    best, old, log = root / "best_bleu", root / "best_bleu.old", []
     best.rename(old)
-    for given in (None, str(best)):
-        loaded = tfmann.load(str(root), ckpt=given, log=said.append)
+    for ckpt in (None, str(best)):
+        loaded = tfmann.load(str(root), ckpt=ckpt, log=log.append)
         assert loaded.checkpoint == str(old)
-        assert len(said) == 2 and str(old) in said[0] and said[1] == f"weights of {old}"
-        said.clear()
+        assert len(log) == 2 and str(old) in log[0] and log[1] == f"weights of {old}"
+        log.clear()
     assert [f.log_prob for f in loaded.score(PAIRS)] == expected
     checkpoint.write(str(best), arrays, None, {"step": 9})
     assert not old.exists()
-    assert tfmann.load(str(root), log=said.append).checkpoint == str(best) and len(said) == 1
+    assert tfmann.load(str(root), log=log.append).checkpoint == str(best) and len(log) == 1
 
 
 def test_a_run_whose_best_checkpoint_is_between_two_renames_has_begun(folder):
@@ -159,10 +159,10 @@ def test_alignments_of_a_cell_that_has_none():
 def test_a_given_checkpoint_is_the_one_that_is_used(folder):
     root, saved = folder
     arrays = random_weights(saved.model.trainable_variables, 3)
-    given = str(root / "checkpoints/step-00000003")
-    checkpoint.write(given, arrays, None, {"step": 3})
-    loaded = tfmann.load(str(root), ckpt=given)
-    assert loaded.checkpoint == given
+    folder_of_step = str(root / "checkpoints/step-00000003")
+    checkpoint.write(folder_of_step, arrays, None, {"step": 3})
+    loaded = tfmann.load(str(root), ckpt=folder_of_step)
+    assert loaded.checkpoint == folder_of_step
     assert [f.log_prob for f in loaded.score(PAIRS)] != [f.log_prob for f in saved.force(PAIRS)]
 
 

@@ -11,27 +11,27 @@ from tfmann import nmt
 from tfmann.config import FIELDS
 
 
-def drawn(count):
+def draw_commands(count):
     return [draws.command(f"3 {number}", Path("data"), Path("out")) for number in range(count)]
 
 
 def test_a_draw_follows_from_its_name():
-    assert drawn(50) == drawn(50)
-    assert len({tuple(argv) for argv in drawn(50)}) > 40
+    assert draw_commands(50) == draw_commands(50)
+    assert len({tuple(argv) for argv in draw_commands(50)}) > 40
 
 
 def test_every_setting_is_drawn_and_so_are_the_edges_of_its_range():
     plain = {f"--{key}={value}" for key, value in draws.TINY.items()}
-    given = {flag for argv in drawn(30000) for flag in argv} - plain
-    assert {flag[2:].partition("=")[0] for flag in given} >= set(FIELDS)
+    flags = {flag for argv in draw_commands(30000) for flag in argv} - plain
+    assert {flag[2:].partition("=")[0] for flag in flags} >= set(FIELDS)
     for expected in ("--num_units=0", "--num_units=1", "--dropout=1.0", "--num_layers=33",
                    "--beam_width=1000", "--beam_width=1001", "--random_seed=2147483648",
                    "--num_units=1000000000", "--cell=kvmematt", "--learning_rate=nan"):  # fmt: skip
-        assert expected in given
+        assert expected in flags
 
 
 @pytest.mark.parametrize(
-    "status, said, end",
+    "status, message, end",
     [
         (0, "", "trained"),
         (143, "tfmann: stopped at step 3; the same command continues from there\n", "trained"),
@@ -43,14 +43,14 @@ def test_every_setting_is_drawn_and_so_are_the_edges_of_its_range():
         (-9, "tfmann: a\n", "unclear"),
     ],
 )
-def test_an_ending_is_judged_by_status_and_message(status, said, end):
-    assert settings.classify(status, said) == end
+def test_an_ending_is_judged_by_status_and_message(status, message, end):
+    assert settings.classify(status, message) == end
 
 
 def test_a_traceback_is_one(monkeypatch):
     monkeypatch.setattr(nmt, "main", lambda argv: 1 // 0)
-    end, said = settings._run([])
-    assert end == "traceback" and "ZeroDivisionError" in said
+    end, message = settings._run([])
+    assert end == "traceback" and "ZeroDivisionError" in message
 
 
 SERVED = """
@@ -73,8 +73,8 @@ def test_draws_that_end_the_worker_or_never_end_are_counted_and_the_next_goes_on
         record = settings.block(worker, 3, range(7), tmp_path)
     finally:
         worker.close()
-    told = {key: record[key] for key in ("refused", "traceback", "ended", "over_time")}
-    assert told == {"refused": 4, "traceback": 1, "ended": 1, "over_time": 1}
-    assert [one["number"] for one in record["not_well"]] == [1, 2, 3]
+    counts = {key: record[key] for key in ("refused", "traceback", "ended", "over_time")}
+    assert counts == {"refused": 4, "traceback": 1, "ended": 1, "over_time": 1}
+    assert [draw["number"] for draw in record["not_well"]] == [1, 2, 3]
     assert "the worker ended with status 7" in capsys.readouterr().err
     assert json.loads(json.dumps(record))["draws"] == 7

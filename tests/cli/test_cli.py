@@ -82,8 +82,8 @@ def test_missing_data_is_named_before_tensorflow_is_there(tmp_path):
     ]
     commands = []
     for changes, _ in cases:
-        given = {**good, **changes}
-        paths = {k: v if k == "subword_option" else tmp_path / v for k, v in given.items()}
+        prefixes = {**good, **changes}
+        paths = {k: v if k == "subword_option" else tmp_path / v for k, v in prefixes.items()}
         commands.append(command(tmp_path / "out", src="src", tgt="tgt", **paths))
     for (_, words), (status, message) in zip(cases, without_tensorflow(*commands)):
         assert status == 1 and f"{tmp_path}/{words}" in message, (words, message)
@@ -96,7 +96,7 @@ def test_missing_files_of_a_trained_model_are_named_before_tensorflow_is_there(t
         cell="dnc", encoder_type="memory", src="src", tgt="tgt", dev_prefix=f"{tmp_path}/in"
     )
     config.save(saved, tmp_path / "hparams.json")
-    given, absent = tmp_path / "in", tmp_path / "absent"
+    source, absent = tmp_path / "in", tmp_path / "absent"
     cases = [
         (1, "absent holds no trained model", {"out_dir": absent}),
         (1, "no such file: .*absent", {"inference_input_file": absent}),
@@ -105,9 +105,9 @@ def test_missing_files_of_a_trained_model_are_named_before_tensorflow_is_there(t
         (2, "num_units=5", {"num_units": 5}),
         (2, "'dnc' has no alignments", {"coverage_penalty_weight": 1}),
         (2, "'dnc' has no alignments", {"alignment_file": absent}),
-        (2, "'dnc' has no alignments", {"mode": "align", "inference_ref_file": given}),
+        (2, "'dnc' has no alignments", {"mode": "align", "inference_ref_file": source}),
     ]
-    usual = {"out_dir": tmp_path, "inference_input_file": given}
+    usual = {"out_dir": tmp_path, "inference_input_file": source}
     commands = [[f"--{k}={v}" for k, v in {**usual, **flags}.items()] for _, _, flags in cases]
     for (expected, words, _), (status, message) in zip(cases, without_tensorflow(*commands)):
         assert status == expected and re.search(words, message), (words, message)
@@ -131,18 +131,18 @@ def test_the_settings_of_a_begun_run_are_printed(tmp_path, capsys):
     saved = config.HParams(num_units=9)
     config.save(saved, tmp_path / "hparams.json")
     (tmp_path / run_folder.BEST).mkdir()
-    shown = printed(capsys, f"--out_dir={tmp_path}", "--beam_width=3")
-    assert shown == saved.replace(beam_width=3).as_dict()
+    settings = printed(capsys, f"--out_dir={tmp_path}", "--beam_width=3")
+    assert settings == saved.replace(beam_width=3).as_dict()
 
 
 def test_help_names_every_flag_with_its_default(capsys):
     assert nmt.main(["--help"]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    help_text = " ".join(capsys.readouterr().out.split())
     for name, field in config.FIELDS.items():
-        assert f"--{name}: " in shown and " ".join(field.help.split()) in shown, name
+        assert f"--{name}: " in help_text and " ".join(field.help.split()) in help_text, name
     for name in ("out_dir", "hparams_path", "mode", "ckpt", "alignment_file"):
-        assert f"--{name}: " in shown
-    assert "--num_units: Width U of every recurrent layer. (default: 32)" in shown
+        assert f"--{name}: " in help_text
+    assert "--num_units: Width U of every recurrent layer. (default: 32)" in help_text
 
 
 @pytest.mark.parametrize(
@@ -268,12 +268,12 @@ def test_output_that_cannot_be_written_is_one_message():
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    got = []
-    reader = threading.Thread(target=lambda: got.append(path.read_bytes()), daemon=True)
+    contents = []
+    reader = threading.Thread(target=lambda: contents.append(path.read_bytes()), daemon=True)
     reader.start()
     text_files.write_lines(path, ["a", "b"])
     reader.join(timeout=60)
-    assert got == [b"a\nb\n"]
+    assert contents == [b"a\nb\n"]
     assert path.is_fifo() and os.listdir(tmp_path) == ["pipe"]
 
 

@@ -22,7 +22,7 @@ def model(tmp_path_factory):
 
 
 @pytest.fixture
-def place(tmp_path):
+def folder(tmp_path):
     text_files.write_lines(tmp_path / "in", LINES)
     text_files.write_lines(tmp_path / "docs", IDS)
     text_files.write_lines(tmp_path / "blank", [*LINES[:3], "", *LINES[3:]])
@@ -35,36 +35,39 @@ def run(model, out, **flags):
     return out.read_text(encoding="utf-8").split("\n")[:-1]
 
 
-def scores(model, place, **flags):
+def scores(model, folder, **flags):
     """The translations with their log-probabilities."""
-    text_files.write_lines(place / "found", run(model, place / "out", **flags))
-    lines = (place / "found").read_text(encoding="utf-8").split("\n")[:-1]
+    text_files.write_lines(folder / "found", run(model, folder / "out", **flags))
+    lines = (folder / "found").read_text(encoding="utf-8").split("\n")[:-1]
     return [line.split(" ||| ")[1:] for line in lines]
 
 
-def alike(found, expected):
+def alike(rows, expected):
     """The same translations with the same scores, but for a rounding in other batches."""
-    texts = [text for text, _ in found] == [text for text, _ in expected]
-    difference = [float(one) - float(other) for (_, one), (_, other) in zip(found, expected)]
+    texts = [text for text, _ in rows] == [text for text, _ in expected]
+    difference = [
+        float(score) - float(expected_score)
+        for (_, score), (_, expected_score) in zip(rows, expected)
+    ]
     return texts and max(map(abs, difference)) < 2e-4
 
 
-def test_ids_and_blank_lines_say_the_same(model, place):
+def test_ids_and_blank_lines_say_the_same(model, folder):
     n_best = {"num_translations_per_input": 2}
     by_id = scores(
-        model, place, inference_input_file=place / "in", inference_document_file=place / "docs",
+        model, folder, inference_input_file=folder / "in", inference_document_file=folder / "docs",
         **n_best,
     )  # fmt: skip
-    by_blank = scores(model, place, inference_input_file=place / "blank", **n_best)
+    by_blank = scores(model, folder, inference_input_file=folder / "blank", **n_best)
     assert by_blank[6:8] == [["", "0.0000"]] * 2  # the blank line's own
     assert alike(by_blank[:6] + by_blank[8:], by_id)
-    as_one = scores(model, place, inference_input_file=place / "in", **n_best)
+    as_one = scores(model, folder, inference_input_file=folder / "in", **n_best)
     assert alike(as_one[:6], by_id[:6]) and not alike(as_one[6:], by_id[6:])
 
 
-def test_standard_input_answers_as_a_file_does(model, place):
-    expected = run(model, place / "out", inference_input_file=place / "blank")
-    with open(place / "blank", "rb") as stream:
+def test_standard_input_answers_as_a_file_does(model, folder):
+    expected = run(model, folder / "out", inference_input_file=folder / "blank")
+    with open(folder / "blank", "rb") as stream:
         result = in_a_process(
             command(model, inference_input_file="-"), stdin=stream, stdout=subprocess.PIPE
         )
@@ -72,30 +75,34 @@ def test_standard_input_answers_as_a_file_does(model, place):
     assert result.stdout.decode().split("\n")[:-1] == expected
 
 
-def test_scores_of_translations_are_those_of_the_search(model, place):
+def test_scores_of_translations_are_those_of_the_search(model, folder):
     flags = {
-        "inference_input_file": place / "in", "inference_document_file": place / "docs",
+        "inference_input_file": folder / "in", "inference_document_file": folder / "docs",
     }  # fmt: skip
-    found = run(model, place / "best", **flags)
-    searched = scores(model, place, **flags, num_translations_per_input=2)[::2]
-    assert [text for text, _ in searched] == found
-    forced = run(model, place / "scored", **flags, mode="score", inference_ref_file=place / "best")
+    texts = run(model, folder / "best", **flags)
+    searched = scores(model, folder, **flags, num_translations_per_input=2)[::2]
+    assert [text for text, _ in searched] == texts
+    forced = run(
+        model, folder / "scored", **flags, mode="score", inference_ref_file=folder / "best"
+    )
     assert [float(line) for line in forced] == pytest.approx(
         [float(score) for _, score in searched], abs=1e-4
     )
-    links = run(model, place / "links", **flags, mode="align", inference_ref_file=place / "best")
+    links = run(model, folder / "links", **flags, mode="align", inference_ref_file=folder / "best")
     assert len(links) == len(LINES)
     body = "\n".join(
-        run(model, place / "eval", **flags, mode="eval", inference_ref_file=place / "best")
+        run(model, folder / "eval", **flags, mode="eval", inference_ref_file=folder / "best")
     )  # noqa: E501
     assert json.loads(body)["scores"]["input"][0]["value"] == pytest.approx(100.0)
 
 
-def test_documents_are_refused_by_what_cannot_use_them(place, tmp_path_factory, capsys):
+def test_documents_are_refused_by_what_cannot_use_them(folder, tmp_path_factory, capsys):
     plain = write_model(tmp_path_factory.mktemp("plain"))
-    argv = command(plain, inference_input_file=place / "in", inference_document_file=place / "docs")
+    argv = command(
+        plain, inference_input_file=folder / "in", inference_document_file=folder / "docs"
+    )
     fails(argv, capsys, 2, "every sentence by itself")
-    argv = command(plain, mode="eval", inference_document_file=place / "docs")
+    argv = command(plain, mode="eval", inference_document_file=folder / "docs")
     fails(argv, capsys, 2, "give --inference_input_file")
 
 
@@ -107,41 +114,43 @@ def test_documents_are_refused_by_what_cannot_use_them(place, tmp_path_factory, 
         ([*IDS[:2], "x", *IDS[3:]], "docs, line 3: expected the document's id"),
     ],
 )
-def test_ids_must_fit_the_lines(ids, words, model, place, capsys):
-    text_files.write_lines(place / "docs", ids)
+def test_ids_must_fit_the_lines(ids, words, model, folder, capsys):
+    text_files.write_lines(folder / "docs", ids)
     argv = command(
-        model, inference_input_file=place / "in", inference_document_file=place / "docs",
-        inference_output_file=place / "never",
+        model, inference_input_file=folder / "in", inference_document_file=folder / "docs",
+        inference_output_file=folder / "never",
     )  # fmt: skip
     fails_after_note(argv, capsys, 1, words)
-    assert not (place / "never").exists()
+    assert not (folder / "never").exists()
 
 
 REFERENCES = ["DER HUND", "KATZE SIEHT DIE", "HUND", "CHÓ", "DIE UND", "KATZE 。"]
 
 
-def test_the_history_of_the_references_and_of_another_document(model, place, capsys):
-    text_files.write_lines(place / "ref", REFERENCES)
-    flags = {"inference_input_file": place / "in", "inference_document_file": place / "docs"}
-    own = run(model, place / "own", **flags)
-    assert run(model, place / "default", document_history="own", **flags) == own
+def test_the_history_of_the_references_and_of_another_document(model, folder, capsys):
+    text_files.write_lines(folder / "ref", REFERENCES)
+    flags = {"inference_input_file": folder / "in", "inference_document_file": folder / "docs"}
+    with_own_history = run(model, folder / "own", **flags)
+    assert run(model, folder / "default", document_history="own", **flags) == with_own_history
     loaded = api.load(str(model))
     pairs = list(zip(LINES, REFERENCES))
     documents = list(map(int, IDS))
     expected = loaded.translate(LINES, documents=documents, history=pairs)
-    flags["inference_ref_file"] = place / "ref"
-    found = run(model, place / "reference", document_history="reference", **flags)
-    assert found == [n_best[0].text for n_best in expected]
+    flags["inference_ref_file"] = folder / "ref"
+    texts = run(model, folder / "reference", document_history="reference", **flags)
+    assert texts == [n_best[0].text for n_best in expected]
     assert "BLEU" in capsys.readouterr().err
-    swapped = list(zip(LINES[3:] + LINES[:3], own[3:] + own[:3]))  # the only other document
+    swapped = list(
+        zip(LINES[3:] + LINES[:3], with_own_history[3:] + with_own_history[:3])
+    )  # the only other document
     expected = list(loaded.translate(LINES, documents=documents, history=swapped))
-    argv = ["translate", f"--model={model}", f"--input={place / 'in'}", "--document_history=other"]
-    argv += [f"--documents={place / 'docs'}", f"--output={place / 'other'}"]
+    argv = ["translate", f"--model={model}", f"--input={folder / 'in'}", "--document_history=other"]
+    argv += [f"--documents={folder / 'docs'}", f"--output={folder / 'other'}"]
     for seed in ([], ["--document_history_seed=7"]):
         assert main.main([*argv, *seed]) == 0
-        found = (place / "other").read_text(encoding="utf-8").split("\n")[:-1]
-        assert found == [n_best[0].text for n_best in expected]
-    assert found[1:] != own[1:], "the history changes nothing: it tests nothing"
+        texts = (folder / "other").read_text(encoding="utf-8").split("\n")[:-1]
+        assert texts == [n_best[0].text for n_best in expected]
+    assert texts[1:] != with_own_history[1:], "the history changes nothing: it tests nothing"
 
 
 @pytest.mark.parametrize(
@@ -158,12 +167,12 @@ def test_the_history_of_the_references_and_of_another_document(model, place, cap
         ({"document_history": "own", "mode": "eval"}, "--mode=eval does not use --document_hist"),
     ],
 )
-def test_a_history_that_cannot_be_given_is_refused(flags, words, model, place, capsys):
-    fails(command(model, **{"inference_input_file": place / "in", **flags}), capsys, 2, words)
+def test_a_history_that_cannot_be_given_is_refused(flags, words, model, folder, capsys):
+    fails(command(model, **{"inference_input_file": folder / "in", **flags}), capsys, 2, words)
 
 
-def test_a_history_is_refused_by_what_does_not_read_it(place, tmp_path_factory, capsys):
-    flags = {"inference_input_file": place / "in", "inference_ref_file": place / "in"}
+def test_a_history_is_refused_by_what_does_not_read_it(folder, tmp_path_factory, capsys):
+    flags = {"inference_input_file": folder / "in", "inference_ref_file": folder / "in"}
     plain = write_model(tmp_path_factory.mktemp("plain"))
     argv = command(plain, document_history="other", **flags)
     fails(argv, capsys, 2, "--document_history is of no use: the cell 'luong' translates every")
@@ -174,23 +183,23 @@ def test_a_history_is_refused_by_what_does_not_read_it(place, tmp_path_factory, 
     fails(argv, capsys, 2, "'summary' reads the previous source sentences, not their translations")
 
 
-def test_a_single_document_has_no_other(model, place, capsys):
-    argv = command(model, inference_input_file=place / "in", document_history="other")
+def test_a_single_document_has_no_other(model, folder, capsys):
+    argv = command(model, inference_input_file=folder / "in", document_history="other")
     fails_after_note(argv, capsys, 1, "expected two documents or more, and there is one")
 
 
-def test_contrasts_are_scored_in_their_documents(model, place, capsys):
+def test_contrasts_are_scored_in_their_documents(model, folder, capsys):
     wrong = ["", "KATZE ||| DIE DIE", "", "", "UND", "HUND"]
     for name, lines in (("ref", REFERENCES), ("wrong", wrong)):
-        text_files.write_lines(place / name, lines)
+        text_files.write_lines(folder / name, lines)
     flags = {
-        "inference_input_file": place / "in", "inference_document_file": place / "docs",
-        "inference_ref_file": place / "ref", "mode": "score",
+        "inference_input_file": folder / "in", "inference_document_file": folder / "docs",
+        "inference_ref_file": folder / "ref", "mode": "score",
     }  # fmt: skip
-    references = run(model, place / "plain", **flags)
+    references = run(model, folder / "plain", **flags)
     capsys.readouterr()
-    flags["inference_contrast_file"] = place / "wrong"
-    lines = run(model, place / "scored", **flags)
+    flags["inference_contrast_file"] = folder / "wrong"
+    lines = run(model, folder / "scored", **flags)
     scores = [list(map(float, line.split(" ||| "))) for line in lines]
     plain = list(map(float, references))
     assert [several[0] for several in scores] == pytest.approx(plain, abs=2e-4)
@@ -205,10 +214,10 @@ def test_contrasts_are_scored_in_their_documents(model, place, capsys):
     assert expected in capsys.readouterr().err
 
 
-def test_contrasts_that_do_not_fit_are_refused(model, place, capsys):
-    text_files.write_lines(place / "ref", REFERENCES)
-    text_files.write_lines(place / "wrong", ["KATZE"])
-    flags = {"inference_input_file": place / "in", "inference_contrast_file": place / "wrong"}
-    argv = command(model, mode="score", inference_ref_file=place / "ref", **flags)
+def test_contrasts_that_do_not_fit_are_refused(model, folder, capsys):
+    text_files.write_lines(folder / "ref", REFERENCES)
+    text_files.write_lines(folder / "wrong", ["KATZE"])
+    flags = {"inference_input_file": folder / "in", "inference_contrast_file": folder / "wrong"}
+    argv = command(model, mode="score", inference_ref_file=folder / "ref", **flags)
     fails_after_note(argv, capsys, 1, "wrong has 1 lines and .*ref 6: expected as many")
     fails(command(model, **flags), capsys, 2, "--mode=infer does not use --inference_contrast_file")

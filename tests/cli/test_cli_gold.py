@@ -19,38 +19,38 @@ LINKS = ["0-0 1-1 1p0", "0-0 1-1 2-2 3p2", "0-1 1-0 2-3"]
 @pytest.fixture
 def flags(tmp_path):
     """Writes the set; returns the flags that name its files."""
-    given = {}
+    paths = {}
     for flag, lines in (("inference_input_file", SOURCES), ("inference_ref_file", REFERENCES),
                         ("gold_file", LINKS)):  # fmt: skip
-        given[flag] = tmp_path / flag
-        text_files.write_lines(given[flag], lines)
-    return given
+        paths[flag] = tmp_path / flag
+        text_files.write_lines(paths[flag], lines)
+    return paths
 
 
 def gold():
-    found = [alignment.parse_pharaoh(line, 1) for line in LINKS]
-    return [one.sure for one in found], [one.possible for one in found]
+    links = [alignment.parse_pharaoh(line, 1) for line in LINKS]
+    return [link.sure for link in links], [link.possible for link in links]
 
 
 def test_align_writes_the_alignments_and_says_their_error(model, flags, tmp_path, capsys):
     argv = command(model, mode="align", inference_output_file=tmp_path / "out", **flags)
     assert nmt.main(argv) == 0
-    shown = capsys.readouterr()
-    said = re.search(
+    captured = capsys.readouterr()
+    scores = re.search(
         r"AER ([\d.]+), soft AER ([\d.]+), precision ([\d.]+), recall ([\d.]+): "
         r"3 sentences, (\d+) links found, 8 sure, 2 only possible",
-        shown.err,
+        captured.err,
     )
-    assert shown.out == "" and said, shown.err
-    actual = [one.possible for one in alignment.read_pharaoh(tmp_path / "out")]
+    assert captured.out == "" and scores, captured.err
+    actual = [links.possible for links in alignment.read_pharaoh(tmp_path / "out")]
     score = alignment.quality(actual, *gold())
     loaded = api.load(str(model))
     # a second road to the weights: the trace, without </s> on both sides
     weights = [loaded.trace(pair)["alignments"][:-1, :-1] for pair in zip(SOURCES, REFERENCES)]
     expected = [score.aer, alignment.soft_aer(weights, *gold()), score.precision, score.recall]
-    np.testing.assert_allclose([float(x) for x in said.groups()[:4]], np.multiply(expected, 100),
+    np.testing.assert_allclose([float(x) for x in scores.groups()[:4]], np.multiply(expected, 100),
                                atol=0.006)  # fmt: skip
-    assert int(said[5]) == sum(map(len, actual)) > 0
+    assert int(scores[5]) == sum(map(len, actual)) > 0
     plain = tmp_path / "plain"
     del flags["gold_file"]
     assert nmt.main(command(model, mode="align", inference_output_file=plain, **flags)) == 0
@@ -66,9 +66,14 @@ def test_eval_says_alignment_error_and_adequacy_beside_bleu(model, flags, capsys
     links = loaded.align(list(zip(SOURCES, REFERENCES)))
     assert body["alignment"]["aer"] == pytest.approx(alignment.aer(links, *gold()))
     best = [n_best[0] for n_best in loaded.translate(SOURCES, with_attention=True)]
-    traced = [api.links(one.attention, one.source_tokens, one.tokens) for one in best]
+    traced = [
+        api.links(translation.attention, translation.source_tokens, translation.tokens)
+        for translation in best
+    ]
     texts = [[line.split() for line in lines] for lines in (SOURCES, REFERENCES)]
-    expected = adequacy.adequacy(*texts, [one.text.split() for one in best], gold()[0], traced)
+    expected = adequacy.adequacy(
+        *texts, [translation.text.split() for translation in best], gold()[0], traced
+    )
     actual = body["adequacy"]
     assert actual["judged"] == 8 and actual["source_words"] == 9
     assert actual["under"] == pytest.approx(expected.under_share)
@@ -107,10 +112,10 @@ def test_what_is_refused_before_anything_is_loaded(
     text_files.write_lines(tmp_path / "short", LINKS[:2])
     text_files.write_lines(tmp_path / "wrong", [LINKS[0], "0-0 1_1", LINKS[2]])
     text_files.write_lines(tmp_path / "outside", [*LINKS[:2], "3-0"])
-    given = {"mode": "align", "inference_output_file": tmp_path / "out", **flags}
-    given.update({key: value.format(tmp_path) for key, value in changes.items()})
+    all_flags = {"mode": "align", "inference_output_file": tmp_path / "out", **flags}
+    all_flags.update({key: value.format(tmp_path) for key, value in changes.items()})
     before = tree(tmp_path)
-    fails(command(model, **given), capsys, status, words)
+    fails(command(model, **all_flags), capsys, status, words)
     assert tree(tmp_path) == before
 
 

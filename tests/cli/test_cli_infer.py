@@ -100,18 +100,18 @@ def test_scores_and_alignments_of_the_best_come_back_when_forced(translations, m
     assert len(ended) > 5
     text_files.write_lines(tmp_path / "s", [LINES[int(rows[i][0])] for i in ended])
     text_files.write_lines(tmp_path / "t", [rows[i][1] for i in ended])
-    got = {}
+    outputs = {}
     for mode in ("score", "align"):
         argv = command(
             model, mode=mode, inference_input_file=tmp_path / "s",
             inference_ref_file=tmp_path / "t", inference_output_file=tmp_path / mode,
         )  # fmt: skip
         assert nmt.main(argv) == 0
-        got[mode] = (tmp_path / mode).read_text().split("\n")[:-1]
+        outputs[mode] = (tmp_path / mode).read_text().split("\n")[:-1]
     np.testing.assert_allclose(
-        np.array(got["score"], float), [float(rows[i][2]) for i in ended], atol=1e-4
+        np.array(outputs["score"], float), [float(rows[i][2]) for i in ended], atol=1e-4
     )
-    assert got["align"] == [translations["nbest.align"][i] for i in ended]
+    assert outputs["align"] == [translations["nbest.align"][i] for i in ended]
 
 
 def test_standard_input_gives_what_a_file_gives(
@@ -155,9 +155,9 @@ def test_eval_scores_against_the_references(translations, model, tmp_path, capsy
     flags = {"mode": "eval", "inference_input_file": tmp_path / "s"}
     flags["inference_ref_file"] = tmp_path / "t"
     assert nmt.main(command(model, inference_output_file=out, **flags)) == 0
-    found = json.loads(out.read_text())
-    assert found["checkpoint"] == str(model / "best_bleu")
-    bleu, chrf, ter = found["scores"]["input"]
+    record = json.loads(out.read_text())
+    assert record["checkpoint"] == str(model / "best_bleu")
+    bleu, chrf, ter = record["scores"]["input"]
     assert bleu["value"] > 99.99 and "tok:none" in bleu["signature"]
     assert chrf["value"] > 99.99 and ter["value"] == 0
 

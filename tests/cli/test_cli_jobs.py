@@ -32,16 +32,19 @@ def fields(path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_jobs_write_what_one_command_writes(kind, source, tmp_path):
-    variant, changes, asked = KINDS[kind]
+    variant, changes, inputs = KINDS[kind]
     (tmp_path / "model").mkdir()
     model = write_model(tmp_path / "model", variant, **changes)
-    asked = {"inference_input_file": source, **asked}
+    inputs = {"inference_input_file": source, **inputs}
     if kind != "luong":
-        asked["inference_document_file"] = tmp_path / "docs"
+        inputs["inference_document_file"] = tmp_path / "docs"
 
     def infer(name, **flags):
-        place = {"inference_output_file": tmp_path / name, "alignment_file": tmp_path / f"{name}.a"}
-        assert nmt.main(command(model, **asked, **place, **flags)) == 0
+        outputs = {
+            "inference_output_file": tmp_path / name,
+            "alignment_file": tmp_path / f"{name}.a",
+        }
+        assert nmt.main(command(model, **inputs, **outputs, **flags)) == 0
 
     infer("whole")
     for jobid in (2, 0, 1):
@@ -59,12 +62,14 @@ def test_jobs_with_unlike_lexicons_are_not_joined(source, tmp_path, capsys):
         assert not (tmp_path / "joined").exists()
         text_files.write_lines(tmp_path / "lexicon", [f"hund {word} 1"])
         flags = {"inference_input_file": source, "inference_output_file": tmp_path / "joined"}
-        given = {"lexicon_file": tmp_path / "lexicon", "num_workers": 2, "jobid": jobid}
+        of_job = {"lexicon_file": tmp_path / "lexicon", "num_workers": 2, "jobid": jobid}
         capsys.readouterr()
-        assert nmt.main(command(model, "--replace_unk", **flags, **given)) == 0
-        said = capsys.readouterr().err
-        told = "lexicon or other settings, and not joined with it: the parts of job 0\n" in said
-        assert told == (jobid == 1)
+        assert nmt.main(command(model, "--replace_unk", **flags, **of_job)) == 0
+        stderr = capsys.readouterr().err
+        is_refused = (
+            "lexicon or other settings, and not joined with it: the parts of job 0\n" in stderr
+        )
+        assert is_refused == (jobid == 1)
     assert len(fields(tmp_path / "joined")) == len(LINES) + 1
 
 
@@ -80,5 +85,5 @@ def test_jobs_with_unlike_lexicons_are_not_joined(source, tmp_path, capsys):
     ],
 )
 def test_what_cannot_be_shared_out_is_refused(flags, words, source, tmp_path, capsys):
-    asked = {"inference_input_file": source, "inference_output_file": tmp_path / "out", **flags}
-    fails(command(tmp_path, **asked), capsys, 2, words)
+    all_flags = {"inference_input_file": source, "inference_output_file": tmp_path / "out", **flags}
+    fails(command(tmp_path, **all_flags), capsys, 2, words)

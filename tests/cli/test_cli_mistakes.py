@@ -97,7 +97,7 @@ def test_what_is_no_sentence_is_named(loaded, line):
 
 @pytest.mark.parametrize("pair", ["ab", "der hund", ("a",), ("a", "b", "c"), 3])
 def test_what_is_no_pair_is_named(loaded, pair):
-    for use in (loaded.trace, loaded.tokens, lambda one: loaded.score([one])):
+    for use in (loaded.trace, loaded.tokens, lambda value: loaded.score([value])):
         with pytest.raises(TypeError, match=r"pair 0: expected \(source, target\)"):
             use(pair)
 
@@ -195,8 +195,8 @@ def test_a_run_goes_on_elsewhere_with_the_text_given(run, monkeypatch, tmp_path)
     shutil.copytree(run, tmp_path / "moved")
     monkeypatch.chdir(tmp_path)
     text = run.parent / "text"
-    places = {f"{name}_prefix": text / name for name in ("train", "dev", "test")}
-    assert nmt.main(command("moved", num_train_steps=2, **places)) == 0
+    prefixes = {f"{name}_prefix": text / name for name in ("train", "dev", "test")}
+    assert nmt.main(command("moved", num_train_steps=2, **prefixes)) == 0
     assert nmt.main(command("moved", mode="eval")) == 0
 
 

@@ -43,27 +43,27 @@ def test_a_model_that_is_asked_for_the_impossible(
     (tmp_path / "out").write_text("old\n")
     (tmp_path / "latin").write_bytes(b"der\n\xff\n")
     (tmp_path / "short").write_text("DER\n")
-    given = {"out_dir": model, "inference_input_file": source,
+    all_flags = {"out_dir": model, "inference_input_file": source,
              "inference_output_file": tmp_path / "out"}  # fmt: skip
-    given.update({k: v.format(tmp_path) if isinstance(v, str) else v for k, v in flags.items()})
+    all_flags.update({k: v.format(tmp_path) if isinstance(v, str) else v for k, v in flags.items()})
     before = tree(tmp_path, model)
-    fails_after_note([f"--{k}={v}" for k, v in given.items()], capsys, status, words)
+    fails_after_note([f"--{k}={v}" for k, v in all_flags.items()], capsys, status, words)
     assert tree(tmp_path, model) == before
 
 
 def test_checkpoints_that_cannot_be_used(model, source, tmp_path, capsys):
     """Another model's, a damaged best one (falls back to the last), and none at all."""
     (tmp_path / "other").mkdir()
-    other = write_model(tmp_path / "other", "rnnsearch")
-    argv = command(model, inference_input_file=source, ckpt=other / "best_bleu")
+    other_model = write_model(tmp_path / "other", "rnnsearch")
+    argv = command(model, inference_input_file=source, ckpt=other_model / "best_bleu")
     fails(argv, capsys, 1, "other/best_bleu is another model's: ")
 
     copy = tmp_path / "copy"
     for path in sorted(model.rglob("*")):
-        place = copy / path.relative_to(model)
-        place.parent.mkdir(parents=True, exist_ok=True)
+        target = copy / path.relative_to(model)
+        target.parent.mkdir(parents=True, exist_ok=True)
         if path.is_file():
-            place.write_bytes(path.read_bytes())
+            target.write_bytes(path.read_bytes())
     weights = copy / "best_bleu" / "weights.npz"
     good = weights.read_bytes()
     weights.write_bytes(good[:-100] + bytes(100))
@@ -77,9 +77,9 @@ def test_checkpoints_that_cannot_be_used(model, source, tmp_path, capsys):
     checkpoint.write(str(copy / "checkpoints" / "step-00000003"), arrays, None, state)
     from tfmann import api
 
-    said = []
-    assert api.load(str(copy), log=said.append).checkpoint.endswith("step-00000003")
-    assert "falling back" in said[0]
+    log = []
+    assert api.load(str(copy), log=log.append).checkpoint.endswith("step-00000003")
+    assert "falling back" in log[0]
 
 
 def test_a_reader_that_goes_away_is_no_error_of_ours(model, source, tmp_path):
@@ -106,7 +106,7 @@ def test_an_interrupted_translation_leaves_the_old_file(
 ):
     from tfmann import api
 
-    def interrupted(self, lines, *how, **more):
+    def interrupted(self, lines, *arguments, **more):
         next(iter(lines))
         assert len(os.listdir(tmp_path)) == 3  # one is half written
         assert signal.getsignal(number) != signal.SIG_DFL, "it would end the tests"

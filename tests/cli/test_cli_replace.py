@@ -57,7 +57,7 @@ def test_replaced_as_the_alignments_say(model, source, tmp_path):
     assert sum(line.split().count("<unk>") for line in before) > 3
     (tmp_path / "other").write_text("".join(f"{word} OTHER 1\n" for word in WORDS))
     (tmp_path / "empty").write_text("")
-    found = {}
+    outputs = {}
     for name, lexicon, flags in (
         ("own", {WORDS[0]: "the", "unbekannt": "unknown"}, []),
         ("other", dict.fromkeys(WORDS, "OTHER"), [f"--lexicon_file={tmp_path / 'other'}"]),
@@ -68,8 +68,8 @@ def test_replaced_as_the_alignments_say(model, source, tmp_path):
         assert nmt.main([*argv, "--replace_unk", *flags, *where]) == 0
         assert read(out) == by_hand(before, links, lexicon), name
         assert read(tmp_path / "again") == links
-        found[name] = read(out)
-    assert found["own"] != found["other"] != found["empty"] != before
+        outputs[name] = read(out)
+    assert outputs["own"] != outputs["other"] != outputs["empty"] != before
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_cells_and_runs_without(tmp_path, capsys):
 def test_training_needs_the_lexicon_first(tmp_path, capsys):
     for name in ("a.src", "a.tgt"):
         (tmp_path / name).write_text("x\n")
-    given = {"train_prefix": tmp_path / "a", "dev_prefix": tmp_path / "a", "src": "src"}
-    argv = command(tmp_path / "out", "--replace_unk", tgt="tgt", **given)
+    prefixes = {"train_prefix": tmp_path / "a", "dev_prefix": tmp_path / "a", "src": "src"}
+    argv = command(tmp_path / "out", "--replace_unk", tgt="tgt", **prefixes)
     fails(argv, capsys, 1, "no file .*out/lexicon.txt: learn it with --mode=lexicon")
     assert not (tmp_path / "out").exists()
 

@@ -55,8 +55,8 @@ TRAINING = {
 
 
 def training(corpus, out, *flags, **changes):
-    own = {f"{name}_prefix": corpus / name for name in ("train", "dev", "test")}
-    settings = {**TRAINING, **own, **changes}
+    prefixes = {f"{name}_prefix": corpus / name for name in ("train", "dev", "test")}
+    settings = {**TRAINING, **prefixes, **changes}
     return command(out, *flags, **{k: v for k, v in settings.items() if v is not None})
 
 
@@ -139,10 +139,10 @@ def test_training_that_cannot_begin(corpus, tmp_path, capsys, changes, status, w
     validation.settings_for_training(str(out), None, {"num_units": 5, "cell": "rnnsearch"})
 
 
-@pytest.mark.parametrize("place", ["is_a_file", "is_a_file/below"])
-def test_an_out_dir_that_cannot_be_used(corpus, capsys, place):
+@pytest.mark.parametrize("name", ["is_a_file", "is_a_file/below"])
+def test_an_out_dir_that_cannot_be_used(corpus, capsys, name):
     before = tree(corpus)
-    fails(training(corpus, corpus / place), capsys, 1, f"out_dir .*{place} cannot be used")
+    fails(training(corpus, corpus / name), capsys, 1, f"out_dir .*{name} cannot be used")
     assert tree(corpus) == before
 
 
@@ -218,8 +218,8 @@ def test_the_same_vocabulary_from_elsewhere_is_no_other_model(trained, corpus, t
 
 def test_settings_of_a_trained_model_need_not_be_given_again(trained, corpus):
     saved = config.read_json(trained / "hparams.json")
-    again = validation.settings_for_training(str(trained), None, {"learning_rate": 0.5})
-    assert again.as_dict() == {**saved, "learning_rate": 0.5}
+    merged = validation.settings_for_training(str(trained), None, {"learning_rate": 0.5})
+    assert merged.as_dict() == {**saved, "learning_rate": 0.5}
 
 
 def test_what_was_not_trained_binds_nobody(trained, corpus, tmp_path):
@@ -229,14 +229,14 @@ def test_what_was_not_trained_binds_nobody(trained, corpus, tmp_path):
     saved = config.HParams(num_units=9, src="src", tgt="tgt", vocab_size=5)
     config.save(saved, out / "hparams.json")
     (out / "vocab.src").write_text(SPECIALS + "stale\n")
-    made = validation.settings_for_training(str(out), None, {"src": "src", "tgt": "tgt"})
-    assert (made.num_units, made.vocab_size) == (32, 0)
-    made = made.replace(train_prefix=str(corpus / "train"))
-    languages = run_vocabularies.load_or_build(made, str(out), lambda message: None)
+    hparams = validation.settings_for_training(str(out), None, {"src": "src", "tgt": "tgt"})
+    assert (hparams.num_units, hparams.vocab_size) == (32, 0)
+    hparams = hparams.replace(train_prefix=str(corpus / "train"))
+    languages = run_vocabularies.load_or_build(hparams, str(out), lambda message: None)
     assert "stale" not in languages.source.vocabulary
-    run_vocabularies.save(languages, made, str(out))
+    run_vocabularies.save(languages, hparams, str(out))
     assert "stale" not in (out / "vocab.src").read_text(encoding="utf-8")
-    assert run_vocabularies.load(made, str(out)).source.vocabulary == languages.source.vocabulary
+    assert run_vocabularies.load(hparams, str(out)).source.vocabulary == languages.source.vocabulary
 
 
 def test_a_word_that_the_terminal_cannot_show_stops_no_training(corpus, tmp_path, monkeypatch):
@@ -245,9 +245,9 @@ def test_a_word_that_the_terminal_cannot_show_stops_no_training(corpus, tmp_path
     folder.mkdir()
     for side in ("src", "tgt", "docs"):
         (folder / f"t.{side}").write_bytes((corpus / f"documents.{side}").read_bytes())
-    shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    monkeypatch.setattr(sys, "stdout", shown)
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stdout)
     assert nmt.main(training(corpus, tmp_path / "out", train_prefix=folder / "t")) == 1
-    shown.flush()
-    assert b"encoding " in shown.buffer.getvalue() and b"gr\\xf6\\xdfe" in shown.buffer.getvalue()
+    stdout.flush()
+    assert b"encoding " in stdout.buffer.getvalue() and b"gr\\xf6\\xdfe" in stdout.buffer.getvalue()
     assert "größe" in (tmp_path / "out" / "train.log").read_text(encoding="utf-8")

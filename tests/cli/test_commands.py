@@ -107,10 +107,10 @@ def test_every_mode_is_a_command():
 @pytest.mark.parametrize("mode", validation.MODES)
 def test_the_help_of_a_mode_has_the_flags_that_it_uses(mode, capsys):
     assert nmt.main([f"--mode={mode}", "-h"]) == 0
-    shown = capsys.readouterr().out
+    help_text = capsys.readouterr().out
     for name, (modes, _) in validation._USED.items():
-        assert (f"--{name}: " in shown) == (mode in modes), name
-    assert ("--learning_rate: " in shown) == (mode == "train")
+        assert (f"--{name}: " in help_text) == (mode in modes), name
+    assert ("--learning_rate: " in help_text) == (mode == "train")
 
 
 def test_settings_are_listed_and_shown(capsys):
@@ -132,10 +132,12 @@ def test_a_file_is_translated_as_by_tfmann_nmt(tmp_path, capsysbinary):
     assert (tmp_path / "out").read_text(encoding="utf-8").splitlines() == expected
     capsysbinary.readouterr()
     assert main.main([*argv, "--n_best=2", "--beam_width=2"]) == 0
-    shown = capsysbinary.readouterr().out.decode().splitlines()
-    assert [line.split(" ||| ")[0] for line in shown][:2] == ["0", "0"]
-    wanted = api.load(str(model), num_translations_per_input=2, beam_width=2).translate(LINES)
-    assert [line.split(" ||| ")[1] for line in shown] == [one.text for n in wanted for one in n]
+    lines = capsysbinary.readouterr().out.decode().splitlines()
+    assert [line.split(" ||| ")[0] for line in lines][:2] == ["0", "0"]
+    n_best_lists = api.load(str(model), num_translations_per_input=2, beam_width=2).translate(LINES)
+    assert [line.split(" ||| ")[1] for line in lines] == [
+        hypothesis.text for n in n_best_lists for hypothesis in n
+    ]
 
 
 def test_a_module_is_the_same_command():

@@ -19,72 +19,77 @@ LINES = ["der hund und die katze", "chó sieht", "unbekannt", "größe một ch�
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def folder(tmp_path_factory):
     """A folder with a model, a memory of two files and a text to translate."""
-    folder = tmp_path_factory.mktemp("place")
-    (folder / "model").mkdir()
-    write_model(folder / "model", "rnnsearch")
+    root = tmp_path_factory.mktemp("place")
+    (root / "model").mkdir()
+    write_model(root / "model", "rnnsearch")
     for name, lines in (("tm.src", SOURCE), ("tm.tgt", TARGET), ("in", LINES)):
-        text_files.write_lines(folder / name, lines)
-    return folder
+        text_files.write_lines(root / name, lines)
+    return root
 
 
-def files_of(place):
-    return f"--translation_memory={place / 'tm.src'},{place / 'tm.tgt'}"
+def files_of(folder):
+    return f"--translation_memory={folder / 'tm.src'},{folder / 'tm.tgt'}"
 
 
-def translate(place, memory, *flags):
-    out = place / "out"
-    argv = ["translate", f"--model={place / 'model'}", f"--input={place / 'in'}", f"--output={out}"]
+def translate(folder, memory, *flags):
+    out = folder / "out"
+    argv = [
+        "translate",
+        f"--model={folder / 'model'}",
+        f"--input={folder / 'in'}",
+        f"--output={out}",
+    ]
     assert main.main([*argv, memory, *flags]) == 0
     return list(text_files.iter_lines(out))
 
 
-def datastore(place, *flags):
-    return main.main(["datastore", f"--model={place / 'model'}", files_of(place), *flags])
+def datastore(folder, *flags):
+    return main.main(["datastore", f"--model={folder / 'model'}", files_of(folder), *flags])
 
 
-def test_files_and_folders_with_and_without_keys_translate_alike(place, capsys):
-    assert datastore(place, f"--output={place / 'index'}") == 0
-    assert datastore(place, f"--output={place / 'keys'}", "--keys") == 0
+def test_files_and_folders_with_and_without_keys_translate_alike(folder, capsys):
+    assert datastore(folder, f"--output={folder / 'index'}") == 0
+    assert datastore(folder, f"--output={folder / 'keys'}", "--keys") == 0
     notes = capsys.readouterr().err
     assert "3 pairs, 1 with an empty side left out, 14 entries, with keys" in notes
-    expected = translate(place, files_of(place))
+    expected = translate(folder, files_of(folder))
     assert expected[0] == TARGET[0] and expected[3] == TARGET[2]
-    assert translate(place, "--translation_memory=") != expected
+    assert translate(folder, "--translation_memory=") != expected
     for name in ("index", "keys"):
-        assert translate(place, f"--translation_memory={place / name}") == expected
-        greedy = translate(place, f"--translation_memory={place / name}", "--infer_mode=greedy")
+        assert translate(folder, f"--translation_memory={folder / name}") == expected
+        greedy = translate(folder, f"--translation_memory={folder / name}", "--infer_mode=greedy")
         assert greedy[0] == TARGET[0]
-    model = api.load(str(place / "model"))
-    keys = np.load(place / "keys" / "keys.npy")
+    model = api.load(str(folder / "model"))
+    keys = np.load(folder / "keys" / "keys.npy")
     assert keys.shape == (14, model.translator.model.readout_width) and keys.dtype == np.float16
-    assert "weights" not in read_record(str(place / "index"))
-    with_search = model.with_search(translation_memory=str(place / "keys"))
+    assert "weights" not in read_record(str(folder / "index"))
+    with_search = model.with_search(translation_memory=str(folder / "keys"))
     assert [n_best[0].text for n_best in with_search.translate(LINES)] == expected
     wider = with_search.with_search(beam_width=5)
     assert wider.translator.memory is with_search.translator.memory
-    other = with_search.with_search(translation_memory=files_of(place).partition("=")[2])
-    assert other.translator.memory is not with_search.translator.memory
+    with_files = with_search.with_search(translation_memory=files_of(folder).partition("=")[2])
+    assert with_files.translator.memory is not with_search.translator.memory
 
 
-def test_keys_of_other_weights_are_refused(place, tmp_path):
-    assert datastore(place, f"--output={place / 'keys'}", "--keys") == 0
+def test_keys_of_other_weights_are_refused(folder, tmp_path):
+    assert datastore(folder, f"--output={folder / 'keys'}", "--keys") == 0
     (tmp_path / "other").mkdir()
-    other = write_model(
+    other_model = write_model(
         tmp_path / "other", "rnnsearch", random_seed=small.hparams().random_seed + 1
     )
     with pytest.raises(UserError, match="are readouts of other weights than those of this model"):
-        api.load(str(other), translation_memory=str(place / "keys"))
+        api.load(str(other_model), translation_memory=str(folder / "keys"))
 
 
-def test_distances_of_a_development_set_are_printed(place, capsys):
-    dev = f"--dev={place / 'tm.src'},{place / 'tm.tgt'}"
-    assert datastore(place, dev, "--pairs=2") == 0
-    shown = capsys.readouterr().out
-    assert re.search(r"positions 16, without an entry 2\n", shown)  # those of the blank line
-    assert len(re.findall(r"^  \S+(?:  \S+){4}$", shown, re.MULTILINE)) == 1
-    assert len(re.findall(r"^  \S+(?:  \S+){3}$", shown, re.MULTILINE)) == 1
+def test_distances_of_a_development_set_are_printed(folder, capsys):
+    dev = f"--dev={folder / 'tm.src'},{folder / 'tm.tgt'}"
+    assert datastore(folder, dev, "--pairs=2") == 0
+    stdout = capsys.readouterr().out
+    assert re.search(r"positions 16, without an entry 2\n", stdout)  # those of the blank line
+    assert len(re.findall(r"^  \S+(?:  \S+){4}$", stdout, re.MULTILINE)) == 1
+    assert len(re.findall(r"^  \S+(?:  \S+){3}$", stdout, re.MULTILINE)) == 1
 
 
 @pytest.mark.parametrize(
@@ -95,16 +100,16 @@ def test_distances_of_a_development_set_are_printed(place, capsys):
         (["--output=x", "--pairs=2"], 2, "--pairs is of no use without --dev"),
         (["--dev=a"], 2, "--dev=a: expected two files with a comma between them"),
         (["--dev=absent,b"], 1, "no such file: absent"),
-        (["--output={place}"], 1, "holds other files than a datastore: give another --output"),
-        (["--output={place}/tm.src"], 2, "the same file"),
+        (["--output={folder}"], 1, "holds other files than a datastore: give another --output"),
+        (["--output={folder}/tm.src"], 2, "the same file"),
         (["--translation_memory=a", "--output=x"], 2, "expected two files with a comma between"),
         (["--translation_memory=a,b", "--output=x"], 1, "no such file: a"),
         (["--model=absent", "--output=x"], 1, "absent holds no trained model"),
     ],
 )
-def test_bad_commands_are_refused(flags, status, message, place, capsys):
-    flags = [flag.replace("{place}", str(place)) for flag in flags]
-    argv = ["datastore", f"--model={place / 'model'}", files_of(place), *flags]
+def test_bad_commands_are_refused(flags, status, message, folder, capsys):
+    flags = [flag.replace("{folder}", str(folder)) for flag in flags]
+    argv = ["datastore", f"--model={folder / 'model'}", files_of(folder), *flags]
     fails(argv, capsys, status, message, main=main.main)
 
 
@@ -112,28 +117,35 @@ def test_bad_commands_are_refused(flags, status, message, place, capsys):
     "value, status, message",
     [
         ("a", 2, "expected two files with a comma between them, SOURCE,TARGET, or a folder"),
-        ("absent,{place}/in", 1, "no such file: absent"),
-        ("{place}/in,{place}/one", 1, "unequal line counts"),
-        ("{place}/model", 1, "model is no datastore"),
+        ("absent,{folder}/in", 1, "no such file: absent"),
+        ("{folder}/in,{folder}/one", 1, "unequal line counts"),
+        ("{folder}/model", 1, "model is no datastore"),
     ],
 )
-def test_bad_memories_are_refused_before_the_model_is_loaded(value, status, message, place, capsys):
-    text_files.write_lines(place / "one", ["HUND"])
-    value = value.replace("{place}", str(place))
-    argv = ["translate", f"--model={place / 'model'}", f"--translation_memory={value}"]
-    fails([*argv, f"--input={place / 'in'}"], capsys, status, message, main=main.main)
+def test_bad_memories_are_refused_before_the_model_is_loaded(
+    value, status, message, folder, capsys
+):
+    text_files.write_lines(folder / "one", ["HUND"])
+    value = value.replace("{folder}", str(folder))
+    argv = ["translate", f"--model={folder / 'model'}", f"--translation_memory={value}"]
+    fails([*argv, f"--input={folder / 'in'}"], capsys, status, message, main=main.main)
 
 
-def test_a_memory_is_not_overwritten(place, capsys):
-    before = (place / "tm.tgt").read_bytes()
-    argv = ["translate", f"--model={place / 'model'}", files_of(place), f"--input={place / 'in'}"]
+def test_a_memory_is_not_overwritten(folder, capsys):
+    before = (folder / "tm.tgt").read_bytes()
+    argv = [
+        "translate",
+        f"--model={folder / 'model'}",
+        files_of(folder),
+        f"--input={folder / 'in'}",
+    ]
     message = "--inference_output_file and the translation memory .*tm.tgt are the same file"
-    fails([*argv, f"--output={place / 'tm.tgt'}"], capsys, 2, message, main=main.main)
-    assert (place / "tm.tgt").read_bytes() == before
+    fails([*argv, f"--output={folder / 'tm.tgt'}"], capsys, 2, message, main=main.main)
+    assert (folder / "tm.tgt").read_bytes() == before
 
 
-def test_an_ensemble_refuses_a_memory(place):
-    folder = str(place / "model")
-    memory = f"{place / 'tm.src'},{place / 'tm.tgt'}"
+def test_an_ensemble_refuses_a_memory(folder):
+    model = str(folder / "model")
+    memory = f"{folder / 'tm.src'},{folder / 'tm.tgt'}"
     with pytest.raises(UserError, match="its keys are readouts of one model, and an ensemble has"):
-        api.load(folder, ensemble=[folder], translation_memory=memory)
+        api.load(model, ensemble=[model], translation_memory=memory)

@@ -46,17 +46,19 @@ def translated(model):
 
 
 def test_runs_are_loaded_with_their_own_weights(runs, loaded):
-    alone = [tfmann.load(str(runs / name)) for name in ("luong", "ntm")]
-    assert (loaded.checkpoint, *loaded.ensemble) == tuple(model.checkpoint for model in alone)
+    single_models = [tfmann.load(str(runs / name)) for name in ("luong", "ntm")]
+    assert (loaded.checkpoint, *loaded.ensemble) == tuple(
+        model.checkpoint for model in single_models
+    )
     assert "ntm/best_bleu" in repr(loaded)
-    parts = zip(*(model.score(PAIRS) for model in alone))
+    parts = zip(*(model.score(PAIRS) for model in single_models))
     for result, members in zip(loaded.score(PAIRS), parts):
         mean = np.mean([np.exp(member.word_log_probs) for member in members], axis=0)
         np.testing.assert_allclose(np.exp(result.word_log_probs), mean, rtol=1e-4)
-    other = loaded.with_search(infer_mode="greedy")
-    assert isinstance(other.translator.searcher.model, Ensemble)
-    assert other.ensemble == loaded.ensemble
-    assert translated(loaded) not in [translated(model) for model in alone]
+    greedy = loaded.with_search(infer_mode="greedy")
+    assert isinstance(greedy.translator.searcher.model, Ensemble)
+    assert greedy.ensemble == loaded.ensemble
+    assert translated(loaded) not in [translated(model) for model in single_models]
 
 
 def test_the_command_line_translates_by_several_runs(runs, loaded, tmp_path, capsys):
@@ -129,12 +131,12 @@ def test_one_run_with_alignments_is_enough_to_align(runs, tmp_path, capsys):
 )  # fmt: skip
 def test_runs_that_do_not_fit_are_refused(runs, tmp_path, name, settings, words):
     (tmp_path / name).mkdir()
-    other = str(write_model(tmp_path / name, **settings))
+    unlike = str(write_model(tmp_path / name, **settings))
     with pytest.raises(UsageError, match=words):
-        tfmann.load(str(runs / "luong"), ensemble=[other])
+        tfmann.load(str(runs / "luong"), ensemble=[unlike])
     if "reads" in words:
         with pytest.raises(UsageError, match=words):
-            tfmann.load(other, ensemble=[str(runs / "luong")])
+            tfmann.load(unlike, ensemble=[str(runs / "luong")])
 
 
 def test_folders_that_are_no_runs_are_refused(runs, tmp_path, capsys):

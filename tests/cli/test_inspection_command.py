@@ -39,11 +39,13 @@ def recorded(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def means(record, which=None):
+def means(record, weights=None):
     entries = record["statistics"]
     return {
-        Key(one["head"], one["phase"], one["name"]): (one[which] if which else one)["mean"]
-        for one in entries
+        Key(entry["head"], entry["phase"], entry["name"]): (entry[weights] if weights else entry)[
+            "mean"
+        ]
+        for entry in entries
     }
 
 
@@ -51,18 +53,18 @@ def test_a_pure_mann_over_a_reference(pure_mann, text, tmp_path, capsys):
     output = tmp_path / "addresses.json"
     command = [f"--model={pure_mann}", f"--input={text / 'src'}", f"--reference={text / 'tgt'}"]
     assert main(["inspect", *command, f"--output={output}", "--sentences=4"]) == 0
-    found = recorded(output)
-    assert (found["sentences"], found["sentences_of_file"], found["unit"]) == (4, 5, "sentence")
-    assert (found["cell"], found["forced"], found["untrained_seed"]) == ("ntm", "reference", 5)
-    assert {"revision", "hardware", "versions"} <= set(found)
+    record = recorded(output)
+    assert (record["sentences"], record["sentences_of_file"], record["unit"]) == (4, 5, "sentence")
+    assert (record["cell"], record["forced"], record["untrained_seed"]) == ("ntm", "reference", 5)
+    assert {"revision", "hardware", "versions"} <= set(record)
     model = api.load(str(pure_mann))
     pairs = [pair for pair in zip(SOURCES, TARGETS) if pair[0]][:4]
-    for which, one in ((None, model), ("untrained", model.untrained())):
+    for weights, inspected in ((None, model), ("untrained", model.untrained())):
         by_sentence = [
-            head_statistics(Trace(forced)) for forced in one.translator.force(pairs, VECTORS)
+            head_statistics(Trace(forced)) for forced in inspected.translator.force(pairs, VECTORS)
         ]
-        for key, mean in means(found, which).items():
-            values = [each[key] for each in by_sentence if key in each]
+        for key, mean in means(record, weights).items():
+            values = [statistics[key] for statistics in by_sentence if key in statistics]
             assert mean == pytest.approx(np.mean(values), abs=2e-4), key
     captured = capsys.readouterr()
     assert "NTMCell over a reference of 4 of 5 sentences" in captured.out
@@ -81,16 +83,16 @@ def test_untrained_weights_are_those_that_a_run_starts_from(pure_mann):
 def test_a_cache_over_its_own_translations_counts_documents(text, tmp_path, capsys):
     folder = write_model(tmp_path, "rnnsearch", cell="cache", cache_size=4)
     command = [f"--model={folder}", f"--input={text / 'src'}", f"--documents={text / 'docs'}"]
-    first, again = tmp_path / "first.json", tmp_path / "again.json"
+    first, second = tmp_path / "first.json", tmp_path / "again.json"
     assert inspection.main([*command, f"--output={first}", "--trained_only"]) == 0
     err = capsys.readouterr().err
     assert "translating 5 sentences" in err and "3 documents: too few" in err
-    found = recorded(first)
-    assert (found["unit"], found["units"], found["forced"]) == ("document", 3, "translations")
-    assert len(found["recency"]) == 4 and "recency_untrained" not in found
-    names = {key.name for key in means(found)}
+    record = recorded(first)
+    assert (record["unit"], record["units"], record["forced"]) == ("document", 3, "translations")
+    assert len(record["recency"]) == 4 and "recency_untrained" not in record
+    names = {key.name for key in means(record)}
     assert {"recent_half", "exact", "gate", "entropy"} <= names
-    assert not any("untrained" in entry for entry in found["statistics"])
+    assert not any("untrained" in entry for entry in record["statistics"])
     model = api.load(str(folder))
     real = [number for number, line in enumerate(SOURCES) if line]
     translations = model.translate(
@@ -99,10 +101,10 @@ def test_a_cache_over_its_own_translations_counts_documents(text, tmp_path, caps
     lines = [n_best[0].text for n_best in translations]
     output = tmp_path / "output"
     output.write_text("".join(f"{lines.pop(0) if line else ''}\n" for line in SOURCES), "utf-8")
-    command += [f"--translations={output}", f"--output={again}", "--trained_only"]
+    command += [f"--translations={output}", f"--output={second}", "--trained_only"]
     assert inspection.main(command) == 0
-    for key, mean in means(recorded(again)).items():
-        assert mean == pytest.approx(means(found)[key], abs=2e-4), key
+    for key, mean in means(recorded(second)).items():
+        assert mean == pytest.approx(means(record)[key], abs=2e-4), key
 
 
 def test_a_blank_line_ends_a_document(text):
@@ -122,14 +124,14 @@ def test_mistakes_are_one_line(pure_mann, text, tmp_path, capsys):
     short.write_text("0\n", "utf-8")
     blank = tmp_path / "blank"
     blank.write_text("\n\n", "utf-8")
-    here = [f"--model={pure_mann}", f"--input={text / 'src'}"]
+    model_and_input = [f"--model={pure_mann}", f"--input={text / 'src'}"]
     for argv, status, words in (
         ([f"--model={tmp_path}", f"--input={text / 'src'}"], 1, "no trained model"),
-        ([*here, "--sentences=0"], 2, "--sentences=0: expected 1 or more"),
-        ([*here, f"--output={text / 'src'}"], 2, "the same file"),
-        ([*here, f"--documents={short}"], 1, "unequal line counts"),
-        ([*here, f"--reference={short}"], 1, "unequal|has \\d+"),
+        ([*model_and_input, "--sentences=0"], 2, "--sentences=0: expected 1 or more"),
+        ([*model_and_input, f"--output={text / 'src'}"], 2, "the same file"),
+        ([*model_and_input, f"--documents={short}"], 1, "unequal line counts"),
+        ([*model_and_input, f"--reference={short}"], 1, "unequal|has \\d+"),
         ([f"--model={pure_mann}", f"--input={blank}"], 1, "no sentence"),
-        ([*here, f"--output={tmp_path / 'none' / 'a.json'}"], 1, "there is no folder"),
+        ([*model_and_input, f"--output={tmp_path / 'none' / 'a.json'}"], 1, "there is no folder"),
     ):
         fails(argv, capsys, status, words, inspection.main)

@@ -51,7 +51,7 @@ def data(tmp_path_factory):
 def shipped(name, data, out, **changes):
     """The command line that trains a shipped tiny configuration, made smaller."""
     path = tiny.ROOT / "hparams" / "tiny" / f"{name}.json"
-    return [f"--hparams_path={path}", *tiny.places(data, out, **{**SHRUNK, **changes})]
+    return [f"--hparams_path={path}", *tiny.path_flags(data, out, **{**SHRUNK, **changes})]
 
 
 @pytest.fixture(scope="module")
@@ -79,14 +79,14 @@ def read(path):
 
 @pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda p: str(p.relative_to(tiny.ROOT)))
 def test_every_shipped_configuration_can_be_used(path):
-    given = config.read_json(path)
+    settings = config.read_json(path)
     hparams = config.make({}, str(path))
-    for key, value in given.items():
+    for key, value in settings.items():
         assert getattr(hparams, key) == value, key
     # the cell by name, and where nothing depends on somebody's folders
-    assert "cell" in given and {"src", "tgt"} <= set(given)
-    places = ("train_prefix", "dev_prefix", "test_prefix", "vocab_prefix", "init_checkpoint")
-    assert not [key for key in places if given.get(key)]
+    assert "cell" in settings and {"src", "tgt"} <= set(settings)
+    path_keys = ("train_prefix", "dev_prefix", "test_prefix", "vocab_prefix", "init_checkpoint")
+    assert not [key for key in path_keys if settings.get(key)]
 
 
 def test_every_cell_has_a_tiny_configuration():
@@ -108,10 +108,10 @@ def test_a_shipped_configuration_trains(name, data, trained):
     assert results["hparams"]["num_units"] == 8
     assert {"python", "tensorflow", "sacrebleu"} <= set(results["versions"])
     assert results["date"] and results["revision"] and results["hardware"]["cores"]
-    for which in ("best", "average"):
+    for weights in ("best", "average"):
         for split in ("dev", "test"):
-            assert [score["name"] for score in results[which][split]] == ["BLEU", "chrF2", "TER"]
-            for score in results[which][split]:
+            assert [score["name"] for score in results[weights][split]] == ["BLEU", "chrF2", "TER"]
+            for score in results[weights][split]:
                 assert math.isfinite(score["value"]) and "version:" in score["signature"]
     for split in ("dev", "test"):
         assert len(read(out / f"output_{split}")) == len(read(data / f"{split}.src"))
@@ -122,33 +122,33 @@ def test_a_shipped_configuration_trains(name, data, trained):
 def test_a_trained_configuration_translates_scores_and_aligns(name, data, trained, tmp_path):
     out, source = trained(name), data / "test.src"
     model = [f"--out_dir={out}", f"--inference_input_file={source}"]
-    told = [*model, f"--inference_output_file={tmp_path / 'text'}",
+    argv = [*model, f"--inference_output_file={tmp_path / 'text'}",
             f"--alignment_file={tmp_path / 'links'}"]  # fmt: skip
     if name in WITHOUT_ALIGNMENTS:
-        assert nmt.main(told) == 2
+        assert nmt.main(argv) == 2
         assert not (tmp_path / "links").exists()
-        assert nmt.main(told[:-1]) == 0
+        assert nmt.main(argv[:-1]) == 0
         assert len(read(tmp_path / "text")) == len(read(source))
         return
-    assert nmt.main(told) == 0
+    assert nmt.main(argv) == 0
     lines = len(read(source))
     assert len(read(tmp_path / "text")) == lines and len(read(tmp_path / "links")) == lines
     patterns = {"score": r"-\d+\.\d{4}", "align": r"(\d+-\d+( \d+-\d+)*)?"}
     for mode in patterns if name == FIRST else ["align"]:
-        told = [*model, f"--mode={mode}", f"--inference_ref_file={data / 'test.tgt'}",
+        argv = [*model, f"--mode={mode}", f"--inference_ref_file={data / 'test.tgt'}",
                 f"--inference_output_file={tmp_path / mode}"]  # fmt: skip
-        assert nmt.main(told) == 0
+        assert nmt.main(argv) == 0
         assert len(read(tmp_path / mode)) == lines
         assert all(re.fullmatch(patterns[mode], line) for line in read(tmp_path / mode))
 
 
 def test_eval_gives_the_scores_of_the_training_run(data, trained, tmp_path):
     out = trained(FIRST)
-    told = [f"--out_dir={out}", "--mode=eval", f"--inference_output_file={tmp_path / 'scores'}"]
-    assert nmt.main(told) == 0
-    found = json.loads((tmp_path / "scores").read_text())
-    assert found["checkpoint"] == str(out / "best_bleu")
-    assert found["scores"] == json.loads((out / "results.json").read_text())["best"]
+    argv = [f"--out_dir={out}", "--mode=eval", f"--inference_output_file={tmp_path / 'scores'}"]
+    assert nmt.main(argv) == 0
+    record = json.loads((tmp_path / "scores").read_text())
+    assert record["checkpoint"] == str(out / "best_bleu")
+    assert record["scores"] == json.loads((out / "results.json").read_text())["best"]
 
 
 # --- what a run shows and keeps ---------------------------------------------------------------
@@ -161,15 +161,15 @@ def test_the_log_has_a_line_an_update_and_an_evaluation(trained):
         r"( best bleu [\d.]+ at \d+)?, .* of updates left"
     )
     matches = [stats.fullmatch(line) for line in log]
-    assert [int(found.group(1)) for found in matches if found] == [1, 2, 3, 4]
-    assert [bool(found.group(2)) for found in matches if found] == [False, False, True, True]
+    assert [int(match.group(1)) for match in matches if match] == [1, 2, 3, 4]
+    assert [bool(match.group(2)) for match in matches if match] == [False, False, True, True]
     assert sum(bool(re.match(r"step \d+: dev ppl", line)) for line in log) == 2
     for name in ("src", "ref", "nmt"):
         assert sum(line.startswith(f"  {name}:") for line in log) == 2
     assert any(line.startswith(f"{PAIRS} pairs; 0 with an empty side") for line in log)
 
 
-def drawn(out):
+def steps_of_tags(out):
     """The steps at which each tag stands in a run's TensorBoard files."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -180,14 +180,14 @@ def drawn(out):
 
 @pytest.mark.parametrize("name", ["dnc", *WATCHED])
 def test_tensorboard_has_the_memory_at_the_watched_sentences(name, trained):
-    steps = drawn(trained(name))
+    steps = steps_of_tags(trained(name))
     expected = {f"{tag}/{index}" for tag in WATCHED.get(name, ()) for index in (0, 1)}
     assert {tag for tag in steps if tag.startswith(("attention", "addresses"))} == expected
     assert all(steps[tag] == [2, 4] for tag in expected)
 
 
 def test_tensorboard_has_curves_samples_and_settings(trained):
-    steps = drawn(trained(FIRST))
+    steps = steps_of_tags(trained(FIRST))
     for tag in ("train/perplexity", "train/gradient_norm", "train/words_per_second"):
         assert steps[tag] == [1, 2, 3, 4]
     for tag in ("dev/bleu", "dev/perplexity", "sample", "sharpness/attention/entropy"):
@@ -198,11 +198,13 @@ def test_tensorboard_has_curves_samples_and_settings(trained):
 def test_the_average_is_of_the_last_checkpoints(trained):
     out = trained(FIRST)
     actual = checkpoint.read_arrays(str(out / "avg_checkpoints"))
-    both = [checkpoint.read_arrays(str(out / "checkpoints" / f"step-0000000{i}")) for i in (3, 4)]
+    checkpoints = [
+        checkpoint.read_arrays(str(out / "checkpoints" / f"step-0000000{i}")) for i in (3, 4)
+    ]
     for name, value in actual.items():
-        expected = (both[0][name].astype(np.float64) + both[1][name]) / 2
+        expected = (checkpoints[0][name].astype(np.float64) + checkpoints[1][name]) / 2
         assert np.array_equal(value, expected.astype(np.float32)), name
-        assert not np.array_equal(value, both[1][name]), f"{name} does not change"
+        assert not np.array_equal(value, checkpoints[1][name]), f"{name} does not change"
 
 
 # --- beginnings and endings -------------------------------------------------------------------
@@ -236,15 +238,15 @@ def test_another_model_starts_from_what_fits(data, trained, tmp_path):
     )  # fmt: skip
     assert nmt.main(argv) == 0
     log = read(out / "train.log")
-    taken = next(line for line in log if line.startswith(f"from {older / 'best_bleu'}: "))
+    initialised = next(line for line in log if line.startswith(f"from {older / 'best_bleu'}: "))
     fresh = next(line for line in log if line.startswith("new: "))
-    there = checkpoint.read_arrays(str(older / "best_bleu"))
+    older_arrays = checkpoint.read_arrays(str(older / "best_bleu"))
     arrays = checkpoint.read_arrays(str(out / "best_bleu"))
-    assert set(taken.split(": ")[1].split(", ")) == set(there) & set(arrays)
-    assert set(fresh.split(": ")[1].split(", ")) == set(arrays) - set(there)
-    assert "model/source_embedding" in taken and "model/cell/" in fresh
-    for name in set(there) & set(arrays):
-        assert np.array_equal(there[name], arrays[name]), name
+    assert set(initialised.split(": ")[1].split(", ")) == set(older_arrays) & set(arrays)
+    assert set(fresh.split(": ")[1].split(", ")) == set(arrays) - set(older_arrays)
+    assert "model/source_embedding" in initialised and "model/cell/" in fresh
+    for name in set(older_arrays) & set(arrays):
+        assert np.array_equal(older_arrays[name], arrays[name]), name
     results = json.loads((out / "results.json").read_text())
     assert all("nrefs:2" in score["signature"] for score in results["best"]["test"])
     assert all("nrefs:1" in score["signature"] for score in results["best"]["dev"])
@@ -265,10 +267,10 @@ def test_a_loss_that_is_not_finite_ends_the_run(data, trained, tmp_path, capsys)
         steps_per_stats=10, steps_per_external_eval=10, steps_per_checkpoint=10,
     )  # fmt: skip
     assert nmt.main(argv) == 1
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.count("\n") == 1
     step = STEPS + 1  # the update before it was the first one with that rate
-    assert said.startswith(f"tfmann: loss or gradient is not finite at step {step}. The check")
+    assert stderr.startswith(f"tfmann: loss or gradient is not finite at step {step}. The check")
     assert (contents(out / "checkpoints"), contents(out / "best_bleu")) == before
 
 
@@ -279,13 +281,13 @@ def test_a_checkpoint_that_no_lower_rate_helps_is_named(data, tmp_path, capsys):
                       steps_per_external_eval=3)  # fmt: skip
     for rate in (1e38, 1e-3):
         assert nmt.main([*argv, f"--learning_rate={rate}"]) == 1
-        said = capsys.readouterr().err
-        assert "loss or gradient is not finite at step 1. " in said and said.count("\n") == 1
-        named = re.search(
-            r"Continuing from (\S+) would end in the same way: remove it", said
+        stderr = capsys.readouterr().err
+        assert "loss or gradient is not finite at step 1. " in stderr and stderr.count("\n") == 1
+        folder = re.search(
+            r"Continuing from (\S+) would end in the same way: remove it", stderr
         ).group(1)
-    assert [named] == [str(path) for path in (out / "checkpoints").iterdir()]
-    shutil.rmtree(named)
+    assert [folder] == [str(path) for path in (out / "checkpoints").iterdir()]
+    shutil.rmtree(folder)
     assert nmt.main([*argv, "--learning_rate=1e-3"]) == 0
 
 
@@ -295,17 +297,19 @@ def test_weights_that_are_not_finite_are_neither_saved_nor_evaluated(
     """The last update made them so, and no other looks at its loss."""
 
     def overflow(self, batch, step, *args):
-        told = update(self, batch, step, *args)
+        losses = update(self, batch, step, *args)
         if step == 1:
             self.variables[0].assign_add(math.inf * self.variables[0])
-        return told
+        return losses
 
     update = TrainStep.update
     monkeypatch.setattr(TrainStep, "update", overflow)
     out = tmp_path / "out"
     assert nmt.main(tiny.flags(data, out, num_train_steps=2)) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("tfmann: a weight is not finite at step 2. ") and said.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert (
+        stderr.startswith("tfmann: a weight is not finite at step 2. ") and stderr.count("\n") == 1
+    )
     assert not (out / "best_bleu").exists() and not any((out / "checkpoints").iterdir())
 
 
@@ -314,18 +318,18 @@ def test_a_dev_loss_that_is_not_finite_ends_the_run(data, tmp_path, capsys, monk
     monkeypatch.setattr(Perplexity, "mean_loss", lambda self, batches: math.nan)
     out = tmp_path / "out"
     assert nmt.main(tiny.flags(data, out, num_train_steps=1)) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("tfmann: the loss on dev is not finite at step 1. ")
-    assert said.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("tfmann: the loss on dev is not finite at step 1. ")
+    assert stderr.count("\n") == 1
     assert not (out / "best_bleu").exists() and not any((out / "checkpoints").iterdir())
 
 
 def test_weights_that_begin_beyond_float32_end_the_run_with_one_message(data, tmp_path, capsys):
     argv = tiny.flags(data, tmp_path / "out", init_op="normal", init_weight=3e38)
     assert nmt.main(argv) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("tfmann: loss or gradient is not finite at step 0. ")
-    assert said.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("tfmann: loss or gradient is not finite at step 0. ")
+    assert stderr.count("\n") == 1
 
 
 def test_a_run_that_diverges_is_shown_to_its_end(data, tmp_path, capsys):
@@ -335,8 +339,8 @@ def test_a_run_that_diverges_is_shown_to_its_end(data, tmp_path, capsys):
                                num_train_steps=3, tgt_max_len_infer=4)) == 0  # fmt: skip
     assert capsys.readouterr().err == ""
     log = (out / "train.log").read_text(encoding="utf-8")
-    shown = [float(found) for found in re.findall(r"step [23].* ppl ([0-9.]+) ", log)]
-    assert len(shown) == 2 and min(shown) > 1e38
+    perplexities = [float(text) for text in re.findall(r"step [23].* ppl ([0-9.]+) ", log)]
+    assert len(perplexities) == 2 and min(perplexities) > 1e38
     history = json.loads((out / "results.json").read_text())["history"]
     assert history[-1]["dev_ppl"] > 1e38
 
@@ -356,8 +360,8 @@ def test_a_disk_that_fills_up_ends_the_run(data, tmp_path, capsys):
     )  # fmt: skip
     try:
         assert nmt.main(argv) == 1
-        said = capsys.readouterr().err
-        assert said.count("\n") == 1 and "No space left on device" in said, said
+        stderr = capsys.readouterr().err
+        assert stderr.count("\n") == 1 and "No space left on device" in stderr, stderr
         steps = checkpoint_series.steps(str(out / "checkpoints"))
         assert steps == list(range(1, len(steps) + 1)) and 1 < len(steps) < 40
         last = checkpoint_series.latest(str(out / "checkpoints"), pytest.fail)

@@ -24,14 +24,14 @@ def begin(folder, *argv):
 
 
 @pytest.fixture(scope="module")
-def begun(folder):
+def shared_conversation(folder):
     return begin(folder)
 
 
 @pytest.fixture
-def conversation(begun):
-    begun.n_best, begun.alignments = 1, False
-    return begun
+def conversation(shared_conversation):
+    shared_conversation.n_best, shared_conversation.alignments = 1, False
+    return shared_conversation
 
 
 PURE_MANN = {
@@ -50,10 +50,10 @@ MODELS = {
 def test_answers_are_what_the_command_line_translates(tmp_path, name):
     variant, changes = MODELS[name]
     folder = write_model(tmp_path, variant, **changes)
-    asked = [*LINES, *LINES[2:], "", *LINES]
-    expected = [found[0].text for found in api.load(str(folder)).translate(asked)]
+    lines = [*LINES, *LINES[2:], "", *LINES]
+    expected = [hypotheses[0].text for hypotheses in api.load(str(folder)).translate(lines)]
     conversation = begin(folder)
-    answered = [conversation.answer(line) for line in asked]
+    answered = [conversation.answer(line) for line in lines]
     assert answered == [[text] for text in expected]
     if name in ("cache", "summary"):
         assert expected[2:6] != expected[6:10], "the document changes nothing: it tests nothing"
@@ -64,14 +64,16 @@ def test_n_best_and_alignments_are_shown_on_request(folder, conversation):
     assert conversation.answer(LINES[0]) == [expected[0].text]
     assert conversation.run_command(":n 3") == []
     assert conversation.run_command(":a") == ["alignments: shown"]
-    shown = conversation.answer(LINES[0])
-    assert [line.split(maxsplit=2)[2] for line in shown[::2]] == [one.text for one in expected]
-    scores = [float(line.split()[1]) for line in shown[::2]]
-    np.testing.assert_allclose(scores, [one.score for one in expected], atol=6e-5)
-    for line, one in zip(shown[1::2], expected):
-        looked = [f"{token}←{one.source_tokens[row.argmax()]}"
-                  for token, row in zip(one.tokens, one.attention)]  # fmt: skip
-        assert line.split() == looked
+    answer = conversation.answer(LINES[0])
+    assert [line.split(maxsplit=2)[2] for line in answer[::2]] == [
+        hypothesis.text for hypothesis in expected
+    ]
+    scores = [float(line.split()[1]) for line in answer[::2]]
+    np.testing.assert_allclose(scores, [hypothesis.score for hypothesis in expected], atol=6e-5)
+    for line, hypothesis in zip(answer[1::2], expected):
+        attended = [f"{token}←{hypothesis.source_tokens[row.argmax()]}"
+                  for token, row in zip(hypothesis.tokens, hypothesis.attention)]  # fmt: skip
+        assert line.split() == attended
     assert conversation.run_command(":a") == ["alignments: not shown"]
     assert conversation.run_command(":n 1") == []
     assert conversation.answer(LINES[0]) == [expected[0].text]
@@ -151,7 +153,7 @@ def test_a_terminal_has_a_prompt_and_goes_on_after_a_mistake(folder, conversatio
         os.close(controller)
     assert talk.returncode == 0, notes
     best = conversation.answer(LINES[0])[0]
-    shown = [line.replace("> ", "") for line in out.decode().splitlines()]
-    shown = [line for line in shown if line]
-    assert shown[0] == best and len(shown) == 3 and shown[1].endswith(best)
+    answers = [line.replace("> ", "") for line in out.decode().splitlines()]
+    answers = [line for line in answers if line]
+    assert answers[0] == best and len(answers) == 3 and answers[1].endswith(best)
     assert b"from 1 to 3" in notes

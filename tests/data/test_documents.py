@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from helpers.batches import encoded, random_lengths, same
+from helpers.batches import are_same, encoded, random_lengths
 
 from tfmann.config import HParams
 from tfmann.data.batching import Position, TrainingBatches, evaluation_batches, make_batch
@@ -38,21 +38,24 @@ def test_a_document_begins_where_the_id_changes():
 
 def test_the_sentences_of_each_document_without_blank_ones():
     texts = ["a", "b", "", "c", "d", "", "e"]
-    found = sentences_by_document([1, 1, 1, 1, 2, 3, 1], texts)
-    assert found == [[0, 1, 3], [4], [6]]
+    numbers = sentences_by_document([1, 1, 1, 1, 2, 3, 1], texts)
+    assert numbers == [[0, 1, 3], [4], [6]]
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 8, 78])
 def test_every_document_is_exchanged_for_another_of_like_length(count):
     lengths = np.random.default_rng(count).integers(2, 40, count).tolist()
-    others = exchange_documents(lengths, 1)
-    assert sorted(others) == list(range(count))
-    assert all(other != document for document, other in enumerate(others))
+    exchanged = exchange_documents(lengths, 1)
+    assert sorted(exchanged) == list(range(count))
+    assert all(counterpart != document for document, counterpart in enumerate(exchanged))
     # no farther apart than the widest seven neighbours, which a group has at most
     ordered = sorted(lengths)
     widest = max(ordered[min(i + 6, count - 1)] - ordered[i] for i in range(count))
-    assert max(abs(lengths[i] - lengths[other]) for i, other in enumerate(others)) <= widest
-    assert exchange_documents(lengths, 1) == others
+    assert (
+        max(abs(lengths[i] - lengths[counterpart]) for i, counterpart in enumerate(exchanged))
+        <= widest
+    )
+    assert exchange_documents(lengths, 1) == exchanged
 
 
 def test_the_seed_chooses_the_exchange():
@@ -104,10 +107,12 @@ def test_batches_mark_beginnings_and_have_no_words_where_a_row_has_ended():
 
 
 def test_side_by_side_goes_on_from_a_position():
-    whole = list(itertools.islice(side_by_side().batches(Position()), 30))
-    _, position = whole[12]
+    uninterrupted = list(itertools.islice(side_by_side().batches(Position()), 30))
+    _, position = uninterrupted[12]
     rest = itertools.islice(side_by_side().batches(position), 17)
-    assert all(same(one, other) for (one, _), (other, _) in zip(whole[13:], rest))
+    assert all(
+        are_same(expected, actual) for (expected, _), (actual, _) in zip(uninterrupted[13:], rest)
+    )
 
 
 def test_a_document_whose_first_sentence_is_left_out_begins_with_the_next():
@@ -122,13 +127,13 @@ def test_a_document_whose_first_sentence_is_left_out_begins_with_the_next():
 def test_measuring_in_documents_sees_every_pair_once():
     ids = documents()
     corpus = encoded(random_lengths(len(ids)), ids)
-    words, seen = 0, []
+    words, sentences = 0, []
     for batch in document_evaluation_batches(corpus, 3, True):
         real = batch.target_length > 0
-        seen += batch.sentences[real].tolist()
+        sentences += batch.sentences[real].tolist()
         words += batch.words
         assert (batch.starts[real] == np.isin(batch.sentences[real], document_starts(ids))).all()
-    assert sorted(seen) == list(range(len(ids)))
+    assert sorted(sentences) == list(range(len(ids)))
     assert words == sum(len(corpus.target(i)) + 1 for i in range(len(ids)))
 
 

@@ -34,12 +34,12 @@ def corpus(tmp_path):
     text_files.write_lines(tmp_path / "t.tgt", TARGET)
 
     def run(sides=None, documents=None):
-        said = []
+        log = []
         paths = [str(tmp_path / f"t.{side}") for side in ("src", "tgt")]
         folder = str(tmp_path / "encoded")
-        found = encode(sides or languages(), *paths, documents, folder, said.append)
-        assert len(said) <= 1
-        return found, bool(said)
+        arrays = encode(sides or languages(), *paths, documents, folder, log.append)
+        assert len(log) <= 1
+        return arrays, bool(log)
 
     run.folder = tmp_path / "encoded"
     run.path = tmp_path / "t.src"
@@ -47,12 +47,12 @@ def corpus(tmp_path):
 
 
 def test_ids_are_those_of_each_line(corpus):
-    found, fresh = corpus()
-    assert fresh and len(found) == 4
-    assert [found.source(i).tolist() for i in range(4)] == [[3, 4, 5], [], [0, 0, 3], [4]]
-    assert [found.target(i).tolist() for i in range(4)] == [[3], [4, 5], [], [5, 5, 0, 0, 0, 3]]
-    assert found.documents.tolist() == [-1] * 4
-    assert found.source_ids.dtype == found.target_ids.dtype == np.int32
+    encoded, fresh = corpus()
+    assert fresh and len(encoded) == 4
+    assert [encoded.source(i).tolist() for i in range(4)] == [[3, 4, 5], [], [0, 0, 3], [4]]
+    assert [encoded.target(i).tolist() for i in range(4)] == [[3], [4, 5], [], [5, 5, 0, 0, 0, 3]]
+    assert encoded.documents.tolist() == [-1] * 4
+    assert encoded.source_ids.dtype == encoded.target_ids.dtype == np.int32
 
 
 def test_many_random_lines_come_back(corpus, monkeypatch):
@@ -67,25 +67,25 @@ def test_many_random_lines_come_back(corpus, monkeypatch):
     ]  # fmt: skip
     for suffix, side in zip(("src", "tgt"), lines):
         text_files.write_lines(corpus.path.with_suffix(f".{suffix}"), side)
-    found, _ = corpus(sides)
+    encoded, _ = corpus(sides)
     for i in range(300):
-        assert sides.source.decode(found.source(i).tolist()) == lines[0][i]
-        assert sides.target.decode(found.target(i).tolist()) == lines[1][i]
+        assert sides.source.decode(encoded.source(i).tolist()) == lines[0][i]
+        assert sides.target.decode(encoded.target(i).tolist()) == lines[1][i]
 
 
 def test_documents_are_carried_along(corpus, tmp_path):
     text_files.write_lines(tmp_path / "t.docs", ["7", "7", "0", "123456789012"])
     assert corpus_paths.documents_path(str(tmp_path / "t")) == str(tmp_path / "t.docs")
     assert corpus_paths.documents_path(str(tmp_path / "u")) is None
-    found, _ = corpus(documents=str(tmp_path / "t.docs"))
-    assert found.documents.tolist() == [7, 7, 0, 123456789012]
+    encoded, _ = corpus(documents=str(tmp_path / "t.docs"))
+    assert encoded.documents.tolist() == [7, 7, 0, 123456789012]
     without, fresh = corpus()
     assert fresh and without.documents.tolist() == [-1] * 4
 
 
 def test_the_arrays_are_read_only_and_on_disk(corpus):
-    found, _ = corpus()
-    for array in found:
+    encoded, _ = corpus()
+    for array in encoded:
         assert isinstance(array, np.memmap)
         with pytest.raises(ValueError):
             array[0] = 1
@@ -93,18 +93,18 @@ def test_the_arrays_are_read_only_and_on_disk(corpus):
 
 def test_a_side_without_any_word(corpus):
     text_files.write_lines(corpus.path, ["", " ", "", "\t"])
-    found, _ = corpus()
-    assert len(found) == 4 and found.source(3).tolist() == [] and len(found.target(3)) == 6
-    again, fresh = corpus()
-    assert not fresh and len(again.source_ids) == 0
+    encoded, _ = corpus()
+    assert len(encoded) == 4 and encoded.source(3).tolist() == [] and len(encoded.target(3)) == 6
+    reread, fresh = corpus()
+    assert not fresh and len(reread.source_ids) == 0
 
 
 def test_text_is_encoded_once(corpus):
     first, fresh = corpus()
-    again, second = corpus()
-    assert (fresh, second) == (True, False)
-    for one, other in zip(first, again):
-        assert np.array_equal(one, other)
+    reread, second_is_fresh = corpus()
+    assert (fresh, second_is_fresh) == (True, False)
+    for expected, actual in zip(first, reread):
+        assert np.array_equal(expected, actual)
     os.utime(corpus.path, (1, 1))  # what counts is what the file holds
     assert not corpus()[1]
 
@@ -126,8 +126,8 @@ def test_whatever_changes_the_ids_changes_the_place(corpus, tmp_path):
         assert corpus(sides)[1]
         assert not corpus(sides)[1]
     text_files.write_lines(corpus.path, [*SOURCE[:3], "c"])
-    found, fresh = corpus()
-    assert fresh and found.source(3).tolist() == [5]
+    encoded, fresh = corpus()
+    assert fresh and encoded.source(3).tolist() == [5]
     text_files.write_lines(corpus.path, SOURCE)
     assert not corpus()[1]
 
@@ -138,53 +138,53 @@ def test_the_layout_is_part_of_the_place(corpus, monkeypatch):
     assert corpus()[1]
 
 
-def damage(place, name, how):
-    path = place / name
-    if how == "gone":
+def damage(folder, name, kind):
+    path = folder / name
+    if kind == "gone":
         path.unlink()
-    elif how == "shorter":
+    elif kind == "shorter":
         path.write_bytes(path.read_bytes()[:-1])
-    elif how == "flipped":
+    elif kind == "flipped":
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 16
         path.write_bytes(content)
-    elif how == "longer":
+    elif kind == "longer":
         path.write_bytes(path.read_bytes() + b"\0\0\0\0")
     else:
-        path.write_text(how)
+        path.write_text(kind)
 
 
 FILES = ["source.ids", "source.starts", "target.ids", "target.starts", "documents"]
 
 
 @pytest.mark.parametrize(
-    "name, how",
-    [(name, how) for name in FILES for how in ("gone", "shorter", "longer", "flipped")]
+    "name, kind",
+    [(name, kind) for name in FILES for kind in ("gone", "shorter", "longer", "flipped")]
     + [
-        ("sha256.json", how)
-        for how in ("gone", "shorter", "flipped", "", "[]", "{}", "null", "[" * 99999)
+        ("sha256.json", kind)
+        for kind in ("gone", "shorter", "flipped", "", "[]", "{}", "null", "[" * 99999)
     ],
 )
-def test_a_damaged_place_is_made_anew(corpus, name, how):
-    whole, _ = corpus()
-    kept = [array.copy() for array in whole]
-    (place,) = corpus.folder.iterdir()
-    damage(place, name, how)
-    found, fresh = corpus()
+def test_a_damaged_place_is_made_anew(corpus, name, kind):
+    undamaged, _ = corpus()
+    copies = [array.copy() for array in undamaged]
+    (folder,) = corpus.folder.iterdir()
+    damage(folder, name, kind)
+    repaired, fresh = corpus()
     assert fresh
-    for one, other in zip(kept, found):
-        assert np.array_equal(one, other)
+    for expected, actual in zip(copies, repaired):
+        assert np.array_equal(expected, actual)
     assert not corpus()[1]
-    assert list(corpus.folder.iterdir()) == [place]
+    assert list(corpus.folder.iterdir()) == [folder]
 
 
 def test_what_a_killed_run_left_is_passed_over_and_removed(corpus):
     corpus()
-    (place,) = corpus.folder.iterdir()
-    shutil.move(place, f"{place}.tmp1")
-    damage(corpus.folder / f"{place.name}.tmp1", "target.ids", "gone")
+    (folder,) = corpus.folder.iterdir()
+    shutil.move(folder, f"{folder}.tmp1")
+    damage(corpus.folder / f"{folder.name}.tmp1", "target.ids", "gone")
     _, fresh = corpus()
-    assert fresh and list(corpus.folder.iterdir()) == [place]
+    assert fresh and list(corpus.folder.iterdir()) == [folder]
 
 
 @pytest.mark.parametrize("lines", [["a"], ["a"] * 9])
@@ -210,13 +210,13 @@ def test_missing_text_is_named(corpus):
 
 def test_the_arrays_have_the_right_types(corpus):
     corpus()
-    (place,) = corpus.folder.iterdir()
-    assert {path.name: path.stat().st_size for path in place.iterdir()} == {
+    (folder,) = corpus.folder.iterdir()
+    assert {path.name: path.stat().st_size for path in folder.iterdir()} == {
         "source.ids": 4 * 7, "target.ids": 4 * 9, "source.starts": 8 * 5,
         "target.starts": 8 * 5, "documents": 8 * 4,
-        "sha256.json": (place / "sha256.json").stat().st_size,
+        "sha256.json": (folder / "sha256.json").stat().st_size,
     }  # fmt: skip
-    sums = json.loads((place / "sha256.json").read_text())
+    sums = json.loads((folder / "sha256.json").read_text())
     assert sorted(sums) == sorted(FILES)
     for name, digest in sums.items():
-        assert digest == hashlib.sha256((place / name).read_bytes()).hexdigest()
+        assert digest == hashlib.sha256((folder / name).read_bytes()).hexdigest()

@@ -86,10 +86,10 @@ def test_a_link_leads_to_nobody_elses_file(name, tmp_path):
 def test_a_file_system_that_locks_no_folder(tmp_path, monkeypatch):
     real = fcntl.flock
 
-    def flock(handle, how):
+    def flock(handle, operation):
         if os.path.isdir(f"/proc/self/fd/{handle}"):
             raise OSError(9, "Bad file descriptor")
-        real(handle, how)
+        real(handle, operation)
 
     monkeypatch.setattr("fcntl.flock", flock)
     with RunFolder(str(tmp_path), print), pytest.raises(UserError, match="another process is"):
@@ -113,26 +113,26 @@ def test_what_killed_runs_left_is_removed_and_nothing_else(tmp_path):
     (tmp_path / "best_bleu.tmp" / "weights.npz").write_text("half")
     for name in ("output_dev.tmp77", "results.json.tmp1", "vocab.src.tmp123", "hparams.json.tmp5"):
         (tmp_path / name).write_text("half")
-    others = {"results.json", "vocab.tmp", "mine.tmp7", "lexicon.txt.tmp8", "best_bleu.old"}
-    for name in others:
+    other_files = {"results.json", "vocab.tmp", "mine.tmp7", "lexicon.txt.tmp8", "best_bleu.old"}
+    for name in other_files:
         (tmp_path / name).write_text("whole")
     with RunFolder(str(tmp_path), print):
         pass
-    assert set(os.listdir(tmp_path)) == others | {"checkpoints", "lock", "train.log"}
+    assert set(os.listdir(tmp_path)) == other_files | {"checkpoints", "lock", "train.log"}
 
 
 def test_a_log_on_a_full_disk_stops_nothing(tmp_path):
     """Not even when it is closed, as a buffer would be written then."""
-    said = []
+    printed = []
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
-        with RunFolder(str(tmp_path), said.append) as folder:
+        with RunFolder(str(tmp_path), printed.append) as folder:
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # no file may grow
             folder.log("first")
             folder.log("second")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert said == ["first", "second"] and (tmp_path / "train.log").read_bytes() == b""
+    assert printed == ["first", "second"] and (tmp_path / "train.log").read_bytes() == b""
 
 
 def test_a_reader_that_has_gone_stops_nothing(tmp_path):
@@ -158,10 +158,10 @@ def corpus(tmp_path):
 
     def run(folder):
         paths = [str(tmp_path / f"t.{side}") for side in ("src", "tgt")]
-        found = encoded_corpus.encode(
+        arrays = encoded_corpus.encode(
             LanguagePair(*sides), *paths, None, str(folder), lambda line: None
         )
-        return [array.tolist() for array in found]
+        return [array.tolist() for array in arrays]
 
     return run
 
@@ -170,12 +170,12 @@ def corpus(tmp_path):
 def test_a_disk_too_small_for_the_encoded_text(corpus, tmp_path, size):
     """Wherever it ends, nothing half written is left; with room, it is as elsewhere."""
     expected = corpus(tmp_path / "elsewhere")
-    with disk(tmp_path / "disk", size) as place:
+    with disk(tmp_path / "disk", size) as mount_point:
         with pytest.raises(UserError, match="No space left on device. Make room"):
-            corpus(place)
-        assert os.listdir(place) == []
-        remount(place, "size=1m")
-        assert corpus(place) == expected
+            corpus(mount_point)
+        assert os.listdir(mount_point) == []
+        remount(mount_point, "size=1m")
+        assert corpus(mount_point) == expected
 
 
 # --- what a run began with --------------------------------------------------------------------
@@ -188,17 +188,17 @@ def run(tmp_path):
         for side in ("src", "tgt"):
             text_files.write_lines(tmp_path / f"{name}.{side}", ["<unk>", "<s>", "</s>", "word"])
     prefixes = {f"{name}_prefix": str(tmp_path / name) for name in ("train", "dev", "vocab")}
-    given = HParams(src="src", tgt="tgt", test_prefix=str(tmp_path / "test"), **prefixes)
+    hparams = HParams(src="src", tgt="tgt", test_prefix=str(tmp_path / "test"), **prefixes)
     out = tmp_path / "run"
     (out / "best_bleu").mkdir(parents=True)
-    languages = run_vocabularies.load_or_build(given, str(tmp_path / "new"), print)
-    run_vocabularies.save(languages, given, str(out))
-    return given, str(out)
+    languages = run_vocabularies.load_or_build(hparams, str(tmp_path / "new"), print)
+    run_vocabularies.save(languages, hparams, str(out))
+    return hparams, str(out)
 
 
 def settle(run, **changes):
-    given, out = run
-    return run_vocabularies.load_or_build(given.replace(**changes), out, print)
+    hparams, out = run
+    return run_vocabularies.load_or_build(hparams.replace(**changes), out, print)
 
 
 @pytest.mark.parametrize("name", ["train.src", "train.tgt", "dev.src", "dev.tgt", "vocab.tgt"])
@@ -251,13 +251,13 @@ def test_a_note_of_another_shape_is_refused_though_its_seal_is_right(run, tmp_pa
 
 
 def test_a_lost_note_is_said_and_written_again(run, tmp_path):
-    said = []
+    log = []
     (tmp_path / "run" / "inputs.json").unlink()
     flip_bit(tmp_path / "train.src")
     fingerprints.require_same_vocabularies(run[1], {"vocab.src": "anything"})
     for _ in range(2):
-        run_vocabularies.record_lost_fingerprints(settle(run), *run, said.append)
-        assert len(said) == 1 and said[0].startswith(f"{run[1]} has no inputs.json: whether text")
+        run_vocabularies.record_lost_fingerprints(settle(run), *run, log.append)
+        assert len(log) == 1 and log[0].startswith(f"{run[1]} has no inputs.json: whether text")
     flip_bit(tmp_path / "train.src")
     with pytest.raises(UserError, match=r"train\.src \(train_prefix\) has changed"):
         settle(run)
@@ -267,12 +267,12 @@ def test_a_given_lexicon_that_changed_is_refused(run, tmp_path):
     """It changes translations, and by those of dev the best weights are chosen."""
     lexicon = tmp_path / "lexicon"
     text_files.write_lines(lexicon, ["word wort 1"])
-    given = run[0].replace(replace_unk=True, lexicon_file=str(lexicon))
-    fingerprints.record(given, run[1], {})
-    settle((given, run[1]))
+    hparams = run[0].replace(replace_unk=True, lexicon_file=str(lexicon))
+    fingerprints.record(hparams, run[1], {})
+    settle((hparams, run[1]))
     text_files.write_lines(lexicon, ["word wert 1"])
     with pytest.raises(UserError, match=r"lexicon \(lexicon_file\) has changed"):
-        settle((given, run[1]))
+        settle((hparams, run[1]))
 
 
 # --- checkpoints ------------------------------------------------------------------------------
@@ -288,13 +288,13 @@ def write(root, step, **state):
 
 def test_a_checkpoint_between_goes_with_the_next(tmp_path):
     """Those that are kept are the ones of a run that was never stopped."""
-    for step, between, kept in (
+    for step, between, remaining in (
         (3, False, [3]), (6, False, [3, 6]), (7, True, [3, 6, 7]), (8, True, [3, 6, 8]),
         (9, False, [6, 9]), (12, False, [9, 12]),
     ):  # fmt: skip
         write(tmp_path, step, between=between)
         checkpoint_series.remove_old(str(tmp_path), 2)
-        assert checkpoint_series.steps(str(tmp_path)) == kept
+        assert checkpoint_series.steps(str(tmp_path)) == remaining
 
 
 def test_a_damaged_checkpoint_counts_only_where_a_save_comes_to_it_again(tmp_path):
@@ -323,7 +323,7 @@ def test_killed_while_an_old_checkpoint_is_removed(tmp_path, monkeypatch):
     for step in (3, 6, 9):
         write(tmp_path, step)
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", lambda *args, **how: None)
+        patch.setattr(shutil, "rmtree", lambda *args, **options: None)
         checkpoint_series.remove_old(str(tmp_path), 2)
     assert checkpoint_series.steps(str(tmp_path)) == [6, 9] and len(os.listdir(tmp_path)) == 3
     checkpoint_series.remove_old(str(tmp_path), 2)
@@ -331,13 +331,13 @@ def test_killed_while_an_old_checkpoint_is_removed(tmp_path, monkeypatch):
 
 
 def test_damaged_best_weights_come_back_from_their_checkpoint(tmp_path):
-    source, best, said = write(tmp_path, 3), tmp_path / "best", []
+    source, best, log = write(tmp_path, 3), tmp_path / "best", []
     shutil.copytree(source, best)
-    checkpoint_series.rebuild(str(best), 3, str(tmp_path), said.append)
-    assert not said
+    checkpoint_series.rebuild(str(best), 3, str(tmp_path), log.append)
+    assert not log
     flip_bit(best / "weights.npz")
-    checkpoint_series.rebuild(str(best), 3, str(tmp_path), said.append)
-    assert len(said) == 1 and said[0].endswith(f"rebuilt from {source}")
+    checkpoint_series.rebuild(str(best), 3, str(tmp_path), log.append)
+    assert len(log) == 1 and log[0].endswith(f"rebuilt from {source}")
     assert checkpoint.read_arrays(str(best))["a"].tolist() == [3, 3, 3]
     assert checkpoint.read_state(str(best))["step"] == 3
     flip_bit(best / "weights.npz")
@@ -356,11 +356,11 @@ def test_an_average_says_what_it_lacks(tmp_path):
 
 
 def test_a_killed_save_on_a_disk_that_can_only_be_read(tmp_path):
-    with disk(tmp_path / "disk", "1m") as place:
-        write(place, 3)
-        folder = write(place, 6)
+    with disk(tmp_path / "disk", "1m") as mount_point:
+        write(mount_point, 3)
+        folder = write(mount_point, 6)
         os.rename(folder, f"{folder}.old")
-        remount(place, "ro")
-        assert checkpoint_series.steps(str(place)) == [3]
-        remount(place, "rw")
-        assert checkpoint_series.steps(str(place)) == [3, 6]
+        remount(mount_point, "ro")
+        assert checkpoint_series.steps(str(mount_point)) == [3]
+        remount(mount_point, "rw")
+        assert checkpoint_series.steps(str(mount_point)) == [3, 6]

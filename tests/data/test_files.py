@@ -75,9 +75,9 @@ def test_utf16_is_recognised(tmp_path):
 
 @pytest.mark.parametrize("name, words", [("absent", "no such file"), (".", "directory")])
 def test_what_cannot_be_read_is_named(tmp_path, name, words):
-    with pytest.raises(UserError, match=words) as caught:
+    with pytest.raises(UserError, match=words) as error:
         list(iter_lines(tmp_path / name))
-    assert str(tmp_path / name) in str(caught.value)
+    assert str(tmp_path / name) in str(error.value)
 
 
 def test_a_name_with_nul_is_an_error_of_ours():
@@ -131,9 +131,9 @@ def test_a_document_id_that_is_none_is_named_by_line(tmp_path, text):
 def test_unequal_counts_name_both_files_and_both_counts(tmp_path, source_lines, target_lines):
     source = file_of(tmp_path, "a\n" * source_lines, "s")
     target = file_of(tmp_path, "A\n" * target_lines, "t")
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError) as error:
         count_parallel(source, target)
-    assert f"{source} has {source_lines}, {target} has {target_lines} lines" in str(caught.value)
+    assert f"{source} has {source_lines}, {target} has {target_lines} lines" in str(error.value)
 
 
 def test_a_documents_file_of_another_length_is_refused(tmp_path):

@@ -23,10 +23,10 @@ def oracle(pairs, iterations):
         counts, totals = defaultdict(float), defaultdict(float)
         for source, target in pairs:
             for word in target:
-                norm = sum(t[word, other] for other in source)
-                for other in source:
-                    counts[word, other] += t[word, other] / norm
-                    totals[other] += t[word, other] / norm
+                norm = sum(t[word, source_word] for source_word in source)
+                for source_word in source:
+                    counts[word, source_word] += t[word, source_word] / norm
+                    totals[source_word] += t[word, source_word] / norm
         t = defaultdict(float, {key: counts[key] / totals[key[1]] for key in counts})
     return dict(t)
 
@@ -38,9 +38,9 @@ def counted(pairs, iterations):
 
 
 def ours(pairs, iterations):
-    found = counted(pairs, iterations)
-    keys = zip(found.target.tolist(), found.source.tolist())
-    return dict(zip(keys, found.probability.tolist()))
+    table = counted(pairs, iterations)
+    keys = zip(table.target.tolist(), table.source.tolist())
+    return dict(zip(keys, table.probability.tolist()))
 
 
 @pytest.mark.parametrize("block", [1, 30, 1 << 22])
@@ -60,10 +60,10 @@ def test_against_the_oracle(monkeypatch, block, iterations):
 
 def test_dice_of_the_counts():
     """c(a|x) = 1.5, c(x) = 2, c(a) = 3, by one E step over "x y|a b", "x|a" and "z|a"."""
-    found = counted([([0, 1], [0, 1]), ([0], [0]), ([2], [0])], 1)
-    assert found.value[0] == 1.5
-    assert found.dice[0] == pytest.approx(2 * 1.5 / (2 + 3))
-    assert found.dice.max() <= 1.0
+    table = counted([([0, 1], [0, 1]), ([0], [0]), ([2], [0])], 1)
+    assert table.value[0] == 1.5
+    assert table.dice[0] == pytest.approx(2 * 1.5 / (2 + 3))
+    assert table.dice.max() <= 1.0
 
 
 def test_a_published_course_of_the_probabilities():
@@ -84,10 +84,10 @@ def test_a_published_course_of_the_probabilities():
         (house, house_): (0.5, 0.5714, 0.6534),
     }
     for column in range(3):
-        found = ours(pairs, column + 1)
-        assert found.keys() == table.keys()
+        probabilities = ours(pairs, column + 1)
+        assert probabilities.keys() == table.keys()
         for key, course in table.items():
-            assert found[key] == pytest.approx(course[column], abs=5e-5), (key, column)
+            assert probabilities[key] == pytest.approx(course[column], abs=5e-5), (key, column)
 
 
 def words(*lines):
@@ -95,24 +95,24 @@ def words(*lines):
 
 
 def test_every_word_has_its_best_translation():
-    said = []
+    log = []
     pairs = words(
         "das haus|the house", "das buch|the book", "ein buch|a book", "|nothing", "nichts|",
         f"das{' x' * 100}|the",
     )  # fmt: skip
-    entries = ibm_model1.best_translations(pairs, said.append)
+    entries = ibm_model1.best_translations(pairs, log.append)
     assert [(e.source, e.target) for e in entries] == [
         ("buch", "book"), ("das", "the"), ("ein", "a"), ("haus", "house"),
     ]  # fmt: skip
     assert all(0.3 < entry.weight <= 1.0 for entry in entries)
-    assert said == ["skipped 3 pairs with a side that is empty or above 100 words"]
+    assert log == ["skipped 3 pairs with a side that is empty or above 100 words"]
 
 
 def test_words_that_come_from_no_word():
     """An article in every target sentence is the empty word's, not each noun's."""
     pairs = words("a|the x", "b|the y", "c|the z", "d|the w", "a b|the x the y")
-    found = {e.source: e.target for e in ibm_model1.best_translations(pairs)}
-    assert found == {"a": "x", "b": "y", "c": "z", "d": "w"}
+    translations = {e.source: e.target for e in ibm_model1.best_translations(pairs)}
+    assert translations == {"a": "x", "b": "y", "c": "z", "d": "w"}
 
 
 def test_of_equally_good_words_the_one_that_looks_alike_or_the_first_of_the_text():
@@ -129,8 +129,8 @@ def test_what_looks_alike_need_not_be_the_best():
 def test_rare_words_do_not_explain_what_is_frequent():
     """Model 1 alone would say "," of the word that is seen once, which no other word explains."""
     pairs = words(*["a|x"] * 9, *["b|y , ,"] * 9, "n a|, , , , name x")
-    found = {e.source: e.target for e in ibm_model1.best_translations(pairs)}
-    assert found["n"] == "name"
+    translations = {e.source: e.target for e in ibm_model1.best_translations(pairs)}
+    assert translations["n"] == "name"
 
 
 def test_best_translations_against_the_oracle():
@@ -145,9 +145,9 @@ def test_best_translations_against_the_oracle():
     links = defaultdict(float)
     for source, target in pairs:
         for word in target:
-            norm = sum(t[word, other] for other in ["", *source])
-            for other in ["", *source]:
-                links[other, word] += t[word, other] / norm
+            norm = sum(t[word, source_word] for source_word in ["", *source])
+            for source_word in ["", *source]:
+                links[source_word, word] += t[word, source_word] / norm
     totals = defaultdict(float)
     for (source, target), value in links.items():
         totals["source", source] += value
@@ -201,19 +201,19 @@ def test_the_command_learns_from_the_training_text(corpus, tmp_path, capsys):
     out = tmp_path / "run"
     argv = command(out, mode="lexicon", src="src", tgt="tgt", train_prefix=corpus / "train")
     assert nmt.main(argv) == 0
-    place = out / "lexicon.txt"
-    assert capsys.readouterr().out.startswith(f"{place}: ")
-    found = lexicon.read(place)
+    path = out / "lexicon.txt"
+    assert capsys.readouterr().out.startswith(f"{path}: ")
+    entries = lexicon.read(path)
     read = (corpus / "train.src").read_text().split()
-    assert set(found) == set(read)
+    assert set(entries) == set(read)
     certain = {**COLOURS, **NUMERALS, "ve": "and", "nu": "not"}
     names = {word: transliterate(word) for word in read if word[0].isupper()}
-    known = {s: t for s, t in {**certain, **names}.items() if read.count(s) > 5}
-    assert len(known) > 40
-    assert {s: found[s] for s in known} == known
-    other = tmp_path / "other"
-    assert nmt.main([*argv, f"--lexicon_file={other}"]) == 0
-    assert other.read_bytes() == place.read_bytes()
+    frequent = {s: t for s, t in {**certain, **names}.items() if read.count(s) > 5}
+    assert len(frequent) > 40
+    assert {s: entries[s] for s in frequent} == frequent
+    second_path = tmp_path / "other"
+    assert nmt.main([*argv, f"--lexicon_file={second_path}"]) == 0
+    assert second_path.read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -230,8 +230,8 @@ def test_the_command_learns_from_the_training_text(corpus, tmp_path, capsys):
 def test_what_the_command_refuses(corpus, tmp_path, capsys, monkeypatch, changes, status, words):
     monkeypatch.chdir(tmp_path)
     usual = {"src": "src", "tgt": "tgt", "train_prefix": corpus / "train"}
-    given = {k: v for k, v in {**usual, **changes}.items() if v is not None}
-    fails(command(tmp_path, mode="lexicon", **given), capsys, status, words)
+    settings = {k: v for k, v in {**usual, **changes}.items() if v is not None}
+    fails(command(tmp_path, mode="lexicon", **settings), capsys, status, words)
     assert tree(tmp_path) == {}
 
 

@@ -30,10 +30,10 @@ def test_raw_text_is_cut_and_put_together_again(moses):
 
 
 def test_languages_have_different_fingerprints(moses):
-    one, two = make_segmenters("moses", "", None, ["de", "en"])
-    assert one.fingerprint != two.fingerprint
+    german, english = make_segmenters("moses", "", None, ["de", "en"])
+    assert german.fingerprint != english.fingerprint
     plain = make_segmenters("", "", None, ["de", "en"])
-    assert plain[0] is plain[1] and plain[0].fingerprint != one.fingerprint
+    assert plain[0] is plain[1] and plain[0].fingerprint != german.fingerprint
 
 
 def test_without_sacremoses_there_is_one_message(monkeypatch):

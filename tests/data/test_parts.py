@@ -41,9 +41,11 @@ def test_documents_are_not_cut(tmp_path):
     path = tmp_path / "text"
     write_lines(path, map(str, ids))
     for count in (1, 3, 7):
-        found = [file_shards.shard_lines(Job(i, count), str(path), True, ids) for i in range(count)]
-        assert [line for run in found for line in run] == list(range(len(ids)))
-        assert {run.start for run in found if run} <= begins
+        shards = [
+            file_shards.shard_lines(Job(i, count), str(path), True, ids) for i in range(count)
+        ]
+        assert [line for run in shards for line in run] == list(range(len(ids)))
+        assert {run.start for run in shards if run} <= begins
     with pytest.raises(UserError, match=f"has {len(ids)} lines, and there are 3 documents"):
         file_shards.shard_lines(Job(0, 2), str(path), True, [0, 0, 1])
 
@@ -51,12 +53,14 @@ def test_documents_are_not_cut(tmp_path):
 def test_a_blank_line_ends_a_document(tmp_path):
     path = tmp_path / "text"
     write_lines(path, ["a", "b", "", "c", " ", "", "d", "e", "f"])
-    found = [list(file_shards.shard_lines(Job(i, 3), str(path), True)) for i in range(3)]
-    assert found == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
-    found = [list(file_shards.shard_lines(Job(i, 2), str(path), True)) for i in range(2)]
-    assert found == [[0, 1, 2, 3, 4], [5, 6, 7, 8]]  # a blank line may stand first
-    alone = [list(file_shards.shard_lines(Job(i, 2), str(path), False)) for i in range(2)]
-    assert alone == [[0, 1, 2, 3], [4, 5, 6, 7, 8]]
+    shards = [list(file_shards.shard_lines(Job(i, 3), str(path), True)) for i in range(3)]
+    assert shards == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    shards = [list(file_shards.shard_lines(Job(i, 2), str(path), True)) for i in range(2)]
+    assert shards == [[0, 1, 2, 3, 4], [5, 6, 7, 8]]  # a blank line may stand first
+    shards_of_sentences = [
+        list(file_shards.shard_lines(Job(i, 2), str(path), False)) for i in range(2)
+    ]
+    assert shards_of_sentences == [[0, 1, 2, 3], [4, 5, 6, 7, 8]]
 
 
 @pytest.mark.parametrize("index, count", [(-1, 2), (2, 2), (0, 0), (5, 1)])
@@ -69,8 +73,8 @@ def test_jobs_that_are_none_are_refused(index, count):
 # --- joining ----------------------------------------------------------------------------------
 
 
-def write(path, index, count, whole="w"):
-    with file_shards.write_shard(str(path), Job(index, count), whole) as stream:
+def write(path, index, count, identity="w"):
+    with file_shards.write_shard(str(path), Job(index, count), identity) as stream:
         stream.write(f"line {index}\n".encode() * index)  # the first part is empty
 
 
@@ -158,31 +162,31 @@ def test_a_job_that_begins_to_join_while_another_ends_takes_no_line(tmp_path, mo
     """Both have the same process id, as in two containers."""
     path = tmp_path / "out"
     write(path, 1, 2)
-    other, real = contextlib.ExitStack(), file_shards._copy
+    second_job, real = contextlib.ExitStack(), file_shards._copy
 
     def last(part, expected, out):
         real(part, expected, out)
         if part.endswith("-00001-of-00002"):
-            stream = other.enter_context(files.atomic_write(path))
+            stream = second_job.enter_context(files.atomic_write(path))
             stream.write(b"of the first part\n")
             stream.flush()
 
     monkeypatch.setattr(file_shards, "_copy", last)
-    with pytest.raises(file_shards._AlreadyJoinedError), other:
+    with pytest.raises(file_shards._AlreadyJoinedError), second_job:
         write(path, 0, 2)
         raise file_shards._AlreadyJoinedError
     assert path.read_text() == "line 1\n" and os.listdir(tmp_path) == ["out"]
 
 
 def test_an_identity_is_of_settings_and_files(tmp_path):
-    one, other = tmp_path / "a", tmp_path / "b"
-    one.write_text("x\n")
-    other.write_text("y\n")
-    found = [
-        file_shards.input_fingerprint({"beam_width": 5}, str(one), None),
-        file_shards.input_fingerprint({"beam_width": 4}, str(one), None),
-        file_shards.input_fingerprint({"beam_width": 5}, str(other), None),
-        file_shards.input_fingerprint({"beam_width": 5}, str(one), str(one)),
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.write_text("x\n")
+    second.write_text("y\n")
+    identities = [
+        file_shards.input_fingerprint({"beam_width": 5}, str(first), None),
+        file_shards.input_fingerprint({"beam_width": 4}, str(first), None),
+        file_shards.input_fingerprint({"beam_width": 5}, str(second), None),
+        file_shards.input_fingerprint({"beam_width": 5}, str(first), str(first)),
     ]
-    assert len(set(found)) == 4
-    assert file_shards.input_fingerprint({"beam_width": 5}, str(one), None) == found[0]
+    assert len(set(identities)) == 4
+    assert file_shards.input_fingerprint({"beam_width": 5}, str(first), None) == identities[0]

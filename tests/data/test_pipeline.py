@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from helpers.batches import encoded, random_lengths, same
+from helpers.batches import are_same, encoded, random_lengths
 
 from tfmann.config import HParams
 from tfmann.data.batching import (
@@ -56,8 +56,8 @@ def test_shift_and_padding_by_hand():
         history_length=[[]] * 3,
         totals=[6, 3],
     )
-    for name, actual, wanted in zip(Batch._fields, batch, expected):
-        assert actual.tolist() == wanted, name
+    for name, actual, rows in zip(Batch._fields, batch, expected):
+        assert actual.tolist() == rows, name
     assert batch.words == 6
     assert {part.dtype for part in batch[:5]} == {np.dtype(np.int32)}
 
@@ -81,8 +81,8 @@ def test_shards_part_the_rows():
         assert max(len(p.source) for p in parts) - min(len(p.source) for p in parts) <= 1
         for part in parts:
             assert part.totals is batch.totals
-            for field, whole in zip(part[:-1], batch):
-                assert np.array_equal(field, whole[part.sentences])
+            for field, undivided in zip(part[:-1], batch):
+                assert np.array_equal(field, undivided[part.sentences])
 
 
 # --- an epoch ---------------------------------------------------------------------------------
@@ -103,8 +103,8 @@ def test_every_pair_stands_once_in_an_epoch(pool, kind, size):
 
 def test_the_order_follows_from_seed_and_epoch_alone():
     lengths = random_lengths(200)
-    one, other = training(lengths), training(lengths, dropout=0.5, num_units=9)
-    list(itertools.islice(one.batches(Position()), 30))  # having been used changes nothing
+    used, with_other_settings = training(lengths), training(lengths, dropout=0.5, num_units=9)
+    list(itertools.islice(used.batches(Position()), 30))  # having been used changes nothing
     plans = {}
     for seed in (1, 2):
         for epoch in (0, 1, 2):
@@ -112,7 +112,7 @@ def test_the_order_follows_from_seed_and_epoch_alone():
             plans[seed, epoch] = [tuple(part) for part in data.plan(epoch)]
     assert len({tuple(plan) for plan in plans.values()}) == 6
     for epoch in (0, 1, 2):
-        for data in (one, other):
+        for data in (used, with_other_settings):
             assert [tuple(part) for part in data.plan(epoch)] == plans[1, epoch]
 
 
@@ -140,8 +140,8 @@ def test_any_position_resumes_the_same_stream(kind, size):
     for done in range(0, count, 2):
         fresh = training(random_lengths(100), batch_type=kind, batch_size=size)
         rest = itertools.islice(fresh.batches(stream[done][1]), 4)
-        for (batch, position), (expected, place) in zip(rest, stream[done + 1 :]):
-            assert position == place and same(batch, expected)
+        for (batch, position), (expected, expected_position) in zip(rest, stream[done + 1 :]):
+            assert position == expected_position and are_same(batch, expected)
 
 
 def test_a_position_past_the_end_of_an_epoch_is_the_start_of_the_next():
@@ -149,7 +149,7 @@ def test_a_position_past_the_end_of_an_epoch_is_the_start_of_the_next():
     past, next_one = (
         next(data.batches(position)) for position in (Position(0, 99), Position(1, 0))
     )
-    assert past[1] == next_one[1] and same(past[0], next_one[0])
+    assert past[1] == next_one[1] and are_same(past[0], next_one[0])
 
 
 # --- sizes ------------------------------------------------------------------------------------
@@ -206,11 +206,11 @@ def test_long_pairs_are_cut_and_counted():
     assert data.pairs.tolist() == [0, 4, 5, 6, 7]
     assert data.summary == "9 pairs; 4 with an empty side left out; 3 longer than 4/5 cut"
     (batch,) = epoch_of(data, 0)
-    found = {
+    lengths = {
         int(row): (int(s), int(t))
         for row, s, t in zip(batch.sentences, batch.source_length, batch.target_length)
     }
-    assert found == {0: (4, 4), 4: (5, 4), 5: (4, 6), 6: (5, 6), 7: (5, 5)}  # with </s>
+    assert lengths == {0: (4, 4), 4: (5, 4), 5: (4, 6), 6: (5, 6), 7: (5, 5)}  # with </s>
     row = batch.sentences.tolist().index(6)
     assert batch.source[row].tolist() == [9, 9, 9, 9, EOS_ID]
     assert batch.target_in[row].tolist() == [SOS_ID, 9, 9, 9, 9, 9]
@@ -276,12 +276,12 @@ def test_items_come_ahead_in_order_and_end():
 
 
 def test_no_more_is_made_than_was_asked_for():
-    made = []
-    items = prefetch((made.append(i) or i for i in itertools.count()), depth=3)
+    produced = []
+    items = prefetch((produced.append(i) or i for i in itertools.count()), depth=3)
     assert next(items) == 0
-    assert until(lambda: len(made) >= 4)
+    assert until(lambda: len(produced) >= 4)
     time.sleep(0.3)
-    assert len(made) <= 1 + 3 + 1  # taken, waiting, in the thread's hand
+    assert len(produced) <= 1 + 3 + 1  # taken, waiting, in the thread's hand
     items.close()
 
 
@@ -296,15 +296,15 @@ def test_an_error_comes_after_the_items_before_it():
         next(items)
 
 
-@pytest.mark.parametrize("how", ["closed", "forgotten", "broken"])
-def test_the_thread_ends_with_its_consumer(how):
+@pytest.mark.parametrize("ending", ["closed", "forgotten", "broken"])
+def test_the_thread_ends_with_its_consumer(ending):
     before = set(threading.enumerate())
     items = prefetch(itertools.count(), depth=2)
     assert next(items) == 0
     (worker,) = set(threading.enumerate()) - before
-    if how == "closed":
+    if ending == "closed":
         items.close()
-    elif how == "forgotten":
+    elif ending == "forgotten":
         del items
     else:
         with pytest.raises(ZeroDivisionError):

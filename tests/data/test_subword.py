@@ -103,12 +103,12 @@ def test_the_memory_of_segmented_words_is_bounded(codes, monkeypatch):
 
 
 def test_learning_bpe_is_deterministic_and_stops_when_nothing_is_left(text, codes, tmp_path):
-    again = tmp_path / "again"
-    learn_bpe([text], again, num_merges=30)
-    assert again.read_bytes() == codes.read_bytes()
-    learn_bpe([text], again, num_merges=10_000)
-    assert 30 < len(again.read_text().splitlines()) < 1000
-    segmenter = BpeSegmenter(again)
+    second_codes = tmp_path / "again"
+    learn_bpe([text], second_codes, num_merges=30)
+    assert second_codes.read_bytes() == codes.read_bytes()
+    learn_bpe([text], second_codes, num_merges=10_000)
+    assert 30 < len(second_codes.read_text().splitlines()) < 1000
+    segmenter = BpeSegmenter(second_codes)
     assert segmenter.segment("lowest") == ["lowest"]
 
 
@@ -168,9 +168,9 @@ def test_pieces_are_those_of_sentencepiece_itself(model):
 
 
 def test_training_pieces_twice_gives_the_same_file(text, model, tmp_path):
-    again = train_sentencepiece([text], tmp_path / "again", vocab_size=40)
-    assert again == str(tmp_path / "again.model")
-    assert Path(again).read_bytes() == Path(model).read_bytes()
+    second_model = train_sentencepiece([text], tmp_path / "again", vocab_size=40)
+    assert second_model == str(tmp_path / "again.model")
+    assert Path(second_model).read_bytes() == Path(model).read_bytes()
 
 
 def test_the_vocabulary_of_a_model_covers_what_it_segments(model):
@@ -226,13 +226,13 @@ def test_a_broken_model_is_refused(model, tmp_path, cut):
 
 
 def test_fingerprints_tell_segmenters_apart(codes, model, tmp_path):
-    other = tmp_path / "other"
-    other.write_text("#version: 0.2\nl o\n")
+    other_codes = tmp_path / "other"
+    other_codes.write_text("#version: 0.2\nl o\n")
     segmenters = [
         make_segmenter(""),
         make_segmenter("bpe"),
         make_segmenter("bpe", codes),
-        make_segmenter("bpe", other),
+        make_segmenter("bpe", other_codes),
         make_segmenter("spm", model),
     ]
     assert len({segmenter.fingerprint for segmenter in segmenters}) == len(segmenters)

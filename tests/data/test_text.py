@@ -57,32 +57,32 @@ def test_one_vocabulary_for_both_sides(settings, tmp_path):
     assert shared.source.vocabulary == shared.target.vocabulary
     assert {"a", "Z"} <= set(shared.source.vocabulary.tokens)
     Vocabulary.from_tokens(["q"]).save(tmp_path / "v.src")
-    given = settings.replace(share_vocab=True, vocab_prefix=str(tmp_path / "v"))
-    assert settle(given, tmp_path).target.vocabulary.tokens == (*SPECIALS, "q")
+    changed = settings.replace(share_vocab=True, vocab_prefix=str(tmp_path / "v"))
+    assert settle(changed, tmp_path).target.vocabulary.tokens == (*SPECIALS, "q")
 
 
 def test_given_vocabularies_are_taken_and_kept(settings, tmp_path):
     for side, word in (("src", "c"), ("tgt", "Y")):
         text_files.write_lines(tmp_path / f"v.{side}", [word, "</s>", "<s>", "<unk>"])
-    given = settings.replace(vocab_prefix=str(tmp_path / "v"))
-    languages = settle(given, tmp_path)
+    changed = settings.replace(vocab_prefix=str(tmp_path / "v"))
+    languages = settle(changed, tmp_path)
     assert languages.source.encode("a c") == [0, 3]
-    run_vocabularies.save(languages, given, str(tmp_path))
-    again = run_vocabularies.load(given, str(tmp_path))
-    assert [s.vocabulary for s in again] == [s.vocabulary for s in languages]
+    run_vocabularies.save(languages, changed, str(tmp_path))
+    loaded = run_vocabularies.load(changed, str(tmp_path))
+    assert [s.vocabulary for s in loaded] == [s.vocabulary for s in languages]
 
 
 def test_merge_operations_are_kept_with_the_run(settings, tmp_path):
     learn_bpe([str(tmp_path / "t.src")] * 3, str(tmp_path / "codes"), 1)
-    given = settings.replace(subword_option="bpe", subword_model=str(tmp_path / "codes"))
-    languages = settle(given, tmp_path)
-    run_vocabularies.save(languages, given, str(tmp_path))
+    changed = settings.replace(subword_option="bpe", subword_model=str(tmp_path / "codes"))
+    languages = settle(changed, tmp_path)
+    run_vocabularies.save(languages, changed, str(tmp_path))
     (tmp_path / "codes").unlink()
-    again = run_vocabularies.load(given, str(tmp_path))
-    for one, other in zip(languages, again):
-        assert one.vocabulary == other.vocabulary
-        assert one.segmenter.fingerprint == other.segmenter.fingerprint
-        assert one.decode(one.encode("a b c")) in ("a b c", "<unk> <unk> <unk>")
+    loaded = run_vocabularies.load(changed, str(tmp_path))
+    for expected, actual in zip(languages, loaded):
+        assert expected.vocabulary == actual.vocabulary
+        assert expected.segmenter.fingerprint == actual.segmenter.fingerprint
+        assert expected.decode(expected.encode("a b c")) in ("a b c", "<unk> <unk> <unk>")
 
 
 def test_what_is_needed_for_vocabularies(settings, tmp_path):
@@ -96,18 +96,18 @@ def test_what_is_needed_for_vocabularies(settings, tmp_path):
 
 
 @pytest.fixture
-def kept(settings, tmp_path):
+def trained_run(settings, tmp_path):
     """A function that makes a trained run's folder, as far as its text is concerned."""
 
-    def keep(**changes):
-        given = settings.replace(**changes)
+    def make(**changes):
+        changed = settings.replace(**changes)
         out = tmp_path / "run"
         (out / "best_bleu").mkdir(parents=True)
-        run_vocabularies.save(settle(given, tmp_path / "new"), given, str(out))
-        config.save(given, out / "hparams.json")
-        return given, out
+        run_vocabularies.save(settle(changed, tmp_path / "new"), changed, str(out))
+        config.save(changed, out / "hparams.json")
+        return changed, out
 
-    return keep
+    return make
 
 
 @pytest.mark.parametrize(
@@ -120,40 +120,40 @@ def kept(settings, tmp_path):
         ({"vocab_size": 5, "vocab_min_frequency": 2}, "vocab_size=5.*vocab_min_frequency=2"),
     ],
 )
-def test_another_vocabulary_than_the_runs_is_refused(kept, tmp_path, changes, words):
+def test_another_vocabulary_than_the_runs_is_refused(trained_run, tmp_path, changes, words):
     for side in ("src", "tgt"):
         Vocabulary.from_tokens(["q"]).save(tmp_path / f"v.{side}")
-    given, out = kept()
+    saved, out = trained_run()
     changes = {k: v.format(tmp_path) if isinstance(v, str) else v for k, v in changes.items()}
     with pytest.raises(UsageError, match=words):
-        settle(given.replace(**changes), out)
+        settle(saved.replace(**changes), out)
 
 
-def test_the_same_vocabulary_from_elsewhere_is_the_runs(kept, tmp_path):
-    given, out = kept()
-    expected = [side.vocabulary for side in settle(given, out)]
+def test_the_same_vocabulary_from_elsewhere_is_the_runs(trained_run, tmp_path):
+    saved, out = trained_run()
+    expected = [side.vocabulary for side in settle(saved, out)]
     for side in ("src", "tgt"):
         (tmp_path / f"v.{side}").write_bytes((out / f"vocab.{side}").read_bytes())
-    same = [{"vocab_size": 1000}, {"vocab_prefix": str(tmp_path / "v")}]
-    for changes in same:
-        assert [s.vocabulary for s in settle(given.replace(**changes), out)] == expected
+    without_effect = [{"vocab_size": 1000}, {"vocab_prefix": str(tmp_path / "v")}]
+    for changes in without_effect:
+        assert [s.vocabulary for s in settle(saved.replace(**changes), out)] == expected
     (tmp_path / "v.tgt").write_text("<unk>\n<s>\n</s>\nq\n")
     with pytest.raises(UsageError, match="vocab_prefix"):
-        settle(given.replace(vocab_prefix=str(tmp_path / "v")), out)
+        settle(saved.replace(vocab_prefix=str(tmp_path / "v")), out)
     for path in ("t.src", "t.tgt"):
         (tmp_path / path).unlink()
-    assert [s.vocabulary for s in settle(given, out)] == expected, "the training text is not needed"
+    assert [s.vocabulary for s in settle(saved, out)] == expected, "the training text is not needed"
 
 
-def test_other_merge_operations_than_the_runs_are_refused(kept, tmp_path):
+def test_other_merge_operations_than_the_runs_are_refused(trained_run, tmp_path):
     for name, merge in (("codes", "c a"), ("copy", "c a"), ("others", "a b")):
         text_files.write_lines(tmp_path / name, ["#version: 0.2", merge])
-    given, out = kept(subword_option="bpe", subword_model=str(tmp_path / "codes"))
-    copy = given.replace(subword_model=str(tmp_path / "copy"))
-    expected = settle(given, out).source.segmenter.fingerprint
+    saved, out = trained_run(subword_option="bpe", subword_model=str(tmp_path / "codes"))
+    copy = saved.replace(subword_model=str(tmp_path / "copy"))
+    expected = settle(saved, out).source.segmenter.fingerprint
     assert settle(copy, out).source.segmenter.fingerprint == expected
-    for other in (str(tmp_path / "others"), str(tmp_path / "absent"), None):
+    for codes in (str(tmp_path / "others"), str(tmp_path / "absent"), None):
         with pytest.raises(UsageError, match=r"subword_model=.* \(saved: '.*/codes'\)"):
-            settle(given.replace(subword_model=other), out)
+            settle(saved.replace(subword_model=codes), out)
     (tmp_path / "codes").unlink()
-    assert settle(given, out).source.segmenter.fingerprint == expected
+    assert settle(saved, out).source.segmenter.fingerprint == expected

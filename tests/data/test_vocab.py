@@ -18,11 +18,11 @@ def file_of(tmp_path, content):
 
 
 @pytest.mark.parametrize("order", itertools.permutations([UNK, SOS, EOS]))
-@pytest.mark.parametrize("places", [(0, 1, 2), (3, 3, 3), (0, 2, 4)])
-def test_the_specials_may_stand_anywhere(tmp_path, order, places):
+@pytest.mark.parametrize("positions", [(0, 1, 2), (3, 3, 3), (0, 2, 4)])
+def test_the_specials_may_stand_anywhere(tmp_path, order, positions):
     lines = ["the", "a", "cat"]
-    for place, special in zip(places, order):
-        lines.insert(place, special)
+    for position, special in zip(positions, order):
+        lines.insert(position, special)
     vocabulary = Vocabulary.load(file_of(tmp_path, "\n".join(lines) + "\n"))
     assert vocabulary.tokens == (*SPECIALS, "the", "a", "cat")
     assert vocabulary.encode(["<unk>", "<s>", "</s>", "cat", "dog"]) == [0, 1, 2, 5, 0]
@@ -38,9 +38,9 @@ def test_the_specials_may_stand_anywhere(tmp_path, order, places):
 )
 def test_forms_of_one_vocabulary_have_one_fingerprint(tmp_path, content):
     plain = Vocabulary.load(file_of(tmp_path, "<unk>\n<s>\n</s>\nx\n"))
-    other = Vocabulary.load(file_of(tmp_path, content))
-    assert other == plain
-    assert other.fingerprint == plain.fingerprint
+    vocabulary = Vocabulary.load(file_of(tmp_path, content))
+    assert vocabulary == plain
+    assert vocabulary.fingerprint == plain.fingerprint
     assert Vocabulary.from_tokens(["y"]).fingerprint != plain.fingerprint
 
 
@@ -77,9 +77,9 @@ def test_a_clean_vocabulary_warns_of_nothing(tmp_path, caplog):
 )
 def test_what_is_no_vocabulary_is_refused_by_name(tmp_path, content, words):
     path = file_of(tmp_path, content)
-    with pytest.raises(UserError, match=words) as caught:
+    with pytest.raises(UserError, match=words) as error:
         Vocabulary.load(path)
-    assert str(path) in str(caught.value)
+    assert str(path) in str(error.value)
 
 
 def test_unicode_separators_may_be_part_of_a_token(tmp_path):
@@ -113,8 +113,8 @@ def test_saved_vocabularies_come_back(tmp_path):
     path = tmp_path / "vocab"
     vocabulary = Vocabulary.build([["x", "y@@", "▁z"]])
     vocabulary.save(path)
-    again = Vocabulary.load(path)
-    assert again == vocabulary and again.fingerprint == vocabulary.fingerprint
+    loaded = Vocabulary.load(path)
+    assert loaded == vocabulary and loaded.fingerprint == vocabulary.fingerprint
 
 
 def test_encoding_and_decoding():

@@ -15,7 +15,7 @@ from tfmann.decoding.constraints import Constraints, add_words, forbid, no_words
 from tfmann.decoding.sampling import SamplingOptions
 
 EOS, LIMIT = 2, 9
-ASKED = [(4, 0), (0, 1), (0, 2), (3, 2), (0, 3), (20, 0)]  # (least length, n)
+LIMITS = [(4, 0), (0, 1), (0, 2), (3, 2), (0, 3), (20, 0)]  # (least length, n)
 CELLS = ["luong", "ntm-heads"]
 
 
@@ -27,27 +27,27 @@ def run_beam(model, batch, width, constraints, alpha=0.0):
 
 @settings(deadline=None)  # the first call of an operation takes long
 @given(st.lists(st.integers(3, 6), max_size=8), st.integers(0, 4), st.integers(0, 9))
-def test_forbidden_words_are_those_of_the_oracle(said, ngram, least):
+def test_forbidden_words_are_those_of_the_oracle(prefix, ngram, least):
     constraints = Constraints(least, ngram)
     words = no_words([1], tf.constant([9]), constraints)
-    for time, word in enumerate(said):
+    for time, word in enumerate(prefix):
         words = add_words(words, tf.constant([word]), tf.constant(time))
-    found = forbid(tf.zeros([1, 7]), words, tf.constant(len(said)), constraints)
-    left = [word for word in range(7) if found[0, word] == 0]
-    assert left == oracle.allowed(said, 7, limit=99, min_length=least, ngram=ngram)
-    assert all(found[0, word] == -np.inf for word in set(range(7)) - set(left))
+    scores = forbid(tf.zeros([1, 7]), words, tf.constant(len(prefix)), constraints)
+    allowed = [word for word in range(7) if scores[0, word] == 0]
+    assert allowed == oracle.allowed(prefix, 7, limit=99, min_length=least, ngram=ngram)
+    assert all(scores[0, word] == -np.inf for word in set(range(7)) - set(allowed))
 
 
 @pytest.mark.parametrize("variant", CELLS)
-@pytest.mark.parametrize("asked", ASKED)
-def test_beam_search_equals_the_oracle(variant, asked):
+@pytest.mark.parametrize("limits", LIMITS)
+def test_beam_search_equals_the_oracle(variant, limits):
     bound = 0
     for seed, width, alpha in ((1, 3, 0.0), (2, 4, 0.8)):
         model, batch = large_model(variant, seed), small.batch(LENGTHS, seed)
-        actual = run_beam(model, batch, width, asked, alpha)
+        actual = run_beam(model, batch, width, limits, alpha)
         for row, length in enumerate(batch.source_length):
             stepper = Stepper(model, batch, row)
-            expected = oracle.beam_search(stepper, (), width, LIMIT, alpha, 0.0, *asked)
+            expected = oracle.beam_search(stepper, (), width, LIMIT, alpha, 0.0, *limits)
             check(actual, row, expected, width, length)
             free = oracle.beam_search(stepper, (), width, LIMIT, alpha)
             bound += [h.ids for h in free] != [h.ids for h in expected]
@@ -55,13 +55,13 @@ def test_beam_search_equals_the_oracle(variant, asked):
 
 
 @pytest.mark.parametrize("variant", CELLS)
-@pytest.mark.parametrize("asked", ASKED)
-def test_greedy_search_equals_the_oracle(variant, asked):
+@pytest.mark.parametrize("limits", LIMITS)
+def test_greedy_search_equals_the_oracle(variant, limits):
     model, batch = large_model(variant, 11), small.batch(LENGTHS, 11)
-    options = search.SearchOptions(LIMIT, True, constraints=Constraints(*asked))
+    options = search.SearchOptions(LIMIT, True, constraints=Constraints(*limits))
     actual = as_arrays(search.greedy(model, prepare(model, batch), options))
     for row, length in enumerate(batch.source_length):
-        expected = [oracle.greedy(Stepper(model, batch, row), (), LIMIT, 0.0, *asked)]
+        expected = [oracle.greedy(Stepper(model, batch, row), (), LIMIT, 0.0, *limits)]
         check(actual, row, expected, 1, length)
 
 
@@ -70,10 +70,10 @@ def test_a_sample_keeps_to_them():
     options = search.SearchOptions(max_length=12)
     constrained = options._replace(constraints=Constraints(5, 2))
     prepared, seed = prepare(model, batch), tf.constant([1, 2])
-    found = as_arrays(search.sample(model, prepared, SamplingOptions(1.5), seed, constrained))
+    sampled = as_arrays(search.sample(model, prepared, SamplingOptions(1.5), seed, constrained))
     free = as_arrays(search.sample(model, prepared, SamplingOptions(1.5), seed, options))
-    assert free.lengths.min() < 6 <= found.lengths.min()
-    for ids, length in zip(found.ids[:, 0], found.lengths[:, 0]):
+    assert free.lengths.min() < 6 <= sampled.lengths.min()
+    for ids, length in zip(sampled.ids[:, 0], sampled.lengths[:, 0]):
         pairs = list(zip(ids[: length - 2], ids[1 : length - 1]))
         assert len(set(pairs)) == len(pairs)
 

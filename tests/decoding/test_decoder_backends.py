@@ -40,7 +40,7 @@ def models(variant):
         yield model
 
 
-def both(variant, function):
+def run_backends(variant, function):
     """What a traced function of a model and its source has for each backend."""
     batch, results = small.batch(LENGTHS), []
 
@@ -50,20 +50,20 @@ def both(variant, function):
         def run(source, length, model=model):
             return function(model, model.prepare(source, length), batch)
 
-        found = run(tf.constant(batch.source), tf.constant(batch.source_length))
-        results.append([value.numpy() for value in tf.nest.flatten(found) if value is not None])
+        outputs = run(tf.constant(batch.source), tf.constant(batch.source_length))
+        results.append([value.numpy() for value in tf.nest.flatten(outputs) if value is not None])
     return results
 
 
-def same(results):
+def assert_same(results):
     ours, plain = results
     assert len(ours) == len(plain) > 0
-    for expected, got in zip(ours, plain):
-        assert got.shape == expected.shape and got.dtype == expected.dtype
+    for expected, actual in zip(ours, plain):
+        assert actual.shape == expected.shape and actual.dtype == expected.dtype
         if np.issubdtype(expected.dtype, np.integer):
-            np.testing.assert_array_equal(got, expected)
+            np.testing.assert_array_equal(actual, expected)
         else:
-            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("variant", CELLS)
@@ -71,31 +71,35 @@ def test_forced_decoding_and_its_gradients(variant):
     def scored(model, prepared, batch):
         words = [tf.constant(a) for a in (batch.target_in, batch.target_out, batch.target_length)]
         with tf.GradientTape() as tape:
-            again = model.prepare(tf.constant(batch.source), tf.constant(batch.source_length))
-            log_probs, seen, _ = forced_log_probs(model, again, *words, ("alignments",))
+            prepared_on_tape = model.prepare(
+                tf.constant(batch.source), tf.constant(batch.source_length)
+            )
+            log_probs, diagnostics, _ = forced_log_probs(
+                model, prepared_on_tape, *words, ("alignments",)
+            )
             total = tf.reduce_sum(log_probs)
         gradients = tape.gradient(total, model.trainable_variables)
-        return log_probs, seen, [tf.convert_to_tensor(g) for g in gradients if g is not None]
+        return log_probs, diagnostics, [tf.convert_to_tensor(g) for g in gradients if g is not None]
 
-    same(both(variant, scored))
+    assert_same(run_backends(variant, scored))
 
 
 @pytest.mark.parametrize("variant", CELLS)
 def test_greedy_search_and_sampling(variant):
     def chosen(model, prepared, batch):
-        drawn = search.sample(model, prepared, SamplingOptions(1.0), tf.constant([3, 4]), OPTIONS)
-        return search.greedy(model, prepared, OPTIONS), drawn
+        sampled = search.sample(model, prepared, SamplingOptions(1.0), tf.constant([3, 4]), OPTIONS)
+        return search.greedy(model, prepared, OPTIONS), sampled
 
-    same(both(variant, chosen))
+    assert_same(run_backends(variant, chosen))
 
 
-@pytest.mark.parametrize("how", BEAMS)
+@pytest.mark.parametrize("options", BEAMS)
 @pytest.mark.parametrize("variant", CELLS)
-def test_beam_search(variant, how):
+def test_beam_search(variant, options):
     def searched(model, prepared, batch):
-        return search.beam_search(model, prepared, *BEAMS[how])
+        return search.beam_search(model, prepared, *BEAMS[options])
 
-    same(both(variant, searched))
+    assert_same(run_backends(variant, searched))
 
 
 def test_without_addons_auto_is_plain_and_tfa_is_refused(monkeypatch):

@@ -41,14 +41,17 @@ def translator(name, **changes):
 
 
 def run(name, lines=None, size=32, chunk=0, ids=IDS, **changes):
-    one = translator(name, **changes)
-    one.hparams = one.hparams.replace(infer_batch_size=size)  # not part of the trace
-    return list(one.translate(LINES if lines is None else lines, chunk=chunk, documents=ids))
+    system = translator(name, **changes)
+    system.hparams = system.hparams.replace(infer_batch_size=size)  # not part of the trace
+    return list(system.translate(LINES if lines is None else lines, chunk=chunk, documents=ids))
 
 
-def assert_same(found, expected):
-    assert translations.texts(found) == translations.texts(expected)
-    scores = [[[one.score for one in n_best] for n_best in some] for some in (found, expected)]
+def assert_same(actual, expected):
+    assert translations.texts(actual) == translations.texts(expected)
+    scores = [
+        [[hypothesis.score for hypothesis in n_best] for n_best in some]
+        for some in (actual, expected)
+    ]
     np.testing.assert_allclose(*scores, atol=2e-5)
 
 
@@ -66,33 +69,33 @@ def test_neither_neighbours_nor_chunks_change_a_document(name):
         assert_same(run(name, chunk=chunk), expected)
     order = [9 - i for i in range(3)]
     shuffled = DOCUMENTS[2] + DOCUMENTS[0] + DOCUMENTS[1]
-    found = run(name, shuffled, ids=[order[0]] * 5 + [order[1]] * 4 + [order[2]])
-    assert_same(found[5:] + found[:5], expected)
+    actual = run(name, shuffled, ids=[order[0]] * 5 + [order[1]] * 4 + [order[2]])
+    assert_same(actual[5:] + actual[:5], expected)
 
 
 @pytest.mark.parametrize("name", ["deep", "shallow", "summary", "previous"])
 def test_what_was_before_matters_within_a_document_alone(name):
     together = run(name)
-    alone = run(name, ids=list(range(len(LINES))))  # every sentence a document
+    single = run(name, ids=list(range(len(LINES))))  # every sentence a document
     firsts = [0, 4, 5]
-    assert_same([together[i] for i in firsts], [alone[i] for i in firsts])
-    others = [i for i in range(len(LINES)) if i not in firsts]
-    assert any(together[i][0].score != alone[i][0].score for i in others)
+    assert_same([together[i] for i in firsts], [single[i] for i in firsts])
+    later = [i for i in range(len(LINES)) if i not in firsts]
+    assert any(together[i][0].score != single[i][0].score for i in later)
 
 
 @pytest.mark.parametrize("name", ["deep", "summary"])
 def test_a_blank_line_ends_a_document(name):
     blank = [line for document in DOCUMENTS for line in [*document, ""]]
-    found = run(name, blank, ids=None)
+    translated = run(name, blank, ids=None)
     real = [i for i, line in enumerate(blank) if line]
-    assert_same([found[i] for i in real], run(name))
-    assert all(found[i][0].text == "" for i in range(len(blank)) if i not in real)
+    assert_same([translated[i] for i in real], run(name))
+    assert all(translated[i][0].text == "" for i in range(len(blank)) if i not in real)
 
 
 def test_a_blank_line_inside_a_document_adds_nothing_to_its_cache():
     lines = [*DOCUMENTS[0][:2], "", *DOCUMENTS[0][2:]]
-    found = run("deep", lines, ids=[1] * 5)
-    assert_same(found[:2] + found[3:], run("deep", DOCUMENTS[0], ids=[1] * 4))
+    translated = run("deep", lines, ids=[1] * 5)
+    assert_same(translated[:2] + translated[3:], run("deep", DOCUMENTS[0], ids=[1] * 4))
 
 
 @pytest.mark.parametrize("name", ["deep", "shallow"])
@@ -102,35 +105,35 @@ def test_beam_of_one_is_greedy_across_sentences(name):
 
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_a_forced_translation_has_the_score_of_its_search(name):
-    found = run(name)
-    one = translator(name)
-    best = [n_best[0] for n_best in found]
-    forced = one.force_translations(best, documents=IDS)
+    n_best_lists = run(name)
+    system = translator(name)
+    best = [n_best[0] for n_best in n_best_lists]
+    forced = system.force_translations(best, documents=IDS)
     assert [f.tokens for f in forced] == [t.tokens for t in best]
     scores = [t.score for t in best]
     np.testing.assert_allclose([f.log_prob for f in forced], scores, atol=5e-5)
     pairs = [(line, t.text) for line, t in zip(LINES, best)]
-    again = one.force(pairs, documents=IDS)
-    np.testing.assert_allclose([f.log_prob for f in again], scores, atol=5e-5)
+    from_text = system.force(pairs, documents=IDS)
+    np.testing.assert_allclose([f.log_prob for f in from_text], scores, atol=5e-5)
 
 
 def test_no_slots_is_the_model_without_a_cache():
-    one = translator("no slots")
+    system = translator("no slots")
     plain = small.model("rnnsearch", **{
         "init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": 1, "unit_type": "gru",
         "projection_bias": True, "beam_width": 3,
     })  # fmt: skip
-    named = {v.name: v for v in one.model.trainable_variables}
+    variables = {v.name: v for v in system.model.trainable_variables}
     for variable in plain.trainable_variables:
-        variable.assign(named[variable.name])
+        variable.assign(variables[variable.name])
     expected = Translator(plain, translations.languages(), plain.hparams)
     assert_same(run("no slots"), list(expected.translate(LINES)))
 
 
 def test_slots_as_a_sentence_finds_them():
-    one = translator("new slots")
+    system = translator("new slots")
     pairs = [("a3 a4", "b5 b6"), ("a5", "b7"), ("a6", "b8")]
-    first, second, third = one.force(pairs, ("cache_match", "cache_gate"), [4, 4, 1])
+    first, second, third = system.force(pairs, ("cache_match", "cache_gate"), [4, 4, 1])
     assert first.slots.words == third.slots.words == [""] * 4
     assert first.slots.ages.tolist() == [-1] * 4
     assert second.slots.words == ["b5", "b6", "</s>", ""]
@@ -144,13 +147,13 @@ def test_slots_as_a_sentence_finds_them():
 
 
 def test_blank_sources_can_be_forced():
-    one = translator("deep")
-    found = one.force([("a3", "b5"), ("", "b6"), ("a4", "b7")], documents=[1, 1, 1])
-    bare = one.force([("a3", "b5"), ("a4", "b7")], documents=[1, 1])
-    np.testing.assert_allclose([found[0].log_prob, found[2].log_prob], [
+    system = translator("deep")
+    with_blank = system.force([("a3", "b5"), ("", "b6"), ("a4", "b7")], documents=[1, 1, 1])
+    bare = system.force([("a3", "b5"), ("a4", "b7")], documents=[1, 1])
+    np.testing.assert_allclose([with_blank[0].log_prob, with_blank[2].log_prob], [
         f.log_prob for f in bare
     ], atol=1e-5)  # fmt: skip
-    assert np.isfinite(found[1].log_prob)
+    assert np.isfinite(with_blank[1].log_prob)
 
 
 @pytest.mark.parametrize("ids", [[1, 1], [1] * 4])
@@ -160,9 +163,13 @@ def test_as_many_ids_as_lines(ids):
 
 
 def test_rounds_by_hand():
-    found = list(rounds([[0, 1, 2], [3], [4, 5]], 2, False))
-    assert [one.sentences for one in found] == [[0, 3], [1, 4], [2, 5]]
-    assert [one.previous_rows.tolist() for one in found] == [[0, 0], [0, 0], [0, 1]]
-    assert [one.starts.tolist() for one in found] == [[True, True], [False, True], [False] * 2]
-    going_on = next(iter(rounds([[0, 1], [2]], 2, True)))
-    assert going_on.starts.tolist() == [False, True]
+    batches = list(rounds([[0, 1, 2], [3], [4, 5]], 2, False))
+    assert [batch.sentences for batch in batches] == [[0, 3], [1, 4], [2, 5]]
+    assert [batch.previous_rows.tolist() for batch in batches] == [[0, 0], [0, 0], [0, 1]]
+    assert [batch.starts.tolist() for batch in batches] == [
+        [True, True],
+        [False, True],
+        [False] * 2,
+    ]
+    continued = next(iter(rounds([[0, 1], [2]], 2, True)))
+    assert continued.starts.tolist() == [False, True]

@@ -48,13 +48,15 @@ def translator(name):
 def run(name, history=None, size=32, chunk=0):
     system = translator(name)
     system.hparams = system.hparams.replace(infer_batch_size=size)  # not part of the trace
-    found = system.translate(LINES, chunk=chunk, documents=IDS, history=history)
-    return [n_best[0] for n_best in found]
+    n_best_lists = system.translate(LINES, chunk=chunk, documents=IDS, history=history)
+    return [n_best[0] for n_best in n_best_lists]
 
 
-def assert_same(found, expected):
-    assert [one.text for one in found] == [one.text for one in expected]
-    scores = [[one.score for one in results] for results in (found, expected)]
+def assert_same(actual, expected):
+    assert [hypothesis.text for hypothesis in actual] == [
+        hypothesis.text for hypothesis in expected
+    ]
+    scores = [[hypothesis.score for hypothesis in results] for results in (actual, expected)]
     np.testing.assert_allclose(*scores, atol=2e-5)
 
 
@@ -68,34 +70,34 @@ def forced_after(name, before, line, translation):
 def test_the_own_history_changes_nothing(name):
     expected = run(name)
     assert_same(run(name, history=expected), expected)
-    as_text = [(line, one.text) for line, one in zip(LINES, expected)]
+    as_text = [(line, translation.text) for line, translation in zip(LINES, expected)]
     assert_same(run(name, history=as_text), expected)
 
 
 @pytest.mark.parametrize("name", CACHES)
 def test_a_sentence_is_read_after_the_references_of_those_before_it(name):
-    found = run(name, reference_history(LINES, REFERENCES))
+    translated = run(name, reference_history(LINES, REFERENCES))
     pairs = list(zip(LINES, REFERENCES))
     for span in SPANS:
         for index in span:
             before = [pairs[i] for i in span if i < index]
-            score = forced_after(name, before, LINES[index], found[index])
-            assert found[index].score == pytest.approx(score, abs=5e-5)
-    assert any(abs(a.score - b.score) > 1e-3 for a, b in zip(found, run(name)))
+            score = forced_after(name, before, LINES[index], translated[index])
+            assert translated[index].score == pytest.approx(score, abs=5e-5)
+    assert any(abs(a.score - b.score) > 1e-3 for a, b in zip(translated, run(name)))
 
 
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_a_sentence_is_read_after_those_of_another_document(name):
-    own = run(name)
-    found = run(name, other_history(translator(name), LINES, IDS, seed=3))
-    for span, other in zip(SPANS, exchange_documents(list(map(len, SPANS)), 3)):
-        pairs = [(LINES[i], own[i].text) for i in SPANS[other]]
+    with_own_history = run(name)
+    translated = run(name, other_history(translator(name), LINES, IDS, seed=3))
+    for span, exchanged in zip(SPANS, exchange_documents(list(map(len, SPANS)), 3)):
+        pairs = [(LINES[i], with_own_history[i].text) for i in SPANS[exchanged]]
         for position, index in enumerate(span):
-            score = forced_after(name, pairs[:position], LINES[index], found[index])
-            assert found[index].score == pytest.approx(score, abs=5e-5)
+            score = forced_after(name, pairs[:position], LINES[index], translated[index])
+            assert translated[index].score == pytest.approx(score, abs=5e-5)
     firsts = [span[0] for span in SPANS]
-    assert_same([found[i] for i in firsts], [own[i] for i in firsts])
-    assert any(abs(a.score - b.score) > 1e-3 for a, b in zip(found, own))
+    assert_same([translated[i] for i in firsts], [with_own_history[i] for i in firsts])
+    assert any(abs(a.score - b.score) > 1e-3 for a, b in zip(translated, with_own_history))
 
 
 @pytest.mark.parametrize("name", ["cache", "neural previous", "summary"])
@@ -110,10 +112,10 @@ def test_neither_neighbours_nor_chunks_change_a_given_history(name):
 
 @pytest.mark.parametrize("name", ["cache", "summary"])
 def test_no_pair_leaves_nothing(name):
-    found = run(name, [None] * len(LINES))
+    translated = run(name, [None] * len(LINES))
     system = translator(name)
-    alone = [n[0] for n in system.translate(LINES, documents=range(len(LINES)))]
-    assert_same(found, alone)
+    single = [n[0] for n in system.translate(LINES, documents=range(len(LINES)))]
+    assert_same(translated, single)
 
 
 def test_blank_lines_are_no_sentences_of_either_document():

@@ -77,33 +77,35 @@ def test_searches_of_an_ensemble_equal_the_oracle(variants):
 
 def test_an_ensemble_finds_what_none_of_its_models_finds_alone(mixture):
     together, members = mixture
-    found = texts(together.translate(LINES))
-    assert all(found != texts(member.translate(LINES)) for member in members)
+    of_ensemble = texts(together.translate(LINES))
+    assert all(of_ensemble != texts(member.translate(LINES)) for member in members)
 
 
 @pytest.mark.parametrize("mode", ["beam_search", "greedy", "sample"])
 def test_a_model_with_itself_translates_and_scores_as_alone(mode):
     count = 1 if mode == "greedy" else 3
-    alone = translator("ntm", infer_mode=mode, beam_width=3, num_translations_per_input=count)
-    doubled = ensemble_translator(alone, alone)
-    expected, found = list(alone.translate(LINES, True)), list(doubled.translate(LINES, True))
-    assert texts(found) == texts(expected)
-    for found_scores, expected_scores in zip(scores(found), scores(expected)):
-        np.testing.assert_allclose(found_scores, expected_scores, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(found[0][0].attention, expected[0][0].attention, atol=1e-5)
-    for result, one in zip(doubled.force(PAIRS), alone.force(PAIRS)):
-        np.testing.assert_allclose(result.word_log_probs, one.word_log_probs, rtol=1e-4, atol=1e-5)
+    single = translator("ntm", infer_mode=mode, beam_width=3, num_translations_per_input=count)
+    doubled = ensemble_translator(single, single)
+    expected, actual = list(single.translate(LINES, True)), list(doubled.translate(LINES, True))
+    assert texts(actual) == texts(expected)
+    for actual_scores, expected_scores in zip(scores(actual), scores(expected)):
+        np.testing.assert_allclose(actual_scores, expected_scores, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(actual[0][0].attention, expected[0][0].attention, atol=1e-5)
+    for result, expected_pair in zip(doubled.force(PAIRS), single.force(PAIRS)):
+        np.testing.assert_allclose(
+            result.word_log_probs, expected_pair.word_log_probs, rtol=1e-4, atol=1e-5
+        )
 
 
 def test_samples_are_drawn_from_the_mean():
     members = [large_model("luong", 1), large_model("rnnsearch", 2)]
     model, batch = Ensemble(members), small.batch([(4, 1)] * 4000, 3)
     batch.source[:], batch.source_length[:] = batch.source[0], batch.source_length[0]
-    found = search.sample(
+    sampled = search.sample(
         model, prepare(model, batch), SamplingOptions(1.0, 0, 1.0), tf.constant([7, 8]),
         search.SearchOptions(2),
     )  # fmt: skip
-    counts = np.bincount(found.ids[:, 0, 0].numpy(), minlength=small.TARGET_SIZE) / 4000
+    counts = np.bincount(sampled.ids[:, 0, 0].numpy(), minlength=small.TARGET_SIZE) / 4000
     expected = np.exp(MixedStepper(members, batch, 0)(1, ())[0])
     expected[1] = 0.0  # <s> is never chosen
     np.testing.assert_allclose(counts, expected / expected.sum(), atol=0.03)
@@ -125,10 +127,16 @@ def test_a_given_words_probability_is_the_mean(mixture):
 def test_forced_score_of_an_ensemble_is_the_score_of_its_search(mixture):
     together, _ = mixture
     for n_best in together.translate(LINES[:4]):
-        best = [one for one in n_best if one.tokens and not {"<unk>", "<s>"} & set(one.tokens)]
+        best = [
+            hypothesis
+            for hypothesis in n_best
+            if hypothesis.tokens and not {"<unk>", "<s>"} & set(hypothesis.tokens)
+        ]
         forced = together.force_translations(best)
         np.testing.assert_allclose(
-            [result.log_prob for result in forced], [one.score for one in best], rtol=1e-4
+            [result.log_prob for result in forced],
+            [hypothesis.score for hypothesis in best],
+            rtol=1e-4,
         )
 
 
@@ -148,10 +156,10 @@ def test_alignments_are_those_of_the_models_that_have_them():
 def test_no_translation_of_an_ensemble_depends_on_its_batch(mixture, size):
     together, members = mixture
     small_batches = ensemble_translator(*members, infer_batch_size=size)
-    found, expected = list(small_batches.translate(LINES)), list(together.translate(LINES))
-    assert texts(found) == texts(expected)
-    for found_scores, expected_scores in zip(scores(found), scores(expected)):
-        np.testing.assert_allclose(found_scores, expected_scores, rtol=1e-4, atol=1e-4)
+    actual, expected = list(small_batches.translate(LINES)), list(together.translate(LINES))
+    assert texts(actual) == texts(expected)
+    for actual_scores, expected_scores in zip(scores(actual), scores(expected)):
+        np.testing.assert_allclose(actual_scores, expected_scores, rtol=1e-4, atol=1e-4)
 
 
 def test_an_ensemble_shows_no_cell_at_work(mixture):

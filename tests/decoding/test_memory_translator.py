@@ -77,7 +77,10 @@ def run(name, files, lines=LINES, size=32, **changes):
 
 def assert_same(results, expected):
     assert translations.texts(results) == translations.texts(expected)
-    scores = [[[one.score for one in n_best] for n_best in some] for some in (results, expected)]
+    scores = [
+        [[hypothesis.score for hypothesis in n_best] for n_best in some]
+        for some in (results, expected)
+    ]
     np.testing.assert_allclose(*scores, atol=3e-5)
 
 
@@ -113,13 +116,13 @@ class Sentence:
 def datastore_of(name, line):
     """The entries of a line, by loops over the whole memory and the model alone."""
     source, target = translations.languages()
-    known = [[word if word else -number for number, word in enumerate(source.encode(x), start=5)]
+    sources = [[word if word else -number for number, word in enumerate(source.encode(x), start=5)]
              for x, _ in KNOWN]  # fmt: skip
     query = [word for word in source.encode(line) if word]
     if len(query) < len(line.split()):  # an unknown word is like no other
         query = [word or -1 for word in source.encode(line)]
     entries = []
-    for number in retrieval.retrieve(query, known, PAIRS, 64):
+    for number in retrieval.retrieve(query, sources, PAIRS, 64):
         words = [*target.encode(KNOWN[number][1]), 2]
         _, readouts = Sentence(model_of(name), KNOWN[number][0]).forced(words)
         entries += [(key, word) for key, word in zip(readouts, words) if word]
@@ -199,8 +202,8 @@ def test_a_memory_without_a_share_changes_nothing(changes, files):
 def test_samples_and_documents_in_parts_are_drawn_with_the_memory(files):
     samples = {"infer_mode": "sample", "num_translations_per_input": 2,
                "translation_memory_neighbors": 1, "sampling_top_k": 1}  # fmt: skip
-    [drawn] = run("rnnsearch", files, [MEMORY[0][0]], **samples)
-    assert [one.text for one in drawn] == [MEMORY[0][1]] * 2
+    [sampled] = run("rnnsearch", files, [MEMORY[0][0]], **samples)
+    assert [hypothesis.text for hypothesis in sampled] == [MEMORY[0][1]] * 2
     system = translator("previous", files)
     parts, state = [], system.begin_document()
     for line in (LINES[0], LINES[4]):

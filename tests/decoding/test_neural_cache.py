@@ -67,7 +67,10 @@ def run(name, lines=LINES, ids=IDS, size=32, chunk=0, **changes):
 
 def assert_same(results, expected):
     assert translations.texts(results) == translations.texts(expected)
-    scores = [[[one.score for one in n_best] for n_best in some] for some in (results, expected)]
+    scores = [
+        [[hypothesis.score for hypothesis in n_best] for n_best in some]
+        for some in (results, expected)
+    ]
     np.testing.assert_allclose(*scores, atol=3e-5)
 
 

@@ -118,8 +118,8 @@ def test_a_finished_hypothesis_competes_with_its_settled_score():
 def test_coverage_prefers_the_hypothesis_that_saw_the_whole_source():
     # Words 0 and 3 are equally likely; after 0 the second position is looked at.
     table = {1: [0.5, 1e-9, 1e-9, 0.5], 0: [1e-9, 1e-9, 1.0, 1e-9], 3: [1e-9, 1e-9, 1.0, 1e-9]}
-    looks = {1: np.array([1.0, 0.0]), 0: np.array([0.5, 0.5]), 3: np.array([1.0, 0.0])}
-    step = table_step(table, looks)
+    attention = {1: np.array([1.0, 0.0]), 0: np.array([0.5, 0.5]), 3: np.array([1.0, 0.0])}
+    step = table_step(table, attention)
     hypotheses = beam.beam_search(step, 0, beam_width=2, limit=4, beta=0.1)
     assert [h.ids for h in hypotheses] == [(0, 2), (3, 2)]
     np.testing.assert_array_equal(hypotheses[0].alignments, [[1.0, 0.0], [0.5, 0.5]])
@@ -131,8 +131,8 @@ def test_coverage_prefers_the_hypothesis_that_saw_the_whole_source():
 def test_coverage_counts_when_candidates_are_chosen():
     # 3 </s> is the likeliest, but both continuations of 0 have seen the second position.
     table = {1: [0.5, 1e-9, 1e-9, 0.5], 0: [0.3, 0.01, 0.4, 0.29], 3: [0.01, 0.01, 0.97, 0.01]}
-    looks = {1: np.array([1.0, 0.0]), 0: np.array([0.5, 0.5]), 3: np.array([1.0, 0.0])}
-    hypotheses = beam.beam_search(table_step(table, looks), 0, beam_width=2, limit=3, beta=0.1)
+    attention = {1: np.array([1.0, 0.0]), 0: np.array([0.5, 0.5]), 3: np.array([1.0, 0.0])}
+    hypotheses = beam.beam_search(table_step(table, attention), 0, beam_width=2, limit=3, beta=0.1)
     assert {h.ids for h in hypotheses} == {(0, 2), (0, 0, 2)}
 
 
@@ -142,31 +142,31 @@ def test_a_wide_beam_is_the_exhaustive_search(seed, alpha, beta):
     step = random_step(seed, vocab_size=5)
     everything = beam.exhaustive(step, (), vocab_size=5, limit=4, alpha=alpha, beta=beta)
     assert len(everything) == 1 + 3 + 9 + 27
-    found = beam.beam_search(step, (), beam_width=200, limit=4, alpha=alpha, beta=beta)
-    assert [h.ids for h in found] == [h.ids for h in everything]
-    np.testing.assert_allclose([h.score for h in found], [h.score for h in everything])
-    for hypothesis, expected in zip(found, everything):
+    hypotheses = beam.beam_search(step, (), beam_width=200, limit=4, alpha=alpha, beta=beta)
+    assert [h.ids for h in hypotheses] == [h.ids for h in everything]
+    np.testing.assert_allclose([h.score for h in hypotheses], [h.score for h in everything])
+    for hypothesis, expected in zip(hypotheses, everything):
         np.testing.assert_array_equal(hypothesis.alignments, expected.alignments)
 
 
 def test_exhaustive_probabilities_and_the_unfinished_ones_sum_to_one():
     # All mass but that of <s> and of the sequences cut off by the limit is among the finished ones.
     table = {token: [0.1, 0.2, 0.4, 0.3] for token in (0, 1, 3)}
-    found = beam.exhaustive(table_step(table), 0, vocab_size=4, limit=3)
-    total = sum(math.exp(h.log_prob) for h in found)
+    hypotheses = beam.exhaustive(table_step(table), 0, vocab_size=4, limit=3)
+    total = sum(math.exp(h.log_prob) for h in hypotheses)
     assert total == pytest.approx(0.4 * (1 + 0.4 + 0.4**2))
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_beam_of_one_is_greedy(seed):
     step = random_step(seed, vocab_size=6)
-    alone = beam.greedy(step, (), limit=6)
+    greedy = beam.greedy(step, (), limit=6)
     (best,) = beam.beam_search(step, (), beam_width=1, limit=6)
-    assert best.ids == alone.ids
+    assert best.ids == greedy.ids
     assert len(best.ids) <= 6
     assert best.ids[-1] == 2
-    assert best.score == alone.score
-    np.testing.assert_array_equal(best.alignments, alone.alignments)
+    assert best.score == greedy.score
+    np.testing.assert_array_equal(best.alignments, greedy.alignments)
 
 
 @pytest.mark.parametrize("seed", range(5))

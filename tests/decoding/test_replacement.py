@@ -49,7 +49,7 @@ def test_the_first_wins_a_tie_and_there_may_be_no_word():
 
 
 @pytest.fixture(scope="module")
-def both():
+def before_and_after():
     """Translations by the same model without and with a lexicon, attention at hand."""
     plain = translator("luong", **BEAM)
     lexicon = {"a3": "three", "nowhere": "absent", "a12": "<unk>", "a4": "b5"}
@@ -58,8 +58,8 @@ def both():
     return list(plain.translate(LINES, True)), list(replacing.translate(LINES, True)), lexicon
 
 
-def test_only_the_text_changes(both):
-    before, after, _ = both
+def test_only_the_text_changes(before_and_after):
+    before, after, _ = before_and_after
     for old, new in zip(sum(before, []), sum(after, [])):
         assert (old.score, old.source_tokens, old.tokens) == (
             new.score, new.source_tokens, new.tokens
@@ -68,51 +68,51 @@ def test_only_the_text_changes(both):
     assert texts(before) != texts(after)
 
 
-def test_every_unknown_word_comes_from_where_its_attention_is(both):
+def test_every_unknown_word_comes_from_where_its_attention_is(before_and_after):
     """Of the line as it is written: the model knows `nowhere` as <unk> alone."""
-    before, after, lexicon = both
-    seen = set()
+    before, after, lexicon = before_and_after
+    from_lexicon = set()
     for line, old_best, new_best in zip(LINES, before, after):
         words = line.split()
         for old, new in zip(old_best, new_best):
             expected = old.text.split()
             for j, word in enumerate(expected):
                 if word == "<unk>":
-                    place = int(np.argmax(old.attention[j, : len(words)]))
-                    expected[j] = lexicon.get(words[place], words[place])
-                    seen.add(words[place] in lexicon)
+                    position = int(np.argmax(old.attention[j, : len(words)]))
+                    expected[j] = lexicon.get(words[position], words[position])
+                    from_lexicon.add(words[position] in lexicon)
             assert new.text == " ".join(expected)
-    assert seen == {True, False}
+    assert from_lexicon == {True, False}
 
 
-def test_attention_that_was_not_asked_for_is_not_given(both):
-    _, after, lexicon = both
+def test_attention_that_was_not_asked_for_is_not_given(before_and_after):
+    _, after, lexicon = before_and_after
     plain = translator("luong", **BEAM)
     replacing = Translator(plain.model, plain.languages, plain.hparams, lexicon)
     replacing._compiled = plain._compiled
-    found = list(replacing.translate(LINES))
-    assert texts(found) == texts(after)
-    assert all(one.attention is None for n_best in found for one in n_best)
+    translated = list(replacing.translate(LINES))
+    assert texts(translated) == texts(after)
+    assert all(hypothesis.attention is None for n_best in translated for hypothesis in n_best)
 
 
-def test_cut_sources_are_not_copied_from_beyond_the_cut(both):
-    _, _, lexicon = both
+def test_cut_sources_are_not_copied_from_beyond_the_cut(before_and_after):
+    _, _, lexicon = before_and_after
     plain = translator("luong", **BEAM)
     short = plain.hparams.replace(src_max_len_infer=2)
     cut = Translator(plain.model, plain.languages, short, lexicon)
-    whole = Translator(plain.model, plain.languages, plain.hparams, lexicon)
-    cut._compiled = whole._compiled = plain._compiled
+    uncut = Translator(plain.model, plain.languages, plain.hparams, lexicon)
+    cut._compiled = uncut._compiled = plain._compiled
     lines = [line for line in LINES if line.strip()]
     heads = [" ".join(line.split()[:2]) for line in lines]
-    assert texts(cut.translate(lines)) == texts(whole.translate(heads))
+    assert texts(cut.translate(lines)) == texts(uncut.translate(heads))
 
 
-def test_force_translations_takes_the_model_s_own_words(both):
-    before, after, _ = both
+def test_force_translations_takes_the_model_s_own_words(before_and_after):
+    before, after, _ = before_and_after
     plain = translator("luong", **BEAM)
     first = [n_best[0] for n_best in after if n_best[0].tokens]
     forced = plain.force_translations(first)
-    assert [f.tokens for f in forced] == [one.tokens for one in first]
+    assert [f.tokens for f in forced] == [translation.tokens for translation in first]
     assert len(before) == len(after)
 
 

@@ -49,20 +49,20 @@ def test_one_word_left_is_greedy_search():
     prepared, options = prepare(model, batch), search.SearchOptions(6)
     expected = as_arrays(search.greedy(model, prepared, options))
     for sampling in (SamplingOptions(3.0, top_k=1), SamplingOptions(3.0, top_p=1e-6)):
-        drawn = search.sample(model, prepared, sampling, tf.constant([1, 2]), options)
-        np.testing.assert_array_equal(as_arrays(drawn).ids, expected.ids)
-        np.testing.assert_allclose(as_arrays(drawn).scores, expected.scores, rtol=1e-4)
+        sampled = search.sample(model, prepared, sampling, tf.constant([1, 2]), options)
+        np.testing.assert_array_equal(as_arrays(sampled).ids, expected.ids)
+        np.testing.assert_allclose(as_arrays(sampled).scores, expected.scores, rtol=1e-4)
 
 
 def test_a_search_draws_from_the_words_that_are_left():
-    model, one = large_model("luong"), small.batch([(5, 1)], 1)
-    source, length = np.repeat(one.source, 200, axis=0), np.repeat(one.source_length, 200)
-    batch = one._replace(source=source, source_length=length)
+    model, single = large_model("luong"), small.batch([(5, 1)], 1)
+    source, length = np.repeat(single.source, 200, axis=0), np.repeat(single.source_length, 200)
+    batch = single._replace(source=source, source_length=length)
     prepared, seed = prepare(model, batch), tf.constant([1, 2])
     sampling = SamplingOptions(5.0, top_k=2)
-    drawn = search.sample(model, prepared, sampling, seed, search.SearchOptions(2))
+    sampled = search.sample(model, prepared, sampling, seed, search.SearchOptions(2))
     free = search.sample(model, prepared, SamplingOptions(5.0), seed, search.SearchOptions(2))
-    assert len(np.unique(drawn.ids[:, 0, 0])) == 2
+    assert len(np.unique(sampled.ids[:, 0, 0])) == 2
     assert len(np.unique(free.ids[:, 0, 0])) > 2
 
 

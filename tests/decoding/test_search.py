@@ -15,11 +15,11 @@ from helpers.searches import (
     WITH_ALIGNMENTS,
     Stepper,
     as_arrays,
+    assert_same_hypotheses,
     check,
     large_model,
     prepare,
     run_beam,
-    same,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,19 +34,19 @@ PENALTIES = [(0.0, 0.0), (0.8, 0.0), (0.0, 0.3), (0.8, 0.3)]  # (alpha, beta)
 SOME = ["luong", "ntm-heads", "rnnsearch"]
 
 
-def force(model, batch, found):
+def force(model, batch, hypotheses):
     """Log-probabilities and alignments of all hypotheses of a search by forced decoding."""
-    count, steps = found.ids.shape[1:]
-    ids = found.ids.reshape(-1, steps)
+    count, steps = hypotheses.ids.shape[1:]
+    ids = hypotheses.ids.reshape(-1, steps)
     read = np.concatenate([np.full([len(ids), 1], SOS), ids[:, :-1]], axis=1)
     prepared = model.prepare(
         tf.repeat(tf.constant(batch.source), count, axis=0), np.repeat(batch.source_length, count)
     )
-    log_probs, seen, _ = forced_log_probs(
+    log_probs, diagnostics, _ = forced_log_probs(
         model, prepared, tf.constant(read, tf.int32), tf.constant(ids),
-        tf.constant(found.lengths.reshape(-1), tf.int32), ("alignments",),
+        tf.constant(hypotheses.lengths.reshape(-1), tf.int32), ("alignments",),
     )  # fmt: skip
-    alignments = seen["alignments"].numpy()
+    alignments = diagnostics["alignments"].numpy()
     return (
         log_probs.numpy().sum(axis=1).reshape(-1, count),
         alignments.reshape(-1, count, *alignments.shape[1:]),
@@ -60,9 +60,9 @@ def test_beam_search_equals_the_oracle(variant):
         seed, width = 100 * round_ + number, 2 + (number + round_) % 4
         model, batch = large_model(variant, seed), small.batch(LENGTHS, seed)
         steppers = [Stepper(model, batch, row) for row in range(len(LENGTHS))]
-        for turn, (alpha, beta) in enumerate(PENALTIES):
+        for number_of_penalty, (alpha, beta) in enumerate(PENALTIES):
             expected = [oracle.beam_search(s, (), width, LIMIT, alpha, beta) for s in steppers]
-            best = (1, width)[(turn + round_) % 2]  # a search for fewer stops sooner
+            best = (1, width)[(number_of_penalty + round_) % 2]  # a search for fewer stops sooner
             actual = run_beam(model, batch, width, alpha, beta, best)
             assert actual.ids.shape[:2] == (len(LENGTHS), best)
             for row in range(len(LENGTHS)):
@@ -124,19 +124,19 @@ def test_no_result_depends_on_the_sentences_beside_it(variant):
 
     together = run([0, 1, 2, 3])
     assert together.lengths[3].max() > together.lengths[1].max(), "all end together"
-    other = run([3, 1, 1])
+    reordered = run([3, 1, 1])
     for row, other_row in ((3, 0), (1, 1), (1, 2)):
-        same(together, row, other, other_row)
+        assert_same_hypotheses(together, row, reordered, other_row)
     padded = run([0, 1, 2, 3], padding=20)
     for row in range(len(LENGTHS)):
         width = int(batch.source_length[row])
-        alone = batch.source[row : row + 1, :width]
+        sentence, length = batch.source[row : row + 1, :width], batch.source_length[row : row + 1]
         hypotheses = run_beam(
-            model, batch._replace(source=alone, source_length=batch.source_length[row : row + 1]),
+            model, batch._replace(source=sentence, source_length=length),
             3, 0.8, 0.3, best=3, limit=0,
         )  # fmt: skip
-        same(together, row, hypotheses, 0)
-        same(together, row, padded, row)
+        assert_same_hypotheses(together, row, hypotheses, 0)
+        assert_same_hypotheses(together, row, padded, row)
 
 
 @pytest.mark.parametrize("variant", SOME)
@@ -153,9 +153,9 @@ def test_compiled_search_equals_the_eager_one(variant):
     for rows in (slice(0, 4), slice(1, 3)):
         source, length = batch.source[rows], batch.source_length[rows]
         eager = as_arrays(run(tf.constant(source), tf.constant(length)))
-        found = as_arrays(compiled(source, length))
+        hypotheses = as_arrays(compiled(source, length))
         for row in range(len(length)):
-            same(eager, row, found, row)
+            assert_same_hypotheses(eager, row, hypotheses, row)
 
 
 @pytest.mark.parametrize("variant", SOME)
@@ -208,11 +208,11 @@ def test_no_search_says_the_start_of_a_sentence(above):
         as_arrays(search.greedy(model, prepared, WITH_ALIGNMENTS)),
         as_arrays(search.sample(model, prepared, SamplingOptions(1.0), seed, WITH_ALIGNMENTS)),
     ]
-    for found in searches:
-        assert not np.any(found.ids == SOS)
-        log_probs, _ = force(model, batch, found)
-        np.testing.assert_allclose(found.scores, log_probs, rtol=1e-4, atol=1e-4)
-        assert above == 0.0 or np.all(found.scores < -100)
+    for hypotheses in searches:
+        assert not np.any(hypotheses.ids == SOS)
+        log_probs, _ = force(model, batch, hypotheses)
+        np.testing.assert_allclose(hypotheses.scores, log_probs, rtol=1e-4, atol=1e-4)
+        assert above == 0.0 or np.all(hypotheses.scores < -100)
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3])
@@ -265,7 +265,7 @@ def products(graph):
 def test_a_search_makes_its_matrix_products_in_the_type_asked_for(variant, beam_width):
     model, batch = small.model(variant), small.batch(LENGTHS, 4)
     signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)]
-    found, made = {}, {}
+    hypotheses, counts = {}, {}
 
     def run(dtype, source, length):
         prepared = model.prepare(source, length, dtype=dtype)
@@ -276,15 +276,15 @@ def test_a_search_makes_its_matrix_products_in_the_type_asked_for(variant, beam_
 
     for dtype in (tf.float32, tf.bfloat16):
         compiled = tf.function(partial(run, dtype), input_signature=signature)
-        found[dtype] = as_arrays(compiled(batch.source, batch.source_length))
-        made[dtype] = products(compiled.get_concrete_function().graph)
-    assert set(made[tf.float32]) == {"float32"}
-    assert made[tf.bfloat16]["bfloat16"] > made[tf.bfloat16]["float32"]
-    assert sum(made[tf.bfloat16].values()) == sum(made[tf.float32].values())
-    exact, _ = force(model, batch, found[tf.bfloat16])
+        hypotheses[dtype] = as_arrays(compiled(batch.source, batch.source_length))
+        counts[dtype] = products(compiled.get_concrete_function().graph)
+    assert set(counts[tf.float32]) == {"float32"}
+    assert counts[tf.bfloat16]["bfloat16"] > counts[tf.bfloat16]["float32"]
+    assert sum(counts[tf.bfloat16].values()) == sum(counts[tf.float32].values())
+    exact, _ = force(model, batch, hypotheses[tf.bfloat16])
     # 8 bits: 2^-8 a product where the processor truncates, and some four products to a word
-    np.testing.assert_allclose(found[tf.bfloat16].scores, exact, rtol=4 * 2**-8)
-    assert np.any(found[tf.bfloat16].scores != found[tf.float32].scores)
+    np.testing.assert_allclose(hypotheses[tf.bfloat16].scores, exact, rtol=4 * 2**-8)
+    assert np.any(hypotheses[tf.bfloat16].scores != hypotheses[tf.float32].scores)
 
 
 def endless(variant="rnnsearch"):
@@ -304,34 +304,34 @@ def test_translation_ends_at_its_limit(cap):
     limit = [cap or 2 * length + 10 for length in batch.source_length]
     beam = run_beam(model, batch, 2, limit=cap)
     greedy = as_arrays(search.greedy(model, prepared, options))
-    drawn = as_arrays(
+    sampled = as_arrays(
         search.sample(model, prepared, SamplingOptions(1.0), tf.constant([1, 2]), options)
     )
-    for found in (beam, greedy, drawn):
-        assert found.lengths[:, 0].tolist() == limit
-        log_probs, _ = force(model, batch, found)
-        np.testing.assert_allclose(found.scores, log_probs, rtol=1e-4)
+    for hypotheses in (beam, greedy, sampled):
+        assert hypotheses.lengths[:, 0].tolist() == limit
+        log_probs, _ = force(model, batch, hypotheses)
+        np.testing.assert_allclose(hypotheses.scores, log_probs, rtol=1e-4)
         for row, length in enumerate(limit):
-            assert EOS not in found.ids[row, 0, : length - 1]
-            assert np.all(found.ids[row, 0, length - 1 :] == EOS)
+            assert EOS not in hypotheses.ids[row, 0, : length - 1]
+            assert np.all(hypotheses.ids[row, 0, length - 1 :] == EOS)
 
 
 @pytest.mark.parametrize("variant", SOME)
 def test_sampling_at_no_temperature_is_greedy(variant):
     model, batch = large_model(variant), small.batch(LENGTHS)
     prepared = prepare(model, batch)
-    drawn = search.sample(
+    sampled = search.sample(
         model, prepared, SamplingOptions(1e-4), tf.constant([1, 2]), WITH_ALIGNMENTS
     )
     greedy = as_arrays(search.greedy(model, prepared, WITH_ALIGNMENTS))
     for row in range(len(LENGTHS)):
-        same(greedy, row, as_arrays(drawn), row)
+        assert_same_hypotheses(greedy, row, as_arrays(sampled), row)
 
 
 def test_sample_follows_from_its_seed():
     model, batch = large_model("luong"), small.batch([(5, 1)] * 6)
     prepared = prepare(model, batch)
-    first, again, other = (
+    first, repeated, of_other_seed = (
         as_arrays(
             search.sample(
                 model, prepared, SamplingOptions(3.0), tf.constant([1, seed]), WITH_ALIGNMENTS
@@ -339,29 +339,29 @@ def test_sample_follows_from_its_seed():
         )
         for seed in (2, 2, 3)
     )
-    assert np.array_equal(first.ids, again.ids) and np.array_equal(first.scores, again.scores)
-    assert not np.array_equal(first.ids, other.ids)
+    assert np.array_equal(first.ids, repeated.ids) and np.array_equal(first.scores, repeated.scores)
+    assert not np.array_equal(first.ids, of_other_seed.ids)
     log_probs, _ = force(model, batch, first)
     np.testing.assert_allclose(first.scores, log_probs, rtol=1e-4)
 
 
 def test_samples_are_distributed_as_the_model_says():
     model, count, temperature = large_model("luong"), 4000, 4.0
-    one = small.batch([(5, 1)], 1)
-    source, length = np.repeat(one.source, count, axis=0), np.repeat(one.source_length, count)
-    batch = one._replace(source=source, source_length=length)
-    drawn = search.sample(
+    single = small.batch([(5, 1)], 1)
+    source, length = np.repeat(single.source, count, axis=0), np.repeat(single.source_length, count)
+    batch = single._replace(source=source, source_length=length)
+    sampled = search.sample(
         model,
         prepare(model, batch),
         SamplingOptions(temperature),
         tf.constant([3, 1]),
         search.SearchOptions(3),
     )
-    stepper = Stepper(model, one, 0)
+    stepper = Stepper(model, single, 0)
     for time in (0, 1):  # the first word, and the second after the most frequent first
-        ids = drawn.ids.numpy()[:, 0, time]
+        ids = sampled.ids.numpy()[:, 0, time]
         if time == 1:
-            first = drawn.ids.numpy()[:, 0, 0]
+            first = sampled.ids.numpy()[:, 0, 0]
             often = np.bincount(first[first != EOS]).argmax()
             ids = ids[first == often]
             log_probs, *_ = stepper(int(often), (SOS,))

@@ -14,9 +14,9 @@ def test_every_line_gets_its_own_translation_in_its_own_place():
     together = run(LINES)
     assert len(together) == len(LINES)
     for line, n_best in zip(LINES, together):
-        ((*alone,),) = run([line])
-        assert texts([alone]) == texts([n_best])
-        np.testing.assert_allclose(scores([alone]), scores([n_best]), rtol=1e-4, atol=1e-5)
+        ((*single,),) = run([line])
+        assert texts([single]) == texts([n_best])
+        np.testing.assert_allclose(scores([single]), scores([n_best]), rtol=1e-4, atol=1e-5)
     assert len({n_best[0].text for n_best in together}) >= 5, "all the same shows nothing"
     backward = run(LINES[::-1])
     assert texts(backward) == texts(together)[::-1]
@@ -35,11 +35,11 @@ def test_blank_lines_stay_blank_and_cost_nothing(monkeypatch):
     def fail(*_):
         raise AssertionError("a blank line was searched")
 
-    one = translator(**BEAM)
-    monkeypatch.setattr(one.searcher, "search", fail)
-    for n_best in one.translate(["", " ", "\t \t"]):
+    system = translator(**BEAM)
+    monkeypatch.setattr(system.searcher, "search", fail)
+    for n_best in system.translate(["", " ", "\t \t"]):
         assert [(t.text, t.score, t.tokens) for t in n_best] == [("", 0.0, [])] * 3
-    assert list(one.translate([])) == []
+    assert list(system.translate([])) == []
 
 
 def test_n_best_are_different_and_stand_from_best_to_worst():
@@ -86,25 +86,25 @@ def test_unknown_words_and_written_specials_are_unknown_words():
         assert texts([actual]) == texts([expected])
     (actual,) = run(["</s>"])
     assert actual[0].source_tokens == ["<unk>", "</s>"]
-    forced, other = translator(**BEAM).force([("a3", "b3 </s> b4"), ("a3", "b3 what b4")])
-    assert forced.tokens == other.tokens == ["b3", "<unk>", "b4", "</s>"]
-    assert forced.log_prob == pytest.approx(other.log_prob, rel=1e-5)
+    forced, unknown = translator(**BEAM).force([("a3", "b3 </s> b4"), ("a3", "b3 what b4")])
+    assert forced.tokens == unknown.tokens == ["b3", "<unk>", "b4", "</s>"]
+    assert forced.log_prob == pytest.approx(unknown.log_prob, rel=1e-5)
 
 
 def test_tokens_are_the_text_and_its_end():
     for n_best in run(LINES):
-        for one in n_best:
-            if one.tokens:
-                assert one.tokens[-1] == "</s>" and "</s>" not in one.tokens[:-1]
-                assert one.text == " ".join(one.tokens[:-1])
+        for hypothesis in n_best:
+            if hypothesis.tokens:
+                assert hypothesis.tokens[-1] == "</s>" and "</s>" not in hypothesis.tokens[:-1]
+                assert hypothesis.text == " ".join(hypothesis.tokens[:-1])
 
 
 def test_longer_sources_are_cut():
-    one = translator(**BEAM)
-    short = Translator(one.model, one.languages, one.hparams.replace(src_max_len_infer=2))
-    short._compiled = one._compiled  # traced once
+    system = translator(**BEAM)
+    short = Translator(system.model, system.languages, system.hparams.replace(src_max_len_infer=2))
+    short._compiled = system._compiled  # traced once
     cut = list(short.translate(["a3 a9 a14 a5", "a3 a9", "a3"]))
-    expected = list(one.translate(["a3 a9", "a3 a9", "a3"]))
+    expected = list(system.translate(["a3 a9", "a3 a9", "a3"]))
     assert texts(cut) == texts(expected)
     assert cut[0][0].source_tokens == ["a3", "a9", "</s>"]
     assert texts(run(["a3 a9 a14 a5"])) != texts(expected[:1])
@@ -123,16 +123,16 @@ def test_longer_translations_are_ended(untraced, mode):
 
 def test_samples_differ_and_come_again(untraced):
     hot = {"infer_mode": "sample", "sampling_temperature": 5.0}
-    first, again = run(LINES[:1], **hot), run(LINES[:1], **hot)
-    assert texts(first) == texts(again)
+    first, repeated = run(LINES[:1], **hot), run(LINES[:1], **hot)
+    assert texts(first) == texts(repeated)
     assert len(set(texts(first)[0])) > 1
-    one = translator(**BEAM, **hot)
-    full = one.hparams
+    system = translator(**BEAM, **hot)
+    full = system.hparams
     try:
-        one.searcher.hparams = full.replace(random_seed=6)
-        assert texts(one.translate(LINES[:1])) != texts(first)
+        system.searcher.hparams = full.replace(random_seed=6)
+        assert texts(system.translate(LINES[:1])) != texts(first)
     finally:
-        one.searcher.hparams = full
+        system.searcher.hparams = full
     cold = run(LINES, infer_mode="sample", sampling_temperature=1e-4)
     greedy = run(LINES, infer_mode="greedy", num_translations_per_input=1)
     assert texts(cold) == [n_best * 3 for n_best in texts(greedy)]
@@ -141,18 +141,20 @@ def test_samples_differ_and_come_again(untraced):
 def test_attention_has_a_row_a_word_and_a_column_a_source_token():
     results = run(LINES, with_attention=True)
     assert texts(results) == texts(run(LINES))
-    for line, one in ((line, one) for line, n_best in zip(LINES, results) for one in n_best):
+    for line, hypothesis in (
+        (line, hypothesis) for line, n_best in zip(LINES, results) for hypothesis in n_best
+    ):
         if not line.strip():
-            assert one.attention is None
+            assert hypothesis.attention is None
             continue
-        assert one.attention.shape == (len(one.tokens), len(line.split()) + 1)
-        np.testing.assert_allclose(one.attention.sum(axis=1), 1.0, atol=1e-5)
+        assert hypothesis.attention.shape == (len(hypothesis.tokens), len(line.split()) + 1)
+        np.testing.assert_allclose(hypothesis.attention.sum(axis=1), 1.0, atol=1e-5)
     model = Model(translator(**BEAM), "nowhere")
     for n_best in results:
-        for one in n_best:
-            if one.tokens and not {"<unk>", "<s>"} & set(one.tokens):
-                pair = (" ".join(one.source_tokens[:-1]), one.text)
+        for hypothesis in n_best:
+            if hypothesis.tokens and not {"<unk>", "<s>"} & set(hypothesis.tokens):
+                pair = (" ".join(hypothesis.source_tokens[:-1]), hypothesis.text)
                 forced = model.trace(pair)["alignments"]
-                np.testing.assert_allclose(one.attention, forced, atol=1e-4)
+                np.testing.assert_allclose(hypothesis.attention, forced, atol=1e-4)
                 return
     raise AssertionError("no translation can be given back")

@@ -18,31 +18,31 @@ from tfmann.export import export_folder
 from tfmann.training import checkpoint
 
 
-def asked(folder, lines):
+def answer_lines(folder, lines):
     signatures = tf.saved_model.load(str(folder)).signatures
-    found = signatures["serving_default"](lines=tf.constant(lines))
-    return {name: value.numpy() for name, value in found.items()}
+    answer = signatures["serving_default"](lines=tf.constant(lines))
+    return {name: value.numpy() for name, value in answer.items()}
 
 
-def beside(first, second, third):
+def side_by_side(first, second, third):
     """Three documents side by side: the next line of each."""
     return [list(row) for row in zip(first, second, third)]
 
 
 # Lines of three documents, blank ones among them.
-COLUMNS = [exports.drawn(9, seed=seed)[1:] for seed in (2, 3, 4)]
+COLUMNS = [exports.draw_lines(9, seed=seed)[1:] for seed in (2, 3, 4)]
 IN_ORDER = [line for column in COLUMNS for line in column]
 
 
 def by_documents(answers):
     """Answers of three documents side by side, a batch a line, in the order of the documents."""
     rows = [(step, row) for row in range(3) for step in range(len(answers))]
-    found = {}
+    ordered = {}
     for name in answers[0]:
         if not name.startswith("kept_"):
-            found[name] = [answers[step][name][row] for step, row in rows]
-    found["scores"] = np.array(found["scores"])
-    return found
+            ordered[name] = [answers[step][name][row] for step, row in rows]
+    ordered["scores"] = np.array(ordered["scores"])
+    return ordered
 
 
 def documents_by_command(model, folder, flags):
@@ -51,7 +51,7 @@ def documents_by_command(model, folder, flags):
 
 
 @pytest.fixture(scope="module")
-def spoken(tmp_path_factory):
+def piece_model(tmp_path_factory):
     """A SentencePiece model, and a translation model of its pieces."""
     folder = tmp_path_factory.mktemp("pieces")
     draw = random.Random(1)
@@ -64,26 +64,31 @@ def spoken(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory, spoken):
+def answered_elsewhere(tmp_path_factory, piece_model):
     """What a program without tfmann says: of lines, pieces, documents, and docs/serving.md."""
     folder = tmp_path_factory.mktemp("elsewhere")
-    lines = exports.drawn()
+    lines = exports.draw_lines()
     luong, exported, flags = exports.export(folder, "luong")
     cache, carried, cache_flags = exports.export(folder, "cache")
     batches = [lines, *([line] for line in lines[:3]), lines[3:5], []]
-    answers, printed = exports.ask_elsewhere(
+    answers, printed = exports.answer_in_a_process(
         folder,
         [
             (str(exported), "serving_default", batches, []),
-            (str(carried), "document", beside(*COLUMNS), []),
-            (str(exports.export_model(spoken)), "serving_default", [lines], ["tensorflow_text"]),
+            (str(carried), "document", side_by_side(*COLUMNS), []),
+            (
+                str(exports.export_model(piece_model)),
+                "serving_default",
+                [lines],
+                ["tensorflow_text"],
+            ),
         ],
         examples().replace("runs/mine/export", str(carried)),
     )
     expected = [
         exports.by_command(luong, lines, folder, flags),
         documents_by_command(cache, folder, cache_flags),
-        exports.by_command(spoken, lines, folder),
+        exports.by_command(piece_model, lines, folder),
     ]
     return answers, expected, printed
 
@@ -96,36 +101,36 @@ def examples():
     return "\n".join(programs)
 
 
-def test_strings_in_and_out_without_this_program(elsewhere):
-    (answers, *_), (expected, *_), _ = elsewhere
+def test_strings_in_and_out_without_this_program(answered_elsewhere):
+    (answers, *_), (expected, *_), _ = answered_elsewhere
     exports.assert_same(answers[0], expected)
     texts = {n_best[0][0] for n_best in expected}
     assert len(texts) > 50, "the model says one thing to everything: it tests no order"
     assert any(len(n_best) == 3 for n_best in expected)
 
 
-def test_a_batch_of_any_size_says_the_same(elsewhere):
-    (answers, *_), _, _ = elsewhere
+def test_a_batch_of_any_size_says_the_same(answered_elsewhere):
+    (answers, *_), _, _ = answered_elsewhere
     together, *apart = answers
-    for row, one in enumerate(apart[:3]):
-        assert one["translations"].tolist() == together["translations"][row : row + 1].tolist()
+    for row, answer in enumerate(apart[:3]):
+        assert answer["translations"].tolist() == together["translations"][row : row + 1].tolist()
     assert [len(value) for value in apart[4].values()] == [0] * len(together)
     assert apart[3]["translations"].tolist() == together["translations"][3:5].tolist()
 
 
-def test_documents_without_this_program(elsewhere):
-    (_, answers, _), (_, expected, _), _ = elsewhere
+def test_documents_without_this_program(answered_elsewhere):
+    (_, answers, _), (_, expected, _), _ = answered_elsewhere
     exports.assert_same(by_documents(answers), expected)
 
 
-def test_pieces_without_this_program(elsewhere):
-    (*_, answers), (*_, expected), printed = elsewhere
+def test_pieces_without_this_program(answered_elsewhere):
+    (*_, answers), (*_, expected), printed = answered_elsewhere
     exports.assert_same(answers[0], expected)
     assert printed[-1] == "True"  # tensorflow_text was there, for this one alone
 
 
-def test_the_examples_of_the_readme(elsewhere):
-    printed = elsewhere[2][:-1]
+def test_the_examples_of_the_readme(answered_elsewhere):
+    printed = answered_elsewhere[2][:-1]
     assert len(printed) == 4
     assert printed[0] and printed[1] == " 0.0"  # of a blank line
 
@@ -134,10 +139,10 @@ def test_the_examples_of_the_readme(elsewhere):
 @pytest.mark.parametrize("name", [name for name in exports.FAMILIES if name != "luong"])
 def test_every_family_of_cells(name, tmp_path):
     model, folder, flags = exports.export(tmp_path, name)
-    lines = exports.drawn()
+    lines = exports.draw_lines()
     documents = range(len(lines)) if name in exports.DOCUMENTS else None
     expected = exports.by_command(model, lines, tmp_path, flags, documents)
-    exports.assert_same(asked(folder, lines), expected)
+    exports.assert_same(answer_lines(folder, lines), expected)
     assert len({n_best[0][0] for n_best in expected}) > 3
 
 
@@ -146,15 +151,15 @@ def test_every_family_of_cells(name, tmp_path):
 def test_what_is_kept_of_documents(name, tmp_path):
     model, folder, flags = exports.export(tmp_path, name)
     signatures = tf.saved_model.load(str(folder)).signatures
-    kept, answers = signatures["begin"](rows=tf.constant(3)), []
-    for lines in beside(*COLUMNS):
-        answer = signatures["document"](lines=tf.constant(lines), **kept)
-        kept = {name: answer[name] for name in kept}
+    state, answers = signatures["begin"](rows=tf.constant(3)), []
+    for lines in side_by_side(*COLUMNS):
+        answer = signatures["document"](lines=tf.constant(lines), **state)
+        state = {name: answer[name] for name in state}
         answers.append({name: value.numpy() for name, value in answer.items()})
     expected = documents_by_command(model, tmp_path, flags)
     exports.assert_same(by_documents(answers), expected)
-    alone = exports.by_command(model, IN_ORDER, tmp_path, flags, range(len(IN_ORDER)))
-    assert alone != expected
+    in_one_pass = exports.by_command(model, IN_ORDER, tmp_path, flags, range(len(IN_ORDER)))
+    assert in_one_pass != expected
 
 
 @pytest.mark.slow
@@ -166,9 +171,9 @@ def test_byte_pairs(tmp_path):
     assert any(unit.endswith("@@") for unit in units)
     (tmp_path / "model").mkdir()
     model = write_model(tmp_path / "model", words=units, **settings)
-    folder, lines = exports.export_model(model, exports.N_BEST), exports.drawn()
+    folder, lines = exports.export_model(model, exports.N_BEST), exports.draw_lines()
     expected = exports.by_command(model, lines, tmp_path, exports.N_BEST)
-    exports.assert_same(asked(folder, lines), expected)
+    exports.assert_same(answer_lines(folder, lines), expected)
 
 
 @pytest.mark.slow
@@ -181,12 +186,12 @@ def test_unknown_words_are_replaced(tmp_path):
     checkpoint.write(str(model / "best_bleu"), arrays, None, {})
     entries = [f"{word} from_lexicon 1" for word in WORDS[::2]]
     text_files.write_lines(model / "lexicon.txt", entries)
-    flags, lines = [*exports.N_BEST, "--replace_unk"], exports.drawn()
+    flags, lines = [*exports.N_BEST, "--replace_unk"], exports.draw_lines()
     folder = exports.export_model(model, flags)
     expected = exports.by_command(model, lines, tmp_path, flags)
-    said = {word for n_best in expected for text, *_ in n_best for word in text.split()}
-    assert {"from_lexicon", *WORDS[1::2]} <= said, "some are looked up, some copied"
-    exports.assert_same(asked(folder, lines), expected)
+    words = {word for n_best in expected for text, *_ in n_best for word in text.split()}
+    assert {"from_lexicon", *WORDS[1::2]} <= words, "some are looked up, some copied"
+    exports.assert_same(answer_lines(folder, lines), expected)
 
 
 @pytest.mark.parametrize(
@@ -204,8 +209,8 @@ def test_what_cannot_be_exported(model, tmp_path, capsys, flags, status, words):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "note").write_text("mine")
     (tmp_path / "model.json").write_text("{}")
-    given = {"mode": "export", "out_dir": model, **flags}
-    argv = [f"--{name}={str(value).format(tmp_path)}" for name, value in given.items()]
+    all_flags = {"mode": "export", "out_dir": model, **flags}
+    argv = [f"--{name}={str(value).format(tmp_path)}" for name, value in all_flags.items()]
     before = tree(tmp_path, model)
     fails(argv, capsys, status, words)
     assert tree(tmp_path, model) == before
@@ -234,17 +239,17 @@ def test_an_earlier_export_is_replaced_when_the_new_one_is_complete(tmp_path):
 
 def test_an_export_says_what_it_is(model, capsys):
     assert nmt.main(command(model, mode="export", beam_width=2)) == 0
-    said = capsys.readouterr().err.splitlines()
-    assert said[-1] == f"exported to {model}/export: serving_default"
+    stderr = capsys.readouterr().err.splitlines()
+    assert stderr[-1] == f"exported to {model}/export: serving_default"
     facts = json.loads((model / "export" / export_folder.FACTS).read_text())
     assert facts["hparams"]["beam_width"] == 2
     assert facts["checkpoint"] == str(model / "best_bleu") and facts["needs"] == ["tensorflow"]
     described = facts["signatures"]["serving_default"]
     assert described["inputs"] == {"lines": {"type": "string", "shape": [None]}}
-    actual = asked(model / "export", LINES)
+    actual = answer_lines(model / "export", LINES)
     assert {name: str(value.dtype) for name, value in actual.items()} == {
-        name: {"string": "object"}.get(one["type"], one["type"])
-        for name, one in described["outputs"].items()
+        name: {"string": "object"}.get(description["type"], description["type"])
+        for name, description in described["outputs"].items()
     }
     for name, value in actual.items():
         shape = described["outputs"][name]["shape"]

@@ -22,7 +22,7 @@ PARTS = [
 ]  # fmt: skip
 
 
-def drawn(count=300, seed=1, longest=25):
+def draw_lines(count=300, seed=1, longest=25):
     draw = random.Random(seed)
     lines = ["".join(draw.choices(PARTS, k=draw.randint(0, longest))) for _ in range(count)]
     return ["", " ", "\t \r", "@@", "a@@ b", *lines, "xy" * 60, "x" * 41]
@@ -30,18 +30,18 @@ def drawn(count=300, seed=1, longest=25):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("text")
-    lines = [" ".join(line.split()) for line in drawn(seed=2)]
-    (place / "text").write_text("\n".join(line for line in lines if line), encoding="utf-8")
-    subword.learn_bpe([place / "text"], place / "learned", num_merges=50)
+    root = tmp_path_factory.mktemp("text")
+    lines = [" ".join(line.split()) for line in draw_lines(seed=2)]
+    (root / "text").write_text("\n".join(line for line in lines if line), encoding="utf-8")
+    subword.learn_bpe([root / "text"], root / "learned", num_merges=50)
     # merges that overlap, that come twice, that join what ends a word, in an order of their own
     merges = [f"{a} {b}" for a in ("x", "y", "xx", "yx") for b in ("x", "y", "xx", "y</w>", "a")]
     merges += ["x </w>", "y </w>", "xy </w>", "x x", "< /", "</ w>"]
     random.Random(4).shuffle(merges)
     for name, head in (("old", ""), ("new", "#version: 0.2\n")):
-        (place / name).write_text(head + "\n".join(merges) + "\n", encoding="utf-8")
-    subword.train_sentencepiece([place / "text"], place / "pieces", vocab_size=95)
-    return place
+        (root / name).write_text(head + "\n".join(merges) + "\n", encoding="utf-8")
+    subword.train_sentencepiece([root / "text"], root / "pieces", vocab_size=95)
+    return root
 
 
 def segmenter(folder, kind):
@@ -57,10 +57,10 @@ def in_function(run, *specs):
     compiled = tf.function(run, autograph=False, input_signature=specs)
 
     def call(*values):
-        found = compiled(*values)
-        if isinstance(found, tf.RaggedTensor):
-            return [[token.decode("utf-8") for token in row] for row in found.to_list()]
-        return [line.decode("utf-8") for line in found.numpy()]
+        tokens = compiled(*values)
+        if isinstance(tokens, tf.RaggedTensor):
+            return [[token.decode("utf-8") for token in row] for row in tokens.to_list()]
+        return [line.decode("utf-8") for line in tokens.numpy()]
 
     return call
 
@@ -72,7 +72,7 @@ KINDS = ["words", "no codes", "learned", "old", "new", "pieces"]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_tokens_and_the_same_text(folder, kind):
-    expected, lines = segmenter(folder, kind), drawn()
+    expected, lines = segmenter(folder, kind), draw_lines()
     actual = graph_segmentation.graph_segmenter(expected)
     tokens = [expected.segment(line) for line in lines]
     segment = in_function(actual.segment, LINES)
@@ -106,18 +106,18 @@ def test_the_same_ids(cap, append):
     side = TextEncoder(Vocabulary.from_tokens(["a", "b", "中", "\u00a0"]), subword.WordSegmenter())
     hparams = small.hparams(src_max_len_infer=cap, append_source_eos=append)
     lines = ["a b 中", "", "</s> <s> <unk> a", "\u00a0 b a a b other", " ", "\ufeffa b", "a\x0bb"]
-    asked = SourceText(side, hparams).encode(tf.constant(lines))
+    encoded = SourceText(side, hparams).encode(tf.constant(lines))
     for row, line in enumerate(lines):
         ids = side.encode(line)[: cap or None]
-        assert bool(asked.blank[row]) == (not ids)
-        length = int(asked.length[row])
+        assert bool(encoded.blank[row]) == (not ids)
+        length = int(encoded.length[row])
         assert length == max(1, len(ids) + append)
-        found = asked.ids[row].numpy().tolist()
-        assert found[: len(ids)] == ids and set(found[len(ids) :]) <= {EOS_ID}
-        tokens = [token.decode() for token in asked.tokens[row].numpy()]
-        shown = side.vocabulary.decode(ids) + ["</s>"] * append if ids else []
-        assert tokens[: len(shown)] == shown and set(tokens[len(shown) :]) <= {""}
-    assert asked.ids.shape[1] == max(asked.length.numpy())
+        actual = encoded.ids[row].numpy().tolist()
+        assert actual[: len(ids)] == ids and set(actual[len(ids) :]) <= {EOS_ID}
+        tokens = [token.decode() for token in encoded.tokens[row].numpy()]
+        expected = side.vocabulary.decode(ids) + ["</s>"] * append if ids else []
+        assert tokens[: len(expected)] == expected and set(tokens[len(expected) :]) <= {""}
+    assert encoded.ids.shape[1] == max(encoded.length.numpy())
 
 
 @pytest.mark.parametrize("lexicon", [{}, {"w1": "one", "w3": "three"}])
@@ -126,8 +126,8 @@ def test_the_same_replacements(lexicon):
     draw = random.Random(5)
     side = TextEncoder(Vocabulary.from_tokens(["b", "c"]), subword.WordSegmenter())
     lines = ["w1 w2 w3", "", "w4", "w3 w3 w1 w2 w5"]
-    asked = SourceText(side, small.hparams()).encode(tf.constant(lines))
-    steps, width = 6, asked.ids.shape[1]
+    encoded = SourceText(side, small.hparams()).encode(tf.constant(lines))
+    steps, width = 6, encoded.ids.shape[1]
     weights = [
         [[[draw.choice([0.0, 0.0, 0.25, 0.5]) for _ in range(width)] for _ in range(steps)]] * 2
         for _ in lines
@@ -137,10 +137,12 @@ def test_the_same_replacements(lexicon):
         for _ in lines
     ]
     real = tf.sequence_mask([[6, 4], [0, 0], [3, 5], [6, 1]], steps)
-    found = (
-        TargetText(side, lexicon).text(tf.constant(ids), real, asked, tf.constant(weights)).numpy()
+    texts = (
+        TargetText(side, lexicon)
+        .text(tf.constant(ids), real, encoded, tf.constant(weights))
+        .numpy()
     )
-    stayed = replaced = 0
+    remaining = replaced = 0
     for row, line in enumerate(lines):
         words = line.split()
         for rank in range(2):
@@ -148,9 +150,9 @@ def test_the_same_replacements(lexicon):
             tokens = side.vocabulary.decode(ids[row][rank][:count])
             attention = tf.constant(weights[row][rank]).numpy()
             expected = replace_unknown(tokens, attention, words, lexicon)
-            assert found[row, rank].decode() == " ".join(expected)
-            stayed += expected.count("<unk>")
+            assert texts[row, rank].decode() == " ".join(expected)
+            remaining += expected.count("<unk>")
             replaced += tokens.count("<unk>") - expected.count("<unk>")
-    assert stayed and replaced
-    plain = TargetText(side, None).text(tf.constant(ids), real, asked, None).numpy()
+    assert remaining and replaced
+    plain = TargetText(side, None).text(tf.constant(ids), real, encoded, None).numpy()
     assert any(b"<unk>" in text for text in plain[0])

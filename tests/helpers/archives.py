@@ -5,9 +5,9 @@ from tfmann.training import checkpoint
 
 def archives(out):
     """Weights and slots of every checkpoint, by their bits."""
-    found = {}
+    arrays = {}
     for folder in [*(out / "checkpoints").glob("step-*"), out / "best_bleu"]:
         for path in folder.glob("*.npz"):
             for name, value in checkpoint.read_arrays(str(folder), path.stem).items():
-                found[f"{folder.name}/{path.stem}/{name}"] = (value.dtype, value.tobytes())
-    return found
+                arrays[f"{folder.name}/{path.stem}/{name}"] = (value.dtype, value.tobytes())
+    return arrays

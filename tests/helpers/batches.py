@@ -25,5 +25,5 @@ def random_lengths(count, seed=0, low=1, high=30):
     return np.stack([source, target], axis=1)
 
 
-def same(one, other):
-    return all(np.array_equal(a, b) for a, b in zip(one, other))
+def are_same(batch, expected):
+    return all(np.array_equal(a, b) for a, b in zip(batch, expected))

@@ -8,14 +8,14 @@ from tfmann.decoding.teacher_forcing import teacher_forced
 def decode(model, batch, record, compiled):
     def run():
         prepared = model.prepare(batch.source, batch.source_length)
-        outputs, embedded, seen, _ = teacher_forced(
+        outputs, embedded, diagnostics, _ = teacher_forced(
             model, prepared, batch.target_in, batch.target_length, record=record
         )
         steps = tf.shape(outputs)[0]
         flat = tf.reshape(outputs, [-1, outputs.shape[-1]])
         readout = model.readout(flat, tf.reshape(embedded[:steps], [-1, embedded.shape[-1]]))
         readout = tf.reshape(readout, [steps, -1, readout.shape[-1]])
-        return prepared, outputs, embedded, readout, seen
+        return prepared, outputs, embedded, readout, diagnostics
 
     return (tf.function(run) if compiled else run)()
 

@@ -11,9 +11,9 @@ import time
 
 PROGRAM = next(
     (
-        found
+        executable
         for name in ("chromium", "chromium-browser", "google-chrome")
-        if (found := shutil.which(name))
+        if (executable := shutil.which(name))
     ),
     None,
 )
@@ -113,7 +113,7 @@ def chromium():
     read, from_it = os.pipe()
     high = [os.dup(end) for end in (to_it, from_it)]
 
-    def place():
+    def attach():
         moved = [os.dup2(end, 100 + i) for i, end in enumerate(high)]
         os.dup2(moved[0], 3)
         os.dup2(moved[1], 4)
@@ -122,7 +122,7 @@ def chromium():
     program = subprocess.Popen(
         [PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
          "--hide-scrollbars", f"--user-data-dir={profile}", "--remote-debugging-pipe"],
-        close_fds=False, preexec_fn=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        close_fds=False, preexec_fn=attach, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     for end in (to_it, from_it, *high):
         os.close(end)

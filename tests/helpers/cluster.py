@@ -19,9 +19,9 @@ def addresses(count):
     """Addresses of this machine at which nothing listens."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+        for listener in sockets:
+            listener.bind(("127.0.0.1", 0))
+        return [f"127.0.0.1:{listener.getsockname()[1]}" for listener in sockets]
 
 
 def environments(count):
@@ -40,15 +40,15 @@ def environments(count):
 
 
 class Cluster:
-    """Processes that end with the block at the latest; `said` is what each has printed so far."""
+    """Processes that end with the block at the latest; `outputs`: what each has printed so far."""
 
     def __init__(self, commands, folder, of=None):
         """Starts one process a command, an argument list for Python, `of` so many workers."""
         folder.mkdir(parents=True, exist_ok=True)
         self._logs = [folder / f"worker_{index}" for index in range(len(commands))]
         self.processes = []
-        each = environments(of or len(commands))
-        for command, log, environment in zip(commands, self._logs, each):
+        of_workers = environments(of or len(commands))
+        for command, log, environment in zip(commands, self._logs, of_workers):
             with open(log, "wb") as stream:
                 self.processes.append(
                     subprocess.Popen(
@@ -70,7 +70,7 @@ class Cluster:
             process.wait()
 
     @property
-    def said(self):
+    def outputs(self):
         return [log.read_text(errors="replace") for log in self._logs]
 
     def until(self, condition):
@@ -78,7 +78,7 @@ class Cluster:
         end = time.monotonic() + SECONDS
         while not condition():
             ended = [process.returncode for process in self.processes if process.poll() is not None]
-            assert not ended and time.monotonic() < end, (ended, self.said)
+            assert not ended and time.monotonic() < end, (ended, self.outputs)
             time.sleep(0.02)
 
     def statuses(self):
@@ -97,5 +97,5 @@ def run_main(path, count, folder, *arguments):
     code = f"import sys; sys.path.insert(0, {str(Path(path).parent)!r}); "
     code += f"import {module}; {module}.main({str(folder)!r}, *{arguments!r})"
     with Cluster([["-c", code]] * count, folder) as started:
-        assert started.statuses() == [0] * count, started.said
-        assert all("done" in said for said in started.said), started.said
+        assert started.statuses() == [0] * count, started.outputs
+        assert all("done" in outputs for outputs in started.outputs), started.outputs

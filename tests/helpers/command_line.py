@@ -49,13 +49,13 @@ def fails_after_note(argv, capsys, status, words):
     assert all("weights of" in note or "falling back" in note for note in notes), notes
 
 
-def in_a_process(argv, **how):
+def in_a_process(argv, **options):
     """Runs a command line in a process of its own, in the plainest locale."""
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "LC_ALL": "C"}
     environment.pop("PYTHONIOENCODING", None)
     return subprocess.run(
         [sys.executable, "-m", "tfmann.nmt", *argv],
-        stderr=subprocess.PIPE, cwd=ROOT, env=environment, **how,
+        stderr=subprocess.PIPE, cwd=ROOT, env=environment, **options,
     )  # fmt: skip
 
 
@@ -81,8 +81,8 @@ def write_model(folder, variant="luong", words=None, **changes):
     ]
     languages = text_encoder.LanguagePair(*sides)
     built = Seq2Seq(h, *(len(side.vocabulary) for side in languages))
-    named = named_variables.by_name(built.trainable_variables)
-    arrays = {name: variable.numpy() for name, variable in named.items()}
+    variables = named_variables.by_name(built.trainable_variables)
+    arrays = {name: variable.numpy() for name, variable in variables.items()}
     run_vocabularies.save(languages, h, str(folder))
     config.save(h, folder / "hparams.json")
     checkpoint.write(str(folder / "best_bleu"), arrays, None, {})

@@ -65,6 +65,6 @@ def no_output():
 
 def clock_backwards():
     """Every look at the time finds it an hour earlier."""
-    begun, looks = time.time(), iter(range(10**9))
-    time.time = lambda: begun - 3600 * next(looks)
+    start, hours = time.time(), iter(range(10**9))
+    time.time = lambda: start - 3600 * next(hours)
     time.time_ns = lambda: int(time.time() * 1e9)

@@ -34,17 +34,17 @@ def products():
         del op_name
         if kind not in PRODUCTS or len(inputs) < 2 or graph is None:
             return None
-        named = dict(zip(attributes[::2], attributes[1::2]))
+        values_of_attributes = dict(zip(attributes[::2], attributes[1::2]))
 
         def note(*values):
-            done.append(_operations(kind, named, *(value.shape for value in values)))
+            done.append(_operations(kind, values_of_attributes, *(value.shape for value in values)))
             return True
 
         (result,) = outputs
         with graph.as_default():
-            seen = tf.numpy_function(note, [*inputs, result], tf.bool, stateful=False)
-            seen.set_shape([])
-            return [tf.where(seen, result, tf.zeros_like(result))]
+            is_noted = tf.numpy_function(note, [*inputs, result], tf.bool, stateful=False)
+            is_noted.set_shape([])
+            return [tf.where(is_noted, result, tf.zeros_like(result))]
 
     op_callbacks.add_op_callback(watch)
     try:

@@ -56,7 +56,7 @@ _ODD = [
 ]  # fmt: skip
 
 
-def drawn(count=200, seed=1):
+def draw_lines(count=200, seed=1):
     """Lines of invented sentences: long ones, blank ones, unknown words, words from the right."""
     draw = random.Random(seed)
     lines = ["", " \t ", " ".join(WORDS * 5), "unbekannt", "der", " der\thund  "]
@@ -86,14 +86,14 @@ def by_command(model, lines, folder, flags=(), documents=None):
     """For each line its translations and scores, and the links of each if the cell has them."""
     traced = cell_spec(json.loads((model / "hparams.json").read_text())["cell"]).has_alignments
     text_files.write_lines(folder / "in", lines)
-    given = {"inference_input_file": folder / "in", "inference_output_file": folder / "out"}
+    paths = {"inference_input_file": folder / "in", "inference_output_file": folder / "out"}
     if traced:
-        given["alignment_file"] = folder / "links"
+        paths["alignment_file"] = folder / "links"
     if documents is not None:
         text_files.write_lines(folder / "docs", map(str, documents))
-        given["inference_document_file"] = folder / "docs"
-    assert nmt.main(command(model, *flags, **given)) == 0
-    found = [[] for _ in lines]
+        paths["inference_document_file"] = folder / "docs"
+    assert nmt.main(command(model, *flags, **paths)) == 0
+    translations = [[] for _ in lines]
     links = list(text_files.iter_lines(folder / "links")) if traced else None
     for number, line in enumerate(text_files.iter_lines(folder / "out")):
         if "--num_translations_per_input=3" in flags:
@@ -101,8 +101,8 @@ def by_command(model, lines, folder, flags=(), documents=None):
             score = float(score)
         else:
             index, text, score = number, line, None
-        found[int(index)].append((text, score, links[number] if traced else None))
-    return found
+        translations[int(index)].append((text, score, links[number] if traced else None))
+    return translations
 
 
 def assert_same(answer, expected):
@@ -152,7 +152,7 @@ print("tensorflow_text" in sys.modules)
 """
 
 
-def ask_elsewhere(folder, questions, last=""):
+def answer_in_a_process(folder, questions, last=""):
     """Asks exports in a program of its own, which runs `last` too.
 
     Args:
@@ -176,7 +176,7 @@ def ask_elsewhere(folder, questions, last=""):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     answers = [
-        [dict(np.load(f"{one['answers']}-{step}.npz")) for step in range(len(one["batches"]))]
-        for one in body
+        [dict(np.load(f"{entry['answers']}-{step}.npz")) for step in range(len(entry["batches"]))]
+        for entry in body
     ]
     return answers, done.stdout.splitlines()

@@ -65,22 +65,22 @@ class ForkedCommand:
         self.forks, self._log = Forks(Path(__file__).parent), folder / "log"
         self.output = ""
 
-    def run(self, argv, **how):
+    def run(self, argv, **options):
         """Runs a command line; returns its status."""
         self._log.unlink(missing_ok=True)
-        status = self.forks.run(argv, how.pop("log", self._log), **how).status
+        status = self.forks.run(argv, options.pop("log", self._log), **options).status
         self.output = self._log.read_text() if self._log.exists() else ""
         assert "Traceback" not in self.output, self.output
         return status
 
-    def succeeds(self, argv, **how):
+    def succeeds(self, argv, **options):
         """Runs a command line that must succeed."""
-        status = self.run(argv, **how)
+        status = self.run(argv, **options)
         assert status == 0, (status, self.output)
 
-    def refused(self, argv, status=1, **how):
+    def refused(self, argv, status=1, **options):
         """Runs a command line that must stop with one message, which is returned."""
-        assert self.run(argv, **how) == status, self.output
+        assert self.run(argv, **options) == status, self.output
         messages = [line for line in self.output.splitlines() if line.startswith("tfmann: ")]
         assert len(messages) == 1 and self.output.endswith(f"{messages[0]}\n"), self.output
         return messages[0]

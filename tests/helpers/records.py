@@ -45,5 +45,5 @@ def compared(baseline, difference, percent, bootstrap_p, sign_p):
 def write_results(folder, name, *records):
     """Writes records as results/NAME.jsonl; returns the folder."""
     folder.mkdir(exist_ok=True)
-    (folder / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    (folder / f"{name}.jsonl").write_text("".join(json.dumps(result) + "\n" for result in records))
     return folder

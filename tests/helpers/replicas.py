@@ -13,14 +13,14 @@ TESTS = Path(__file__).parents[1]
 def two_cpus():
     """Makes the processor two devices."""
     cpu = tf.config.list_physical_devices("CPU")[0]
-    one = tf.config.LogicalDeviceConfiguration()
-    tf.config.set_logical_device_configuration(cpu, [one, one])
+    device = tf.config.LogicalDeviceConfiguration()
+    tf.config.set_logical_device_configuration(cpu, [device, device])
 
 
 def python_path():
     """Where a process of its own finds the project, the tests, and what this one was told of."""
-    told = os.environ.get("PYTHONPATH")
-    return os.pathsep.join([str(TESTS.parent), str(TESTS), *([told] if told else [])])
+    inherited = os.environ.get("PYTHONPATH")
+    return os.pathsep.join([str(TESTS.parent), str(TESTS), *([inherited] if inherited else [])])
 
 
 def run_main(path, folder):

@@ -33,8 +33,8 @@ def prepare(model, batch):
     return model.prepare(tf.constant(batch.source), tf.constant(batch.source_length))
 
 
-def as_arrays(found):
-    return search.Hypotheses(*(part if part is None else part.numpy() for part in found))
+def as_arrays(hypotheses):
+    return search.Hypotheses(*(part if part is None else part.numpy() for part in hypotheses))
 
 
 def run_beam(model, batch, width, alpha=0.0, beta=0.0, best=1, limit=LIMIT):
@@ -67,30 +67,34 @@ class Stepper:
         return log_probs, read, alignment
 
 
-def check(found, row, expected, best, source_length):
+def check(hypotheses, row, expected, best, source_length):
     """The first `best` hypotheses of a row are those of the oracle."""
     for rank, hypothesis in enumerate(expected[:best]):
-        length, message = found.lengths[row, rank], f"sentence {row}, hypothesis {rank}"
-        assert tuple(found.ids[row, rank, :length]) == hypothesis.ids, message
-        assert np.all(found.ids[row, rank, length:] == EOS), message
-        score = found.scores[row, rank]
+        length, message = hypotheses.lengths[row, rank], f"sentence {row}, hypothesis {rank}"
+        assert tuple(hypotheses.ids[row, rank, :length]) == hypothesis.ids, message
+        assert np.all(hypotheses.ids[row, rank, length:] == EOS), message
+        score = hypotheses.scores[row, rank]
         np.testing.assert_allclose(score, hypothesis.score, rtol=1e-4, atol=1e-4, err_msg=message)
-        alignments = found.alignments[row, rank, :length]
+        alignments = hypotheses.alignments[row, rank, :length]
         assert np.all(alignments[:, source_length:] == 0), message
         np.testing.assert_allclose(
             alignments[:, :source_length], hypothesis.alignments, atol=1e-4, err_msg=message
         )
 
 
-def same(one, row, other, other_row):
+def assert_same_hypotheses(hypotheses, row, expected, expected_row):
     """Two searches found the same hypotheses for a sentence."""
-    for rank, length in enumerate(one.lengths[row]):
-        assert other.lengths[other_row, rank] == length
-        assert np.array_equal(one.ids[row, rank, :length], other.ids[other_row, rank, :length])
-        width = min(one.alignments.shape[-1], other.alignments.shape[-1])
+    for rank, length in enumerate(hypotheses.lengths[row]):
+        assert expected.lengths[expected_row, rank] == length
+        assert np.array_equal(
+            hypotheses.ids[row, rank, :length], expected.ids[expected_row, rank, :length]
+        )
+        width = min(hypotheses.alignments.shape[-1], expected.alignments.shape[-1])
         np.testing.assert_allclose(
-            one.alignments[row, rank, :length, :width],
-            other.alignments[other_row, rank, :length, :width],
+            hypotheses.alignments[row, rank, :length, :width],
+            expected.alignments[expected_row, rank, :length, :width],
             atol=1e-5,
         )
-    np.testing.assert_allclose(one.scores[row], other.scores[other_row], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        hypotheses.scores[row], expected.scores[expected_row], rtol=1e-5, atol=1e-5
+    )

@@ -101,8 +101,8 @@ def arrays(built):
 
 def oracle_weights(built):
     """The cell's weights under the oracles' names."""
-    found = arrays(built)
-    cell = {k[len("cell/") :]: v for k, v in found.items() if k.startswith("cell/")}
+    all_arrays = arrays(built)
+    cell = {k[len("cell/") :]: v for k, v in all_arrays.items() if k.startswith("cell/")}
     weights = {k: v for k, v in cell.items() if "/" not in k}
     layers = sorted({k.split("/")[1] for k in cell if k.startswith("stack/layer_")})
     parts = ("kernel", "recurrent_kernel", "bias")
@@ -111,10 +111,10 @@ def oracle_weights(built):
     for gru in {k.split("/")[0] for k in cell if re.fullmatch(r"\w+_gru/kernel", k)}:
         weights[gru] = {p: cell[f"{gru}/{p}"] for p in parts}
     weights["rounds"] = []
-    while found_here := _below(cell, f"round_{len(weights['rounds']) + 1}/"):
-        one = {k: v for k, v in found_here.items() if "/" not in k}
-        one["state_gru"] = _below(found_here, "state_gru/")
-        weights["rounds"].append(one)
+    while of_round := _below(cell, f"round_{len(weights['rounds']) + 1}/"):
+        round_weights = {k: v for k, v in of_round.items() if "/" not in k}
+        round_weights["state_gru"] = _below(of_round, "state_gru/")
+        weights["rounds"].append(round_weights)
     return weights
 
 

@@ -34,10 +34,10 @@ def corpus(folder, pairs, dev=12):
 
 def flags(data, out, **changes):
     """The command line that trains in `out` on `data` with SETTINGS."""
-    return places(data, out, **{**SETTINGS, **changes})
+    return path_flags(data, out, **{**SETTINGS, **changes})
 
 
-def places(data, out, **settings):
+def path_flags(data, out, **settings):
     """The command line that trains in `out` on `data`."""
     prefixes = {f"{split}_prefix": Path(data, split) for split in ("train", "dev", "test")}
     settings = {"out_dir": out, **prefixes, **settings}

@@ -12,5 +12,5 @@ def write_statistics(corpus, out_dir, cell, path):
 
 
 def started_command(root, corpus, *more):
-    places = [f"--out_dir={root / 'runs'}", f"--results_dir={root / 'results'}"]
-    return ["vi-en", "--scale=cpu", f"--corpus_dir={corpus}", *places, *more]
+    folders = [f"--out_dir={root / 'runs'}", f"--results_dir={root / 'results'}"]
+    return ["vi-en", "--scale=cpu", f"--corpus_dir={corpus}", *folders, *more]

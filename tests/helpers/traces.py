@@ -62,6 +62,6 @@ def drawn_weights(axes):
     return np.asarray(axes.images[0].get_array())
 
 
-def tick_labels(axes, which):
+def tick_labels(axes, axis):
     """Returns the texts along the axis `x` or `y`."""
-    return [label.get_text() for label in getattr(axes, f"{which}axis").get_ticklabels()]
+    return [label.get_text() for label in getattr(axes, f"{axis}axis").get_ticklabels()]

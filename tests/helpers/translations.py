@@ -54,9 +54,9 @@ def translator(variant="ntm", **settings):
 
 
 def run(lines, size=32, chunk=0, with_attention=False, **settings):
-    one = translator(**{**BEAM, **settings})
-    one.hparams = one.hparams.replace(infer_batch_size=size)  # not part of the trace
-    return list(one.translate(lines, with_attention, chunk))
+    system = translator(**{**BEAM, **settings})
+    system.hparams = system.hparams.replace(infer_batch_size=size)  # not part of the trace
+    return list(system.translate(lines, with_attention, chunk))
 
 
 def texts(results):

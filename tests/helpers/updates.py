@@ -16,6 +16,8 @@ CASES = {
 }
 
 
-def poison(one):
+def poison(train_step):
     """Makes every later loss infinite or not a number."""
-    one.model.projection_kernel.assign(np.inf * np.ones(one.model.projection_kernel.shape))
+    train_step.model.projection_kernel.assign(
+        np.inf * np.ones(train_step.model.projection_kernel.shape)
+    )

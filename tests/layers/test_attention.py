@@ -38,8 +38,8 @@ def test_hypotheses_share_the_keys_of_their_sentence(layer):
     weights = layer(tf.constant(query), layer.keys(tf.constant(annotations)), MASK[:, None])
     assert weights.shape == (2, 3, 4)
     for row in range(6):
-        wanted = expected(layer, query[row], annotations[row // 3], MASK[row // 3])
-        np.testing.assert_allclose(weights[row // 3, row % 3], wanted, atol=1e-6)
+        reference = expected(layer, query[row], annotations[row // 3], MASK[row // 3])
+        np.testing.assert_allclose(weights[row // 3, row % 3], reference, atol=1e-6)
 
 
 def test_a_hypothesis_has_keys_of_its_own(layer):
@@ -48,8 +48,8 @@ def test_a_hypothesis_has_keys_of_its_own(layer):
     weights = layer.per_hypothesis(tf.constant(query), keys, tf.constant(MASK[:, None]))
     assert weights.shape == (2, 3, 4)
     for row in range(6):
-        wanted = expected(layer, query[row], annotations[row], MASK[row // 3])
-        np.testing.assert_allclose(weights[row // 3, row % 3], wanted, atol=1e-6)
+        reference = expected(layer, query[row], annotations[row], MASK[row // 3])
+        np.testing.assert_allclose(weights[row // 3, row % 3], reference, atol=1e-6)
 
 
 def test_every_weight_gets_a_gradient(layer):

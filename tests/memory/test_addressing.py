@@ -35,23 +35,23 @@ def gradients(function, *arrays):
         result = function(*tensors)
         stream = np.random.default_rng(0)
         loss = tf.reduce_sum(result * stream.normal(size=result.shape).astype(np.float32))
-    found = [g.numpy() for g in tape.gradient(loss, tensors)]
-    assert all(np.all(np.isfinite(g)) for g in found)
-    return found
+    slopes = [g.numpy() for g in tape.gradient(loss, tensors)]
+    assert all(np.all(np.isfinite(g)) for g in slopes)
+    return slopes
 
 
 def weights_of(stream, heads=2):
     """Random addresses `[B, heads, S]`, zero at padding."""
-    drawn = stream.uniform(0.01, 1.0, [len(LENGTHS), heads, WIDTH]) * MASK[:, None]
-    return (drawn / drawn.sum(axis=-1, keepdims=True)).astype(np.float32)
+    samples = stream.uniform(0.01, 1.0, [len(LENGTHS), heads, WIDTH]) * MASK[:, None]
+    return (samples / samples.sum(axis=-1, keepdims=True)).astype(np.float32)
 
 
 def kernels_of(stream, taps, heads=2):
-    drawn = stream.dirichlet(np.ones(taps), [len(LENGTHS), heads])
-    return drawn.astype(np.float32)
+    samples = stream.dirichlet(np.ones(taps), [len(LENGTHS), heads])
+    return samples.astype(np.float32)
 
 
-def each(arrays, expected):
+def over_rows_and_heads(arrays, expected):
     """Stacks `wanted(length, *rows of the arrays)` over batch and heads."""
     return np.array(
         [
@@ -68,7 +68,9 @@ def each(arrays, expected):
 def test_masked_softmax(run, scale):
     scores = scale * np.random.default_rng(1).normal(size=[len(LENGTHS), 2, WIDTH])
     actual = run(lambda s: access.masked_softmax(s, MASK[:, None]), scores)
-    expected = each((scores,), lambda length, row: oracle.masked_softmax(row, length))
+    expected = over_rows_and_heads(
+        (scores,), lambda length, row: oracle.masked_softmax(row, length)
+    )
     np.testing.assert_allclose(actual, expected, atol=1e-6)
     assert np.all(actual[np.broadcast_to(MASK[:, None] == 0, actual.shape)] == 0)
 
@@ -77,16 +79,16 @@ def test_masked_softmax_does_not_see_what_stands_at_padding(run):
     scores = np.random.default_rng(1).normal(size=[len(LENGTHS), WIDTH])
     high = np.where(MASK > 0, scores, 1e9)
     mask = tf.constant(MASK)
-    found = run(lambda s: access.masked_softmax(s, mask), scores)
-    assert np.array_equal(found, run(lambda s: access.masked_softmax(s, mask), high))
+    weights = run(lambda s: access.masked_softmax(s, mask), scores)
+    assert np.array_equal(weights, run(lambda s: access.masked_softmax(s, mask), high))
     (gradient,) = gradients(lambda s: access.masked_softmax(s, mask), high)
     assert np.all(gradient[MASK == 0] == 0) and np.any(gradient != 0)
 
 
 def test_softmax_without_a_mask(run):
     scores = np.random.default_rng(2).normal(size=[3, 5])
-    found = run(lambda s: access.masked_softmax(s, None), scores)
-    np.testing.assert_allclose(found, [oracle.softmax(row) for row in scores], atol=1e-6)
+    weights = run(lambda s: access.masked_softmax(s, None), scores)
+    np.testing.assert_allclose(weights, [oracle.softmax(row) for row in scores], atol=1e-6)
 
 
 def test_interpolate(run):
@@ -95,7 +97,7 @@ def test_interpolate(run):
     gate = stream.uniform(size=[len(LENGTHS), 2, 1])
     gate[0, 0], gate[0, 1] = 0.0, 1.0
     actual = run(access.interpolate, gate, content, previous)
-    expected = each(
+    expected = over_rows_and_heads(
         (gate, content, previous), lambda length, g, c, p: oracle.interpolate(g[0], c, p)
     )
     np.testing.assert_allclose(actual, expected, atol=1e-6)
@@ -140,7 +142,9 @@ def test_shift_within_goes_round_each_sentences_own_length(run, taps):
     weights, kernel = weights_of(stream), kernels_of(stream, taps)
     mask, last = MASK[:, None], LAST[:, None]
     actual = run(access.shift_within, weights, kernel, mask, last)
-    expected = each((weights, kernel), lambda length, w, k: oracle.circular_shift(w, k, length))
+    expected = over_rows_and_heads(
+        (weights, kernel), lambda length, w, k: oracle.circular_shift(w, k, length)
+    )
     np.testing.assert_allclose(actual, expected, atol=1e-6)
     assert np.all(actual[np.broadcast_to(mask == 0, actual.shape)] == 0)
 
@@ -158,7 +162,9 @@ def test_sharpen(run, gamma):
     weights[3, 0] = np.eye(1, WIDTH, 2)  # a sure address
     gammas = np.full([len(LENGTHS), 2, 1], gamma)
     actual = run(lambda w, g: access.sharpen(w, g, MASK[:, None]), weights, gammas)
-    expected = each((weights, gammas), lambda length, w, g: oracle.sharpen(w, g[0], length))
+    expected = over_rows_and_heads(
+        (weights, gammas), lambda length, w, g: oracle.sharpen(w, g[0], length)
+    )
     np.testing.assert_allclose(actual, expected, atol=1e-5)
     assert np.all(actual[np.broadcast_to(MASK[:, None] == 0, actual.shape)] == 0)
     gradients(lambda w, g: access.sharpen(w, g, MASK[:, None]), weights, gammas)
@@ -168,8 +174,8 @@ def test_sharpen(run, gamma):
 def test_sharpen_of_uniform_weights_leaves_them_uniform(run, slots):
     uniform = np.full([2, slots], 1.0 / slots)
     gamma = np.array([[20.0], [21.0]])
-    found = run(lambda w, g: access.sharpen(w, g, None), uniform, gamma)
-    np.testing.assert_allclose(found, uniform, rtol=1e-4)
+    sharpened = run(lambda w, g: access.sharpen(w, g, None), uniform, gamma)
+    np.testing.assert_allclose(sharpened, uniform, rtol=1e-4)
     by_weights, _ = gradients(lambda w, g: access.sharpen(w, g, None), uniform, gamma)
     assert slots == 1 or np.any(by_weights != 0)
 

@@ -17,8 +17,8 @@ def gates(heads):
 
 def weights(heads, slots=SLOTS):
     """Rows that sum to at most 1."""
-    drawn = STREAM.dirichlet(np.ones(slots), [BATCH, heads]) * gates(heads)
-    return drawn.astype(np.float32)
+    samples = STREAM.dirichlet(np.ones(slots), [BATCH, heads]) * gates(heads)
+    return samples.astype(np.float32)
 
 
 def numeric_gradient(function, values, step=1e-6):
@@ -36,11 +36,11 @@ def numeric_gradient(function, values, step=1e-6):
 def test_usage_equals_the_oracle(readers, writers):
     usage = STREAM.uniform(size=[BATCH, SLOTS]).astype(np.float32)
     written, read, free = weights(writers), weights(readers), gates(readers)
-    got = allocation.update_usage(usage, written, free, read).numpy()
+    actual = allocation.update_usage(usage, written, free, read).numpy()
     for row in range(BATCH):
         expected = oracle.usage_after(usage[row], written[row], free[row, :, 0], read[row])
-        np.testing.assert_allclose(got[row], expected, atol=1e-6)
-    assert np.all((got >= 0) & (got <= 1))
+        np.testing.assert_allclose(actual[row], expected, atol=1e-6)
+    assert np.all((actual >= 0) & (actual <= 1))
 
 
 def test_a_full_write_uses_a_slot_and_a_full_free_read_gives_it_back():
@@ -58,50 +58,50 @@ def test_allocation_equals_the_oracle(slots):
     usage = STREAM.uniform(size=[BATCH, slots]).astype(np.float32)
     usage[0] = 0.0  # ties, as before the first write
     usage[1] = 1.0
-    got = allocation.allocation(usage).numpy()
+    actual = allocation.allocation(usage).numpy()
     for row in range(BATCH):
-        np.testing.assert_allclose(got[row], oracle.allocation(usage[row]), atol=1e-5)
-    assert np.argmax(got[0]) == 0  # of ties, the lowest index
-    assert got[2].argmax() == usage[2].argmin()
-    np.testing.assert_allclose(got[2].sum() + usage[2].prod(), 1.0, atol=1e-3)
+        np.testing.assert_allclose(actual[row], oracle.allocation(usage[row]), atol=1e-5)
+    assert np.argmax(actual[0]) == 0  # of ties, the lowest index
+    assert actual[2].argmax() == usage[2].argmin()
+    np.testing.assert_allclose(actual[2].sum() + usage[2].prod(), 1.0, atol=1e-3)
 
 
 @pytest.mark.parametrize("writers", [1, 2, 3])
 def test_write_allocation_equals_the_oracle(writers):
     usage = STREAM.uniform(size=[BATCH, SLOTS]).astype(np.float32)
     write, allocate = gates(writers), gates(writers)
-    got = allocation.allocate(usage, write, allocate).numpy()
+    actual = allocation.allocate(usage, write, allocate).numpy()
     for row in range(BATCH):
         expected = oracle.write_allocation(usage[row], write[row, :, 0], allocate[row, :, 0])
-        np.testing.assert_allclose(got[row], expected, atol=1e-5)
+        np.testing.assert_allclose(actual[row], expected, atol=1e-5)
 
 
 def test_two_heads_take_the_two_free_slots_and_a_shut_one_leaves_its_own():
     usage = np.array([[1.0, 0.0, 1.0, 0.0, 1.0]], np.float32)
     open_gates, shut = np.ones([1, 2, 1], np.float32), np.array([[[0.0], [1.0]]], np.float32)
-    both = allocation.allocate(usage, open_gates, open_gates).numpy()[0]
-    np.testing.assert_allclose(both, np.eye(5)[[1, 3]], atol=1e-4)
+    two_writes = allocation.allocate(usage, open_gates, open_gates).numpy()[0]
+    np.testing.assert_allclose(two_writes, np.eye(5)[[1, 3]], atol=1e-4)
     for write, allocate in ((shut, open_gates), (open_gates, shut)):
-        same = allocation.allocate(usage, write, allocate).numpy()[0]
-        np.testing.assert_allclose(same, np.eye(5)[[1, 1]], atol=1e-4)
+        one_write = allocation.allocate(usage, write, allocate).numpy()[0]
+        np.testing.assert_allclose(one_write, np.eye(5)[[1, 1]], atol=1e-4)
 
 
 @pytest.mark.parametrize("writers", [1, 2, 3])
 def test_links_and_precedence_equal_the_oracle_over_time(writers):
     link = np.zeros([BATCH, writers, SLOTS, SLOTS], np.float32)
     precedence = np.zeros([BATCH, writers, SLOTS], np.float32)
-    wanted_link, expected = link.astype(np.float64), precedence.astype(np.float64)
+    expected_link, expected_precedence = link.astype(np.float64), precedence.astype(np.float64)
     for _ in range(6):
         written = weights(writers)
         read = weights(2)
         link = allocation.update_link(link, precedence, written).numpy()
         precedence = allocation.update_precedence(precedence, written).numpy()
         for row in range(BATCH):
-            wanted_link[row], expected[row] = oracle.link_and_precedence(
-                wanted_link[row], expected[row], written[row]
+            expected_link[row], expected_precedence[row] = oracle.link_and_precedence(
+                expected_link[row], expected_precedence[row], written[row]
             )
-        np.testing.assert_allclose(link, wanted_link, atol=1e-6)
-        np.testing.assert_allclose(precedence, expected, atol=1e-6)
+        np.testing.assert_allclose(link, expected_link, atol=1e-6)
+        np.testing.assert_allclose(precedence, expected_precedence, atol=1e-6)
         assert np.all((link >= 0) & (link <= 1))
         assert np.all(np.diagonal(link, axis1=2, axis2=3) == 0)
         assert np.all(link.sum(axis=2) <= 1 + 1e-6) and np.all(link.sum(axis=3) <= 1 + 1e-6)
@@ -114,30 +114,30 @@ def test_links_and_precedence_equal_the_oracle_over_time(writers):
 
 
 def test_links_lead_from_what_was_written_first_to_what_came_next():
-    one = np.eye(SLOTS, dtype=np.float32)
+    one_hot = np.eye(SLOTS, dtype=np.float32)
     orders = [(0, 3), (1, 2), (4, 0)]  # of head 0 and of head 1
     link = np.zeros([1, 2, SLOTS, SLOTS], np.float32)
     precedence = np.zeros([1, 2, SLOTS], np.float32)
     for first, second in orders:
-        written = one[None, [first, second]]
+        written = one_hot[None, [first, second]]
         link = allocation.update_link(link, precedence, written)
         precedence = allocation.update_precedence(precedence, written)
-    backward, forward = allocation.follow_links(link, one[None, [1, 2]])
-    np.testing.assert_array_equal(forward[0, 0, 0], one[4])  # head 0 wrote 4 after 1
-    np.testing.assert_array_equal(backward[0, 0, 0], one[0])
-    np.testing.assert_array_equal(forward[0, 1, 1], one[0])  # head 1 wrote 0 after 2
-    np.testing.assert_array_equal(backward[0, 1, 1], one[3])
+    backward, forward = allocation.follow_links(link, one_hot[None, [1, 2]])
+    np.testing.assert_array_equal(forward[0, 0, 0], one_hot[4])  # head 0 wrote 4 after 1
+    np.testing.assert_array_equal(backward[0, 0, 0], one_hot[0])
+    np.testing.assert_array_equal(forward[0, 1, 1], one_hot[0])  # head 1 wrote 0 after 2
+    np.testing.assert_array_equal(backward[0, 1, 1], one_hot[3])
     # a slot written again leaves the chain it stood in
-    again = one[None, [1, 2]]
-    link = allocation.update_link(link, precedence, again)
-    np.testing.assert_array_equal(link[0, 0, 1], one[4])
+    rewritten = one_hot[None, [1, 2]]
+    link = allocation.update_link(link, precedence, rewritten)
+    np.testing.assert_array_equal(link[0, 0, 1], one_hot[4])
     np.testing.assert_array_equal(link[0, 0, :, 0], np.zeros(SLOTS))
 
 
 def test_precedence_stays_without_a_write_and_is_replaced_by_a_full_one():
     before = weights(2)
-    same = allocation.update_precedence(before, np.zeros_like(before))
-    np.testing.assert_array_equal(same, before)
+    unchanged = allocation.update_precedence(before, np.zeros_like(before))
+    np.testing.assert_array_equal(unchanged, before)
     full = np.tile(np.eye(SLOTS, dtype=np.float32)[[1, 3]], [BATCH, 1, 1])
     np.testing.assert_array_equal(allocation.update_precedence(before, full), full)
 
@@ -148,9 +148,9 @@ def test_read_modes_pick_their_way(mode):
     shape = [BATCH, 2, 2, SLOTS]
     backward, forward = backward.reshape(shape), forward.reshape(shape)
     modes = np.tile(np.eye(5, dtype=np.float32)[mode], [BATCH, 2, 1])
-    got = allocation.mix_read_weights(modes, backward, content, forward).numpy()
-    ways = [*np.moveaxis(backward, 2, 0), content, *np.moveaxis(forward, 2, 0)]
-    np.testing.assert_array_equal(got, ways[mode])
+    actual = allocation.mix_read_weights(modes, backward, content, forward).numpy()
+    addresses = [*np.moveaxis(backward, 2, 0), content, *np.moveaxis(forward, 2, 0)]
+    np.testing.assert_array_equal(actual, addresses[mode])
 
 
 @pytest.mark.parametrize("writers", [1, 2])

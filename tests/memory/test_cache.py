@@ -55,13 +55,13 @@ def prepare(model, batch, document=()):
 
 def decode(model, batch, document=(), record=()):
     """`ForcedOutputs`, and the logits `[T, B, V]`."""
-    found = teacher_forced(
+    forced = teacher_forced(
         model, prepare(model, batch, document), tf.constant(batch.target_in),
         tf.constant(batch.target_length), record=record,
     )  # fmt: skip
-    steps, count = found.outputs.shape[:2]
-    flat = (tf.reshape(v, [steps * count, -1]) for v in (found.outputs, found.embedded[:steps]))
-    return found, tf.reshape(model.logits(*flat), [steps, count, -1])
+    steps, count = forced.outputs.shape[:2]
+    flat = (tf.reshape(v, [steps * count, -1]) for v in (forced.outputs, forced.embedded[:steps]))
+    return forced, tf.reshape(model.logits(*flat), [steps, count, -1])
 
 
 def weights_of(model):
@@ -92,47 +92,47 @@ def test_documents_equal_the_oracle(fusion, overwrite, matching):
         batch.target_in[:, 1:] = batch.target_out[:, :-1]
 
     @tf.function(autograph=False)
-    def run(source, source_length, target_in, target_out, length, held):
-        prepared = model.prepare(source, source_length, document=held)
-        log_probs, seen, raw = forced_log_probs(
+    def run(source, source_length, target_in, target_out, length, cache):
+        prepared = model.prepare(source, source_length, document=cache)
+        log_probs, diagnostics, raw = forced_log_probs(
             model, prepared, target_in, target_out, length, ("cache_match", "cache_gate")
         )
         written = model.cell.document_memory.entries(tf.transpose(raw, [1, 0, 2]))
-        after = continuous_cache.write(held, *written, target_out, length, overwrite)
-        return prepared.encoded.annotations, log_probs, seen, written, after
+        after = continuous_cache.write(cache, *written, target_out, length, overwrite)
+        return prepared.encoded.annotations, log_probs, diagnostics, written, after
 
-    held, results = continuous_cache.empty(len(LENGTHS), 3, D, U), []
+    cache, results = continuous_cache.empty(len(LENGTHS), 3, D, U), []
     for batch in batches:
-        results.append(run(*map(tf.constant, batch[:5]), held))
-        held = results[-1][-1]
+        results.append(run(*map(tf.constant, batch[:5]), cache))
+        cache = results[-1][-1]
     for row in range(len(LENGTHS)):
         document = []
         for batch, (annotations, *_) in zip(batches, results):
             steps, length = batch.target_length[row], batch.source_length[row]
             words = model.embed_target(tf.constant(batch.target_in[row, :steps])).numpy()
-            own = annotations[row, :length].numpy()
-            document.append(oracle.Sentence(own, words, batch.target_out[row, :steps]))
+            real_annotations = annotations[row, :length].numpy()
+            document.append(oracle.Sentence(real_annotations, words, batch.target_out[row, :steps]))
         expected = oracle.decode_document(
             weights_of(model), document, 3, fusion, overwrite, matching
         )
         assert expected[2]["gates"].min() > 0 and np.ptp(expected[2]["gates"]) > 0.01
-        for sentence, one, result in zip(document, expected, results):
-            assert_sentence(sentence, one, result, row)
+        for sentence, decoded, result in zip(document, expected, results):
+            assert_sentence(sentence, decoded, result, row)
 
 
 def assert_sentence(sentence, expected, result, row):
-    _, log_probs, seen, (contexts, states), after = result
+    _, log_probs, diagnostics, (contexts, states), after = result
     steps, words = len(sentence.target_words), sentence.target_words
     for ours, name in (
         (contexts[row, :steps], "contexts"),
         (states[row, :steps], "states"),
-        (seen["cache_match"][row, :steps], "match"),
+        (diagnostics["cache_match"][row, :steps], "match"),
         (after.keys[row], "keys"),
         (after.values[row], "values"),
     ):
         theirs = expected[name] if name in expected else getattr(expected["cache"], name)
         np.testing.assert_allclose(ours, theirs, atol=1e-5, err_msg=name)
-    gates = seen["cache_gate"][row, :steps, 0]
+    gates = diagnostics["cache_gate"][row, :steps, 0]
     np.testing.assert_allclose(gates, expected["gates"].mean(axis=1), atol=1e-5)
     np.testing.assert_array_equal(after.words[row], expected["cache"].words)
     chosen = np.log(expected["probabilities"][np.arange(steps), words])
@@ -150,10 +150,10 @@ def test_with_an_empty_cache_it_is_rnnsearch_to_the_last_bit(fusion, slots):
         "gate_state_kernel", "gate_context_kernel", "gate_retrieved_kernel",
     }  # fmt: skip
     batch = small.batch(LENGTHS)
-    _, wanted = decode(baseline, batch)
+    _, baseline_logits = decode(baseline, batch)
     for document in ((), continuous_cache.empty(len(LENGTHS), slots, D, U)):
         actual, logits = decode(model, batch, document, ("cache_match", "cache_gate"))
-        np.testing.assert_array_equal(logits, wanted)
+        np.testing.assert_array_equal(logits, baseline_logits)
         assert not any(value.numpy().any() for value in actual.diagnostics.values())
     expected = sum_loss(baseline, batch[:5], None, tf.float32).total
     np.testing.assert_allclose(loss_of(model, batch), expected, rtol=1e-6)
@@ -162,14 +162,14 @@ def test_with_an_empty_cache_it_is_rnnsearch_to_the_last_bit(fusion, slots):
 @pytest.mark.parametrize("fusion", FUSIONS)
 def test_what_is_recorded_is_what_was_asked_for(fusion):
     model, batch = model_of(fusion), small.batch(LENGTHS)
-    held = random_caches(model, len(LENGTHS))
+    caches = random_caches(model, len(LENGTHS))
     for record, expected in [
         (("*",), {"alignments", "cache_match", "cache_gate", "decoder_state"}),
         (("cache_gate",), {"cache_gate"}),
         (("alignments",), {"alignments"}),
         ((), set()),
     ]:
-        assert set(decode(model, batch, held, record)[0].diagnostics) == expected
+        assert set(decode(model, batch, caches, record)[0].diagnostics) == expected
 
 
 # --- searches ----------------------------------------------------------------------------
@@ -180,10 +180,12 @@ def searched(model, batch, document, width=None):
     prepared = prepare(model, batch, document)
     options = search.SearchOptions(LIMIT, with_alignments=True)
     if width is None:
-        found = search.greedy(model, prepared, options)
+        hypotheses = search.greedy(model, prepared, options)
     else:
-        found = search.beam_search(model, prepared, BeamOptions(width, num_best=width), options)
-    return [part.numpy() for part in found[:4]]
+        hypotheses = search.beam_search(
+            model, prepared, BeamOptions(width, num_best=width), options
+        )
+    return [part.numpy() for part in hypotheses[:4]]
 
 
 @pytest.mark.parametrize("fusion,overwrite,matching", VARIANTS)
@@ -191,17 +193,17 @@ def test_a_search_reads_the_cache_as_forced_decoding_does(fusion, overwrite, mat
     changes = {"cache_overwrite": overwrite, "cache_matching": matching}
     model = large_model("rnnsearch", **settings(fusion, **changes))
     batch, width = small.batch(LENGTHS, 7), 3
-    held = random_caches(model, len(LENGTHS))
-    beam, greedy = searched(model, batch, held, 1), searched(model, batch, held)
-    for one, other in zip(beam[:2], greedy[:2]):  # to the longer one's end
-        steps = min(one.shape[-1], other.shape[-1]) if one.ndim == 3 else None
-        np.testing.assert_array_equal(one[..., :steps], other[..., :steps])
+    caches = random_caches(model, len(LENGTHS))
+    beam, greedy = searched(model, batch, caches, 1), searched(model, batch, caches)
+    for of_beam, of_greedy in zip(beam[:2], greedy[:2]):  # to the longer one's end
+        steps = min(of_beam.shape[-1], of_greedy.shape[-1]) if of_beam.ndim == 3 else None
+        np.testing.assert_array_equal(of_beam[..., :steps], of_greedy[..., :steps])
     np.testing.assert_allclose(beam[2], greedy[2], rtol=1e-4, atol=1e-4)
-    ids, lengths, scores, _ = searched(model, batch, held, width)
+    ids, lengths, scores, _ = searched(model, batch, caches, width)
     flat = ids.reshape(len(LENGTHS) * width, -1)
     read = np.concatenate([np.full([len(flat), 1], SOS), flat[:, :-1]], axis=1)
     source = tf.repeat(tf.constant(batch.source), width, axis=0)
-    for document, same in ((held, True), ((), False)):
+    for document, is_expected in ((caches, True), ((), False)):
         document = tf.nest.map_structure(lambda v: tf.repeat(v, width, axis=0), document)
         forced, *_ = forced_log_probs(
             model,
@@ -210,7 +212,7 @@ def test_a_search_reads_the_cache_as_forced_decoding_does(fusion, overwrite, mat
             tf.constant(lengths.ravel(), tf.int32),
         )  # fmt: skip
         total = tf.reduce_sum(forced, axis=1).numpy().reshape(scores.shape)
-        assert np.allclose(total, scores, rtol=1e-4, atol=1e-4) == same
+        assert np.allclose(total, scores, rtol=1e-4, atol=1e-4) == is_expected
         np.testing.assert_allclose(total[1], scores[1], rtol=1e-4, atol=1e-4)  # that is empty
     assert {EOS} < set(ids.ravel())
 
@@ -218,49 +220,51 @@ def test_a_search_reads_the_cache_as_forced_decoding_does(fusion, overwrite, mat
 @pytest.mark.parametrize("fusion", FUSIONS)
 def test_a_sentence_does_not_depend_on_those_beside_it(fusion):
     model, batch = large_model("rnnsearch", **settings(fusion)), small.batch(LENGTHS, 3)
-    held = random_caches(model, len(LENGTHS))
-    together, _ = decode(model, batch, held)
-    ids, lengths, scores, _ = searched(model, batch, held, 2)
+    caches = random_caches(model, len(LENGTHS))
+    together, _ = decode(model, batch, caches)
+    ids, lengths, scores, _ = searched(model, batch, caches, 2)
     for row, length in enumerate(batch.source_length):
-        alone = [part[row : row + 1] for part in batch]
-        alone = type(batch)(alone[0][:, :length], *alone[1:])
-        document = continuous_cache.Cache(*(part[row : row + 1] for part in held))
-        found, _ = decode(model, alone, document)
+        single = [part[row : row + 1] for part in batch]
+        single = type(batch)(single[0][:, :length], *single[1:])
+        document = continuous_cache.Cache(*(part[row : row + 1] for part in caches))
+        single_forced, _ = decode(model, single, document)
         steps = batch.target_length[row]
         np.testing.assert_allclose(
-            found.outputs[:steps, 0], together.outputs[:steps, row], atol=1e-5
+            single_forced.outputs[:steps, 0], together.outputs[:steps, row], atol=1e-5
         )
-        one = searched(model, alone, document, 2)
-        np.testing.assert_array_equal(one[1][0], lengths[row])
-        np.testing.assert_array_equal(one[0][0], ids[row, :, : one[0].shape[-1]])
-        np.testing.assert_allclose(one[2][0], scores[row], rtol=1e-4, atol=1e-4)
+        single_search = searched(model, single, document, 2)
+        np.testing.assert_array_equal(single_search[1][0], lengths[row])
+        np.testing.assert_array_equal(
+            single_search[0][0], ids[row, :, : single_search[0].shape[-1]]
+        )
+        np.testing.assert_allclose(single_search[2][0], scores[row], rtol=1e-4, atol=1e-4)
 
 
 # --- the loss ----------------------------------------------------------------------------
 
 
-def loss_of(model, batch, held=None):
+def loss_of(model, batch, caches=None):
     """The loss of sentences whose caches are `held`, or empty."""
     nothing = continuous_cache.empty(len(batch.source), model.hparams.cache_size, D, U)
     tensors = tuple(map(tf.constant, batch[:5]))
-    return sum_loss(model, tensors, None, tf.float32, held or nothing).total
+    return sum_loss(model, tensors, None, tf.float32, caches or nothing).total
 
 
-def log_prob_of_the_oracle(weights, held, sentence, fusion):
+def log_prob_of_the_oracle(weights, cache, sentence, fusion):
     decoded = oracle.decode_document(weights, [sentence], 0)[0]  # the recurrence alone
     total = 0.0
     for t, word in enumerate(sentence.target_words):
         parts = decoded["states"][t], decoded["contexts"][t], sentence.target_embeddings[t]
-        total += np.log(oracle.step(weights, held, *parts, fusion)["probabilities"][word])
+        total += np.log(oracle.step(weights, cache, *parts, fusion)["probabilities"][word])
     return total
 
 
 @pytest.mark.parametrize("fusion", FUSIONS)
 def test_the_gate_s_gradients_are_the_slopes_of_the_oracle(fusion):
     model, batch = model_of(fusion), small.batch([(5, 6)])
-    held = random_caches(model, 1)
+    caches = random_caches(model, 1)
     with tf.GradientTape() as tape:
-        loss = loss_of(model, batch, held)
+        loss = loss_of(model, batch, caches)
     cell = model.cell.document_memory
     gate = {
         "state": cell.gate_state_kernel,
@@ -271,8 +275,8 @@ def test_the_gate_s_gradients_are_the_slopes_of_the_oracle(fusion):
     annotations = prepare(model, batch).encoded.annotations[0].numpy()
     words = model.embed_target(tf.constant(batch.target_in))[0].numpy()
     sentence = oracle.Sentence(annotations, words, batch.target_out[0])
-    filled = (held.written[0].numpy() >= 0).astype(int)
-    theirs = oracle.Cache(*(part[0].numpy() for part in held[:3]), filled, 0 * filled)
+    filled = (caches.written[0].numpy() >= 0).astype(int)
+    theirs = oracle.Cache(*(part[0].numpy() for part in caches[:3]), filled, 0 * filled)
     weights = weights_of(model)
     assert float(loss) == pytest.approx(
         -log_prob_of_the_oracle(weights, theirs, sentence, fusion), rel=1e-5
@@ -293,13 +297,13 @@ def test_the_gate_s_gradients_are_the_slopes_of_the_oracle(fusion):
 
 
 @pytest.mark.parametrize(
-    "fusion,matching", [*((one, "dot") for one in FUSIONS), *itertools.product(["deep"], OTHERS)]
+    "fusion,matching", [*((kind, "dot") for kind in FUSIONS), *itertools.product(["deep"], OTHERS)]
 )
 def test_all_gradients_equal_finite_differences(fusion, matching):
     model = model_of(fusion, init_weight=0.5, cache_matching=matching)
     batch = small.batch(LENGTHS)
-    held = random_caches(model, len(LENGTHS))
-    run = tf.function(lambda: loss_of(model, batch, held), autograph=False)
+    caches = random_caches(model, len(LENGTHS))
+    run = tf.function(lambda: loss_of(model, batch, caches), autograph=False)
     with tf.GradientTape() as tape:
         loss = run()
     gradients = tape.gradient(loss, model.trainable_variables)
@@ -321,17 +325,17 @@ def test_all_gradients_equal_finite_differences(fusion, matching):
 def test_both_roads_to_the_cross_entropy_agree(smoothing):
     deep = model_of("deep", label_smoothing=smoothing)
     shallow = model_of("shallow", label_smoothing=smoothing)
-    for one, other in zip(shallow.trainable_variables, deep.trainable_variables):
-        if one.shape == other.shape:
-            other.assign(one)
+    for variable, deep_variable in zip(shallow.trainable_variables, deep.trainable_variables):
+        if variable.shape == deep_variable.shape:
+            deep_variable.assign(variable)
     batch = small.batch(LENGTHS)
-    found = []
+    results = []
     for model in (deep, shallow):  # over empty caches
         with tf.GradientTape() as tape:
             loss = loss_of(model, batch)
-        found.append([loss, *tape.gradient(loss, model.trainable_variables)])
-    for one, other in zip(*found):
-        ours, theirs = tf.convert_to_tensor(one), tf.convert_to_tensor(other)
+        results.append([loss, *tape.gradient(loss, model.trainable_variables)])
+    for of_deep, of_shallow in zip(*results):
+        ours, theirs = tf.convert_to_tensor(of_deep), tf.convert_to_tensor(of_shallow)
         if ours.shape == theirs.shape:  # all but the gate's
             np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-4)
 

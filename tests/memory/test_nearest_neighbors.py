@@ -57,8 +57,8 @@ def test_logarithms_of_improbable_words_are_those_of_the_oracle():
     logs = tf.nn.log_softmax(mixed(source(1, 4.0, None)))[0, 1].numpy()
     p_model = tf.nn.softmax(tf.constant(LOGITS[0, 1])).numpy()
     expected = oracle.mixture(p_model, QUERIES[0, 1], list(zip(KEYS[0], WORDS[0])), 1, 4.0, None)
-    others = [word for word in range(V) if word != 4]
-    np.testing.assert_allclose(logs[others], np.log(expected)[others], atol=0.1)
+    other_words = [word for word in range(V) if word != 4]
+    np.testing.assert_allclose(logs[other_words], np.log(expected)[other_words], atol=0.1)
     assert logs[4] == pytest.approx(0.0, abs=1e-5)
 
 
@@ -103,8 +103,8 @@ def test_a_sentence_does_not_depend_on_its_neighbours():
         keys = np.asarray(KEYS[row], np.float32).reshape(1, count, R)
         words = np.array([WORDS[row]], np.int32).reshape(1, count)
         memory = nearest_neighbors.source(keys, words, 2, 9.0, None)
-        alone = mixed(memory, QUERIES[row : row + 1], LOGITS[row : row + 1])
-        np.testing.assert_allclose(alone[0], together[row], atol=1e-5)
+        single = mixed(memory, QUERIES[row : row + 1], LOGITS[row : row + 1])
+        np.testing.assert_allclose(single[0], together[row], atol=1e-5)
 
 
 def test_distances_are_exact_where_vectors_are_equal_and_never_negative():
@@ -116,6 +116,6 @@ def test_distances_are_exact_where_vectors_are_equal_and_never_negative():
 
 
 def test_signatures_take_what_is_made():
-    made = source(3, 4.0, None)
-    for spec, array in zip(nearest_neighbors.signature(3, R), made):
+    arrays = source(3, 4.0, None)
+    for spec, array in zip(nearest_neighbors.signature(3, R), arrays):
         assert spec.is_compatible_with(tf.constant(array))

@@ -14,26 +14,26 @@ def test_dnc_numbers_are_cut_in_order_and_activated():
     num_read, num_write, width = 2, 3, 2
     numbers = dnc_numbers(num_read, num_write, width)
     raw = np.arange(numbers) / 10.0
-    face = dnc.split(raw, num_read, num_write)
+    interface = dnc.split(raw, num_read, num_write)
     bounds = np.cumsum([4, 2, 6, 3, 6, 6, 2, 3, 3, 14])
     assert bounds[-1] == numbers
     keys, strengths, write_keys, write_strengths, erase, add, free, allocate, write, modes = (
         np.split(raw, bounds[:-1])
     )
-    np.testing.assert_array_equal(face.read_keys, keys.reshape(2, 2))
-    np.testing.assert_allclose(face.read_strengths, 1 + np.log1p(np.exp(strengths)))
-    np.testing.assert_array_equal(face.write_keys, write_keys.reshape(3, 2))
-    np.testing.assert_allclose(face.write_strengths, 1 + np.log1p(np.exp(write_strengths)))
-    np.testing.assert_allclose(face.erase, 1 / (1 + np.exp(-erase.reshape(3, 2))))
-    np.testing.assert_array_equal(face.add, add.reshape(3, 2))  # linear, not clipped
-    np.testing.assert_allclose(face.free_gates, 1 / (1 + np.exp(-free)))
-    np.testing.assert_allclose(face.allocation_gates, 1 / (1 + np.exp(-allocate)))
-    np.testing.assert_allclose(face.write_gates, 1 / (1 + np.exp(-write)))
+    np.testing.assert_array_equal(interface.read_keys, keys.reshape(2, 2))
+    np.testing.assert_allclose(interface.read_strengths, 1 + np.log1p(np.exp(strengths)))
+    np.testing.assert_array_equal(interface.write_keys, write_keys.reshape(3, 2))
+    np.testing.assert_allclose(interface.write_strengths, 1 + np.log1p(np.exp(write_strengths)))
+    np.testing.assert_allclose(interface.erase, 1 / (1 + np.exp(-erase.reshape(3, 2))))
+    np.testing.assert_array_equal(interface.add, add.reshape(3, 2))  # linear, not clipped
+    np.testing.assert_allclose(interface.free_gates, 1 / (1 + np.exp(-free)))
+    np.testing.assert_allclose(interface.allocation_gates, 1 / (1 + np.exp(-allocate)))
+    np.testing.assert_allclose(interface.write_gates, 1 / (1 + np.exp(-write)))
     exponentials = np.exp(modes.reshape(2, 7))
     np.testing.assert_allclose(
-        face.read_modes, exponentials / exponentials.sum(axis=1, keepdims=True)
+        interface.read_modes, exponentials / exponentials.sum(axis=1, keepdims=True)
     )
-    assert face.read_modes.shape == (2, 1 + 2 * num_write)
+    assert interface.read_modes.shape == (2, 1 + 2 * num_write)
 
 
 def test_dnc_numbers_must_fit_the_heads():
@@ -72,11 +72,11 @@ def test_usage_after_a_full_write_is_one_and_after_a_full_free_is_zero():
     np.testing.assert_allclose(written, [0.3, 1.0, 0.9])
     freed = dnc.usage_after(usage, nothing, [1.0], [np.eye(3)[2]])
     np.testing.assert_allclose(freed, [0.3, 0.6, 0.0])
-    kept = dnc.usage_after(usage, nothing, [0.0], [np.eye(3)[2]])
-    np.testing.assert_allclose(kept, usage)
+    retained = dnc.usage_after(usage, nothing, [0.0], [np.eye(3)[2]])
+    np.testing.assert_allclose(retained, usage)
     # The slot was written before it is freed: nothing of the write is left.
-    both = dnc.usage_after(usage, [np.eye(3)[1]], [1.0], [np.eye(3)[1]])
-    np.testing.assert_allclose(both, [0.3, 0.0, 0.9])
+    written_and_freed = dnc.usage_after(usage, [np.eye(3)[1]], [1.0], [np.eye(3)[1]])
+    np.testing.assert_allclose(written_and_freed, [0.3, 0.0, 0.9])
 
 
 def test_usage_of_several_heads_is_a_product():

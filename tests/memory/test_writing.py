@@ -28,37 +28,37 @@ def plain(memory, weights, erase, add):
 
 @pytest.mark.parametrize("heads", [1, 2, 3])
 def test_erase_and_add_equals_the_oracle(heads):
-    given = arguments(heads)
-    got = access.erase_and_add(*given).numpy()
+    inputs = arguments(heads)
+    actual = access.erase_and_add(*inputs).numpy()
     for row in range(BATCH):
         np.testing.assert_allclose(
-            got[row], oracle.erase_and_add(*(values[row] for values in given)), atol=1e-6
+            actual[row], oracle.erase_and_add(*(values[row] for values in inputs)), atol=1e-6
         )
 
 
 @pytest.mark.parametrize("heads", [1, 2, 3])
 def test_its_gradient_is_that_of_the_equations(heads):
-    given = [tf.constant(values) for values in arguments(heads)]
+    inputs = [tf.constant(values) for values in arguments(heads)]
     direction = np.random.default_rng(1).normal(size=[BATCH, SLOTS, WIDTH]).astype(np.float32)
-    found = []
+    slopes = []
     for function in (access.erase_and_add, plain):
         with tf.GradientTape() as tape:
-            tape.watch(given)
-            total = tf.reduce_sum(function(*given) * direction)
-        found.append(tape.gradient(total, given))
-    for written_out, automatic in zip(*found):
+            tape.watch(inputs)
+            total = tf.reduce_sum(function(*inputs) * direction)
+        slopes.append(tape.gradient(total, inputs))
+    for written_out, automatic in zip(*slopes):
         np.testing.assert_allclose(written_out, automatic, atol=1e-5)
 
 
 def test_no_weight_leaves_the_memory_as_it_is():
     memory, weights, erase, add = arguments(2)
-    same = access.erase_and_add(memory, np.zeros_like(weights), erase, add)
-    np.testing.assert_array_equal(same, memory)
+    unchanged = access.erase_and_add(memory, np.zeros_like(weights), erase, add)
+    np.testing.assert_array_equal(unchanged, memory)
 
 
 def test_a_full_write_of_one_slot_replaces_it():
     memory, _, _, add = arguments(1)
     weights = np.tile(np.eye(SLOTS, dtype=np.float32)[None, 2:3], [BATCH, 1, 1])
-    got = access.erase_and_add(memory, weights, np.ones_like(add), add).numpy()
-    np.testing.assert_allclose(got[:, 2], add[:, 0], atol=1e-6)
-    np.testing.assert_array_equal(np.delete(got, 2, axis=1), np.delete(memory, 2, axis=1))
+    written = access.erase_and_add(memory, weights, np.ones_like(add), add).numpy()
+    np.testing.assert_allclose(written[:, 2], add[:, 0], atol=1e-6)
+    np.testing.assert_array_equal(np.delete(written, 2, axis=1), np.delete(memory, 2, axis=1))

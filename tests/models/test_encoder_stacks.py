@@ -20,9 +20,9 @@ PARTS = ("kernel", "recurrent_kernel", "bias")
 
 def stack(model, direction):
     """The layers of one direction as the oracles want them, from the bottom."""
-    found = small.arrays(model)
+    arrays = small.arrays(model)
     return [
-        {part: found[f"encoder/layer_{layer}/{direction}/{part}"] for part in PARTS}
+        {part: arrays[f"encoder/layer_{layer}/{direction}/{part}"] for part in PARTS}
         for layer in range(len(model.encoder.layers))
     ]
 
@@ -47,20 +47,20 @@ def expected(model, words, length):
 def test_the_oracle_of_two_stacks_is_the_other_oracles(unit):
     rng = np.random.default_rng(3)
     gates = {"gru": 3, "lstm": 4}[unit]
-    one, other = ([random_unit(rng, 4, 4, gates) for _ in range(2)] for _ in range(2))
+    forward, backward = ([random_unit(rng, 4, 4, gates) for _ in range(2)] for _ in range(2))
     xs = rng.normal(size=(5, 4))
-    outputs, finals = recurrent.bidirectional_stacks(xs, 3, unit, one[:1], other[:1])
-    wanted, *last = recurrent.bidirectional_layer(xs, 3, unit, one[0], other[0])
-    np.testing.assert_array_equal(outputs, wanted)
+    outputs, finals = recurrent.bidirectional_stacks(xs, 3, unit, forward[:1], backward[:1])
+    layer, *last = recurrent.bidirectional_layer(xs, 3, unit, forward[0], backward[0])
+    np.testing.assert_array_equal(outputs, layer)
     np.testing.assert_array_equal(finals, last)
-    outputs, finals = recurrent.bidirectional_stacks(xs, 3, unit, one, other)
+    outputs, finals = recurrent.bidirectional_stacks(xs, 3, unit, forward, backward)
     assert np.all(outputs[3:] == 0) and len(finals) == 4
     tops = [final if unit == "gru" else final[0] for final in finals[2:]]
     np.testing.assert_array_equal(tops, [outputs[2, :4], outputs[0, 4:]])
     bottom = finals[0] if unit == "gru" else finals[0][0]
-    np.testing.assert_array_equal(bottom, wanted[2, :4])
+    np.testing.assert_array_equal(bottom, layer[2, :4])
     if unit == "lstm":
-        weights = {"forward_layers": one, "backward_layers": other}
+        weights = {"forward_layers": forward, "backward_layers": backward}
         np.testing.assert_array_equal(key_value.encode(weights, xs[:3]), outputs[:3])
 
 
@@ -83,9 +83,9 @@ def test_encoder_equals_its_oracle(unit, kind, layers, merge):
         hidden, finals = expected(model, table[batch.source[row]], length)
         np.testing.assert_allclose(encoded.annotations[row, :length], hidden, atol=1e-5)
         assert np.all(encoded.annotations[row, length:].numpy() == 0)
-        for state, wanted in zip(encoded.final_state, finals):
-            wanted = wanted if isinstance(wanted, tuple) else (wanted,)
-            for part, value in zip(state, wanted):
+        for state, final in zip(encoded.final_state, finals):
+            final = final if isinstance(final, tuple) else (final,)
+            for part, value in zip(state, final):
                 np.testing.assert_allclose(part[row], value, atol=1e-5)
 
 
@@ -114,11 +114,11 @@ def test_top_dropout_of_the_encoder_is_of_what_leaves_it():
     batch = small.batch([(9, 3), (4, 3)])
     model = small.model("luong", num_encoder_layers=4, bridge="tanh", top_dropout=0.5)
     clean = model.prepare(batch.source, batch.source_length).encoded
-    found = model.prepare(batch.source, batch.source_length, noisy()).encoded
-    tf.nest.map_structure(np.testing.assert_array_equal, found.final_state, clean.final_state)
-    kept = found.annotations.numpy() != 0
-    assert 0.35 < kept[0].mean() < 0.65
-    np.testing.assert_allclose(found.annotations, 2.0 * kept * clean.annotations, rtol=1e-6)
+    dropped = model.prepare(batch.source, batch.source_length, noisy()).encoded
+    tf.nest.map_structure(np.testing.assert_array_equal, dropped.final_state, clean.final_state)
+    mask = dropped.annotations.numpy() != 0
+    assert 0.35 < mask[0].mean() < 0.65
+    np.testing.assert_allclose(dropped.annotations, 2.0 * mask * clean.annotations, rtol=1e-6)
 
 
 def run_key_value(model, batch, noise):
@@ -138,10 +138,10 @@ def test_top_dropout_of_the_decoder_is_of_d_where_it_asks_and_is_read(dropout):
     batch = small.batch([(6, 5), (3, 5)])
     units = model.hparams.num_units
     prepared, actual, alignments = run_key_value(model, batch, noisy())
-    _, wanted, _ = run_key_value(plain, batch, noisy())
-    d, kept = actual[..., :units], actual[..., :units] != 0
-    assert 0.3 < kept.mean() < 0.7 and not np.array_equal(kept[0], kept[1])
-    np.testing.assert_allclose(d, 2.0 * kept * wanted[..., :units], rtol=1e-5)
+    _, without_dropout, _ = run_key_value(plain, batch, noisy())
+    d, mask = actual[..., :units], actual[..., :units] != 0
+    assert 0.3 < mask.mean() < 0.7 and not np.array_equal(mask[0], mask[1])
+    np.testing.assert_allclose(d, 2.0 * mask * without_dropout[..., :units], rtol=1e-5)
     keys = prepared.source.attention.keys.numpy()  # [B, Q, S]
     for row, length in enumerate(batch.source_length):
         for step in range(1, len(d)):

@@ -36,10 +36,10 @@ def test_the_layer_runs_the_cell_step_by_step(name, unit_type):
 @pytest.mark.parametrize("name", ["ntm", "dnc"])
 def test_a_sequence_can_be_continued_from_the_state_that_is_returned(name):
     layer, inputs = layer_and_inputs(name)
-    whole = layer(inputs)[0]
+    uninterrupted = layer(inputs)[0]
     first, *state = layer(inputs[:, :2])
     second = layer(inputs[:, 2:], initial_state=state)[0]
-    np.testing.assert_allclose(tf.concat([first, second], axis=1), whole, atol=1e-5)
+    np.testing.assert_allclose(tf.concat([first, second], axis=1), uninterrupted, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["ntm", "dnc"])

@@ -30,9 +30,9 @@ def test_the_gradient_of_the_embedding_is_the_sum_of_both_uses():
     for variable in free.trainable_variables:
         name = variable.name.split(":")[0].split("/", 1)[1]
         variable.assign(shared.get(name, shared["target_embedding"].T))
-    found = gradient(tied, batch, [tied.target_embedding])[0]
+    slope = gradient(tied, batch, [tied.target_embedding])[0]
     words, kernel = gradient(free, batch, [free.target_embedding, free.projection_kernel])
-    np.testing.assert_allclose(found, words + kernel.T, atol=1e-4)
+    np.testing.assert_allclose(slope, words + kernel.T, atol=1e-4)
 
 
 def gradient(model, batch, weights):

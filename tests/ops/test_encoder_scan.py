@@ -110,9 +110,9 @@ def test_a_given_first_state_is_where_it_begins_and_gets_a_gradient(unit, weight
     for actual, expected in zip(zero, scan(unit, projected, kernel, tf.float32)):
         np.testing.assert_array_equal(actual, expected)
 
-    def slopes(run, one, other):
+    def slopes(run, first, second):
         """Of `gradients`, which knows two arguments."""
-        return gradients(run, one, other, weights)
+        return gradients(run, first, second, weights)
 
     expected = slopes(lambda p, i: unrolled(unit, p, kernel, i), projected, initial)
     actual = slopes(lambda p, i: scan(unit, p, kernel, tf.float32, i), projected, initial)

@@ -79,8 +79,10 @@ def test_the_gradients_are_those_of_the_loop(case):
     with mock.patch.object(loop_gradients.LoopGradients, "at", lambda self, time: self.source):
         expected = gradients(model)
     assert len(result) == len(expected) > 5
-    for gradient, other in zip(result, expected):
-        np.testing.assert_allclose(gradient, other, rtol=1e-4, atol=1e-5 * np.abs(other).max())
+    for gradient, reference in zip(result, expected):
+        np.testing.assert_allclose(
+            gradient, reference, rtol=1e-4, atol=1e-5 * np.abs(reference).max()
+        )
 
 
 def test_every_cell_is_tried():
@@ -123,8 +125,8 @@ def looped(source, fields, body, steps, limit):
 @pytest.mark.bfloat16
 def test_kernels_in_float32_stay_in_the_loop():
     kernels = (tf.ones([2, 2]), tf.ones([2, 2], tf.bfloat16), tf.ones([2], tf.bfloat16))
-    found = loop_gradients.LoopGradients(kernels, tf.constant(3), {}).at(tf.constant(0))
-    assert [isinstance(leaf, loop_gradients.StepMatrix) for leaf in found] == [False, True, False]
+    leaves = loop_gradients.LoopGradients(kernels, tf.constant(3), {}).at(tf.constant(0))
+    assert [isinstance(leaf, loop_gradients.StepMatrix) for leaf in leaves] == [False, True, False]
 
 
 @pytest.mark.bfloat16

@@ -29,10 +29,10 @@ def readouts(model, batch):
 
 def oracle_readouts(model, batch, heads, addressing):
     """The same of a batch of one sentence, in float64."""
-    weights, found = small.oracle_weights(model), small.arrays(model)
-    target = found["target_embedding"][batch.target_in[0]]
+    weights, arrays = small.oracle_weights(model), small.arrays(model)
+    target = arrays["target_embedding"][batch.target_in[0]]
     if addressing is None:
-        words = np.concatenate([found["source_embedding"][batch.source[0]], target])
+        words = np.concatenate([arrays["source_embedding"][batch.source[0]], target])
         kind = ntm if model.hparams.cell == "ntm" else dnc
         more = {"num_slots": 6} if kind is dnc else {}
         return kind.run(weights, words, *heads, unit="lstm", **more)["outputs"][-len(target) :]
@@ -120,8 +120,8 @@ def test_a_model_restored_from_a_checkpoint_says_the_same(cell, encoder_type, ch
     model = build(cell, (2, 2), encoder_type, **changes)
     arrays = {k: v.numpy() for k, v in named_variables.by_name(model.trainable_variables).items()}
     checkpoint.write(str(tmp_path / "ckpt"), arrays, {}, {})
-    other = build(cell, (2, 2), encoder_type, random_seed=9, **changes)
-    assert np.abs(readouts(other, batch) - readouts(model, batch)).max() > 1e-3
+    restored = build(cell, (2, 2), encoder_type, random_seed=9, **changes)
+    assert np.abs(readouts(restored, batch) - readouts(model, batch)).max() > 1e-3
     where = str(tmp_path / "ckpt")
-    named_variables.assign(other.trainable_variables, checkpoint.read_arrays(where), where)
-    np.testing.assert_array_equal(readouts(other, batch), readouts(model, batch))
+    named_variables.assign(restored.trainable_variables, checkpoint.read_arrays(where), where)
+    np.testing.assert_array_equal(readouts(restored, batch), readouts(model, batch))

@@ -86,15 +86,15 @@ def allowed(ids, vocab_size: int, limit: int, min_length: int = 0, ngram: int = 
     """
     if len(ids) == limit - 1:
         return [END]
-    said = {tuple(ids[i : i + ngram]) for i in range(len(ids) - ngram + 1)} if ngram else set()
-    found = []
+    ngrams = {tuple(ids[i : i + ngram]) for i in range(len(ids) - ngram + 1)} if ngram else set()
+    tokens = []
     for token in range(vocab_size):
         if token == START or (token == END and len(ids) < min_length):
             continue
-        if ngram and (*ids, token)[-ngram:] in said:
+        if ngram and (*ids, token)[-ngram:] in ngrams:
             continue
-        found.append(token)
-    return found
+        tokens.append(token)
+    return tokens
 
 
 def _best_first(hypotheses) -> list[Hypothesis]:

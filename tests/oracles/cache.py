@@ -108,9 +108,9 @@ def gate(weights: Mapping, cache: Cache, state, context, retrieved) -> np.ndarra
     )
 
 
-def combine(amount, own, cached) -> np.ndarray:
+def combine(amount, plain, cached) -> np.ndarray:
     """(1 - lambda) own + lambda cached: states in equation 6, probabilities in 4.4."""
-    return (1.0 - amount) * own + amount * cached
+    return (1.0 - amount) * plain + amount * cached
 
 
 def word_probabilities(cache: Cache, probabilities, vocabulary: int) -> np.ndarray:

@@ -81,14 +81,14 @@ def encode(forward_gru: Mapping, backward_gru: Mapping, embeddings, initial) -> 
     """The annotations [S, 2U] of a sentence [S, E]; both ways begin from `initial` [U]."""
     forward = run(forward_gru, embeddings, initial)
     backward = run(backward_gru, embeddings[::-1], initial)[::-1]
-    return np.array([np.concatenate(both) for both in zip(forward, backward)])
+    return np.array([np.concatenate(pair) for pair in zip(forward, backward)])
 
 
 def update(weights: Mapping, extra: str, query, context, extra_context) -> np.ndarray:
     """s_t [U] = GRU2(q_t, [c_t; extra]), whose extra rows are the kernel called `extra`."""
     kernel = np.concatenate([weights["state_gru"]["kernel"], weights[extra]])
-    both = np.concatenate([context, extra_context])
-    state, _ = unit_step("gru", both, query, {**weights["state_gru"], "kernel": kernel})
+    contexts = np.concatenate([context, extra_context])
+    state, _ = unit_step("gru", contexts, query, {**weights["state_gru"], "kernel": kernel})
     return state
 
 
@@ -165,8 +165,8 @@ def look_back(weights: Mapping, query, annotations) -> tuple[np.ndarray, np.ndar
     if len(annotations) == 0:
         return np.zeros(0), np.zeros(annotations.shape[1])
     names = "query_kernel", "memory_kernel", "score_vector"
-    own = {name: weights[f"previous_{name}"] for name in names}
-    return rnnsearch.attend(own, query, annotations)
+    previous_weights = {name: weights[f"previous_{name}"] for name in names}
+    return rnnsearch.attend(previous_weights, query, annotations)
 
 
 def decode_previous(
@@ -189,8 +189,8 @@ def decode_previous(
     annotations = encode(weights["forward_gru"], weights["backward_gru"], embeddings, nothing)
     previous = np.zeros((0, annotations.shape[1]))
     if history:
-        both = weights["previous_forward_gru"], weights["previous_backward_gru"]
-        previous = encode(*both, history[-1], nothing)
+        grus = weights["previous_forward_gru"], weights["previous_backward_gru"]
+        previous = encode(*grus, history[-1], nothing)
     readout = np.concatenate([weights["readout_kernel"], weights["previous_readout_kernel"]])
     state = rnnsearch.initial_state(weights, annotations)
     rows = []

@@ -216,8 +216,8 @@ def link_and_precedence(link, precedence, write_weights) -> tuple[np.ndarray, np
         for i in range(len(w)):
             for j in range(len(w)):
                 if i != j:
-                    kept = (1.0 - w[i] - w[j]) * link[head][i][j]
-                    new_link[head, i, j] = kept + w[i] * precedence[head][j]
+                    retained = (1.0 - w[i] - w[j]) * link[head][i][j]
+                    new_link[head, i, j] = retained + w[i] * precedence[head][j]
         new_precedence[head] = (1.0 - np.sum(w)) * np.asarray(precedence[head]) + w
     return new_link, new_precedence
 
@@ -256,25 +256,29 @@ def step(raw, state: State) -> tuple[State, dict[str, np.ndarray]]:
     Returns:
         The next state, and the quantities of this step by name (see `run`).
     """
-    face = split(raw, len(state.read_weights), len(state.write_weights))
-    usage = usage_after(state.usage, state.write_weights, face.free_gates, state.read_weights)
-    write_content = content(face.write_keys, face.write_strengths, state.memory)
-    allocated = write_allocation(usage, face.write_gates, face.allocation_gates)
-    written = write_weights(write_content, allocated, face.write_gates, face.allocation_gates)
-    memory = erase_and_add(state.memory, written, face.erase, face.add)
+    interface = split(raw, len(state.read_weights), len(state.write_weights))
+    usage = usage_after(state.usage, state.write_weights, interface.free_gates, state.read_weights)
+    write_content = content(interface.write_keys, interface.write_strengths, state.memory)
+    allocated = write_allocation(usage, interface.write_gates, interface.allocation_gates)
+    written = write_weights(
+        write_content, allocated, interface.write_gates, interface.allocation_gates
+    )
+    memory = erase_and_add(state.memory, written, interface.erase, interface.add)
     link, precedence = link_and_precedence(state.link, state.precedence, written)
-    read_content = content(face.read_keys, face.read_strengths, memory)  # of the new memory
-    looked_at = read_weights(read_content, link, state.read_weights, face.read_modes)
-    reads = np.array([read(memory, weights) for weights in looked_at])
-    state = State(memory, usage, link, precedence, looked_at, written, reads)
+    read_content = content(
+        interface.read_keys, interface.read_strengths, memory
+    )  # of the new memory
+    addressed = read_weights(read_content, link, state.read_weights, interface.read_modes)
+    reads = np.array([read(memory, weights) for weights in addressed])
+    state = State(memory, usage, link, precedence, addressed, written, reads)
     quantities = {
         **state._asdict(),
         "allocation": allocated,
         "content_weights": np.concatenate([read_content, write_content]),
-        "allocation_gate": face.allocation_gates,
-        "write_gate": face.write_gates,
-        "free_gate": face.free_gates,
-        "read_modes": face.read_modes,
+        "allocation_gate": interface.allocation_gates,
+        "write_gate": interface.write_gates,
+        "free_gate": interface.free_gates,
+        "read_modes": interface.read_modes,
     }
     return state, quantities
 

@@ -88,8 +88,8 @@ def memory(weights: Mapping, system: str, states) -> tuple[np.ndarray, np.ndarra
         for state in states:
             forward_key, forward_value, backward_key, backward_value = np.split(state, 4)
             keys.append(np.concatenate([forward_key, backward_key]) @ weights["key_kernel"])
-            both = np.concatenate([forward_value, backward_value])
-            values.append(both @ weights["value_kernel"])
+            value = np.concatenate([forward_value, backward_value])
+            values.append(value @ weights["value_kernel"])
         return np.array(keys), np.array(values), np.concatenate([keys[-1], values[-1]])
     annotations = np.array([state @ weights["annotation_kernel"] for state in states])
     if system == "attn":

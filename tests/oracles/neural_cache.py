@@ -22,10 +22,10 @@ def p_cache(state, cache, theta: float, vocabulary_size: int) -> np.ndarray:
     """The distribution [V] of a cache, a list of pairs (h_i [R], w_i) that is not empty."""
     exponents = np.array([theta * np.dot(state, key) for key, _ in cache])
     masses = np.exp(exponents - exponents.max())
-    found = np.zeros(vocabulary_size)
+    word_masses = np.zeros(vocabulary_size)
     for mass, (_, word) in zip(masses, cache):
-        found[word] += mass
-    return found / found.sum()
+        word_masses[word] += mass
+    return word_masses / word_masses.sum()
 
 
 def mixture(p_model, state, cache, theta: float, weight: float) -> np.ndarray:

@@ -43,12 +43,12 @@ def hits(query, sentences, count: int) -> list[int]:
 def edit_distance(first, second) -> int:
     """Words to insert, delete or replace, by the table of Wagner and Fischer."""
     table = [[i + j for j in range(len(second) + 1)] for i in range(len(first) + 1)]
-    for i, one in enumerate(first, start=1):
-        for j, other in enumerate(second, start=1):
+    for i, first_word in enumerate(first, start=1):
+        for j, second_word in enumerate(second, start=1):
             table[i][j] = min(
                 table[i - 1][j] + 1,
                 table[i][j - 1] + 1,
-                table[i - 1][j - 1] + (one != other),
+                table[i - 1][j - 1] + (first_word != second_word),
             )
     return table[-1][-1]
 

@@ -30,27 +30,27 @@ def draw(labels: Sequence[int], uniform, size: int) -> Drawn:
     (Cohen & Kaplan 2007); a label always is.
     """
     rates = log_uniform(len(uniform))
-    others = sorted(
+    arrivals = sorted(
         (-np.log(1.0 - float(uniform[word])) / rates[word], word)
         for word in range(len(uniform))
         if word not in set(labels)
     )
-    taken = [word for _, word in others[:size]]
-    end = others[size][0] if size < len(others) else np.inf
+    chosen = [word for _, word in arrivals[:size]]
+    end = arrivals[size][0] if size < len(arrivals) else np.inf
     inclusion = {int(label): 1.0 for label in labels}
-    for word in taken:
+    for word in chosen:
         inclusion[word] = float(1.0 - np.exp(-rates[word] * end))
     return Drawn(sorted(inclusion), inclusion)
 
 
-def normaliser(logits, drawn: Drawn) -> float:
+def normaliser(logits, sample: Drawn) -> float:
     """sum_v exp(logits_v) / inclusion_v over the drawn words, of logits [V]; right in the mean."""
-    return float(sum(np.exp(logits[word]) / drawn.inclusion[word] for word in drawn.words))
+    return float(sum(np.exp(logits[word]) / sample.inclusion[word] for word in sample.words))
 
 
-def cross_entropy(logits, labels: Sequence[int], drawn: Drawn) -> float:
+def cross_entropy(logits, labels: Sequence[int], sample: Drawn) -> float:
     """The sum over rows of log(normaliser) - logits_label, of logits [M, V]."""
     return sum(
-        np.log(normaliser(row, drawn)) - row[label]
+        np.log(normaliser(row, sample)) - row[label]
         for row, label in zip(np.asarray(logits, np.float64), labels)
     )

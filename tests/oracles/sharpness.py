@@ -25,14 +25,14 @@ def head_measures(pairs, locations, last=None):
             shares.append(len({int(np.argmax(w)) for w in counted}) / len(counted))
         if last is not None and n > 1:
             ends += [weights[last[index]] for weights in counted[:-1]]
-    found = {
+    measures = {
         "entropy": _mean(entropies),
         "greatest_weight": _mean(greatest),
         "distinct_positions": _mean(shares),
     }
     if last is not None:
-        found["end_weight"] = _mean(ends)
-    return found
+        measures["end_weight"] = _mean(ends)
+    return measures
 
 
 def _mean(values):

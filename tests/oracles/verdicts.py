@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 
-def errors(scores, drawn) -> tuple[float, float]:
+def errors(scores, resamples) -> tuple[float, float]:
     """Squared errors of a mean: of the seeds, of the sentences.
 
     Args:
@@ -22,18 +22,20 @@ def errors(scores, drawn) -> tuple[float, float]:
         drawn: sentences of every resample, with repetition [B, N].
     """
     seeds, sentences = np.shape(scores)
-    runs = [sum(float(one) for one in row) / sentences for row in scores]
+    runs = [sum(float(score) for score in row) / sentences for row in scores]
     mean = sum(runs) / seeds
-    of_seeds = sum((one - mean) ** 2 for one in runs) / (seeds - 1) / seeds
+    of_seeds = sum((run_mean - mean) ** 2 for run_mean in runs) / (seeds - 1) / seeds
     means = []
-    for resample in drawn:
+    for resample in resamples:
         total = 0.0
         for row in scores:
             for sentence in resample:
                 total += float(row[sentence])
         means.append(total / (seeds * sentences))
     centre = sum(means) / len(means)
-    return of_seeds, sum((one - centre) ** 2 for one in means) / (len(means) - 1)
+    return of_seeds, sum((resample_mean - centre) ** 2 for resample_mean in means) / (
+        len(means) - 1
+    )
 
 
 def tail(t: float, degrees: float, steps: int = 20_000) -> float:
@@ -71,7 +73,7 @@ def equivalent(mean: float, error: float, degrees: float, low: float, high: floa
 def holm_rejected(p, level: float) -> list[bool]:
     """Which hypotheses Holm's procedure rejects."""
     rejected = [False] * len(p)
-    for step, number in enumerate(sorted(range(len(p)), key=lambda one: p[one])):
+    for step, number in enumerate(sorted(range(len(p)), key=lambda index: p[index])):
         if p[number] > level / (len(p) - step):
             break
         rejected[number] = True

@@ -48,21 +48,21 @@ def write(root, step, seed=None):
     return Path(folder)
 
 
-def same(found, expected):
+def are_same(actual, expected):
     """Equal names, types, shapes and bits."""
-    assert sorted(found) == sorted(expected)
+    assert sorted(actual) == sorted(expected)
     for name, value in expected.items():
-        assert found[name].dtype == value.dtype and found[name].shape == np.shape(value)
-        assert found[name].tobytes() == value.tobytes(), name
+        assert actual[name].dtype == value.dtype and actual[name].shape == np.shape(value)
+        assert actual[name].tobytes() == value.tobytes(), name
     return True
 
 
-def whole(folder, seed):
+def is_checkpoint_of(folder, seed):
     """Whether a folder is the checkpoint that `write` made, all of it."""
     state = checkpoint.read_state(str(folder))
     return (
-        same(checkpoint.read_arrays(str(folder)), arrays(seed))
-        and same(checkpoint.read_arrays(str(folder), "optimizer"), slots(seed))
+        are_same(checkpoint.read_arrays(str(folder)), arrays(seed))
+        and are_same(checkpoint.read_arrays(str(folder), "optimizer"), slots(seed))
         and state["history"] == STATE["history"]
     )
 
@@ -87,22 +87,22 @@ def variables(**values):
 
 def test_what_was_written_comes_back_bit_by_bit(tmp_path):
     folder = write(tmp_path, 7)
-    assert whole(folder, 7)
+    assert is_checkpoint_of(folder, 7)
     state = checkpoint.read_state(str(folder))
     assert state.pop("sha256").keys() == {"weights.npz", "optimizer.npz"}
     assert state == {**STATE, "position": [3, 1]}
     assert sorted(os.listdir(tmp_path)) == ["step-00000007"]
     assert sorted(os.listdir(folder)) == sorted(FILES)
     variable = tf.Variable(np.zeros([5, 7], np.float32), name="model/cell/kernel")
-    found = checkpoint.read_arrays(str(folder))
-    named_variables.assign([variable], {"model/cell/kernel": found["model/cell/kernel"]}, "there")
+    read = checkpoint.read_arrays(str(folder))
+    named_variables.assign([variable], {"model/cell/kernel": read["model/cell/kernel"]}, "there")
     assert variable.numpy().tobytes() == arrays(7)["model/cell/kernel"].tobytes()
 
 
 def test_weights_alone_have_no_optimizer(tmp_path):
     folder = str(tmp_path / "best")
     checkpoint.write(folder, arrays(), None, {})
-    assert same(checkpoint.read_arrays(folder), arrays())
+    assert are_same(checkpoint.read_arrays(folder), arrays())
     with pytest.raises(Unreadable, match=r"optimizer\.npz"):
         checkpoint.read_arrays(folder, "optimizer")
 
@@ -111,7 +111,7 @@ def test_a_checkpoint_takes_the_place_of_an_older_one(tmp_path):
     folder = write(tmp_path, 7, seed=1)
     shutil.copytree(folder, f"{folder}.tmp")  # left by a kill
     write(tmp_path, 7, seed=2)
-    assert whole(folder, 2)
+    assert is_checkpoint_of(folder, 2)
     assert sorted(os.listdir(tmp_path)) == ["step-00000007"]
 
 
@@ -149,20 +149,20 @@ def test_a_flipped_bit_is_noticed(name, tmp_path):
     """Or it changes nothing, as 1e-07 written 1E-07."""
     folder = write(tmp_path, 7)
     path, good = folder / name, (folder / name).read_bytes()
-    noticed = 0
+    errors = 0
     for position in positions(len(good)):
         for bit in (0, 5, 7):
             bad = bytearray(good)
             bad[position] ^= 1 << bit
             path.write_bytes(bad)
             try:
-                assert whole(folder, 7)
+                assert is_checkpoint_of(folder, 7)
             except Unreadable as error:
                 assert name in str(error) or "weights.npz" in str(error)
-                noticed += 1
-    assert noticed >= 3 * len(positions(len(good))) - 2
+                errors += 1
+    assert errors >= 3 * len(positions(len(good))) - 2
     path.write_bytes(good)
-    assert whole(folder, 7)
+    assert is_checkpoint_of(folder, 7)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -176,7 +176,7 @@ def test_a_truncated_a_grown_and_a_missing_file_are_noticed(name, tmp_path):
         else:
             path.write_bytes(content)
         with pytest.raises(Unreadable, match=name.replace(".", r"\.")):
-            whole(folder, 7)
+            is_checkpoint_of(folder, 7)
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", "1", "null", '"text"', "[" * 100_000, "\xff"])
@@ -208,9 +208,9 @@ def test_a_state_with_a_right_seal_and_another_content_is_not_used(key, tmp_path
         path.write_text(json.dumps(add_checksum({**right, key: value})))
         with pytest.raises(Unreadable, match=rf"not the state of a checkpoint: {key} is "):
             checkpoint.read_state(str(path.parent))
-        said = []
-        assert checkpoint_series.latest(str(tmp_path), said.append).endswith("step-00000005")
-        assert len(said) == 1 and "falling back" in said[0]
+        log = []
+        assert checkpoint_series.latest(str(tmp_path), log.append).endswith("step-00000005")
+        assert len(log) == 1 and "falling back" in log[0]
 
 
 @pytest.mark.parametrize(
@@ -227,10 +227,10 @@ def test_training_goes_on_from_what_says_where(key, value, words, tmp_path):
             state[key] = value
             state = {name: content for name, content in state.items() if content is not None}
         checkpoint.write(folder, arrays(step), None, state)
-    said = []
-    found = checkpoint_series.latest(str(tmp_path), said.append, to_continue=True)
-    assert found.endswith("step-00000005") and words in said[0]
-    assert checkpoint_series.latest(str(tmp_path), said.append).endswith("step-00000010")
+    log = []
+    latest = checkpoint_series.latest(str(tmp_path), log.append, to_continue=True)
+    assert latest.endswith("step-00000005") and words in log[0]
+    assert checkpoint_series.latest(str(tmp_path), log.append).endswith("step-00000010")
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -238,12 +238,12 @@ def test_the_checkpoint_before_is_used_and_the_log_says_so(name, tmp_path):
     write(tmp_path, 5)
     path = write(tmp_path, 10) / name
     path.write_bytes(path.read_bytes()[:-3])
-    said = []
-    assert checkpoint_series.latest(str(tmp_path), said.append) == str(tmp_path / "step-00000005")
-    assert len(said) == 1 and f"step-00000010/{name}" in said[0] and "falling back" in said[0]
+    log = []
+    assert checkpoint_series.latest(str(tmp_path), log.append) == str(tmp_path / "step-00000005")
+    assert len(log) == 1 and f"step-00000010/{name}" in log[0] and "falling back" in log[0]
     (tmp_path / "step-00000005" / "optimizer.npz").unlink()
     with pytest.raises(Unreadable, match="none of the 2 checkpoints in .* can be read"):
-        checkpoint_series.latest(str(tmp_path), said.append)
+        checkpoint_series.latest(str(tmp_path), log.append)
 
 
 def test_no_checkpoint_is_none(tmp_path):
@@ -326,19 +326,19 @@ def test_killed_between_the_renames(tmp_path):
     folder = write(tmp_path, 7)
     folder.rename(f"{folder}.old")
     assert checkpoint_series.latest(str(tmp_path)) == str(folder)
-    assert whole(folder, 7)
+    assert is_checkpoint_of(folder, 7)
     shutil.copytree(folder, f"{folder}.old")  # killed after the second one
     write(tmp_path, 7, seed=8)
-    assert whole(folder, 8) and checkpoint_series.steps(str(tmp_path)) == [7]
+    assert is_checkpoint_of(folder, 8) and checkpoint_series.steps(str(tmp_path)) == [7]
 
 
 def test_what_a_kill_left_is_taken_and_kept_until_the_next_one_stands(tmp_path, monkeypatch):
-    folder, said = write(tmp_path, 7), []
+    folder, log = write(tmp_path, 7), []
     old = f"{folder}.old"
-    assert checkpoint.existing_folder(str(folder), said.append) == str(folder) and not said
+    assert checkpoint.existing_folder(str(folder), log.append) == str(folder) and not log
     folder.rename(old)
-    assert checkpoint.existing_folder(str(folder), said.append) == old
-    assert len(said) == 1 and str(folder) in said[0] and old in said[0]
+    assert checkpoint.existing_folder(str(folder), log.append) == old
+    assert len(log) == 1 and str(folder) in log[0] and old in log[0]
 
     def killed(*paths):
         raise KeyboardInterrupt
@@ -346,9 +346,9 @@ def test_what_a_kill_left_is_taken_and_kept_until_the_next_one_stands(tmp_path, 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(os, "rename", killed)
         write(tmp_path, 7, seed=8)
-    assert whole(Path(old), 7)
+    assert is_checkpoint_of(Path(old), 7)
     write(tmp_path, 7, seed=8)
-    assert whole(folder, 8) and os.listdir(tmp_path) == [folder.name]
+    assert is_checkpoint_of(folder, 8) and os.listdir(tmp_path) == [folder.name]
     absent = str(tmp_path / "absent")
     assert checkpoint.existing_folder(absent, pytest.fail) == absent
 
@@ -370,8 +370,8 @@ def test_a_full_disk_leaves_the_older_checkpoints(where, tmp_path, monkeypatch):
         with pytest.raises(UserError, match=f"step-{step:08d}: No space left on device.*unchanged"):
             write(tmp_path, step, seed=2)
     monkeypatch.undo()
-    assert whole(older, 5) and checkpoint_series.latest(str(tmp_path)) == str(folder)
-    assert whole(folder, 1)
+    assert is_checkpoint_of(older, 5) and checkpoint_series.latest(str(tmp_path)) == str(folder)
+    assert is_checkpoint_of(folder, 1)
     assert sorted(os.listdir(tmp_path)) == ["step-00000005", "step-00000007"]
 
 
@@ -395,9 +395,9 @@ def test_a_really_full_disk(tmp_path):
             else:
                 assert size == 10_000
             assert sorted(os.listdir(disk)) == ["step-00000005", "step-00000010"]
-        assert whole(folder, 5)
-        found = checkpoint.read_arrays(str(disk / "step-00000010"))
-        assert len(found["model/large"]) == 10_000
+        assert is_checkpoint_of(folder, 5)
+        read = checkpoint.read_arrays(str(disk / "step-00000010"))
+        assert len(read["model/large"]) == 10_000
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 
@@ -413,13 +413,13 @@ def test_a_place_that_cannot_be_written_to(tmp_path):
 
 
 def test_assign_sets_everything():
-    found = variables(a=np.zeros([2, 3]), b=np.zeros([]))
-    named_variables.assign(found, {"a": np.ones([2, 3]), "b": np.float32(4)}, "there")
-    assert np.all(found[0].value == 1) and found[1].value == 4
+    model = variables(a=np.zeros([2, 3]), b=np.zeros([]))
+    named_variables.assign(model, {"a": np.ones([2, 3]), "b": np.float32(4)}, "there")
+    assert np.all(model[0].value == 1) and model[1].value == 4
 
 
 @pytest.mark.parametrize(
-    "there, words",
+    "saved, words",
     [
         ({"a": np.ones([2, 3])}, "b is missing there"),
         ({"a": np.ones([2, 3]), "b": np.ones([]), "c": np.ones([1])}, "c is not in this model"),
@@ -428,34 +428,34 @@ def test_assign_sets_everything():
         ({f"x{i}": np.ones([1]) for i in range(9)}, r"a is missing there; .*and 8 more"),
     ],
 )
-def test_assign_refuses_another_models_and_sets_nothing(there, words):
-    found = variables(a=np.zeros([2, 3]), b=np.zeros([]))
+def test_assign_refuses_another_models_and_sets_nothing(saved, words):
+    model = variables(a=np.zeros([2, 3]), b=np.zeros([]))
     with pytest.raises(UserError, match=f"there is another model's: .*{words}"):
-        named_variables.assign(found, there, "there")
-    assert not any(np.any(variable.value) for variable in found)
+        named_variables.assign(model, saved, "there")
+    assert not any(np.any(variable.value) for variable in model)
 
 
 def test_assign_fitting_sets_what_fits_and_lists_the_rest():
-    found = variables(a=np.zeros([2]), b=np.zeros([3]), new=np.zeros([4]))
-    there = {"a": np.ones([2]), "b": np.ones([3]), "gone": np.ones([5])}
-    taken, fresh = named_variables.assign_matching(found, there, "there")
-    assert (taken, fresh) == (["a", "b"], ["new"])
-    assert [float(variable.value.sum()) for variable in found] == [2, 3, 0]
+    model = variables(a=np.zeros([2]), b=np.zeros([3]), new=np.zeros([4]))
+    saved = {"a": np.ones([2]), "b": np.ones([3]), "gone": np.ones([5])}
+    matched, fresh = named_variables.assign_matching(model, saved, "there")
+    assert (matched, fresh) == (["a", "b"], ["new"])
+    assert [float(variable.value.sum()) for variable in model] == [2, 3, 0]
 
 
 @pytest.mark.parametrize(
-    "there, words",
+    "saved, words",
     [
         ({"a": np.ones([2]), "b": np.ones([4])}, r"b is \[4\] there and \[3\] here"),
         ({"other": np.ones([2])}, "no weight there has a name of this model"),
         ({}, "no weight there"),
     ],
 )
-def test_assign_fitting_refuses_what_cannot_fit_and_sets_nothing(there, words):
-    found = variables(a=np.zeros([2]), b=np.zeros([3]))
+def test_assign_fitting_refuses_what_cannot_fit_and_sets_nothing(saved, words):
+    model = variables(a=np.zeros([2]), b=np.zeros([3]))
     with pytest.raises(UserError, match=f"there cannot start this model: {words}"):
-        named_variables.assign_matching(found, there, "there")
-    assert not any(np.any(variable.value) for variable in found)
+        named_variables.assign_matching(model, saved, "there")
+    assert not any(np.any(variable.value) for variable in model)
 
 
 def test_two_variables_of_one_name_are_a_mistake_of_ours():
@@ -469,9 +469,9 @@ def test_the_average_is_the_mean_rounded_once(tmp_path):
     folders = [str(tmp_path / str(i)) for i in range(5)]
     for folder, value in zip(folders, values):
         checkpoint.write(folder, {"a": value}, {"m": value}, {})
-    found = checkpoint_series.average(folders)
-    assert list(found) == ["a"] and found["a"].dtype == np.float32
-    assert np.array_equal(found["a"], values.astype(np.float64).mean(axis=0).astype(np.float32))
+    average = checkpoint_series.average(folders)
+    assert list(average) == ["a"] and average["a"].dtype == np.float32
+    assert np.array_equal(average["a"], values.astype(np.float64).mean(axis=0).astype(np.float32))
     assert np.array_equal(checkpoint_series.average(folders[:1])["a"], values[0])
 
 
@@ -516,7 +516,7 @@ def test_nothing_is_unpickled_or_evaluated_anywhere():
             called = ast.unparse(node.func)
             assert called not in ("eval", "exec"), where
             if called in ("np.load", "numpy.load"):
-                given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
-                assert given.get("allow_pickle") == "False", where
+                arguments = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+                assert arguments.get("allow_pickle") == "False", where
                 loads += 1
     assert loads >= 1

@@ -30,29 +30,29 @@ def learner(**changes):
     return TrainStep(h, small.SOURCE_SIZE, small.TARGET_SIZE)
 
 
-def train(one, updates, position=Position()):  # noqa: B008 (immutable)
+def train(train_step, updates, position=Position()):  # noqa: B008 (immutable)
     """Makes updates; returns what each told, and the position after."""
-    stream = DocumentBatches(corpus(), one.hparams).batches(position)
-    told = []
+    stream = DocumentBatches(corpus(), train_step.hparams).batches(position)
+    statistics = []
     for step in range(updates):
         batch, position = next(stream)
-        told.append([float(value) for value in one.update(batch, step, 0.01)])
-    return np.array(told), position
+        statistics.append([float(value) for value in train_step.update(batch, step, 0.01)])
+    return np.array(statistics), position
 
 
 def test_an_update_reads_what_the_sentences_before_wrote():
     train_step = learner(trainable_parameters=GATES, learning_rate=0.0, batch_size=1)
-    told, _ = train(train_step, sum(SIZES))
-    model, kept, expected = train_step.model, None, []
+    statistics, _ = train(train_step, sum(SIZES))
+    model, cache, expected = train_step.model, None, []
     stream = DocumentBatches(corpus(), train_step.hparams).batches(Position())
     for _ in range(sum(SIZES)):
         batch, _ = next(stream)
         if batch.starts[0]:
-            kept = document_cache.empty(model, 1)
-        loss = sum_loss(model, batch[:5], None, tf.float32, kept)
-        kept = loss.cache
+            cache = document_cache.empty(model, 1)
+        loss = sum_loss(model, batch[:5], None, tf.float32, cache)
+        cache = loss.cache
         expected.append(float(loss.cross_entropy))
-    assert int((kept.written >= 0).numpy().sum()) == 5  # all slots are filled by then
+    assert int((cache.written >= 0).numpy().sum()) == 5  # all slots are filled by then
     assert train_step.model.count_parameters() > sum(
         v.shape.num_elements() for v in train_step.trained
     )
@@ -60,14 +60,16 @@ def test_an_update_reads_what_the_sentences_before_wrote():
 
 def test_dev_is_measured_with_the_cache_carried():
     train_step = learner()
-    found = [
+    losses = [
         Perplexity(train_step.model).mean_loss(document_evaluation_batches(corpus(), rows, True))
         for rows in (1, 3, 9)
     ]
-    np.testing.assert_allclose(found, found[0], rtol=1e-6)
+    np.testing.assert_allclose(losses, losses[0], rtol=1e-6)
     single = corpus(np.arange(sum(SIZES)))  # each sentence by itself
-    alone = Perplexity(train_step.model).mean_loss(document_evaluation_batches(single, 3, True))
-    assert abs(alone - found[0]) > 1e-4
+    without_cache = Perplexity(train_step.model).mean_loss(
+        document_evaluation_batches(single, 3, True)
+    )
+    assert abs(without_cache - losses[0]) > 1e-4
 
 
 def test_only_the_parameters_asked_for_change():
@@ -82,8 +84,8 @@ def test_only_the_parameters_asked_for_change():
 
 
 def test_a_run_goes_on_with_what_its_documents_had_kept(tmp_path):
-    whole = learner()
-    train(whole, 9)
+    uninterrupted = learner()
+    train(uninterrupted, 9)
     first = learner()
     _, position = train(first, 5)
     trainer.save(first, TrainState(step=5, position=position), str(tmp_path))
@@ -93,7 +95,7 @@ def test_a_run_goes_on_with_what_its_documents_had_kept(tmp_path):
     for step in range(5, 9):
         second.update(next(stream)[0], step, 0.01)
     for name, value in second.weight_arrays().items():
-        assert np.array_equal(value, whole.weight_arrays()[name]), name
+        assert np.array_equal(value, uninterrupted.weight_arrays()[name]), name
     forgetful = learner()
     folder = checkpoint_series.step_folder(str(tmp_path), 5)
     named_variables.assign(forgetful.variables, checkpoint.read_arrays(folder), folder)
@@ -106,8 +108,8 @@ def main(folder):
     for rows in (3, 1):  # of one row a replica has nothing
         train_step = learner(distribution="mirrored", batch_size=rows, optimizer="sgd")
         assert train_step.strategy.num_replicas_in_sync == 2
-        told, _ = train(train_step, 6)
-        np.savez(Path(folder, f"{rows}.npz"), told=told, **train_step.weight_arrays())
+        statistics, _ = train(train_step, 6)
+        np.savez(Path(folder, f"{rows}.npz"), statistics=statistics, **train_step.weight_arrays())
         np.savez(Path(folder, f"{rows}.kept.npz"), **train_step.cache_arrays())
     print("done")
 
@@ -116,14 +118,14 @@ def test_two_replicas_keep_what_one_device_keeps(tmp_path):
     replicas.run_main(__file__, tmp_path)
     for rows in (3, 1):
         train_step = learner(batch_size=rows, optimizer="sgd")
-        told, _ = train(train_step, 6)
-        with np.load(tmp_path / f"{rows}.npz") as found:
-            np.testing.assert_allclose(found["told"], told, rtol=1e-4)
+        statistics, _ = train(train_step, 6)
+        with np.load(tmp_path / f"{rows}.npz") as arrays:
+            np.testing.assert_allclose(arrays["statistics"], statistics, rtol=1e-4)
             for name, value in train_step.weight_arrays().items():
-                np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
-        with np.load(tmp_path / f"{rows}.kept.npz") as found:
+                np.testing.assert_allclose(arrays[name], value, atol=1e-5, err_msg=name)
+        with np.load(tmp_path / f"{rows}.kept.npz") as arrays:
             for name, value in train_step.cache_arrays().items():
-                np.testing.assert_allclose(found[name][:rows], value, atol=1e-5, err_msg=name)
+                np.testing.assert_allclose(arrays[name][:rows], value, atol=1e-5, err_msg=name)
 
 
 # --- by the command line ----------------------------------------------------------------------
@@ -141,18 +143,18 @@ def train_here(data, out, **settings):
 
 
 def test_stage_two_starts_from_stage_one(data, tmp_path, capsys):
-    one, two = tmp_path / "one", tmp_path / "two"
+    first, second = tmp_path / "one", tmp_path / "two"
     base = {"cell": "rnnsearch", "unit_type": "gru", "projection_bias": True, "num_train_steps": 4}
-    assert train_here(data, one, **base) == 0
-    start = {"init_checkpoint": one / "best_bleu", "trainable_parameters": GATES}
+    assert train_here(data, first, **base) == 0
+    start = {"init_checkpoint": first / "best_bleu", "trainable_parameters": GATES}
     start["cache_size"] = 2  # full soon, of a model that says `the the the`
-    assert train_here(data, two, **{**RUN, **start}) == 0
+    assert train_here(data, second, **{**RUN, **start}) == 0
     out = capsys.readouterr().out
     assert "new: model/cell/gate_" in out and "side by side" in out
-    before, after = (checkpoint.read_arrays(str(p / "best_bleu")) for p in (one, two))
-    same = [name for name in before if np.array_equal(after[name], before[name])]
-    assert same == list(before)
-    events = b"".join(path.read_bytes() for path in (two / "train_log").iterdir())
+    before, after = (checkpoint.read_arrays(str(p / "best_bleu")) for p in (first, second))
+    unchanged = [name for name in before if np.array_equal(after[name], before[name])]
+    assert unchanged == list(before)
+    events = b"".join(path.read_bytes() for path in (second / "train_log").iterdir())
     assert b"cache/recency" in events  # drawn where the caches of dev have filled
     new = sorted(name.rsplit("/")[-1] for name in after if name not in before)
     assert new == ["gate_context_kernel", "gate_retrieved_kernel", "gate_state_kernel"]

@@ -53,7 +53,7 @@ def stopped(forked, data, tmp_path_factory):
 
 
 @pytest.fixture
-def begun(stopped, tmp_path):
+def begun_run(stopped, tmp_path):
     """A copy of it."""
     shutil.copytree(stopped, tmp_path / "out")
     return tmp_path / "out"
@@ -82,180 +82,182 @@ def test_again_with_bfloat16_products(forked, data, undisturbed, tmp_path):
     assert differing(tmp_path / "first", undisturbed) != []
 
 
-def test_damaged_files_are_made_anew(forked, data, undisturbed, begun):
+def test_damaged_files_are_made_anew(forked, data, undisturbed, begun_run):
     """The newest checkpoint, the best weights and both encoded corpora."""
-    flip_bit(begun / "checkpoints" / "step-00000010" / "optimizer.npz")
-    truncate(begun / "best_bleu" / "weights.npz")
-    places = sorted((begun / "encoded").iterdir())
-    assert len(places) == 2
-    flip_bit(places[0] / "target.ids")
-    truncate(places[1] / "source.starts")
-    forked.succeeds(command(data, begun))
+    flip_bit(begun_run / "checkpoints" / "step-00000010" / "optimizer.npz")
+    truncate(begun_run / "best_bleu" / "weights.npz")
+    folders = sorted((begun_run / "encoded").iterdir())
+    assert len(folders) == 2
+    flip_bit(folders[0] / "target.ids")
+    truncate(folders[1] / "source.starts")
+    forked.succeeds(command(data, begun_run))
     assert "step-00000010/optimizer.npz is not as it was written: falling back" in forked.output
     assert "best_bleu/weights.npz is not as it was written: rebuilt from" in forked.output
     assert forked.output.count("encoding ") == 2
-    assert differing(begun, undisturbed) == []
+    assert differing(begun_run, undisturbed) == []
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty"])
 def test_a_damaged_checkpoint_between_two_saves_is_passed_over(
-    forked, data, undisturbed, begun, damage
+    forked, data, undisturbed, begun_run, damage
 ):
     """The one of being stopped, whose step no save comes to again; and one of no step at all."""
-    folder = begun / "checkpoints" / "step-00000010"
+    folder = begun_run / "checkpoints" / "step-00000010"
     if damage == "cut":
         truncate(folder / "state.json")
     else:
         shutil.rmtree(folder)
         folder.mkdir()
-    stray = begun / "checkpoints" / "step-99999999"
-    stray.mkdir()
-    (stray / "state.json").write_text("{}")
-    forked.succeeds(command(data, begun))
+    unreadable = begun_run / "checkpoints" / "step-99999999"
+    unreadable.mkdir()
+    (unreadable / "state.json").write_text("{}")
+    forked.succeeds(command(data, begun_run))
     assert "step-00000010/state.json is missing or damaged: falling back" in forked.output
-    shutil.rmtree(stray)  # of which nothing is known: it stays
-    assert differing(begun, undisturbed) == []
+    shutil.rmtree(unreadable)  # of which nothing is known: it stays
+    assert differing(begun_run, undisturbed) == []
 
 
-def test_a_clock_that_goes_backwards_and_a_full_terminal(forked, data, undisturbed, begun):
+def test_a_clock_that_goes_backwards_and_a_full_terminal(forked, data, undisturbed, begun_run):
     """Files are from the future; nothing can be printed, and `train.log` has it all."""
-    for path in begun.rglob("*"):
+    for path in begun_run.rglob("*"):
         os.utime(path, (4e9, 4e9))
     for path in data.iterdir():
         os.utime(path, (4e9, 4e9))
-    forked.succeeds(command(data, begun), prepare=["doubles:clock_backwards"], log="/dev/full")
-    assert "step 18: dev ppl" in (begun / "train.log").read_text()
-    assert differing(begun, undisturbed) == []
+    forked.succeeds(command(data, begun_run), prepare=["doubles:clock_backwards"], log="/dev/full")
+    assert "step 18: dev ppl" in (begun_run / "train.log").read_text()
+    assert differing(begun_run, undisturbed) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_stopped_shortly_before_the_end(forked, data, undisturbed, begun, number):
+def test_stopped_shortly_before_the_end(forked, data, undisturbed, begun_run, number):
     """The checkpoint of step 17 is of no average of the last ones."""
-    message = forked.refused(command(data, begun), 143, prepare=["doubles:stop_at", 17, number])
+    message = forked.refused(command(data, begun_run), 143, prepare=["doubles:stop_at", 17, number])
     assert "stopped at step 17" in message
-    forked.succeeds(command(data, begun))
-    assert differing(begun, undisturbed) == []
+    forked.succeeds(command(data, begun_run))
+    assert differing(begun_run, undisturbed) == []
 
 
 @pytest.mark.slow
-def test_all_checkpoints_but_the_oldest_are_damaged(forked, data, undisturbed, begun):
-    (begun / "checkpoints" / "step-00000010" / "state.json").unlink()
-    flip_bit(begun / "checkpoints" / "step-00000009" / "weights.npz")
-    forked.succeeds(command(data, begun))
+def test_all_checkpoints_but_the_oldest_are_damaged(forked, data, undisturbed, begun_run):
+    (begun_run / "checkpoints" / "step-00000010" / "state.json").unlink()
+    flip_bit(begun_run / "checkpoints" / "step-00000009" / "weights.npz")
+    forked.succeeds(command(data, begun_run))
     assert "continuing from" in forked.output and "step-00000006" in forked.output
-    assert differing(begun, undisturbed) == []
+    assert differing(begun_run, undisturbed) == []
 
 
 @pytest.mark.slow
 def test_a_disk_that_fills_up_and_is_emptied(forked, data, undisturbed, tmp_path):
     """By somebody else, so that there is no room for a line of the log."""
-    with disk(tmp_path / "disk", "3m") as place:
-        argv = command(data, place / "out")
-        message = forked.refused(argv, prepare=["doubles:fill_at", 5, str(place)])
+    with disk(tmp_path / "disk", "3m") as mount_point:
+        argv = command(data, mount_point / "out")
+        message = forked.refused(argv, prepare=["doubles:fill_at", 5, str(mount_point)])
         assert "No space left on device" in message and "the same command again" in message
-        assert checkpoint_series.steps(str(place / "out" / "checkpoints")) == [3]
-        assert not list((place / "out").rglob("*.tmp*"))
-        (place / "filler").unlink()
+        assert checkpoint_series.steps(str(mount_point / "out" / "checkpoints")) == [3]
+        assert not list((mount_point / "out").rglob("*.tmp*"))
+        (mount_point / "filler").unlink()
         forked.succeeds(argv)
-        assert differing(place / "out", undisturbed) == []
+        assert differing(mount_point / "out", undisturbed) == []
 
 
 # --- it stops with one message, and everything is as it was -----------------------------------
 
 
-def test_every_checkpoint_is_damaged(forked, data, begun):
+def test_every_checkpoint_is_damaged(forked, data, begun_run):
     names = ("weights.npz", "state.json", "optimizer.npz")
-    for folder, name in zip(sorted((begun / "checkpoints").iterdir()), (*names, *names)):
+    for folder, name in zip(sorted((begun_run / "checkpoints").iterdir()), (*names, *names)):
         truncate(folder / name)
-    before = files_of(begun)
-    message = forked.refused(command(data, begun))
+    before = files_of(begun_run)
+    message = forked.refused(command(data, begun_run))
     assert "none of the " in message and "Restore one from a copy" in message
-    assert files_of(begun) == before
+    assert files_of(begun_run) == before
 
 
-def test_the_best_weights_and_their_checkpoint_are_damaged(forked, data, begun):
-    truncate(begun / "best_bleu" / "weights.npz")
-    flip_bit(begun / "checkpoints" / "step-00000009" / "weights.npz")
-    before = files_of(begun)
-    message = forked.refused(command(data, begun))
+def test_the_best_weights_and_their_checkpoint_are_damaged(forked, data, begun_run):
+    truncate(begun_run / "best_bleu" / "weights.npz")
+    flip_bit(begun_run / "checkpoints" / "step-00000009" / "weights.npz")
+    before = files_of(begun_run)
+    message = forked.refused(command(data, begun_run))
     assert "best_bleu/weights.npz" in message and "step 9" in message and "from a copy" in message
-    assert files_of(begun) == before
+    assert files_of(begun_run) == before
 
 
 @pytest.mark.parametrize("name, of_run", [("train.src", False), ("dev.tgt", False),
                                           ("vocab.tgt", True)])  # fmt: skip
-def test_text_or_vocabulary_changed_between_runs(forked, data, begun, name, of_run):
-    path = (begun if of_run else data) / name
+def test_text_or_vocabulary_changed_between_runs(forked, data, begun_run, name, of_run):
+    path = (begun_run if of_run else data) / name
     content = path.read_bytes()
     path.write_bytes(content.replace(b"e", b"i", 1))
-    before = files_of(begun)
+    before = files_of(begun_run)
     try:
-        message = forked.refused(command(data, begun))
+        message = forked.refused(command(data, begun_run))
         assert str(path) in message and (
             "has changed since" in message or "not as it was" in message
         )
-        assert files_of(begun) == before
+        assert files_of(begun_run) == before
     finally:
         path.write_bytes(content)
 
 
-def test_settings_changed_between_runs(forked, data, begun):
-    path = begun / "hparams.json"
+def test_settings_changed_between_runs(forked, data, begun_run):
+    path = begun_run / "hparams.json"
     for change in (lambda text: text[:-9], lambda text: text.replace(": 12,", ": 13,", 1)):
         good = path.read_text()
         path.write_text(change(good))
-        before = files_of(begun)
-        message = forked.refused(command(data, begun), 2)
+        before = files_of(begun_run)
+        message = forked.refused(command(data, begun_run), 2)
         assert "is not JSON" in message or "num_units=12 (saved: 13)" in message, message
-        assert files_of(begun) == before
+        assert files_of(begun_run) == before
         path.write_text(good)
 
 
-def test_a_gradient_that_is_not_a_number(forked, data, begun):
-    before = files_of(begun)
-    message = forked.refused(command(data, begun), prepare=["doubles:nan_at", 11])
+def test_a_gradient_that_is_not_a_number(forked, data, begun_run):
+    before = files_of(begun_run)
+    message = forked.refused(command(data, begun_run), prepare=["doubles:nan_at", 11])
     assert "loss or gradient is not finite at step 10" in message
-    assert files_of(begun) == before
+    assert files_of(begun_run) == before
 
 
-def test_files_must_not_grow(forked, data, begun):
+def test_files_must_not_grow(forked, data, begun_run):
     """As `ulimit -f` has it; the next checkpoint is greater than the limit."""
-    before = files_of(begun)
-    limit = (begun / "checkpoints" / "step-00000010" / "weights.npz").stat().st_size - 1
-    message = forked.refused(command(data, begun), file_size=limit)
+    before = files_of(begun_run)
+    limit = (begun_run / "checkpoints" / "step-00000010" / "weights.npz").stat().st_size - 1
+    message = forked.refused(command(data, begun_run), file_size=limit)
     assert "cannot write the checkpoint" in message and "File too large" in message
-    assert files_of(begun) == before
+    assert files_of(begun_run) == before
 
 
 def test_a_folder_that_cannot_be_written_to(forked, data, stopped, tmp_path):
-    with disk(tmp_path / "disk", "3m") as place:
-        out = place / "out"
+    with disk(tmp_path / "disk", "3m") as mount_point:
+        out = mount_point / "out"
         shutil.copytree(stopped, out)
         before = files_of(out)
-        remount(place, "ro")
+        remount(mount_point, "ro")
         message = forked.refused(command(data, out))
         assert message == f"tfmann: out_dir {out} cannot be used: Read-only file system"
         assert files_of(out) == before
 
 
-def test_checkpoints_that_cannot_be_written_any_more(forked, data, begun, tmp_path):
+def test_checkpoints_that_cannot_be_written_any_more(forked, data, begun_run, tmp_path):
     with disk(tmp_path / "disk", "4k"):  # or there is nothing to test
-        before, place = files_of(begun), str(begun / "checkpoints")
+        before, checkpoints = files_of(begun_run), str(begun_run / "checkpoints")
     try:
-        message = forked.refused(command(data, begun), prepare=["doubles:read_only_at", 11, place])
+        message = forked.refused(
+            command(data, begun_run), prepare=["doubles:read_only_at", 11, checkpoints]
+        )
     finally:
-        subprocess.run(["umount", place], check=True)
+        subprocess.run(["umount", checkpoints], check=True)
     assert "Read-only file system" in message and "repeat the command" in message
-    assert files_of(begun) == before
+    assert files_of(begun_run) == before
 
 
-def test_a_second_process_is_refused(forked, data, begun):
-    before = files_of(begun)
-    with RunFolder(str(begun), print):
-        message = forked.refused(command(data, begun))
-    assert message == f"tfmann: another process is training in {begun}"
-    assert files_of(begun) == before
+def test_a_second_process_is_refused(forked, data, begun_run):
+    before = files_of(begun_run)
+    with RunFolder(str(begun_run), print):
+        message = forked.refused(command(data, begun_run))
+    assert message == f"tfmann: another process is training in {begun_run}"
+    assert files_of(begun_run) == before
 
 
 # --- translating ------------------------------------------------------------------------------
@@ -268,12 +270,12 @@ def translate(data, out, **more):
 
 def test_a_disk_that_is_full_of_translations(forked, data, stopped, tmp_path):
     """What was there is whole, and nothing stands beside it."""
-    with disk(tmp_path / "disk", "4k") as place:
-        result = place / "result"
+    with disk(tmp_path / "disk", "4k") as mount_point:
+        result = mount_point / "result"
         result.write_text("an earlier one\n")
         message = forked.refused(translate(data, stopped, inference_output_file=result))
         assert message == f"tfmann: cannot write {result}: No space left on device"
-        assert os.listdir(place) == ["result"] and result.read_text() == "an earlier one\n"
+        assert os.listdir(mount_point) == ["result"] and result.read_text() == "an earlier one\n"
 
 
 def test_nowhere_to_put_translations(forked, data, stopped):
@@ -283,11 +285,11 @@ def test_nowhere_to_put_translations(forked, data, stopped):
 
 def test_a_model_that_can_only_be_read(forked, data, stopped, tmp_path):
     """As on a disk mounted read-only, a kill in the middle of a save included."""
-    with disk(tmp_path / "disk", "3m") as place:
-        out = place / "out"
+    with disk(tmp_path / "disk", "3m") as mount_point:
+        out = mount_point / "out"
         shutil.copytree(stopped, out)
         os.rename(out / "best_bleu", out / "best_bleu.old")
-        remount(place, "ro")
+        remount(mount_point, "ro")
         forked.succeeds(translate(data, out, inference_output_file=tmp_path / "result"))
         assert len((tmp_path / "result").read_text().splitlines()) == 6
         assert "best_bleu.old" in forked.output

@@ -170,9 +170,9 @@ def test_more_padding_changes_neither_loss_nor_gradient(variant):
         }
     )
     results = []
-    for which in (batch, wider):
+    for padded in (batch, wider):
         with tf.GradientTape() as tape:
-            total = loss_of(model, which).total
+            total = loss_of(model, padded).total
         gradients = tape.gradient(total, model.trainable_variables)
         results.append((float(total), [tf.convert_to_tensor(g).numpy() for g in gradients]))
     assert results[0][0] == pytest.approx(results[1][0], rel=1e-6)

@@ -86,11 +86,11 @@ def test_a_rate_that_is_not_given_follows_the_optimizer(optimizer, rate):
 
 def test_dev_that_stands_still_halves_the_rate():
     h = HParams(learning_rate=1.0, decay_scheme="plateau", plateau_patience=2)
-    run, said = TrainState(), []
+    run, log = TrainState(), []
     for stale in (0, 1, 2, 3, 4, 0, 1):
         run.stale_evaluations = stale
-        trainer._halve_rate(h, run, said.append)
-    assert run.rate_halvings == len(said) == 2
+        trainer._halve_rate(h, run, log.append)
+    assert run.rate_halvings == len(log) == 2
     assert learning_rate(h, 5, run.rate_halvings) == 0.25
     assert learning_rate(h.replace(decay_scheme=""), 5, run.rate_halvings) == 1.0
 

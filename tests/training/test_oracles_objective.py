@@ -73,10 +73,10 @@ def test_start_and_interval_are_rounded_down():
 def test_warmup_rises_a_hundredfold():
     rates = [objective.learning_rate(step, 0.5, warmup_steps=100) for step in (0, 50, 100, 101)]
     assert rates == pytest.approx([0.005, 0.05, 0.5, 0.5])
-    both = objective.learning_rate(
+    after_warmup = objective.learning_rate(
         9000, 1.0, warmup_steps=18000, decay_scheme="luong234", num_train_steps=12000
     )
-    assert both == pytest.approx(0.1 * 0.5)
+    assert after_warmup == pytest.approx(0.1 * 0.5)
 
 
 def test_sgd():

@@ -65,9 +65,9 @@ def moments(seed, begin):
             every.append((f"saving {step}", saving(step)))
     stream = np.random.default_rng(seed)
     while True:
-        drawn = [every[i] for i in sorted(stream.choice(len(every), 5, replace=False))]
-        if len({name.split()[0] for name, _ in drawn}) == 3:
-            return drawn
+        chosen = [every[i] for i in sorted(stream.choice(len(every), 5, replace=False))]
+        if len({name.split()[0] for name, _ in chosen}) == 3:
+            return chosen
 
 
 def hurt(argv, out, moment, number, delay, log):
@@ -105,8 +105,8 @@ def ending(out):
 @pytest.mark.timeout(1500)
 def test_killed_at_five_random_moments_and_terminated_once(data, tmp_path):
     """SIGTERM once, `kill -9` five times: the same weights, bit for bit, and the same scores."""
-    whole, out, log = tmp_path / "whole", tmp_path / "hurt", tmp_path / "log"
-    reference = tiny.start(tiny.flags(data, whole, **RUN), tmp_path / "reference")
+    uninterrupted, out, log = tmp_path / "whole", tmp_path / "hurt", tmp_path / "log"
+    reference = tiny.start(tiny.flags(data, uninterrupted, **RUN), tmp_path / "reference")
     try:
         argv = tiny.flags(data, out, **RUN)
         assert hurt(argv, out, trained(3), signal.SIGTERM, 0, log) == 143, log.read_text()
@@ -114,8 +114,8 @@ def test_killed_at_five_random_moments_and_terminated_once(data, tmp_path):
         begin = int(stopped.group(1))
         assert checkpoint_series.steps(str(out / "checkpoints"))[-1] == begin
         stream = np.random.default_rng(4)
-        drawn = moments(2, begin)
-        for name, moment in drawn:
+        kills = moments(2, begin)
+        for name, moment in kills:
             delay = stream.uniform(0, 0.01)
             status = hurt(argv, out, moment, signal.SIGKILL, delay, log)
             assert status == -signal.SIGKILL, (name, log.read_text())
@@ -124,8 +124,8 @@ def test_killed_at_five_random_moments_and_terminated_once(data, tmp_path):
     finally:
         reference.kill()
         reference.wait()
-    assert log.read_text().count("continuing from") == 1 + len(drawn)
+    assert log.read_text().count("continuing from") == 1 + len(kills)
     assert "Traceback" not in log.read_text()
-    assert ending(out) == ending(whole), [name for name, _ in drawn]
-    assert archives(out) == archives(whole)
+    assert ending(out) == ending(uninterrupted), [name for name, _ in kills]
+    assert archives(out) == archives(uninterrupted)
     assert len(os.listdir(out / "checkpoints")) == RUN["num_keep_ckpts"]

@@ -52,8 +52,10 @@ def test_words_and_their_probabilities_equal_the_oracles(labels, size, seed):
     assert len(words) == min(WORDS, len(set(labels)) + size)
     inclusion = np.exp(-sample.log_weights.numpy())
     np.testing.assert_allclose(inclusion, [expected.inclusion[w] for w in words], rtol=1e-4)
-    places = sample.positions.numpy()
-    assert [words.index(w) if w in words else len(words) for w in range(WORDS)] == places.tolist()
+    positions = sample.positions.numpy()
+    assert [
+        words.index(w) if w in words else len(words) for w in range(WORDS)
+    ] == positions.tolist()
 
 
 def test_frequent_words_are_drawn_more_often():
@@ -70,9 +72,9 @@ def test_normaliser_is_right_in_the_mean(size):
     logits = logits_of(readout, kernel, bias)[0]
     compiled, estimates, unweighted = tf.function(draw), [], []
     for seed in range(2000):
-        drawn = compiled(labels, size, uniform(seed))
-        terms = np.exp(logits[drawn.words.numpy()])
-        estimates.append(np.sum(terms * np.exp(drawn.log_weights.numpy())))
+        sample = compiled(labels, size, uniform(seed))
+        terms = np.exp(logits[sample.words.numpy()])
+        estimates.append(np.sum(terms * np.exp(sample.log_weights.numpy())))
         unweighted.append(np.sum(terms))
     expected = np.exp(logits).sum()
     error = np.std(estimates) / np.sqrt(len(estimates))
@@ -90,13 +92,13 @@ def sums(function, values, watched):
     return float(total), float(plain), [g.numpy() for g in tape.gradient(scaled, watched)]
 
 
-def naive(readout, kernel, bias, labels, drawn):
+def naive(readout, kernel, bias, labels, sample):
     """The oracle's loss by operations that TensorFlow differentiates."""
     logits = tf.matmul(readout, kernel)
     logits = logits if bias is None else logits + bias
     weights = np.zeros(WORDS)
-    for word in drawn.words:
-        weights[word] = 1.0 / drawn.inclusion[word]
+    for word in sample.words:
+        weights[word] = 1.0 / sample.inclusion[word]
     normaliser = tf.reduce_sum(tf.exp(logits) * tf.constant(weights, tf.float32), axis=1)
     of_labels = tf.gather(logits, labels, batch_dims=1)
     total = tf.reduce_sum(tf.math.log(normaliser) - of_labels)
@@ -107,7 +109,7 @@ def naive(readout, kernel, bias, labels, drawn):
 @pytest.mark.parametrize("with_bias", [False, True])
 def test_loss_and_gradients_equal_the_oracles(with_bias, compiled):
     readout, kernel, bias, labels = values = problem(with_bias)
-    drawn = oracle.draw(labels.numpy().tolist(), uniform().numpy(), 8)
+    oracle_sample = oracle.draw(labels.numpy().tolist(), uniform().numpy(), 8)
     watched = [readout, kernel, *([bias] if with_bias else [])]
 
     def ours(readout, kernel, bias, labels):
@@ -115,11 +117,13 @@ def test_loss_and_gradients_equal_the_oracles(with_bias, compiled):
         return sampled_cross_entropy(readout, kernel, bias, labels, sample, tf.float32)
 
     total, plain, gradients = sums(tf.function(ours) if compiled else ours, values, watched)
-    wanted = oracle.cross_entropy(logits_of(readout, kernel, bias), labels.numpy(), drawn)
-    assert total == pytest.approx(wanted, rel=1e-5)
+    oracle_loss = oracle.cross_entropy(
+        logits_of(readout, kernel, bias), labels.numpy(), oracle_sample
+    )
+    assert total == pytest.approx(oracle_loss, rel=1e-5)
     assert plain == total
-    _, _, expected = sums(naive, (*values, drawn), watched)
-    absent = [word for word in range(WORDS) if word not in drawn.words]
+    _, _, expected = sums(naive, (*values, oracle_sample), watched)
+    absent = [word for word in range(WORDS) if word not in oracle_sample.words]
     assert len(absent) > 10
     for actual, value in zip(gradients, expected):
         assert np.abs(value).max() > 0.1
@@ -131,13 +135,13 @@ def test_all_words_are_the_whole_softmax():
     readout, kernel, bias, labels = values = problem()
     watched = [readout, kernel, bias]
 
-    def whole(*values):
+    def full_softmax(*values):
         return projected_cross_entropy(*values, 0.0, tf.float32)
 
     def sampled(*values):
         return sampled_cross_entropy(*values, draw(labels, WORDS, uniform()), tf.float32)
 
-    actual, expected = sums(sampled, values, watched), sums(whole, values, watched)
+    actual, expected = sums(sampled, values, watched), sums(full_softmax, values, watched)
     assert actual[0] == pytest.approx(expected[0], rel=1e-6)
     for ours, theirs in zip(actual[2], expected[2]):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
@@ -159,10 +163,10 @@ def test_no_word_at_all_costs_nothing():
 @pytest.mark.bfloat16
 def test_bfloat16_is_close_to_float32():
     values = problem()
-    drawn = draw(values[3], 8, uniform())
+    sample = draw(values[3], 8, uniform())
 
     def of(dtype):
-        return sums(lambda *v: sampled_cross_entropy(*v, drawn, dtype), values, list(values[:3]))
+        return sums(lambda *v: sampled_cross_entropy(*v, sample, dtype), values, list(values[:3]))
 
     rounded, exact = of(tf.bfloat16), of(tf.float32)
     assert rounded[0] == pytest.approx(exact[0], rel=0.01) and rounded[0] != exact[0]
@@ -182,21 +186,21 @@ def test_training_samples_and_validation_does_not(variant):
     def update(number):
         return DropoutMasks(tf.constant([1, number]))
 
-    whole = loss(0, None)
-    assert loss(2, None) == whole
-    assert loss(small.TARGET_SIZE, update(1)) == whole
+    full_loss = loss(0, None)
+    assert loss(2, None) == full_loss
+    assert loss(small.TARGET_SIZE, update(1)) == full_loss
     assert loss(2, update(1)) == loss(2, update(1))
-    assert len({whole, loss(2, update(1)), loss(2, update(2))}) == 3
+    assert len({full_loss, loss(2, update(1)), loss(2, update(2))}) == 3
 
 
 @pytest.mark.parametrize(
-    "wrong, named",
+    "wrong, setting",
     [
         ({"label_smoothing": 0.1}, "label_smoothing"),
         ({"cell": "cache", "unit_type": "gru", "cache_fusion": "shallow"}, "cache_fusion"),
     ],
 )
-def test_what_needs_all_words_is_refused(wrong, named):
+def test_what_needs_all_words_is_refused(wrong, setting):
     assert HParams(**wrong)
-    with pytest.raises(UsageError, match=f"{named}.*num_sampled_softmax"):
+    with pytest.raises(UsageError, match=f"{setting}.*num_sampled_softmax"):
         HParams(num_sampled_softmax=5, **wrong)

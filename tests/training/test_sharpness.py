@@ -32,9 +32,9 @@ def of_the_oracle(model, batch):
     """Every head by the oracle, from the weights that the model shows."""
     tensors = tuple(tf.constant(part) for part in batch[:5])
     loss = sum_loss(model, tensors, None, tf.float32, with_addresses=True)
-    seen, read = [{k: v.numpy() for k, v in part.items()} for part in loss.addresses]
-    found = {}
-    for name, weights in seen.items():
+    of_target, of_source = [{k: v.numpy() for k, v in part.items()} for part in loss.addresses]
+    measures = {}
+    for name, weights in of_target.items():
         attends = name == "alignments"
         if attends:
             weights = weights[:, :, None]
@@ -42,24 +42,24 @@ def of_the_oracle(model, batch):
             rows = []
             for row, length in enumerate(batch.target_length):
                 steps = list(weights[:length, row, head])
-                if name in read:
-                    steps = list(read[name][: batch.source_length[row], row, head]) + steps
+                if name in of_source:
+                    steps = list(of_source[name][: batch.source_length[row], row, head]) + steps
                 rows.append(steps)
-            own = name != "alignments" and weights.shape[3] == 6
-            locations = [6] * len(rows) if own else list(batch.source_length)
+            has_memory = name != "alignments" and weights.shape[3] == 6
+            locations = [6] * len(rows) if has_memory else list(batch.source_length)
             last = batch.source_length - 1 if attends else None
-            called = "attention" if attends else f"{name.split('_')[0]}_head_{head}"
-            found[called] = oracle.head_measures(rows, locations, last)
-    return found
+            head_name = "attention" if attends else f"{name.split('_')[0]}_head_{head}"
+            measures[head_name] = oracle.head_measures(rows, locations, last)
+    return measures
 
 
-def close(found, expected):
-    assert found.keys() == expected.keys()
+def close(actual, expected):
+    assert actual.keys() == expected.keys()
     for head, measures in expected.items():
-        assert found[head].keys() == measures.keys(), head
+        assert actual[head].keys() == measures.keys(), head
         for name, value in measures.items():
-            called = f"{head} {name}"
-            np.testing.assert_allclose(found[head][name], value, atol=2e-5, err_msg=called)
+            title = f"{head} {name}"
+            np.testing.assert_allclose(actual[head][name], value, atol=2e-5, err_msg=title)
 
 
 @pytest.mark.parametrize("variant", WITH_ATTENTION)
@@ -117,12 +117,12 @@ def measured(weights, source_length, target_length):
 
 def test_by_hand():
     uniform = np.full((3, 1, 4), 0.25)
-    found = measured(uniform, [4], [3])
-    assert found == pytest.approx(
+    uniform_measures = measured(uniform, [4], [3])
+    assert uniform_measures == pytest.approx(
         {"entropy": 1.0, "greatest_weight": 0.25, "distinct_positions": 1 / 3, "end_weight": 0.25}
     )
-    one_each = np.eye(4)[[0, 3, 1]][:, None]
-    assert measured(one_each, [4], [3]) == pytest.approx(
+    one_hot_rows = np.eye(4)[[0, 3, 1]][:, None]
+    assert measured(one_hot_rows, [4], [3]) == pytest.approx(
         {"entropy": 0.0, "greatest_weight": 1.0, "distinct_positions": 1.0, "end_weight": 0.5}
     )
 
@@ -131,9 +131,9 @@ def test_by_hand():
     ("greatest", "distinct", "answer"), [(1.0, 0.2, True), (1.0, 0.9, False), (0.5, 0.2, False)]
 )
 def test_collapsed_is_one_answer_for_many_questions(greatest, distinct, answer):
-    found = {"entropy": 0.0, "greatest_weight": greatest, "distinct_positions": distinct}
-    assert sharpness.collapsed({"attention": found}) is answer
-    assert not sharpness.collapsed({"read_head_0": found})
+    measures = {"entropy": 0.0, "greatest_weight": greatest, "distinct_positions": distinct}
+    assert sharpness.collapsed({"attention": measures}) is answer
+    assert not sharpness.collapsed({"read_head_0": measures})
     assert not sharpness.collapsed({})
 
 
@@ -148,7 +148,7 @@ WARNING = "the attention has collapsed: its scores have outgrown the softmax; at
 def trained(folder, hparams_path, **changes):
     """Entropies of the attention at the evaluations of a shipped configuration, and the log."""
     data, out = tiny.corpus(folder / "data", 2000, dev=24), folder / "out"
-    settings = tiny.places(data, out, hparams_path=f"hparams/cpu/{hparams_path}.json")
+    settings = tiny.path_flags(data, out, hparams_path=f"hparams/cpu/{hparams_path}.json")
     assert nmt.main([*settings, *(f"--{k}={v}" for k, v in {**SHRUNK, **changes}.items())]) == 0
     history = json.loads((out / "results.json").read_text())["history"]
     assert [entry["step"] for entry in history] == [20, 40, 60]

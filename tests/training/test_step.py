@@ -19,14 +19,14 @@ def learner(variant="luong", **changes):
     return TrainStep(h, small.SOURCE_SIZE, small.TARGET_SIZE)
 
 
-def train(one):
+def train(train_step):
     """Makes an update a batch; returns the weights by name, and what each update told."""
-    rate = 0.01 if one.hparams.optimizer == "adam" else 0.5
-    told = []
+    rate = 0.01 if train_step.hparams.optimizer == "adam" else 0.5
+    statistics = []
     for step, lengths in enumerate(BATCHES):
-        update = one.update(small.batch(lengths, seed=step), step, rate)
-        told.append([float(value) for value in update])
-    return one.weight_arrays(), np.array(told)
+        update = train_step.update(small.batch(lengths, seed=step), step, rate)
+        statistics.append([float(value) for value in update])
+    return train_step.weight_arrays(), np.array(statistics)
 
 
 def main(folder):
@@ -35,13 +35,13 @@ def main(folder):
     for name, changes in CASES.items():
         mirrored = learner(distribution="mirrored", **changes)
         assert mirrored.strategy.num_replicas_in_sync == 2
-        weights, told = train(mirrored)
+        weights, statistics = train(mirrored)
         for variable in mirrored.variables:
             first, second = (part.numpy() for part in variable.values)
             assert np.array_equal(first, second), f"replicas differ in {variable.name}"
         assert int(mirrored.bad_step.numpy()) == -1
         np.savez(Path(folder, f"{name}.npz"), **weights)
-        np.save(Path(folder, f"{name}.told.npy"), told)
+        np.save(Path(folder, f"{name}.statistics.npy"), statistics)
         slots = mirrored.optimizer_arrays()
         checkpoint.write(str(Path(folder, name)), weights, slots, {})
     poison(mirrored)
@@ -62,25 +62,25 @@ def mirrored(tmp_path_factory):
 def test_two_replicas_make_the_updates_of_one_device(case, mirrored):
     train_step = learner(**CASES[case])
     start = train_step.weight_arrays()
-    weights, told = train(train_step)
-    np.testing.assert_allclose(np.load(mirrored / f"{case}.told.npy"), told, rtol=1e-5)
-    with np.load(mirrored / f"{case}.npz", allow_pickle=False) as found:
-        assert sorted(found.files) == sorted(weights)
+    weights, statistics = train(train_step)
+    np.testing.assert_allclose(np.load(mirrored / f"{case}.statistics.npy"), statistics, rtol=1e-5)
+    with np.load(mirrored / f"{case}.npz", allow_pickle=False) as arrays:
+        assert sorted(arrays.files) == sorted(weights)
         for name, value in weights.items():
             assert np.abs(value - start[name]).max() > 1e-5, f"{name} did not move"
             # Adam divides gradients near zero by their size, and so enlarges their rounding
             atol = 5e-5 if train_step.hparams.optimizer == "adam" else 1e-6
-            np.testing.assert_allclose(found[name], value, atol=atol, err_msg=name)
+            np.testing.assert_allclose(arrays[name], value, atol=atol, err_msg=name)
 
 
 @pytest.mark.parametrize("case", list(CASES))
 def test_accumulated_gradients_make_the_update_of_the_whole_batch(case):
     """In three parts of 5, 1 and 4 rows, so that some parts are empty."""
-    whole, told = train(learner(**CASES[case], max_gradient_norm=0.5))
-    parts, told_of_parts = train(learner(**CASES[case], max_gradient_norm=0.5,
+    undivided, statistics = train(learner(**CASES[case], max_gradient_norm=0.5))
+    parts, statistics_of_parts = train(learner(**CASES[case], max_gradient_norm=0.5,
                                          gradient_accumulation=3))  # fmt: skip
-    np.testing.assert_allclose(told_of_parts, told, rtol=1e-5)
-    for name, value in whole.items():
+    np.testing.assert_allclose(statistics_of_parts, statistics, rtol=1e-5)
+    for name, value in undivided.items():
         atol = 5e-5 if "adam" in case else 1e-6  # as between replicas, below
         np.testing.assert_allclose(parts[name], value, atol=atol, err_msg=name)
 
@@ -90,34 +90,34 @@ def test_parts_of_a_batch_draw_their_own_dropout():
     for part in (twice.source, twice.target_in, twice.target_out):
         part[1] = part[0]
     for rate, alike in ((0.0, True), (0.5, False)):
-        both = learner(dropout=rate, gradient_accumulation=2).update(twice, 3, 0.0)
-        one = learner(dropout=rate).update(shard_batch(twice, 2)[0], 3, 0.0)
-        doubled = pytest.approx(2 * float(one.cross_entropy), rel=1e-5)
-        assert (float(both.cross_entropy) == doubled) == alike
+        of_two_parts = learner(dropout=rate, gradient_accumulation=2).update(twice, 3, 0.0)
+        of_one_part = learner(dropout=rate).update(shard_batch(twice, 2)[0], 3, 0.0)
+        doubled = pytest.approx(2 * float(of_one_part.cross_entropy), rel=1e-5)
+        assert (float(of_two_parts.cross_entropy) == doubled) == alike
 
 
 def test_an_update_opens_no_file(monkeypatch):
     """Settings and cells are looked at once, before the first update."""
     import io
 
-    one, batch = learner("ntm"), small.batch(BATCHES[0])
-    one.update(batch, 0, 0.1)
+    train_step, batch = learner("ntm"), small.batch(BATCHES[0])
+    train_step.update(batch, 0, 0.1)
 
-    def refuse(*arguments, **how):
+    def refuse(*arguments, **options):
         raise AssertionError(f"an update opens {arguments[0]}")
 
     for module, name in ((io, "open"), (Path, "read_text"), (Path, "glob")):
         monkeypatch.setattr(module, name, refuse)
-    one.update(batch, 1, 0.1)
+    train_step.update(batch, 1, 0.1)
 
 
 def test_one_device_goes_on_from_a_checkpoint_of_two(mirrored):
     case = "ntm-adam-tokens"
     train_step = learner(**CASES[case])
     train_step.restore(str(mirrored / case))
-    with np.load(mirrored / f"{case}.npz", allow_pickle=False) as found:
+    with np.load(mirrored / f"{case}.npz", allow_pickle=False) as arrays:
         for name, value in train_step.weight_arrays().items():
-            assert np.array_equal(found[name], value), name
+            assert np.array_equal(arrays[name], value), name
     slots = train_step.optimizer_arrays()
     assert len(slots) == 2 * len(train_step.variables) + 1
     assert [int(v) for n, v in slots.items() if n.endswith("iter")] == [len(BATCHES)]
@@ -160,23 +160,23 @@ def test_an_infinite_gradient_of_a_finite_loss_is_noticed():
 
 def test_weights_follow_from_the_seed_and_dropout_from_the_step():
     settings = {"dropout": 0.3, "readout_dropout": 0.2, "optimizer": "adam"}
-    first, again = learner(**settings), learner(**settings)
-    weights, told = train(first)
-    weights_, told_ = train(again)
-    assert all(np.array_equal(value, weights_[name]) for name, value in weights.items())
-    assert np.array_equal(told, told_)
+    first, second = learner(**settings), learner(**settings)
+    weights, statistics = train(first)
+    second_weights, second_statistics = train(second)
+    assert all(np.array_equal(value, second_weights[name]) for name, value in weights.items())
+    assert np.array_equal(statistics, second_statistics)
     batch = small.batch(BATCHES[0])
-    losses = [float(again.update(batch, step, 0.0).cross_entropy) for step in (0, 1, 0)]
+    losses = [float(second.update(batch, step, 0.0).cross_entropy) for step in (0, 1, 0)]
     assert losses[0] == losses[2] != losses[1]
 
 
 @pytest.mark.bfloat16
 def test_bfloat16_makes_nearly_the_same_updates():
-    (exact, told), (rounded, told_) = (
+    (exact, statistics), (rounded, rounded_statistics) = (
         train(learner(precision=precision)) for precision in ("float32", "mixed_bfloat16")
     )
-    assert not np.array_equal(told, told_)
-    np.testing.assert_allclose(told_[:, 0], told[:, 0], rtol=0.02)
+    assert not np.array_equal(statistics, rounded_statistics)
+    np.testing.assert_allclose(rounded_statistics[:, 0], statistics[:, 0], rtol=0.02)
     for name, value in exact.items():
         error = np.linalg.norm(rounded[name] - value)
         assert error < 0.02 * np.linalg.norm(value) + 1e-3, name

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers import tiny
-from helpers.batches import encoded, random_lengths, same
+from helpers.batches import are_same, encoded, random_lengths
 
 from tfmann.config import HParams
 from tfmann.data.batching import Position, Share, TrainingBatches, shard_batch
@@ -85,11 +85,11 @@ def test_rows_are_dealt_to_workers_as_to_replicas(workers, replicas):
     data = training(Share())
     for index in range(workers):
         share = Share(index * replicas, replicas, count)
-        mine = shard_batch(first(training(share)), replicas)
+        parts = shard_batch(first(training(share)), replicas)
         expected = shard_batch(first(data), count)[share.first : share.first + replicas]
-        for part, other in zip(mine, expected):
-            assert part.sentences.tolist() == other.sentences.tolist()
-            assert part.words == other.words
+        for part, expected_part in zip(parts, expected):
+            assert part.sentences.tolist() == expected_part.sentences.tolist()
+            assert part.words == expected_part.words
 
 
 def training(share, **settings):
@@ -105,30 +105,32 @@ def documents(share):
 
 def first(data, count=1):
     stream = data.batches(Position())
-    found = [next(stream)[0] for _ in range(count)]
-    return found[0] if count == 1 else found
+    batches = [next(stream)[0] for _ in range(count)]
+    return batches[0] if count == 1 else batches
 
 
 @pytest.mark.parametrize("make", [training, documents])
 @pytest.mark.parametrize("workers", [2, 4])
 def test_workers_read_disjoint_rows_of_the_same_batches(make, workers):
     batches = len(make(Share()).plan(0))
-    whole = first(make(Share()), batches)
+    full_batches = first(make(Share()), batches)
     parts = [first(make(Share(index, 1, workers)), batches) for index in range(workers)]
-    for batch, *mine in zip(whole, *parts):
-        real = [part.sentences[part.target_length > 0].tolist() for part in mine]
+    for batch, *shares in zip(full_batches, *parts):
+        real = [part.sentences[part.target_length > 0].tolist() for part in shares]
         assert sorted(sum(real, [])) == sorted(batch.sentences[batch.target_length > 0])
-        assert all(len(part.source) for part in mine)  # a worker without a row has an empty one
-        for part in (batch, *mine):
+        assert all(len(part.source) for part in shares)  # a worker without a row has an empty one
+        for part in (batch, *shares):
             assert part.totals.tolist() == [batch.words, int((batch.target_length > 0).sum())]
 
 
 def test_documents_stay_with_their_worker():
     data = documents(Share(1, 1, 2))
     ids = [set(batch.documents[batch.target_length > 0]) for batch in first(data, 20)]
-    others = first(documents(Share(0, 1, 2)), 20)
-    there = {d for batch in others for d in batch.documents[batch.target_length > 0]}
-    assert set.union(*ids) and not set.union(*ids) & there
+    of_first_worker = first(documents(Share(0, 1, 2)), 20)
+    first_worker_ids = {
+        d for batch in of_first_worker for d in batch.documents[batch.target_length > 0]
+    }
+    assert set.union(*ids) and not set.union(*ids) & first_worker_ids
 
 
 def test_every_worker_stands_at_the_same_position():
@@ -138,61 +140,61 @@ def test_every_worker_stands_at_the_same_position():
 
 
 def test_one_worker_has_the_batches_of_none():
-    for batch, other in zip(first(training(Share()), 20), first(training(Share(0, 1, 1)), 20)):
-        assert same(batch, other)
+    for batch, single in zip(first(training(Share()), 20), first(training(Share(0, 1, 1)), 20)):
+        assert are_same(batch, single)
 
 
 # --- a worker alone ---------------------------------------------------------------------------
 
 
-def alone():
+def single_worker():
     return Workers(tf.distribute.get_strategy())
 
 
 def test_who_is_alone_is_the_chief_and_agrees_with_himself():
-    one = alone()
-    assert one.chief and one.size == 1 and one.share == Share()
-    assert one.total([3, 4]).tolist() == [3, 4]
-    assert one.any(True) and not one.any(False)
-    assert one.broadcast(0.1 + 0.2) == 0.1 + 0.2
+    worker = single_worker()
+    assert worker.chief and worker.size == 1 and worker.share == Share()
+    assert worker.total([3, 4]).tolist() == [3, 4]
+    assert worker.any(True) and not worker.any(False)
+    assert worker.broadcast(0.1 + 0.2) == 0.1 + 0.2
     array = np.array([-0.0, np.nan], np.float32)
-    assert one.merge(array) is array
-    one.wait()
-    one.require_same("settings", {"a": 1})
-    with one.chief_first():
+    assert worker.merge(array) is array
+    worker.wait()
+    worker.require_same("settings", {"a": 1})
+    with worker.chief_first():
         pass
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.bool_])
 def test_parts_of_arrays_are_merged_bit_by_bit(dtype, monkeypatch):
     stream = np.random.default_rng(2)
-    whole = stream.normal(size=[5, 3]).astype(dtype)
-    whole[0, 0] = -0.0
+    array = stream.normal(size=[5, 3]).astype(dtype)
+    array[0, 0] = -0.0
     parts = np.zeros([2, 5, 3], dtype)
-    parts[0, ::2], parts[1, 1::2] = whole[::2], whole[1::2]
-    seen = []
-    monkeypatch.setattr(Workers, "total", lambda self, values: seen.append(values) or values)
+    parts[0, ::2], parts[1, 1::2] = array[::2], array[1::2]
+    summed = []
+    monkeypatch.setattr(Workers, "total", lambda self, values: summed.append(values) or values)
     two = Workers(tf.distribute.get_strategy(), Task(0, 2))
     for part in parts:
         two.merge(part)
-    monkeypatch.setattr(Workers, "total", lambda self, values: seen[0] + seen[1])
+    monkeypatch.setattr(Workers, "total", lambda self, values: summed[0] + summed[1])
     merged = two.merge(parts[0])
-    assert merged.dtype == whole.dtype and merged.tobytes() == whole.tobytes()
+    assert merged.dtype == array.dtype and merged.tobytes() == array.tobytes()
 
 
 def test_only_several_workers_lose_each_other():
-    said = "Graph error:\n\nCollective ops is aborted by: Socket closed. More\nand more"
-    error = tf.errors.UnavailableError(None, None, said)
-    with pytest.raises(tf.errors.UnavailableError), alone().together():
+    text = "Graph error:\n\nCollective ops is aborted by: Socket closed. More\nand more"
+    error = tf.errors.UnavailableError(None, None, text)
+    with pytest.raises(tf.errors.UnavailableError), single_worker().together():
         raise error
     two = Workers(tf.distribute.get_strategy(), Task(1, 2))
-    with pytest.raises(WorkerLost, match=r"worker 1 of 2 has.*\(Socket closed\)\. The") as lost:
+    with pytest.raises(WorkerLost, match=r"worker 1 of 2 has.*\(Socket closed\)\. The") as caught:
         with two.together():
             raise error
-    assert lost.value.exit_status == 75
-    for other in (tf.errors.InvalidArgumentError(None, None, ""), UserError(), ValueError()):
-        with pytest.raises(type(other)), two.together():
-            raise other
+    assert caught.value.exit_status == 75
+    for unrelated in (tf.errors.InvalidArgumentError(None, None, ""), UserError(), ValueError()):
+        with pytest.raises(type(unrelated)), two.together():
+            raise unrelated
 
 
 # --- what docs/cluster.md says -------------------------------------------------------------------
@@ -222,9 +224,9 @@ def run_shell(script, tmp_path, **environment):
         ["bash", "-ec", script], env=environment, capture_output=True, text=True, check=True
     )
     lines = result.stdout.splitlines()
-    places = [tf_config.read_task({"TF_CONFIG": line}) for line in lines[::2]]
+    tasks = [tf_config.read_task({"TF_CONFIG": line}) for line in lines[::2]]
     assert all(line.startswith("train --distribution=mirrored") for line in lines[1::2])
-    return places
+    return tasks
 
 
 def test_tf_config_by_hand_is_right(tmp_path):
@@ -232,15 +234,15 @@ def test_tf_config_by_hand_is_right(tmp_path):
 
 
 def test_the_script_for_slurm_is_right(tmp_path):
-    places = run_shell(blocks("bash")[0], tmp_path, SLURM_JOB_NODELIST="node[7-8]")
-    assert places == [(0, 2, "node7:2222"), (1, 2, "node8:2222")]
+    tasks = run_shell(blocks("bash")[0], tmp_path, SLURM_JOB_NODELIST="node[7-8]")
+    assert tasks == [(0, 2, "node7:2222"), (1, 2, "node8:2222")]
 
 
 def test_the_manifest_for_kubernetes_is_right(tmp_path):
     manifest = blocks("yaml")[0]
     indented = manifest.partition("- |\n")[2].partition("        volumeMounts")[0]
-    places = [
+    tasks = [
         run_shell(textwrap.dedent(indented), tmp_path, JOB_COMPLETION_INDEX=str(index))[0]
         for index in (0, 1)
     ]
-    assert places == [(0, 2, "mine-0.mine:2222"), (1, 2, "mine-1.mine:2222")]
+    assert tasks == [(0, 2, "mine-0.mine:2222"), (1, 2, "mine-1.mine:2222")]

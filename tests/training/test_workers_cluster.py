@@ -35,24 +35,26 @@ def learner(workers, variant="luong", **changes):
     return TrainStep(h, small.SOURCE_SIZE, small.TARGET_SIZE, workers)
 
 
-def train(one):
+def train(train_step):
     """Makes an update a batch of BATCHES, of which a worker has its rows."""
-    rate = 0.01 if one.hparams.optimizer == "adam" else 0.5
-    told = []
+    rate = 0.01 if train_step.hparams.optimizer == "adam" else 0.5
+    statistics = []
     for step, lengths in enumerate(BATCHES):
         batch = small.batch(lengths, seed=step)
-        rows = one.workers.share.rows(len(lengths))
-        mine = Batch(*(part[rows] for part in batch[:-1]), batch.totals)
-        update = one.update(mine if len(rows) else without_words(batch), step, rate)
-        told.append([float(value) for value in update])
-    return np.array(told)
+        rows = train_step.workers.share.rows(len(lengths))
+        own_rows = Batch(*(part[rows] for part in batch[:-1]), batch.totals)
+        update = train_step.update(own_rows if len(rows) else without_words(batch), step, rate)
+        statistics.append([float(value) for value in update])
+    return np.array(statistics)
 
 
-def train_on_documents(one):
-    stream = DocumentBatches(document_corpus.corpus(), one.hparams, one.workers.share).batches(
-        Position()
+def train_on_documents(train_step):
+    stream = DocumentBatches(
+        document_corpus.corpus(), train_step.hparams, train_step.workers.share
+    ).batches(Position())
+    return np.array(
+        [[float(v) for v in train_step.update(next(stream)[0], i, 0.01)] for i in range(6)]
     )
-    return np.array([[float(v) for v in one.update(next(stream)[0], i, 0.01)] for i in range(6)])
 
 
 def main(folder, count):
@@ -90,10 +92,10 @@ def both_cpus():
     strategy.CollectiveAllReduceExtended._initialize_local_devices = devices
 
 
-def keep(folder, name, one, told):
-    path = Path(folder, f"{name}.{one.workers.rank}.npz")
-    kept = {f"kept/{name}": value for name, value in one.cache_arrays().items()}
-    np.savez(path, told=told, **one.weight_arrays(), **kept)
+def keep(folder, name, train_step, statistics):
+    path = Path(folder, f"{name}.{train_step.workers.rank}.npz")
+    caches = {f"kept/{name}": value for name, value in train_step.cache_arrays().items()}
+    np.savez(path, statistics=statistics, **train_step.weight_arrays(), **caches)
 
 
 @pytest.fixture(scope="module", params=CLUSTERS, ids=lambda c: f"{c[0]}x{c[1]}")
@@ -112,23 +114,23 @@ def test_a_cluster_makes_the_updates_of_one_device(case, trained):
     changes = CASES.get(case) or {"variant": "rnnsearch", **TOGETHER}
     train_step = learner(None, **changes)
     start = train_step.weight_arrays()
-    told = train_on_documents(train_step) if case == "documents" else train(train_step)
+    statistics = train_on_documents(train_step) if case == "documents" else train(train_step)
     expected = {
         **train_step.weight_arrays(),
         **{f"kept/{n}": v for n, v in train_step.cache_arrays().items()},
     }
     atol = 5e-5 if train_step.hparams.optimizer == "adam" else 1e-6  # as in test_step
     with np.load(folder / f"{case}.0.npz") as actual:
-        np.testing.assert_allclose(actual["told"], told, rtol=1e-5)
-        assert sorted(actual.files) == sorted([*expected, "told"])
+        np.testing.assert_allclose(actual["statistics"], statistics, rtol=1e-5)
+        assert sorted(actual.files) == sorted([*expected, "statistics"])
         for name, value in expected.items():
             assert name not in start or np.abs(value - start[name]).max() > 1e-6, name
-            made = actual[name][: len(value)] if name.startswith("kept/") else actual[name]
-            np.testing.assert_allclose(made, value, atol=atol, err_msg=name)
+            array = actual[name][: len(value)] if name.startswith("kept/") else actual[name]
+            np.testing.assert_allclose(array, value, atol=atol, err_msg=name)
         for index in range(1, workers):
-            with np.load(folder / f"{case}.{index}.npz") as other:
+            with np.load(folder / f"{case}.{index}.npz") as of_worker:
                 for name in actual.files:
-                    assert np.array_equal(other[name], actual[name]), (name, index)
+                    assert np.array_equal(of_worker[name], actual[name]), (name, index)
 
 
 # --- runs by the command line -----------------------------------------------------------------
@@ -156,49 +158,53 @@ def hurt(argv, out, folder, step, victim, number):
     before = log.stat().st_size if log.exists() else 0  # of runs that were hurt earlier
 
     def logged():
-        found = log.read_bytes()[before:].decode() if log.exists() else ""
-        return re.search(rf"^step {step} lr", found, re.MULTILINE)
+        text = log.read_bytes()[before:].decode() if log.exists() else ""
+        return re.search(rf"^step {step} lr", text, re.MULTILINE)
 
     with cluster.train(argv, 2, folder) as started:
         started.until(logged)
         started.processes[victim].send_signal(number)
-        return started.statuses(), started.said
+        return started.statuses(), started.outputs
 
 
-def went_on(said):
-    return [int(step) for step in re.findall(r"continuing from \S+step-(\d+)", said)]
+def steps_of_restarts(stdout):
+    return [int(step) for step in re.findall(r"continuing from \S+step-(\d+)", stdout)]
 
 
 @pytest.mark.timeout(3600)
 def test_workers_are_killed_and_stopped_and_end_as_those_that_were_not(data, tmp_path):
-    whole, out = tmp_path / "whole", tmp_path / "hurt"
-    with cluster.train(tiny.flags(data, whole, **RUN), 2, tmp_path / "log") as started:
-        assert started.statuses() == [0, 0], started.said
-        said = started.said
-    assert said[1] == "" and said[0] == (whole / "train.log").read_text()
-    assert len(list((whole / "train_log").iterdir())) == 1
+    uninterrupted, out = tmp_path / "whole", tmp_path / "hurt"
+    with cluster.train(tiny.flags(data, uninterrupted, **RUN), 2, tmp_path / "log") as started:
+        assert started.statuses() == [0, 0], started.outputs
+        outputs = started.outputs
+    assert outputs[1] == "" and outputs[0] == (uninterrupted / "train.log").read_text()
+    assert len(list((uninterrupted / "train_log").iterdir())) == 1
     argv = tiny.flags(data, out, **RUN)
-    saved, lost = 0, "tfmann: worker {} of 2 has lost the others: "
+    saved, lost_message = 0, "tfmann: worker {} of 2 has lost the others: "
     for victim, step in ((1, 4), (0, 7)):
-        statuses, said = hurt(argv, out, tmp_path / f"kill{victim}", step, victim, signal.SIGKILL)
-        assert statuses[victim] == -signal.SIGKILL and statuses[1 - victim] == 75, said
-        assert lost.format(1 - victim) in said[1 - victim] and "Traceback" not in str(said)
-        assert went_on(said[0]) == ([saved] if saved else [])
+        statuses, outputs = hurt(
+            argv, out, tmp_path / f"kill{victim}", step, victim, signal.SIGKILL
+        )
+        assert statuses[victim] == -signal.SIGKILL and statuses[1 - victim] == 75, outputs
+        assert lost_message.format(1 - victim) in outputs[1 - victim] and "Traceback" not in str(
+            outputs
+        )
+        assert steps_of_restarts(outputs[0]) == ([saved] if saved else [])
         saved = checkpoint_series.steps(str(out / "checkpoints"))[-1]
         assert saved % SAVE == 0 and saved >= step - SAVE
         assert checkpoint_series.latest(str(out / "checkpoints"), pytest.fail)
-    statuses, said = hurt(argv, out, tmp_path / "stop", saved + 1, 1, signal.SIGTERM)
-    assert statuses == [143, 143], said
-    stopped = re.search(r"tfmann: stopped at step (\d+); the same command", said[1]).group(1)
+    statuses, outputs = hurt(argv, out, tmp_path / "stop", saved + 1, 1, signal.SIGTERM)
+    assert statuses == [143, 143], outputs
+    stopped = re.search(r"tfmann: stopped at step (\d+); the same command", outputs[1]).group(1)
     assert checkpoint_series.steps(str(out / "checkpoints"))[-1] == int(stopped)
     with cluster.train(argv, 2, tmp_path / "last") as started:
-        assert started.statuses() == [0, 0], started.said
-        assert went_on(started.said[0]) == [int(stopped)]
-    actual, expected = archives(out), archives(whole)
+        assert started.statuses() == [0, 0], started.outputs
+        assert steps_of_restarts(started.outputs[0]) == [int(stopped)]
+    actual, expected = archives(out), archives(uninterrupted)
     last = {name for name in expected if name.startswith((f"step-{STEPS:08d}", "best"))}
     assert any("documents/" in name for name in last)
     assert {n: actual[n] for n in last} == {n: expected[n] for n in last}
-    assert (out / "output_test").read_text() == (whole / "output_test").read_text()
+    assert (out / "output_test").read_text() == (uninterrupted / "output_test").read_text()
 
 
 @pytest.mark.timeout(1200)
@@ -206,32 +212,34 @@ def test_what_workers_cannot_do_ends_in_one_message_each(data, tmp_path):
     out = tmp_path / "out"
     commands = [["-m", "tfmann.nmt", *tiny.flags(data, out, dropout=rate)] for rate in (0.1, 0.2)]
     with cluster.Cluster(commands, tmp_path / "unlike") as started:
-        assert started.statuses() == [1, 1], started.said
-        for said in started.said:
-            assert said.startswith("tfmann: 1 of 2 workers do not have the chief's settings"), said
-            assert said.count("\n") == 1
+        assert started.statuses() == [1, 1], started.outputs
+        for output in started.outputs:
+            assert output.startswith("tfmann: 1 of 2 workers do not have the chief's settings"), (
+                output
+            )
+            assert output.count("\n") == 1
     commands = [["-m", "tfmann.nmt", *tiny.flags(data, tmp_path / name)] for name in "ab"]
     with cluster.Cluster(commands, tmp_path / "apart") as started:
-        assert started.statuses() == [75, 1], started.said
-        assert "on a file system that they share" in started.said[1]
+        assert started.statuses() == [75, 1], started.outputs
+        assert "on a file system that they share" in started.outputs[1]
         assert not (tmp_path / "b").exists()
     with open(out / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with cluster.train(tiny.flags(data, out), 2, tmp_path / "locked") as started:
-            assert started.statuses() == [1, 75], started.said
-            assert "another process is training in" in started.said[0]
-            assert "has lost the others" in started.said[1]
+            assert started.statuses() == [1, 75], started.outputs
+            assert "another process is training in" in started.outputs[0]
+            assert "has lost the others" in started.outputs[1]
 
 
 @pytest.mark.timeout(600)
 def test_an_address_that_is_taken_is_named(data, tmp_path, monkeypatch):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
         monkeypatch.setattr(cluster, "addresses", lambda count: [address, "127.0.0.1:1"][:count])
         argv = tiny.flags(data, tmp_path / "out")
         with cluster.Cluster([["-m", "tfmann.nmt", *argv]], tmp_path / "log", of=2) as started:
-            assert started.statuses() == [1], started.said
-            assert f"cannot listen at {address}" in started.said[0]
+            assert started.statuses() == [1], started.outputs
+            assert f"cannot listen at {address}" in started.outputs[0]
     assert not os.path.exists(tmp_path / "out")
