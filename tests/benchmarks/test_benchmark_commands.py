@@ -86,8 +86,8 @@ def test_no_command_is_left_out():
 def test_ablation_measures_every_variant(corpus, capfd, untraced):
     where = [f"--hparams_path={ROOT}/hparams/tiny/luong.json", f"--corpus_dir={corpus}"]
     ablation.main([*where, "--rounds=1", "--updates=1", "--warmup=1"])
-    turn, *variants = printed(capfd)
-    assert turn["round"] == 0
+    first, *variants = printed(capfd)
+    assert first["round"] == 0
     assert [record["variant"] for record in variants] == list(ablation.VARIANTS)
     assert all(record["ratio"] > 0 and record["revision"] for record in variants)
 
@@ -123,8 +123,8 @@ def test_the_plain_scan_is_the_scan(unit_type, initial):
         weights = [projected, kernel, first] if initial else [projected, kernel]
         return states, tape.gradient(total, weights)
 
-    expected, got = computed(scans.scan), computed(ablation.plain_scan)
-    for ours, plain in zip(tf.nest.flatten(expected), tf.nest.flatten(got)):
+    expected, actual = computed(scans.scan), computed(ablation.plain_scan)
+    for ours, plain in zip(tf.nest.flatten(expected), tf.nest.flatten(actual)):
         np.testing.assert_allclose(plain, ours, rtol=1e-4, atol=1e-5)
 
 
@@ -149,8 +149,8 @@ def test_rewriting_measures_every_variant(tmp_path, untraced):
 
 def test_a_memory_is_measured_in_an_invented_domain(capfd):
     translation_memory.main(["domain", "--pairs=20", "--shares=1", "--lines=4"])
-    alone, *systems = printed(capfd)
-    assert alone["system"] == "alone" and alone["renamed"] == 1.0
+    without_memory, *systems = printed(capfd)
+    assert without_memory["system"] == "alone" and without_memory["renamed"] == 1.0
     assert [record["system"] for record in systems] == list(translation_memory.SYSTEMS)
     for record in systems:
         assert record["dev"][str(record["factor"])] == max(record["dev"].values())
@@ -162,8 +162,12 @@ def test_a_trained_model_is_measured_with_a_memory(corpus, capfd):
                 (("memory", "train"), ("dev", "val"), ("test", "test"))]  # fmt: skip
     model = f"--model={ROOT}/tfmann/play/models/luong"
     translation_memory.main(["corpus", model, *prefixes, "--lines=2"])
-    alone, *systems = printed(capfd)
-    assert (alone["system"], alone["lines"], alone["cell"]) == ("alone", [2, 4], "luong")
+    without_memory, *systems = printed(capfd)
+    assert (without_memory["system"], without_memory["lines"], without_memory["cell"]) == (
+        "alone",
+        [2, 4],
+        "luong",
+    )
     assert [(record["system"], record["pairs"]) for record in systems] == [
         (name, 300) for name in translation_memory.SYSTEMS
     ]
@@ -200,10 +204,10 @@ def test_a_size_that_is_not_there_is_refused(module, capsys):
     assert "expected some of tiny, small, paper, not 'huge'" in capsys.readouterr().err
 
 
-def in_this_process(*what):
+def in_this_process(*arguments):
     """`cost.timed_apart` through the command line of its process, but without the process."""
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        cost.main(["one", json.dumps(what)])
+        cost.main(["one", json.dumps(arguments)])
     return json.loads(out.getvalue())
 
 
@@ -221,8 +225,8 @@ def test_cost_measures_slots_and_peaks(monkeypatch, capfd, untraced):
 
 
 def test_memory_tells_the_peak_of_a_training(tmp_path, capfd):
-    asked = ["--pairs=200", "--vocabulary=30", "--steps=2", f"--work_dir={tmp_path}"]
-    assert memory.main(asked) == 0
+    argv = ["--pairs=200", "--vocabulary=30", "--steps=2", f"--work_dir={tmp_path}"]
+    assert memory.main(argv) == 0
     (record,) = printed(capfd)
     assert record["pairs"] == 200 and 0 < record["peak_rss_mib"] <= record["limit_mib"]
 
@@ -234,9 +238,9 @@ def test_compare_trains_ours_in_turns(corpus, tmp_path):
         "--warmup=1", "--threads=1", "--src=src", "--tgt=tgt", "--test=test", f"--out={out}",
         f"--work_dir={tmp_path}", f"--ours_hparams={ROOT}/hparams/tiny/luong.json",
     ])  # fmt: skip
-    turn, median = (json.loads(line) for line in out.read_text("utf-8").splitlines())
-    assert turn["system"] == median["system"] == "ours" and turn["updates"] == 2
-    assert median["runs"] == [turn["value"]] and turn["value"] > 0
+    measured, median = (json.loads(line) for line in out.read_text("utf-8").splitlines())
+    assert measured["system"] == median["system"] == "ours" and measured["updates"] == 2
+    assert median["runs"] == [measured["value"]] and measured["value"] > 0
 
 
 @pytest.mark.slow
@@ -273,14 +277,14 @@ def test_trust_sees_decoding_that_breaks_its_promises(monkeypatch, untraced):
     def careless(self, *args, **kwargs):
         shift = 0.01 * next(stream)
         for n_best in translate(self, *args, **kwargs):
-            yield [one._replace(score=one.score + shift) for one in n_best]
+            yield [hypothesis._replace(score=hypothesis.score + shift) for hypothesis in n_best]
 
     monkeypatch.setattr(decode, "CELLS", {"luong": {}})
     monkeypatch.setattr(decode, "LINES", 2)
     monkeypatch.setattr(decode.Translator, "translate", careless)
     (record,) = decode.run(1, 1, seed=1)
-    said = {wrong["what"].partition(":")[0] for wrong in record["wrong"]}
-    assert said == {"neighbours", "order", "beam 1 is greedy", "score"}
+    promises = {wrong["what"].partition(":")[0] for wrong in record["wrong"]}
+    assert promises == {"neighbours", "order", "beam 1 is greedy", "score"}
 
 
 def test_the_report_is_made_of_the_results():

@@ -18,7 +18,7 @@ from benchmarks.speed import cells  # noqa: E402
 # target words
 GRU1 = 2 * (3 + 5) * 15  # 240: kernel and recurrent kernel, three gates
 GRU2 = 2 * (10 + 5) * 15  # 450
-ASKED = 2 * 5 * 11 + 2 * 2 * 11 + 2 * 2 * 10  # query, scores, context
+ATTENTION = 2 * 5 * 11 + 2 * 2 * 11 + 2 * 2 * 10  # query, scores, context
 KEYS = 2 * 2 * 10 * 11
 ONCE = 2 * 2 * GRU1 + 2 * 10 * 5  # both directions of two words; s_0
 STEP = GRU1 + 2 * (5 + 3 + 10) * 13 + 2 * 13 * 17  # GRU1, readout, projection
@@ -28,7 +28,7 @@ TINY = {**SIZES, "unit_type": "gru", "encoder_type": "bi"}
 
 def test_rnnsearch_by_hand():
     h, n = HParams(cell="rnnsearch", **TINY), flops.Lengths(2, 3)
-    a_word = STEP + ASKED + GRU2
+    a_word = STEP + ATTENTION + GRU2
     assert flops.training(h, n, 17) == 3 * (ONCE + KEYS + 3 * a_word)
     assert flops.encoding(h, n) == ONCE + KEYS
     assert flops.decoding_step(h, n, 17) == a_word
@@ -37,8 +37,8 @@ def test_rnnsearch_by_hand():
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_rewriting_by_hand(rounds):
     h = HParams(cell="kvmematt", num_rounds=rounds, **TINY)
-    one = 2 * KEYS + ASKED + GRU2 + 2 * 5 * (11 + 2 * 10) + 2 * 2 * 11
-    assert flops.training(h, flops.Lengths(2, 3), 17) == 3 * (ONCE + 3 * (STEP + rounds * one))
+    a_round = 2 * KEYS + ATTENTION + GRU2 + 2 * 5 * (11 + 2 * 10) + 2 * 2 * 11
+    assert flops.training(h, flops.Lengths(2, 3), 17) == 3 * (ONCE + 3 * (STEP + rounds * a_round))
 
 
 def test_every_cell_is_counted_and_measured():
@@ -110,7 +110,7 @@ def batch_of(h):
     return batch._replace(history_length=complete)
 
 
-def looked_at(h, recorded, vocabulary=VOCABULARY):
+def operations_before_the_loop(h, recorded, vocabulary=VOCABULARY):
     """What is recorded is looked at once before the loop, for its shape.
 
     A step is lost by that, and in a search what is made ready of the source for it.
@@ -143,10 +143,10 @@ def test_training_executes_the_products_that_are_counted(name):
 
     h = HParams(**CASES[name])
     with executed.products() as done:
-        one = runs.Updates(h, [batch_of(h)], VOCABULARY)
-        one.run()
-    more = sum(done) - one.operations - added_up(h)
-    assert 0 <= more <= looked_at(h, h.eos_attention_weight)
+        updates = runs.Updates(h, [batch_of(h)], VOCABULARY)
+        updates.run()
+    more = sum(done) - updates.operations - added_up(h)
+    assert 0 <= more <= operations_before_the_loop(h, h.eos_attention_weight)
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -157,9 +157,13 @@ def test_a_search_executes_the_products_that_are_counted(name, monkeypatch):
 
     h = HParams(**{**CASES[name], "trainable_parameters": ""})
     # a search fills the last block of words up
-    place = cells.SIZES["tiny"]._replace(vocabulary=BLOCK, words=TARGET, decoded=ROWS)
-    monkeypatch.setattr(runs, "_sources", lambda hparams, place: batch_of(hparams))
+    size = cells.SIZES["tiny"]._replace(vocabulary=BLOCK, words=TARGET, decoded=ROWS)
+    monkeypatch.setattr(runs, "_sources", lambda hparams, size: batch_of(hparams))
     with executed.products() as done:
-        one = runs.Decoding(h, place, beam=True)
-        one.run()
-    assert 0 <= sum(done) - one.operations <= looked_at(h, h.cell == "cache", BLOCK)
+        decoding = runs.Decoding(h, size, beam=True)
+        decoding.run()
+    assert (
+        0
+        <= sum(done) - decoding.operations
+        <= operations_before_the_loop(h, h.cell == "cache", BLOCK)
+    )

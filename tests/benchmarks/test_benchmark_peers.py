@@ -121,12 +121,12 @@ def test_a_goal_that_is_not_reached_counts_against_us():
     runs += [run(1, "joey", 40.0, False), run(1, "ours", 10.0, True)]
     assert turns.summary("to_bleu", runs)[-1]["pairs"] == [0.5, 0.25]
     runs += [run(2, "joey", 20.0, True), run(2, "ours", 5.0, False)]
-    told = turns.summary("to_bleu", runs)
-    assert (told[-1]["pairs"], told[-1]["median"]) == ([0.5, 0.25, None], 0.5)
-    of_ours = next(line for line in told if line.get("system") == "ours")
+    lines = turns.summary("to_bleu", runs)
+    assert (lines[-1]["pairs"], lines[-1]["median"]) == ([0.5, 0.25, None], 0.5)
+    of_ours = next(line for line in lines if line.get("system") == "ours")
     assert (of_ours["runs"], of_ours["median"]) == ([10.0, 10.0, None], 10.0)
     assert turns.summary("to_bleu", runs[4:])[-1]["median"] is None
-    assert "Infinity" not in json.dumps(told)
+    assert "Infinity" not in json.dumps(lines)
 
 
 @pytest.mark.parametrize("what, threads", [("decode", 2), ("train", 1)])
@@ -146,7 +146,7 @@ def test_a_watched_training_ends_at_the_goal():
         watch.evaluated(400, 25.0, 3.0)
     result = watch.result()
     assert result["reached"] and result["updates"] == 400 and result["evaluation_seconds"] == 5.0
-    assert [one["bleu"] for one in result["history"]] == [11.0, 25.0]
+    assert [evaluation["bleu"] for evaluation in result["history"]] == [11.0, 25.0]
     assert result["seconds"] >= result["history"][0]["seconds"] > 0
 
 

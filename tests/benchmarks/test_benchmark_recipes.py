@@ -20,8 +20,8 @@ def finished(folder, seed=1, **settings):
 def test_runs_are_recorded_once_with_what_was_set(tmp_path):
     out = tmp_path / "recipes.jsonl"
     runs = [finished(tmp_path / "a", 1), finished(tmp_path / "b", 2, label_smoothing=0.1)]
-    for given in (runs[:1], runs):
-        assert recipes.main(["--corpus=toy", f"--out={out}", *given]) == 0
+    for folders in (runs[:1], runs):
+        assert recipes.main(["--corpus=toy", f"--out={out}", *folders]) == 0
     first, second = (json.loads(line) for line in out.read_text().splitlines())
     assert (first["seed"], second["seed"]) == (1, 2) and first["minutes"] == 1.5
     assert second["settings"] == {"label_smoothing": 0.1, "random_seed": 2}

@@ -17,12 +17,20 @@ def test_serving_measures_callers_and_memory(tmp_path, model):
     lines.write_text("der hund\ndie katze\n", encoding="utf-8")
     serving.main([f"--model={model}", f"--lines={lines}", "--callers=1,3", "--turns=1",
                   "--seconds=0.5", "--soak=20", f"--out={out}"])  # fmt: skip
-    one, three, soak = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
-    assert (one["callers"], one["ratio"], one["lines_per_batch"]) == (1, 1.0, 1.0)
-    assert three["callers"] == 3 and three["lines_per_batch"] > 1
-    assert one["requests_per_second"] > 0 and one["p99_ms"] >= one["p50_ms"] > 0
+    one_caller, three_callers, soak = [
+        json.loads(line) for line in out.read_text("utf-8").splitlines()
+    ]
+    assert (one_caller["callers"], one_caller["ratio"], one_caller["lines_per_batch"]) == (
+        1,
+        1.0,
+        1.0,
+    )
+    assert three_callers["callers"] == 3 and three_callers["lines_per_batch"] > 1
+    assert (
+        one_caller["requests_per_second"] > 0 and one_caller["p99_ms"] >= one_caller["p50_ms"] > 0
+    )
     assert soak["requests"] == 20 and soak["end_mib"] > 0
-    assert one["errors"] == three["errors"] == soak["errors"] == 0
+    assert one_caller["errors"] == three_callers["errors"] == soak["errors"] == 0
 
 
 def test_a_caller_counts_what_is_not_answered():

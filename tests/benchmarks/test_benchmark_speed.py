@@ -25,20 +25,22 @@ def test_every_row_is_a_configuration_and_has_a_reference(size):
 
 
 def test_all_cells_get_the_same_batches():
-    place = cells.SIZES["tiny"]
+    size = cells.SIZES["tiny"]
 
-    def made(row):
+    def training_batches(row):
         h = cells.hparams(row, "tiny")
-        return batches.of_training(h, place.words, place.vocabulary, 3)
+        return batches.of_training(h, size.words, size.vocabulary, 3)
 
-    first, other = made("rnnsearch"), made("summary")
+    first, with_history = training_batches("rnnsearch"), training_batches("summary")
     assert len(first) == 3
-    for one, beside in zip(first, other):
-        assert (one.source == beside.source).all() and (one.target_out == beside.target_out).all()
-        assert not one.history.size and beside.history.shape[1] == 3
+    for plain_batch, history_batch in zip(first, with_history):
+        assert (plain_batch.source == history_batch.source).all() and (
+            plain_batch.target_out == history_batch.target_out
+        ).all()
+        assert not plain_batch.history.size and history_batch.history.shape[1] == 3
     counted = [n for batch in first for n in batches.lengths(batch)]
     assert sum(n.target for n in counted) == sum(batch.words for batch in first)
-    assert counted[0].before == () and len(batches.lengths(other[0])[0].before) == 3
+    assert counted[0].before == () and len(batches.lengths(with_history[0])[0].before) == 3
 
 
 def test_lengths_are_about_what_is_asked():
@@ -49,8 +51,8 @@ def test_lengths_are_about_what_is_asked():
 
 
 def test_a_mapped_corpus_holds_the_same(tmp_path):
-    one, mapped = (batches.corpus(50, 5, 30, folder) for folder in (None, str(tmp_path)))
-    assert all((a == b).all() for a, b in zip(one, mapped))
+    in_memory, mapped = (batches.corpus(50, 5, 30, folder) for folder in (None, str(tmp_path)))
+    assert all((a == b).all() for a, b in zip(in_memory, mapped))
 
 
 def record(what, cell, precision="float32", **values):
@@ -66,20 +68,20 @@ STARTED = {**record("start", "help", seconds=0.5), "size": "-"}
 
 
 def test_tables_show_what_was_measured_and_leave_out_what_was_not():
-    shown = "\n".join(table.speed([record("train", "ntm_attention", **TRAINED), STARTED]))
-    assert "| ntm_attention | 1234 | 0.91 of luong | 0.95 | 0.61 | - | - | - | - |" in shown
-    assert "float32: up to 123 GFLOP/s (2x3x4)" in shown
-    assert "`--help`: 0.50 s" in shown
-    assert "decoding" not in shown
+    page = "\n".join(table.speed([record("train", "ntm_attention", **TRAINED), STARTED]))
+    assert "| ntm_attention | 1234 | 0.91 of luong | 0.95 | 0.61 | - | - | - | - |" in page
+    assert "float32: up to 123 GFLOP/s (2x3x4)" in page
+    assert "`--help`: 0.50 s" in page
+    assert "decoding" not in page
     grown = {"size": "small", "cell": "dnc", "what": "N doubled", "ratio": 2.0}
     assert "| small | dnc | N doubled | 2.00 |" in table.scaling([grown])
 
 
 def test_what_a_file_has_of_this_revision_is_not_measured_again(tmp_path, monkeypatch):
-    out, asked = tmp_path / "speed.jsonl", []
+    out, measured_cells = tmp_path / "speed.jsonl", []
 
-    def measured(one):
-        asked.append((one["cell"], one["precision"]))
+    def measured(key):
+        measured_cells.append((key["cell"], key["precision"]))
         return TRAINED
 
     monkeypatch.setattr("benchmarks.speed.__main__._measure_apart", measured)
@@ -87,17 +89,17 @@ def test_what_a_file_has_of_this_revision_is_not_measured_again(tmp_path, monkey
     harness.write([record("train", "luong", **TRAINED), older], out)
     flags = ["--sizes=small", "--cells=luong,ntm", "--what=train", f"--out={out}"]
     assert main([*flags, "--precisions=float32"]) == 0
-    assert asked == [("ntm", "float32")]
-    assert main([*flags, "--precisions=float32"]) == 0 and len(asked) == 1
-    assert main([*flags, "--precisions=float32", "--pairs=6"]) == 0 and len(asked) == 3
+    assert measured_cells == [("ntm", "float32")]
+    assert main([*flags, "--precisions=float32"]) == 0 and len(measured_cells) == 1
+    assert main([*flags, "--precisions=float32", "--pairs=6"]) == 0 and len(measured_cells) == 3
     assert main(flags) == 0
-    assert asked[3:] == [("luong", "mixed_bfloat16"), ("ntm", "mixed_bfloat16")]
+    assert measured_cells[3:] == [("luong", "mixed_bfloat16"), ("ntm", "mixed_bfloat16")]
     assert harness.known(tmp_path / "none", "speed", ("cell",)) == {}
 
 
 def test_a_measurement_that_fails_stops_no_other(tmp_path, monkeypatch, capsys):
-    def measured(one):
-        if one["cell"] == "luong":
+    def measured(key):
+        if key["cell"] == "luong":
             raise subprocess.CalledProcessError(-9, "python")
         return TRAINED
 
@@ -121,21 +123,21 @@ def test_unknown_names_are_refused(flag, capsys):
 def test_the_command_measures_and_goes_on(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     out = tmp_path / "speed.jsonl"
-    asked = ["--sizes=tiny", "--cells=cache", "--precisions=float32", "--pairs=1", f"--out={out}"]
-    assert main(asked) == 0
+    argv = ["--sizes=tiny", "--cells=cache", "--precisions=float32", "--pairs=1", f"--out={out}"]
+    assert main(argv) == 0
     records = [json.loads(line) for line in out.read_text().splitlines()]
-    made = {r["what"]: r for r in records if r["cell"] == "cache"}
-    assert set(made) == {"train", "beam", "greedy", "memory_train", "memory_beam", "start"}
+    of_cache = {r["what"]: r for r in records if r["cell"] == "cache"}
+    assert set(of_cache) == {"train", "beam", "greedy", "memory_train", "memory_beam", "start"}
     for what in ("train", "beam", "greedy"):
-        assert made[what]["reference"] == "rnnsearch" and made[what]["words_per_second"] > 0
-        assert made[what]["share"] > 0 and made[what]["ratio"] > 0
-    assert made["memory_train"]["peak_mib"] > made["memory_train"]["more_mib"] > 0
+        assert of_cache[what]["reference"] == "rnnsearch" and of_cache[what]["words_per_second"] > 0
+        assert of_cache[what]["share"] > 0 and of_cache[what]["ratio"] > 0
+    assert of_cache["memory_train"]["peak_mib"] > of_cache["memory_train"]["more_mib"] > 0
     before = out.read_text()
-    assert main(asked) == 0
+    assert main(argv) == 0
     assert out.read_text() == before
     assert main(["scaling", "--sizes=tiny", "--cells=rnnsearch", "--pairs=1", f"--out={out}"]) == 0
     grown = [json.loads(line) for line in out.read_text().splitlines()[-2:]]
-    assert {one["what"] for one in grown} == {"T doubled", "corpus tenfold"}
+    assert {growth["what"] for growth in grown} == {"T doubled", "corpus tenfold"}
 
 
 @pytest.mark.parametrize("size", rewriting.SIZES)
@@ -146,10 +148,10 @@ def test_every_rewriting_variant_has_its_file(size):
 
 
 def test_operations_are_counted_of_every_row_and_size():
-    for size, place in cells.SIZES.items():
-        n = flops.Lengths(place.words, place.words, (place.words,))
+    for size, dimensions in cells.SIZES.items():
+        n = flops.Lengths(dimensions.words, dimensions.words, (dimensions.words,))
         for row in cells.ROWS:
             h = cells.hparams(row, size)
             some = n._replace(before=n.before * 3) if h.cell == "summary" else n
-            assert flops.training(h, some, place.vocabulary) > 0
-            assert flops.decoding_step(h, some, place.vocabulary) > 0
+            assert flops.training(h, some, dimensions.vocabulary) > 0
+            assert flops.decoding_step(h, some, dimensions.vocabulary) > 0

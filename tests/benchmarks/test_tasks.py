@@ -33,11 +33,11 @@ TINY = {
 class Given:
     """A stream of random numbers that are not random."""
 
-    def __init__(self, *drawn):
-        self.drawn = list(drawn)
+    def __init__(self, *values):
+        self.values = list(values)
 
     def integers(self, low, high, shape):
-        value = np.array(self.drawn.pop(0))
+        value = np.array(self.values.pop(0))
         assert value.shape == (shape if isinstance(shape, tuple) else (shape,))
         assert np.all((value >= low) & (value < high))
         return value
@@ -81,16 +81,16 @@ def test_the_number_of_repeats_has_mean_0_and_variance_1():
 
 def test_associative_recall_by_hand():
     a, b, c = [[1, 0], [0, 0], [1, 1]], [[0, 1], [0, 1], [1, 0]], [[1, 1], [0, 1], [0, 0]]
-    other = [[0, 0]] * 3
-    vectors = np.array([[a, other], [b, other], [c, a]]).transpose(0, 2, 1, 3)  # [3, 3, rows, 2]
+    unused = [[0, 0]] * 3
+    vectors = np.array([[a, unused], [b, unused], [c, a]]).transpose(0, 2, 1, 3)  # [3, 3, rows, 2]
     batch = generate.associative_recall(Given(vectors, [0, 1]), rows=2, items=3, bits=2)
     blank = [0, 0]
     inputs, targets, mask = rows(batch, 0)
-    shown = [[*blank, 1, 0]]
+    items_shown = [[*blank, 1, 0]]
     for item in (a, b, c):
-        shown += [[*vector, 0, 0] for vector in item] + [[*blank, 1, 0]]
-    asked = [[*blank, 0, 1], *([*vector, 0, 0] for vector in a), [*blank, 0, 1]]
-    assert inputs == shown[:-1] + asked + [[0, 0, 0, 0]] * 3
+        items_shown += [[*vector, 0, 0] for vector in item] + [[*blank, 1, 0]]
+    query = [[*blank, 0, 1], *([*vector, 0, 0] for vector in a), [*blank, 0, 1]]
+    assert inputs == items_shown[:-1] + query + [[0, 0, 0, 0]] * 3
     assert targets == [blank] * 17 + b
     assert mask == [0] * 17 + [1] * 3
     inputs, targets, _ = rows(batch, 1)
@@ -107,10 +107,12 @@ def test_every_size_has_the_declared_widths_and_its_answer_at_the_end(task):
         assert batch.inputs.shape == (steps, 2, task.input_width)
         assert batch.targets.shape == (steps, 2, task.output_width)
         assert all(part.dtype == np.float32 for part in batch)
-        asked = int(batch.mask[:, 0].sum())
-        assert np.all(batch.mask[-asked:] == 1) and np.all(batch.mask[:-asked] == 0)
-        assert np.all(batch.targets[:-asked] == 0)
-        assert np.all(batch.inputs[-asked:] == 0)  # nothing is shown while answers are asked for
+        answer_steps = int(batch.mask[:, 0].sum())
+        assert np.all(batch.mask[-answer_steps:] == 1) and np.all(batch.mask[:-answer_steps] == 0)
+        assert np.all(batch.targets[:-answer_steps] == 0)
+        assert np.all(
+            batch.inputs[-answer_steps:] == 0
+        )  # nothing is shown while answers are asked for
     for sweep in task.sweeps:
         numbers = [size[sweep.number] for size in sweep.sizes]
         assert sweep.trained == task.ranges[sweep.number][1]
@@ -131,14 +133,14 @@ def test_training_draws_all_trained_sizes_and_no_other(name, steps):
 
 def test_batches_follow_from_seed_and_update():
     task = generate.TASKS["repeat_copy"]
-    same = [task.training(3, 7, 4), task.training(3, 7, 4)]
-    assert all(np.array_equal(*pair) for pair in zip(*same))
+    repeated = [task.training(3, 7, 4), task.training(3, 7, 4)]
+    assert all(np.array_equal(*pair) for pair in zip(*repeated))
     bits = [task.training(seed, update, 40).inputs[0, :, :8] for seed, update in
             [(3, 7), (3, 8), (4, 7)]]  # fmt: skip
     assert not np.array_equal(bits[0], bits[1]) and not np.array_equal(bits[0], bits[2])
     assert 0.4 < np.mean(bits) < 0.6
-    for one, other in zip(task.validation(), task.validation()):
-        assert np.array_equal(one.inputs, other.inputs)
+    for first, second in zip(task.validation(), task.validation()):
+        assert np.array_equal(first.inputs, second.inputs)
 
 
 def test_wrong_bits_by_hand():
@@ -195,11 +197,11 @@ def test_forward_equals_its_oracle(cell):
     batch = task.test((3,), rows=4)
     loss, logits = learner.evaluate(*batch)
     weights = small.oracle_weights(learner.model)
-    named = small.arrays(learner.model)
+    arrays = small.arrays(learner.model)
     total = 0.0
     for row in range(4):
         readout = outputs_of(cell, weights, batch.inputs[:, row].astype(np.float64))
-        expected = readout @ named["projection_kernel"] + named["projection_bias"]
+        expected = readout @ arrays["projection_kernel"] + arrays["projection_bias"]
         np.testing.assert_allclose(logits[:, row], expected, atol=1e-5)
         for time_step in range(len(expected)):
             for bit in range(task.output_width):
@@ -272,20 +274,20 @@ def arrays_of(path):
 
 def without_times(record):
     curve = [{k: v for k, v in point.items() if k != "cpu_seconds"} for point in record["curve"]]
-    kept = ("config", "steps", "parameters", "best", "test", "converged_at")
-    return {**{key: record[key] for key in kept}, "curve": curve}
+    keys = ("config", "steps", "parameters", "best", "test", "converged_at")
+    return {**{key: record[key] for key in keys}, "curve": curve}
 
 
 @pytest.mark.parametrize("cell", ["ntm", "lstm"])
 def test_a_run_killed_and_continued_equals_an_uninterrupted_one(tmp_path, monkeypatch, quick, cell):
-    whole = tiny_run(tmp_path / "whole", cell)
-    assert [point["step"] for point in whole["curve"]] == [5, 10, 15, 20]
-    drawn = generate.Task.training
+    uninterrupted = tiny_run(tmp_path / "whole", cell)
+    assert [point["step"] for point in uninterrupted["curve"]] == [5, 10, 15, 20]
+    draw_batch = generate.Task.training
 
     def training(self, seed, update, rows):
         if update == 13:
             raise Killed
-        return drawn(self, seed, update, rows)
+        return draw_batch(self, seed, update, rows)
 
     with monkeypatch.context() as patch:
         patch.setattr(generate.Task, "training", training)
@@ -294,7 +296,7 @@ def test_a_run_killed_and_continued_equals_an_uninterrupted_one(tmp_path, monkey
     lines = []
     record = tiny_run(tmp_path / "parts", cell, log=lines.append)
     assert lines[0] == f"copy-{cell}-2: continues after 10 updates"
-    assert without_times(record) == without_times(whole)
+    assert without_times(record) == without_times(uninterrupted)
     actual, expected = (arrays_of(tmp_path / part / f"copy-{cell}-2.npz")
                      for part in ("parts", "whole"))  # fmt: skip
     assert actual.keys() == expected.keys()
@@ -349,16 +351,16 @@ def test_a_dnc_gets_a_larger_memory_for_sizes_it_never_saw(monkeypatch):
     for cell in ("ntm", "dnc"):
         run = train.Run(train.configuration("copy", cell, 2, **TINY[cell]))
         trained = {v.name: v.shape for v in run.learner.variables}
-        seen = []
+        slots_of_tests = []
 
-        def measure(learner, batch, seen=seen, trained=trained):
+        def measure(learner, batch, slots_of_tests=slots_of_tests, trained=trained):
             assert {v.name: v.shape for v in learner.variables} == trained
-            seen.append(learner.hparams.num_memory_locations)
+            slots_of_tests.append(learner.hparams.num_memory_locations)
             return 0.0, 0.0
 
         monkeypatch.setattr(train, "_measure", measure)
         run.test(rows=1)
-        slots[cell] = seen
+        slots[cell] = slots_of_tests
     lengths = [size[0] for size in generate.TASKS["copy"].sweeps[0].sizes]
     assert slots["ntm"] == [6] * len(lengths)
     assert slots["dnc"] == [6 if length <= 10 else 128 for length in lengths]

@@ -65,17 +65,17 @@ def test_an_unknown_key_is_refused_with_the_nearest_name(tmp_path, key, nearest)
         lambda: HParams().replace(**{key: 1}),
         lambda: nmt.parse([f"--{key}=1"]),
     ):
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(UsageError) as error:
             call()
-        assert key in str(caught.value) and nearest in str(caught.value)
+        assert key in str(error.value) and nearest in str(error.value)
     with pytest.raises(UsageError, match=r"h\.json: unknown key"):
         config.read_json(path)
 
 
 def test_a_key_that_is_like_none_gets_no_suggestion(tmp_path):
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError) as error:
         config.read_json(json_file(tmp_path, {"zzzz": 1}))
-    assert "did you mean" not in str(caught.value)
+    assert "did you mean" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_a_key_that_is_like_none_gets_no_suggestion(tmp_path):
 )
 def test_a_wrong_value_is_refused_by_key_rule_and_file(tmp_path, key, value, words):
     path = json_file(tmp_path, {key: value})
-    with pytest.raises(UsageError, match=words) as caught:
+    with pytest.raises(UsageError, match=words) as error:
         config.read_json(path)
-    assert str(caught.value).startswith(f"{path}: {key}: ")
+    assert str(error.value).startswith(f"{path}: {key}: ")
     with pytest.raises(UsageError, match=words):
         HParams(**{key: value})
 
@@ -143,9 +143,9 @@ def test_numbers_that_are_none_are_refused(tmp_path, number):
 )
 def test_what_is_no_flat_object_is_refused_by_file(tmp_path, text, words):
     path = json_file(tmp_path, text)
-    with pytest.raises(UsageError, match=words) as caught:
+    with pytest.raises(UsageError, match=words) as error:
         config.read_json(path)
-    assert path in str(caught.value)
+    assert path in str(error.value)
 
 
 def test_an_endless_integer_is_refused(tmp_path):
@@ -158,9 +158,9 @@ def test_an_endless_integer_is_refused(tmp_path):
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "latin").write_bytes(b'{"src": "\xe9"}')
     for path in (tmp_path / "absent", tmp_path, tmp_path / "latin", "a\0b"):
-        with pytest.raises(UsageError, match="cannot read the hparams file") as caught:
+        with pytest.raises(UsageError, match="cannot read the hparams file") as error:
             config.read_json(path)
-        assert str(path) in str(caught.value)
+        assert str(path) in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,8 @@ def test_a_record_does_not_change():
     hparams = HParams()
     with pytest.raises(dataclasses.FrozenInstanceError):
         hparams.num_units = 3
-    other = hparams.replace(num_units=3)
-    assert (other.num_units, hparams.num_units) == (3, FIELDS["num_units"].default)
+    changed = hparams.replace(num_units=3)
+    assert (changed.num_units, hparams.num_units) == (3, FIELDS["num_units"].default)
 
 
 def test_saved_settings_come_back(tmp_path):
@@ -247,10 +247,10 @@ def test_a_trained_model_keeps_its_architecture():
     merged = config.merge_saved(saved, {"num_units": 16, "dropout": 0.4}, "D")
     assert (merged.num_units, merged.dropout) == (16, 0.4)
     assert config.merge_saved(saved, {"forget_bias": 1}, "D").forget_bias == 1.0
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError) as error:
         config.merge_saved(saved, {"num_units": 32, "cell": "rnnsearch"}, "the/folder")
     for part in ("the/folder", "num_units=32 (saved: 16)", "cell='rnnsearch' (saved: 'luong')"):
-        assert part in str(caught.value)
+        assert part in str(error.value)
     with pytest.raises(UsageError, match="unknown key"):
         config.merge_saved(saved, {"num_unit": 1}, "D")
 
@@ -258,14 +258,14 @@ def test_a_trained_model_keeps_its_architecture():
 @pytest.mark.parametrize("key", [k for k, f in FIELDS.items() if f.kind == "architecture"])
 def test_every_architecture_key_is_refused(key):
     field = FIELDS[key]
-    other = {
+    changed = {
         bool: lambda: not field.default,
         int: lambda: field.default + 2,
         float: lambda: field.default + 1,
         str: lambda: next(c for c in field.choices if c != field.default),
     }[field.type]()
     with pytest.raises(UsageError, match=f"{key}=.*saved"):
-        config.merge_saved(HParams().as_dict(), {key: other}, "D")
+        config.merge_saved(HParams().as_dict(), {key: changed}, "D")
 
 
 def test_a_file_has_the_values_of_its_base_and_its_own(tmp_path):
@@ -287,20 +287,22 @@ def test_a_base_is_a_file_of_the_same_directory(tmp_path, name):
     (tmp_path / "a").mkdir()
     json_file(tmp_path / "a", {}, "base.json")
     path = json_file(tmp_path / "a", {"base": name})
-    with pytest.raises(UsageError, match="base: expected the name of a file in the same dir") as it:
+    with pytest.raises(
+        UsageError, match="base: expected the name of a file in the same dir"
+    ) as error:
         config.read_json(path)
-    assert str(it.value).startswith(f"{path}: ") and str(it.value).endswith(repr(name))
+    assert str(error.value).startswith(f"{path}: ") and str(error.value).endswith(repr(name))
 
 
 def test_a_base_that_is_missing_or_has_a_base_or_a_wrong_value_is_refused_by_name(tmp_path):
     path = json_file(tmp_path, {"base": "base.json"})
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError) as error:
         config.read_json(path)
-    assert str(caught.value) == f"{path}: its base {tmp_path / 'base.json'} does not exist"
+    assert str(error.value) == f"{path}: its base {tmp_path / 'base.json'} does not exist"
     base = json_file(tmp_path, {"base": "h.json"}, "base.json")
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError) as error:
         config.read_json(path)
-    assert str(caught.value) == f"{base} is the base of {path} and cannot have a base itself"
+    assert str(error.value) == f"{base} is the base of {path} and cannot have a base itself"
     json_file(tmp_path, {"num_unit": 1}, "base.json")
     with pytest.raises(UsageError, match=f"^{base}: unknown key 'num_unit'"):
         config.read_json(path)
@@ -324,14 +326,14 @@ def cell_classes():
     """Names of the cells by module, found another way: the concrete cells in `cells/`."""
     from tfmann.cells.base import DecoderCell
 
-    found = {}
+    classes = {}
     for path in (PACKAGE / "cells").glob("*.py"):
         module = importlib.import_module(f"tfmann.cells.{path.stem}")
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, DecoderCell):
                 if value.__module__ == module.__name__ and not inspect.isabstract(value):
-                    found[path.stem] = value.__name__
-    return found
+                    classes[path.stem] = value.__name__
+    return classes
 
 
 def test_the_registry_has_every_cell():

@@ -38,8 +38,8 @@ def link(name, target):
 
 @pytest.mark.parametrize("name", ["a/b.txt", "./a/b.txt"])
 def test_a_member_comes_out_whatever_else_is_in_there(tmp_path, name):
-    others = [("../evil", "evil"), (link("a/b", "/etc/passwd"), ""), ("a/b.txt.old", "old")]
-    archive = tar_of(tmp_path / "x.tgz", *others, (name, "bee"), ("/evil", "evil"))
+    other_members = [("../evil", "evil"), (link("a/b", "/etc/passwd"), ""), ("a/b.txt.old", "old")]
+    archive = tar_of(tmp_path / "x.tgz", *other_members, (name, "bee"), ("/evil", "evil"))
     extract_member(archive, "a/b.txt", tmp_path / "out")
     assert (tmp_path / "out").read_text() == "bee"
     assert names_in(tmp_path) == ["out", "x.tgz"]
@@ -72,8 +72,8 @@ def test_a_member_that_is_too_big_is_refused(tmp_path):
 def test_a_broken_archive_leaves_what_was_there(tmp_path):
     archive = tar_of(tmp_path / "x.tgz", ("a", "".join(map(str, range(100_000)))))
     (tmp_path / "out").write_text("mine")
-    whole = archive.read_bytes()
-    for broken in (b"", whole[: len(whole) // 2], b"?" + whole[1:]):
+    undamaged = archive.read_bytes()
+    for broken in (b"", undamaged[: len(undamaged) // 2], b"?" + undamaged[1:]):
         archive.write_bytes(broken)
         with pytest.raises(UserError, match="x.tgz: .*archive"):
             extract_member(archive, "a", tmp_path / "out")
@@ -99,7 +99,7 @@ def in_archive(side, member, **checks):
 
 
 @pytest.fixture
-def world(server, tmp_path):
+def server_and_maker(server, tmp_path):
     """A server with an archive, and a maker of a manifest and a folder that lacks train alone."""
     archive = tar_of(tmp_path / "x.tgz", ("set/src.xx.sgm", SGML), ("set/ref.yy", PLAIN))
     server.content = archive.read_bytes()
@@ -109,22 +109,25 @@ def world(server, tmp_path):
         content = record(
             xx or in_archive("xx", "set/src.xx.sgm"), yy or in_archive("yy", "set/ref.yy")
         )
-        known = {"sha256": hashlib.sha256(server.content).hexdigest(), "bytes": len(server.content)}
-        entry = {"path": "archives/all.tgz", "urls": [server.url], **known, **archive_changes}
+        checks = {
+            "sha256": hashlib.sha256(server.content).hexdigest(),
+            "bytes": len(server.content),
+        }
+        entry = {"path": "archives/all.tgz", "urls": [server.url], **checks, **archive_changes}
         content["archives"] = [entry]
         folder = tmp_path / "corpus"
         folder.mkdir(exist_ok=True)
         manifest = manifest_of(tmp_path, content)
-        for one in manifest.files:
-            if not one.members:
-                (folder / one.path).write_text("line\n" * 5000)
+        for file in manifest.files:
+            if not file.members:
+                (folder / file.path).write_text("line\n" * 5000)
         return manifest, folder
 
     return server, make
 
 
-def test_an_archive_is_downloaded_once_and_sgml_becomes_text(world):
-    server, make = world
+def test_an_archive_is_downloaded_once_and_sgml_becomes_text(server_and_maker):
+    server, make = server_and_maker
     manifest, folder = make()
     report = fetch(manifest, folder)
     assert (folder / "train.xx").read_text() == (folder / "train.yy").read_text() == PLAIN
@@ -139,19 +142,19 @@ def test_an_archive_is_downloaded_once_and_sgml_becomes_text(world):
     assert server.ranges == [None] and not (folder / "archives" / "all.tgz").exists()
 
 
-def test_a_file_is_joined_of_parts_in_their_order(world):
-    server, make = world
-    one, two = "set/src.xx.sgm", "set/ref.yy"
-    parts = [{"archive": "archives/all.tgz", "member": name} for name in (two, one, two)]
+def test_a_file_is_joined_of_parts_in_their_order(server_and_maker):
+    server, make = server_and_maker
+    sgml, plain = "set/src.xx.sgm", "set/ref.yy"
+    parts = [{"archive": "archives/all.tgz", "member": name} for name in (plain, sgml, plain)]
     manifest, folder = make(*({"path": f"train.{side}", "parts": parts} for side in ("xx", "yy")))
     assert fetch(manifest, folder).splits["train"].pairs == 21
     assert (folder / "train.xx").read_text() == PLAIN * 3 and server.ranges == [None]
-    left = [name for name in names_in(folder) if name.endswith((".part", ".whole"))]
-    assert left == []
+    temporary = [name for name in names_in(folder) if name.endswith((".part", ".whole"))]
+    assert temporary == []
 
 
-def test_a_part_without_a_last_line_end_gets_one(world, tmp_path):
-    server, make = world
+def test_a_part_without_a_last_line_end_gets_one(server_and_maker, tmp_path):
+    server, make = server_and_maker
     archive = tar_of(tmp_path / "y.tgz", ("a", "one\ntwo"), ("b", "three\n"))
     server.content = archive.read_bytes()
     parts = [{"archive": "archives/all.tgz", "member": name} for name in "ab"]
@@ -160,8 +163,8 @@ def test_a_part_without_a_last_line_end_gets_one(world, tmp_path):
     assert (folder / "train.yy").read_text() == "one\ntwo\nthree\n"
 
 
-def test_an_archive_that_broke_off_goes_on(world):
-    server, make = world
+def test_an_archive_that_broke_off_goes_on(server_and_maker):
+    server, make = server_and_maker
     manifest, folder = make()
     (folder / "archives").mkdir()
     (folder / "archives" / "all.tgz.part").write_bytes(server.content[:50])
@@ -169,8 +172,8 @@ def test_an_archive_that_broke_off_goes_on(world):
     assert server.ranges == ["bytes=50-"]
 
 
-def test_a_local_copy_needs_no_archive(world):
-    server, make = world
+def test_a_local_copy_needs_no_archive(server_and_maker):
+    server, make = server_and_maker
     manifest, folder = make()
     for side in ("xx", "yy"):
         (folder / f"train.{side}").write_text(PLAIN)
@@ -187,12 +190,12 @@ def test_a_local_copy_needs_no_archive(world):
         ({"yy": in_archive("yy", "set/ref.yy", sha256="0" * 64)}, "its SHA-256 is"),
     ],
 )
-def test_what_is_not_as_published_is_refused(world, changes, words):
-    server, make = world
+def test_what_is_not_as_published_is_refused(server_and_maker, changes, words):
+    server, make = server_and_maker
     manifest, folder = make(**changes)
-    with pytest.raises(UserError, match=words) as caught:
+    with pytest.raises(UserError, match=words) as error:
         fetch(manifest, folder)
-    assert "CORPUS_DIR" in str(caught.value)
+    assert "CORPUS_DIR" in str(error.value)
     assert not [name for name in names_in(folder) if name.endswith((".part", ".tmp"))]
     wrong = "train.yy" if "yy" in changes else "train.xx"
     assert not (folder / wrong).exists()

@@ -132,8 +132,8 @@ def test_a_link_that_was_there_leads_nobody_out(tmp_path):
 )
 def test_what_cannot_take_its_place_leaves_all_as_it_was(tmp_path, name, words):
     archive = tar_of(tmp_path / "x.tar", ("a", b"new"), ("b", b"new"), ("d/e/f", b"new"))
-    for there in ("a", name):
-        path = tmp_path / "out" / there
+    for existing in ("a", name):
+        path = tmp_path / "out" / existing
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"old")
     before = names_in(tmp_path)
@@ -190,7 +190,7 @@ def test_what_is_no_archive_is_refused(tmp_path):
 def test_damaged_archives_give_files_or_a_user_error(tmp_path):
     draw = random.Random(5)
     text = bytes(draw.randrange(97, 123) for _ in range(3000))
-    whole = [
+    undamaged = [
         tar_of(tmp_path / "1", ("a", text), ("b", text), mode="w:gz").read_bytes(),
         tar_of(tmp_path / "2", ("a", text), ("b", text)).read_bytes(),
         zip_of(tmp_path / "3", ("a", text), ("b", text)).read_bytes(),
@@ -199,7 +199,7 @@ def test_damaged_archives_give_files_or_a_user_error(tmp_path):
     ]
     refused = 0
     for _ in range(200):
-        content = bytearray(draw.choice(whole))
+        content = bytearray(draw.choice(undamaged))
         for _ in range(draw.randrange(1, 6)):
             content[draw.randrange(len(content))] = draw.randrange(256)
         content = content[: draw.choice([len(content), draw.randrange(len(content))])]

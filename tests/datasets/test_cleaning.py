@@ -27,7 +27,7 @@ def test_empty_sides_always_go():
 
 
 @pytest.mark.parametrize(
-    "rules, gone, reason",
+    "rules, left_out, reason",
     [
         ({"max_length": 3}, [3], "too long"),
         ({"max_length": 4}, [], "too long"),
@@ -37,13 +37,13 @@ def test_empty_sides_always_go():
         ({"drop_copies": True}, [6], "copied"),
     ],
 )
-def test_a_rule_leaves_out_its_pairs_and_no_other(rules, gone, reason):
+def test_a_rule_leaves_out_its_pairs_and_no_other(rules, left_out, reason):
     pairs, removed = cleaned(**rules)
-    assert pairs == [pair for i, pair in enumerate(PAIRS) if i not in (1, 2, *gone)]
-    assert removed == {"empty": 2, **({reason: len(gone)} if gone else {})}
+    assert pairs == [pair for i, pair in enumerate(PAIRS) if i not in (1, 2, *left_out)]
+    assert removed == {"empty": 2, **({reason: len(left_out)} if left_out else {})}
 
 
 def test_a_pair_is_a_duplicate_only_if_both_sides_are():
     pairs = [Pair("a", "x", 0), Pair("a", "y", 0), Pair("ax", "", 0), Pair("a", "x", 0)]
-    kept = list(Cleaner(CleaningRules(drop_duplicates=True)).clean(pairs))
-    assert kept == pairs[:2]
+    cleaned_pairs = list(Cleaner(CleaningRules(drop_duplicates=True)).clean(pairs))
+    assert cleaned_pairs == pairs[:2]

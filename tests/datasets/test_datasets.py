@@ -62,9 +62,9 @@ def test_a_changed_file_is_downloaded_again(server, tmp_path):
 )
 def test_another_file_than_expected_is_removed(server, tmp_path, checks, words):
     manifest, folder = corpus(tmp_path, one_file(server.url, **checks))
-    with pytest.raises(UserError, match=words) as caught:
+    with pytest.raises(UserError, match=words) as error:
         fetch(manifest, folder)
-    assert server.url in str(caught.value) and "CORPUS_DIR" in str(caught.value)
+    assert server.url in str(error.value) and "CORPUS_DIR" in str(error.value)
     assert names_in(folder) == WITHOUT_IT
 
 
@@ -190,9 +190,9 @@ def unused_address():
 def test_without_any_server_the_words_are_plain(tmp_path, monkeypatch):
     monkeypatch.setenv("no_proxy", "*")
     manifest, folder = corpus(tmp_path, one_file(unused_address(), unused_address()))
-    with pytest.raises(UserError, match="seems to be offline") as caught:
+    with pytest.raises(UserError, match="seems to be offline") as error:
         fetch(manifest, folder)
-    message = str(caught.value)
+    message = str(error.value)
     assert "CORPUS_DIR=path" in message
     assert all(name in message for name in COMPLETE)
     assert names_in(folder) == WITHOUT_IT
@@ -202,13 +202,13 @@ def test_a_server_that_speaks_no_http_is_not_called_offline(tmp_path, monkeypatc
     monkeypatch.setenv("no_proxy", "*")
     with socket.create_server(("127.0.0.1", 0)) as door:
 
-        def speak():
+        def answer():
             connection, _ = door.accept()
             with connection:
                 connection.recv(1000)
                 connection.sendall(b"220 mail\r\n")
 
-        threading.Thread(target=speak, daemon=True).start()
+        threading.Thread(target=answer, daemon=True).start()
         url = f"http://127.0.0.1:{door.getsockname()[1]}/"
         manifest, folder = corpus(tmp_path, one_file(url))
         with pytest.raises(UserError, match="no HTTP answer"):
@@ -218,12 +218,12 @@ def test_a_server_that_speaks_no_http_is_not_called_offline(tmp_path, monkeypatc
 def test_a_silent_server_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setattr(download, "_TIMEOUT", 0.1)
-    began = time.monotonic()
+    start = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as door:
         manifest, folder = corpus(tmp_path, one_file(f"http://127.0.0.1:{door.getsockname()[1]}/"))
         with pytest.raises(UserError, match="offline.*timed out"):
             fetch(manifest, folder)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - start < 5
 
 
 def test_a_folder_that_cannot_be_made_is_named(server, tmp_path):
@@ -244,6 +244,6 @@ def test_the_command_line_reports_or_says_what_is_wrong(server, tmp_path, capsys
     assert "5,000 pairs" in capsys.readouterr().out
     assert server.ranges == [None]
     assert catalog.main(["fetch", str(tmp_path / "none.json"), "--directory", "d"]) == 2
-    with pytest.raises(SystemExit) as caught:
+    with pytest.raises(SystemExit) as stopped:
         catalog.main(["fetsch"])
-    assert caught.value.code == 2
+    assert stopped.value.code == 2

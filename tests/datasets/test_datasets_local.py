@@ -30,9 +30,9 @@ def test_a_local_copy_is_checked_and_reported(tmp_path):
 
 
 def test_a_known_variant_is_accepted_by_its_count_and_named(tmp_path):
-    other = {"accept_lines": [{"lines": 3, "note": "the short copy"}], "lines": 5000}
+    counts = {"accept_lines": [{"lines": 3, "note": "the short copy"}], "lines": 5000}
     urls = ["http://127.0.0.1:9/"]
-    entries = [{"path": f"train.{side}", "urls": urls, **other} for side in ("xx", "yy")]
+    entries = [{"path": f"train.{side}", "urls": urls, **counts} for side in ("xx", "yy")]
     manifest, folder = corpus(tmp_path, *entries, missing=())
     assert use_local(manifest, folder).splits["train"].variant == ""
     for side in ("xx", "yy"):
@@ -93,9 +93,9 @@ def test_a_variant_is_named_where_the_published_count_is_not_known(tmp_path):
         if entry["path"].startswith("train"):
             entry["accept_lines"] = [{"lines": 5000, "note": "a stand-in"}]
     manifest, folder = manifest_of(tmp_path, content), tmp_path / "corpus"
-    with pytest.raises(UserError, match="invented cannot be downloaded: ask its owners") as caught:
+    with pytest.raises(UserError, match="invented cannot be downloaded: ask its owners") as error:
         fetch(manifest, folder)
-    assert "train.xx, train.yy" in str(caught.value) and "CORPUS_DIR" in str(caught.value)
+    assert "train.xx, train.yy" in str(error.value) and "CORPUS_DIR" in str(error.value)
     folder.mkdir()
     for entry in manifest.files:
         (folder / entry.path).write_bytes(TEXT)
@@ -121,8 +121,8 @@ def in_documents(tmp_path, **of_train):
 def test_documents_are_counted_and_may_be_missing(tmp_path):
     manifest, folder = in_documents(tmp_path)
     report = use_local(manifest, folder)
-    found = {name: split.documents for name, split in report.splits.items()}
-    assert found == {"train": 3, "dev": None, "test": 3}
+    counts = {name: split.documents for name, split in report.splits.items()}
+    assert counts == {"train": 3, "dev": None, "test": 3}
     assert "0 of them with an empty side; 3 documents" in str(report)
     assert "dev.docs" not in report.matches and "train.docs" in report.matches
     (folder / "train.xx").unlink()
@@ -141,8 +141,8 @@ def test_documents_must_fit_the_lines(line, words, tmp_path):
 
 
 def test_documents_of_another_variant_are_named_or_refused(tmp_path):
-    other = {"accept_lines": [{"lines": 5000, "note": "a part"}]}
-    manifest, folder = in_documents(tmp_path, **{**other, "lines": 7000})
+    variant = {"accept_lines": [{"lines": 5000, "note": "a part"}]}
+    manifest, folder = in_documents(tmp_path, **{**variant, "lines": 7000})
     use_local(manifest, folder)
     (tmp_path / "second").mkdir()
     manifest, folder = in_documents(tmp_path / "second", lines=7000)

@@ -74,8 +74,8 @@ def test_a_corpus_of_dialogues_is_downloaded_once(tmp_path, monkeypatch):
         for split in content["splits"]
         for member in dialogues.MEMBERS
     ]
-    known = hashlib.sha256(server.content).hexdigest()
-    content["archives"] = [{"path": "archives/all.json", "urls": [server.url], "sha256": known}]
+    checksum = hashlib.sha256(server.content).hexdigest()
+    content["archives"] = [{"path": "archives/all.json", "urls": [server.url], "sha256": checksum}]
     content["vocabularies"] = None
     try:
         report = fetch(manifest_of(tmp_path, content), tmp_path / "corpus")

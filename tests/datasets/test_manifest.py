@@ -41,11 +41,11 @@ def test_wmt16_comes_out_of_archives_that_are_known_by_their_bytes():
     counts = {entry.path: entry.lines for entry in manifest.files}
     assert sorted(counts.values()) == [1_999] * 4 + [399_375] * 2
     for entry in manifest.files:
-        (one,) = entry.members
-        assert manifest.archive_of(one).path == one.archive
+        (member,) = entry.members
+        assert manifest.archive_of(member).path == member.archive
         side = entry.path[-2:]
-        assert one.member.endswith(f".{side}") or f".{side}.sgm" in one.member
-        assert {other.lines for other in entry.accept_lines} <= {610_320, 22_764}
+        assert member.member.endswith(f".{side}") or f".{side}.sgm" in member.member
+        assert {variant.lines for variant in entry.accept_lines} <= {610_320, 22_764}
 
 
 def test_wmt17_is_joined_out_of_archives_that_are_known_by_their_bytes():
@@ -56,8 +56,10 @@ def test_wmt17_is_joined_out_of_archives_that_are_known_by_their_bytes():
     entries = {entry.path: entry for entry in manifest.files}
     for side in ("de", "en"):
         members = entries[f"train.{side}"].members
-        assert len(members) == 4 and all(one.member.endswith(f".de-en.{side}") for one in members)
-    german, english = ([one.archive for one in entries[f"train.{x}"].members] for x in ("de", "en"))
+        assert len(members) == 4 and all(part.member.endswith(f".de-en.{side}") for part in members)
+    german, english = (
+        [part.archive for part in entries[f"train.{x}"].members] for x in ("de", "en")
+    )
     assert german == english
     assert [entries[f"newstest{year}.de-en.en"].lines for year in (2016, 2017)] == [2_999, 3_004]
 
@@ -102,7 +104,7 @@ def test_tvsub_is_known_by_its_lines_and_part_of_it_is_named():
     for entry in load_manifest(DATA / "tvsub.json").files:
         split = entry.path.split(".")[0]
         assert entry.lines == counts[split]
-        assert [other.lines for other in entry.accept_lines] == [99_457] * (split == "train")
+        assert [variant.lines for variant in entry.accept_lines] == [99_457] * (split == "train")
         assert (entry.sha256 is None) == (split == "train")
 
 
@@ -121,7 +123,7 @@ def test_iwslt15_accepts_the_published_and_the_cleaned_training_text():
     assert len(train) == 2
     for entry in train:
         assert entry.lines == 133_317
-        assert [other.lines for other in entry.accept_lines] == [133_166]
+        assert [variant.lines for variant in entry.accept_lines] == [133_166]
 
 
 def changed(**changes):
@@ -177,9 +179,9 @@ def file_with(**changes):
     ],
 )
 def test_a_wrong_manifest_is_refused_by_key(tmp_path, content, words):
-    with pytest.raises(UsageError, match=words) as caught:
+    with pytest.raises(UsageError, match=words) as error:
         manifest_of(tmp_path, content)
-    assert "manifest.json" in str(caught.value)
+    assert "manifest.json" in str(error.value)
 
 
 def test_a_file_listed_twice_is_refused(tmp_path):

@@ -41,13 +41,13 @@ def corpus(tmp_path):
 
 
 def run(report, tmp_path, merges=20):
-    said = []
-    prepared = prepare(report, str(tmp_path / "deep" / "ready"), merges, said.append)
-    return prepared, said
+    log = []
+    prepared = prepare(report, str(tmp_path / "deep" / "ready"), merges, log.append)
+    return prepared, log
 
 
 def test_tokens_and_merges_are_what_training_takes(corpus, tmp_path):
-    prepared, said = run(corpus(), tmp_path)
+    prepared, log = run(corpus(), tmp_path)
     ready = tmp_path / "deep" / "ready"
     assert (ready / "train.ro").read_text().splitlines() == [
         'Si " casa " mea , tara mea .', "Casa mea ; tara mea !"
@@ -58,7 +58,7 @@ def test_tokens_and_merges_are_what_training_takes(corpus, tmp_path):
         "dev_prefix": str(ready / "dev"), "test_prefix": str(ready / "test"),
         "subword_model": str(ready / "bpe.codes"),
     }  # fmt: skip
-    assert any("20 merges" in line for line in said)
+    assert any("20 merges" in line for line in log)
     # one BPE for both sides: a word of either is learned
     segmenter = BpeSegmenter(prepared.settings["subword_model"])
     assert segmenter.segment("tara land") == ["tara", "land"]
@@ -83,9 +83,9 @@ def test_what_is_done_is_not_done_again(corpus, tmp_path, monkeypatch):
     first, _ = run(corpus(), tmp_path)
     assert first.record["num_merges"] == 20 and 0 < first.record["merges"] <= 20
     assert len(first.record["inputs"]) == 6
-    again, said = run(corpus(), tmp_path)
-    assert again == first and said == []
-    json.dumps(again.record)
+    second, log = run(corpus(), tmp_path)
+    assert second == first and log == []
+    json.dumps(second.record)
 
 
 @pytest.mark.parametrize("name", ["bpe.codes", "train.ro", "test.en"])
@@ -94,30 +94,30 @@ def test_what_is_not_as_it_was_prepared_is_prepared_anew(corpus, tmp_path, name)
     path = tmp_path / "deep" / "ready" / name
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
-    second, said = run(corpus(), tmp_path)
-    assert said[0] == f"{path} has changed since it was written: preparing everything again"
+    second, log = run(corpus(), tmp_path)
+    assert log[0] == f"{path} has changed since it was written: preparing everything again"
     assert path.read_bytes() == content and second == first
     assert run(corpus(), tmp_path) == (first, [])
 
 
-@pytest.mark.parametrize("how", ["merges", "input", "rules", "lost", "record"])
-def test_what_changed_is_done_again(corpus, tmp_path, monkeypatch, how):
+@pytest.mark.parametrize("change", ["merges", "input", "rules", "lost", "record"])
+def test_what_changed_is_done_again(corpus, tmp_path, monkeypatch, change):
     first, _ = run(corpus(), tmp_path)
     ready = tmp_path / "deep" / "ready"
     report, merges = corpus(), 20
-    if how == "merges":
+    if change == "merges":
         merges = 5
-    elif how == "input":
+    elif change == "input":
         report = corpus(dev_en=["Changed."] * 12)
-    elif how == "rules":
+    elif change == "rules":
         monkeypatch.setattr(module.tokenization, "RULES", "other")
-    elif how == "lost":
+    elif change == "lost":
         (ready / "test.ro").unlink()
     else:
         (ready / "prepared.json").write_text("[")
-    second, said = run(report, tmp_path, merges)
-    assert said and (ready / "test.ro").exists()
-    assert (second.record == first.record) == (how in ("lost", "record"))
+    second, log = run(report, tmp_path, merges)
+    assert log and (ready / "test.ro").exists()
+    assert (second.record == first.record) == (change in ("lost", "record"))
     assert run(report, tmp_path, merges) == (second, [])
 
 
@@ -131,8 +131,8 @@ def test_an_interrupted_preparation_is_not_taken_for_a_complete_one(corpus, tmp_
         broken.setattr(module, "learn_bpe", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(corpus(train_en=["x x x"] * 12), tmp_path)
-    _, said = run(corpus(), tmp_path)  # the tokens there are of the other text
-    assert said
+    _, log = run(corpus(), tmp_path)  # the tokens there are of the other text
+    assert log
     assert "house" in (tmp_path / "deep" / "ready" / "train.en").read_text()
 
 

@@ -52,9 +52,9 @@ def test_a_run_takes_the_folder_as_it_is(raw, tmp_path, more, capsys):
     sizes = {name: len(lines(output / f"{name}.src")) for name in ("train", "dev", "test")}
     assert sizes == {name: split["pairs"] for name, split in record["splits"].items()}
     ids = [i for line in lines(output / "dev.tgt") for i in languages.target.encode(line)]
-    said = record["splits"]["dev"]["sides"]["tgt"]
-    assert said["tokens"] == len(ids) and said["vocabulary"] == len(languages.target.vocabulary)
-    assert said["unknown_percent"] == round(100 * ids.count(0) / len(ids), 3)
+    counts = record["splits"]["dev"]["sides"]["tgt"]
+    assert counts["tokens"] == len(ids) and counts["vocabulary"] == len(languages.target.vocabulary)
+    assert counts["unknown_percent"] == round(100 * ids.count(0) / len(ids), 3)
     printed = capsys.readouterr().out
     assert f"tgt {len(ids):,} tokens" in printed and f"tfmann train --data={output}" in printed
 

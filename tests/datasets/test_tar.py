@@ -125,8 +125,8 @@ def test_xz_in_several_streams(tmp_path):
     content = member(b"a", b"first") + member(b"b", b"second") + bytes(1024)
     cut = [lzma.compress(content[start : start + 700]) for start in range(0, len(content), 700)]
     (tmp_path / "x").write_bytes((b"\0" * 8).join(cut) + bytes(4))
-    found = archives.extract(tmp_path / "x", tmp_path / "out")
-    assert [path.read_bytes() for path in found] == [b"first", b"second"]
+    paths = archives.extract(tmp_path / "x", tmp_path / "out")
+    assert [path.read_bytes() for path in paths] == [b"first", b"second"]
     (tmp_path / "x").write_bytes(cut[0][:-20])
     with pytest.raises(UserError, match="not a sound archive"):
         archives.extract(tmp_path / "x", tmp_path / "out2")

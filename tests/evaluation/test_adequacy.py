@@ -130,13 +130,13 @@ def entries(example):
     parts = [({i}, {j}) for i, j in example.alignment]
     merged = []
     for source, target in parts:
-        apart = []
-        for other in merged:
-            if other[0] & source or other[1] & target:
-                source, target = source | other[0], target | other[1]
+        disjoint = []
+        for entry in merged:
+            if entry[0] & source or entry[1] & target:
+                source, target = source | entry[0], target | entry[1]
             else:
-                apart.append(other)
-        merged = [*apart, (source, target)]
+                disjoint.append(entry)
+        merged = [*disjoint, (source, target)]
     return merged
 
 
@@ -144,16 +144,16 @@ def edited(example, left_out, repeated):
     """The reference without one entry and with another said twice; words and links."""
     words, links = [], []
 
-    def say(j):
-        links.extend((i, len(words)) for i, other in example.alignment if other == j)
+    def add_word(j):
+        links.extend((i, len(words)) for i, target in example.alignment if target == j)
         words.append(example.target[j])
 
     for j in range(len(example.target)):
         if j not in left_out[1]:
-            say(j)
+            add_word(j)
         if repeated[1] and j == max(repeated[1]):
-            for again in sorted(repeated[1]):
-                say(again)
+            for repeated_word in sorted(repeated[1]):
+                add_word(repeated_word)
     return words, links
 
 
@@ -163,8 +163,8 @@ NOTHING = (set(), set())
 def cases():
     stream = np.random.default_rng(7)
     for example in EXAMPLES:
-        found = entries(example)
-        first, second = (found[i] for i in stream.permutation(len(found))[:2])
+        parts = entries(example)
+        first, second = (parts[i] for i in stream.permutation(len(parts))[:2])
         spelled = [{example.target[j] for j in part[1]} - {"the"} for part in (first, second)]
         if not spelled[0] & spelled[1]:  # or the one stands for the other
             yield example, first, second

@@ -117,17 +117,17 @@ def test_a_position_before_the_first(item):
     assert alignment.parse_pharaoh(item, 3, "gold").possible
 
 
-def oracle_quality(found, sure, possible):
+def oracle_quality(answers, sure, possible):
     """Och & Ney's three quotients, link by link over the cells of matrices."""
     hits_sure = hits_possible = links = expected = 0
-    for a, s, p in zip(found, sure, possible):
+    for a, s, p in zip(answers, sure, possible):
         for i in range(9):
             for j in range(9):
-                one = (i, j)
-                links += one in a
-                expected += one in s
-                hits_sure += one in a and one in s
-                hits_possible += one in a and (one in s or one in p)
+                link = (i, j)
+                links += link in a
+                expected += link in s
+                hits_sure += link in a and link in s
+                hits_possible += link in a and (link in s or link in p)
     return (
         1 - (hits_sure + hits_possible) / (links + expected),
         hits_possible / links,
@@ -142,26 +142,26 @@ def random_links(stream, count):
 def test_quality_against_the_oracle():
     stream = np.random.default_rng(2)
     for _ in range(20):
-        found, sure, possible = (random_links(stream, 3) for _ in range(3))
-        got = alignment.quality(found, sure, possible)
-        np.testing.assert_allclose(got, oracle_quality(found, sure, possible))
-        assert alignment.aer(found, sure, possible) == got.aer
+        answers, sure, possible = (random_links(stream, 3) for _ in range(3))
+        quality = alignment.quality(answers, sure, possible)
+        np.testing.assert_allclose(quality, oracle_quality(answers, sure, possible))
+        assert alignment.aer(answers, sure, possible) == quality.aer
 
 
 def test_published_example():
     """NLTK's documentation of alignment_error_rate: three sure links, one of them found: 2/3."""
-    gold, found = [[(0, 0), (1, 1), (2, 2)]], [[(0, 0), (1, 2), (2, 1)]]
-    assert alignment.quality(found, gold, gold) == pytest.approx((2 / 3, 1 / 3, 1 / 3))
+    gold, answers = [[(0, 0), (1, 1), (2, 2)]], [[(0, 0), (1, 2), (2, 1)]]
+    assert alignment.quality(answers, gold, gold) == pytest.approx((2 / 3, 1 / 3, 1 / 3))
 
 
 def test_properties_that_och_and_ney_name():
     """No error where S is in A and A in P; 1 - F where all links are sure."""
     stream = np.random.default_rng(3)
     possible = random_links(stream, 4)
-    found = [set(sorted(links)[:6]) for links in possible]
+    answers = [set(sorted(links)[:6]) for links in possible]
     sure = [set(sorted(links)[:3]) for links in possible]
-    assert alignment.quality(found, sure, possible) == (0.0, 1.0, 1.0)
-    error, precision, recall = alignment.quality(found, possible, possible)
+    assert alignment.quality(answers, sure, possible) == (0.0, 1.0, 1.0)
+    error, precision, recall = alignment.quality(answers, possible, possible)
     assert error == pytest.approx(1 - 2 * precision * recall / (precision + recall))
 
 
@@ -173,8 +173,8 @@ def test_quality_of_nothing():
 def test_soft_aer_by_hand():
     # |M_A| = 1.9, |M_S| = 2; M_A * M_S = 0.5 + 0.6, M_A * M_P = that and 0.3.
     weights = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.2]])  # rows: target words
-    found = alignment.soft_aer([weights], [[(0, 0), (1, 1)]], [[(1, 0)]])
-    assert found == pytest.approx(1 - (1.1 + 1.4) / 3.9)
+    error = alignment.soft_aer([weights], [[(0, 0), (1, 1)]], [[(1, 0)]])
+    assert error == pytest.approx(1 - (1.1 + 1.4) / 3.9)
 
 
 def test_soft_aer_of_hard_weights_is_the_aer():
@@ -193,8 +193,8 @@ def test_soft_aer_leaves_out_the_end_on_both_sides():
     words = alignment.word_attention(ATTENTION, 4, 3, append_source_eos=True)
     assert words.shape == (2, 3)
     # 0.9 + 0.5 on words, one sure link with 0.6.
-    found = alignment.soft_aer([words], [[(2, 0)]], [[]])
-    assert found == pytest.approx(1 - 2 * 0.6 / (1.4 + 1))
+    error = alignment.soft_aer([words], [[(2, 0)]], [[]])
+    assert error == pytest.approx(1 - 2 * 0.6 / (1.4 + 1))
 
 
 def test_soft_aer_refuses_what_it_cannot_compare():

@@ -21,44 +21,52 @@ GATES = np.array([0.1, 0.2, 0.4, 0.8])
 
 
 def trace():
-    made = cache_trace(SLOTS, TOKENS)
+    example = cache_trace(SLOTS, TOKENS)
     match = np.zeros([4, 5])
     match[:, [2, 3, 0]] = BY_RECENCY
-    made._arrays.update(cache_match=match, cache_gate=GATES[:, None])
-    return made
+    example._arrays.update(cache_match=match, cache_gate=GATES[:, None])
+    return example
 
 
-def values(made, frequent=frozenset()):
-    return {key.name: value for key, value in cache_statistics(made, frequent).items()}
+def values(of_trace, frequent=frozenset()):
+    return {key.name: value for key, value in cache_statistics(of_trace, frequent).items()}
 
 
 def test_matches_by_hand():
-    found = values(trace())
-    assert found["recent_half"] == pytest.approx(np.mean(BY_RECENCY[:, 0] + BY_RECENCY[:, 1] / 2))
-    assert found["exact"] == pytest.approx((0.5 + 0.8) / 4)  # "new" and "felt" are in the cache
-    assert found["fuzzy"] == pytest.approx(1 - found["exact"])
-    assert found["exact_by_chance"] == pytest.approx(2 / 3 / 4)
-    assert found["exact_gain"] == pytest.approx(found["exact"] - found["exact_by_chance"])
-    assert found["word_in_cache"] == 0.5
-    assert found["exact_if_in_cache"] == pytest.approx((0.5 + 0.8) / 2)
-    assert found["top_exact_if_in_cache"] == 1.0
-    assert found["greatest_weight"] == pytest.approx(np.mean([0.5, 0.8, 0.6, 0.6]))
+    statistics = values(trace())
+    assert statistics["recent_half"] == pytest.approx(
+        np.mean(BY_RECENCY[:, 0] + BY_RECENCY[:, 1] / 2)
+    )
+    assert statistics["exact"] == pytest.approx(
+        (0.5 + 0.8) / 4
+    )  # "new" and "felt" are in the cache
+    assert statistics["fuzzy"] == pytest.approx(1 - statistics["exact"])
+    assert statistics["exact_by_chance"] == pytest.approx(2 / 3 / 4)
+    assert statistics["exact_gain"] == pytest.approx(
+        statistics["exact"] - statistics["exact_by_chance"]
+    )
+    assert statistics["word_in_cache"] == 0.5
+    assert statistics["exact_if_in_cache"] == pytest.approx((0.5 + 0.8) / 2)
+    assert statistics["top_exact_if_in_cache"] == 1.0
+    assert statistics["greatest_weight"] == pytest.approx(np.mean([0.5, 0.8, 0.6, 0.6]))
 
 
 def test_gates_by_hand():
-    found = values(trace(), frozenset(["felt"]))
-    assert found["gate"] == pytest.approx(GATES.mean())
-    assert (found["gate_frequent"], found["gate_other"]) == pytest.approx((0.2, 0.1))
-    assert (found["gate_punctuation"], found["gate_end"]) == pytest.approx((0.4, 0.8))
-    assert (found["gate_in_cache"], found["gate_not_in_cache"]) == pytest.approx((0.15, 0.6))
+    statistics = values(trace(), frozenset(["felt"]))
+    assert statistics["gate"] == pytest.approx(GATES.mean())
+    assert (statistics["gate_frequent"], statistics["gate_other"]) == pytest.approx((0.2, 0.1))
+    assert (statistics["gate_punctuation"], statistics["gate_end"]) == pytest.approx((0.4, 0.8))
+    assert (statistics["gate_in_cache"], statistics["gate_not_in_cache"]) == pytest.approx(
+        (0.15, 0.6)
+    )
     assert "gate_frequent" not in values(trace())
 
 
 def test_a_phrase_is_a_walk_through_what_was_written_in_a_row():
     slots = Slots(list("abcd"), np.array([3, 2, 1, 0]))
-    made = cache_trace(slots, ["a", "b", "c", "x"])
-    made._arrays["cache_match"] = np.eye(4)[[0, 1, 2, 0]]
-    assert values(made)["phrase"] == pytest.approx(2 / 3)
+    example = cache_trace(slots, ["a", "b", "c", "x"])
+    example._arrays["cache_match"] = np.eye(4)[[0, 1, 2, 0]]
+    assert values(example)["phrase"] == pytest.approx(2 / 3)
 
 
 def test_matching_all_slots_alike_gives_the_recent_half_a_half():
@@ -75,8 +83,8 @@ def test_what_has_no_cache_or_an_empty_one_has_no_statistics():
         rank_sums(head_trace())
     nothing = trace()  # as `cache_matching=nothing` leaves it
     nothing._arrays["cache_match"][:] = 0.0
-    found = values(nothing)
-    assert "exact" not in found and found["gate"] == pytest.approx(GATES.mean())
+    statistics = values(nothing)
+    assert "exact" not in statistics and statistics["gate"] == pytest.approx(GATES.mean())
 
 
 def test_sums_by_rank():

@@ -17,49 +17,53 @@ SYSTEMS = [
 
 
 def test_scores_and_tests_are_those_of_sacrebleu_and_of_the_sign_test():
-    base, good, same = comparison.compare(SYSTEMS, [TRUTH])
-    for found, system in ((base, SYSTEMS[0]), (good, SYSTEMS[1])):
+    base, good, unchanged = comparison.compare(SYSTEMS, [TRUTH])
+    for result, system in ((base, SYSTEMS[0]), (good, SYSTEMS[1])):
         expected = [
             sacrebleu.corpus_bleu(system.lines, [TRUTH], tokenize="none", force=True).score,
             sacrebleu.corpus_chrf(system.lines, [TRUTH]).score,
             sacrebleu.corpus_ter(system.lines, [TRUTH]).score,
         ]
-        assert [one.value for one in found.scores] == pytest.approx(expected)
-        assert [one.name for one in found.scores] == ["BLEU", "chrF2", "TER"]
-    alone = significance.compare(SYSTEMS[0].lines, SYSTEMS[1].lines, [TRUTH])
-    assert good.scores[0].p == alone.bootstrap_p and good.sign_p == alone.sign_test_p
-    assert (good.better, good.worse) == (alone.better, alone.worse)
-    assert all(one.p < 0.01 for one in good.scores)
-    assert [one.p for one in same.scores] == [1.0] * 3
-    assert (same.better, same.worse, same.sign_p) == (0, 0, 1.0)
+        assert [score.value for score in result.scores] == pytest.approx(expected)
+        assert [score.name for score in result.scores] == ["BLEU", "chrF2", "TER"]
+    pair = significance.compare(SYSTEMS[0].lines, SYSTEMS[1].lines, [TRUTH])
+    assert good.scores[0].p == pair.bootstrap_p and good.sign_p == pair.sign_test_p
+    assert (good.better, good.worse) == (pair.better, pair.worse)
+    assert all(score.p < 0.01 for score in good.scores)
+    assert [score.p for score in unchanged.scores] == [1.0] * 3
+    assert (unchanged.better, unchanged.worse, unchanged.sign_p) == (0, 0, 1.0)
 
 
 def test_classes_of_lengths_have_every_sentence_once():
-    found = comparison.by_length(SYSTEMS, [TRUTH], LENGTHS, limits=[2, 5, 8])
-    assert [(one.shortest, one.longest) for one in found] == [(3, 5), (6, 8), (9, None)]
-    assert sum(one.sentences for one in found) == 40
+    classes = comparison.by_length(SYSTEMS, [TRUTH], LENGTHS, limits=[2, 5, 8])
+    assert [(length_class.shortest, length_class.longest) for length_class in classes] == [
+        (3, 5),
+        (6, 8),
+        (9, None),
+    ]
+    assert sum(length_class.sentences for length_class in classes) == 40
     chosen = [number for number, length in enumerate(LENGTHS) if 6 <= length <= 8]
     expected = sacrebleu.corpus_bleu(
         [SYSTEMS[1].lines[n] for n in chosen], [[TRUTH[n] for n in chosen]], tokenize="none",
         force=True,
     )  # fmt: skip
-    assert found[1].sentences == len(chosen)
-    assert found[1].bleu[1] == pytest.approx(expected.score)
+    assert classes[1].sentences == len(chosen)
+    assert classes[1].bleu[1] == pytest.approx(expected.score)
 
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     texts = {"ref": TRUTH, "src": [f"{line} x x x" for line in TRUTH], "short": TRUTH[:3]}
-    for name, lines in (*texts.items(), *((one.name, one.lines) for one in SYSTEMS)):
+    for name, lines in (*texts.items(), *((system.name, system.lines) for system in SYSTEMS)):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
 
 
 def test_the_command_shows_a_table_of_both(files, capsys):
     argv = ["compare", "--system", "base", "good", "--reference", "ref", "--lengths", "8"]
     assert main(argv) == 0
-    shown = capsys.readouterr().out
-    scores, lengths = shown.split("BLEU by length:")
+    stdout = capsys.readouterr().out
+    scores, lengths = stdout.split("BLEU by length:")
     heading, _, base, good = (line for line in scores.splitlines() if line.startswith("|"))
     assert len({heading.count("|"), base.count("|"), good.count("|")}) == 1
     assert base.startswith("| base ") and base.count(" - ") == 2
@@ -68,8 +72,8 @@ def test_the_command_shows_a_table_of_both(files, capsys):
     assert "words of the first reference" in lengths
     assert "| 0 to 8 " in lengths and "| 9 and more " in lengths
     assert main([*argv, "--source", "src", "--tokenize", "13a", "--lowercase"]) == 0
-    shown = capsys.readouterr().out
-    assert "words of the source" in shown and "case:lc|eff:no|tok:13a" in shown
+    stdout = capsys.readouterr().out
+    assert "words of the source" in stdout and "case:lc|eff:no|tok:13a" in stdout
 
 
 @pytest.mark.parametrize(

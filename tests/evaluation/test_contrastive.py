@@ -12,9 +12,9 @@ CONTRASTS = [[], ["x"], ["y", "z"], [], ["w"]]
 
 def by_document(pairs, documents):
     """Each pair's translation, with those before it in its document."""
-    seen = {}
+    translations = {}
     for (source, translation), document in zip(pairs, documents):
-        before = seen.setdefault(document, [])
+        before = translations.setdefault(document, [])
         yield source, [*before, translation]
         before.append(translation)
 
@@ -36,8 +36,8 @@ def test_a_contrast_is_scored_after_the_references_before_it():
         [("s4", ["r3", "w"])],
     ]
     contrastive.contrast_scores(score, PAIRS, CONTRASTS, DOCUMENTS, False)
-    alone = [("s1", ["x"]), ("s2", ["y"]), ("s2", ["z"]), ("s4", ["w"])]
-    assert calls[1] == alone
+    single = [("s1", ["x"]), ("s2", ["y"]), ("s2", ["z"]), ("s4", ["w"])]
+    assert calls[1] == single
 
 
 def test_an_item_is_right_if_its_reference_is_above_all_contrasts():
@@ -46,8 +46,8 @@ def test_an_item_is_right_if_its_reference_is_above_all_contrasts():
 
 
 def test_contrasts_are_read_from_lines():
-    found = contrastive.read_contrasts(["", "x y", "x |||  y z ", "  "])
-    assert found == [[], ["x y"], ["x", "y z"], []]
+    contrasts = contrastive.read_contrasts(["", "x y", "x |||  y z ", "  "])
+    assert contrasts == [[], ["x y"], ["x", "y z"], []]
     for lines, words in (([""], "all lines are blank"), (["x", "y ||| "], "line 2 of the contr")):
         with pytest.raises(UserError, match=words):
             contrastive.read_contrasts(lines)

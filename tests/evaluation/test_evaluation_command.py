@@ -24,11 +24,11 @@ def test_aer_of_files(write, capsys):
         "AER 0.00, precision 100.00, recall 100.00: "
         "2 sentences, 5 links found, 3 sure, 2 only possible\n"
     )
-    found = write("found", "0-0 1-1 2-0", "")
-    assert main(["aer", "--gold", gold, "--hypothesis", found]) == 0
+    hypothesis = write("found", "0-0 1-1 2-0", "")
+    assert main(["aer", "--gold", gold, "--hypothesis", hypothesis]) == 0
     # |A| = 3, |S| = 3, one link is sure and two are possible: 1 - 3/6
-    shown = capsys.readouterr().out
-    assert shown.startswith("AER 50.00, precision 66.67, recall 33.33: 2 sentences, 3 links")
+    stdout = capsys.readouterr().out
+    assert stdout.startswith("AER 50.00, precision 66.67, recall 33.33: 2 sentences, 3 links")
 
 
 def test_files_that_count_from_one_or_turn_round(write, capsys):
@@ -46,24 +46,24 @@ def test_adequacy_of_files(write, capsys):
     source, reference = write("s", "a b c", "d"), write("r", "x y z", "w")
     gold = write("g", "0-0 1-1 2-2", "0-0")
     hypothesis = write("h", "x v y y", "w")
-    both = ["adequacy", "--hypothesis", hypothesis, "--reference", reference]
-    assert main(both) == 0
-    first, *others = capsys.readouterr().out.splitlines()
-    assert first == "repeated 1-grams 20.00 % (1 of 5)" and len(others) == 3
-    assert main([*both, "--source", source, "--gold", gold]) == 0
+    argv = ["adequacy", "--hypothesis", hypothesis, "--reference", reference]
+    assert main(argv) == 0
+    first, *other_orders = capsys.readouterr().out.splitlines()
+    assert first == "repeated 1-grams 20.00 % (1 of 5)" and len(other_orders) == 3
+    assert main([*argv, "--source", source, "--gold", gold]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == (
         "under-translated 25.00 %, over-translated 25.00 % of 4 source words that have a sure link "
         "(4 in all)"
     )
     links = write("l", "0-0 2-1 1-2 1-3", "0-0")
-    assert main([*both, "--source", source, "--gold", gold, "--alignment", links]) == 0
+    assert main([*argv, "--source", source, "--gold", gold, "--alignment", links]) == 0
     assert (
         capsys.readouterr()
         .out.splitlines()[-1]
         .startswith("under-translated 0.00 %, reworded 25.00 %, over-translated 25.00 % of 4 ")
     )
-    again = write("again", "y y", "")
-    assert main([*both, again]) == 0
+    second_hypothesis = write("again", "y y", "")
+    assert main([*argv, second_hypothesis]) == 0
     assert capsys.readouterr().out.startswith("repeated 1-grams 0.00 % (0 of 5)")
 
 
@@ -92,6 +92,6 @@ def test_what_is_refused(argv, status, words, write, capsys, tmp_path, monkeypat
         write(name, *lines)
     monkeypatch.chdir(tmp_path)
     assert main(argv) == status
-    shown = capsys.readouterr()
-    assert shown.out == "" and shown.err.count("\n") == 1
-    assert re.search(words, shown.err), shown.err
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.count("\n") == 1
+    assert re.search(words, captured.err), captured.err

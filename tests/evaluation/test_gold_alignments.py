@@ -23,11 +23,11 @@ def paths(tmp_path):
 
 
 def test_a_set_is_words_and_links(paths):
-    found = gold_alignments.read(*paths())
-    assert found.sources == [["la", "mara"], ["hunda"]]
-    assert found.references == [["the", "woman"], ["a", "dog"]]
-    assert found.sure == [{(0, 0), (1, 1)}, {(0, 1)}]
-    assert found.possible == [{(0, 0), (1, 1), (0, 1)}, {(0, 1)}]
+    gold = gold_alignments.read(*paths())
+    assert gold.sources == [["la", "mara"], ["hunda"]]
+    assert gold.references == [["the", "woman"], ["a", "dog"]]
+    assert gold.sure == [{(0, 0), (1, 1)}, {(0, 1)}]
+    assert gold.possible == [{(0, 0), (1, 1), (0, 1)}, {(0, 1)}]
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_alignment_error_is_that_worked_out_by_hand():
 
 def test_adequacy_is_that_worked_out_by_hand(paths):
     expected = gold_alignments.read(*paths())
-    said = ["the lady", "dog dog"]  # "woman" is not said, but "lady" is; "dog" twice
+    translations = ["the lady", "dog dog"]  # "woman" is not said, but "lady" is; "dog" twice
     with_links = gold_alignments.adequacy_scores(
-        expected, said, [[(0, 0), (1, 1)], [(0, 0), (0, 1)]]
+        expected, translations, [[(0, 0), (1, 1)], [(0, 0), (0, 1)]]
     )
     third = pytest.approx(1 / 3)
     assert with_links == {
         "under": 0.0, "reworded": third, "over": third, "judged": 3, "source_words": 3,
     }  # fmt: skip
-    without = gold_alignments.adequacy_scores(expected, said, None)
+    without = gold_alignments.adequacy_scores(expected, translations, None)
     assert without == {**with_links, "under": third, "reworded": None}

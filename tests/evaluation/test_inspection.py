@@ -46,21 +46,21 @@ def test_sentences_without_a_value_do_not_count():
 
 
 def inspected(traces, units=None):
-    found = Inspection()
+    result = Inspection()
     for number, trace in enumerate(traces):
-        found.add(trace, number if units is None else units[number])
-    return found
+        result.add(trace, number if units is None else units[number])
+    return result
 
 
 def test_a_record_has_means_intervals_and_what_untrained_weights_do():
     traces = [head_trace("ntm"), head_trace("ntm", source=["a", "</s>"], target=["b", "</s>"])]
-    alone = inspected(traces[:1])
-    recorded = inspection.record(inspected(traces), alone)
+    untrained = inspected(traces[:1])
+    recorded = inspection.record(inspected(traces), untrained)
     assert (recorded["sentences"], recorded["units"], recorded["resamples"]) == (2, 2, 1000)
     by_key = {(e["head"], e["phase"], e["name"]): e for e in recorded["statistics"]}
     values = [head_statistics(trace) for trace in traces]
     for key, entry in by_key.items():
-        expected = [one[key] for one in values if key in one]
+        expected = [statistics[key] for statistics in values if key in statistics]
         assert entry["mean"] == pytest.approx(np.mean(expected), abs=1e-4)
         assert entry["sentences"] == len(expected)
         assert entry["untrained"]["mean"] == pytest.approx(values[0][key], abs=1e-4)

@@ -26,27 +26,27 @@ def translation(words, log_prob, searched_with):
 @pytest.mark.parametrize("searched_with", [0.0, 0.7, 2.0])
 def test_the_weight_with_the_best_bleu_is_chosen(searched_with):
     reference = "a b c d e f g h"
-    found = [
+    n_best = [
         translation("a b c d", -4.0, searched_with),
         translation("a b c d e f g h", -5.0, searched_with),
         translation("a b c d e f g h i j k l m n", -8.0, searched_with),
     ]
-    found.sort(key=lambda one: -one.score)
+    n_best.sort(key=lambda hypothesis: -hypothesis.score)
     h = HParams(length_penalty_weight=searched_with)
-    chosen, points = length_penalty.choose([found], [[reference]], h, (0.0, 0.8, 3.0))
+    chosen, points = length_penalty.choose([n_best], [[reference]], h, (0.0, 0.8, 3.0))
     lengths = [4, 8, 14]
     assert [point.length_ratio for point in points] == [n / 8 for n in lengths]
     assert [point.brevity_penalty for point in points] == pytest.approx(
         [math.exp(-1), 1, 1], abs=1e-3
     )
     assert chosen == points[1] and chosen.bleu == pytest.approx(100.0)
-    shown = length_penalty.lines(chosen, points)
-    assert [line.endswith("*") for line in shown] == [False, False, True, False]
+    lines = length_penalty.lines(chosen, points)
+    assert [line.endswith("*") for line in lines] == [False, False, True, False]
 
 
 def test_of_equals_the_smallest_weight_is_chosen():
-    found = [translation("a b c d", -4.0, 0.0)]
-    chosen, _ = length_penalty.choose([found], [["a b c d"]], HParams(), (1.0, 0.4, 2.0))
+    n_best = [translation("a b c d", -4.0, 0.0)]
+    chosen, _ = length_penalty.choose([n_best], [["a b c d"]], HParams(), (1.0, 0.4, 2.0))
     assert chosen.weight == 0.4
 
 
@@ -80,8 +80,8 @@ def test_weights_that_cannot_be(settings, message):
 
 def test_a_search_that_does_not_rank_by_length_alone_has_no_weights_to_choose_from():
     assert HParams(length_penalty_weights="0,1").length_penalty_choices == (0.0, 1.0)
-    for other in ({"infer_mode": "greedy"}, {"coverage_penalty_weight": 0.1}):
-        assert HParams(length_penalty_weights="0,1", **other).length_penalty_choices == ()
+    for settings in ({"infer_mode": "greedy"}, {"coverage_penalty_weight": 0.1}):
+        assert HParams(length_penalty_weights="0,1", **settings).length_penalty_choices == ()
 
 
 @pytest.fixture(scope="module")
@@ -105,11 +105,11 @@ def tunable(run):
 
 def scores(out, tmp_path, **settings):
     """Dev and test BLEU by `--mode=eval`."""
-    place = tmp_path / "scores.json"
-    argv = [f"--out_dir={out}", "--mode=eval", f"--inference_output_file={place}"]
+    path = tmp_path / "scores.json"
+    argv = [f"--out_dir={out}", "--mode=eval", f"--inference_output_file={path}"]
     assert nmt.main([*argv, *(f"--{key}={value}" for key, value in settings.items())]) == 0
-    found = json.loads(place.read_text())["scores"]
-    return {name: found[name][0]["value"] for name in ("dev", "test")}
+    by_split = json.loads(path.read_text())["scores"]
+    return {name: by_split[name][0]["value"] for name in ("dev", "test")}
 
 
 def test_a_training_ends_with_the_weight_that_suits_dev(run, tmp_path):
@@ -122,10 +122,10 @@ def test_a_training_ends_with_the_weight_that_suits_dev(run, tmp_path):
     assert ratios == sorted(ratios) and ratios[0] < ratios[-1]
     assert json.loads((run / "hparams.json").read_text())["length_penalty_weight"] == best["weight"]
     assert results["hparams"]["length_penalty_weight"] == 0.0, "as the training was asked"
-    found = {name: results["best"][name][0]["value"] for name in ("dev", "test")}
-    assert scores(run, tmp_path) == pytest.approx(found)
-    other = 0 if best["weight"] else 4
-    assert scores(run, tmp_path, length_penalty_weight=other) != pytest.approx(found)
+    best_scores = {name: results["best"][name][0]["value"] for name in ("dev", "test")}
+    assert scores(run, tmp_path) == pytest.approx(best_scores)
+    worse_weight = 0 if best["weight"] else 4
+    assert scores(run, tmp_path, length_penalty_weight=worse_weight) != pytest.approx(best_scores)
     assert "length_penalty_weight on dev:" in (run / "train.log").read_text()
 
 
@@ -137,8 +137,8 @@ def test_the_command_chooses_and_saves_nothing_else(tunable, capsys):
     after = json.loads((tunable / "hparams.json").read_text())
     assert after == {**before, "length_penalty_weight": 4.0}
     assert nmt.main(argv) == 0  # those of the run
-    shown = capsys.readouterr().out.splitlines()
-    assert [float(line.split()[0]) for line in shown[1:]] == [0.0, 0.5, 4.0]
+    lines = capsys.readouterr().out.splitlines()
+    assert [float(line.split()[0]) for line in lines[1:]] == [0.0, 0.5, 4.0]
 
 
 def test_the_command_takes_a_file_with_references(tunable, capsys, tmp_path):

@@ -8,8 +8,8 @@ from tfmann.evaluation.repetition import ORDERS, Repetition, repetition
 
 
 def shares(hypothesis, *references):
-    found = repetition([hypothesis.split()], [[r.split()] for r in references])
-    return [(one.repeated, one.ngrams) for one in found]
+    of_orders = repetition([hypothesis.split()], [[r.split()] for r in references])
+    return [(result.repeated, result.ngrams) for result in of_orders]
 
 
 def test_by_hand():
@@ -29,17 +29,18 @@ def oracle(order, hypotheses, references):
         grams = [words[i : i + order] for i in range(len(words) - order + 1)]
         total += len(grams)
         for gram in {tuple(g) for g in grams}:
-            here = sum(tuple(g) == gram for g in grams)
+            count = sum(tuple(g) == gram for g in grams)
             excess = []
             for lines in references:
-                other = lines[number]
-                there = sum(
-                    tuple(other[i : i + order]) == gram for i in range(len(other) - order + 1)
+                reference = lines[number]
+                reference_count = sum(
+                    tuple(reference[i : i + order]) == gram
+                    for i in range(len(reference) - order + 1)
                 )
-                if there == 0:
-                    excess.append(here - 1 if here > 1 else 0)
+                if reference_count == 0:
+                    excess.append(count - 1 if count > 1 else 0)
                 else:
-                    excess.append(here - there if here > there else 0)
+                    excess.append(count - reference_count if count > reference_count else 0)
             repeated += min(excess)
     return Repetition(order, repeated, total)
 
@@ -53,10 +54,12 @@ def test_against_the_oracle(sets):
 
     for _ in range(10):
         hypotheses, references = lines(), [lines() for _ in range(sets)]
-        found = repetition(hypotheses, references)
-        assert found == [oracle(order, hypotheses, references) for order in ORDERS]
-        assert found[0].repeated > 0
-        assert [one.share for one in found] == [one.repeated / one.ngrams for one in found]
+        actual = repetition(hypotheses, references)
+        assert actual == [oracle(order, hypotheses, references) for order in ORDERS]
+        assert actual[0].repeated > 0
+        assert [result.share for result in actual] == [
+            result.repeated / result.ngrams for result in actual
+        ]
 
 
 def test_no_ngrams_no_share():

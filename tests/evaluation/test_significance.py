@@ -48,10 +48,10 @@ def test_case_counts_only_where_it_is_asked_for():
     baseline = damage(truth, 3, 0.4)
     shouted = [line.upper() for line in baseline]
     assert significance.compare(baseline, shouted, [truth]).worse > 20
-    found = significance.compare(baseline, shouted, [truth], lowercase=True)
-    assert (found.better, found.worse, found.bootstrap_p) == (0, 0, 1.0)
-    assert found.system_bleu == found.baseline_bleu == corpus_bleu(baseline, [truth])
-    assert "case:lc" in found.signature and "case:lc" in found.bootstrap_signature
+    result = significance.compare(baseline, shouted, [truth], lowercase=True)
+    assert (result.better, result.worse, result.bootstrap_p) == (0, 0, 1.0)
+    assert result.system_bleu == result.baseline_bleu == corpus_bleu(baseline, [truth])
+    assert "case:lc" in result.signature and "case:lc" in result.bootstrap_signature
 
 
 def test_identical_systems_do_not_differ():
@@ -120,10 +120,11 @@ def test_errors():
 def test_resamples_are_scored_as_sacrebleu_scores_them_and_shared():
     truth = corpus(18, 12)
     lines = damage(truth, 19, 0.3)
-    found = significance.resampled_bleu(lines, [truth], resamples=4, seed=7)
-    drawn = np.random.default_rng(7).integers(0, 12, (4, 12))
-    assert found == [
-        corpus_bleu([lines[i] for i in one], [[truth[i] for i in one]]) for one in drawn
+    scores = significance.resampled_bleu(lines, [truth], resamples=4, seed=7)
+    resamples = np.random.default_rng(7).integers(0, 12, (4, 12))
+    assert scores == [
+        corpus_bleu([lines[i] for i in resample], [[truth[i] for i in resample]])
+        for resample in resamples
     ]
     shared = significance.resampled_bleu(truth, [truth], resamples=4, seed=7)
     assert all(value == pytest.approx(100) for value in shared)
@@ -136,11 +137,12 @@ def test_whole_documents_are_resampled_where_they_are_given():
     lines = damage(truth, 19, 0.3)
     documents = [5, 5, 5, 2, 5, 5, 9, 9, 9, 9, 9, 9]
     members = [[0, 1, 2], [3], [4, 5], [6, 7, 8, 9, 10, 11]]
-    found = significance.resampled_bleu(lines, [truth], resamples=4, seed=7, documents=documents)
-    drawn = np.random.default_rng(7).integers(0, 4, (4, 4))
-    sentences = [[i for document in one for i in members[document]] for one in drawn]
-    assert found == [
-        corpus_bleu([lines[i] for i in one], [[truth[i] for i in one]]) for one in sentences
+    scores = significance.resampled_bleu(lines, [truth], resamples=4, seed=7, documents=documents)
+    resamples = np.random.default_rng(7).integers(0, 4, (4, 4))
+    sentences = [[i for document in resample for i in members[document]] for resample in resamples]
+    assert scores == [
+        corpus_bleu([lines[i] for i in numbers], [[truth[i] for i in numbers]])
+        for numbers in sentences
     ]
     assert significance.count_documents(documents) == 4 and significance.count_documents(None) == 0
 
@@ -152,13 +154,13 @@ def test_several_tests_are_compared_by_their_mean():
         for i, (truth, rate) in enumerate(zip(truths, (0.4, 0.1)))
     ]
     assert significance.compare_over_tests(tests[:1]) == significance.compare(*tests[0])
-    each = [significance.compare(*one) for one in tests]
-    found = significance.compare_over_tests(tests)
-    assert found.system_bleu == pytest.approx(sum(one.system_bleu for one in each) / 2)
-    assert (found.better, found.worse) == (
-        sum(one.better for one in each), sum(one.worse for one in each)
+    results = [significance.compare(*test) for test in tests]
+    mean = significance.compare_over_tests(tests)
+    assert mean.system_bleu == pytest.approx(sum(result.system_bleu for result in results) / 2)
+    assert (mean.better, mean.worse) == (
+        sum(result.better for result in results), sum(result.worse for result in results)
     )  # fmt: skip
     # nothing on the first test, much on the second: the mean is sure, the first alone is not
-    assert each[0].bootstrap_p > 0.05 > 0.01 > found.bootstrap_p
-    same = [(one[0], one[0], one[2]) for one in tests]
-    assert significance.compare_over_tests(same).bootstrap_p == 1.0
+    assert results[0].bootstrap_p > 0.05 > 0.01 > mean.bootstrap_p
+    unchanged = [(test[0], test[0], test[2]) for test in tests]
+    assert significance.compare_over_tests(unchanged).bootstrap_p == 1.0

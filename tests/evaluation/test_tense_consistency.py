@@ -15,12 +15,12 @@ from tfmann.papers import run_scores
 from tfmann.papers.table_corpus import Corpus
 from tfmann.synthetic import tense_of
 
-TOLD = {  # one sentence in each tense
+EXAMPLES = {  # one sentence in each tense
     "past": "the girl did not sleep .".split(),
     "present": "the girl does not sleep .".split(),
     "future": "the girl will not sleep .".split(),
 }
-TENSES = sorted(TOLD)
+TENSES = sorted(EXAMPLES)
 
 
 def invented(documents=300, seed=1):
@@ -36,27 +36,30 @@ def invented(documents=300, seed=1):
 
 def copier(ids, tenses):
     """A translator that gives every sentence the tense of the first of its document."""
-    told = {}
-    return [TOLD[told.setdefault(document, tense)] for document, tense in zip(ids, tenses)]
+    tenses_of_documents = {}
+    return [
+        EXAMPLES[tenses_of_documents.setdefault(document, tense)]
+        for document, tense in zip(ids, tenses)
+    ]
 
 
 def with_another_document(ids, tenses):
     """The same translator with the histories of other documents; a first sentence has none."""
     sentences = sentences_by_document(ids, tenses)
-    others = exchange_documents(list(map(len, sentences)), 1)
-    found = []
-    for indexes, other in zip(sentences, others):
-        found.append(TOLD[tenses[indexes[0]]])
-        found += [TOLD[tenses[sentences[other][0]]]] * (len(indexes) - 1)
-    return found
+    exchanged = exchange_documents(list(map(len, sentences)), 1)
+    translations = []
+    for indexes, document in zip(sentences, exchanged):
+        translations.append(EXAMPLES[tenses[indexes[0]]])
+        translations += [EXAMPLES[tenses[sentences[document][0]]]] * (len(indexes) - 1)
+    return translations
 
 
 def test_the_invented_sentences_show_their_tense():
-    assert [tense_of(TOLD[tense]) for tense in TENSES] == TENSES
+    assert [tense_of(EXAMPLES[tense]) for tense in TENSES] == TENSES
 
 
 def test_what_is_right_is_counted_without_the_first_of_each_document():
-    past, future, none = TOLD["past"], TOLD["future"], "the girl .".split()
+    past, future, none = EXAMPLES["past"], EXAMPLES["future"], "the girl .".split()
     references = [past, past, past, future, future, none, past]
     translations = [future, past, none, past, future, none, past]
     # documents 5 5 5 | 2 2 2 | 5: of sentences 1, 2, 4 and 5 the last shows no tense to have
@@ -68,7 +71,7 @@ def test_what_is_right_is_counted_without_the_first_of_each_document():
 
 def test_a_copier_of_the_first_sentence_is_right_until_it_has_another_document():
     ids, tenses = invented()
-    references = [TOLD[tense] for tense in tenses]
+    references = [EXAMPLES[tense] for tense in tenses]
     right, sentences = tense_accuracy(copier(ids, tenses), references, ids)
     assert right == sentences == len(ids) - 300
     right, _ = tense_accuracy(with_another_document(ids, tenses), references, ids)
@@ -82,12 +85,12 @@ def run(tmp_path):
     ids, tenses = invented(40)
     (tmp_path / "run").mkdir()
     write_lines(tmp_path / "test.docs", map(str, ids))
-    write_lines(tmp_path / "test.tgt", (" ".join(TOLD[tense]) for tense in tenses))
+    write_lines(tmp_path / "test.tgt", (" ".join(EXAMPLES[tense]) for tense in tenses))
     outputs = {
         "output_test": copier(ids, tenses), "output_test.other": with_another_document(ids, tenses)
     }  # fmt: skip
-    for name, found in outputs.items():
-        write_lines(tmp_path / "run" / name, map(" ".join, found))
+    for name, translations in outputs.items():
+        write_lines(tmp_path / "run" / name, map(" ".join, translations))
     manifest = SimpleNamespace(source="src", target="tgt")
     settings = {"test_prefix": str(tmp_path / "test")}
     return Corpus(SimpleNamespace(manifest=manifest), settings, None), tmp_path / "run"
@@ -95,14 +98,14 @@ def run(tmp_path):
 
 def test_a_run_is_measured_with_its_documents_and_with_others(run):
     corpus, folder = run
-    found = run_scores.tense(corpus, str(folder))
-    assert found["right"] == found["sentences"] > 80
-    assert found["other_right"] < 0.6 * found["sentences"]
-    assert json.dumps(found)
+    counts = run_scores.tense(corpus, str(folder))
+    assert counts["right"] == counts["sentences"] > 80
+    assert counts["other_right"] < 0.6 * counts["sentences"]
+    assert json.dumps(counts)
 
 
 def test_what_translates_every_sentence_by_itself_has_no_other_history(run):
     corpus, folder = run
     (folder / "output_test.other").unlink()
-    found = run_scores.tense(corpus, str(folder))
-    assert found["other_right"] == found["right"]
+    counts = run_scores.tense(corpus, str(folder))
+    assert counts["other_right"] == counts["right"]

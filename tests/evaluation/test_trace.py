@@ -103,22 +103,22 @@ def test_addresses_are_distributions(untraced, name):
 
 @pytest.mark.parametrize("name", list(CELLS))
 def test_a_trace_is_what_the_cell_says_word_by_word(untraced, name):
-    one = translator(name)
-    trace = Model(one, "nowhere").trace(PAIR)
-    source = [*one.languages.source.encode(PAIR[0]), EOS_ID]
-    target = [*one.languages.target.encode(PAIR[1]), EOS_ID]
-    expected = by_hand(one.model, source, target, trace.boundary)
+    system = translator(name)
+    trace = Model(system, "nowhere").trace(PAIR)
+    source = [*system.languages.source.encode(PAIR[0]), EOS_ID]
+    target = [*system.languages.target.encode(PAIR[1]), EOS_ID]
+    expected = by_hand(system.model, source, target, trace.boundary)
     assert set(expected) == set(trace)
     for key, value in expected.items():
         np.testing.assert_allclose(trace[key], value, atol=1e-5, err_msg=key)
 
 
 def test_compiled_it_is_the_same():
-    one = translator("ntm-heads")
-    trace = Model(one, "nowhere").trace(PAIR)
-    source = [*one.languages.source.encode(PAIR[0]), EOS_ID]
-    target = [*one.languages.target.encode(PAIR[1]), EOS_ID]
-    expected = by_hand(one.model, source, target, trace.boundary)
+    system = translator("ntm-heads")
+    trace = Model(system, "nowhere").trace(PAIR)
+    source = [*system.languages.source.encode(PAIR[0]), EOS_ID]
+    target = [*system.languages.target.encode(PAIR[1]), EOS_ID]
+    expected = by_hand(system.model, source, target, trace.boundary)
     assert set(expected) == set(trace) and trace.boundary == len(source) == 5
     for key, value in expected.items():
         np.testing.assert_allclose(trace[key], value, atol=1e-5, err_msg=key)
@@ -152,33 +152,33 @@ def test_each_head_has_what_is_its_own(untraced):
 
 
 def test_matrices_are_recorded_on_request_only(untraced):
-    one = translator("dnc")
-    (all_of_it,), (vectors,) = (one.force([PAIR], record) for record in (EVERYTHING, VECTORS))
+    system = translator("dnc")
+    (all_of_it,), (vectors,) = (system.force([PAIR], record) for record in (EVERYTHING, VECTORS))
     assert set(all_of_it.diagnostics) - set(vectors.diagnostics) == {"link"}
     assert vectors.source_steps == 5
-    (nothing,) = one.force([PAIR])
+    (nothing,) = system.force([PAIR])
     assert nothing.diagnostics == {} and nothing.source_steps == 0
     with pytest.raises(UserError, match="shows no alignments; it has .*read_weights"):
-        one.force([PAIR], ("alignments",))
+        system.force([PAIR], ("alignments",))
 
 
 def test_both_phases_are_cut_at_each_sentence_of_a_batch(untraced):
-    one = translator("ntm")
+    system = translator("ntm")
     pairs = [PAIR, ("a3", "b4 b4 b4 b4"), ("", "b9"), ("a5 a6 a7 a8 a9 a10", "")]
-    for pair, forced in zip(pairs, one.force(pairs, ("write_weights", "sharpening"))):
-        (alone,) = one.force([pair], EVERYTHING)
-        assert forced.source_steps == alone.source_steps == len(pair[0].split()) + 1
+    for pair, forced in zip(pairs, system.force(pairs, ("write_weights", "sharpening"))):
+        (single,) = system.force([pair], EVERYTHING)
+        assert forced.source_steps == single.source_steps == len(pair[0].split()) + 1
         assert set(forced.diagnostics) == {"write_weights", "sharpening"}
         for key, value in forced.diagnostics.items():
-            np.testing.assert_allclose(value, alone.diagnostics[key], atol=1e-5, err_msg=key)
+            np.testing.assert_allclose(value, single.diagnostics[key], atol=1e-5, err_msg=key)
 
 
 @pytest.mark.parametrize("name", ["ntm", "mad"])
 def test_a_translation_is_forced_again_token_by_token(untraced, name):
-    one = translator(name)
+    system = translator(name)
     lines = ["a3 a9 a14", "a5 nowhere", "a17 a20 a3 a3"]
-    translations = [n_best[0] for n_best in one.translate(lines)]
-    for translation, forced in zip(translations, one.force_translations(translations, VECTORS)):
+    translations = [n_best[0] for n_best in system.translate(lines)]
+    for translation, forced in zip(translations, system.force_translations(translations, VECTORS)):
         assert forced.tokens == translation.tokens
         assert forced.source_tokens == translation.source_tokens
         assert forced.log_prob == pytest.approx(translation.score, rel=1e-4, abs=1e-4)

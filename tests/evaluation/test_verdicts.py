@@ -15,9 +15,9 @@ from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE, Estimate
 def test_an_estimate_is_the_oracle_s():
     rng = np.random.default_rng(1)
     scores = rng.normal(0.4, 1.0, (3, 7)) + rng.normal(0, 0.3, (3, 1))
-    drawn = rng.integers(0, 7, (50, 7))
-    of_seeds, of_sentences = oracle.errors(scores, drawn)
-    resampled = scores[:, drawn].mean(axis=2)
+    resamples = rng.integers(0, 7, (50, 7))
+    of_seeds, of_sentences = oracle.errors(scores, resamples)
+    resampled = scores[:, resamples].mean(axis=2)
     variance = verdicts.sentence_variance(resampled)
     assert variance == pytest.approx(of_sentences)
     estimate = verdicts.estimate(scores.mean(axis=1), variance)
@@ -31,8 +31,8 @@ def test_the_error_is_that_of_drawing_seeds_and_sentences():
     # of every resample, times (S - 1) / S: at least ours with that factor.
     rng = np.random.default_rng(2)
     scores = rng.normal(0, 1, (4, 40)) + rng.normal(0, 0.5, (4, 1))
-    drawn = rng.integers(0, 40, (4000, 40))
-    resampled = scores[:, drawn].mean(axis=2)
+    resamples = rng.integers(0, 40, (4000, 40))
+    resampled = scores[:, resamples].mean(axis=2)
     seeds = rng.integers(0, 4, (4000, 4))
     pigeonhole = np.take_along_axis(resampled.T, seeds, axis=1).mean(axis=1).var(ddof=1)
     of_sentences = verdicts.sentence_variance(resampled)
@@ -63,16 +63,16 @@ def test_holm_rejects_what_the_procedure_rejects():
         for _ in range(30):
             p = list(rng.uniform(0, 1, count) ** 3)
             adjusted = verdicts.holm(p)
-            assert [one <= 0.05 for one in adjusted] == oracle.holm_rejected(p, 0.05)
+            assert [value <= 0.05 for value in adjusted] == oracle.holm_rejected(p, 0.05)
     assert verdicts.holm([]) == []
     assert verdicts.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
 
 
 def judged(expect, mean, error=0.1, freedom=2, margin=0.7):
     low, high = verdicts.bounds(expect, margin)
-    found = Estimate(mean, error, freedom)
+    estimate = Estimate(mean, error, freedom)
     return verdicts.verdict(
-        verdicts.p_inside(found, low, high), verdicts.p_outside(found, low, high)
+        verdicts.p_inside(estimate, low, high), verdicts.p_outside(estimate, low, high)
     )
 
 
@@ -115,19 +115,19 @@ def test_what_never_differs_is_sure():
 
 
 def test_seeds_that_say_the_contrary_are_named():
-    def found(differences, bounds, status, error=0.0):
+    def dissenting(differences, bounds, status, error=0.0):
         errors = [error] * len(differences)
         return verdicts.dissenting(differences, errors, *bounds, status)
 
     higher = verdicts.bounds("higher")
-    assert found([1.0, -0.5, 2.0], higher, HOLDS) == [1]
-    assert found([-1.0, -0.5, 2.0], higher, FAILS) == [2]
-    assert found([-1.0, 1.0], higher, INCONCLUSIVE) == []
+    assert dissenting([1.0, -0.5, 2.0], higher, HOLDS) == [1]
+    assert dissenting([-1.0, -0.5, 2.0], higher, FAILS) == [2]
+    assert dissenting([-1.0, 1.0], higher, INCONCLUSIVE) == []
     alike = verdicts.bounds("alike", 0.7)
-    assert found([0.1, 0.8, -0.9], alike, HOLDS) == [1, 2]
-    assert found([0.9, 0.1, 1.2], alike, FAILS) == [1]
+    assert dissenting([0.1, 0.8, -0.9], alike, HOLDS) == [1, 2]
+    assert dissenting([0.9, 0.1, 1.2], alike, FAILS) == [1]
     # 1.645 errors are 0.49: what is nearer to the bound may be luck of the sentences
-    assert found([1.0, -0.48, -0.5], higher, HOLDS, 0.3) == [2]
-    assert found([-1.0, 0.48, 0.5], higher, FAILS, 0.3) == [2]
-    assert found([0.0, 1.18, 1.2], alike, HOLDS, 0.3) == [2]
-    assert found([0.22, 0.2, 2.0], alike, FAILS, 0.3) == [1]
+    assert dissenting([1.0, -0.48, -0.5], higher, HOLDS, 0.3) == [2]
+    assert dissenting([-1.0, 0.48, 0.5], higher, FAILS, 0.3) == [2]
+    assert dissenting([0.0, 1.18, 1.2], alike, HOLDS, 0.3) == [2]
+    assert dissenting([0.22, 0.2, 2.0], alike, FAILS, 0.3) == [1]

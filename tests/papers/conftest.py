@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def world(tmp_path, monkeypatch):
+def toy_root(tmp_path, monkeypatch):
     """A root with a tiny table on a synthetic corpus."""
     corpus = tmp_path / "corpus"
     synthetic.write_corpus(str(corpus), train=120, dev=6, test=6, seed=1)
@@ -53,9 +53,9 @@ def world(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def started(world, monkeypatch):
+def started(toy_root, monkeypatch):
     """A table of three rows, two of which start from the first; nothing is trained."""
-    root, corpus = world
+    root, corpus = toy_root
     rows = (
         Row("late", "late", start="base"),
         Row("base", "base"),

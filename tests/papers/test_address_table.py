@@ -32,9 +32,9 @@ RECORDS = [
 
 
 def test_a_line_for_each_head_and_phase_and_a_mean_over_the_seeds():
-    found = address_table(table(*ROWS), RECORDS)
-    assert found.heading == ["system", "head", "phase", "entropy", "moves to the next slot"]
-    assert found.rows == [
+    output_table = address_table(table(*ROWS), RECORDS)
+    assert output_table.heading == ["system", "head", "phase", "entropy", "moves to the next slot"]
+    assert output_table.rows == [
         ["A", "attention", "while the target is written", "0.25 (0.95)", "-"],
         ["C", "write head 0", "while the source is read", "-", "0.60"],
         ["C", "write head 0", "while the target is written", "0.50 (0.75)", "-"],
@@ -58,8 +58,9 @@ def test_all_places_show_it(tmp_path, monkeypatch):
 
 
 def test_the_page_shows_it(tmp_path):
-    named = [
-        {**one, "row": name} for one, name in zip(RECORDS, ("luong", "luong", "mad_1", "mad_2"))
+    of_systems = [
+        {**example, "row": name}
+        for example, name in zip(RECORDS, ("luong", "luong", "mad_1", "mad_2"))
     ]
-    page = str(results_page.render_results(write_results(tmp_path / "r", "vi-en-cpu", *named)))
+    page = str(results_page.render_results(write_results(tmp_path / "r", "vi-en-cpu", *of_systems)))
     assert "while the source is read" in page and "0.25 (0.95)" in page and HEADING in page

@@ -71,9 +71,9 @@ def test_evidence_shows_seeds_and_untrained_weights():
         "untrained weights 0.10; 500 sentences; p 0.00"
     )
     assert verdict.conditions.endswith("3 seeds; converged")
-    alone = judged(runs(0.72, unit="document"))
-    assert alone.evidence.startswith("one seed only, which another could contradict; ")
-    assert alone.evidence.endswith(
+    one_seed = judged(runs(0.72, unit="document"))
+    assert one_seed.evidence.startswith("one seed only, which another could contradict; ")
+    assert one_seed.evidence.endswith(
         "95% interval over the sentences [0.71, 0.73]; with untrained weights 0.10; 500 sentences "
         "in 2 documents"
     )
@@ -87,8 +87,8 @@ def test_runs_that_have_not_converged_prove_nothing():
 
 
 def test_what_no_record_has_is_not_measured():
-    other = record("ntm_1", inspection={"statistics": [entry(0.7, name="entropy")]})
-    for records in ([], [record("ntm_1")], [other], [record("ntm_1", inspection=None)]):
+    entropy_record = record("ntm_1", inspection={"statistics": [entry(0.7, name="entropy")]})
+    for records in ([], [record("ntm_1")], [entropy_record], [record("ntm_1", inspection=None)]):
         assert judged(records).status == NOT_MEASURED
 
 

@@ -35,35 +35,37 @@ def scored(bleu, moves=(0.0,) * 1000, **more):
     return {"test": record("x", bleu)["best"]["test"], "resampled": {"test": resampled}}
 
 
-def run_of(seed, own, other, spread=0.0):
+def run_of(seed, own_bleu, other_bleu, spread=0.0):
     history = [{"step": step, "dev_bleu": 10.0} for step in range(100, 600, 100)]
     moves = spread * np.tile([-1.0, 1.0], 500)
     return record(
-        "cache", own, seed=seed, history=history, resampled=scored(own)["resampled"],
-        histories={"other": scored(other, moves)}, significance=[{"baseline": "rnnsearch"}],
+        "cache", own_bleu, seed=seed, history=history, resampled=scored(own_bleu)["resampled"],
+        histories={"other": scored(other_bleu, moves)}, significance=[{"baseline": "rnnsearch"}],
     )  # fmt: skip
 
 
 def verdict(records):
     claim = Claim("P", "1", "text", "higher", "cache", "cache:other", ("bcontrast-de-en",))
-    ((_, found),) = judgement.judge([claim], {("bcontrast-de-en", "cpu"): records}, Path("none"))
-    return found
+    ((_, claim_verdict),) = judgement.judge(
+        [claim], {("bcontrast-de-en", "cpu"): records}, Path("none")
+    )
+    return claim_verdict
 
 
 def test_a_run_with_another_history_is_a_row_of_its_own():
-    own = run_of(1, 12.0, 10.0)
-    first, second = history_scores.with_histories([own])
-    assert first is own and second["row"] == "cache:other"
+    run = run_of(1, 12.0, 10.0)
+    first, second = history_scores.with_histories([run])
+    assert first is run and second["row"] == "cache:other"
     assert (metrics.test_bleu(first), metrics.test_bleu(second)) == (12.0, 10.0)
     assert "histories" not in second and "significance" not in second
     assert history_scores.with_histories([record("a")]) == [record("a")]
 
 
 def test_the_right_document_is_better_or_that_is_not_proven():
-    found = verdict([run_of(seed, 12.0 + seed / 50, 10.0) for seed in (1, 2, 3)])
-    assert found.status == HOLDS and "test BLEU 12.04 against 10.00" in found.evidence
-    assert "resampled by document, of which there are 30" in found.evidence
-    assert found.corpus == "not the paper's corpus"
+    narrow = verdict([run_of(seed, 12.0 + seed / 50, 10.0) for seed in (1, 2, 3)])
+    assert narrow.status == HOLDS and "test BLEU 12.04 against 10.00" in narrow.evidence
+    assert "resampled by document, of which there are 30" in narrow.evidence
+    assert narrow.corpus == "not the paper's corpus"
     wide = verdict([run_of(seed, 12.0 + seed / 50, 10.0, spread=2.0) for seed in (1, 2, 3)])
     assert wide.status == INCONCLUSIVE
     assert verdict([run_of(1, 12.0, 10.0)]).status == INCONCLUSIVE  # one seed
@@ -87,16 +89,16 @@ def invented(sentences, documents):
 
 
 def test_documents_are_resampled_if_there_are_enough():
-    enough = significance.ENOUGH_DOCUMENTS
-    few, many = ([i * count // 60 for i in range(60)] for count in (enough - 1, enough))
-    found = output_scores.resample([invented(60, many)], SETTINGS)
-    assert (found["documents"], found["sentences"]) == (enough, 60)
+    least = significance.ENOUGH_DOCUMENTS
+    few, many = ([i * count // 60 for i in range(60)] for count in (least - 1, least))
+    resamples = output_scores.resample([invented(60, many)], SETTINGS)
+    assert (resamples["documents"], resamples["sentences"]) == (least, 60)
     expected = significance.resampled_bleu(*invented(60, many)[:2], documents=many)
-    assert found["bleu"] == [round(100 * score) for score in expected]
+    assert resamples["bleu"] == [round(100 * score) for score in expected]
     for output in (invented(60, few), invented(60, None)):
         assert "documents" not in output_scores.resample([output], SETTINGS)
-    both = output_scores.resample([invented(60, many), invented(60, few)], SETTINGS)
-    assert "documents" not in both and both["sentences"] == 120
+    of_two_tests = output_scores.resample([invented(60, many), invented(60, few)], SETTINGS)
+    assert "documents" not in of_two_tests and of_two_tests["sentences"] == 120
 
 
 @pytest.fixture
@@ -120,9 +122,9 @@ def documents(started, monkeypatch):
     def train(table, scale, row, settings, out_dir, fake=table_runs.train):
         fake(table, scale, row, settings, out_dir)
         results = Path(out_dir, "results.json")
-        found = json.loads(results.read_text())
-        found["hparams"]["cell"] = cells[row.name]
-        results.write_text(json.dumps(found))
+        contents = json.loads(results.read_text())
+        contents["hparams"]["cell"] = cells[row.name]
+        results.write_text(json.dumps(contents))
 
     monkeypatch.setattr(table_runs, "train", train)
     commands = []
@@ -131,7 +133,7 @@ def documents(started, monkeypatch):
         returncode = 0
 
     def run(command, check):
-        flags = dict(one.split("=", 1) for one in command[3:])
+        flags = dict(flag.split("=", 1) for flag in command[3:])
         commands.append(flags)
         truth = (corpus / "test.tgt").read_text().splitlines()
         if flags["--document_history"] == "other":
@@ -147,21 +149,21 @@ def test_a_table_decodes_each_history_that_a_cell_reads_once(documents, capsys):
     root, corpus, commands = documents
     command = started_command(root, corpus)
     assert reproduce.main(command) == reproduce.main(command) == 0
-    asked = [(Path(one["--out_dir"]).name, one["--document_history"]) for one in commands]
-    assert sorted(asked) == [("late", "other"), ("late", "reference"), ("later", "other")]
-    for one in commands:
-        assert one["--mode"] == "infer"
-        assert one["--inference_input_file"] == str(corpus / "test.src")
-        assert one["--inference_document_file"] == str(corpus / "test.docs")
-        reference = str(corpus / "test.tgt") if one["--document_history"] == "reference" else None
-        assert one.get("--inference_ref_file") == reference
+    decoded = [(Path(flags["--out_dir"]).name, flags["--document_history"]) for flags in commands]
+    assert sorted(decoded) == [("late", "other"), ("late", "reference"), ("later", "other")]
+    for flags in commands:
+        assert flags["--mode"] == "infer"
+        assert flags["--inference_input_file"] == str(corpus / "test.src")
+        assert flags["--inference_document_file"] == str(corpus / "test.docs")
+        reference = str(corpus / "test.tgt") if flags["--document_history"] == "reference" else None
+        assert flags.get("--inference_ref_file") == reference
     lines = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
-    found = {one["row"]: one for one in map(json.loads, lines)}
-    assert "histories" not in found["base"]
-    assert set(found["late"]["histories"]) == {"reference", "other"}
-    assert metrics.history_bleu(found["late"], "reference") == pytest.approx(100)
-    assert 10 < metrics.history_bleu(found["later"], "other") < 95
-    assert metrics.history_bleu(found["later"], "reference") is None
+    rows = {row["row"]: row for row in map(json.loads, lines)}
+    assert "histories" not in rows["base"]
+    assert set(rows["late"]["histories"]) == {"reference", "other"}
+    assert metrics.history_bleu(rows["late"], "reference") == pytest.approx(100)
+    assert 10 < metrics.history_bleu(rows["later"], "other") < 95
+    assert metrics.history_bleu(rows["later"], "reference") is None
     assert "ours test, other document |" in capsys.readouterr().out
 
 
@@ -169,7 +171,7 @@ def test_one_document_has_no_other_history(documents):
     root, corpus, commands = documents
     (corpus / "test.docs").write_text("1\n" * 6)
     assert reproduce.main(started_command(root, corpus, "--rows=late")) == 0
-    assert [one["--document_history"] for one in commands] == ["reference"]
+    assert [flags["--document_history"] for flags in commands] == ["reference"]
 
 
 def test_test_pairs_of_training_are_left_out_if_there_are_many(documents):
@@ -183,16 +185,16 @@ def test_test_pairs_of_training_are_left_out_if_there_are_many(documents):
         (corpus / f"train.{side}").write_text("".join(f"{line}\n" for line in train))
     assert reproduce.main(started_command(root, corpus, "--rows=late")) == 0
     lines = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
-    found = {one["row"]: one for one in map(json.loads, lines)}["late"]
-    assert (found["unseen"]["sentences"], found["unseen"]["of"]) == (4, 6)
-    assert found["resampled"]["unseen"]["sentences"] == 4
-    other = found["histories"]["other"]
-    assert other["resampled"]["unseen"]["sentences"] == 4
-    kept = [0, 2, 3, 5]
-    truth = [sides["tgt"][i] for i in kept]
+    late = {row["row"]: row for row in map(json.loads, lines)}["late"]
+    assert (late["unseen"]["sentences"], late["unseen"]["of"]) == (4, 6)
+    assert late["resampled"]["unseen"]["sentences"] == 4
+    other_document = late["histories"]["other"]
+    assert other_document["resampled"]["unseen"]["sentences"] == 4
+    unseen = [0, 2, 3, 5]
+    truth = [sides["tgt"][i] for i in unseen]
     lines = [line.rsplit(None, 2)[0] for line in truth]
     expected = output_scores.evaluate(Output(lines, [truth], None), SETTINGS)[0]["value"]
-    assert metrics.unseen_bleu(found, "other") == pytest.approx(expected)
+    assert metrics.unseen_bleu(late, "other") == pytest.approx(expected)
 
 
 def test_few_test_pairs_of_training_change_nothing(documents):
@@ -203,8 +205,8 @@ def test_few_test_pairs_of_training_change_nothing(documents):
 
 
 @pytest.mark.slow
-def test_raw_documents_are_prepared_trained_on_and_decoded_with_each_history(world, monkeypatch):
-    root, corpus = world
+def test_raw_documents_are_prepared_trained_on_and_decoded_with_each_history(toy_root, monkeypatch):
+    root, corpus = toy_root
     path = root / "data" / "toy.json"
     manifest = json.loads(path.read_text())
     manifest["vocabularies"] = None
@@ -230,10 +232,10 @@ def test_raw_documents_are_prepared_trained_on_and_decoded_with_each_history(wor
     folder = root / "runs" / "vi-en" / "cpu"
     assert (folder / "corpus" / "train.docs").read_text() == (corpus / "train.docs").read_text()
     lines = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
-    found = {one["row"]: one for one in map(json.loads, lines)}
-    assert "histories" not in found["rnnsearch"]
+    results = {result["row"]: result for result in map(json.loads, lines)}
+    assert "histories" not in results["rnnsearch"]
     for history in ("reference", "other"):
-        scores = found["cache"]["histories"][history]
+        scores = results["cache"]["histories"][history]
         assert len(scores["resampled"]["test"]["bleu"]) == significance.RESAMPLES
         output = folder / "cache" / f"output_test.{history}"
         assert len(output.read_text().splitlines()) == 6

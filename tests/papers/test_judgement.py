@@ -17,13 +17,17 @@ from tfmann.papers.tables import TABLES
 
 
 def claim(expect="higher", **changes):
-    made = Claim("P", "1", "text", expect, "mad_1", "luong", ("vi-en",))
-    return made._replace(**changes)
+    example = Claim("P", "1", "text", expect, "mad_1", "luong", ("vi-en",))
+    return example._replace(**changes)
 
 
 def resampled(scores, sentences=100, seed=1):
-    one = {"sentences": sentences, "seed": seed, "bleu": [round(100 * score) for score in scores]}
-    return {"test": one, "dev": one}
+    resamples = {
+        "sentences": sentences,
+        "seed": seed,
+        "bleu": [round(100 * score) for score in scores],
+    }
+    return {"test": resamples, "dev": resamples}
 
 
 def history(*scores):
@@ -38,22 +42,22 @@ def runs(ours, theirs, spread=0.0, **more):
     """Records of two rows, a seed a number; `spread`: how far resampling moves the first."""
     more = {**FLAT, **more}
     moves = spread * np.tile([-1.0, 1.0], 500)
-    found = []
+    records = []
     for seed, (a, b) in enumerate(zip(ours, theirs), start=1):
         for row, bleu, moved in (("mad_1", a, moves), ("luong", b, 0 * moves)):
             scores = resampled(bleu + moved)
-            found.append(record(row, bleu, seed=seed, resampled=scores, **more))
-    return found
+            records.append(record(row, bleu, seed=seed, resampled=scores, **more))
+    return records
 
 
-def judged(one, records, name="vi-en", scale="cpu", folder=None):
+def judged(tested_claim, records, name="vi-en", scale="cpu", folder=None):
     """The verdicts on one claim alone, so that no p value is adjusted."""
-    found = judgement.judge([one], {(name, scale): records} if records else {}, folder)
-    return [verdict for _, verdict in found]
+    verdicts = judgement.judge([tested_claim], {(name, scale): records} if records else {}, folder)
+    return [verdict for _, verdict in verdicts]
 
 
-def status(one, records):
-    (verdict,) = judged(one, records)
+def status(tested_claim, records):
+    (verdict,) = judged(tested_claim, records)
     return verdict.status
 
 
@@ -103,17 +107,20 @@ def test_the_p_values_of_a_paper_are_adjusted_together():
     tested_claim = claim("higher", text="a")
     results = {("vi-en", "cpu"): runs([11, 12, 13], [10, 10, 10])}
 
-    def found(*more):
+    def first_verdict(*more):
         return judgement.judge([tested_claim, *more], results, None)[0][1]
 
-    assert found().status == HOLDS and "adjusted for 1 test: p 0.037" in found().evidence
-    several = found(claim("lower", text="b"))
+    assert (
+        first_verdict().status == HOLDS
+        and "adjusted for 1 test: p 0.037" in first_verdict().evidence
+    )
+    several = first_verdict(claim("lower", text="b"))
     assert several.status == INCONCLUSIVE
     assert "p 0.037 (contrary p 0.963); adjusted for 2 tests: p 0.074" in several.evidence
-    assert found(claim("lower", paper="another")).status == HOLDS
+    assert first_verdict(claim("lower", paper="another")).status == HOLDS
     # what no test decides is not counted
     counted = claim("higher", text="c", measure="million parameters")
-    assert found(counted, claim(row="mad_2")).status == HOLDS
+    assert first_verdict(counted, claim(row="mad_2")).status == HOLDS
 
 
 def test_seeds_that_disagree_are_named():
@@ -125,8 +132,8 @@ def test_seeds_that_disagree_are_named():
     )
     # p of the mean is small enough, and no other seed is sure by itself
     records = runs([10.5] * 40 + [8.0], [10.0] * 41, spread=0.4)
-    for one in records[::4]:  # so that what moves one seed up moves the next one down
-        one["resampled"]["test"]["bleu"].reverse()
+    for run in records[::4]:  # so that what moves one seed up moves the next one down
+        run["resampled"]["test"]["bleu"].reverse()
     (verdict,) = judged(claim(), records)
     assert verdict.status == INCONCLUSIVE
     assert verdict.evidence.startswith(
@@ -170,26 +177,28 @@ def test_the_sign_test_stands_beside_where_the_paper_has_it():
 
 def test_tests_of_an_earlier_decoding_are_called_so():
     records = runs([12.0], [10.0])
-    for difference, said in ((2.0, False), (2.02, True)):
+    for difference, is_noted in ((2.0, False), (2.02, True)):
         records[0]["significance"] = [compared("luong", difference, None, 0.001, 0.2)]
-        for one in (claim(), claim(row="luong", rival="mad_1")):
-            evidence = judged(one, records)[0].evidence
-            assert ("(from an earlier decoding of one of the two)" in evidence) == said
+        for tested_claim in (claim(), claim(row="luong", rival="mad_1")):
+            evidence = judged(tested_claim, records)[0].evidence
+            assert ("(from an earlier decoding of one of the two)" in evidence) == is_noted
 
 
 def test_manifests_call_another_corpus_a_stand_in():
     """By that word the tables and claims know that a corpus is not the one of their title."""
-    found = {}
+    stand_ins = {}
     for path in (Path(__file__).resolve().parents[2] / "data").glob("*.json"):
         for entry in json.loads(path.read_text("utf-8"))["files"]:
-            for other in entry.get("accept_lines", ()):
-                found[path.stem, other["note"]] = metrics.uses_stand_in(
-                    {"variants": {"train": other["note"]}}
+            for variant in entry.get("accept_lines", ()):
+                stand_ins[path.stem, variant["note"]] = metrics.uses_stand_in(
+                    {"variants": {"train": variant["note"]}}
                 )
-    assert {name for (name, _), stands_in in found.items() if stands_in} == {
+    assert {name for (name, _), is_stand_in in stand_ins.items() if is_stand_in} == {
         "iwslt07_en_ja", "wmt16_ro_en"
     }  # fmt: skip
-    assert all(note.startswith("not ") == stands_in for (_, note), stands_in in found.items())
+    assert all(
+        note.startswith("not ") == is_stand_in for (_, note), is_stand_in in stand_ins.items()
+    )
 
 
 def test_the_luck_of_the_sentences_is_counted():
@@ -199,13 +208,13 @@ def test_the_luck_of_the_sentences_is_counted():
     of_seeds = math.sqrt(1 / 3)
     assert error(runs([11, 12, 13], [10] * 3)) == pytest.approx(of_seeds)
     # +-0.5 in every seed: variance 0.25 x 1000 / 999
-    both = math.hypot(of_seeds, 0.5 * math.sqrt(1000 / 999))
-    assert error(runs([11, 12, 13], [10] * 3, 0.5)) == pytest.approx(both)
+    with_sentences = math.hypot(of_seeds, 0.5 * math.sqrt(1000 / 999))
+    assert error(runs([11, 12, 13], [10] * 3, 0.5)) == pytest.approx(with_sentences)
     # resamples of other sentences, or drawn otherwise, do not pair
-    for other in (resampled([10.0] * 1000, sentences=99), resampled([10.0] * 1000, seed=2),
+    for unpaired in (resampled([10.0] * 1000, sentences=99), resampled([10.0] * 1000, seed=2),
                   resampled([10.0] * 999)):  # fmt: skip
         records = runs([11, 12, 13], [10] * 3, 0.5)
-        records[1]["resampled"] = other
+        records[1]["resampled"] = unpaired
         assert error(records) == pytest.approx(of_seeds)
 
 
@@ -219,22 +228,22 @@ def test_the_error_that_a_p_of_sacrebleu_means(errors):
 def test_where_no_resamples_were_kept_an_upper_bound_is_taken():
     def sentences(*tests, **more):
         records = runs([11, 12], [10, 10], **more)
-        for one in records:
-            del one["resampled"]
-        for row, found in zip(records[::2], tests):
-            row["significance"] = [found]
-        found = seed_pairs.pair_seeds("test BLEU", records, "mad_1", "luong")
-        return found.sentence_variance()
+        for run in records:
+            del run["resampled"]
+        for row, test in zip(records[::2], tests):
+            row["significance"] = [test]
+        pairs = seed_pairs.pair_seeds("test BLEU", records, "mad_1", "luong")
+        return pairs.sentence_variance()
 
     # of 0.05 and 0.01, as if the two errors went together
     tests = [compared("luong", 1.0, 10.0, 0.05, 0.5), compared("luong", 2.0, 20.0, 0.01, 0.5)]
-    variance, how = sentences(*tests)
+    variance, bound = sentences(*tests)
     first, second = (seed_pairs.errors_apart(p) for p in (0.05, 0.01))
     assert variance == pytest.approx(((1 / first + 2 / second) / 2) ** 2)
-    assert "upper bound" in how
+    assert "upper bound" in bound
     # what differs in no sentence has no luck in it
-    same = {**compared("luong", 0.0, 0.0, 1.0, 1.0), "wins": 0, "losses": 0}
-    assert sentences(same, same)[0] == 0
+    tie = {**compared("luong", 0.0, 0.0, 1.0, 1.0), "wins": 0, "losses": 0}
+    assert sentences(tie, tie)[0] == 0
     # a great p says nothing of the error: the intervals do, as if unpaired
     vague = compared("luong", 0.01, 0.1, 0.41, 0.5)
     interval = {"mean": 10.0, "ci": 1.96, "signature": "s"}
@@ -257,9 +266,9 @@ def test_parameters_need_no_test():
 
 
 def test_what_no_record_can_say_is_listed_with_what_is_lacking():
-    one = UntestedClaim("P", "1", "text", "a benchmark of it")
-    ((claim_, verdict),) = judgement.judge([one], {}, None)
-    assert claim_ is one
+    untested = UntestedClaim("P", "1", "text", "a benchmark of it")
+    ((claim_, verdict),) = judgement.judge([untested], {}, None)
+    assert claim_ is untested
     assert verdict == judgement.Verdict(NOT_MEASURED, "", "missing: a benchmark of it")
 
 
@@ -335,27 +344,27 @@ def test_a_verdict_says_what_it_stands_on():
 
 
 def test_the_paper_s_own_corpus_is_told_from_others():
-    def corpus(one, name, scale, **more):
-        records = [record(row, **more) for row in (one.row, one.rival)]
-        return judged(one, records, name, scale)[0].corpus
+    def corpus(tested_claim, name, scale, **more):
+        records = [record(row, **more) for row in (tested_claim.row, tested_claim.rival)]
+        return judged(tested_claim, records, name, scale)[0].corpus
 
     copy = {"train": "the first 100 of 2,959 episodes"}
-    shown = "the paper's corpus (train: the first 100 of 2,959 episodes)"
-    assert corpus(claim(), "vi-en", "cpu", variants=copy) == shown
-    other = claim(row="kvmematt_r2_eos", rival="rnnsearch_longer", tables=("alignment",))
-    assert corpus(other, "alignment", "paper") == "the paper's corpus"
+    first_episodes = "the paper's corpus (train: the first 100 of 2,959 episodes)"
+    assert corpus(claim(), "vi-en", "cpu", variants=copy) == first_episodes
+    alignment_claim = claim(row="kvmematt_r2_eos", rival="rnnsearch_longer", tables=("alignment",))
+    assert corpus(alignment_claim, "alignment", "paper") == "the paper's corpus"
     tanaka = {"train": "not IWSLT'07: the Tanaka corpus, a stand-in"}
     mino = claim(row="key_value", rival="attn", tables=("en-ja",))
     assert corpus(mino, "en-ja", "cpu", variants=tanaka) == (
         "a stand-in for the paper's corpus, dev and test included (train: not IWSLT'07: the Tanaka "
         "corpus, a stand-in)"
     )
-    another = "not the paper's corpus"
-    assert corpus(other, "alignment", "cpu") == another  # the Hansards
-    meng = other._replace(tables=("zh-en", "multi30k"))
-    assert corpus(meng, "multi30k", "cpu") == another
+    not_the_papers = "not the paper's corpus"
+    assert corpus(alignment_claim, "alignment", "cpu") == not_the_papers  # the Hansards
+    meng = alignment_claim._replace(tables=("zh-en", "multi30k"))
+    assert corpus(meng, "multi30k", "cpu") == not_the_papers
     tense = claim(row="cache", rival="rnnsearch", tables=("synthetic-tense",))
-    assert corpus(tense, "synthetic-tense", "tiny") == another
+    assert corpus(tense, "synthetic-tense", "tiny") == not_the_papers
 
 
 @pytest.mark.parametrize(
@@ -365,12 +374,12 @@ def test_the_paper_s_own_corpus_is_told_from_others():
      ([0.95, 0.951, 0.949], FAILS), ([0.82], INCONCLUSIVE)],
 )  # fmt: skip
 def test_speed_is_of_a_benchmark(tmp_path, runs_, expected):
-    one = SpeedClaim("P", "1", "text", "bench.jsonl", {"what": "a"}, 0.82, 0.82)
-    assert judged(one, [], folder=tmp_path)[0].status == NOT_MEASURED
+    speed_claim = SpeedClaim("P", "1", "text", "bench.jsonl", {"what": "a"}, 0.82, 0.82)
+    assert judged(speed_claim, [], folder=tmp_path)[0].status == NOT_MEASURED
     line = {"what": "a", "ratio": 9, "runs": runs_, "hardware": {"gpus": []}}
     lines = [{**line, "what": "b"}, line]
-    (tmp_path / "bench.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
-    (verdict,) = judged(one, [], folder=tmp_path)
+    (tmp_path / "bench.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in lines))
+    (verdict,) = judged(speed_claim, [], folder=tmp_path)
     assert verdict.status == expected
     mean = sum(runs_) / len(runs_)
     assert (
@@ -379,18 +388,20 @@ def test_speed_is_of_a_benchmark(tmp_path, runs_, expected):
 
 
 def test_every_claim_is_of_rows_tables_and_measures_that_there_are():
-    for one in CLAIMS:
-        if not isinstance(one, Claim):
+    for tested_claim in CLAIMS:
+        if not isinstance(tested_claim, Claim):
             continue
-        assert one.measure in metrics.MEASURES, one
-        for name in one.tables:
+        assert tested_claim.measure in metrics.MEASURES, tested_claim
+        for name in tested_claim.tables:
             tables = [TABLES[name].at(scale) for scale in TABLES[name].scales]
             names = {row.name for table in tables for row in table.rows}
-            without_histories = {row.partition(":")[0] for row in (one.row, one.rival)}
-            assert without_histories <= names, (one, name)
-        assert (one.margin > 0) == (one.expect in ("alike", "no gain"))
-        assert one.expect in ("higher", "lower", "no gain", "alike", "between")
-        assert (one.between is not None) == (one.expect == "between")
-        assert one.between is None or one.measure in metrics.COUNTED
-    texts = [(one.paper, one.text) for one in CLAIMS]
+            without_histories = {
+                row.partition(":")[0] for row in (tested_claim.row, tested_claim.rival)
+            }
+            assert without_histories <= names, (tested_claim, name)
+        assert (tested_claim.margin > 0) == (tested_claim.expect in ("alike", "no gain"))
+        assert tested_claim.expect in ("higher", "lower", "no gain", "alike", "between")
+        assert (tested_claim.between is not None) == (tested_claim.expect == "between")
+        assert tested_claim.between is None or tested_claim.measure in metrics.COUNTED
+    texts = [(listed.paper, listed.text) for listed in CLAIMS]
     assert len(texts) == len(set(texts))

@@ -44,28 +44,37 @@ def test_a_run_has_the_scores_that_the_comparison_of_its_output_has():
     lengths = [len(line.split()) for line in text.sources]  # of the source, longer than the target
     expected = comparison.by_length([system], text.references, lengths)
     assert len(expected) > 1
-    assert [(one["shortest"], one["longest"], one["sentences"]) for one in classes] == [
-        (one.shortest, one.longest, one.sentences) for one in expected
+    assert [(scores["shortest"], scores["longest"], scores["sentences"]) for scores in classes] == [
+        (row.shortest, row.longest, row.sentences) for row in expected
     ]
-    assert [one["bleu"] for one in classes] == pytest.approx([one.bleu[0] for one in expected])
+    assert [scores["bleu"] for scores in classes] == pytest.approx(
+        [scores.bleu[0] for scores in expected]
+    )
 
 
 def test_several_tests_have_the_mean_of_those_with_such_sentences():
     short, long = text_of(1, 0), text_of(2, 11)
-    both = length_scores.measure([short, long], "none", False)
-    alone = [length_scores.measure([text], "none", False) for text in (short, long)]
-    for scores in both:
-        parts = [one for part in alone for one in part if one["shortest"] == scores["shortest"]]
-        assert scores["sentences"] == sum(one["sentences"] for one in parts)
-        assert scores["bleu"] == pytest.approx(sum(one["bleu"] for one in parts) / len(parts))
-    of_both, of_short = ({one["shortest"] for one in scores} for scores in (both, alone[0]))
-    assert of_both > of_short
+    of_two_tests = length_scores.measure([short, long], "none", False)
+    of_each_test = [length_scores.measure([text], "none", False) for text in (short, long)]
+    for scores in of_two_tests:
+        parts = [
+            entry
+            for part in of_each_test
+            for entry in part
+            if entry["shortest"] == scores["shortest"]
+        ]
+        assert scores["sentences"] == sum(entry["sentences"] for entry in parts)
+        assert scores["bleu"] == pytest.approx(sum(entry["bleu"] for entry in parts) / len(parts))
+    lengths_of_two, lengths_of_short = (
+        {entry["shortest"] for entry in scores} for scores in (of_two_tests, of_each_test[0])
+    )
+    assert lengths_of_two > lengths_of_short
 
 
 def test_systems_have_a_line_of_means_and_those_without_scores_none():
-    shown = length_scores.length_table(table(*ROWS), RECORDS)
-    assert shown.heading == ["system", "0 to 10 (4)", "11 to 20 (4)"]
-    assert shown.rows == [["A", "12.00 ± 2.83", "20.00 ± 0.00"], ["C", "30.00", "-"]]
+    rendered = length_scores.length_table(table(*ROWS), RECORDS)
+    assert rendered.heading == ["system", "0 to 10 (4)", "11 to 20 (4)"]
+    assert rendered.rows == [["A", "12.00 ± 2.83", "20.00 ± 0.00"], ["C", "30.00", "-"]]
 
 
 def test_the_text_of_a_table_ends_with_bleu_by_length():

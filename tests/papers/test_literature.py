@@ -22,11 +22,11 @@ def test_the_figures_are_those_of_meng():
 
 
 def test_literature_follows_the_rows_and_is_marked():
-    shown = table(
+    with_literature = table(
         Row("a", "A", paper_aer=30.0), Row("b", "B"), literature=(LiteratureRow("L (2016)", 35.4),)
     )
     for records in ([record("a")], []):
-        rendered = rendering.render_cells(shown, "cpu", records, unmeasured=True)
+        rendered = rendering.render_cells(with_literature, "cpu", records, unmeasured=True)
         cells = dict(zip(rendered.heading, rendered.rows[-1]))
         assert cells["system"] == "L (2016), literature"
         assert (cells["paper test"], cells["ours test"]) == ("35.40", "not trained here")
@@ -39,8 +39,8 @@ def test_literature_follows_the_rows_and_is_marked():
 
 
 def test_no_claim_names_a_system_of_the_literature():
-    titles = {system.title for each in TABLES.values() for system in each.literature}
+    titles = {system.title for paper_table in TABLES.values() for system in paper_table.literature}
     assert titles
-    for each in TABLES.values():
-        assert not titles & {name for row in each.rows for name in (row.name, row.title)}
+    for paper_table in TABLES.values():
+        assert not titles & {name for row in paper_table.rows for name in (row.name, row.title)}
     assert CLAIMS and not any(title in repr(claim) for claim in CLAIMS for title in titles)

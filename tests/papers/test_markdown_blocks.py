@@ -49,9 +49,9 @@ def test_the_training_corpus_is_named_below_a_table_everywhere(table, note, resu
     assert f"train: {note}" in region
     panel = results_of_the_page.split(f'id="{table}"')[1].split("</details>")[0]
     assert f"<li>train: {note.replace(chr(39), '&#39;')}" in panel
-    stands_in = note.startswith("not")
+    is_stand_in = note.startswith("not")
     for part in (region, panel):
-        assert ("train, dev and test are a stand-in for its corpus)" in part) == stands_in
+        assert ("train, dev and test are a stand-in for its corpus)" in part) == is_stand_in
     claims_of_readme = text.split("<!-- results: claims -->")[1].split("<!-- end -->")[0]
     for line in claims_of_readme.splitlines():
         assert ("a stand-in for the paper's corpus" in line) == ("| en-ja, scale cpu" in line)

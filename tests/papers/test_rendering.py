@@ -11,9 +11,9 @@ from tfmann.papers.tables import TABLES
 
 def lines_of(text):
     """Rows of cells, the heading first, without the rule below it."""
-    found = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
-    assert len({len(cells) for cells in (found[0], *found[2:])}) == 1
-    return [found[0], *found[2:]]
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    assert len({len(cells) for cells in (lines[0], *lines[2:])}) == 1
+    return [lines[0], *lines[2:]]
 
 
 def cells(text, number=1):
@@ -28,13 +28,21 @@ def test_several_seeds_are_one_line_of_mean_and_deviation():
         for seed, bleu, speed, minutes in ((1, 10, 90, 2), (2, 12, 100, 3), (3, 17, 110, 7))
     ]
     text = rendering.render(table(Row("a", "A"), Row("b", "B")), "cpu", [*runs, record("b", 5)])
-    found = cells(text)
-    assert found["ours dev"] == found["ours test"] == "13.00 ± 3.61"
-    assert found["chrF"] == "14.0 ± 3.6"
-    assert (found["seeds"], found["words/s"], found["minutes"]) == ("3", "100", "4")
-    assert (found["parameters"], found["updates"]) == ("2.50M", "7")
-    one = cells(text, 2)
-    assert (one["system"], one["ours test"], one["seeds"]) == ("B", "5.00", "1")
+    three_seeds = cells(text)
+    assert three_seeds["ours dev"] == three_seeds["ours test"] == "13.00 ± 3.61"
+    assert three_seeds["chrF"] == "14.0 ± 3.6"
+    assert (three_seeds["seeds"], three_seeds["words/s"], three_seeds["minutes"]) == (
+        "3",
+        "100",
+        "4",
+    )
+    assert (three_seeds["parameters"], three_seeds["updates"]) == ("2.50M", "7")
+    single_seed = cells(text, 2)
+    assert (single_seed["system"], single_seed["ours test"], single_seed["seeds"]) == (
+        "B",
+        "5.00",
+        "1",
+    )
     assert "mean ± sample standard deviation" in text
 
 
@@ -60,24 +68,34 @@ def test_one_seed_is_shown_as_it_is():
 
 
 def test_rows_stand_as_in_the_table_whatever_was_trained_first():
-    shown = table(Row("a", "A"), Row("b", "B"), Row("c", "C"))
-    text = rendering.render(shown, "cpu", [record("c"), record("a")])
+    three_rows = table(Row("a", "A"), Row("b", "B"), Row("c", "C"))
+    text = rendering.render(three_rows, "cpu", [record("c"), record("a")])
     assert [row[0] for row in lines_of(text)[1:]] == ["A", "C"]
 
 
 def test_alignment_and_adequacy_stand_beside_bleu_in_percent():
-    shown = table(Row("a", "A", paper_aer=39.97), Row("b", "B"), Row("c", "C"))
+    three_rows = table(Row("a", "A", paper_aer=39.97), Row("b", "B"), Row("c", "C"))
     runs = [record("a", seed=1, **aligned()), record("a", seed=2, **aligned(aer=0.7, under=0.375))]
     bound = {"adequacy": aligned(reworded=None)["adequacy"]}  # of a cell without alignments
-    text = rendering.render(shown, "cpu", [*runs, record("b", **bound), record("c")])
-    found = cells(text)
-    assert found["paper AER"] == "39.97" and found["AER"] == "60.00 ± 14.14"
-    assert found["soft AER"] == "60.00 ± 0.00"
-    assert found["under-translated"] == "25.00 ± 17.68"
-    assert (found["reworded"], found["over-translated"]) == ("25.00 ± 0.00", "3.12 ± 0.00")
-    found = cells(text, 2)
-    assert (found["AER"], found["soft AER"], found["paper AER"]) == ("-", "-", "-")
-    assert (found["under-translated"], found["reworded"]) == ("≤ 12.50", "-")
+    text = rendering.render(three_rows, "cpu", [*runs, record("b", **bound), record("c")])
+    with_alignments = cells(text)
+    assert with_alignments["paper AER"] == "39.97" and with_alignments["AER"] == "60.00 ± 14.14"
+    assert with_alignments["soft AER"] == "60.00 ± 0.00"
+    assert with_alignments["under-translated"] == "25.00 ± 17.68"
+    assert (with_alignments["reworded"], with_alignments["over-translated"]) == (
+        "25.00 ± 0.00",
+        "3.12 ± 0.00",
+    )
+    without_alignments = cells(text, 2)
+    assert (
+        without_alignments["AER"],
+        without_alignments["soft AER"],
+        without_alignments["paper AER"],
+    ) == ("-", "-", "-")
+    assert (without_alignments["under-translated"], without_alignments["reworded"]) == (
+        "≤ 12.50",
+        "-",
+    )
     assert cells(text, 3)["under-translated"] == "-"
     assert "4 references, with 9 sure and 3 only possible links" in text
     assert "% of the 16 source words" in text and "≤: includes reworded words" in text
@@ -85,10 +103,10 @@ def test_alignment_and_adequacy_stand_beside_bleu_in_percent():
 
 def test_repetition_is_shown_where_nothing_is_aligned():
     counts = {"repetition": [{"order": n, "repeated": n, "ngrams": 40} for n in (1, 2, 3, 4)]}
-    shown = table(Row("a", "A"), Row("b", "B"))
-    text = rendering.render(shown, "cpu", [record("a", **counts), record("b")])
+    two_rows = table(Row("a", "A"), Row("b", "B"))
+    text = rendering.render(two_rows, "cpu", [record("a", **counts), record("b")])
     assert cells(text)["repeated 2-grams"] == "5.00" and cells(text, 2)["repeated 2-grams"] == "-"
-    text = rendering.render(shown, "cpu", [record("a", **counts, **aligned())])
+    text = rendering.render(two_rows, "cpu", [record("a", **counts, **aligned())])
     assert "repeated" not in text
 
 
@@ -103,7 +121,7 @@ def test_a_table_is_of_another_corpus_at_a_scale(tmp_path, monkeypatch):
 
 def test_a_row_stands_beside_its_baselines():
     rows = (Row("a", "A"), Row("b", "B"), Row("c", "C"), Row("d", "D"))
-    shown = table(*rows, baselines=("a", "b"))
+    of_baselines = table(*rows, baselines=("a", "b"))
     runs = [
         record("a"),
         record("b", 9.75, significance=[compared("a", -0.25, -2.5, 0.5, 1.0)]),
@@ -112,14 +130,14 @@ def test_a_row_stands_beside_its_baselines():
         ]),
         record("d", 12.5, significance=[compared("c", 0.5, 5.0, 0.5, 0.5)]),  # of a claim
     ]  # fmt: skip
-    text = rendering.render(shown, "cpu", runs)
-    found = [cells(text, i) for i in (1, 2, 3, 4)]
-    assert [one["vs. A"] for one in found] == [
+    text = rendering.render(of_baselines, "cpu", runs)
+    rendered = [cells(text, i) for i in (1, 2, 3, 4)]
+    assert [line["vs. A"] for line in rendered] == [
         "-", "-0.25 (-2.5%), p 0.500 / 1.000", "+2.00 (+20.0%)†, p 0.001 / 0.009", "-",
     ]  # fmt: skip
     against_b = ["-", "-", "+2.25 (+23.1%), p 0.001 / 0.020", "-"]
-    assert [one["vs. B"] for one in found] == against_b
-    assert "vs. C" not in found[0]
+    assert [line["vs. B"] for line in rendered] == against_b
+    assert "vs. C" not in rendered[0]
     assert "p of the paired bootstrap / of the sign test; †: both below 0.01" in text
     assert "bootstrap signature: bs" in text and "§" not in text
 
@@ -136,9 +154,9 @@ def test_a_difference_between_other_lengths_is_marked():
     assert "‡" not in cells(text, 3)["vs. A"]
     assert "‡: brevity penalties differ by more than 0.02" in text
     # of the same seed, and of any of several
-    other = record("a", seed=2, brevity=0.95)
+    second_baseline = record("a", seed=2, brevity=0.95)
     second = record("c", 11.0, seed=2, significance=[compared("a", 1.0, 10.0, 0.001, 0.009)])
-    text = rendering.render(table(*rows, baselines=("a",)), "cpu", [*runs, other, second])
+    text = rendering.render(table(*rows, baselines=("a",)), "cpu", [*runs, second_baseline, second])
     assert cells(text, 3)["vs. A"].endswith("‡")
 
 
@@ -182,9 +200,11 @@ def test_the_length_penalty_is_the_one_that_was_chosen():
 
 def test_a_pair_of_rows_is_tested_once():
     rows = (Row(name, name) for name in "abcdef")
-    shown = table(*rows, baselines=("a", "c"))
-    beside = {row: shown.compared_with(row, {"a", "b", "c", "e"} - {row}) for row in "abcdef"}
-    assert beside == {
+    of_baselines = table(*rows, baselines=("a", "c"))
+    rivals = {
+        row: of_baselines.compared_with(row, {"a", "b", "c", "e"} - {row}) for row in "abcdef"
+    }
+    assert rivals == {
         "a": [], "b": ["a", "c"], "c": ["a"], "d": ["a", "c", "b"], "e": ["a", "c", "b"],
         "f": ["a", "c", "b", "e"],
     }  # fmt: skip
@@ -199,31 +219,33 @@ def test_of_several_seeds_the_worst_p_is_shown():
     seeds = [(1.0, 10.0, 0.001, 0.002), (2.0, 20.0, 0.004, 0.001)]
     runs = [record("a", seed=2)]
     runs += [
-        record("b", 10 + one[0], seed=i, significance=[compared("a", *one)])
-        for i, one in enumerate(seeds, 1)
+        record("b", 10 + difference[0], seed=i, significance=[compared("a", *difference)])
+        for i, difference in enumerate(seeds, 1)
     ]
-    shown = table(Row("a", "A"), Row("b", "B"), baselines=("a",))
-    text = rendering.render(shown, "cpu", [record("a"), *runs])
+    of_baseline = table(Row("a", "A"), Row("b", "B"), baselines=("a",))
+    text = rendering.render(of_baseline, "cpu", [record("a"), *runs])
     assert cells(text, 2)["vs. A"] == "+1.50 (+15.0%)†, p 0.004 / 0.002"
     assert "(the greatest over the seeds)" in text
 
 
 def test_the_paper_s_cost_stands_beside_ours():
-    shown = table(Row("a", "A", paper_parameters=84.2, paper_speed=(1469.1, 21.1)), Row("b", "B"))
+    with_costs = table(
+        Row("a", "A", paper_parameters=84.2, paper_speed=(1469.1, 21.1)), Row("b", "B")
+    )
     decoding = {"dev": {"seconds": 1.0, "words": 1}, "test": {"seconds": 4.0, "words": 52}}
-    text = rendering.render(shown, "cpu", [record("a", decoding=decoding), record("b")])
-    one, other = cells(text), cells(text, 2)
-    paper = [one[f"paper {name}"] for name in ("parameters", "words/s", "decoding")]
-    assert paper == ["84.2M", "1469.1", "21.1"] and other["paper parameters"] == "-"
-    assert (one["decoding words/s"], other["decoding words/s"]) == ("13", "-")
+    text = rendering.render(with_costs, "cpu", [record("a", decoding=decoding), record("b")])
+    measured, unmeasured = cells(text), cells(text, 2)
+    paper = [measured[f"paper {name}"] for name in ("parameters", "words/s", "decoding")]
+    assert paper == ["84.2M", "1469.1", "21.1"] and unmeasured["paper parameters"] == "-"
+    assert (measured["decoding words/s"], unmeasured["decoding words/s"]) == ("13", "-")
 
 
 def test_tense_is_shown_with_the_documents_and_without():
     counts = {"sentences": 40, "right": 30, "shuffled_right": 14}
     runs = [record("a", seed=1, tense=counts), record("a", seed=2, tense={**counts, "right": 32})]
     text = rendering.render(table(Row("a", "A")), "cpu", runs)
-    found = cells(text)
-    assert found["tense"] == "77.50 ± 3.54" and found["tense, shuffled"] == "35.00 ± 0.00"
+    line = cells(text)
+    assert line["tense"] == "77.50 ± 3.54" and line["tense, shuffled"] == "35.00 ± 0.00"
     assert "tense: % of 40 sentences" in text and "other document" not in text
     counts = {"sentences": 40, "right": 30, "other_right": 16}
     text = rendering.render(table(Row("a", "A")), "cpu", [record("a", tense=counts)])
@@ -238,13 +260,16 @@ def test_other_histories_and_unseen_pairs_are_shown():
     histories = {"reference": scored(10.5, 9.0), "other": scored(9.25, 7.75)}
     runs = [record("a", unseen=unseen, histories=histories), record("b", unseen=unseen)]
     text = rendering.render(table(Row("a", "A"), Row("b", "B")), "cpu", runs)
-    found = cells(text)
-    assert found["ours test, unseen pairs"] == "8.50"
-    assert found["ours test, reference history"] == "10.50"
-    assert found["ours test, unseen pairs, reference history"] == "9.00"
-    assert found["ours test, other document"] == "9.25"
-    assert found["ours test, unseen pairs, other document"] == "7.75"
-    other = cells(text, 2)
-    assert (other["ours test, unseen pairs"], other["ours test, other document"]) == ("8.50", "-")
+    with_histories = cells(text)
+    assert with_histories["ours test, unseen pairs"] == "8.50"
+    assert with_histories["ours test, reference history"] == "10.50"
+    assert with_histories["ours test, unseen pairs, reference history"] == "9.00"
+    assert with_histories["ours test, other document"] == "9.25"
+    assert with_histories["ours test, unseen pairs, other document"] == "7.75"
+    without_histories = cells(text, 2)
+    assert (
+        without_histories["ours test, unseen pairs"],
+        without_histories["ours test, other document"],
+    ) == ("8.50", "-")
     assert "unseen pairs: the 30 of 40 test pairs that are not in training too" in text
     assert "other document: test BLEU where each sentence has before it those of another" in text

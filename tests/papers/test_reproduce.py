@@ -17,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_every_row_has_its_settings_at_every_scale_of_its_table():
     from tfmann import config
 
-    for name, shown in TABLES.items():
-        for scale in shown.scales:
-            table = shown.at(scale)
+    for name, of_scales in TABLES.items():
+        for scale in of_scales.scales:
+            table = of_scales.at(scale)
             for row in table.rows:
                 config.make({}, str(ROOT / "hparams" / table.settings_file(row, scale)))
             assert table.manifest is None or (ROOT / "data" / table.manifest).exists(), name
@@ -38,8 +38,8 @@ def test_results_name_no_machine_path():
             assert not [v for v in settings.values() if isinstance(v, str) and v.startswith("/")]
 
 
-def test_trains_once_then_only_prints(world, capsys):
-    root, corpus = world
+def test_trains_once_then_only_prints(toy_root, capsys):
+    root, corpus = toy_root
     command = [
         "vi-en", "--scale=cpu", f"--corpus_dir={corpus}", f"--out_dir={root / 'runs'}",
         f"--results_dir={root / 'results'}",
@@ -47,10 +47,10 @@ def test_trains_once_then_only_prints(world, capsys):
     assert reproduce.main(command) == 0
     out = capsys.readouterr().out
     assert "120 pairs" in out and "| toy system | - | 23.3* |" in out and "* a note" in out
-    kept = [json.loads(x) for x in (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()]
-    assert len(kept) == 1 and kept[0]["steps"] == 4 and kept[0]["pairs"]["train"] == 120
-    assert not [k for k in kept[0]["hparams"] if k.endswith("_prefix")]
-    assert kept[0]["inspection"] == {"statistics": [], "unit": "sentence", "revision": "r"}
+    saved = [json.loads(x) for x in (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()]
+    assert len(saved) == 1 and saved[0]["steps"] == 4 and saved[0]["pairs"]["train"] == 120
+    assert not [k for k in saved[0]["hparams"] if k.endswith("_prefix")]
+    assert saved[0]["inspection"] == {"statistics": [], "unit": "sentence", "revision": "r"}
     results = root / "runs" / "vi-en" / "cpu" / "luong" / "results.json"
     stamp = results.stat().st_mtime_ns
     assert reproduce.main(command) == 0
@@ -59,17 +59,17 @@ def test_trains_once_then_only_prints(world, capsys):
 
 
 @pytest.fixture
-def raw_world(world, monkeypatch):
+def raw_toy_root(toy_root, monkeypatch):
     """The same with a table of raw text, on a known variant of its corpus."""
-    root, corpus = world
+    root, corpus = toy_root
     path = root / "data" / "toy.json"
     manifest = json.loads(path.read_text())
     manifest["vocabularies"] = None
-    other = [{"lines": 120, "note": "a stand-in"}]
+    accepted = [{"lines": 120, "note": "a stand-in"}]
     manifest["files"] = [f for f in manifest["files"] if not f["path"].startswith("vocab")]
     for entry in manifest["files"]:
         if entry["path"].startswith("train"):
-            entry.update(lines=7, accept_lines=other)
+            entry.update(lines=7, accept_lines=accepted)
         file = corpus / entry["path"]
         lines = file.read_text(encoding="utf-8").splitlines()
         file.write_text("".join(f"„{line}”, {line}!\n" for line in lines), encoding="utf-8")
@@ -81,8 +81,8 @@ def raw_world(world, monkeypatch):
     return root, corpus
 
 
-def test_raw_text_is_prepared_once_and_scored_as_text_too(raw_world, capsys):
-    root, corpus = raw_world
+def test_raw_text_is_prepared_once_and_scored_as_text_too(raw_toy_root, capsys):
+    root, corpus = raw_toy_root
     command = [
         "vi-en", "--scale=cpu", f"--corpus_dir={corpus}", f"--out_dir={root / 'runs'}",
         f"--results_dir={root / 'results'}",
@@ -96,18 +96,18 @@ def test_raw_text_is_prepared_once_and_scored_as_text_too(raw_world, capsys):
     heading, _, row = rows[:3]  # BLEU by length follows
     assert len(heading) == len(row) == 17
     (line,) = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
-    kept = json.loads(line)
-    assert kept["preparation"]["merges"] == 15 and kept["variants"] == {"train": "a stand-in"}
-    assert set(kept["detokenised"]) == {"dev", "test"}
-    assert "subword_model" not in kept["hparams"] and kept["hparams"]["subword_option"] == "bpe"
+    saved = json.loads(line)
+    assert saved["preparation"]["merges"] == 15 and saved["variants"] == {"train": "a stand-in"}
+    assert set(saved["detokenised"]) == {"dev", "test"}
+    assert "subword_model" not in saved["hparams"] and saved["hparams"]["subword_option"] == "bpe"
     vocabulary = (root / "runs" / "vi-en" / "cpu" / "luong" / "vocab.tgt").read_text()
     assert "@@\n" in vocabulary and '\n"\n' in vocabulary
     assert reproduce.main(command) == 0
     assert "learning" not in capsys.readouterr().out
 
 
-def test_text_is_scored_against_the_raw_references(raw_world, tmp_path):
-    root, corpus = raw_world
+def test_text_is_scored_against_the_raw_references(raw_toy_root, tmp_path):
+    root, corpus = raw_toy_root
     report = table_corpus._report(TABLES["vi-en"], str(corpus), "")
     for name in ("dev", "test"):
         raw = (corpus / f"{name}.tgt").read_text(encoding="utf-8").splitlines()
@@ -129,9 +129,9 @@ def test_a_row_starts_from_the_best_checkpoint_of_another(started, capsys):
     out = capsys.readouterr().out
     assert "late, which starts from base" in out and "because other rows" not in out
     assert "| +7 |" in out and "| 7 |" in out and "+ updates: in addition to those of base" in out
-    kept = [json.loads(x) for x in (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()]
-    assert [record.get("start") for record in kept] == [None, "base", "base"]
-    assert not [record for record in kept if "init_checkpoint" in record["hparams"]]
+    saved = [json.loads(x) for x in (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()]
+    assert [record.get("start") for record in saved] == [None, "base", "base"]
+    assert not [record for record in saved if "init_checkpoint" in record["hparams"]]
 
 
 def test_the_row_to_start_from_is_trained_first_and_once(started, capsys):
@@ -144,21 +144,21 @@ def test_the_row_to_start_from_is_trained_first_and_once(started, capsys):
 
 def test_a_row_is_trained_with_every_seed_from_the_start_of_its_seed(started, capsys):
     root, corpus, trained = started
-    place = root / "runs" / "vi-en" / "cpu"
+    folder = root / "runs" / "vi-en" / "cpu"
     assert reproduce.main(started_command(root, corpus, "--rows=late", "--seeds=1,3")) == 0
     assert table_runs.train.seeds == [
         ("base", "1"), ("late", "1"), ("base-seed3", "3"), ("late-seed3", "3")
     ]  # fmt: skip
     assert [start for _, start in trained] == [
-        None, str(place / "base" / "best_bleu"), None, str(place / "base-seed3" / "best_bleu")
+        None, str(folder / "base" / "best_bleu"), None, str(folder / "base-seed3" / "best_bleu")
     ]  # fmt: skip
     out = capsys.readouterr().out
     assert "2 rows, each with seed 1, 3" in out and "row 2 of 2, seed 3: late" in out
     assert "| late | - | - | 1.00 ± 0.00 | 1.00 ± 0.00 |" in out
     assert reproduce.main(started_command(root, corpus, "--rows=late", "--seeds=3 2")) == 0
     assert [where for where, _ in table_runs.train.seeds[4:]] == ["base-seed2", "late-seed2"]
-    kept = [json.loads(x) for x in (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()]
-    assert [(record["row"], record["seed"]) for record in kept] == [
+    saved = [json.loads(x) for x in (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()]
+    assert [(record["row"], record["seed"]) for record in saved] == [
         ("base", 1), ("late", 1), ("base", 3), ("late", 3), ("base", 2), ("late", 2)
     ]  # fmt: skip
 
@@ -177,8 +177,8 @@ def test_a_line_that_names_no_seed_is_of_the_first(tmp_path):
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     new = [{"row": "a", "seed": 1}, {"row": "b", "seed": 2}]
     records.save_records(new, path)
-    kept = [json.loads(line) for line in path.read_text().splitlines()]
-    assert kept == [new[0], lines[1], lines[2], new[1]]
+    saved = [json.loads(line) for line in path.read_text().splitlines()]
+    assert saved == [new[0], lines[1], lines[2], new[1]]
 
 
 @pytest.mark.parametrize("seeds", ["x", "1,,", "1.5", "-1", ",", "99999999999", "4294967296"])
@@ -202,8 +202,12 @@ def test_what_translations_repeat_is_kept(started, capsys):
     assert "bs:1000" in interval["signature"] and interval["mean"] >= 0 and interval["ci"] >= 0
     resampled = json.loads(line)["resampled"]
     assert set(resampled) == {"dev", "test"}
-    for one in resampled.values():
-        assert (one["sentences"], one["seed"], len(one["bleu"])) == (6, 12345, 1000)
+    for resamples in resampled.values():
+        assert (resamples["sentences"], resamples["seed"], len(resamples["bleu"])) == (
+            6,
+            12345,
+            1000,
+        )
 
 
 @pytest.fixture
@@ -228,10 +232,10 @@ def test_gold_links_score_alignments_and_translations_once(aligned, monkeypatch,
     def run(command, check):
         commands.append(command)
         scores = {"input": [{"value": 4.0}, {"value": 6.0}]}
-        found = {"aer": 0.25, "soft_aer": 0.5, "sentences": 6, "sure": 9, "possible": 9}
+        alignment = {"aer": 0.25, "soft_aer": 0.5, "sentences": 6, "sure": 9, "possible": 9}
         judged = {"under": 0.1, "reworded": 0.2, "over": 0.3, "judged": 9}
-        body = {"scores": scores, "alignment": found, "adequacy": judged}
-        flags = dict(one.split("=", 1) for one in command[3:])
+        body = {"scores": scores, "alignment": alignment, "adequacy": judged}
+        flags = dict(flag.split("=", 1) for flag in command[3:])
         Path(flags["--inference_output_file"]).write_text(json.dumps(body))
         return Done()
 
@@ -240,7 +244,7 @@ def test_gold_links_score_alignments_and_translations_once(aligned, monkeypatch,
     assert reproduce.main(command) == reproduce.main(command) == 0
     out = capsys.readouterr().out
     assert "| 25.00 | 50.00 | 10.00 | 20.00 | 30.00 |" in out and "gold links of test: " in out
-    (flags,) = [one[3:] for one in commands]
+    (flags,) = [arguments[3:] for arguments in commands]
     assert "--mode=eval" in flags and f"--out_dir={root / 'runs/vi-en/cpu/base'}" in flags
     assert f"--gold_file={corpus / 'test.align'}" in flags
     assert f"--inference_input_file={corpus / 'test.src'}" in flags
@@ -283,10 +287,12 @@ def test_further_tests_are_translated_once_and_averaged(started, monkeypatch, ca
 
     def run(command, check):
         commands.append(command)
-        flags = dict(one.split("=", 1) for one in command[3:])
-        said = truth if "/late" in flags["--out_dir"] else ["the cat sat", "a dog lay in the sun"]
+        flags = dict(argument.split("=", 1) for argument in command[3:])
+        translations = (
+            truth if "/late" in flags["--out_dir"] else ["the cat sat", "a dog lay in the sun"]
+        )
         output = Path(flags["--inference_output_file"])
-        output.write_text("".join(f"{line}\n" for line in said))
+        output.write_text("".join(f"{line}\n" for line in translations))
         return Done()
 
     monkeypatch.setattr(run_scores.subprocess, "run", run)
@@ -300,11 +306,11 @@ def test_further_tests_are_translated_once_and_averaged(started, monkeypatch, ca
     (score, *_) = late["more_tests"]["other"]
     assert score["value"] == pytest.approx(100) and "nrefs:2" in score["signature"]
     # "said" of all rows is the same on the first test, so half the difference on the other is all
-    (found,) = late["significance"]
-    apart = 100 - base["more_tests"]["other"][0]["value"]
-    assert found["difference"] == pytest.approx(apart / 2)
-    assert (found["wins"], found["losses"]) == (1, 0)
-    assert found["signature"].endswith("mean of 2 tests")
+    (test,) = late["significance"]
+    difference = 100 - base["more_tests"]["other"][0]["value"]
+    assert test["difference"] == pytest.approx(difference / 2)
+    assert (test["wins"], test["losses"]) == (1, 0)
+    assert test["signature"].endswith("mean of 2 tests")
     assert late["resampled"]["test"]["sentences"] == 8 and "interval" not in late
     assert sum(scores["sentences"] for scores in late["by_length"]) == 8  # of both tests
 
@@ -329,16 +335,16 @@ def test_what_nobody_can_download_is_asked_for_by_its_files(table, capsys):
     assert "train.{}, train.{}".format(*sides) in error
 
 
-def test_unknown_row_is_named(world, capsys):
-    root, corpus = world
+def test_unknown_row_is_named(toy_root, capsys):
+    root, corpus = toy_root
     status = reproduce.main(
         ["vi-en", "--scale=cpu", f"--corpus_dir={corpus}", "--rows=loung", f"--out_dir={root}"]
     )
     assert status == 1 and "loung" in capsys.readouterr().err
 
 
-def test_missing_corpus_is_one_line(world, capsys):
-    root, _ = world
+def test_missing_corpus_is_one_line(toy_root, capsys):
+    root, _ = toy_root
     status = reproduce.main(["vi-en", "--scale=cpu", f"--corpus_dir={root / 'none'}"])
     error = capsys.readouterr().err
     assert status in (1, 2) and "Traceback" not in error and error.startswith("tfmann:")

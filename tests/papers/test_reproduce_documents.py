@@ -15,7 +15,7 @@ def change(path, **settings):
     path.write_text(json.dumps({**json.loads(path.read_text()), **settings}))
 
 
-def kept(root):
+def saved_records(root):
     lines = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
     return {record["row"]: record for record in map(json.loads, lines)}
 
@@ -58,8 +58,10 @@ def test_documents_are_counted_where_they_are(in_documents, capsys):
 
 def test_gold_links_of_a_document_model_are_looked_at_in_documents(in_documents, monkeypatch):
     root, corpus, _ = in_documents
-    asked = []
-    monkeypatch.setattr(run_scores, "_evaluate", lambda *given: asked.append(given[2]) or {})
+    evaluated = []
+    monkeypatch.setattr(
+        run_scores, "_evaluate", lambda *arguments: evaluated.append(arguments[2]) or {}
+    )
     manifest = json.loads((root / "data" / "toy.json").read_text())
     manifest["alignments"] = "test.align"
     manifest["files"].append({"path": "test.align", "urls": ["https://h/f"], "lines": 6})
@@ -67,23 +69,23 @@ def test_gold_links_of_a_document_model_are_looked_at_in_documents(in_documents,
     report = table_corpus._report(TABLES["vi-en"], str(corpus), "")
     for cell in ("cache", "luong"):
         run_scores.scores_by_gold_links(report, "out", cell)
-    assert asked[0]["inference_document_file"] == str(corpus / "test.docs")
-    assert "inference_document_file" not in asked[1]
+    assert evaluated[0]["inference_document_file"] == str(corpus / "test.docs")
+    assert "inference_document_file" not in evaluated[1]
 
 
 def test_a_lexicon_is_learned_once_for_all_rows_that_replace(started, monkeypatch, capsys):
     root, corpus, trained = started
     for row in ("base", "later"):
         change(settings_of(root, row), replace_unk=True)
-    asked, learned = [], table_runs.run_nmt
+    runs, run_nmt = [], table_runs.run_nmt
 
     def train(table, scale, row, settings, out_dir, fake=table_runs.train):
-        asked.append((row.name, settings.get("lexicon_file")))
+        runs.append((row.name, settings.get("lexicon_file")))
         fake(table, scale, row, settings, out_dir)
 
     def run(flags, out_dir):
-        asked.append((flags["mode"], out_dir))
-        learned(flags, out_dir)
+        runs.append((flags["mode"], out_dir))
+        run_nmt(flags, out_dir)
 
     monkeypatch.setattr(table_runs, "train", train)
     monkeypatch.setattr(table_runs, "run_nmt", run)
@@ -91,11 +93,11 @@ def test_a_lexicon_is_learned_once_for_all_rows_that_replace(started, monkeypatc
     assert reproduce.main(command) == reproduce.main(command) == 0
     folder = root / "runs" / "vi-en" / "cpu" / "lexicon"
     file = str(folder / "lexicon.txt")
-    assert asked == [
+    assert runs == [
         ("lexicon", str(folder)), ("base", file), ("late", None), ("later", file)
     ]  # fmt: skip
     assert len(list(iter_lines(file))) > 10
-    assert "lexicon_file" not in kept(root)["base"]["hparams"]
+    assert "lexicon_file" not in saved_records(root)["base"]["hparams"]
 
 
 @pytest.fixture
@@ -107,7 +109,7 @@ def compared(started, monkeypatch):
     table = TABLES["vi-en"]._replace(rows=ordered, baselines=("base", "later"))
     monkeypatch.setitem(TABLES, "vi-en", table)
     truth = list(iter_lines(corpus / "test.tgt"))
-    said = {
+    translations = {
         "base": [line.split()[0] for line in truth],
         "later": truth[:5] + ["nothing at all of it"],
         "late": [line.upper() for line in truth],
@@ -115,7 +117,7 @@ def compared(started, monkeypatch):
 
     def train(table, scale, row, settings, out_dir, fake=table_runs.train):
         fake(table, scale, row, settings, out_dir)
-        Path(out_dir, "output_test").write_text("".join(f"{x}\n" for x in said[row.name]))
+        Path(out_dir, "output_test").write_text("".join(f"{x}\n" for x in translations[row.name]))
         results = json.loads(Path(out_dir, "results.json").read_text())
         results["hparams"].update(bleu_tokenize="none", bleu_lowercase=True)
         Path(out_dir, "results.json").write_text(json.dumps(results))
@@ -127,11 +129,11 @@ def compared(started, monkeypatch):
 def test_rows_are_compared_with_the_baselines_before_them(compared, capsys):
     root, corpus = compared
     assert reproduce.main(started_command(root, corpus)) == 0
-    found = kept(root)
-    assert "significance" not in found["base"]
-    (one,) = found["later"]["significance"]
-    assert one["baseline"] == "base" and one["difference"] > 20 and one["wins"] >= 5
-    first, second = found["late"]["significance"]
+    records = saved_records(root)
+    assert "significance" not in records["base"]
+    (test,) = records["later"]["significance"]
+    assert test["baseline"] == "base" and test["difference"] > 20 and test["wins"] >= 5
+    first, second = records["late"]["significance"]
     assert (first["baseline"], second["baseline"]) == ("base", "later")
     assert (first["wins"], first["losses"], first["sign_p"]) == (6, 0, 2 / 2**6)  # without case
     assert (second["wins"], second["losses"]) == (1, 0)
@@ -146,33 +148,33 @@ def test_rows_that_have_ended_are_kept_when_a_later_one_stops(compared, monkeypa
     base, later, late = table.rows
     changed = table._replace(rows=(base, late, later))  # a baseline comes after its row
     monkeypatch.setitem(TABLES, "vi-en", changed)
-    whole = table_runs.train
+    train = table_runs.train
 
     def stopped(table, scale, row, settings, out_dir):
         if row.name == "later":
             raise KeyboardInterrupt
-        whole(table, scale, row, settings, out_dir)
+        train(table, scale, row, settings, out_dir)
 
     monkeypatch.setattr(table_runs, "train", stopped)
     assert reproduce.main(started_command(root, corpus)) == 130
-    found = kept(root)
-    assert set(found) == {"base", "late"}
-    assert [one["baseline"] for one in found["late"]["significance"]] == ["base"]
-    monkeypatch.setattr(table_runs, "train", whole)
+    records = saved_records(root)
+    assert set(records) == {"base", "late"}
+    assert [test["baseline"] for test in records["late"]["significance"]] == ["base"]
+    monkeypatch.setattr(table_runs, "train", train)
     assert reproduce.main(started_command(root, corpus)) == 0
-    found = kept(root)
-    assert [one["baseline"] for one in found["late"]["significance"]] == ["base", "later"]
-    assert [one["baseline"] for one in found["later"]["significance"]] == ["base"]
+    records = saved_records(root)
+    assert [test["baseline"] for test in records["late"]["significance"]] == ["base", "later"]
+    assert [test["baseline"] for test in records["later"]["significance"]] == ["base"]
 
 
 def test_rows_are_compared_again_with_a_baseline_that_was_decoded_again(compared):
     root, corpus = compared
     assert reproduce.main(started_command(root, corpus)) == 0
-    before = kept(root)
+    before = saved_records(root)
     truth = (corpus / "test.tgt").read_text()
     (root / "runs" / "vi-en" / "cpu" / "base" / "output_test").write_text(truth)
     assert reproduce.main(started_command(root, corpus, "--rows=base")) == 0
-    after = kept(root)
+    after = saved_records(root)
     assert list(after) == list(before)
     assert before["later"]["significance"][0]["difference"] > 20
     assert after["later"]["significance"][0]["difference"] < 0
@@ -183,7 +185,7 @@ def test_rows_are_compared_again_with_a_baseline_that_was_decoded_again(compared
 def test_a_baseline_that_was_not_trained_is_left_out(compared):
     root, corpus = compared
     assert reproduce.main(started_command(root, corpus, "--rows=late")) == 0
-    assert [one["baseline"] for one in kept(root)["late"]["significance"]] == ["base"]
+    assert [test["baseline"] for test in saved_records(root)["late"]["significance"]] == ["base"]
 
 
 def test_the_tense_of_a_table_is_measured(started, monkeypatch, capsys):
@@ -191,6 +193,6 @@ def test_the_tense_of_a_table_is_measured(started, monkeypatch, capsys):
     table = TABLES["vi-en"]._replace(document_tense=True)
     monkeypatch.setitem(TABLES, "vi-en", table)
     assert reproduce.main(started_command(root, corpus, "--rows=base")) == 0
-    found = kept(root)["base"]["tense"]
-    assert found["right"] == found["other_right"]
+    tense = saved_records(root)["base"]["tense"]
+    assert tense["right"] == tense["other_right"]
     assert "| tense, other document |" in capsys.readouterr().out

@@ -39,7 +39,7 @@ def test_training_saves_before_the_table_s_command_ends(tmp_path, number, status
     with table:
         assert table.stdout.readline() == "started\n"
         (os.killpg if whole_group else os.kill)(table.pid, number)
-        said = table.communicate(timeout=20)[1]
+        message = table.communicate(timeout=20)[1]
     assert table.returncode == status
     assert (tmp_path / "saved").read_text() == "saved\n"
-    assert ("goes on" in said) == (number == signal.SIGINT)
+    assert ("goes on" in message) == (number == signal.SIGINT)

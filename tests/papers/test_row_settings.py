@@ -46,71 +46,75 @@ def rows(name, scale):
     return {row: config.make({}, str(path)) for row, path in paths.items() if path.exists()}
 
 
-def differences(one, other):
-    first, second = one.as_dict(), other.as_dict()
+def differences(hparams, other_hparams):
+    first, second = hparams.as_dict(), other_hparams.as_dict()
     return {key for key in first if first[key] != second[key]}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "hparams")))
 def test_every_file_is_read_strictly_and_holds_no_key_of_another_cell(path):
     hparams = config.make({}, str(path))
-    others = set().union(*OWN.values()) - OWN[hparams.cell]
-    assert not set(config.read_json(path)) & others
+    keys_of_other_cells = set().union(*OWN.values()) - OWN[hparams.cell]
+    assert not set(config.read_json(path)) & keys_of_other_cells
 
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_rows_differ_in_the_cell_and_what_is_its_own(name):
     for scale in TABLES[name].scales:
-        table, found = TABLES[name].at(scale), rows(name, scale)
+        table, settings = TABLES[name].at(scale), rows(name, scale)
         eos = {row.name for row in table.rows if row.name.endswith("_eos")}
         starts = {row.name: row.start for row in table.rows}
-        assert len(found) == len(table.rows)
-        for row, made in found.items():
-            first = next(iter(found.values()))
+        assert len(settings) == len(table.rows)
+        for row, hparams in settings.items():
+            first = next(iter(settings.values()))
             objective = {"eos_attention_weight"} if row in eos else set()
             steps = {"num_train_steps"} if name == "multi30k" and starts[row] else set()
-            way = set(NO_SYSTEMS.get(row, ()))
-            assert differences(made, first) <= MAY_DIFFER | objective | steps | way, row
-            assert made.eos_attention_weight == (1.0 if row in eos else 0.0), row
+            of_system = set(NO_SYSTEMS.get(row, ()))
+            assert differences(hparams, first) <= MAY_DIFFER | objective | steps | of_system, row
+            assert hparams.eos_attention_weight == (1.0 if row in eos else 0.0), row
 
 
 @pytest.mark.parametrize("name,scale", [*MENG.items(), HANSARDS])
 def test_the_rows_of_meng_start_from_rnnsearch_and_are_what_they_are_called(name, scale):
-    found = rows(name, scale)
+    settings = rows(name, scale)
     for row in TABLES[name].at(scale).rows:
         if row.name in {"luong", *NO_SYSTEMS}:
             continue
         assert row.start == ("" if row.name == "rnnsearch" else "rnnsearch")
-        made = found[row.name]
-        what = row.name.replace("_eos", "").replace("_longer", "")
-        cell = what.split("_r")[0] if what not in CITED else CITED[what]
-        assert made.cell == cell
-        if made.cell == "kvmematt":
-            assert made.num_rounds == int(what[-1])
-        if made.cell == "coverage":
-            assert made.coverage_model == what.split("_")[1]
+        hparams = settings[row.name]
+        system = row.name.replace("_eos", "").replace("_longer", "")
+        cell = system.split("_r")[0] if system not in CITED else CITED[system]
+        assert hparams.cell == cell
+        if hparams.cell == "kvmematt":
+            assert hparams.num_rounds == int(system[-1])
+        if hparams.cell == "coverage":
+            assert hparams.coverage_model == system.split("_")[1]
         if row.start:
             allowed = {"cell", "eos_attention_weight", *OWN[cell]}
-            assert differences(made, found["rnnsearch_longer"]) <= allowed
+            assert differences(hparams, settings["rnnsearch_longer"]) <= allowed
     fewer = {"num_train_steps"} if name == "multi30k" else set()
-    assert differences(found["rnnsearch_longer"], found["rnnsearch"]) == fewer
+    assert differences(settings["rnnsearch_longer"], settings["rnnsearch"]) == fewer
 
 
 def test_the_paper_scale_of_meng_has_the_paper_s_numbers():
     for name in ("zh-en", "de-en", "en-de"):
         chinese = name == "zh-en"
-        for row, made in rows(name, "paper").items():
-            sizes = (made.num_units, made.embedding_width)
-            assert sizes == (512, 512) and made.annotation_merge == "sum"
-            assert (made.attention_size, made.readout_size) == (512, 512), row
-            assert (made.optimizer, made.learning_rate) == ("adadelta", 1.0)
-            assert (made.adadelta_rho, made.adadelta_epsilon) == (0.95, 1e-6)
-            assert (made.batch_size, made.beam_width, made.readout_dropout) == (80, 10, 0.5)
-            assert made.src_max_len == made.tgt_max_len == (80 if chinese else 100)
-            assert made.max_len_policy == "filter" and made.bleu_lowercase == chinese
-            assert made.vocab_size == (30_000 if chinese else 0)
-            assert made.share_vocab == (not chinese)
-            assert name[:2] == made.src and name[3:] == made.tgt
+        for row, hparams in rows(name, "paper").items():
+            sizes = (hparams.num_units, hparams.embedding_width)
+            assert sizes == (512, 512) and hparams.annotation_merge == "sum"
+            assert (hparams.attention_size, hparams.readout_size) == (512, 512), row
+            assert (hparams.optimizer, hparams.learning_rate) == ("adadelta", 1.0)
+            assert (hparams.adadelta_rho, hparams.adadelta_epsilon) == (0.95, 1e-6)
+            assert (hparams.batch_size, hparams.beam_width, hparams.readout_dropout) == (
+                80,
+                10,
+                0.5,
+            )
+            assert hparams.src_max_len == hparams.tgt_max_len == (80 if chinese else 100)
+            assert hparams.max_len_policy == "filter" and hparams.bleu_lowercase == chinese
+            assert hparams.vocab_size == (30_000 if chinese else 0)
+            assert hparams.share_vocab == (not chinese)
+            assert name[:2] == hparams.src and name[3:] == hparams.tgt
     assert TABLES["de-en"].bpe_merges == TABLES["en-de"].bpe_merges == {"paper": 36_000}
     assert TABLES["en-de"].reverse and not TABLES["de-en"].reverse
 
@@ -119,13 +123,13 @@ def test_the_table_of_alignment_error_is_of_the_models_of_table_1():
     table, zh_en = TABLES["alignment"], TABLES["zh-en"]
     assert [row.name for row in table.rows] == [row.name for row in zh_en.rows]
     assert (table.folder, table.prefix) == (zh_en.folder, zh_en.prefix)
-    found = {row.name: (row.paper_test, row.paper_aer) for row in table.rows}
+    scores = {row.name: (row.paper_test, row.paper_aer) for row in table.rows}
     for name, bleu, aer in (("mematt", 0.71, 1.99), ("kvmematt_r1", 0.90, 2.27),
                             ("kvmematt_r1_eos", 1.28, 3.08), ("kvmematt_r2", 1.78, 4.27),
                             ("kvmematt_r2_eos", 2.54, 4.58)):  # fmt: skip
-        gains = [one - other for one, other in zip(found[name], found["rnnsearch"])]
+        gains = [score - baseline for score, baseline in zip(scores[name], scores["rnnsearch"])]
         assert gains == pytest.approx([bleu, -aer])  # the paper's columns of differences
-    assert found["rnnsearch"] == (24.65, 39.97) and found["rnnsearch_longer"] == (None, None)
+    assert scores["rnnsearch"] == (24.65, 39.97) and scores["rnnsearch_longer"] == (None, None)
 
 
 def test_the_small_settings_of_meng_differ_from_those_they_are_copies_of_where_they_must():
@@ -133,17 +137,17 @@ def test_the_small_settings_of_meng_differ_from_those_they_are_copies_of_where_t
     assert len(tiny) == 10 + len(CITED) and TABLES["synthetic-adequacy"].seeds == (1, 2, 3)
     for row in ("rnnsearch", "mematt", "kvmematt_r2"):
         file = f"{row.split('_')[0]}.json"
-        other = config.make({}, str(ROOT / "hparams" / "tiny" / file))
-        assert differences(tiny[row], other) == {"num_train_steps", "steps_per_external_eval"}
+        copied = config.make({}, str(ROOT / "hparams" / "tiny" / file))
+        assert differences(tiny[row], copied) == {"num_train_steps", "steps_per_external_eval"}
         assert tiny[row].num_train_steps == 1250
     multi30k, hansards = rows("multi30k", "cpu"), rows(*HANSARDS)
     assert {"mematt_eos", *tiny} == set(multi30k) - {"luong", *NO_SYSTEMS}
-    for row, way in NO_SYSTEMS.items():
-        assert multi30k[row] == multi30k["rnnsearch"].replace(**way)
-        assert differences(multi30k[row], multi30k["rnnsearch"]) == set(way)
-    for row, made in hansards.items():
+    for row, changes in NO_SYSTEMS.items():
+        assert multi30k[row] == multi30k["rnnsearch"].replace(**changes)
+        assert differences(multi30k[row], multi30k["rnnsearch"]) == set(changes)
+    for row, hparams in hansards.items():
         fewer = {"num_train_steps"} if row == "rnnsearch" else set()
-        assert differences(made, multi30k[row]) == fewer | {
+        assert differences(hparams, multi30k[row]) == fewer | {
             "src", "tgt", "src_max_len", "tgt_max_len", "vocab_size", "bleu_lowercase",
             "label_smoothing", "avg_ckpts", "num_keep_ckpts",
         }  # fmt: skip
@@ -151,20 +155,32 @@ def test_the_small_settings_of_meng_differ_from_those_they_are_copies_of_where_t
 
 def test_the_rows_of_mino_are_one_cell_at_the_paper_s_size():
     for name in MINO:
-        for row, made in rows(name, "paper").items():
-            assert (made.cell, made.key_value_system) == ("key_value", row)
-            assert (made.num_units, made.embedding_width, made.decoder_layers) == (540, 540, 2)
-            assert (made.encoder_layers, made.init_op, made.init_weight) == (4, "normal", 0.05)
-            assert (made.optimizer, made.learning_rate, made.batch_size) == ("adam", 0.001, 64)
-            assert made.src_max_len == made.tgt_max_len == 40 and made.beam_width == 10
-            assert made.vocab_min_frequency == (1 if name == "en-ja" else 3)
-            assert made.num_train_steps // made.steps_per_external_eval == 20  # epochs
+        for row, hparams in rows(name, "paper").items():
+            assert (hparams.cell, hparams.key_value_system) == ("key_value", row)
+            assert (hparams.num_units, hparams.embedding_width, hparams.decoder_layers) == (
+                540,
+                540,
+                2,
+            )
+            assert (hparams.encoder_layers, hparams.init_op, hparams.init_weight) == (
+                4,
+                "normal",
+                0.05,
+            )
+            assert (hparams.optimizer, hparams.learning_rate, hparams.batch_size) == (
+                "adam",
+                0.001,
+                64,
+            )
+            assert hparams.src_max_len == hparams.tgt_max_len == 40 and hparams.beam_width == 10
+            assert hparams.vocab_min_frequency == (1 if name == "en-ja" else 3)
+            assert hparams.num_train_steps // hparams.steps_per_external_eval == 20  # epochs
 
 
 def test_no_file_is_of_no_table():
-    known = {path_of(t.at(scale), row, scale) for t in TABLES.values() for scale in t.scales
+    of_tables = {path_of(t.at(scale), row, scale) for t in TABLES.values() for scale in t.scales
              for row in t.at(scale).rows}  # fmt: skip
-    assert [path for path in FILES if path not in known] == []
+    assert [path for path in FILES if path not in of_tables] == []
 
 
 ALL_TU = [*TU.items(), ("cache-subtitle", "cpu"), TENSE, *DIALOGUES]
@@ -179,65 +195,76 @@ STAGE_TWO = {
 
 @pytest.mark.parametrize("name,scale", ALL_TU)
 def test_the_rows_of_tu_start_from_rnnsearch_and_are_what_they_are_called(name, scale):
-    found, table = rows(name, scale), TABLES[name].at(scale)
-    assert len(found) == len(table.rows)
+    settings, table = rows(name, scale), TABLES[name].at(scale)
+    assert len(settings) == len(table.rows)
     assert table.baselines == ("rnnsearch", "rnnsearch_longer", "cache_nothing")
-    base = found["rnnsearch"]
-    assert differences(found["rnnsearch_longer"], base) == set()
+    base = settings["rnnsearch"]
+    assert differences(settings["rnnsearch_longer"], base) == set()
     for row in table.rows:
-        made = found[row.name]
+        hparams = settings[row.name]
         assert row.start == ("" if row.name == "rnnsearch" else "rnnsearch")
-        kind, _, which = row.name.partition("_")
-        assert made.cell == kind
+        kind, _, system = row.name.partition("_")
+        assert hparams.cell == kind
         if kind != "cache":
-            assert differences(made, base) <= {"cell"} and not made.trainable_parameters
+            assert differences(hparams, base) <= {"cell"} and not hparams.trainable_parameters
             continue
-        assert differences(made, base) <= STAGE_TWO
-        assert made.cache_size == (int(which) if which.isdigit() else 25)
-        assert made.cache_fusion == ("shallow" if which == "shallow" else "deep")
-        assert made.cache_overwrite == (which != "no_overwrite")
-        matching = which if which in ("nothing", "uniform", "cosine") else "dot"
-        assert made.cache_matching == matching
+        assert differences(hparams, base) <= STAGE_TWO
+        assert hparams.cache_size == (int(system) if system.isdigit() else 25)
+        assert hparams.cache_fusion == ("shallow" if system == "shallow" else "deep")
+        assert hparams.cache_overwrite == (system != "no_overwrite")
+        matching = system if system in ("nothing", "uniform", "cosine") else "dot"
+        assert hparams.cache_matching == matching
         trained = f"{GATE},cell/matching/*" if matching == "cosine" else GATE
         # the frozen model says of a sentence what it says in decoding
-        assert (made.trainable_parameters, made.dropout, made.readout_dropout) == (trained, 0, 0)
-        allowed = {"num_train_steps"} if which == "0" else set()
-        own = {"cache_size", "cache_fusion", "cache_overwrite", "cache_matching"}
-        own |= {"trainable_parameters"} if matching == "cosine" else set()
-        assert differences(made, found["cache"]) <= own | allowed
-        assert (made.num_train_steps == 1) == (which == "0")
+        assert (hparams.trainable_parameters, hparams.dropout, hparams.readout_dropout) == (
+            trained,
+            0,
+            0,
+        )
+        allowed = {"num_train_steps"} if system == "0" else set()
+        keys = {"cache_size", "cache_fusion", "cache_overwrite", "cache_matching"}
+        keys |= {"trainable_parameters"} if matching == "cosine" else set()
+        assert differences(hparams, settings["cache"]) <= keys | allowed
+        assert (hparams.num_train_steps == 1) == (system == "0")
 
 
 def test_the_paper_scale_of_tu_has_the_paper_s_numbers():
     pairs = {"cache-news": 1_250_000, "cache-subtitle": 2_150_000, "cache-ted": 210_000}
     for name in TU:
-        for row, made in rows(name, "paper").items():
-            assert (made.num_units, made.embedding_width) == (1000, 620), row
-            assert made.annotation_merge == "concat" and made.vocab_size == 30_000
-            assert (made.optimizer, made.learning_rate) == ("adadelta", 1.0)
-            assert (made.adadelta_rho, made.adadelta_epsilon) == (0.95, 1e-6)
-            assert (made.batch_size, made.beam_width, made.max_gradient_norm) == (80, 10, 1.0)
-            assert (made.init_op, made.init_weight) == ("normal", 0.01)
-            assert made.recurrent_init_op == "orthogonal" and made.dropout == 0
-            assert made.src_max_len == made.tgt_max_len == 80 and made.max_len_policy == "filter"
-            assert made.bleu_lowercase and made.replace_unk
-            cache = made.cell == "cache"
-            assert made.readout_dropout == (0 if cache else 0.5)
+        for row, hparams in rows(name, "paper").items():
+            assert (hparams.num_units, hparams.embedding_width) == (1000, 620), row
+            assert hparams.annotation_merge == "concat" and hparams.vocab_size == 30_000
+            assert (hparams.optimizer, hparams.learning_rate) == ("adadelta", 1.0)
+            assert (hparams.adadelta_rho, hparams.adadelta_epsilon) == (0.95, 1e-6)
+            assert (hparams.batch_size, hparams.beam_width, hparams.max_gradient_norm) == (
+                80,
+                10,
+                1.0,
+            )
+            assert (hparams.init_op, hparams.init_weight) == ("normal", 0.01)
+            assert hparams.recurrent_init_op == "orthogonal" and hparams.dropout == 0
+            assert (
+                hparams.src_max_len == hparams.tgt_max_len == 80
+                and hparams.max_len_policy == "filter"
+            )
+            assert hparams.bleu_lowercase and hparams.replace_unk
+            cache = hparams.cell == "cache"
+            assert hparams.readout_dropout == (0 if cache else 0.5)
             if row != "cache_0":
-                epochs = made.num_train_steps * made.batch_size / pairs[name]
+                epochs = hparams.num_train_steps * hparams.batch_size / pairs[name]
                 assert epochs == pytest.approx(5 if cache else 15)
 
 
 def test_the_small_scale_of_tu_is_of_the_size_of_multi30k():
-    found, multi30k = rows("cache-subtitle", "cpu"), rows("multi30k", "cpu")
-    assert differences(found["rnnsearch"], multi30k["rnnsearch"]) == {
+    subtitles, multi30k = rows("cache-subtitle", "cpu"), rows("multi30k", "cpu")
+    assert differences(subtitles["rnnsearch"], multi30k["rnnsearch"]) == {
         "src", "batch_size", "steps_per_external_eval", "steps_per_checkpoint", "replace_unk",
         "num_train_steps", "label_smoothing", "avg_ckpts", "num_keep_ckpts",
     }  # fmt: skip
-    for row, made in found.items():
-        assert made.steps_per_external_eval * 2 == made.num_train_steps or row == "cache_0"
-    one = found["cache"]
-    assert (one.batch_size, one.num_train_steps) == (50, 1500)
+    for row, hparams in subtitles.items():
+        assert hparams.steps_per_external_eval * 2 == hparams.num_train_steps or row == "cache_0"
+    with_cache = subtitles["cache"]
+    assert (with_cache.batch_size, with_cache.num_train_steps) == (50, 1500)
     tense, adequacy = rows(*TENSE), rows("synthetic-adequacy", "tiny")
     assert differences(tense["rnnsearch"], adequacy["rnnsearch"]) == set()
     assert tense["cache"].batch_size == 64 and tense["cache"].num_train_steps == 1250
@@ -245,23 +272,23 @@ def test_the_small_scale_of_tu_is_of_the_size_of_multi30k():
 
 def test_the_tables_of_tu_have_the_paper_s_scores_and_costs():
     """Sums and differences that the paper prints: means of Tables 2 and 3, Table 4's last."""
-    found = {name: {row.name: row for row in TABLES[name].rows} for name in TU}
+    table_rows = {name: {row.name: row for row in TABLES[name].rows} for name in TU}
     for row, mean in (("cache_0", 24.78), ("cache", 25.65), ("cache_50", 25.62),
                       ("cache_100", 25.62), ("cache_200", 25.59), ("cache_500", 25.58),
                       ("cache_1000", 25.39), ("cache_no_overwrite", 25.60)):  # fmt: skip
-        values = [found[name][row].paper_dev for name in TU]
+        values = [table_rows[name][row].paper_dev for name in TU]
         assert sum(values) / 3 == pytest.approx(mean, abs=0.0067), row
     for row, mean in (("rnnsearch", 26.70), ("summary", 27.43), ("previous", 27.19),
                       ("cache", 27.82)):  # fmt: skip
-        values = [found[name][row].paper_test for name in TU]
+        values = [table_rows[name][row].paper_test for name in TU]
         if row == "rnnsearch":  # a slip in the paper: its differences are of 33.02 too
-            assert values[1] == 32.92 and "33.02" in found["cache-subtitle"][row].note
+            assert values[1] == 32.92 and "33.02" in table_rows["cache-subtitle"][row].note
             assert [f"{100 * (score / 33.02 - 1):+.1f}" for score in (33.34, 34.30)] == [
                 "+1.0", "+3.9"
             ]  # fmt: skip
             values[1] = 33.02
         assert sum(values) / 3 == pytest.approx(mean, abs=0.0067), row
-    shallow = found["cache-news"]["cache_shallow"]
+    shallow = table_rows["cache-news"]["cache_shallow"]
     assert (shallow.paper_dev, shallow.paper_test) == (38.34, 35.18)
     costs = {row.name: (row.paper_parameters, row.paper_speed)
              for row in TABLES["cache-subtitle"].at("cpu").rows}  # fmt: skip
@@ -287,29 +314,37 @@ def test_the_rows_of_collier_are_the_systems_that_they_are_called():
     heads = {"mad_1": 1, "mad_2": 2, "ntm_1": 1, "ntm_2": 2, "dnc_1": 1}
     for scale in ("paper", "cpu"):
         for name in COLLIER:
-            found = rows(name, scale)
-            for row, made in found.items():
-                assert made.cell == (row if row not in heads else row[:-2])
-                alone = made.cell in ("ntm", "dnc")
-                assert made.encoder_type == ("memory" if alone else "bi")
+            settings = rows(name, scale)
+            for row, hparams in settings.items():
+                assert hparams.cell == (row if row not in heads else row[:-2])
+                pure_mann = hparams.cell in ("ntm", "dnc")
+                assert hparams.encoder_type == ("memory" if pure_mann else "bi")
                 if row in heads:
-                    assert made.read_heads == made.write_heads == heads[row]
+                    assert hparams.read_heads == hparams.write_heads == heads[row]
             # a memory of one size for the pure MANNs, of another for the augmented decoders
             for group in (["mad_1", "mad_2"], ["ntm_1", "ntm_2", "dnc_1"]):
                 sizes = {(h.num_memory_locations, h.memory_unit_size)
-                         for h in map(found.get, group)}  # fmt: skip
+                         for h in map(settings.get, group)}  # fmt: skip
                 assert len(sizes) == 1
 
 
 def test_the_paper_scale_of_collier_has_the_paper_s_numbers():
     for name, steps in (("vi-en", 14_000), ("ro-en", 120_000)):
-        for row, made in rows(name, "paper").items():
-            assert (made.num_units, made.num_layers, made.unit_type) == (512, 2, "lstm")
-            assert (made.optimizer, made.learning_rate, made.decay_scheme) == ("adam", 0.001, "")
-            assert (made.dropout, made.beam_width, made.num_train_steps) == (0.3, 10, steps)
-            if "read_heads" in OWN[made.cell]:
-                slots = 64 if made.cell == "mad" else 128
-                assert (made.num_memory_locations, made.memory_unit_size) == (slots, 512), row
+        for row, hparams in rows(name, "paper").items():
+            assert (hparams.num_units, hparams.num_layers, hparams.unit_type) == (512, 2, "lstm")
+            assert (hparams.optimizer, hparams.learning_rate, hparams.decay_scheme) == (
+                "adam",
+                0.001,
+                "",
+            )
+            assert (hparams.dropout, hparams.beam_width, hparams.num_train_steps) == (
+                0.3,
+                10,
+                steps,
+            )
+            if "read_heads" in OWN[hparams.cell]:
+                slots = 64 if hparams.cell == "mad" else 128
+                assert (hparams.num_memory_locations, hparams.memory_unit_size) == (slots, 512), row
     assert TABLES["ro-en"].bpe_merges["paper"] == 89_500
 
 
@@ -319,9 +354,9 @@ def test_the_tables_have_the_paper_s_scores():
     sums += [("de-en", 0, 90.44), ("en-de", 0, 73.84), ("alignment", 0, 155.11)]
     sums += [("en-ja", 0, 148.0), ("en-ja-ntcir", 0, 97.5), ("en-ja-aspec", 0, 90.3)]
     for name, dev, test in sums:
-        found = TABLES[name].rows
-        assert sum(row.paper_dev or 0 for row in found) == pytest.approx(dev)
-        assert sum(row.paper_test or 0 for row in found) == pytest.approx(test)
+        table_rows = TABLES[name].rows
+        assert sum(row.paper_dev or 0 for row in table_rows) == pytest.approx(dev)
+        assert sum(row.paper_test or 0 for row in table_rows) == pytest.approx(test)
 
 
 def test_both_directions_of_the_dialogues_have_the_same_rows_and_settings():
@@ -332,7 +367,9 @@ def test_both_directions_of_the_dialogues_have_the_same_rows_and_settings():
         "cache",
     ]  # fmt: skip
     assert rows(*DIALOGUES[0]) == rows(*DIALOGUES[1])
-    for made in rows(*DIALOGUES[0]).values():
-        assert made.subword_option == "bpe" and not (made.replace_unk or made.bleu_lowercase)
+    for hparams in rows(*DIALOGUES[0]).values():
+        assert hparams.subword_option == "bpe" and not (
+            hparams.replace_unk or hparams.bleu_lowercase
+        )
         # so that a record can show convergence: evaluations before the last fifth of the updates
-        assert made.num_train_steps >= 5 * made.steps_per_external_eval
+        assert hparams.num_train_steps >= 5 * hparams.steps_per_external_eval

@@ -20,16 +20,16 @@ def settings(folder):
     ("folder", "everywhere", "top"), [("mino2017", 0.0, 0.5), ("cpu/mino2017", 0.3, 0.0)]
 )
 def test_dropout_of_mino_is_as_told(folder, everywhere, top):
-    for one in settings(folder):
-        assert (one["dropout"], one.get("top_dropout", 0.0)) == (everywhere, top)
-    told = mino2017._rows.__doc__
-    assert "0.5 on the last layer of each stack, nowhere else" in told
-    assert "0.3 before every" in told
+    for hparams in settings(folder):
+        assert (hparams["dropout"], hparams.get("top_dropout", 0.0)) == (everywhere, top)
+    docstring = mino2017._rows.__doc__
+    assert "0.5 on the last layer of each stack, nowhere else" in docstring
+    assert "0.3 before every" in docstring
 
 
 def test_the_starts_of_meng_are_called_our_choice():
-    for one in settings("meng2018"):
-        assert (one["init_op"], one["init_weight"]) == ("normal", 0.01)
-        assert (one["recurrent_init_op"], one["max_gradient_norm"]) == ("orthogonal", 1.0)
-    told = meng2018._systems.__doc__
-    assert "our own choice" in " ".join(told.split()) and "Tu et al." not in told
+    for hparams in settings("meng2018"):
+        assert (hparams["init_op"], hparams["init_weight"]) == ("normal", 0.01)
+        assert (hparams["recurrent_init_op"], hparams["max_gradient_norm"]) == ("orthogonal", 1.0)
+    docstring = meng2018._systems.__doc__
+    assert "our own choice" in " ".join(docstring.split()) and "Tu et al." not in docstring

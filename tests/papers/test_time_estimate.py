@@ -12,7 +12,7 @@ def path(tmp_path):
     lines = [("a", 600), ("a", 1200), ("b", 5400)]
     hardware = {"cpu": "Some Processor", "cores": 2}
     text = [{"row": r, "train_seconds": s, "hardware": hardware} for r, s in lines]
-    (tmp_path / "toy-cpu.jsonl").write_text("".join(json.dumps(one) + "\n" for one in text))
+    (tmp_path / "toy-cpu.jsonl").write_text("".join(json.dumps(record) + "\n" for record in text))
     return tmp_path / "toy-cpu.jsonl"
 
 
@@ -24,13 +24,13 @@ def test_known_rows_are_added_up(path):
 
 
 def test_an_unknown_row_takes_the_mean_of_the_others(path):
-    said = estimate_time(["b", "c"], 2, path)  # 90 minutes, and (15 + 90) / 2
-    assert "about 2 h 22 min" in said and said.endswith("1 of them guessed from other rows")
+    estimate = estimate_time(["b", "c"], 2, path)  # 90 minutes, and (15 + 90) / 2
+    assert "about 2 h 22 min" in estimate and estimate.endswith("1 of them guessed from other rows")
 
 
 def test_what_nobody_measured_is_not_guessed(path):
-    other = path.parent / "other-cpu.jsonl"
-    assert estimate_time(["a"], 1, other).endswith("how long that takes has not been measured")
+    unmeasured = path.parent / "other-cpu.jsonl"
+    assert estimate_time(["a"], 1, unmeasured).endswith("how long that takes has not been measured")
 
 
 def test_nothing_is_left(path):
@@ -38,5 +38,5 @@ def test_nothing_is_left(path):
 
 
 def test_durations():
-    found = [format_duration(seconds) for seconds in (1, 89, 3599, 3600, 86_400)]
-    assert found == ["1 min", "1 min", "1 h 00 min", "1 h 00 min", "24 h 00 min"]
+    texts = [format_duration(seconds) for seconds in (1, 89, 3599, 3600, 86_400)]
+    assert texts == ["1 min", "1 min", "1 h 00 min", "1 h 00 min", "24 h 00 min"]

@@ -28,9 +28,9 @@ def test_a_shipped_model_has_weights_of_16_bits_and_knows_its_examples(entry):
     folder = library.SHIPPED / entry.name
     arrays = checkpoint.read_arrays(str(folder / "best_bleu"))
     assert all(np.array_equal(value, value.astype(np.float16)) for value in arrays.values())
-    known = set(iter_lines(folder / "vocab.src"))
+    vocabulary = set(iter_lines(folder / "vocab.src"))
     for document in entry.examples:
-        assert all(set(line.split()) <= known for line in document), document
+        assert all(set(line.split()) <= vocabulary for line in document), document
 
 
 def test_a_shipped_example_is_what_the_model_says():

@@ -70,8 +70,8 @@ def test_the_files_of_the_page_are_served_without_other_hosts(client):
     ],
 )
 def test_questions_that_cannot_be_answered_are_refused(client, body, status):
-    found, answer = client.post("/play/trace", body)
-    assert found == status and set(answer) == {"error"}
+    answered_status, answer = client.post("/play/trace", body)
+    assert answered_status == status and set(answer) == {"error"}
 
 
 @needs_browser
@@ -89,9 +89,9 @@ def test_the_page_shows_a_translation_at_once(page, client):
     weights = page.run(
         "[...document.querySelectorAll('figure rect[data-tip]')].map((cell) => cell.dataset.tip)"
     )
-    shown = [float(tip.rpartition("\n")[2]) for tip in weights]
+    shares = [float(tip.rpartition("\n")[2]) for tip in weights]
     attention = [weight for row in trace["arrays"]["alignments"] for weight in row]
-    assert shown == pytest.approx(attention, abs=6e-4)
+    assert shares == pytest.approx(attention, abs=6e-4)
 
 
 @needs_browser
@@ -147,8 +147,8 @@ def test_every_model_is_drawn_at_every_step(page, entry):
         page.key("ArrowRight")
     assert text(page, "#where") == f"{steps + 1} of {steps + 1}"
     assert page.run("document.querySelectorAll('figure svg[role=img]').length") > 0
-    drawn = page.run("document.querySelector('.panels').innerHTML")
-    assert "NaN" not in drawn and "undefined" not in drawn
+    markup = page.run("document.querySelector('.panels').innerHTML")
+    assert "NaN" not in markup and "undefined" not in markup
 
 
 @needs_browser
@@ -157,7 +157,7 @@ def test_two_models_are_compared(page):
     page.wait(DRAWN.format(2))
     page.key("End")
     texts = page.run("[...document.querySelectorAll('.target')].map((row) => row.innerText)")
-    assert len(texts) == 2 and all("Darcel" in one for one in texts)
+    assert len(texts) == 2 and all("Darcel" in words for words in texts)
 
 
 @needs_browser

@@ -35,41 +35,41 @@ def model(request, tmp_path_factory):
 
 
 def test_the_page_draws_what_the_trace_says(model):
-    shown = trace_line(model, LINES)
-    json.dumps(shown, allow_nan=False)
-    pairs = [(pair["source"], pair["target"]) for pair in shown["earlier"]]
+    answer = trace_line(model, LINES)
+    json.dumps(answer, allow_nan=False)
+    pairs = [(pair["source"], pair["target"]) for pair in answer["earlier"]]
     assert [source for source, _ in pairs] == LINES[:-1]
-    text = " ".join(shown["tokens"][:-1])
+    text = " ".join(answer["tokens"][:-1])
     trace = model.traces([*pairs, (LINES[-1], text)], [0] * len(LINES))[-1]
-    assert shown["tokens"] == trace.tokens and shown["source_tokens"] == trace.source_tokens
-    assert shown["step_tokens"] == trace.step_tokens and shown["boundary"] == trace.boundary
-    assert shown["rounds"] == trace.rounds
-    assert set(shown["arrays"]) == set(trace) - {"decoder_state", "link"} <= set(SHAPES)
-    for name, values in shown["arrays"].items():
+    assert answer["tokens"] == trace.tokens and answer["source_tokens"] == trace.source_tokens
+    assert answer["step_tokens"] == trace.step_tokens and answer["boundary"] == trace.boundary
+    assert answer["rounds"] == trace.rounds
+    assert set(answer["arrays"]) == set(trace) - {"decoder_state", "link"} <= set(SHAPES)
+    for name, values in answer["arrays"].items():
         np.testing.assert_allclose(values, trace[name], atol=2e-5)
-    assert set(shown["heads"]) == set(trace.heads)
-    for head, seen in trace.heads.items():
-        for name, values in seen.items():
-            np.testing.assert_allclose(shown["heads"][head][name], values, atol=2e-5)
+    assert set(answer["heads"]) == set(trace.heads)
+    for head, quantities in trace.heads.items():
+        for name, values in quantities.items():
+            np.testing.assert_allclose(answer["heads"][head][name], values, atol=2e-5)
     if trace.slots is None:
-        assert shown["slots"] is None
+        assert answer["slots"] is None
     else:
-        assert shown["slots"]["words"] == trace.slots.words
-        assert shown["slots"]["ages"] == list(trace.slots.ages)
+        assert answer["slots"]["words"] == trace.slots.words
+        assert answer["slots"]["ages"] == list(trace.slots.ages)
 
 
 def test_words_are_the_most_probable_ones(model):
-    shown = trace_line(model, LINES[-1:])
-    assert len(shown["nearest"]) == len(shown["probs"]) == len(shown["tokens"])
-    for token, nearest, prob in zip(shown["tokens"][:-1], shown["nearest"], shown["probs"]):
+    answer = trace_line(model, LINES[-1:])
+    assert len(answer["nearest"]) == len(answer["probs"]) == len(answer["tokens"])
+    for token, nearest, prob in zip(answer["tokens"][:-1], answer["nearest"], answer["probs"]):
         probs = [choice["prob"] for choice in nearest]
         assert probs == sorted(probs, reverse=True) and sum(probs) <= 1 + 1e-4
         best = next(choice for choice in nearest if choice["token"] != "<s>")
         assert best == {"token": token, "prob": pytest.approx(prob, abs=3e-5)}
     greedy = model.with_search(infer_mode="greedy", num_translations_per_input=1)
     [[best]] = greedy.translate(LINES[-1:])
-    assert shown["tokens"] == best.tokens
-    assert shown["log_prob"] == pytest.approx(best.score, abs=1e-3)
+    assert answer["tokens"] == best.tokens
+    assert answer["log_prob"] == pytest.approx(best.score, abs=1e-3)
 
 
 def test_a_forced_word_is_a_forced_decoding(model):
@@ -83,8 +83,8 @@ def test_a_forced_word_is_a_forced_decoding(model):
     probs = np.exp(scored.word_log_probs)
     np.testing.assert_allclose(forced["probs"], probs, atol=2e-5)
     for token, prob, nearest in zip(forced["tokens"], probs, forced["nearest"]):
-        same = [choice["prob"] for choice in nearest if choice["token"] == token]
-        assert not same or same[0] == pytest.approx(prob, abs=3e-5)
+        probs_of_token = [choice["prob"] for choice in nearest if choice["token"] == token]
+        assert not probs_of_token or probs_of_token[0] == pytest.approx(prob, abs=3e-5)
     trace = model.trace((LINES[0], text))
     for name, values in forced["arrays"].items():
         np.testing.assert_allclose(values, trace[name], atol=2e-5)

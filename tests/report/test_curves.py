@@ -7,15 +7,17 @@ from tfmann.papers.table import Row
 from tfmann.report import curves
 
 
-def history(*found):
+def history(*evaluations):
     return {"history": [
-        {"step": step, "dev_bleu": bleu, "dev_ppl": ppl} for step, bleu, ppl in found
+        {"step": step, "dev_bleu": bleu, "dev_ppl": ppl} for step, bleu, ppl in evaluations
     ]}  # fmt: skip
 
 
-def chart(charts, what, over):
-    (found,) = [one for one in charts if (one.measure, one.over) == (what, over)]
-    return found
+def chart(charts, measure, over):
+    (match,) = [
+        candidate for candidate in charts if (candidate.measure, candidate.over) == (measure, over)
+    ]
+    return match
 
 
 def texts(line):
@@ -23,13 +25,13 @@ def texts(line):
 
 
 def test_curves_are_means_over_the_seeds():
-    shown = table(Row("a", "A"), Row("b", "B"))
+    two_rows = table(Row("a", "A"), Row("b", "B"))
     runs = [
         record("a", seed=1, steps=20, train_seconds=120, **history((10, 4, 8), (20, 6, 4))),
         record("a", seed=2, steps=20, train_seconds=240, **history((10, 6, 6), (20, 8, 2))),
         record("b"),
     ]
-    charts = curves.charts(shown, runs)
+    charts = curves.charts(two_rows, runs)
     (line,) = chart(charts, "dev BLEU", "updates").lines
     assert (line.name, line.number) == ("A", 0)
     assert texts(line) == ["5.00 at 10 updates", "7.00 at 20 updates"]
@@ -38,25 +40,25 @@ def test_curves_are_means_over_the_seeds():
 
 
 def test_a_row_goes_on_where_the_one_it_starts_from_ended():
-    shown = table(Row("a", "A"), Row("b", "B", start="a"))
+    two_rows = table(Row("a", "A"), Row("b", "B", start="a"))
     runs = [
         record("a", seed=1, steps=20, train_seconds=120, **history((20, 6, 4))),
         record("b", seed=1, start="a", steps=5, train_seconds=60, **history((5, 7, 3))),
     ]
-    charts = curves.charts(shown, runs)
+    charts = curves.charts(two_rows, runs)
     assert texts(chart(charts, "dev BLEU", "updates").lines[1]) == ["7.00 at 25 updates"]
     assert texts(chart(charts, "dev BLEU", "minutes").lines[1]) == ["7.00 at 3 minutes"]
 
 
 def test_all_points_and_ticks_are_inside_the_frame():
     runs = [record("a", seed=1, steps=3000, **history((500, 0.03, 900.0), (3000, 26.1, 9.0)))]
-    for one in curves.charts(table(Row("a", "A")), runs):
-        for line in one.lines:
+    for diagram in curves.charts(table(Row("a", "A")), runs):
+        for line in diagram.lines:
             for point in line.points:
                 assert curves.LEFT <= point.x <= curves.RIGHT
                 assert curves.TOP <= point.y <= curves.BOTTOM
-        assert one.y_ticks[0][0] == curves.BOTTOM and one.y_ticks[-1][0] == curves.TOP
-        assert one.x_ticks[-1][0] == curves.RIGHT
+        assert diagram.y_ticks[0][0] == curves.BOTTOM and diagram.y_ticks[-1][0] == curves.TOP
+        assert diagram.x_ticks[-1][0] == curves.RIGHT
     (line,) = chart(curves.charts(table(Row("a", "A")), runs), "dev BLEU", "updates").lines
     assert line.points[0].y > line.points[1].y  # more is further up
 

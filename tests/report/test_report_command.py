@@ -35,25 +35,25 @@ def models(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def kept():
+def loaded_models():
     """Models that are loaded, by what was asked for: each compiles once."""
     return {}
 
 
 @pytest.fixture(autouse=True)
-def load_once(kept, monkeypatch):
+def load_once(loaded_models, monkeypatch):
     load = api.load
 
     def once(out_dir, ckpt=None, log=print):
-        if (out_dir, ckpt) not in kept:
-            kept[out_dir, ckpt] = load(out_dir, ckpt, log)
-        return kept[out_dir, ckpt]
+        if (out_dir, ckpt) not in loaded_models:
+            loaded_models[out_dir, ckpt] = load(out_dir, ckpt, log)
+        return loaded_models[out_dir, ckpt]
 
     monkeypatch.setattr(api, "load", once)
 
 
 @pytest.fixture
-def given(tmp_path):
+def texts(tmp_path):
     """Paths of the files, written."""
     paths = {}
     for name, lines in (("input", SOURCES), ("reference", REFERENCES), ("docs", DOCS)):
@@ -68,7 +68,7 @@ def run(model, tmp_path, sentence, **flags):
     return command.main(argv)
 
 
-def found(tmp_path):
+def drawn_files(tmp_path):
     folder = tmp_path / "figures"
     for name in os.listdir(folder):
         if name.endswith(".png"):
@@ -76,12 +76,12 @@ def found(tmp_path):
     return set(os.listdir(folder))
 
 
-def test_a_model_with_a_cache(models, given, tmp_path, capsys):
-    assert run(models["cache"], tmp_path, 2, **given) == 0
+def test_a_model_with_a_cache(models, texts, tmp_path, capsys):
+    assert run(models["cache"], tmp_path, 2, **texts) == 0
     files = {"sentence_2_attention.png", "sentence_2_cache.png", "sentence_2_cache.md"}
-    assert found(tmp_path) == {*files, "recency.png"}
-    said = capsys.readouterr().err
-    assert all(name in said for name in files)
+    assert drawn_files(tmp_path) == {*files, "recency.png"}
+    stderr = capsys.readouterr().err
+    assert all(name in stderr for name in files)
     # four slots, of which the document's first two sentences (6 words) have filled all
     table = (tmp_path / "figures" / "sentence_2_cache.md").read_text(encoding="utf-8")
     traces = api.load(str(models["cache"])).traces(zip(SOURCES, REFERENCES), map(int, DOCS))
@@ -92,26 +92,26 @@ def test_a_model_with_a_cache(models, given, tmp_path, capsys):
     ]  # fmt: skip
 
 
-def test_recency_is_of_all_sentences(models, given, tmp_path, monkeypatch):
-    seen = {}
+def test_recency_is_of_all_sentences(models, texts, tmp_path, monkeypatch):
+    recencies = {}
     draw = cache_figures.recency_figure
-    monkeypatch.setattr(cache_figures, "recency_figure", lambda c: seen.update(c) or draw(c))
-    assert run(models["cache"], tmp_path, 4, **given) == 0
+    monkeypatch.setattr(cache_figures, "recency_figure", lambda c: recencies.update(c) or draw(c))
+    assert run(models["cache"], tmp_path, 4, **texts) == 0
     traces = api.load(str(models["cache"])).traces(zip(SOURCES, REFERENCES), map(int, DOCS))
-    assert [len(cache_figures.by_recency(one.slots)) for one in traces] == [0, 3, 4, 0, 4]
-    assert list(seen) == ["input"]
-    np.testing.assert_allclose(seen["input"], cache_figures.recency(traces), rtol=1e-6)
+    assert [len(cache_figures.by_recency(trace.slots)) for trace in traces] == [0, 3, 4, 0, 4]
+    assert list(recencies) == ["input"]
+    np.testing.assert_allclose(recencies["input"], cache_figures.recency(traces), rtol=1e-6)
     # of three sentences the first has but three filled slots
     sums = sum(traces[i]["cache_match"][:, np.argmin(traces[i].slots.ages)].sum() for i in (2, 4))
-    assert seen["input"].shape == (4,) and sums > 0
+    assert recencies["input"].shape == (4,) and sums > 0
 
 
-def test_without_a_reference_its_own_translation_is_drawn(models, given, tmp_path):
-    del given["reference"], given["docs"]
-    write_lines(given["input"], ["der", "die katze", "", "und"])
+def test_without_a_reference_its_own_translation_is_drawn(models, texts, tmp_path):
+    del texts["reference"], texts["docs"]
+    write_lines(texts["input"], ["der", "die katze", "", "und"])
     for sentence in (1, 3):
-        assert run(models["cache"], tmp_path, sentence, input=given["input"]) == 0
-    files = found(tmp_path)
+        assert run(models["cache"], tmp_path, sentence, input=texts["input"]) == 0
+    files = drawn_files(tmp_path)
     assert {"sentence_1_cache.png", "sentence_3_cache.md", "recency.png"} <= files
     assert "sentence_3_cache.png" not in files  # a blank line ends a document
     model = api.load(str(models["cache"]))
@@ -120,45 +120,49 @@ def test_without_a_reference_its_own_translation_is_drawn(models, given, tmp_pat
     assert all(f"`{token}`" in table for token in {*first.tokens[-4:]})
 
 
-def test_an_empty_cache_is_said(models, given, tmp_path, capsys):
-    assert run(models["cache"], tmp_path, 3, **given) == 0
+def test_an_empty_cache_is_said(models, texts, tmp_path, capsys):
+    assert run(models["cache"], tmp_path, 3, **texts) == 0
     assert "the cache is empty when sentence 3 begins" in capsys.readouterr().err
-    assert found(tmp_path) == {"sentence_3_attention.png", "sentence_3_cache.md", "recency.png"}
+    assert drawn_files(tmp_path) == {
+        "sentence_3_attention.png",
+        "sentence_3_cache.md",
+        "recency.png",
+    }
     for name in ("input", "reference", "docs"):
-        write_lines(given[name], [{"input": "der", "reference": "DER", "docs": "1"}[name]])
-    assert run(models["cache"], tmp_path, 0, **given) == 0
+        write_lines(texts[name], [{"input": "der", "reference": "DER", "docs": "1"}[name]])
+    assert run(models["cache"], tmp_path, 0, **texts) == 0
     assert "the cache is empty when every sentence begins" in capsys.readouterr().err
 
 
-def test_a_model_of_rounds_has_no_cache_and_says_so(models, given, tmp_path, capsys):
-    del given["docs"]
-    assert run(models["rounds"], tmp_path, 1, **given) == 0
+def test_a_model_of_rounds_has_no_cache_and_says_so(models, texts, tmp_path, capsys):
+    del texts["docs"]
+    assert run(models["rounds"], tmp_path, 1, **texts) == 0
     heads = {f"sentence_1_{kind}_head_{i}.png" for kind in ("read", "write") for i in range(2)}
-    assert found(tmp_path) == {"sentence_1_attention.png", "sentence_1_rounds.png", *heads}
+    assert drawn_files(tmp_path) == {"sentence_1_attention.png", "sentence_1_rounds.png", *heads}
     assert "the model has no cache" in capsys.readouterr().err
-    assert run(models["luong"], tmp_path, 0, **given) == 0
-    assert "sentence_0_attention.png" in found(tmp_path)
+    assert run(models["luong"], tmp_path, 0, **texts) == 0
+    assert "sentence_0_attention.png" in drawn_files(tmp_path)
 
 
-def test_only_what_the_sentence_needs_goes_through_the_model(models, given, tmp_path, monkeypatch):
-    seen = []
+def test_only_what_the_sentence_needs_goes_through_the_model(models, texts, tmp_path, monkeypatch):
+    calls = []
     traces = api.Model.traces
 
     def spy(self, pairs, documents=None):
         pairs = list(pairs)
-        seen.append((pairs, documents))
+        calls.append((pairs, documents))
         return traces(self, pairs, documents)
 
     monkeypatch.setattr(api.Model, "traces", spy)
-    assert run(models["summary"], tmp_path, 4, **given) == 0
-    del given["docs"]
-    assert run(models["luong"], tmp_path, 4, **given) == 0
-    write_lines(given["input"], ["der", "", "und", "die", "der"])
-    assert run(models["summary"], tmp_path, 3, **given) == 0
+    assert run(models["summary"], tmp_path, 4, **texts) == 0
+    del texts["docs"]
+    assert run(models["luong"], tmp_path, 4, **texts) == 0
+    write_lines(texts["input"], ["der", "", "und", "die", "der"])
+    assert run(models["summary"], tmp_path, 3, **texts) == 0
     pairs = list(zip(SOURCES, REFERENCES))
-    assert seen[0] == (pairs[3:], [9, 9])
-    assert seen[1] == (pairs[4:], None)
-    assert seen[2] == ([("und", REFERENCES[2]), ("die", REFERENCES[3])], None)
+    assert calls[0] == (pairs[3:], [9, 9])
+    assert calls[1] == (pairs[4:], None)
+    assert calls[2] == ([("und", REFERENCES[2]), ("die", REFERENCES[3])], None)
 
 
 @pytest.mark.parametrize(
@@ -178,23 +182,23 @@ def test_only_what_the_sentence_needs_goes_through_the_model(models, given, tmp_
         ({"figures": "input"}, 1, "cannot create the folder"),
     ],
 )
-def test_refusals(models, given, tmp_path, capsys, changes, status, message):
-    flags = dict(given)
+def test_refusals(models, texts, tmp_path, capsys, changes, status, message):
+    flags = dict(texts)
     for name, lines in changes.items():
         if name == "input" and lines is None:
-            os.unlink(given["input"])
-        elif name in given and lines is None:
+            os.unlink(texts["input"])
+        elif name in texts and lines is None:
             del flags[name]
-        elif name in given:
-            write_lines(given[name], lines)
+        elif name in texts:
+            write_lines(texts[name], lines)
     before = tree(tmp_path)
     folder = models.get(changes.get("model", "cache"), "nowhere")
     argv = ["memory", f"--out_dir={folder}", f"--sentence={changes.get('sentence', 1)}"]
     argv += [f"--figures={tmp_path / changes.get('figures', 'figures')}"]
     assert command.main([*argv, *(f"--{k}={v}" for k, v in flags.items())]) == status
-    said = capsys.readouterr().err
-    assert said.startswith("tfmann: ") and said.count("\n") == 1, said
-    assert re.search(message, said), said
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("tfmann: ") and stderr.count("\n") == 1, stderr
+    assert re.search(message, stderr), stderr
     assert tree(tmp_path) == before
 
 
@@ -224,9 +228,9 @@ def test_a_gallery_of_nothing_is_refused(models, tmp_path, capsys):
     for name in ("src", "tgt", "docs"):
         write_lines(str(tmp_path / f"text.{name}"), ["1"])
     argv = ["gallery", f"--out_dir={tmp_path}", f"--prefix={tmp_path / 'text'}"]
-    for said in ("has no folder of a run", "has the sentences 0 to 0, not 1"):
+    for message in ("has no folder of a run", "has the sentences 0 to 0, not 1"):
         assert command.main([*argv, "--sentence=1", f"--output={tmp_path / 'out'}"]) == 1
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
         if not (tmp_path / "run").exists():
             (tmp_path / "run").symlink_to(models["luong"])
     assert not (tmp_path / "out").exists()
@@ -234,6 +238,6 @@ def test_a_gallery_of_nothing_is_refused(models, tmp_path, capsys):
 
 def test_the_page_of_models_shows_a_figure_of_every_cell():
     page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
-    shown = re.findall(r'src="(figures/(\w+)\.png)"', page)
-    assert sorted(cell for _, cell in shown) == sorted(config.CELLS)
-    assert all((ROOT / "docs" / path).read_bytes().startswith(b"\x89PNG") for path, _ in shown)
+    images = re.findall(r'src="(figures/(\w+)\.png)"', page)
+    assert sorted(cell for _, cell in images) == sorted(config.CELLS)
+    assert all((ROOT / "docs" / path).read_bytes().startswith(b"\x89PNG") for path, _ in images)

@@ -32,11 +32,11 @@ class Reader(HTMLParser):
         self.open, self.links, self.text, self.ids = [], [], [], []
 
     def handle_starttag(self, tag, attrs):
-        named = dict(attrs)
-        self.links += [named[key] for key in ("src", "href") if key in named]
-        self.ids += [named["id"]] if "id" in named else []
+        attributes = dict(attrs)
+        self.links += [attributes[key] for key in ("src", "href") if key in attributes]
+        self.ids += [attributes["id"]] if "id" in attributes else []
         if tag == "img":
-            assert named["alt"]
+            assert attributes["alt"]
         if tag not in VOID:
             self.open.append(tag)
 
@@ -75,8 +75,8 @@ def runs(tmp_path):
         settings = {"test_prefix": str(prefix), "src": "src", "tgt": "tgt", "cell": cell,
                     "bleu_lowercase": False}  # fmt: skip
         (folder / "results.json").write_text(json.dumps({"hparams": settings, "date": row}))
-        kept = REFERENCES[:] if row == "cache" else [f"{line} AGAIN" for line in REFERENCES]
-        write_lines(folder / "output_test", kept)
+        translations = REFERENCES[:] if row == "cache" else [f"{line} AGAIN" for line in REFERENCES]
+        write_lines(folder / "output_test", translations)
     return tmp_path / "runs"
 
 
@@ -91,9 +91,9 @@ class Model:
         if Path(folder).name == "cache":
             return [cache_trace() for _ in pairs]
         arrays = {"alignments": np.eye(2)}
-        made = SimpleNamespace(source_tokens=["a", "b"], tokens=["A", "B"], diagnostics=arrays,
+        forced = SimpleNamespace(source_tokens=["a", "b"], tokens=["A", "B"], diagnostics=arrays,
                                source_steps=0, slots=None)  # fmt: skip
-        return [Trace(made) for _ in pairs]
+        return [Trace(forced) for _ in pairs]
 
 
 def built(runs, tracer=None, results=None, **changes):
@@ -138,26 +138,26 @@ def test_sentences_are_chosen_inside_documents(runs):
     assert [run.row.name for run in test.runs] == ["rnnsearch", "cache"]
     assert sentences.choose_sentences(test, 8) == [1, 2, 4]
     assert sentences.choose_sentences(test, 1) == [1]
-    (found,) = sentences.compare_systems(test, [2])
-    assert found.context == [(SOURCES[0], REFERENCES[0]), (SOURCES[1], REFERENCES[1])]
+    (comparison,) = sentences.compare_systems(test, [2])
+    assert comparison.context == [(SOURCES[0], REFERENCES[0]), (SOURCES[1], REFERENCES[1])]
     assert sentences.compare_systems(test, [4])[0].context == [(SOURCES[3], REFERENCES[3])]
 
 
 def test_words_left_out_are_told(runs):
-    place = runs / "synthetic-tense" / "tiny"
-    write_lines(place / "cache" / "output_test", ["B", *REFERENCES[1:]])
-    test = translated_test(TABLES["synthetic-tense"], str(place))
+    folder = runs / "synthetic-tense" / "tiny"
+    write_lines(folder / "cache" / "output_test", ["B", *REFERENCES[1:]])
+    test = translated_test(TABLES["synthetic-tense"], str(folder))
     first, second = sentences.compare_systems(test, [0])[0].systems
     assert (first.under_translated, second.under_translated) == ([], ["a"])
 
 
 def test_runs_that_do_not_fit_are_left_out(runs):
-    place = runs / "synthetic-tense" / "tiny"
-    write_lines(place / "cache" / "output_test", REFERENCES[:2])  # of another test
-    test = translated_test(TABLES["synthetic-tense"], str(place))
+    folder = runs / "synthetic-tense" / "tiny"
+    write_lines(folder / "cache" / "output_test", REFERENCES[:2])  # of another test
+    test = translated_test(TABLES["synthetic-tense"], str(folder))
     assert [run.row.name for run in test.runs] == ["rnnsearch"]
     (runs.parent / "corpus" / "test.src").unlink()
-    assert translated_test(TABLES["synthetic-tense"], str(place)) is None
+    assert translated_test(TABLES["synthetic-tense"], str(folder)) is None
     assert "There are no finished runs" in built(runs)
 
 
@@ -183,12 +183,12 @@ def test_figures_of_a_model_that_cannot_be_loaded_are_missing(runs):
     def broken(*_):
         raise UserError("no model")
 
-    said = []
+    log = []
     page = results_page.render_page(
-        runs, results_page.ExampleOptions(str(runs)), broken, said.append
+        runs, results_page.ExampleOptions(str(runs)), broken, log.append
     )
     assert "img" not in page.split("<main>")[1]
-    assert "no model" in said[1]
+    assert "no model" in log[1]
 
 
 def test_names_of_figures():
@@ -236,8 +236,8 @@ def test_sentences_of_runs_that_are_gone_are_kept_on_request(runs, tmp_path, mon
         assert command.main([*argv, "--keep"]) == 0
         read(page.read_text("utf-8"))
         assert page.read_text("utf-8").split() == before.split()
-    other = before.replace("sentences-synthetic-tense-tiny", "sentences-multi30k-cpu")
-    page.write_text(other, "utf-8")
+    of_real_corpus = before.replace("sentences-synthetic-tense-tiny", "sentences-multi30k-cpu")
+    page.write_text(of_real_corpus, "utf-8")
     assert command.main([*argv, "--keep", "--synthetic"]) == 0
     assert "AGAIN" not in page.read_text("utf-8")  # of a real corpus, as it says
     page.write_text(before, "utf-8")
@@ -245,16 +245,16 @@ def test_sentences_of_runs_that_are_gone_are_kept_on_request(runs, tmp_path, mon
 
 
 def test_runs_that_have_not_ended_are_named(runs, tmp_path, capsys):
-    place = runs / "synthetic-tense" / "tiny"
+    folder = runs / "synthetic-tense" / "tiny"
     for row, step in (("cache", 0), ("summary-seed2", 30)):
-        os.makedirs(place / row / "checkpoints" / f"step-{step:08d}")
-        (place / row / "hparams.json").write_text(json.dumps({"num_train_steps": 50}))
-    os.makedirs(place / "summary-seed2" / "checkpoints" / "step-00000040.tmp1")
+        os.makedirs(folder / row / "checkpoints" / f"step-{step:08d}")
+        (folder / row / "hparams.json").write_text(json.dumps({"num_train_steps": 50}))
+    os.makedirs(folder / "summary-seed2" / "checkpoints" / "step-00000040.tmp1")
     argv = ["page", f"--output={tmp_path / 'p.html'}", "--nofigures"]
     assert command.main([*argv, f"--out_dir={runs}"]) == 0
     first, *rest = capsys.readouterr().err.splitlines()
     assert "summary-seed2 has not ended (update 30 of 50)," in first
     assert "`tfmann reproduce synthetic-tense --scale=tiny --seeds=2`" in first
     assert len(rest) == 1 and "p.html (" in rest[0]
-    assert command.main([*argv, f"--out_dir={place}"]) == 0
-    assert f"{place} has no run of a table" in capsys.readouterr().err
+    assert command.main([*argv, f"--out_dir={folder}"]) == 0
+    assert f"{folder} has no run of a table" in capsys.readouterr().err

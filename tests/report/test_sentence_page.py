@@ -27,16 +27,16 @@ def test_a_document_is_translated_and_drawn(folder, tmp_path):
     text = page(tmp_path, f"--out_dir={folder}", *(f"--sentence={line}" for line in SOURCE))
     model = api.load(str(folder), num_translations_per_input=3)
     for n_best in model.translate(SOURCE, documents=[0, 0]):
-        for one in n_best:
-            shown = one.text.replace("<", "&lt;").replace(">", "&gt;")
-            assert f'{one.score:.4f}</dt><dd dir="auto">{shown}</dd>' in text
+        for hypothesis in n_best:
+            escaped = hypothesis.text.replace("<", "&lt;").replace(">", "&gt;")
+            assert f'{hypothesis.score:.4f}</dt><dd dir="auto">{escaped}</dd>' in text
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {
         "index.html", "sentence_1_attention.png", "sentence_2_attention.png", "sentence_2_cache.png"
     }  # fmt: skip
-    embedded = [base64.b64decode(one) for one in re.findall(r"base64,([^\"]+)", text)]
-    beside = [(tmp_path / name).read_bytes() for name in sorted(names - {"index.html"})]
-    assert embedded == beside
+    embedded = [base64.b64decode(image) for image in re.findall(r"base64,([^\"]+)", text)]
+    files = [(tmp_path / name).read_bytes() for name in sorted(names - {"index.html"})]
+    assert embedded == files
     assert "http" not in re.sub(r"http-equiv", "", text), "the page asks the network"
 
 

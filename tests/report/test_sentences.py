@@ -11,7 +11,7 @@ def test_differences_are_marked_word_by_word():
     assert word_differences("", "a b") == [Piece("missing", "a b")]
     assert word_differences("a b", "") == [Piece("added", "a b")]
     assert word_differences("A b", "a b", lowercase=True) == [Piece("same", "A b")]
-    assert [one.kind for one in word_differences("A b", "a b")] == ["missing", "added", "same"]
+    assert [piece.kind for piece in word_differences("A b", "a b")] == ["missing", "added", "same"]
 
 
 def test_the_closest_reference_is_taken():

@@ -61,9 +61,9 @@ def part(name):
 
 
 def floor(name):
-    found = [number for number, parts in enumerate(FLOORS) if part(name) in parts]
-    assert len(found) == 1, f"{name}: which floor is it on? Say so in FLOORS"
-    return found[0]
+    numbers = [number for number, parts in enumerate(FLOORS) if part(name) in parts]
+    assert len(numbers) == 1, f"{name}: which floor is it on? Say so in FLOORS"
+    return numbers[0]
 
 
 def test_imports_go_down_only():
@@ -71,18 +71,18 @@ def test_imports_go_down_only():
     for name, path in MODULES.items():
         if name in ("tfmann", "tfmann.__main__"):
             continue
-        for other, line in imports(path):
-            if other == "tfmann" or part(other) == part(name):
+        for imported, line in imports(path):
+            if imported == "tfmann" or part(imported) == part(name):
                 continue
-            same_top = floor(other) == floor(name) == len(FLOORS) - 1
-            if floor(other) >= floor(name) and not same_top:
-                wrong.append(f"{path}:{line} imports {other}")
+            same_top = floor(imported) == floor(name) == len(FLOORS) - 1
+            if floor(imported) >= floor(name) and not same_top:
+                wrong.append(f"{path}:{line} imports {imported}")
     assert not wrong, wrong
 
 
 def test_nothing_imports_itself_in_a_circle():
     graph = {
-        name: {other for other, _ in imports(path) if other not in ("tfmann", name)}
+        name: {imported for imported, _ in imports(path) if imported not in ("tfmann", name)}
         for name, path in MODULES.items()
     }
     done = set()
@@ -90,8 +90,8 @@ def test_nothing_imports_itself_in_a_circle():
     def visit(name, above):
         assert name not in above, f"a circle: {' -> '.join([*above, name])}"
         if name not in done:
-            for other in sorted(graph[name]):
-                visit(other, [*above, name])
+            for imported in sorted(graph[name]):
+                visit(imported, [*above, name])
             done.add(name)
 
     for name in graph:
@@ -100,14 +100,14 @@ def test_nothing_imports_itself_in_a_circle():
 
 def test_the_reader_of_imports_sees_them():
     """Were it blind, the tests above would pass."""
-    seen = {other for other, _ in imports(PACKAGE / "nmt.py")}
+    imported = {module for module, _ in imports(PACKAGE / "nmt.py")}
     assert {
         "tfmann.config",
         "tfmann.errors",
         "tfmann.cli.train",
         "tfmann.cli.predict",
-    } <= seen
-    assert "tfmann.cells.base" in {other for other, _ in imports(PACKAGE / "cells" / "luong.py")}
+    } <= imported
+    assert "tfmann.cells.base" in {module for module, _ in imports(PACKAGE / "cells" / "luong.py")}
     assert len(MODULES) > 40
 
 
@@ -138,20 +138,20 @@ def test_tensorflow_text_is_imported_in_one_place():
 
 def late_tensorflow(name):
     """The modules that are loaded with a module, by imports at the head of files."""
-    found, waiting = set(), [name]
+    loaded, waiting = set(), [name]
     while waiting:
-        one = waiting.pop()
-        if one in found or one not in MODULES:
+        module = waiting.pop()
+        if module in loaded or module not in MODULES:
             continue
-        found.add(one)
-        for node in TREES[MODULES[one]].body:
+        loaded.add(module)
+        for node in TREES[MODULES[module]].body:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 names = [alias.name for alias in node.names]
                 if isinstance(node, ast.ImportFrom):
                     names = [node.module, *(f"{node.module}.{alias}" for alias in names)]
-                found.update(n.split(".")[0] for n in names if not n.startswith("tfmann"))
+                loaded.update(n.split(".")[0] for n in names if not n.startswith("tfmann"))
                 waiting.extend(names)
-    return found
+    return loaded
 
 
 @pytest.mark.parametrize(
@@ -191,19 +191,21 @@ def test_only_cells_name_a_concrete_cell():
         if path.parent == PACKAGE / "cells":
             continue
         for node in ast.walk(TREES[path]):
-            named = {getattr(node, "id", None), getattr(node, "attr", None)}
+            identifiers = {getattr(node, "id", None), getattr(node, "attr", None)}
             if isinstance(node, ast.alias):
-                named.add(node.name)
-            if named & set(cells):
-                wrong.append(f"{path}: {named & set(cells)}")
-        wrong += [f"{path} imports {other}" for other, _ in imports(path) if other in modules]
+                identifiers.add(node.name)
+            if identifiers & set(cells):
+                wrong.append(f"{path}: {identifiers & set(cells)}")
+        wrong += [
+            f"{path} imports {imported}" for imported, _ in imports(path) if imported in modules
+        ]
     assert not wrong, wrong
 
 
 def test_a_cell_knows_no_other_cell():
     cells = {module_name(path) for path in concrete_cells().values()}
     for name in cells:
-        assert not cells & {other for other, _ in imports(MODULES[name])} - {name}, name
+        assert not cells & {imported for imported, _ in imports(MODULES[name])} - {name}, name
 
 
 def functions(tree):
@@ -231,7 +233,10 @@ def public_definitions(body):
 
 def overloads_or_sets(node):
     """Definitions that say again what has been said: @overload, @x.setter."""
-    names = {getattr(one, "id", getattr(one, "attr", "")) for one in node.decorator_list}
+    names = {
+        getattr(decorator, "id", getattr(decorator, "attr", ""))
+        for decorator in node.decorator_list
+    }
     return bool(names & {"overload", "setter"})
 
 
@@ -287,7 +292,7 @@ def dangers(tree):
 
 
 def test_nothing_runs_code_from_files():
-    wrong = [f"{path}:{line}: {what}" for path in FILES for line, what in dangers(TREES[path])]
+    wrong = [f"{path}:{line}: {danger}" for path in FILES for line, danger in dangers(TREES[path])]
     assert not wrong, wrong
 
 

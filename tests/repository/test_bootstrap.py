@@ -136,15 +136,15 @@ def test_passes_over_a_python_without_venv(machine: Machine):
 
 def test_the_python_asked_for_is_taken(machine: Machine):
     machine.add_python("python3.11", "3.11")
-    asked = machine.add_python("mine", "3.10")
-    assert machine.find_python(PYTHON=str(asked)).stdout == f"{asked}\n"
+    chosen = machine.add_python("mine", "3.10")
+    assert machine.find_python(PYTHON=str(chosen)).stdout == f"{chosen}\n"
 
 
 def test_the_python_asked_for_is_not_replaced_by_another(machine: Machine):
     machine.add_python("python3.11", "3.11")
     machine.add("uv", "echo /from/uv")
-    asked = machine.add_python("mine", "3.13")
-    assert f"PYTHON={asked} is not a Python" in refusal(machine.find_python(PYTHON=str(asked)))
+    chosen = machine.add_python("mine", "3.13")
+    assert f"PYTHON={chosen} is not a Python" in refusal(machine.find_python(PYTHON=str(chosen)))
 
 
 def test_uv_provides_a_python_where_none_fits(machine: Machine):
@@ -168,10 +168,10 @@ def test_says_that_uv_failed(machine: Machine):
 def checkout(machine: Machine) -> Machine:
     """The machine with what `make install` needs, and a copy of what it reads."""
     for tool in ("make", "sh", "awk", "cat", "cp", "env", "mkdir", "rm", "sleep", "tail", "touch"):
-        found = shutil.which(tool)
-        if found is None:
+        path = shutil.which(tool)
+        if path is None:
             pytest.skip(f"{tool} is not installed")
-        (machine.bin / tool).symlink_to(found)
+        (machine.bin / tool).symlink_to(path)
     for name in ("Makefile", "setup.cfg", "requirements.lock"):
         shutil.copy(ROOT / name, machine.checkout)
     shutil.copytree(ROOT / "scripts", machine.checkout / "scripts")
@@ -251,9 +251,9 @@ def test_make_says_in_one_line_what_is_missing(checkout: Machine):
     checkout.add_python("python3", "3.12")
     result = checkout.run("make", "install")
     assert result.returncode == 2
-    said = [line for line in result.stderr.splitlines() if not line.startswith("make")]
-    assert len(said) == 1
-    assert "Python 3.9, 3.10 or 3.11 is missing" in said[0]
+    messages = [line for line in result.stderr.splitlines() if not line.startswith("make")]
+    assert len(messages) == 1
+    assert "Python 3.9, 3.10 or 3.11 is missing" in messages[0]
     assert not (checkout.checkout / ".venv").exists()
 
 
@@ -265,7 +265,7 @@ def test_make_alone_lists_every_target(checkout: Machine):
 
 
 @pytest.mark.parametrize(
-    ("given", "passed"),
+    ("variables", "passed"),
     [
         ([], "-m tfmann reproduce vi-en"),
         (["SCALE=cpu"], '-m tfmann reproduce vi-en --scale="cpu"'),
@@ -279,29 +279,29 @@ def test_make_alone_lists_every_target(checkout: Machine):
         ),
     ],
 )
-def test_reproduce_passes_on_what_was_given(checkout: Machine, given: list[str], passed: str):
-    result = checkout.run("make", "--dry-run", "reproduce-vi-en", *given)
+def test_reproduce_passes_on_what_was_given(checkout: Machine, variables: list[str], passed: str):
+    result = checkout.run("make", "--dry-run", "reproduce-vi-en", *variables)
     assert passed in " ".join(result.stdout.replace("\\\n", " ").split())
 
 
 @pytest.mark.parametrize(
-    ("target", "given", "table"),
+    ("target", "variables", "table"),
     [
         ("reproduce-cache", [], "cache-subtitle"),
         ("reproduce-cache", ["DOMAIN=news"], "cache-news"),
         ("reproduce-synthetic-tense", ["DOMAIN=news"], "synthetic-tense"),
     ],
 )
-def test_a_target_has_its_table(checkout: Machine, target: str, given: list[str], table: str):
-    result = checkout.run("make", "--dry-run", target, *given)
+def test_a_target_has_its_table(checkout: Machine, target: str, variables: list[str], table: str):
+    result = checkout.run("make", "--dry-run", target, *variables)
     assert f"-m tfmann reproduce {table} " in result.stdout
 
 
 def test_a_variable_that_no_target_knows_is_refused(checkout: Machine):
     misspelt = checkout.run("make", "-n", "reproduce-vi-en", "SEED=2", "SCALE=cpu")
     assert misspelt.returncode == 2 and "there is no variable SEED:" in misspelt.stderr
-    elsewhere = checkout.run("make", "-n", "install", "VENV=/other")  # scripts write to .venv
-    assert elsewhere.returncode == 2 and "there is no variable VENV:" in elsewhere.stderr
+    fixed = checkout.run("make", "-n", "install", "VENV=/other")  # scripts write to .venv
+    assert fixed.returncode == 2 and "there is no variable VENV:" in fixed.stderr
 
 
 def test_every_variable_of_the_makefile_is_known(checkout: Machine):
@@ -309,9 +309,11 @@ def test_every_variable_of_the_makefile_is_known(checkout: Machine):
     text = (ROOT / "Makefile").read_text()
     scripts = [ROOT / "benchmarks/peers/run.sh", ROOT / "benchmarks/peers/setup.sh"]
     read = set(re.findall(r"\$\((?:if \$\(|or \$\()?([A-Z_]+)\)?[,)]", text))
-    read |= {one for path in scripts for one in re.findall(r"\$\{([A-Z_]+):", path.read_text())}
-    own = {"INSTALLED", "PY", "VENV", "TABLE", "VARIABLES", "GIVEN", "UNKNOWN"}
+    read |= {
+        variable for path in scripts for variable in re.findall(r"\$\{([A-Z_]+):", path.read_text())
+    }
+    internal = {"INSTALLED", "PY", "VENV", "TABLE", "VARIABLES", "GIVEN", "UNKNOWN"}
     assert {"SCALE", "ROWS", "SEEDS", "PAIRS", "TORCH", "TENSORFLOW"} <= read
-    for name in sorted(read - own):
-        found = checkout.run("make", "-n", "lint", f"{name}=x")
-        assert found.returncode == 0, found.stderr
+    for name in sorted(read - internal):
+        result = checkout.run("make", "-n", "lint", f"{name}=x")
+        assert result.returncode == 0, result.stderr

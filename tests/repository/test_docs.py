@@ -20,14 +20,14 @@ PAGES = [
 
 def links(page):
     text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
-    found = re.findall(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"", text)
-    return [link or image for link, image in found if "://" not in (link or image)]
+    matches = re.findall(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"", text)
+    return [link or image for link, image in matches if "://" not in (link or image)]
 
 
 def headings(page):
     """What GitHub makes of a page's headings."""
-    found = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+    texts = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in texts}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -40,23 +40,23 @@ def test_every_link_leads_somewhere(page):
 
 
 def test_every_page_can_be_found_from_the_index():
-    shown = {(ROOT / "docs" / link.partition("#")[0]).resolve() for link in links(INDEX)}
+    linked = {(ROOT / "docs" / link.partition("#")[0]).resolve() for link in links(INDEX)}
     pages = set((ROOT / "docs").glob("*.md")) - {INDEX, ROOT / "docs" / "package.md"}
-    assert pages <= shown
+    assert pages <= linked
 
 
 def test_every_page_is_in_the_navigation_of_the_site():
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
-    named = set(re.findall(r": ([\w/.]+\.md)$", navigation, re.MULTILINE))
+    listed = set(re.findall(r": ([\w/.]+\.md)$", navigation, re.MULTILINE))
     pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"package.md"}
-    assert pages <= named
+    assert pages <= listed
 
 
 def test_the_readme_is_short_and_names_every_cell():
     text = (ROOT / "README.md").read_text("utf-8")
     assert len(text.splitlines()) <= 130
-    named = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) - {"cell"}
-    assert named == set(config.FIELDS["cell"].choices)
+    cells = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) - {"cell"}
+    assert cells == set(config.FIELDS["cell"].choices)
 
 
 def test_contributing_lists_the_floors_of_the_package():

@@ -43,8 +43,8 @@ def test_every_locked_version_has_hashes():
 def test_the_lock_has_all_that_is_asked_for():
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
-    asked = [setup["options"]["install_requires"], setup["options.extras_require"]["test"]]
-    lines = [line.strip() for text in asked for line in text.splitlines()]
+    requirements = [setup["options"]["install_requires"], setup["options.extras_require"]["test"]]
+    lines = [line.strip() for text in requirements for line in text.splitlines()]
     names = {plain(re.split(r"[<>=!;\[ ]", line)[0]) for line in lines if line and line[0] != "#"}
     assert len(names) > 10
     assert names <= {package for package, _ in locked()}

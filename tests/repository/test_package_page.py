@@ -25,10 +25,10 @@ def fenced(path):
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_a_page_names_commands_that_there_are(path):
     code = re.findall(r"`(tfmann [^`]*)`", path.read_text(encoding="utf-8"))
-    named = [argv[1] for argv in [*(one.split() for one in code), *fenced(path)]
+    commands = [argv[1] for argv in [*(text.split() for text in code), *fenced(path)]
              if argv[0] == "tfmann"]  # fmt: skip
-    known = {*main.COMMANDS, "version", "help", "-h", "--version", "COMMAND"}
-    assert set(named) <= known, set(named) - known
+    existing = {*main.COMMANDS, "version", "help", "-h", "--version", "COMMAND"}
+    assert set(commands) <= existing, set(commands) - existing
 
 
 def test_the_page_of_the_package_can_be_followed():
@@ -36,19 +36,19 @@ def test_the_page_of_the_package_can_be_followed():
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     assert setup["metadata"]["long_description"] == f"file: {page.relative_to(ROOT)}"
-    tried = set()
+    followed = set()
     for program, *rest in fenced(page):
         if program == "pip" or rest[0] in ("-h", "demo", "settings", "reproduce", "report"):
             continue
         command = main.COMMANDS[rest[0]]
-        tried.add(rest[0])
+        followed.add(rest[0])
         if command.module == "cli.translate":
             translate._parser().parse_args(rest[1:])
             continue
         values, _ = nmt.parse([*command.first, *rest[1:]])
         if values.hparams_path:
             assert resources.settings_path(values.hparams_path)
-    assert tried == {"train", "translate", "evaluate", "export"}
+    assert followed == {"train", "translate", "evaluate", "export"}
 
 
 def test_the_page_of_the_package_points_nowhere_in_the_repository():

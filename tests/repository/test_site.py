@@ -18,8 +18,8 @@ def hook(name):
 def test_the_tables_of_settings_have_every_setting():
     tables = hook("settings_tables").tables()
     rows = [line for line in tables.splitlines() if line.startswith("| `")]
-    named = {row.split("`")[1] for row in rows}
-    assert named == set(config.FIELDS)
+    settings = {row.split("`")[1] for row in rows}
+    assert settings == set(config.FIELDS)
     assert all(row.replace("\\|", "").count("|") == 5 for row in rows)
     for cell in config.FIELDS["cell"].choices:
         assert f"### `{cell}`" in tables

@@ -45,13 +45,13 @@ def documents(tmp_path_factory):
     return api.load(str(folder))
 
 
-def close(found, expected):
-    return len(found) == len(expected) and all(abs(a - b) < 2e-4 for a, b in zip(found, expected))
+def close(actual, expected):
+    return len(actual) == len(expected) and all(abs(a - b) < 2e-4 for a, b in zip(actual, expected))
 
 
 def test_lines_are_translated_as_in_python(client, loaded):
     status, answer = client.post("/translate", {"lines": LINES})
-    expected = [found[0] for found in loaded.translate(LINES)]
+    expected = [n_best[0] for n_best in loaded.translate(LINES)]
     assert status == 200 and set(answer) == {"lines", "scores"}
     assert answer["lines"] == [best.text for best in expected]
     assert answer["lines"][1] == "" and any(answer["lines"])
@@ -72,9 +72,9 @@ def test_beam_and_n_best_are_those_of_the_search(client, loaded, beam):
         infer_mode="beam_search", beam_width=beam, num_translations_per_input=beam
     )
     assert status == 200
-    for found, expected in zip(answer["n_best"], searched.translate(LINES)):
-        assert [item["text"] for item in found] == [item.text for item in expected]
-        assert close([item["score"] for item in found], [item.score for item in expected])
+    for hypotheses, expected in zip(answer["n_best"], searched.translate(LINES)):
+        assert [item["text"] for item in hypotheses] == [item.text for item in expected]
+        assert close([item["score"] for item in hypotheses], [item.score for item in expected])
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ def test_beam_and_n_best_are_those_of_the_search(client, loaded, beam):
     ],
 )
 def test_what_is_refused_is_refused_in_one_message(client, body, status, words):
-    found, answer = client.post("/translate", body)
-    assert found == status and set(answer) == {"error"}
+    answered_status, answer = client.post("/translate", body)
+    assert answered_status == status and set(answer) == {"error"}
     assert re.search(words, answer["error"]) and "\n" not in answer["error"]
 
 
@@ -146,25 +146,25 @@ def samples(client):
 
 def test_requests_that_come_together_are_one_batch(loaded, monkeypatch):
     service = Service(loaded, LIMITS)
-    sizes, entered, gate = [], threading.Event(), threading.Event()
+    sizes, has_begun, gate = [], threading.Event(), threading.Event()
     translate = service.batcher._run
 
-    def held(jobs):
+    def wait_and_translate(jobs):
         sizes.append(len(jobs))
-        entered.set()
+        has_begun.set()
         assert gate.wait(30)
         return translate(jobs)
 
-    monkeypatch.setattr(service.batcher, "_run", held)
+    monkeypatch.setattr(service.batcher, "_run", wait_and_translate)
     answers = {}
     with served(make_app(service)) as client:
 
-        def ask(line):
+        def post_line(line):
             answers[line] = client.post("/translate", {"lines": [line]})
 
-        threads = [threading.Thread(target=ask, args=[line]) for line in LINES]
+        threads = [threading.Thread(target=post_line, args=[line]) for line in LINES]
         threads[0].start()
-        assert entered.wait(30)
+        assert has_begun.wait(30)
         for thread in threads[1:]:
             thread.start()
         deadline = time.monotonic() + 60
@@ -174,7 +174,7 @@ def test_requests_that_come_together_are_one_batch(loaded, monkeypatch):
         for thread in threads:
             thread.join()
     assert sizes == [1, len(LINES) - 1]
-    expected = {line: found[0].text for line, found in zip(LINES, loaded.translate(LINES))}
+    expected = {line: n_best[0].text for line, n_best in zip(LINES, loaded.translate(LINES))}
     assert {line: answer["lines"][0] for line, (_, answer) in answers.items()} == expected
 
 
@@ -217,12 +217,12 @@ DOCUMENT = ["der hund", "die katze sieht", "hund", "größe một chó", "die ka
 
 
 def translations(model, lines):
-    return [(found[0].text, found[0].score) for found in model.translate(lines)]
+    return [(n_best[0].text, n_best[0].score) for n_best in model.translate(lines)]
 
 
-def alike(found, expected):
+def alike(actual, expected):
     """The same texts, and the same scores but for a rounding in other batches."""
-    texts, scores = zip(*found)
+    texts, scores = zip(*actual)
     return texts == tuple(text for text, _ in expected) and close(scores, [s for _, s in expected])
 
 
@@ -231,24 +231,24 @@ def test_a_session_is_one_document(documents):
     assert not alike(translations(documents, DOCUMENT[2:]), expected[2:])  # the past counts
     with served(make_app(Service(documents, LIMITS))) as client:
 
-        def ask(lines, sentences, name="a"):
+        def translate(lines, sentences, name="a"):
             status, answer = client.post("/translate", {"lines": lines, "session": name})
             assert status == 200, answer
             assert answer["session"] == {"name": name, "sentences": sentences}
             return list(zip(answer["lines"], answer["scores"]))
 
-        assert alike(ask(DOCUMENT[:1], 1), expected[:1])
-        assert alike(ask(DOCUMENT[:2], 2, "other"), expected[:2])
-        assert alike(ask(DOCUMENT[1:3], 3), expected[1:3])
-        assert alike(ask(DOCUMENT[2:], 5, "other"), expected[2:])
-        assert alike(ask(DOCUMENT[3:], 5), expected[3:])
-        assert alike(ask(["", *DOCUMENT[:2]], 2)[1:], expected[:2])  # a blank line ends it
-        assert alike(ask([*DOCUMENT[2:], ""], 0)[:-1], expected[2:])
-        assert alike(ask(DOCUMENT[:1], 1), expected[:1])
+        assert alike(translate(DOCUMENT[:1], 1), expected[:1])
+        assert alike(translate(DOCUMENT[:2], 2, "other"), expected[:2])
+        assert alike(translate(DOCUMENT[1:3], 3), expected[1:3])
+        assert alike(translate(DOCUMENT[2:], 5, "other"), expected[2:])
+        assert alike(translate(DOCUMENT[3:], 5), expected[3:])
+        assert alike(translate(["", *DOCUMENT[:2]], 2)[1:], expected[:2])  # a blank line ends it
+        assert alike(translate([*DOCUMENT[2:], ""], 0)[:-1], expected[2:])
+        assert alike(translate(DOCUMENT[:1], 1), expected[:1])
         assert client.ask("DELETE", "/sessions/a")[0] == 204
         assert client.ask("DELETE", "/sessions/a")[0] == 404
-        assert alike(ask(DOCUMENT[:1], 1), expected[:1])
-        ask(DOCUMENT[:1], 1, "third")
+        assert alike(translate(DOCUMENT[:1], 1), expected[:1])
+        translate(DOCUMENT[:1], 1, "third")
         status, answer = client.post("/translate", {"lines": ["hund"], "session": "fourth"})
         assert status == 503 and "3 sessions already" in answer["error"]
         answer = client.post("/translate", {"lines": DOCUMENT})[1]
@@ -261,14 +261,14 @@ def test_a_late_answer_adds_nothing_to_its_document(documents, monkeypatch):
     gate, translate = threading.Event(), service.batcher._run
     with served(make_app(service)) as client:
 
-        def ask(line):
+        def translate_line(line):
             status, answer = client.post("/translate", {"lines": [line], "session": "a"})
             return status, list(zip(answer.get("lines", ()), answer.get("scores", ())))
 
-        assert alike(ask(DOCUMENT[0])[1], expected[:1])
+        assert alike(translate_line(DOCUMENT[0])[1], expected[:1])
         service.limits = LIMITS._replace(seconds=0.2)
         monkeypatch.setattr(service.batcher, "_run", lambda jobs: gate.wait(30) and translate(jobs))
-        assert ask("hund hund hund")[0] == 504
+        assert translate_line("hund hund hund")[0] == 504
         gate.set()
         service.limits = LIMITS
-        assert alike(ask(DOCUMENT[1])[1], expected[1:2])
+        assert alike(translate_line(DOCUMENT[1])[1], expected[1:2])

@@ -37,7 +37,7 @@ class Gate:
         return [2 * job for job in jobs]
 
 
-async def begun(gate):
+async def wait_for_batch(gate):
     while not gate.entered.is_set():
         await asyncio.sleep(0.001)
 
@@ -47,12 +47,12 @@ def test_what_waits_while_a_batch_runs_is_the_next_batch():
         gate = Gate()
         async with Batcher(gate, batch_size=8, most_waiting=100) as batcher:
             first = asyncio.create_task(batcher.submit(Work(1), 1))
-            await begun(gate)
-            others = [asyncio.create_task(batcher.submit(Work(n), 1)) for n in range(2, 6)]
+            await wait_for_batch(gate)
+            later = [asyncio.create_task(batcher.submit(Work(n), 1)) for n in range(2, 6)]
             await asyncio.sleep(0.01)
             assert batcher.waiting == 4
             gate.open.set()
-            results = await asyncio.gather(first, *others)
+            results = await asyncio.gather(first, *later)
         return gate.batches, results, batcher.waiting
 
     batches, results, waiting = asyncio.run(play())
@@ -65,9 +65,9 @@ def test_a_batch_has_one_key_and_no_more_than_its_size():
         gate = Gate()
         async with Batcher(gate, batch_size=4, most_waiting=100, gather_seconds=0) as batcher:
             first = asyncio.create_task(batcher.submit(Work(0), 1))
-            await begun(gate)
-            asked = [(1, 3, "a"), (2, 3, "b"), (3, 3, "a"), (4, 3, "a"), (5, 1, "b")]
-            tasks = [asyncio.create_task(batcher.submit(Work(n), s, k)) for n, s, k in asked]
+            await wait_for_batch(gate)
+            requests = [(1, 3, "a"), (2, 3, "b"), (3, 3, "a"), (4, 3, "a"), (5, 1, "b")]
+            tasks = [asyncio.create_task(batcher.submit(Work(n), s, k)) for n, s, k in requests]
             await asyncio.sleep(0.01)
             gate.open.set()
             await asyncio.gather(first, *tasks)
@@ -81,7 +81,7 @@ def test_work_of_one_name_goes_in_order_and_ends_before_the_next_begins():
         gate, log = Gate(), []
         async with Batcher(gate, batch_size=8, most_waiting=100, gather_seconds=0) as batcher:
             first = asyncio.create_task(batcher.submit(Work(0), 1))
-            await begun(gate)
+            await wait_for_batch(gate)
             tasks = [
                 asyncio.create_task(batcher.submit(Work(n, log), 1, alone="me")) for n in (1, 2, 3)
             ]
@@ -100,17 +100,17 @@ def test_too_much_work_is_refused_and_what_nobody_waits_for_is_not_done():
         gate = Gate()
         async with Batcher(gate, batch_size=4, most_waiting=3) as batcher:
             first = asyncio.create_task(batcher.submit(Work(0), 1))
-            await begun(gate)
-            left = asyncio.create_task(batcher.submit(Work(1), 2))
-            other = asyncio.create_task(batcher.submit(Work(2), 1))
+            await wait_for_batch(gate)
+            abandoned = asyncio.create_task(batcher.submit(Work(1), 2))
+            second = asyncio.create_task(batcher.submit(Work(2), 1))
             await asyncio.sleep(0.01)
             with pytest.raises(RequestError, match="3 lines wait") as refused:
                 await batcher.submit(Work(3), 1)
             assert refused.value.status == 503
-            left.cancel()
+            abandoned.cancel()
             await asyncio.sleep(0.01)
             gate.open.set()
-            assert await asyncio.gather(first, other) == [0, 4]
+            assert await asyncio.gather(first, second) == [0, 4]
         return gate.batches
 
     assert asyncio.run(play()) == [[0], [2]]
@@ -136,7 +136,7 @@ def test_closing_finishes_what_waits_and_takes_no_more():
         gate = Gate()
         async with Batcher(gate, batch_size=1, most_waiting=9) as batcher:
             tasks = [asyncio.create_task(batcher.submit(Work(n), 1)) for n in range(3)]
-            await begun(gate)
+            await wait_for_batch(gate)
             gate.open.set()
         with pytest.raises(RequestError, match="stopping"):
             await batcher.submit(Work(9), 1)

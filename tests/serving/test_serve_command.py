@@ -35,10 +35,10 @@ def test_a_directory_without_a_model_is_refused(capsys, tmp_path):
 
 @needs_extra
 def test_a_port_that_is_taken_is_refused_at_once(capsys, model):
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
         words = f"port {port} on 127.0.0.1 is taken"
         fails([f"--model={model}", f"--port={port}"], capsys, 1, words, main=serve.main)
 
@@ -68,30 +68,30 @@ def test_sigterm_lets_what_has_begun_be_finished(model):
     )  # fmt: skip
     try:
         port = next(
-            int(found[1])
-            for found in (re.search(r"http://127.0.0.1:(\d+)", line) for line in program.stderr)
-            if found
+            int(match[1])
+            for match in (re.search(r"http://127.0.0.1:(\d+)", line) for line in program.stderr)
+            if match
         )
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         body = json.dumps({"lines": ["der hund und die katze"] * 200, "beam": 4})
         answers = []
 
-        def ask():
+        def post_lines():
             connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
             answers.append(json.loads(connection.getresponse().read()))
 
-        asking = threading.Thread(target=ask)
-        asking.start()
+        caller = threading.Thread(target=post_lines)
+        caller.start()
         waiting = 0
-        while not waiting and asking.is_alive():  # until it has begun
+        while not waiting and caller.is_alive():  # until it has begun
             time.sleep(0.02)
-            other = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-            other.request("GET", "/metrics")
-            text = other.getresponse().read().decode()
+            metrics = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            metrics.request("GET", "/metrics")
+            text = metrics.getresponse().read().decode()
             waiting = int(re.search(r"^tfmann_batch_lines_count (\d+)", text, re.M)[1])
-            other.close()
+            metrics.close()
         program.send_signal(signal.SIGTERM)
-        asking.join()
+        caller.join()
         connection.close()
         assert program.wait(60) == 0
         rest = program.stderr.read()

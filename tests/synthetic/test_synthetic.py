@@ -26,9 +26,9 @@ def occurrences(pair, entries):
     index = 0
     while index < len(pair.source):
         for width in (2, 1):
-            found = [e for e in entries if e.source == pair.source[index : index + width]]
-            if found:
-                yield found, index
+            matches = [e for e in entries if e.source == pair.source[index : index + width]]
+            if matches:
+                yield matches, index
                 break
         index += width
 
@@ -42,13 +42,17 @@ def test_no_verb_form_can_be_mistaken_for_another_tense_or_another_word():
         finite.update(set(verb))
         assert len(set(verb)) == 3
     assert max(finite.values()) == 1
-    others = {word for noun in lexicon.NOUNS for word in (*noun.singular, *noun.plural)}
-    others |= {target for target, _ in lexicon.ADJECTIVES.values()}
+    other_words = {word for noun in lexicon.NOUNS for word in (*noun.singular, *noun.plural)}
+    other_words |= {target for target, _ in lexicon.ADJECTIVES.values()}
     closed = (tables.COLOURS, tables.NUMERALS, tables.DETERMINERS, tables.POSTPOSITIONS)
     for table in (*closed, tables.CONNECTIVES, tables.MANNERS, *tables.TIMES.values()):
-        others |= {word for target in table.values() for word in target.split()}
-    others |= {word for verb in lexicon.VERBS for word in verb.rest} | {"the", "numbers", "not"}
-    assert not others & set(finite)
+        other_words |= {word for target in table.values() for word in target.split()}
+    other_words |= {word for verb in lexicon.VERBS for word in verb.rest} | {
+        "the",
+        "numbers",
+        "not",
+    }
+    assert not other_words & set(finite)
 
 
 def test_only_topics_and_frames_share_source_words():
@@ -112,29 +116,29 @@ def test_alignment_links_dictionary_entries_to_their_translations(pairs):
     particles = set(tables.TENSE_PARTICLES.values())
     for pair in pairs:
         for index, word in enumerate(pair.source):
-            got = counterparts(pair, index)
+            translation = counterparts(pair, index)
             if word in tables.COLOURS:
-                assert got == [tables.COLOURS[word]]
+                assert translation == [tables.COLOURS[word]]
             elif word in tables.NUMERALS:
-                assert got == [tables.NUMERALS[word]]
+                assert translation == [tables.NUMERALS[word]]
             elif word in lexicon.ADJECTIVES:
-                assert got == [lexicon.ADJECTIVES[word][0]]
+                assert translation == [lexicon.ADJECTIVES[word][0]]
             elif word in lexicon.NAMES:
-                assert got == [lexicon.transliterate(word)]
+                assert translation == [lexicon.transliterate(word)]
             elif word in particles:
-                assert tense_of(pair.target[: pair.target.index(got[0]) + 1]) == pair.tense
+                assert tense_of(pair.target[: pair.target.index(translation[0]) + 1]) == pair.tense
 
 
 def test_translation_is_a_function_of_the_source_only_if_tense_is_marked(pairs, unmarked_pairs):
     def most_translations(examples):
-        seen = defaultdict(set)
+        translations = defaultdict(set)
         for pair in examples:
-            seen[pair.source].add(pair.target)
-        return max(map(len, seen.values()))
+            translations[pair.source].add(pair.target)
+        return max(map(len, translations.values()))
 
     assert most_translations([*pairs, *generate(4000, seed=2)]) == 1
-    both = [*unmarked_pairs, *generate(4000, seed=2, document_tense=True)]
-    assert most_translations(both) > 1
+    of_unmarked_tense = [*unmarked_pairs, *generate(4000, seed=2, document_tense=True)]
+    assert most_translations(of_unmarked_tense) > 1
 
 
 # The phenomena: each is there, and in the right form.
@@ -142,33 +146,37 @@ def test_translation_is_a_function_of_the_source_only_if_tense_is_marked(pairs, 
 
 def test_nouns_and_verbs_are_translated_by_their_entries(pairs):
     helpers = {"the", "did", "do", "does", "will", "not"}
-    seen = set()
+    checked = set()
     for pair in pairs[:3000]:
-        for found, index in occurrences(pair, [*lexicon.NOUNS, *lexicon.VERBS]):
+        for matches, index in occurrences(pair, [*lexicon.NOUNS, *lexicon.VERBS]):
             allowed = []
-            for entry in found:
+            for entry in matches:
                 if isinstance(entry, lexicon.Noun):
                     allowed += [entry.singular, entry.plural]
                 else:
                     forms = (entry.base, entry.third, entry.past)
                     allowed += [(form, *entry.rest) for form in forms]
-            for place in range(index, index + len(found[0].source)):
-                got = tuple(word for word in counterparts(pair, place) if word not in helpers)
-                assert got in allowed
-            seen.add((found[0].source, len(got)))
-    assert len({source for source, _ in seen}) > 120
+            for position in range(index, index + len(matches[0].source)):
+                translation = tuple(
+                    word for word in counterparts(pair, position) if word not in helpers
+                )
+                assert translation in allowed
+            checked.add((matches[0].source, len(translation)))
+    assert len({source for source, _ in checked}) > 120
 
 
 def test_reordering_the_verb_is_last_in_the_source_and_second_in_the_target(pairs):
     taking_objects = {verb.source[0] for verb in (*lexicon.TRANSITIVE, *lexicon.NUMBERING)}
-    place = {pair: dict(reversed(pair.alignment)) for pair in pairs}  # source -> first target
+    target_positions = {
+        pair: dict(reversed(pair.alignment)) for pair in pairs
+    }  # source -> first target
     assert all(PHENOMENA["reordering"](pair) for pair in pairs)
     checked = 0
     for pair in pairs:
         verb = len(pair.source) - 3 - (pair.source[-3] == "far")  # ... verb particle .
         if pair.source[verb] in taking_objects:
-            thing = verb - 1 - (pair.source[verb - 1] == tables.NOT)
-            assert place[pair][verb] < place[pair][thing]
+            object_position = verb - 1 - (pair.source[verb - 1] == tables.NOT)
+            assert target_positions[pair][verb] < target_positions[pair][object_position]
             checked += 1
     assert checked > 4000
 
@@ -199,16 +207,19 @@ def test_reordering_modifiers_stand_mirrored(pairs):
 )
 def test_fertility_in_both_directions(pairs, source, targets):
     words = tuple(source.split())
-    seen = set()
+    translations = set()
     for pair in pairs:
         for index in range(len(pair.source) - len(words) + 1):
             if pair.source[index : index + len(words)] == words:
-                got = [counterparts(pair, index + offset) for offset in range(len(words))]
-                kept = [[w for w in each if w not in ("the", "will", "did")] for each in got]
-                assert all(each == kept[0] for each in kept)
-                seen.add(" ".join(kept[0]))
+                linked = [counterparts(pair, index + offset) for offset in range(len(words))]
+                content_words = [
+                    [w for w in target_words if w not in ("the", "will", "did")]
+                    for target_words in linked
+                ]
+                assert all(target_words == content_words[0] for target_words in content_words)
+                translations.add(" ".join(content_words[0]))
                 assert PHENOMENA["fertility"](pair) or source == "luma"
-    assert seen == targets
+    assert translations == targets
 
 
 def test_repeated_words_are_translated_as_often_as_they_occur(pairs):
@@ -227,7 +238,7 @@ def test_repeated_words_are_translated_as_often_as_they_occur(pairs):
 
 
 def test_ambiguous_nouns_follow_the_topic_that_another_word_shows(pairs):
-    seen = Counter()
+    counts = Counter()
     for pair in pairs:
         words = [word for word in pair.source if word in lexicon.AMBIGUOUS]
         assert bool(words) == PHENOMENA["ambiguity"](pair)
@@ -237,12 +248,12 @@ def test_ambiguous_nouns_follow_the_topic_that_another_word_shows(pairs):
             (topic,) = topics
             noun = lexicon.AMBIGUOUS[word][topic]
             index = pair.source.index(word)
-            (got,) = set(counterparts(pair, index)) - {"the"}
-            assert got in (*noun.singular, *noun.plural)
-            seen[word, topic] += 1
+            (translation,) = set(counterparts(pair, index)) - {"the"}
+            assert translation in (*noun.singular, *noun.plural)
+            counts[word, topic] += 1
     assert len(lexicon.AMBIGUOUS) == 12
-    assert set(seen) == {(word, t) for word, senses in lexicon.AMBIGUOUS.items() for t in senses}
-    assert min(seen.values()) >= 20
+    assert set(counts) == {(word, t) for word, senses in lexicon.AMBIGUOUS.items() for t in senses}
+    assert min(counts.values()) >= 20
 
 
 def test_tense_is_told_by_a_particle_or_by_the_first_sentence_alone(pairs, unmarked_pairs):
@@ -254,9 +265,9 @@ def test_tense_is_told_by_a_particle_or_by_the_first_sentence_alone(pairs, unmar
         assert tense_of(marked.target) == marked.tense == unmarked.tense
         assert [particles[w] for w in marked.source if w in particles] == [marked.tense]
         assert unmarked.source == tuple(w for w in marked.source if w not in particles)
-        told = [adverbs[word] for word in unmarked.source if word in adverbs]
+        adverb_tenses = [adverbs[word] for word in unmarked.source if word in adverbs]
         first, document = marked.document != document, marked.document
-        assert told == ([marked.tense] if first else [])
+        assert adverb_tenses == ([marked.tense] if first else [])
         assert PHENOMENA["unmarked tense"](unmarked) != first
         assert not PHENOMENA["unmarked tense"](marked)
     assert min(Counter(pair.tense for pair in pairs).values()) > 2000

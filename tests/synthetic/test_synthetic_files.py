@@ -124,11 +124,11 @@ def test_command_writes_a_corpus(corpus, tmp_path, capsys):
 
 
 def test_command_says_what_is_wrong_in_one_line(tmp_path, capsys):
-    taken = tmp_path / "file"
-    taken.write_text("", encoding="utf-8")
-    assert main([f"--output_dir={taken}"]) == 1
+    path = tmp_path / "file"
+    path.write_text("", encoding="utf-8")
+    assert main([f"--output_dir={path}"]) == 1
     message = capsys.readouterr().err
-    assert str(taken) in message
+    assert str(path) in message
     assert message.count("\n") == 1
     with pytest.raises(SystemExit) as stopped:
         main([f"--output_dir={tmp_path}", "--trian=5"])

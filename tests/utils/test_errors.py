@@ -12,19 +12,19 @@ from tfmann.errors import Terminated, UsageError, UserError, interruptible, run_
 
 
 @pytest.mark.parametrize(
-    "error,status,said",
+    "error,status,message",
     [
         (UserError("f.txt, line 3: no tab"), 1, "tfmann: f.txt, line 3: no tab\n"),
         (UsageError("there is no --x"), 2, "tfmann: there is no --x\n"),
         (KeyboardInterrupt(), 130, "tfmann: the same command goes on\n"),
     ],
 )
-def test_what_goes_wrong_is_one_message(error, status, said, capsys):
+def test_what_goes_wrong_is_one_message(error, status, message, capsys):
     def work():
         raise error
 
     assert run_command(work, "the same command goes on") == status
-    assert capsys.readouterr() == ("", said)
+    assert capsys.readouterr() == ("", message)
 
 
 def test_work_that_is_done_returns_its_status():
@@ -82,8 +82,8 @@ def test_what_is_written_is_not_mixed_with_closed_streams(closed, tmp_path):
     assert (tmp_path / "f").read_bytes() == b""
 
 
-@pytest.mark.parametrize("to,said", [("/dev/full", "No space left on device"), ("|", "")])
-def test_output_that_cannot_be_written(to, said):
+@pytest.mark.parametrize("to,message", [("/dev/full", "No space left on device"), ("|", "")])
+def test_output_that_cannot_be_written(to, message):
     work = "import sys; print('x' * 100000); sys.stdout.flush()"
     code = (
         f"from tfmann.errors import run_command; sys_exit = run_command(lambda: exec({work!r})); "
@@ -98,5 +98,5 @@ def test_output_that_cannot_be_written(to, said):
     os.close(full)
     error = done.stderr.decode()
     assert done.returncode == 1
-    assert said in error and "Traceback" not in error
-    assert error.count("\n") == (1 if said else 0)
+    assert message in error and "Traceback" not in error
+    assert error.count("\n") == (1 if message else 0)

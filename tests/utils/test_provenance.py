@@ -6,14 +6,14 @@ from tfmann.utils import provenance
 
 
 def test_a_package_that_is_not_there_stops_nothing(monkeypatch):
-    found = importlib.metadata.version
+    version = importlib.metadata.version
 
     def without_text(name):
         if name == "tensorflow-text":
             raise importlib.metadata.PackageNotFoundError(name)
-        return found(name)
+        return version(name)
 
     monkeypatch.setattr(importlib.metadata, "version", without_text)
     versions = provenance.provenance()["versions"]
     assert versions["tensorflow-text"] == "not installed"
-    assert versions["tensorflow"] == found("tensorflow")
+    assert versions["tensorflow"] == version("tensorflow")

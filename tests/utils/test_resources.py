@@ -33,10 +33,10 @@ def test_every_table_finds_its_settings_and_its_manifest():
                 assert name in resources.settings_names()
 
 
-@pytest.mark.parametrize("given", ["tiny/luong.json", "hparams/tiny/luong.json"])
-def test_settings_have_short_names(given, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["tiny/luong.json", "hparams/tiny/luong.json"])
+def test_settings_have_short_names(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert resources.settings_path(given) == str(ROOT / "hparams" / "tiny" / "luong.json")
+    assert resources.settings_path(name) == str(ROOT / "hparams" / "tiny" / "luong.json")
 
 
 def test_a_file_of_the_users_wins(tmp_path, monkeypatch):
@@ -46,11 +46,11 @@ def test_a_file_of_the_users_wins(tmp_path, monkeypatch):
     assert resources.settings_path("tiny/luong.json") == "tiny/luong.json"
 
 
-@pytest.mark.parametrize("given", ["", "tiny", "../hparams/tiny/luong.json", "/tiny/luong.json"])
-def test_nothing_else_is_a_name(given, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["", "tiny", "../hparams/tiny/luong.json", "/tiny/luong.json"])
+def test_nothing_else_is_a_name(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="there is no such file"):
-        resources.settings_path(given)
+        resources.settings_path(name)
 
 
 def test_a_misspelt_name_is_answered_with_the_nearest(capsys, tmp_path):
@@ -100,9 +100,9 @@ def test_a_wheel_has_all_that_comes_with_tfmann(wheel):
     for path in templates.iterdir():
         assert (wheel / path.relative_to(ROOT)).is_file(), path
     assert (wheel / "tfmann" / "py.typed").is_file()
-    (about,) = wheel.glob("*.dist-info")
-    assert "tfmann = tfmann.cli.main:main" in (about / "entry_points.txt").read_text()
-    assert "# tfmann" in (about / "METADATA").read_text(encoding="utf-8")
+    (metadata,) = wheel.glob("*.dist-info")
+    assert "tfmann = tfmann.cli.main:main" in (metadata / "entry_points.txt").read_text()
+    assert "# tfmann" in (metadata / "METADATA").read_text(encoding="utf-8")
 
 
 def test_a_wheel_finds_it(wheel, tmp_path):

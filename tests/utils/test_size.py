@@ -22,18 +22,18 @@ def test_bytes_are_shown_as_people_write_them(number, words):
 
 
 def test_the_memory_is_the_machines_or_what_a_limit_leaves_of_it():
-    whole = memory_limits.available_memory()
-    assert 1e8 < whole < 1e15
-    limit = int(whole) // 2
+    memory = memory_limits.available_memory()
+    assert 1e8 < memory < 1e15
+    limit = int(memory) // 2
     code = "from tfmann.utils import memory_limits as m; print(m.available_memory())"
 
     def lower():
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], preexec_fn=lower, stdout=subprocess.PIPE, cwd=tiny.ROOT
     )
-    assert float(told.stdout) == limit
+    assert float(result.stdout) == limit
 
 
 def test_weights_are_counted_together(monkeypatch):
@@ -73,9 +73,9 @@ def test_what_is_too_large_is_refused_with_its_bytes(
     monkeypatch.setattr(memory_limits, "available_memory", lambda: memory)
     argv = tiny.flags(data, tmp_path / "out", num_train_steps=1, **changes)
     assert nmt.main(argv) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("tfmann: ") and said.count("\n") == 1, said
-    assert re.search(words, said), said
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("tfmann: ") and stderr.count("\n") == 1, stderr
+    assert re.search(words, stderr), stderr
     assert not (tmp_path / "out" / "hparams.json").exists()
 
 
@@ -94,6 +94,6 @@ def exhausted():
 )
 def test_memory_that_runs_out_all_the_same_is_one_message(capsys, kind, words):
     assert run_command(kind) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("tfmann: memory has run out: ") and said.count("\n") == 1
-    assert words in said
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("tfmann: memory has run out: ") and stderr.count("\n") == 1
+    assert words in stderr

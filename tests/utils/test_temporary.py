@@ -62,30 +62,30 @@ def test_two_that_write_at_once_have_a_folder_each(tmp_path):
 
 
 def test_what_a_kill_left_goes_with_the_next_and_nothing_else_does(tmp_path):
-    others = {"out.tmp7", "out.tmp-mine", "out.tmp-0123abcd.txt", "about.tmp-0123abcd"}
-    for name in others:
+    other_files = {"out.tmp7", "out.tmp-mine", "out.tmp-0123abcd.txt", "about.tmp-0123abcd"}
+    for name in other_files:
         (tmp_path / name).write_text("mine")
     with writer(tmp_path) as process:
         process.send_signal(signal.SIGSTOP)  # it writes still, if slowly
         for _ in range(2):
             write(tmp_path)
-            assert len(os.listdir(tmp_path)) == len(others) + 4
+            assert len(os.listdir(tmp_path)) == len(other_files) + 4
             os.rmdir(tmp_path / "place")
         process.kill()
         process.wait()
-        assert len(os.listdir(tmp_path)) == len(others) + 3
+        assert len(os.listdir(tmp_path)) == len(other_files) + 3
     write(tmp_path)
-    assert set(os.listdir(tmp_path)) == others | {"out", "place"}
+    assert set(os.listdir(tmp_path)) == other_files | {"out", "place"}
 
 
 def test_swept_between_making_and_locking(tmp_path, monkeypatch):
     real, swept = atomic_files.fcntl.flock, []
 
-    def flock(handle, how):
-        if how == atomic_files.fcntl.LOCK_EX and len(swept) < 2:
+    def flock(handle, operation):
+        if operation == atomic_files.fcntl.LOCK_EX and len(swept) < 2:
             swept.append(os.readlink(f"/proc/self/fd/{handle}"))
             atomic_files.remove_unlocked(swept[-1])
-        real(handle, how)
+        real(handle, operation)
 
     monkeypatch.setattr(atomic_files.fcntl, "flock", flock)
     with atomic_files.replacement_file(str(tmp_path / "out")) as stream:

@@ -23,8 +23,8 @@ def weights(rows: int, columns: int) -> np.ndarray:
     return rng.dirichlet(np.ones(columns), size=rows)
 
 
-def labels(figure, which):
-    axis = getattr(figure.axes[0], f"{which}axis")
+def labels(figure, name):
+    axis = getattr(figure.axes[0], f"{name}axis")
     return [label.get_text() for label in axis.get_ticklabels()]
 
 
@@ -45,9 +45,9 @@ def test_attention_shows_each_weight_in_its_cell():
     attention[1, 4], attention[2, 3] = 0.9, 0.3
     figure = attention_figures.attention_figure(attention, SOURCE, TARGET)
     image = figure.axes[0].images[0]
-    shown = image.to_rgba(image.get_array())
-    assert np.all(shown[0, 0] == 1.0)  # 0 is white
-    assert shown[1, 4, :3].mean() < 0.35 < 0.6 < shown[2, 3, :3].mean()
+    colours = image.to_rgba(image.get_array())
+    assert np.all(colours[0, 0] == 1.0)  # 0 is white
+    assert colours[1, 4, :3].mean() < 0.35 < 0.6 < colours[2, 3, :3].mean()
     assert image.get_clim() == (0.0, 1.0)
     # Target words run downwards.
     bottom, top = figure.axes[0].get_ylim()
@@ -159,9 +159,9 @@ def test_closing_leaves_nothing_behind():
     assert pyplot.get_fignums() == []
     image_files.figure_to_png(figure)
     assert figure.axes == []
-    own, axes = pyplot.subplots()
+    open_figure, axes = pyplot.subplots()
     axes.plot([1, 2])
-    image_files.figure_to_png(own)
+    image_files.figure_to_png(open_figure)
     assert pyplot.get_fignums() == []
 
 
@@ -195,14 +195,14 @@ def test_save_errors_leave_files_as_they_were(tmp_path, monkeypatch):
         image_files.save_figure(figure(), str(tmp_path / "a.jpeg"))
     with pytest.raises(UserError, match="none/a.png"):
         image_files.save_figure(figure(), str(tmp_path / "none" / "a.png"))
-    kept = tmp_path / "a.png"
-    kept.write_text("old")
+    path = tmp_path / "a.png"
+    path.write_text("old")
 
     def full_disk(descriptor):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(UserError, match="No space left"):
-        image_files.save_figure(figure(), str(kept))
-    assert kept.read_text() == "old"
+        image_files.save_figure(figure(), str(path))
+    assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.png"]

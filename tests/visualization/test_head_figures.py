@@ -14,8 +14,8 @@ from tfmann.visualization import image_files
 from tfmann.visualization.head_figures import Panel, head_figures, head_panels, timeline
 
 
-def figures(one, title=""):
-    return dict(head_figures(one, title))
+def figures(trace, title=""):
+    return dict(head_figures(trace, title))
 
 
 def panels(figure):
@@ -29,13 +29,13 @@ NTM_READ = [ADDRESS, CONTENT, "interpolation gate", "shift kernel", "sharpening"
 
 
 def test_a_head_has_a_figure_with_its_quantities_in_the_order_of_the_paper():
-    drawn = figures(head_trace(heads=(2, 2)))
-    assert list(drawn) == ["read_head_0", "read_head_1", "write_head_0", "write_head_1"]
-    assert list(panels(drawn["read_head_0"])) == NTM_READ
-    assert list(panels(drawn["write_head_1"])) == [*NTM_READ, "erase norm", "add norm"]
-    drawn = figures(head_trace("dnc"))
-    assert list(panels(drawn["read_head_0"])) == [ADDRESS, CONTENT, "read modes", "free gate"]
-    assert list(panels(drawn["write_head_0"])) == [
+    by_head = figures(head_trace(heads=(2, 2)))
+    assert list(by_head) == ["read_head_0", "read_head_1", "write_head_0", "write_head_1"]
+    assert list(panels(by_head["read_head_0"])) == NTM_READ
+    assert list(panels(by_head["write_head_1"])) == [*NTM_READ, "erase norm", "add norm"]
+    by_head = figures(head_trace("dnc"))
+    assert list(panels(by_head["read_head_0"])) == [ADDRESS, CONTENT, "read modes", "free gate"]
+    assert list(panels(by_head["write_head_0"])) == [
         ADDRESS, CONTENT, "allocation", "usage", "write gate", "allocation gate",
         "erase norm", "add norm",
     ]  # fmt: skip
@@ -63,25 +63,25 @@ def test_each_panel_shows_the_heads_own_numbers_time_along_x():
 
 def test_all_panels_have_one_time_axis_with_the_words_of_both_phases():
     figure = figures(head_trace(), title="sentence 3")["read_head_0"]
-    found = list(panels(figure).values())
-    assert tick_labels(found[0], "x") == SOURCE + TARGET
-    assert found[0].xaxis.get_ticks_position() == "top"
-    assert found[0].get_title(loc="left") == "sentence 3: read head 0"
-    for axes in found:
+    all_axes = list(panels(figure).values())
+    assert tick_labels(all_axes[0], "x") == SOURCE + TARGET
+    assert all_axes[0].xaxis.get_ticks_position() == "top"
+    assert all_axes[0].get_title(loc="left") == "sentence 3: read head 0"
+    for axes in all_axes:
         assert axes.get_xlim() == (-0.5, 8.5)
         box = axes.get_position()
         assert (box.x0, box.x1) == (0, 1)
-    assert all(tick_labels(axes, "x") == [] for axes in found[1:])
-    tops = [axes.get_position().y1 for axes in found]
+    assert all(tick_labels(axes, "x") == [] for axes in all_axes[1:])
+    tops = [axes.get_position().y1 for axes in all_axes]
     assert tops == sorted(tops, reverse=True)
 
 
 def test_a_line_parts_the_phases_in_every_panel():
-    found = panels(figures(head_trace())["write_head_0"])
-    for axes in found.values():
+    of_head = panels(figures(head_trace())["write_head_0"])
+    for axes in of_head.values():
         assert [list(line.get_xdata()) for line in axes.lines] == [[3.5, 3.5]]
-    named = [text.get_text() for text in found["add norm"].texts]
-    assert named == ["source", "target"]
+    labels = [text.get_text() for text in of_head["add norm"].texts]
+    assert labels == ["source", "target"]
     over_encoder = panels(figures(head_trace(reads_source=False))["write_head_0"])
     assert tick_labels(over_encoder[ADDRESS], "x") == TARGET
     assert not any(axes.lines or axes.texts for axes in over_encoder.values())
@@ -100,10 +100,10 @@ def test_read_modes_are_named_and_numbered_where_there_are_several():
 def test_locations_of_a_cell_that_only_reads_are_the_source_words():
     trace = head_trace(heads=(1, 0), slots=len(SOURCE), reads_source=False)
     (figure,) = figures(trace).values()
-    found = panels(figure)
-    assert list(found) == ["address", *NTM_READ[1:]]
-    assert tick_labels(found["address"], "y") == tick_labels(found[CONTENT], "y") == SOURCE
-    assert tick_labels(found["address"], "x") == TARGET
+    of_head = panels(figure)
+    assert list(of_head) == ["address", *NTM_READ[1:]]
+    assert tick_labels(of_head["address"], "y") == tick_labels(of_head[CONTENT], "y") == SOURCE
+    assert tick_labels(of_head["address"], "x") == TARGET
 
 
 def test_no_lone_peak_is_lost_among_many_locations():
@@ -131,14 +131,14 @@ def test_any_token_can_be_drawn(token):
 
 
 def test_short_long_and_broken_sentences():
-    for one in (
+    for trace in (
         head_trace(source=["</s>"], target=["</s>"]),
         head_trace(target=["</s>"], reads_source=False, slots=1),
         head_trace("dnc", source=["w"] * 300, target=["v"] * 300, slots=40),
     ):
-        for array in one.values():
+        for array in trace.values():
             array[-1] = np.nan
-        for figure in figures(one).values():
+        for figure in figures(trace).values():
             width, _ = figure.get_size_inches()
             assert width <= 40
             assert image_files.figure_to_png(figure).startswith(b"\x89PNG")

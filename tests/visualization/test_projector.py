@@ -35,17 +35,17 @@ def look(model):
 @pytest.mark.parametrize("changes", [{}, {"cell": "cache", "cache_size": 4}, {"cell": "summary"}])
 def test_annotations_have_their_words(changes):
     model = small.model("rnnsearch", **changes)
-    found = look(model)
-    assert found.labels == ["w5", "w3", "w9", "w4", "</s>"]
+    contents = look(model)
+    assert contents.labels == ["w5", "w3", "w9", "w4", "</s>"]
     ids = tf.constant([[*IDS, 2]])
     expected = model.prepare(ids, tf.constant([5])).encoded.annotations[0]
-    np.testing.assert_allclose(found.vectors, expected, atol=1e-6)
+    np.testing.assert_allclose(contents.vectors, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("cell", ["ntm", "dnc"])
 def test_slots_have_the_word_at_which_they_were_written_most(cell):
     model = small.model("luong", cell=cell, **PURE_MANN)
-    found = look(model)
+    contents = look(model)
     words = tf.gather(model.source_embedding, [*IDS, 2])[:, None]
     start = model.prepare(tf.constant([[3]]), tf.constant([1]))
     state, weights = model.cell.initial_state(start.encoded), []
@@ -53,10 +53,10 @@ def test_slots_have_the_word_at_which_they_were_written_most(cell):
         out = model.cell.step(inputs, state, start.source)
         state = out.state
         weights.append(out.diagnostics["write_weights"][0].numpy().max(axis=0))
-    np.testing.assert_allclose(found.vectors, state.memory.memory[0], atol=1e-5)
+    np.testing.assert_allclose(contents.vectors, state.memory.memory[0], atol=1e-5)
     tokens = ["w5", "w3", "w9", "w4", "</s>"]
     most = np.array(weights).argmax(axis=0)
-    assert found.labels == [f"{slot}: {tokens[step]}" for slot, step in enumerate(most)]
+    assert contents.labels == [f"{slot}: {tokens[step]}" for slot, step in enumerate(most)]
 
 
 def test_the_projector_finds_what_is_written(tmp_path):
@@ -68,12 +68,12 @@ def test_the_projector_finds_what_is_written(tmp_path):
     board.close()
     config = projector_config_pb2.ProjectorConfig()
     text_format.Parse((tmp_path / projector.CONFIG).read_text(), config)
-    assert [one.tensor_name[-1] for one in config.embeddings] == ["0", "3"]
-    for one, labels, expected in zip(
+    assert [embedding.tensor_name[-1] for embedding in config.embeddings] == ["0", "3"]
+    for embedding, labels, expected in zip(
         config.embeddings, (["b"], ["c", "d"]), (vectors[:1], vectors[1:])
     ):
-        assert list(iter_lines(tmp_path / one.metadata_path)) == labels
-        rows = [line.split("\t") for line in iter_lines(tmp_path / one.tensor_path)]
+        assert list(iter_lines(tmp_path / embedding.metadata_path)) == labels
+        rows = [line.split("\t") for line in iter_lines(tmp_path / embedding.tensor_path)]
         np.testing.assert_allclose(np.array(rows, float), expected, atol=1e-6)
 
 

@@ -92,11 +92,11 @@ def test_attention_images(tmp_path):
     ((step, (width, height, png)),) = values(events, "attention/1")
     assert step == 200
     assert events.SummaryMetadata("attention/1").plugin_data.plugin_name == "images"
-    drawn = attention_figures.attention_figure(attention, *words, title="sentence 1, step 200")
-    expected = matplotlib_image.imread(io.BytesIO(image_files.figure_to_png(drawn)))
+    figure = attention_figures.attention_figure(attention, *words, title="sentence 1, step 200")
+    expected = matplotlib_image.imread(io.BytesIO(image_files.figure_to_png(figure)))
     assert (int(height), int(width)) == expected.shape[:2]
-    shown = matplotlib_image.imread(io.BytesIO(png))
-    assert np.array_equal(shown[..., :3], expected[..., :3])
+    image = matplotlib_image.imread(io.BytesIO(png))
+    assert np.array_equal(image[..., :3], expected[..., :3])
 
 
 def test_figure_is_closed(tmp_path):
@@ -123,8 +123,8 @@ def test_addresses_of_every_head(tmp_path):
     }
     assert [step for step, _ in values(events, "addresses/write_head_1/3")] == [10, 20]
     ((_, (width, height, png)),) = values(events, "addresses/write_head_1/0")
-    drawn = dict(head_figures.head_figures(trace, "sentence 0, step 20"))["write_head_1"]
-    expected = matplotlib_image.imread(io.BytesIO(image_files.figure_to_png(drawn)))
+    figure = dict(head_figures.head_figures(trace, "sentence 0, step 20"))["write_head_1"]
+    expected = matplotlib_image.imread(io.BytesIO(image_files.figure_to_png(figure)))
     assert (int(height), int(width)) == expected.shape[:2]
     assert np.array_equal(matplotlib_image.imread(io.BytesIO(png))[..., :3], expected[..., :3])
 
@@ -138,8 +138,8 @@ def test_rounds_of_a_watched_sentence_in_one_image(tmp_path):
     heads = {f"addresses/{kind}_head_{i}/2" for kind in ("read", "write") for i in range(2)}
     assert set(events.Tags()["tensors"]) == {"attention/rounds/2", *heads}
     ((step, (width, height, png)),) = values(events, "attention/rounds/2")
-    drawn = round_figures.rounds_of_trace(trace, "sentence 2, step 10")
-    expected = matplotlib_image.imread(io.BytesIO(image_files.figure_to_png(drawn)))
+    figure = round_figures.rounds_of_trace(trace, "sentence 2, step 10")
+    expected = matplotlib_image.imread(io.BytesIO(image_files.figure_to_png(figure)))
     assert (step, int(height), int(width)) == (10, *expected.shape[:2])
     assert np.array_equal(matplotlib_image.imread(io.BytesIO(png))[..., :3], expected[..., :3])
 
@@ -165,19 +165,19 @@ def test_hparams_appear_in_the_tab(tmp_path):
     )
     board.scalars(1, {"dev/bleu": 20.0})
     board.close()
-    shown = session(read(tmp_path)).hparams
-    assert shown["cell"].string_value == "luong"
-    assert shown["units"].number_value == 512
-    assert shown["rate"].number_value == 0.5
-    assert shown["sum"].bool_value is True
-    assert shown["steps"].string_value == "[3, 4]"
-    assert shown["seed"].string_value == "null"
+    hparams = session(read(tmp_path)).hparams
+    assert hparams["cell"].string_value == "luong"
+    assert hparams["units"].number_value == 512
+    assert hparams["rate"].number_value == 0.5
+    assert hparams["sum"].bool_value is True
+    assert hparams["steps"].string_value == "[3, 4]"
+    assert hparams["seed"].string_value == "null"
 
 
 def test_the_tab_sets_runs_of_different_cells_side_by_side(tmp_path):
-    for cell, own in (("luong", {}), ("ntm", {"num_shifts": 3})):
+    for cell, settings in (("luong", {}), ("ntm", {"num_shifts": 3})):
         board = Board(str(tmp_path / cell))
-        board.hparams({"cell": cell, "units": 512, **own})
+        board.hparams({"cell": cell, "units": 512, **settings})
         board.scalars(1, {"dev/bleu": 20.0})
         board.close()
     infos, metrics = experiment(str(tmp_path))
@@ -226,12 +226,12 @@ def test_resuming_appends(tmp_path):
 
 
 def test_names_that_are_no_utf8(tmp_path):
-    place = os.fsdecode(os.fsencode(tmp_path) + b"/log\xff")
-    board = Board(place)
+    log_dir = os.fsdecode(os.fsencode(tmp_path) + b"/log\xff")
+    board = Board(log_dir)
     board.scalars(1, {"dev/bleu": 2.0})
-    board.hparams({"train_prefix": place, "cell": "luong"})
+    board.hparams({"train_prefix": log_dir, "cell": "luong"})
     board.close()
-    (path,) = Path(place).iterdir()
+    (path,) = Path(log_dir).iterdir()
     assert b"luong" in path.read_bytes()
     assert os.listdir(os.fsencode(tmp_path)) == [b"log\xff"]
 
