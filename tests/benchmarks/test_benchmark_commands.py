@@ -32,13 +32,13 @@ from tfmann import synthetic  # noqa: E402
 from tfmann.ops import encoder_scan as scans  # noqa: E402
 
 # Run as a command by another test.
-ELSEWHERE = {
+TESTED_ELSEWHERE = {
     "benchmarks.recipes": "test_benchmark_recipes.py",
     "benchmarks.serving": "test_benchmark_serving.py",
     "benchmarks.speed": "test_benchmark_speed.py",
-    "benchmarks.tasks": "test_tasks.py",
+    "benchmarks.tasks": "test_task_runs.py",
     "benchmarks.verdicts": "test_benchmark_verdicts.py",
-    "benchmarks.tasks.plot": "test_tasks.py",
+    "benchmarks.tasks.plot": "test_task_runs.py",
     "benchmarks.peers.ours_driver": "test_benchmark_peers.py",
     "benchmarks.peers.to_bleu": "test_benchmark_peers.py",
 }
@@ -46,7 +46,7 @@ ELSEWHERE = {
 OF_PEERS = {"benchmarks.peers.joey_driver", "benchmarks.peers.onmt_driver"}
 # the processes that `kills` and `settings` start
 INTERNAL = {"benchmarks.trust.forks", "benchmarks.trust.settings"}
-HERE = {
+TESTED_HERE = {
     "benchmarks.ablation", "benchmarks.cache", "benchmarks.cost", "benchmarks.memory",
     "benchmarks.peers.compare", "benchmarks.report", "benchmarks.rewriting",
     "benchmarks.translation_memory", "benchmarks.trust",
@@ -74,8 +74,8 @@ def test_no_command_is_left_out():
     files += (ROOT / "benchmarks").rglob("__main__.py")
     names = {".".join(p.relative_to(ROOT).with_suffix("").parts) for p in files}
     commands = {name.removesuffix(".__main__") for name in names}
-    assert commands == {*HERE, *ELSEWHERE, *OF_PEERS, *INTERNAL}
-    for name, file in ELSEWHERE.items():
+    assert commands == {*TESTED_HERE, *TESTED_ELSEWHERE, *OF_PEERS, *INTERNAL}
+    for name, file in TESTED_ELSEWHERE.items():
         module = name.removeprefix("benchmarks.").split(".")[-1]
         assert module in (Path(__file__).parent / file).read_text("utf-8")
 

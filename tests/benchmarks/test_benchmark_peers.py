@@ -50,7 +50,7 @@ def test_the_peers_driver_takes_them_too(monkeypatch):
 
 
 class Turns:
-    """Runs of systems whose rates are told, and which may be interrupted."""
+    """Runs of systems with given rates, which may be interrupted."""
 
     def __init__(self, rates, broken_at=-1):
         self.rates, self.broken_at, self.ran, self.turns = rates, broken_at, [], []

@@ -1,4 +1,4 @@
-"""`make bench`: what is asked for, kept, shown and called."""
+"""`make bench`: what is measured, recorded, shown and skipped."""
 
 import json
 import subprocess

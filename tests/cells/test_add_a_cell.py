@@ -66,7 +66,7 @@ def test_the_files_of_the_page_are_a_cell(tmp_path):
     sources = [name for name in files() if name.endswith(".py")] + ["tfmann/config/cells.py"]
     run("ruff", "check", "--isolated", "--line-length=100", *sources)
     tests = ["tests/cells/test_luong_coverage.py", "tests/repository/test_architecture.py"]
-    tests += ["tests/config/test_hparams.py", "-k", "cover or cell"]
+    tests += ["tests/config/test_declarations.py", "-k", "cover or cell"]
     assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider", *tests)
 
     data = tiny.corpus(tmp_path / "data", 64)

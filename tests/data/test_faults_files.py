@@ -151,7 +151,7 @@ def test_a_reader_that_has_gone_stops_nothing(tmp_path):
 
 @pytest.fixture
 def corpus(tmp_path):
-    """A function that encodes a small corpus in a folder, and tells the arrays."""
+    """A function that encodes a small corpus in a folder and returns the arrays."""
     text_files.write_lines(tmp_path / "t.src", ["a b", "b", "c"] * 400)
     text_files.write_lines(tmp_path / "t.tgt", ["x", "y x y", "x"] * 400)
     sides = [TextEncoder(Vocabulary.from_tokens(words), WordSegmenter()) for words in ("abc", "xy")]
@@ -287,7 +287,7 @@ def write(root, step, **state):
 
 
 def test_a_checkpoint_between_goes_with_the_next(tmp_path):
-    """Those that are kept are the ones of a run that was never stopped."""
+    """The remaining checkpoints are those of a run without interruption."""
     for step, between, remaining in (
         (3, False, [3]), (6, False, [3, 6]), (7, True, [3, 6, 7]), (8, True, [3, 6, 8]),
         (9, False, [6, 9]), (12, False, [9, 12]),

@@ -1,4 +1,4 @@
-"""A side's lines as ids and back, and the vocabularies of a run: found, kept, defended."""
+"""A side's lines as ids and back, and the vocabularies of a run: built, saved, protected."""
 
 import pytest
 

@@ -106,7 +106,7 @@ def by_command(model, lines, folder, flags=(), documents=None):
 
 
 def assert_same(answer, expected):
-    """What an export answers beside what the command line says."""
+    """Checks the answers of an export against those of the command line."""
     assert len(answer["translations"]) == len(expected)
     for row, n_best in enumerate(expected):
         length = answer["source_lengths"][row]
@@ -129,23 +129,23 @@ def assert_same(answer, expected):
     assert ("alignments" in answer) == (expected[0][0][2] is not None)
 
 
-# A program that has neither tfmann nor tensorflow-addons, and says so at the end.
+# A program that loads neither tfmann nor tensorflow-addons, which it checks at its end.
 _ASK = """
 import json, sys
 import numpy as np, tensorflow as tf
-for number, one in enumerate(json.load(open(sys.argv[1]))):
-    for name in one["imports"]:
+for number, question in enumerate(json.load(open(sys.argv[1]))):
+    for name in question["imports"]:
         __import__(name)
-    signatures = tf.saved_model.load(one["export"]).signatures
-    run, kept = signatures[one["signature"]], {}
-    if one["signature"] == "document":
-        kept = signatures["begin"](rows=tf.constant(len(one["batches"][0])))
-    for step, lines in enumerate(one["batches"]):
-        answer = run(lines=tf.constant(lines, tf.string), **kept)
-        kept = {name: answer[name] for name in kept}
+    signatures = tf.saved_model.load(question["export"]).signatures
+    run, state = signatures[question["signature"]], {}
+    if question["signature"] == "document":
+        state = signatures["begin"](rows=tf.constant(len(question["batches"][0])))
+    for step, lines in enumerate(question["batches"]):
+        answer = run(lines=tf.constant(lines, tf.string), **state)
+        state = {name: answer[name] for name in state}
         arrays = {name: value.numpy() for name, value in answer.items()}
         texts = {name: a.astype("S") for name, a in arrays.items() if a.dtype == object}
-        np.savez(f"{one['answers']}-{step}.npz", **{**arrays, **texts})
+        np.savez(f"{question['answers']}-{step}.npz", **{**arrays, **texts})
 exec(sys.argv[2])
 assert not {"tfmann", "tensorflow_addons", "tf_keras"} & set(sys.modules)
 print("tensorflow_text" in sys.modules)

@@ -1,4 +1,4 @@
-"""Weights for the tests of the oracles: random ones, and ones that do what they are told."""
+"""Weights for the tests of the oracles: random ones, and ones that run a program."""
 
 from __future__ import annotations
 

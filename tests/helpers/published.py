@@ -13,7 +13,7 @@ TEXT = b"".join(b"line %d of an invented file\n" % i for i in range(5000))  # so
 
 
 class Server:
-    """Serves `content`; its behaviour is set by the test, its requests are kept."""
+    """Serves `content`; its behaviour is set by the test, its requests are recorded."""
 
     def __init__(self):
         self.content = TEXT

@@ -18,7 +18,7 @@ def two_cpus():
 
 
 def python_path():
-    """Where a process of its own finds the project, the tests, and what this one was told of."""
+    """The search path for a new process: the project, the tests, and the path of this one."""
     inherited = os.environ.get("PYTHONPATH")
     return os.pathsep.join([str(TESTS.parent), str(TESTS), *([inherited] if inherited else [])])
 

@@ -51,8 +51,8 @@ def kernels_of(stream, taps, heads=2):
     return samples.astype(np.float32)
 
 
-def over_rows_and_heads(arrays, expected):
-    """Stacks `wanted(length, *rows of the arrays)` over batch and heads."""
+def stack_rows_and_heads(arrays, expected):
+    """Stacks `expected(length, *rows of the arrays)` over batch and heads."""
     return np.array(
         [
             [
@@ -68,7 +68,7 @@ def over_rows_and_heads(arrays, expected):
 def test_masked_softmax(run, scale):
     scores = scale * np.random.default_rng(1).normal(size=[len(LENGTHS), 2, WIDTH])
     actual = run(lambda s: access.masked_softmax(s, MASK[:, None]), scores)
-    expected = over_rows_and_heads(
+    expected = stack_rows_and_heads(
         (scores,), lambda length, row: oracle.masked_softmax(row, length)
     )
     np.testing.assert_allclose(actual, expected, atol=1e-6)
@@ -97,7 +97,7 @@ def test_interpolate(run):
     gate = stream.uniform(size=[len(LENGTHS), 2, 1])
     gate[0, 0], gate[0, 1] = 0.0, 1.0
     actual = run(access.interpolate, gate, content, previous)
-    expected = over_rows_and_heads(
+    expected = stack_rows_and_heads(
         (gate, content, previous), lambda length, g, c, p: oracle.interpolate(g[0], c, p)
     )
     np.testing.assert_allclose(actual, expected, atol=1e-6)
@@ -142,7 +142,7 @@ def test_shift_within_goes_round_each_sentences_own_length(run, taps):
     weights, kernel = weights_of(stream), kernels_of(stream, taps)
     mask, last = MASK[:, None], LAST[:, None]
     actual = run(access.shift_within, weights, kernel, mask, last)
-    expected = over_rows_and_heads(
+    expected = stack_rows_and_heads(
         (weights, kernel), lambda length, w, k: oracle.circular_shift(w, k, length)
     )
     np.testing.assert_allclose(actual, expected, atol=1e-6)
@@ -162,7 +162,7 @@ def test_sharpen(run, gamma):
     weights[3, 0] = np.eye(1, WIDTH, 2)  # a sure address
     gammas = np.full([len(LENGTHS), 2, 1], gamma)
     actual = run(lambda w, g: access.sharpen(w, g, MASK[:, None]), weights, gammas)
-    expected = over_rows_and_heads(
+    expected = stack_rows_and_heads(
         (weights, gammas), lambda length, w, g: oracle.sharpen(w, g[0], length)
     )
     np.testing.assert_allclose(actual, expected, atol=1e-5)

@@ -244,7 +244,7 @@ def test_a_sentence_does_not_depend_on_those_beside_it(fusion):
 
 
 def loss_of(model, batch, caches=None):
-    """The loss of sentences whose caches are `held`, or empty."""
+    """The loss of sentences with these caches, or with empty ones."""
     nothing = continuous_cache.empty(len(batch.source), model.hparams.cache_size, D, U)
     tensors = tuple(map(tf.constant, batch[:5]))
     return sum_loss(model, tensors, None, tf.float32, caches or nothing).total

@@ -131,7 +131,7 @@ def run_key_value(model, batch, noise):
 
 @pytest.mark.parametrize("dropout", [0.0, 0.4])
 def test_top_dropout_of_the_decoder_is_of_d_where_it_asks_and_is_read(dropout):
-    """The layers go on from d as it was; the next step asks with what was kept of it."""
+    """The layers above read d without dropout; the next query is d with dropout."""
     settings = {"num_decoder_layers": 2, "dropout": dropout}
     model = small.model("key-value", top_dropout=0.5, **settings)
     plain = small.model("key-value", **settings)

@@ -1,4 +1,4 @@
-"""Tables: trained once, gone on with, rendered from what is kept; on an invented corpus."""
+"""Tables on an invented corpus: trained once, continued, rendered from saved records."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A table's command that is told to stop lets the training it waits for save."""
+"""A table's command that gets a signal to stop lets its training save first."""
 
 import os
 import signal

@@ -1,86 +1,24 @@
-"""Checkpoints: what comes back is what was written, or a message; no moment to fail loses one."""
+"""Checkpoints: what comes back is what was written, or a message; nothing is unpickled."""
 
 import ast
-import errno
 import io
 import json
 import os
 import pickle
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from helpers.checkpoints import STATE, are_same, arrays, is_checkpoint_of, write
 
 import tfmann
-from tfmann.errors import UserError
 from tfmann.training import checkpoint, checkpoint_series, named_variables
 from tfmann.training.checkpoint import Unreadable
 from tfmann.utils.checksummed_json import add_checksum
 
 FILES = ("weights.npz", "optimizer.npz", "state.json")
-STATE = {"step": 7, "history": [{"dev_bleu": 0.1 + 0.2, "dev_ppl": 1e-7}], "position": (3, 1)}
-
-
-def arrays(seed=0):
-    """Weights with every kind of float32 that a sloppy format would change."""
-    stream = np.random.default_rng(seed)
-    odd = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, np.finfo(np.float32).max, 1 / 3]
-    return {
-        "model/cell/kernel": stream.normal(size=(5, 7)).astype(np.float32),
-        "model/cell/scale": np.float32(stream.normal()),
-        "model/odd": np.array(odd, np.float32),
-        "model/empty": np.zeros([0, 3], np.float32),
-    }
-
-
-def slots(seed=0):
-    return {"Adam/iter": np.int64(seed + 3), **{f"Adam/m/{k}": v for k, v in arrays(seed).items()}}
-
-
-def write(root, step, seed=None):
-    seed = step if seed is None else seed
-    folder = checkpoint_series.step_folder(str(root), step)
-    checkpoint.write(folder, arrays(seed), slots(seed), {**STATE, "step": step})
-    return Path(folder)
-
-
-def are_same(actual, expected):
-    """Equal names, types, shapes and bits."""
-    assert sorted(actual) == sorted(expected)
-    for name, value in expected.items():
-        assert actual[name].dtype == value.dtype and actual[name].shape == np.shape(value)
-        assert actual[name].tobytes() == value.tobytes(), name
-    return True
-
-
-def is_checkpoint_of(folder, seed):
-    """Whether a folder is the checkpoint that `write` made, all of it."""
-    state = checkpoint.read_state(str(folder))
-    return (
-        are_same(checkpoint.read_arrays(str(folder)), arrays(seed))
-        and are_same(checkpoint.read_arrays(str(folder), "optimizer"), slots(seed))
-        and state["history"] == STATE["history"]
-    )
-
-
-class Variable:
-    """What `assign` needs of a TensorFlow variable."""
-
-    def __init__(self, name, value):
-        self.name, self.value = f"{name}:0", np.asarray(value)
-        self.shape = self.value.shape
-
-    def assign(self, value):
-        self.value = np.array(value)
-
-
-def variables(**values):
-    return [Variable(name, value) for name, value in values.items()]
-
 
 # --- there and back ---------------------------------------------------------------------------
 
@@ -249,218 +187,6 @@ def test_the_checkpoint_before_is_used_and_the_log_says_so(name, tmp_path):
 def test_no_checkpoint_is_none(tmp_path):
     assert checkpoint_series.latest(str(tmp_path), pytest.fail) is None
     assert checkpoint_series.latest(str(tmp_path / "absent"), pytest.fail) is None
-
-
-# --- killed while saving ----------------------------------------------------------------------
-
-# Children of a process without TensorFlow save over an older checkpoint, and die at their n-th
-# call to the operating system, n = 0, 1, 2, ... until one of them gets through.
-KILLED = """
-import itertools, os, sys
-import builtins, shutil
-from tfmann.training import checkpoint, checkpoint_series, named_variables
-
-def arrays(seed):
-    import numpy as np
-    return {"a": np.full([3], seed, np.float32)}
-
-root = sys.argv[1]
-older, newer = (checkpoint_series.step_folder(root, int(step)) for step in sys.argv[2:])
-
-def save(folder, seed):
-    checkpoint.write(folder, arrays(seed), arrays(seed), {"seed": seed})
-    checkpoint_series.remove_old(root, 2)
-
-def dying(function, calls, fatal):
-    def call(*args, **kwargs):
-        if next(calls) == fatal:
-            os._exit(9)
-        return function(*args, **kwargs)
-    return call
-
-def child(fatal):
-    calls = itertools.count()
-    for module, names in (
-        (os, ("makedirs", "rename", "fsync", "open", "close", "unlink", "rmdir", "listdir")),
-        (shutil, ("rmtree",)), (builtins, ("open",)), (checkpoint.zipfile, ("ZipFile",)),
-    ):
-        for name in names:
-            setattr(module, name, dying(getattr(module, name), calls, fatal))
-    save(newer, 2)
-    os._exit(0)
-
-for fatal in itertools.count():
-    shutil.rmtree(newer, ignore_errors=True)
-    save(older, 1)
-    pid = os.fork()
-    if not pid:
-        child(fatal)
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    found = checkpoint_series.latest(root, print)
-    seed = checkpoint.read_state(found)["seed"]
-    for name in ("weights", "optimizer"):
-        assert set(checkpoint.read_arrays(found, name)["a"]) == {seed}, (fatal, name)
-    print(status, seed)
-    if status == 0:
-        break
-"""
-
-
-@pytest.mark.parametrize("older, newer", [(7, 7), (5, 7)])
-def test_killed_at_any_call_while_saving(older, newer, tmp_path):
-    """The older or the newer checkpoint is whole; killed between two renames, one comes back."""
-    result = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path), str(older), str(newer)],
-        cwd=Path(tfmann.__file__).parent.parent, capture_output=True, text=True,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stdout + result.stderr
-    lines = [line.split() for line in result.stdout.splitlines()]
-    assert len(lines) > 15
-    assert [line[0] for line in lines] == ["9"] * (len(lines) - 1) + ["0"]
-    seeds = [line[1] for line in lines]
-    assert seeds == sorted(seeds) and set(seeds) == {"1", "2"}
-    assert sorted(os.listdir(tmp_path)) == sorted({f"step-0000000{i}" for i in (older, newer)})
-
-
-def test_killed_between_the_renames(tmp_path):
-    folder = write(tmp_path, 7)
-    folder.rename(f"{folder}.old")
-    assert checkpoint_series.latest(str(tmp_path)) == str(folder)
-    assert is_checkpoint_of(folder, 7)
-    shutil.copytree(folder, f"{folder}.old")  # killed after the second one
-    write(tmp_path, 7, seed=8)
-    assert is_checkpoint_of(folder, 8) and checkpoint_series.steps(str(tmp_path)) == [7]
-
-
-def test_what_a_kill_left_is_taken_and_kept_until_the_next_one_stands(tmp_path, monkeypatch):
-    folder, log = write(tmp_path, 7), []
-    old = f"{folder}.old"
-    assert checkpoint.existing_folder(str(folder), log.append) == str(folder) and not log
-    folder.rename(old)
-    assert checkpoint.existing_folder(str(folder), log.append) == old
-    assert len(log) == 1 and str(folder) in log[0] and old in log[0]
-
-    def killed(*paths):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(os, "rename", killed)
-        write(tmp_path, 7, seed=8)
-    assert is_checkpoint_of(Path(old), 7)
-    write(tmp_path, 7, seed=8)
-    assert is_checkpoint_of(folder, 8) and os.listdir(tmp_path) == [folder.name]
-    absent = str(tmp_path / "absent")
-    assert checkpoint.existing_folder(absent, pytest.fail) == absent
-
-
-# --- no room ----------------------------------------------------------------------------------
-
-
-def refuse(*args, **kwargs):
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-@pytest.mark.parametrize(
-    "where", ["os.fsync", "os.rename", "os.makedirs", "numpy.lib.format.write_array", "json.dump"]
-)
-def test_a_full_disk_leaves_the_older_checkpoints(where, tmp_path, monkeypatch):
-    older, folder = write(tmp_path, 5), write(tmp_path, 7, seed=1)
-    monkeypatch.setattr(where, refuse)
-    for step in (7, 10):
-        with pytest.raises(UserError, match=f"step-{step:08d}: No space left on device.*unchanged"):
-            write(tmp_path, step, seed=2)
-    monkeypatch.undo()
-    assert is_checkpoint_of(older, 5) and checkpoint_series.latest(str(tmp_path)) == str(folder)
-    assert is_checkpoint_of(folder, 1)
-    assert sorted(os.listdir(tmp_path)) == ["step-00000005", "step-00000007"]
-
-
-def test_a_really_full_disk(tmp_path):
-    """On a file system of 256 KiB, where the second large checkpoint does not fit."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)], capture_output=True
-    )
-    if mounted.returncode:
-        pytest.skip("mounting a file system needs root")
-    try:
-        folder = write(disk, 5)
-        for size in (10_000, 60_000, 200_000):
-            large = {"model/large": np.arange(size, dtype=np.float32)}
-            try:
-                checkpoint.write(str(disk / "step-00000010"), large, large, {})
-            except UserError as error:
-                assert "No space left on device" in str(error) and size > 10_000
-            else:
-                assert size == 10_000
-            assert sorted(os.listdir(disk)) == ["step-00000005", "step-00000010"]
-        assert is_checkpoint_of(folder, 5)
-        read = checkpoint.read_arrays(str(disk / "step-00000010"))
-        assert len(read["model/large"]) == 10_000
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
-
-
-def test_a_place_that_cannot_be_written_to(tmp_path):
-    (tmp_path / "file").write_text("kept")
-    with pytest.raises(UserError, match="cannot write the checkpoint"):
-        checkpoint.write(str(tmp_path / "file" / "step-00000001"), arrays(), None, {})
-    assert (tmp_path / "file").read_text() == "kept"
-
-
-# --- from arrays to variables -----------------------------------------------------------------
-
-
-def test_assign_sets_everything():
-    model = variables(a=np.zeros([2, 3]), b=np.zeros([]))
-    named_variables.assign(model, {"a": np.ones([2, 3]), "b": np.float32(4)}, "there")
-    assert np.all(model[0].value == 1) and model[1].value == 4
-
-
-@pytest.mark.parametrize(
-    "saved, words",
-    [
-        ({"a": np.ones([2, 3])}, "b is missing there"),
-        ({"a": np.ones([2, 3]), "b": np.ones([]), "c": np.ones([1])}, "c is not in this model"),
-        ({"a": np.ones([3, 2]), "b": np.ones([])}, r"a is \[3, 2\] there and \[2, 3\] here"),
-        ({"a": np.ones([2, 3]), "b": np.ones([1])}, r"b is \[1\] there and \[\] here"),
-        ({f"x{i}": np.ones([1]) for i in range(9)}, r"a is missing there; .*and 8 more"),
-    ],
-)
-def test_assign_refuses_another_models_and_sets_nothing(saved, words):
-    model = variables(a=np.zeros([2, 3]), b=np.zeros([]))
-    with pytest.raises(UserError, match=f"there is another model's: .*{words}"):
-        named_variables.assign(model, saved, "there")
-    assert not any(np.any(variable.value) for variable in model)
-
-
-def test_assign_fitting_sets_what_fits_and_lists_the_rest():
-    model = variables(a=np.zeros([2]), b=np.zeros([3]), new=np.zeros([4]))
-    saved = {"a": np.ones([2]), "b": np.ones([3]), "gone": np.ones([5])}
-    matched, fresh = named_variables.assign_matching(model, saved, "there")
-    assert (matched, fresh) == (["a", "b"], ["new"])
-    assert [float(variable.value.sum()) for variable in model] == [2, 3, 0]
-
-
-@pytest.mark.parametrize(
-    "saved, words",
-    [
-        ({"a": np.ones([2]), "b": np.ones([4])}, r"b is \[4\] there and \[3\] here"),
-        ({"other": np.ones([2])}, "no weight there has a name of this model"),
-        ({}, "no weight there"),
-    ],
-)
-def test_assign_fitting_refuses_what_cannot_fit_and_sets_nothing(saved, words):
-    model = variables(a=np.zeros([2]), b=np.zeros([3]))
-    with pytest.raises(UserError, match=f"there cannot start this model: {words}"):
-        named_variables.assign_matching(model, saved, "there")
-    assert not any(np.any(variable.value) for variable in model)
-
-
-def test_two_variables_of_one_name_are_a_mistake_of_ours():
-    with pytest.raises(ValueError, match="same name"):
-        named_variables.by_name([*variables(a=1), *variables(a=2)])
 
 
 def test_the_average_is_the_mean_rounded_once(tmp_path):

@@ -31,7 +31,7 @@ def learner(**changes):
 
 
 def train(train_step, updates, position=Position()):  # noqa: B008 (immutable)
-    """Makes updates; returns what each told, and the position after."""
+    """Makes updates; returns the statistics of each, and the position after."""
     stream = DocumentBatches(corpus(), train_step.hparams).batches(position)
     statistics = []
     for step in range(updates):

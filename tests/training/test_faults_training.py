@@ -269,7 +269,7 @@ def translate(data, out, **more):
 
 
 def test_a_disk_that_is_full_of_translations(forked, data, stopped, tmp_path):
-    """What was there is whole, and nothing stands beside it."""
+    """The earlier file is undamaged, and there is no other file."""
     with disk(tmp_path / "disk", "4k") as mount_point:
         result = mount_point / "result"
         result.write_text("an earlier one\n")

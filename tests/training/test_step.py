@@ -20,7 +20,7 @@ def learner(variant="luong", **changes):
 
 
 def train(train_step):
-    """Makes an update a batch; returns the weights by name, and what each update told."""
+    """Makes an update a batch; returns the weights by name, and the statistics of each update."""
     rate = 0.01 if train_step.hparams.optimizer == "adam" else 0.5
     statistics = []
     for step, lengths in enumerate(BATCHES):

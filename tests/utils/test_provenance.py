@@ -1,4 +1,4 @@
-"""What is told beside every number."""
+"""The provenance that is recorded with every number."""
 
 import importlib.metadata
 
