@@ -29,6 +29,20 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(hidden)
 
 
+def pytest_collection_finish(session):
+    """Spares the tests what costs more than it saves on models of eight units.
+
+    TensorFlow rewrites every graph before its first run (a fifth of the time of a test that runs a
+    graph once), and Python looks for circles of garbage whenever it has made 700 objects more (a
+    tenth). `make test-avx2` keeps the rewriting, so that it is tested too.
+    """
+    gc.set_threshold(100_000, 50, 100)
+    if "tensorflow" in sys.modules and "ONEDNN_MAX_CPU_ISA" not in os.environ:
+        import tensorflow as tf
+
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+
+
 @pytest.fixture
 def untraced():
     """Compiled functions run as they are written: slower steps, and no tracing."""

@@ -114,7 +114,7 @@ def test_the_plain_scan_is_the_scan(unit_type, initial):
         tf.Variable(stream.normal(size=shape), dtype="float32") for shape in shapes
     )
 
-    @tf.function
+    @tf.function(autograph=False)
     def computed(function):
         with tf.GradientTape() as tape:
             start = first if initial else None

@@ -70,7 +70,7 @@ def compiled(built):
     ids, lengths = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
     parts = {"source": ids, "source_length": lengths, "target_in": ids, "target_length": lengths}
     document = History(tf.TensorSpec([None, None, None], tf.int32), ids)
-    function = tf.function(run, input_signature=[parts, document])
+    function = tf.function(run, input_signature=[parts, document], autograph=False)
     return lambda batch, history: function(
         {name: tf.constant(getattr(batch, name)) for name in parts},
         History(*map(tf.constant, history)),
@@ -305,7 +305,7 @@ def gradients(built, batch, document):
 def test_gradients_equal_finite_differences(system):
     built, batch, history = model(system, init_weight=0.5), small.batch(LENGTHS), histories()
     slopes = gradients(built, batch, history)
-    loss = tf.function(lambda: loss_of(built, batch, history))
+    loss = tf.function(lambda: loss_of(built, batch, history), autograph=False)
     stream = np.random.default_rng(1)
     for name, variable in variables_by_name(built).items():
         if "projection" in name:

@@ -27,7 +27,7 @@ ANY_ORDER = ("outputs", "alignments", "allocation_gate", "write_gate", "free_gat
 def decode(model, batch):
     """Everything the model says of a batch, in graph mode: by name `[S + T, B, ...]`."""
 
-    @tf.function
+    @tf.function(autograph=False)
     def run():
         prepared = model.prepare(batch.source, batch.source_length, record=EVERYTHING)
         outputs, embedded, diagnostics, _ = teacher_forced(
@@ -148,7 +148,7 @@ def test_a_sentence_does_not_depend_on_its_batch(cell, encoder_type):
 
     ids, lengths = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
 
-    @tf.function(input_signature=[ids, lengths])
+    @tf.function(input_signature=[ids, lengths], autograph=False)
     def run(source, length):
         return search.beam_search(
             model, model.prepare(source, length), beam, search.SearchOptions(6)

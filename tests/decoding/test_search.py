@@ -149,7 +149,7 @@ def test_compiled_search_equals_the_eager_one(variant):
         return search.beam_search(model, model.prepare(source, length), beam, options)
 
     ids, lengths = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
-    compiled = tf.function(run, input_signature=[ids, lengths])
+    compiled = tf.function(run, input_signature=[ids, lengths], autograph=False)
     for rows in (slice(0, 4), slice(1, 3)):
         source, length = batch.source[rows], batch.source_length[rows]
         eager = as_arrays(run(tf.constant(source), tf.constant(length)))
@@ -275,7 +275,7 @@ def test_a_search_makes_its_matrix_products_in_the_type_asked_for(variant, beam_
         return search.beam_search(model, prepared, BeamOptions(beam_width), options)
 
     for dtype in (tf.float32, tf.bfloat16):
-        compiled = tf.function(partial(run, dtype), input_signature=signature)
+        compiled = tf.function(partial(run, dtype), input_signature=signature, autograph=False)
         hypotheses[dtype] = as_arrays(compiled(batch.source, batch.source_length))
         counts[dtype] = products(compiled.get_concrete_function().graph)
     assert set(counts[tf.float32]) == {"float32"}

@@ -17,7 +17,7 @@ def decode(model, batch, record, compiled):
         readout = tf.reshape(readout, [steps, -1, readout.shape[-1]])
         return prepared, outputs, embedded, readout, diagnostics
 
-    return (tf.function(run) if compiled else run)()
+    return (tf.function(run, autograph=False) if compiled else run)()
 
 
 def gradients(model, batch, noise=None):

@@ -43,11 +43,27 @@ def run_beam(model, batch, width, alpha=0.0, beta=0.0, best=1, limit=LIMIT):
     return as_arrays(search.beam_search(model, prepare(model, batch), beam, options))
 
 
+def step_function(model):
+    """The decoder's step as a compiled function, which the sentences of a model share."""
+    if "step_function" not in vars(model):
+
+        @tf.function(autograph=False, reduce_retracing=True)
+        def step(token, state, source):
+            embedded = model.embed_target(token)
+            inputs = model.cell.prepare_inputs(embedded, DropoutMasks.none())
+            out = model.cell.step(inputs, state, source)
+            logits = model.logits(out.output, embedded)
+            return logits, out.state, out.diagnostics["alignments"]
+
+        model.step_function = step
+    return model.step_function
+
+
 class Stepper:
     """One sentence's decoder as the oracles want it; a state is the ids that were read."""
 
     def __init__(self, model, batch, row):
-        self.model, length = model, int(batch.source_length[row])
+        self._step, length = step_function(model), int(batch.source_length[row])
         self.prepared = model.prepare(
             tf.constant(batch.source[row : row + 1, :length]), tf.constant([length])
         )
@@ -56,13 +72,12 @@ class Stepper:
     def __call__(self, token, prefix):
         read = (*prefix, token)
         if read not in self._known:
-            embedded = self.model.embed_target(tf.constant([token]))
-            inputs = self.model.cell.prepare_inputs(embedded, DropoutMasks.none())
-            out = self.model.cell.step(inputs, self._known[prefix][1], self.prepared.source)
-            logits = self.model.logits(out.output, embedded)[0].numpy().astype(np.float64)
+            before = self._known[prefix][1]
+            outputs = self._step(tf.constant([token]), before, self.prepared.source)
+            logits, state, alignments = outputs
+            logits = logits[0].numpy().astype(np.float64)
             log_probs = logits - np.logaddexp.reduce(logits)
-            alignment = out.diagnostics["alignments"][0].numpy()
-            self._known[read] = (log_probs, out.state, alignment)
+            self._known[read] = (log_probs, state, alignments[0].numpy())
         log_probs, _, alignment = self._known[read]
         return log_probs, read, alignment
 

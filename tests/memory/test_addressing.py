@@ -19,7 +19,9 @@ def run(request):
 
     def call(function, *arrays):
         tensors = [tf.constant(array, tf.float32) for array in arrays]
-        wrapped = tf.function(function) if request.param == "compiled" else function
+        wrapped = (
+            tf.function(function, autograph=False) if request.param == "compiled" else function
+        )
         result = wrapped(*tensors).numpy()
         assert np.all(np.isfinite(result))
         return result

@@ -28,7 +28,7 @@ def compiled(slots, overwrite):
             continuous_cache.Cache(keys, values, words, written), *sentence, overwrite
         )
 
-    return tf.function(write, input_signature=specs)
+    return tf.function(write, input_signature=specs, autograph=False)
 
 
 def write(caches, sentence, overwrite):

@@ -59,6 +59,7 @@ def compiled(unit, chains):
             tf.TensorSpec([None, chains, None, GATES[unit] * UNITS]),
             tf.TensorSpec([chains, UNITS, GATES[unit] * UNITS]),
         ],
+        autograph=False,
     )
 
 

@@ -70,7 +70,7 @@ def test_normaliser_is_right_in_the_mean(size):
     """Over many draws; and far from right without the weights."""
     readout, kernel, bias, labels = problem()
     logits = logits_of(readout, kernel, bias)[0]
-    compiled, estimates, unweighted = tf.function(draw), [], []
+    compiled, estimates, unweighted = tf.function(draw, autograph=False), [], []
     for seed in range(2000):
         sample = compiled(labels, size, uniform(seed))
         terms = np.exp(logits[sample.words.numpy()])
@@ -116,7 +116,9 @@ def test_loss_and_gradients_equal_the_oracles(with_bias, compiled):
         sample = draw(labels, 8, uniform())
         return sampled_cross_entropy(readout, kernel, bias, labels, sample, tf.float32)
 
-    total, plain, gradients = sums(tf.function(ours) if compiled else ours, values, watched)
+    total, plain, gradients = sums(
+        tf.function(ours, autograph=False) if compiled else ours, values, watched
+    )
     oracle_loss = oracle.cross_entropy(
         logits_of(readout, kernel, bias), labels.numpy(), oracle_sample
     )

@@ -88,15 +88,25 @@ class TrainingSession:
         )
         self.train_step.require_room(self.data.words_per_batch)
         self.lexicon = lexicon.load(hparams, folder.root)
+        self._translators: list[Translator] = []
         translator = self._make_translator()
         translator.searcher.require_room(len(dev_corpus))
         self.dev_evaluation = DevEvaluation(hparams, folder, translator, dev_corpus)
         self.board: Board | None = None
 
     def _make_translator(self, **settings: Any) -> Translator:
-        """Makes a translator with the settings of the run, some of them replaced by `settings`."""
+        """Makes a translator with the settings of the run, some of them replaced by `settings`.
+
+        Equal settings give the same translator, whose search is compiled once.
+        """
         hparams = self.hparams.replace(**settings)
-        return make_translator(self.train_step.model, self.languages, hparams, self.lexicon)
+        for translator in self._translators:
+            if translator.hparams == hparams:
+                return translator
+        model = self.train_step.model
+        translator = make_translator(model, self.languages, hparams, self.lexicon)
+        self._translators.append(translator)
+        return translator
 
     def run(self) -> dict[str, Any]:
         """Restores, trains and scores."""
