@@ -67,8 +67,10 @@ def is_over_source(h, name):
     return name.endswith("_weights") and h.cell != "memdec"  # its memory has slots
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("variant", list(small.VARIANTS))
+@pytest.mark.parametrize(
+    "variant,compiled",
+    [*((variant, True) for variant in small.VARIANTS), ("luong", False), ("kvmematt-3", False)],
+)
 def test_cell_equals_its_oracle(variant, compiled):
     model, batch = small.model(variant), small.batch(LENGTHS)
     h = model.hparams

@@ -1,5 +1,6 @@
 """Shipped configurations, shrunk, through the command line; how a run begins, ends and fails."""
 
+import dataclasses
 import json
 import math
 import os
@@ -13,6 +14,7 @@ import pytest
 from helpers import tiny
 
 from tfmann import config, nmt
+from tfmann.evaluation import bleu
 from tfmann.training import checkpoint, checkpoint_series
 from tfmann.training.perplexity import Perplexity
 from tfmann.training.train_step import TrainStep
@@ -108,13 +110,15 @@ def test_a_shipped_configuration_trains(name, data, trained):
     assert results["hparams"]["num_units"] == 8
     assert {"python", "tensorflow", "sacrebleu"} <= set(results["versions"])
     assert results["date"] and results["revision"] and results["hardware"]["cores"]
-    for weights in ("best", "average"):
+    for weights, suffix in {"best": "", "average": "_average"}.items():
         for split in ("dev", "test"):
             assert [score["name"] for score in results[weights][split]] == ["BLEU", "chrF2", "TER"]
             for score in results[weights][split]:
                 assert math.isfinite(score["value"]) and "version:" in score["signature"]
-    for split in ("dev", "test"):
-        assert len(read(out / f"output_{split}")) == len(read(data / f"{split}.src"))
+            output = str(out / f"output_{split}{suffix}")
+            assert len(read(output)) == len(read(data / f"{split}.src"))
+            again = bleu.evaluate_files(output, [str(data / f"{split}.tgt")], bleu.METRICS)
+            assert [dataclasses.asdict(score) for score in again] == results[weights][split]
     assert checkpoint_series.steps(str(out / "checkpoints")) == [STEPS - 1, STEPS]
 
 

@@ -158,7 +158,11 @@ def trained(folder, hparams_path, **changes):
 
 @pytest.mark.parametrize(
     "hparams_path",
-    ["multi30k/de_en_luong", "collier2019/vi_en_mad_1", "mino2017/iwslt07_key_value"],
+    [
+        "multi30k/de_en_luong",
+        pytest.param("collier2019/vi_en_mad_1", marks=pytest.mark.slow),
+        "mino2017/iwslt07_key_value",
+    ],
 )
 def test_the_attention_of_a_shipped_configuration_is_alive(tmp_path, hparams_path):
     """Its text and its vocabulary are small; all widths and rates are the shipped ones."""

@@ -52,11 +52,14 @@ class FinalScores:
         folders = [checkpoint_series.step_folder(self.folder.checkpoints, step) for step in steps]
         folder = self.folder.path("avg_checkpoints")
         checkpoint.write(folder, checkpoint_series.average(folders), None, state.as_dict())
-        scores, _, penalty = self._score(folder, f"mean of the last {len(folders)}")
+        scores, _, penalty = self._score(folder, f"mean of the last {len(folders)}", "_average")
         return {"average": scores, "average_length_penalty": penalty}
 
-    def _score(self, folder: str, label: str) -> tuple[dict[str, Any], ...]:
-        """Returns scores by set, the seconds and words of the decoding, and the length penalty."""
+    def _score(self, folder: str, label: str, suffix: str = "") -> tuple[dict[str, Any], ...]:
+        """Returns scores by set, the seconds and words of the decoding, and the length penalty.
+
+        The translations are in `output_dev` and `output_test`, with `suffix`.
+        """
         folder = checkpoint.existing_folder(folder, self.folder.log)
         arrays = checkpoint.read_arrays(folder)
         named_variables.assign(self._train_step.variables, arrays, folder)
@@ -76,7 +79,7 @@ class FinalScores:
             seconds = time.perf_counter() - start
             words = sum(len(line.split()) for line in hypotheses)
             decoding[name] = {"seconds": seconds, "words": words}
-            write_lines(self.folder.path(f"output_{name}"), hypotheses)
+            write_lines(self.folder.path(f"output_{name}{suffix}"), hypotheses)
             metrics = ("bleu", "chrf", "ter")
             set_scores = score_hypotheses(self.hparams, hypotheses, target, metrics)
             scores[name] = [dataclasses.asdict(score) for score in set_scores]

@@ -7,7 +7,8 @@ out_dir/checkpoints/      the last checkpoints
 out_dir/best_bleu/        the best by dev BLEU
 out_dir/train_log/        TensorBoard
 out_dir/train.log         the printed lines
-out_dir/output_{dev,test} latest translations
+out_dir/output_{dev,test} translations; those of best_bleu/ when the run has ended
+out_dir/output_{dev,test}_average   those of avg_checkpoints/, with `avg_ckpts`
 out_dir/results.json      scores, with everything needed to interpret them
 """
 

@@ -27,7 +27,7 @@ STEP = re.compile(r"step-(\d{8,})")  # a checkpoint's folder
 
 # Temporary files of a run, which a kill leaves behind.
 _LEFTOVER = re.compile(
-    r"(hparams\.json|inputs\.json|results\.json|vocab\..+|subword\.model|output_dev|output_test"
+    r"(hparams\.json|inputs\.json|results\.json|vocab\..+|subword\.model|output_(dev|test)(_average)?"
     r"|best_bleu|avg_checkpoints)\.tmp(-[0-9a-f]{8}|\d*)"
 )
 
