@@ -105,6 +105,7 @@ class Model:
         chunk: int = 0,
         documents: Iterable[int] | None = None,
         history: Iterable[HistoryPair] | None = None,
+        prefixes: Iterable[str] | None = None,
     ) -> Iterator[list[Translation]]:
         """Translates lines; yields for each, in order, its n best translations.
 
@@ -116,6 +117,9 @@ class Model:
             for models that look at other sentences. Without it a blank line ends one.
           history: for each line what the next lines of its document have before them in its place,
             as `tfmann.decoding.document_history` makes it; None: the line and its translation.
+          prefixes: for each line the words that its translation must begin with, blank for any.
+            They count in the score; a prefix longer than `tgt_max_len_infer` is followed to its
+            end.
 
         Returns:
           lists of one to `num_translations_per_input` translations, from best to worst: fewer
@@ -123,12 +127,16 @@ class Model:
 
         Raises:
           UsageError: attention of a cell that has no alignments.
-          TypeError: `lines` is one string, or contains anything but strings.
+          TypeError: `lines` or `prefixes` is one string, or contains anything but strings.
+          UserError: there are more or fewer prefixes than lines.
         """
         if with_attention:
             require_alignments(self._settings, "with_attention")
         sentences = _sentences(lines)
-        return self._translator.translate(sentences, with_attention, chunk, documents, history)
+        begun = None if prefixes is None else _sentences(prefixes, "prefix")
+        return self._translator.translate(
+            sentences, with_attention, chunk, documents, history, begun
+        )
 
     def score(
         self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None
@@ -217,11 +225,11 @@ class Model:
         return forced.source_tokens, forced.tokens
 
 
-def _sentences(lines: Iterable[str]) -> Iterator[str]:
+def _sentences(lines: Iterable[str], kind: str = "sentence") -> Iterator[str]:
     """Checks the lines; a single string would be translated letter by letter."""
     if isinstance(lines, (str, bytes)):
         raise TypeError("expected a list of sentences, ['ein mann schläft .'], not one string")
-    return (_checked(line, f"sentence {i}") for i, line in enumerate(lines))
+    return (_checked(line, f"{kind} {i}") for i, line in enumerate(lines))
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:

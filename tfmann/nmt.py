@@ -41,6 +41,8 @@ def define_flags() -> flags.FlagValues:
         "inference_ref_file": "Translations to score, to align or to compare with.",
         "inference_document_file": "A number for the document of each input line, for models that "
         "look at other sentences; if not given, a blank line ends a document.",
+        "inference_prefix_file": "What the translation of each input line begins with; blank for "
+        "any.",
         "inference_contrast_file": "Wrong translations of each line, with ||| between them, which "
         "--mode=score compares with that of --inference_ref_file; blank for a line without.",
         "alignment_file": "Where the alignments of translations go, in Pharaoh format.",

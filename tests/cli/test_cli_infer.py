@@ -50,6 +50,25 @@ def test_translations_keep_lines_and_order(translations):
     assert len(set(best)) > 3, "the model says one thing to everything: it tests no order"
 
 
+def test_translations_begin_with_the_words_of_a_file(model, tmp_path, capsys):
+    prefixes = [WORDS[i % 3].upper() if i % 2 == 0 else "" for i in range(len(LINES))]
+    text_files.write_lines(tmp_path / "in", LINES)
+    text_files.write_lines(tmp_path / "begin", prefixes)
+    flags = {"inference_input_file": tmp_path / "in", "inference_prefix_file": tmp_path / "begin"}
+    for jobs in ({}, {"num_workers": 2, "jobid": 1}, {"num_workers": 2, "jobid": 0}):
+        name = tmp_path / ("parts" if jobs else "whole")
+        assert nmt.main(command(model, inference_output_file=name, **flags, **jobs)) == 0
+    found = (tmp_path / "whole").read_text(encoding="utf-8").split("\n")[:-1]
+    assert (tmp_path / "parts").read_text(encoding="utf-8").split("\n")[:-1] == found
+    for line, prefix, text in zip(LINES, prefixes, found):
+        assert text.startswith(prefix) if line else not text
+    text_files.write_lines(tmp_path / "begin", prefixes[:2])
+    fails_after_note(command(model, **flags), capsys, 1, "line 3 has no prefix")
+    flags["inference_ref_file"] = tmp_path / "in"
+    argv = command(model, mode="score", **flags)
+    fails_after_note(argv, capsys, 2, "--mode=score does not use --inference_prefix_file")
+
+
 def test_an_n_best_list_is_numbered_scored_and_begins_with_the_best(translations):
     rows = [line.split(" ||| ") for line in translations["nbest"]]
     assert [int(row[0]) for row in rows] == [i for i in range(len(LINES)) for _ in range(3)]

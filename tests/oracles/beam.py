@@ -78,13 +78,18 @@ def _settle(hypothesis: Hypothesis, alpha: float, beta: float) -> Hypothesis:
     return hypothesis._replace(score=score)
 
 
-def allowed(ids, vocab_size: int, limit: int, min_length: int = 0, ngram: int = 0) -> list[int]:
+def allowed(
+    ids, vocab_size: int, limit: int, min_length: int = 0, ngram: int = 0, prefix=()
+) -> list[int]:
     """The tokens that may follow `ids`: at the last step `</s>` alone, whatever else is asked.
 
+    As long as there are given tokens, the next of them alone, and the limit has room for them.
     Never `<s>`; and before that no `</s>` among the first `min_length` tokens, and no token that
     would end `ngram` tokens which stand in `ids` already.
     """
-    if len(ids) == limit - 1:
+    if len(ids) < len(prefix):
+        return [prefix[len(ids)]]
+    if len(ids) == max(limit, len(prefix) + 1) - 1:
         return [END]
     ngrams = {tuple(ids[i : i + ngram]) for i in range(len(ids) - ngram + 1)} if ngram else set()
     tokens = []
@@ -115,6 +120,7 @@ def beam_search(
     beta: float = 0.0,
     min_length: int = 0,
     ngram: int = 0,
+    prefix=(),
 ) -> list[Hypothesis]:
     """Searches with `beam_width` (K) hypotheses, of which one is alive at the start.
 
@@ -135,7 +141,7 @@ def beam_search(
                 continue
             last = hypothesis.ids[-1] if hypothesis.ids else START
             log_probs, next_state, alignment = step(last, hypothesis.state)
-            for token in allowed(hypothesis.ids, len(log_probs), limit, min_length, ngram):
+            for token in allowed(hypothesis.ids, len(log_probs), limit, min_length, ngram, prefix):
                 candidates.append(
                     _grow(hypothesis, token, log_probs[token], alignment, next_state, alpha, beta)
                 )
@@ -144,7 +150,13 @@ def beam_search(
 
 
 def greedy(
-    step: Step, state, limit: int, alpha: float = 0.0, min_length: int = 0, ngram: int = 0
+    step: Step,
+    state,
+    limit: int,
+    alpha: float = 0.0,
+    min_length: int = 0,
+    ngram: int = 0,
+    prefix=(),
 ) -> Hypothesis:
     """Takes the likeliest token (of equals the lowest id) until `</s>` or `limit` steps.
 
@@ -154,7 +166,7 @@ def greedy(
     token = START
     while not hypothesis.finished:
         log_probs, state, alignment = step(token, state)
-        choice = allowed(hypothesis.ids, len(log_probs), limit, min_length, ngram)
+        choice = allowed(hypothesis.ids, len(log_probs), limit, min_length, ngram, prefix)
         token = max(choice, key=lambda token: log_probs[token])
         hypothesis = _grow(hypothesis, token, log_probs[token], alignment, state, alpha, 0.0)
     return _settle(hypothesis, alpha, beta=0.0)

@@ -35,6 +35,11 @@ _SETTINGS = (
     "replace_unk", "lexicon_file",
 )  # fmt: skip
 
+# Arguments of a file, which a conversation has no use for.
+_OF_FILES = (
+    "output", "documents", "prefixes", "reference", "document_history", "document_history_seed",
+)  # fmt: skip
+
 _HELP = """\
   a line of text  is translated
   a blank line    begins another document, for models that look at other sentences
@@ -173,6 +178,7 @@ def _file_command(args: argparse.Namespace) -> list[str]:
         "inference_output_file": args.output,
         "inference_document_file": args.documents,
         "inference_ref_file": args.reference,
+        "inference_prefix_file": args.prefixes,
         "document_history": args.document_history,
         "document_history_seed": args.document_history_seed,
         "num_translations_per_input": args.n_best,
@@ -201,6 +207,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--input", help="file to translate, one sentence a line")
     parser.add_argument("--output", help="where its translations go (default: standard output)")
     parser.add_argument("--documents", help="a number for the document of each line of --input")
+    parser.add_argument(
+        "--prefixes", help="what the translation of each line of --input begins with, blank for any"
+    )
     parser.add_argument("--reference", help="reference translations of --input: prints BLEU")
     parser.add_argument(
         "--document_history",
@@ -226,7 +235,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _begin(args: argparse.Namespace) -> Conversation:
-    for name in ("output", "documents", "reference", "document_history", "document_history_seed"):
+    for name in _OF_FILES:
         if getattr(args, name) is not None:
             raise UsageError(f"--{name} is of a file: give --input")
     settings = {**_settings(args), "num_translations_per_input": 1}

@@ -49,6 +49,7 @@ _USED = {
         "training takes documents from TRAIN_PREFIX.docs",
     ),
     "inference_contrast_file": (("score",), "it is compared with --inference_ref_file there"),
+    "inference_prefix_file": (("infer",), "it is what translations begin with"),
     "document_history": (("infer",), "it is what translations depend on"),
     "document_history_seed": (("infer",), "it is of --document_history=other"),
     "gold_file": (
@@ -126,7 +127,8 @@ def _check_history(flags: Any) -> None:
 def _check_outputs(flags: Any) -> None:
     """Raises UsageError if an output file is also an input, or the output of another flag."""
     read = ("inference_input_file", "inference_ref_file", "inference_contrast_file",
-            "inference_document_file", "gold_file", "lexicon_file", "hparams_path")  # fmt: skip
+            "inference_document_file", "inference_prefix_file", "gold_file", "lexicon_file",
+            "hparams_path")  # fmt: skip
     output, alignments = flags.inference_output_file, flags.alignment_file
     memory = (flags.translation_memory or "").split(",")
     input_checks.refuse_overwriting(
@@ -248,7 +250,7 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     if flags.ckpt:
         input_checks.require_checkpoint(flags.ckpt, "--ckpt")
     read = (flags.inference_input_file, flags.inference_ref_file, flags.inference_contrast_file)
-    for path in (*read, documents):
+    for path in (*read, documents, flags.inference_prefix_file):
         if path and path != "-":
             corpus_paths.require_file(path)
     if flags.gold_file:

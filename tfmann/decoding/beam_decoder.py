@@ -19,6 +19,7 @@ from tfmann.decoding.beam_outputs import BeamOutput, append_outputs, trace_back
 from tfmann.decoding.beam_scoring import Beam, BeamOptions
 from tfmann.decoding.bound_cell import BoundCell, FlatState, StepFunction
 from tfmann.decoding.constraints import UNCONSTRAINED, Constraints
+from tfmann.decoding.target_prefix import given_words
 
 
 class BeamProblem(NamedTuple):
@@ -33,6 +34,7 @@ class BeamProblem(NamedTuple):
     recorded: Mapping[str, tf.Tensor]  # diagnostics to record, [B, ...]
     constraints: Constraints = UNCONSTRAINED
     backend: str = "auto"  # the loop (`backend.decode`)
+    prefix: tf.Tensor | None = None  # [B, P] given first words, fewer than the limits
 
     def cell(self, sentences: tf.Tensor) -> BoundCell:
         """Returns the cell over the hypotheses of some sentences."""
@@ -65,6 +67,9 @@ class _BeamDecoder:
         self.cell, self.beam_width = problem.cell(begin.sentences), options.beam_width
         self._problem, self._options, self._begin = problem, options, begin
         self._limits = tf.gather(problem.limits, begin.sentences)
+        self._prefix = problem.prefix
+        if problem.prefix is not None:
+            self._prefix = tf.gather(problem.prefix, begin.sentences)
 
     @property
     def batch_size(self) -> tf.Tensor:
@@ -99,6 +104,7 @@ class _BeamDecoder:
             self._limits,
             problem.vocabulary_size,
             problem.constraints,
+            None if self._prefix is None else given_words(self._prefix, time),
         )
         selection, new_beam = beam_scoring.select(
             continuations,

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from tfmann.data.vocab import EOS_ID, SOS_ID
 from tfmann.decoding.constraints import UNCONSTRAINED, Constraints, add_words, forbid, no_words
+from tfmann.decoding.target_prefix import ANY_WORD
 
 BLOCK = 64  # words; `top_words` is fast where a row of logits is a multiple of it long
 _EPSILON = 1e-9  # the least coverage of a position, so that its logarithm is finite
@@ -115,6 +116,7 @@ def best_continuations(
     limits: tf.Tensor,
     vocabulary_size: int,
     constraints: Constraints = UNCONSTRAINED,
+    given: tf.Tensor | None = None,
 ) -> Continuations:
     """Finds the best C = min(K + 1, V - 1) words after each hypothesis; projects only live ones.
 
@@ -129,6 +131,7 @@ def best_continuations(
       limits: `[B]` steps a sentence may take; at its last only `</s>` is allowed.
       vocabulary_size: V.
       constraints: words that may not be chosen.
+      given: `[B]`, the only word of this step, or `ANY_WORD` (`target_prefix`).
     """
     width = min(beam.log_probs.shape[1] + 1, vocabulary_size - 1)
     live = tf.where(tf.reshape(~beam.finished, [-1]))  # [M, 1]
@@ -136,9 +139,17 @@ def best_continuations(
     values, ids, normaliser = _best_words(logits, live, beam, time, width, constraints)
     impossible = tf.fill(tf.shape(values[:, 1:]), -float("inf"))
     ending = tf.concat([logits[:, EOS_ID : EOS_ID + 1] - normaliser, impossible], axis=-1)
-    at_limit = tf.gather(time >= limits - 1, live // beam.log_probs.shape[1])  # [M, 1]
+    sentences = live // beam.log_probs.shape[1]  # [M, 1]
+    at_limit = tf.gather(time >= limits - 1, sentences)
     log_probs = tf.where(at_limit, ending, values - normaliser)
     ids = tf.where(at_limit, EOS_ID, ids)
+    if given is not None:
+        words = tf.gather(given, sentences)
+        is_given = tf.not_equal(words, ANY_WORD)
+        logit = tf.gather(logits, tf.where(is_given, words, EOS_ID), batch_dims=1)
+        alone = tf.concat([logit - normaliser, impossible], axis=-1)
+        log_probs = tf.where(is_given, alone, log_probs)
+        ids = tf.where(is_given, words, ids)
     rows = tf.size(beam.finished)
     free = tf.concat([tf.zeros([rows, 1]), tf.fill([rows, width - 1], -float("inf"))], axis=-1)
     shape = [tf.shape(limits)[0], beam.log_probs.shape[1], width]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ import tensorflow as tf
 from tfmann.config import HParams
 from tfmann.data.documents import sentences_by_document
 from tfmann.data.text_encoder import LanguagePair
+from tfmann.decoding import target_prefix
 from tfmann.decoding.document_stores import DocumentStore, make_store
 from tfmann.decoding.ensemble import Ensemble, SearchModel
 from tfmann.decoding.ensemble_translator import EnsembleTranslator
@@ -24,7 +26,7 @@ from tfmann.decoding.text_processor import (
     SourceLine,
     Translation,
 )
-from tfmann.decoding.translator import IDS, LENGTHS, Pair, Translator
+from tfmann.decoding.translator import IDS, LENGTHS, Pair, Translator, has_prefixes
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
 _LINES_PER_DOCUMENT = 1024  # read before the first is answered, for each document of a batch
@@ -92,10 +94,11 @@ class DocumentTranslator(Translator):
         chunk: int = 0,
         documents: Iterable[int] | None = None,
         history: Iterable[HistoryPair] | None = None,
+        prefixes: Iterable[str] | None = None,
     ) -> Iterator[list[Translation]]:
         """Translates as `Translator.translate` does; a blank line adds nothing to a cache."""
         self._last_document = None
-        yield from super().translate(lines, with_attention, chunk, documents, history)
+        yield from super().translate(lines, with_attention, chunk, documents, history, prefixes)
 
     def _chunk_size(self) -> int:
         return _LINES_PER_DOCUMENT * self.hparams.infer_batch_size
@@ -107,16 +110,14 @@ class DocumentTranslator(Translator):
         documents = _documents(lines)
         if not documents:
             return results
-        run = self._search_function(with_attention or self.text.lexicon is not None)
+        run = self._search_function(with_attention, lines)
         continues = lines[documents[0][0]].document == self._last_document
         cache = self._last_cache if continues else self._store.empty(1)
         final = documents[-1][-1]
         for current in rounds(documents, self.hparams.infer_batch_size, continues):
             batch = [lines[index] for index in current.sentences]
             before = cache, current.previous_rows, current.starts
-            hypotheses, cache = run(
-                *self._source_batch(batch), self._document_inputs(batch), *before
-            )
+            hypotheses, cache = run(*self._search_inputs(batch, lines), *before)
             if batch[0].given is not None:
                 cache = self._write_given(batch, *before)
             for index, n_best in zip(
@@ -158,7 +159,8 @@ class DocumentTranslator(Translator):
             caches.append(cache)
         results = [[self.text.blank_translations() for _ in texts] for texts in documents]
         width = self.hparams.infer_batch_size
-        run = self._search_function(self.text.lexicon is not None)
+        every_line = list(chain.from_iterable(lines))
+        run = self._search_function(False, every_line)
         for step in range(max(map(len, documents), default=0)):
             continuing = [
                 n for n, document in enumerate(lines) if step < len(document) and document[step].ids
@@ -172,7 +174,7 @@ class DocumentTranslator(Translator):
                 rows = np.arange(len(numbers), dtype=np.int32)
                 starts = np.zeros(len(numbers), bool)
                 hypotheses, after = run(
-                    *self._source_batch(batch), self._document_inputs(batch), before, rows, starts
+                    *self._search_inputs(batch, every_line), before, rows, starts
                 )
                 for row, (n, n_best) in enumerate(
                     zip(numbers, self._decode(hypotheses, batch, False))
@@ -188,21 +190,31 @@ class DocumentTranslator(Translator):
         document = self._store.document(cache, self._document_inputs(lines))
         return self.model.prepare(*self._source_batch(lines), document=document)
 
-    def _search_function(self, with_attention: bool) -> tf.types.experimental.GenericFunction:
+    def _search_function(
+        self, with_attention: bool, lines: Sequence[SourceLine]
+    ) -> tf.types.experimental.GenericFunction:
         """Compiles the search of a round: `Hypotheses`, and the caches after them."""
+        attends = with_attention or self.text.lexicon is not None
+        is_prefixed = has_prefixes(lines)
 
-        def run(source, length, history, *caches):
+        def run(source, length, prefix, history, *caches):
             cache = self._select_caches(*caches)
             document = self._store.document(cache, history)
             prepared, hypotheses = self.searcher.search(
-                source, length, document, with_attention, self._store.record
+                source,
+                length,
+                document,
+                attends,
+                self._store.record,
+                prefix if is_prefixed else None,
             )
             after = self._store.write_best(cache, prepared, hypotheses)
             return hypotheses._replace(diagnostics=None), after
 
         caches = [self._store.signature(), _ROWS, _STARTS]
-        signature = [IDS, LENGTHS, self._document_signature(), *caches]
-        return self._compile(("search", with_attention), run, signature)
+        prefixes = target_prefix.SIGNATURE if is_prefixed else ()
+        signature = [IDS, LENGTHS, prefixes, self._document_signature(), *caches]
+        return self._compile(("search", attends, is_prefixed), run, signature)
 
     def _force_ids(self, pairs: Sequence[Pair], record: tuple[str, ...]) -> list[Forced]:
         results: list[Any] = [None] * len(pairs)

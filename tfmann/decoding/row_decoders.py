@@ -12,6 +12,7 @@ from tfmann.data.vocab import EOS_ID
 from tfmann.decoding.backend import decode
 from tfmann.decoding.bound_cell import BoundCell, FlatState, StepFunction
 from tfmann.decoding.constraints import UNCONSTRAINED, Constraints, add_words, forbid, no_words
+from tfmann.decoding.target_prefix import ANY_WORD, given_words
 from tfmann.layers.luong_attention import AttentionSource
 from tfmann.ops.loop_gradients import LoopGradients
 from tfmann.ops.step_reader import StepReader
@@ -128,6 +129,7 @@ def choose_step_by_step(
     recorded: Mapping[str, tf.Tensor],
     constraints: Constraints = UNCONSTRAINED,
     backend: str = "auto",
+    prefix: tf.Tensor | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
     """Decodes greedily, or by sampling.
 
@@ -140,6 +142,7 @@ def choose_step_by_step(
       recorded: diagnostics to record, tensors `[B, ...]` of their shapes by name.
       constraints: words that may not be chosen.
       backend: the loop (`backend.decode`).
+      prefix: `[B, P]` given first words (`target_prefix`), fewer than the limits.
 
     Returns:
       ids `[B, T]`, lengths `[B]` with `</s>`, log-probabilities `[B, T]`, diagnostics `[B, T, ..]`.
@@ -153,6 +156,9 @@ def choose_step_by_step(
         time = tf.cast(progress.time[:, 0], tf.int32)
         allowed = forbid(result.output, tf.cast(progress.words, tf.int32), time[0], constraints)
         chosen = tf.where(time >= limits - 1, EOS_ID, choose(allowed, time[0]))
+        if prefix is not None:
+            given = given_words(prefix, time[0])
+            chosen = tf.where(tf.equal(given, ANY_WORD), chosen, given)
         scores = tf.gather(tf.nn.log_softmax(result.output), chosen, batch_dims=1)
         output = tf.stack([tf.cast(chosen, tf.float32), scores], axis=-1)
         words = add_words(progress.words, output[:, 0], time[0])

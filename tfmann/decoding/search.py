@@ -17,6 +17,7 @@ from tfmann.decoding.constraints import UNCONSTRAINED, Constraints
 from tfmann.decoding.ensemble import EnsembleCell, SearchModel
 from tfmann.decoding.row_decoders import choose_step_by_step
 from tfmann.decoding.sampling import SamplingOptions, draw
+from tfmann.decoding.target_prefix import extend_limits
 from tfmann.decoding.teacher_forcing import recorded_shapes
 from tfmann.layers.beams import merge_beams, split_beams
 from tfmann.layers.dropout import DropoutMasks
@@ -30,11 +31,13 @@ READOUT = "readout"  # diagnostic of a step with a word memory, from which cache
 class SearchOptions(NamedTuple):
     """The options of every kind of search."""
 
-    max_length: int = 0  # steps of a translation; 0: by the source's length (`step_limits`)
+    # steps of a translation; 0: by the source's length (`step_limits`). A longer prefix has more.
+    max_length: int = 0
     with_alignments: bool = False  # return `Hypotheses.alignments`
     record: tuple[str, ...] = ()  # diagnostics to return (`cells.diagnostics`)
     dtype: tf.DType = tf.float32  # type of matrix products, as it was for the prepared source
     constraints: Constraints = UNCONSTRAINED
+    prefix: tf.Tensor | None = None  # [B, P] given first words of the translations
 
     def recorded_names(self, attention_is_used: bool = False) -> tuple[str, ...]:
         """Returns the diagnostics that the steps of a search record."""
@@ -86,10 +89,11 @@ def beam_search(
         readout_width=model.readout_width + word_mixture.extra_width(memory),
         vocabulary_size=model.target_size,
         state=prepared.state,
-        limits=step_limits(length, options.max_length),
+        limits=extend_limits(step_limits(length, options.max_length), options.prefix),
         recorded=recorded_shapes(first_step, start, prepared.state, names),
         constraints=options.constraints,
         backend=model.hparams.decoder_backend,
+        prefix=options.prefix,
     )
     ids, lengths, scores, diagnostics = beam_decoder.beam_search(
         problem, start, prepared.encoded.mask, beam
@@ -145,10 +149,11 @@ def _choose(
         choose,
         prepared.state,
         start,
-        step_limits(length, options.max_length),
+        extend_limits(step_limits(length, options.max_length), options.prefix),
         recorded_shapes(step, start, prepared.state, options.recorded_names()),
         options.constraints,
         model.hparams.decoder_backend,
+        options.prefix,
     )
     real = tf.sequence_mask(lengths, tf.shape(ids)[1])
     ids = tf.where(real, ids, EOS_ID)

@@ -43,6 +43,7 @@ class Searcher:
         document: Any,
         with_attention: bool,
         record: tuple[str, ...] = (),
+        prefix: tf.Tensor | None = None,
     ) -> tuple[Prepared, Hypotheses]:
         """Searches for the translations of encoded sentences.
 
@@ -52,6 +53,7 @@ class Searcher:
           document: the sentences before, as `Seq2Seq.prepare` takes them.
           with_attention: return the alignments of the hypotheses.
           record: diagnostics to return with them.
+          prefix: `[B, P]` first words that the hypotheses must have (`target_prefix`).
 
         Returns:
           the prepared sources, and the hypotheses.
@@ -63,6 +65,7 @@ class Searcher:
             record=record,
             dtype=compute_dtype(h.infer_precision),
             constraints=Constraints(h.tgt_min_len_infer, h.no_repeat_ngram_size),
+            prefix=prefix,
         )
         prepared = self._prepare(source, length, document)
         if h.infer_mode == "beam_search":
@@ -89,6 +92,8 @@ class Searcher:
         repeated = tf.nest.map_structure(
             lambda part: tf.repeat(part, count, axis=0), (source, length, document)
         )
+        if options.prefix is not None:
+            options = options._replace(prefix=tf.repeat(options.prefix, count, axis=0))
         content = tf.reduce_sum(source)  # so that another batch draws other numbers
         hypotheses = search.sample(
             self.model,

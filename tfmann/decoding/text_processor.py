@@ -25,6 +25,13 @@ class GivenPair(NamedTuple):
     target: list[int]
 
 
+class Prefix(NamedTuple):
+    """The words that a translation must begin with."""
+
+    tokens: list[str]  # as they were given, of which the vocabulary may lack some
+    ids: list[int]
+
+
 class SourceLine(NamedTuple):
     """A source line and its ids."""
 
@@ -33,6 +40,7 @@ class SourceLine(NamedTuple):
     document: int
     history: list[list[int] | None]  # ids of the P lines before it, the nearest last
     given: GivenPair | None = None  # None: the line itself and its translation
+    prefix: Prefix = Prefix([], [])  # of its translation
 
 
 class Translation(NamedTuple):
@@ -84,6 +92,7 @@ class TextProcessor:
         lines: Iterable[str],
         documents: Iterable[int] | None = None,
         history: Iterable[HistoryPair] | None = None,
+        prefixes: Iterable[str] | None = None,
     ) -> Iterator[SourceLine]:
         """Encodes lines; without `documents`, a blank line ends a document.
 
@@ -91,9 +100,11 @@ class TextProcessor:
           lines: text.
           documents: the id of each line's document.
           history: what the next lines have before them in place of each line; None: the line.
+          prefixes: what each line's translation must begin with; blank: anything.
 
         Raises:
-          UserError: `documents` has more or fewer ids than there are lines, or `history` fewer.
+          UserError: `documents` or `prefixes` has more or fewer entries than there are lines, or
+            `history` fewer.
           UsageError: a `history` for a model that translates every sentence by itself.
         """
         if history is not None and not self.hparams.reads_documents:
@@ -104,7 +115,23 @@ class TextProcessor:
         numbered = number_lines(lines, documents)
         encoded = ((line, self.source_ids(line), document) for line, document in numbered)
         given = None if history is None else map(self._encode_pair, history)
-        return self._with_history(encoded, documents is not None, given)
+        with_history = self._with_history(encoded, documents is not None, given)
+        return with_history if prefixes is None else self._with_prefixes(with_history, prefixes)
+
+    def _with_prefixes(
+        self, lines: Iterator[SourceLine], prefixes: Iterable[str]
+    ) -> Iterator[SourceLine]:
+        target, texts, count = self.languages.target, iter(prefixes), 0
+        for count, line in enumerate(lines, start=1):
+            text = next(texts, None)
+            if text is None:
+                raise UserError(
+                    f"line {count} has no prefix: expected one for each line, blank for none"
+                )
+            prefix = Prefix(target.segmenter.segment(text), target.encode(text))
+            yield line._replace(prefix=prefix)
+        if next(texts, None) is not None:
+            raise UserError(f"there are more prefixes than lines: expected {count}")
 
     def _with_history(
         self,
@@ -196,9 +223,13 @@ class TextProcessor:
                 attention = alignments[rank, : len(words), : len(source_tokens)]
             tokens = target.vocabulary.decode(words)
             text = target.decode(words)
+            shown = tokens
+            if line.prefix.ids:  # its words are what was given, <unk> or not
+                shown = [*line.prefix.tokens, *tokens[len(line.prefix.ids) :]]
+                text = target.segmenter.join(without_eos(shown))
             if self.lexicon is not None:
                 assert attention is not None, "unknown words are replaced by the attention"
-                text = self._replace_unknown(tokens, attention, line.text, self.lexicon)
+                text = self._replace_unknown(shown, attention, line.text, self.lexicon)
             attention = attention if with_attention else None
             translations.append(Translation(text, score, source_tokens, tokens, attention))
         return translations

@@ -12,8 +12,10 @@ from tfmann.cells.diagnostics import EVERYTHING, VECTORS
 from tfmann.config import HParams
 from tfmann.data.batching import make_batch, pad_histories, pad_sources
 from tfmann.data.text_encoder import LanguagePair
+from tfmann.decoding import target_prefix
 from tfmann.decoding.search import Hypotheses
 from tfmann.decoding.searcher import Searcher
+from tfmann.decoding.target_prefix import pad_prefixes
 from tfmann.decoding.teacher_forcing import forced_log_probs
 from tfmann.decoding.text_processor import (
     Forced,
@@ -66,6 +68,7 @@ class Translator:
         chunk: int = 0,
         documents: Iterable[int] | None = None,
         history: Iterable[HistoryPair] | None = None,
+        prefixes: Iterable[str] | None = None,
     ) -> Iterator[list[Translation]]:
         """Translates lines; yields the n best of each, in input order.
 
@@ -78,10 +81,12 @@ class Translator:
             it a blank line ends a document.
           history: for each line, the pair that the next lines of its document have before them in
             its place, e.g. of another document; None: the line itself and its translation.
+          prefixes: for each line the words that its translation must begin with; blank: any. A
+            prefix that is longer than `tgt_max_len_infer` is followed to its end.
         """
         chunk = chunk or self._chunk_size()
         waiting: list[SourceLine] = []
-        for line in self.text.encode_lines(lines, documents, history):
+        for line in self.text.encode_lines(lines, documents, history, prefixes):
             waiting.append(line)
             if len(waiting) == chunk:
                 yield from self._translate_chunk(waiting, with_attention)
@@ -98,10 +103,10 @@ class Translator:
         real = (index for index, line in enumerate(lines) if line.ids)
         order = sorted(real, key=lambda index: len(lines[index].ids))
         self.searcher.require_room(len(order))
-        run = self._search_function(with_attention or self.text.lexicon is not None)
+        run = self._search_function(with_attention, lines)
         for indexes in _batches(order, self.hparams.infer_batch_size):
             batch = [lines[index] for index in indexes]
-            hypotheses = run(*self._source_batch(batch), self._document_inputs(batch))
+            hypotheses = run(*self._search_inputs(batch, lines))
             for index, n_best in zip(indexes, self._decode(hypotheses, batch, with_attention)):
                 results[index] = n_best
         return results
@@ -170,14 +175,36 @@ class Translator:
         size = self.text.history_size
         return history_encoder.signature(size) if size else ()
 
-    def _search_function(self, with_attention: bool) -> tf.types.experimental.GenericFunction:
-        """Compiles the search: ids, lengths and document inputs to `Hypotheses`."""
+    def _search_inputs(
+        self, batch: Sequence[SourceLine], lines: Sequence[SourceLine]
+    ) -> tuple[Any, ...]:
+        """Returns ids, lengths, prefixes and document inputs of a batch of `lines`.
 
-        def run(source: tf.Tensor, length: tf.Tensor, document: Any) -> Hypotheses:
-            return self.searcher.search(source, length, document, with_attention)[1]
+        The prefixes are `()` where none of the lines has one: the search is then another.
+        """
+        prefixes: Any = ()
+        if has_prefixes(lines):
+            prefixes = pad_prefixes([line.prefix.ids for line in batch])
+        return (*self._source_batch(batch), prefixes, self._document_inputs(batch))
 
-        signature = [IDS, LENGTHS, self._document_signature()]
-        return self._compile(("search", with_attention), run, signature)
+    def _search_function(
+        self, with_attention: bool, lines: Sequence[SourceLine]
+    ) -> tf.types.experimental.GenericFunction:
+        """Compiles the search that `lines` need: `_search_inputs` to `Hypotheses`."""
+        attends = with_attention or self.text.lexicon is not None
+
+        def run(source: tf.Tensor, length: tf.Tensor, prefix: Any, document: Any) -> Hypotheses:
+            given = prefix if is_prefixed else None
+            return self.searcher.search(source, length, document, attends, prefix=given)[1]
+
+        is_prefixed = has_prefixes(lines)
+        signature = [
+            IDS,
+            LENGTHS,
+            target_prefix.SIGNATURE if is_prefixed else (),
+            self._document_signature(),
+        ]
+        return self._compile(("search", attends, is_prefixed), run, signature)
 
     def _compile(
         self, key: tuple, run: Any, signature: list
@@ -273,6 +300,11 @@ class Translator:
                 {name: value[:, row] for name, value in of_source.items()},
                 {name: value[row] for name, value in of_target.items()},
             )
+
+
+def has_prefixes(lines: Sequence[SourceLine]) -> bool:
+    """Tells whether the translation of a line has to begin with given words."""
+    return any(line.prefix.ids for line in lines)
 
 
 def _batches(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:

@@ -1,0 +1,39 @@
+"""Given first words of translations: a search follows them, and is free after them.
+
+A given word counts in the score with its own log-probability, as `--mode=score` would count it.
+
+Letters: B sentences, P words of the longest prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+ANY_WORD = -1  # in place of an id: the search chooses
+
+SIGNATURE = tf.TensorSpec([None, None], tf.int32)
+
+
+def pad_prefixes(prefixes: Sequence[Sequence[int]]) -> np.ndarray:
+    """Returns the ids of B prefixes `[B, P]`, filled with `ANY_WORD`; a prefix may be empty."""
+    padded = np.full([len(prefixes), max(map(len, prefixes), default=0)], ANY_WORD, np.int32)
+    for row, ids in enumerate(prefixes):
+        padded[row, : len(ids)] = ids
+    return padded
+
+
+def extend_limits(limits: tf.Tensor, prefix: tf.Tensor | None) -> tf.Tensor:
+    """Returns limits `[B]` in steps that have room for the prefixes `[B, P]` and `</s>`."""
+    if prefix is None:
+        return limits
+    lengths = tf.reduce_sum(tf.cast(tf.not_equal(prefix, ANY_WORD), tf.int32), axis=1)
+    return tf.maximum(limits, lengths + 1)
+
+
+def given_words(prefix: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
+    """Returns the words `[B]` of the prefixes `[B, P]` at a step, `ANY_WORD` after their ends."""
+    padded = tf.pad(prefix, [[0, 0], [0, 1]], constant_values=ANY_WORD)
+    return padded[:, tf.minimum(time, tf.shape(prefix)[1])]
