@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 from typing import Callable
 
 from tfmann.config import HParams
@@ -22,17 +23,22 @@ def learn_lexicon(hparams: HParams, out_dir: str, log: Callable[[str], None] = p
     hparams.require_suffixes()
     hparams.require("train_prefix", "a lexicon is learnt from the training text")
     lexicon.refuse_subwords(hparams)
-    paths = corpus_paths.require_prefix(hparams, "train_prefix")
+    corpora = corpus_paths.require_training_text(hparams)
+    paths = list(chain.from_iterable(corpora))
     output = lexicon.path(hparams, out_dir)
     input_checks.refuse_overwriting(
         {"lexicon_file": output}, {f"the text {path}": path for path in paths}
     )
     segment = WordSegmenter().segment
-    pairs = ((segment(pair.source), segment(pair.target)) for pair in iter_parallel(*paths))
+    pairs = (
+        (segment(pair.source), segment(pair.target))
+        for sides in corpora
+        for pair in iter_parallel(*sides)
+    )
     entries = ibm_model1.best_translations(pairs, log)
     try:
         os.makedirs(out_dir, exist_ok=True)
     except OSError as error:
         raise UserError(f"out_dir {out_dir} cannot be used: {error.strerror}") from None
     lexicon.write(output, entries)
-    log(f"{output}: {len(entries)} words, from {paths[0]} and {paths[1]}")
+    log(f"{output}: {len(entries)} words, from {' and '.join(paths)}")

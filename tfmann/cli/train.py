@@ -33,6 +33,7 @@ from tfmann.data.batching import TrainingBatches
 from tfmann.data.corpus_paths import reference_paths
 from tfmann.data.document_batches import DocumentBatches
 from tfmann.data.input_checks import require_training_files
+from tfmann.data.joined_corpus import JoinedCorpus
 from tfmann.decoding.document_translator import make_translator
 from tfmann.decoding.translator import Translator
 from tfmann.errors import UserError
@@ -71,9 +72,11 @@ class TrainingSession:
         workers.require_same("settings", hparams.as_dict())
         with workers.chief_first():
             self.languages = run_vocabularies.load_or_build(hparams, folder.root, self.log)
-            corpus = self._encode(hparams.require("train_prefix", "training needs it"))
+            hparams.require("train_prefix", "training needs it")
+            corpora = [self._encode(prefix) for prefix in hparams.train_prefixes]
             dev_corpus = self._encode(hparams.require("dev_prefix", "training needs it"))
-        self._describe_text(corpus, dev_corpus)
+        self._describe_text(*corpora, dev_corpus)
+        corpus = JoinedCorpus(corpora) if hparams.corpus_weights else corpora[0]
         cell = config.cell_spec(hparams.cell)
         self.data = (
             DocumentBatches(corpus, hparams, workers.share)
@@ -171,14 +174,15 @@ class TrainingSession:
     def _describe_text(self, *corpora: encoded_corpus.EncodedCorpus) -> None:
         """Logs the share of unknown tokens, and a warning if raw text is split at spaces."""
         h = self.hparams
-        prefixes = str(h.train_prefix), str(h.dev_prefix)
+        prefixes = *h.train_prefixes, str(h.dev_prefix)
         for prefix, corpus in zip(prefixes, corpora):
             name = os.path.basename(prefix)
             self.log(text_checks.unknown_tokens(corpus, (f"{name}.{h.src}", f"{name}.{h.tgt}")))
         if not (h.tokenizer or h.subword_option == "spm"):
-            advice = text_checks.raw_text_advice(corpus_paths.parallel_paths(h, prefixes[0]))
-            if advice:
-                self.log(advice)
+            for prefix in h.train_prefixes:
+                advice = text_checks.raw_text_advice(corpus_paths.parallel_paths(h, prefix))
+                if advice:
+                    self.log(advice)
 
     def _latest_checkpoint(self) -> str | None:
         """Returns the checkpoint to continue from; the chief finds it, as this may repair files."""

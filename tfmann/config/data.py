@@ -17,7 +17,16 @@ class DataSettings(Settings):
 
     src: str | None = field(None, "Source suffix, e.g. vi.")
     tgt: str | None = field(None, "Target suffix, e.g. en.")
-    train_prefix: str | None = field(None, "Training files are PREFIX.SRC and PREFIX.TGT.")
+    train_prefix: str | None = field(
+        None,
+        "Training files are PREFIX.SRC and PREFIX.TGT; with train_weights several prefixes, "
+        "between commas.",
+    )
+    train_weights: str = field(
+        "",
+        "Weights of the corpora of train_prefix, between commas: training draws pairs from each in "
+        "proportion, whatever its size. Empty = one corpus, each pair once an epoch.",
+    )
     dev_prefix: str | None = field(
         None, "Development files; the best checkpoint is chosen on them."
     )
@@ -37,6 +46,18 @@ class DataSettings(Settings):
         "Longer training pairs are truncated or left out.",
         choices=("truncate", "filter"),
     )
+
+    @property
+    def train_prefixes(self) -> tuple[str, ...]:
+        """The prefixes of the training corpora; several only with `train_weights`."""
+        if not self.train_prefix:
+            return ()
+        return tuple(self.train_prefix.split(",")) if self.train_weights else (self.train_prefix,)
+
+    @property
+    def corpus_weights(self) -> tuple[float, ...]:
+        """`train_weights` as numbers, one for each of `train_prefixes`; empty if not given."""
+        return tuple(map(float, filter(None, self.train_weights.split(","))))
 
     def require(self, key: str, purpose: str) -> str:
         """Returns the setting `key`, or raises UsageError with its `purpose` if it is not given."""

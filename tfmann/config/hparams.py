@@ -92,6 +92,7 @@ def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
             h.subword_option == "spm" and not h.subword_model,
             "subword_option='spm' needs subword_model, the SentencePiece model file",
         ),
+        *_rules_of_corpora(h),
         (
             h.src is not None and h.src == h.tgt,
             f"src and tgt are both {h.src!r}: they are the suffixes of different files",
@@ -134,6 +135,27 @@ def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
             h.top_dropout and h.encoder_type == "memory",
             "top_dropout is about the encoder's last layer, and encoder_type='memory' has none",
         ),
+    ]
+
+
+def _rules_of_corpora(h: HParams) -> list[tuple[Any, str]]:
+    number = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
+    weights = re.fullmatch(f"({number}(,{number})*)?", h.train_weights)
+    if not weights or 0.0 in h.corpus_weights:
+        return [
+            (
+                True,
+                f"train_weights={h.train_weights!r}: expected positive numbers between commas, "
+                "such as 3,1",
+            )
+        ]
+    prefixes = len(h.train_prefixes)
+    return [
+        (
+            h.train_weights and h.train_prefix and prefixes != len(h.corpus_weights),
+            f"train_weights={h.train_weights!r} has {len(h.corpus_weights)} weights, and "
+            f"train_prefix={h.train_prefix!r} {prefixes} corpora: give one weight for each",
+        )
     ]
 
 

@@ -7,15 +7,18 @@ batches, and the batches are shuffled. A resumed run makes the same plan and con
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 
 from tfmann.config import HParams
 from tfmann.data.documents import document_starts
 from tfmann.data.encoded_corpus import EncodedCorpus
+from tfmann.data.joined_corpus import JoinedCorpus, WeightedDraws
 from tfmann.data.vocab import EOS_ID, SOS_ID
 from tfmann.errors import UserError
+
+Corpus = Union[EncodedCorpus, JoinedCorpus]
 
 
 class Batch(NamedTuple):
@@ -73,15 +76,17 @@ class TrainingBatches:
 
     def __init__(
         self,
-        corpus: EncodedCorpus,
+        corpus: Corpus,
         hparams: HParams,
         history_size: int = 0,
         share: Share = Share(),  # noqa: B008 (immutable)
     ):
         """Selects pairs by their lengths; each comes with `history_size` preceding sentences.
 
+        With `train_weights` the corpus is a `JoinedCorpus`, and an epoch draws from its parts.
+
         Raises:
-          UserError: no pair is left.
+          UserError: no pair is left, or none of a weighted corpus.
         """
         self._corpus, self._hparams, self._share = corpus, hparams, share
         self._history = SourceHistory(corpus, history_size, hparams.src_max_len)
@@ -100,6 +105,7 @@ class TrainingBatches:
         )
         if not len(self.pairs):
             raise UserError(f"no training pair is left: {self.summary}")
+        self._draws = self._weighted_draws(self.pairs, np.ones(len(self.pairs)))
 
     @property
     def words_per_batch(self) -> int:
@@ -109,11 +115,32 @@ class TrainingBatches:
             return min(size, int(lengths.sum()))
         return int(min(size, len(lengths)) * float(lengths.mean()))
 
+    def _weighted_draws(self, first: np.ndarray, lengths: np.ndarray) -> WeightedDraws | None:
+        """Returns the draws of units by `train_weights`, None without them.
+
+        Args:
+          first: `[n]` each unit's first pair.
+          lengths: `[n]` its number of pairs.
+
+        Raises:
+          UserError: a corpus has no unit.
+        """
+        weights = self._hparams.corpus_weights
+        if not weights:
+            return None
+        assert isinstance(self._corpus, JoinedCorpus)
+        parts = self._corpus.part(first)
+        for part, prefix in enumerate(self._hparams.train_prefixes):
+            if not np.any(parts == part):
+                raise UserError(f"no training pair of {prefix} is left: {self.summary}")
+        return WeightedDraws(parts, lengths, weights, self._hparams.random_seed)
+
     def plan(self, epoch: int) -> list[np.ndarray]:
         """Returns the batches of an epoch, each an array of pair indexes."""
         h = self._hparams
         stream = np.random.Generator(np.random.PCG64([h.random_seed, epoch]))
-        order = self.pairs[stream.permutation(len(self.pairs))]
+        pairs = self.pairs[self._draws.draw(epoch)] if self._draws else self.pairs
+        order = pairs[stream.permutation(len(pairs))]
         if not h.bucket_pool:
             return self._cut(order)
         sentences = h.batch_size
@@ -177,7 +204,7 @@ class TrainingBatches:
 class SourceHistory:
     """The source sentences that precede a sentence in its document."""
 
-    def __init__(self, corpus: EncodedCorpus, size: int, max_length: int | None = None):
+    def __init__(self, corpus: Corpus, size: int, max_length: int | None = None):
         """Takes the number of sentences, and the length to which each is cut."""
         self._corpus, self._size, self._max_length = corpus, size, max_length
         self._starts = document_starts(corpus.documents) if size else None

@@ -8,7 +8,7 @@ from typing import Callable
 import numpy as np
 
 from tfmann.config import HParams
-from tfmann.data.batching import Batch, Share, TrainingBatches, batch_totals, make_batch
+from tfmann.data.batching import Batch, Corpus, Share, TrainingBatches, batch_totals, make_batch
 from tfmann.data.documents import assign_to_rows, document_starts
 from tfmann.data.encoded_corpus import EncodedCorpus
 
@@ -19,13 +19,14 @@ class DocumentBatches(TrainingBatches):
     """Batches of a training corpus of documents, of which `batch_size` are read side by side.
 
     When a row's document ends, its next one starts. Documents are assigned to rows once, so that
-    all rows end at about the same time; every epoch shuffles the documents within each row. A row
-    that ends before the others has no words to predict.
+    all rows end at about the same time; every epoch shuffles the documents within each row. With
+    `train_weights` every epoch draws its own documents and assigns these. A row that ends before
+    the others has no words to predict.
     """
 
     def __init__(
         self,
-        corpus: EncodedCorpus,
+        corpus: Corpus,
         hparams: HParams,
         share: Share = Share(),  # noqa: B008 (immutable)
     ):
@@ -36,8 +37,11 @@ class DocumentBatches(TrainingBatches):
         """
         super().__init__(corpus, hparams, share=share)
         documents = _documents(corpus, self.pairs)
+        self._documents = documents
         self._rows = assign_to_rows(documents, hparams.batch_size)
         self._first = np.array([document[0] for document in documents])
+        lengths = np.array([len(document) for document in documents])
+        self._draws = self._weighted_draws(self._first, lengths)
         self.summary += f"; {len(documents)} documents, {len(self._rows)} side by side"
 
     @property
@@ -53,8 +57,13 @@ class DocumentBatches(TrainingBatches):
     def plan(self, epoch: int) -> list[np.ndarray]:
         """Returns the batches of an epoch: for each row a pair's index, or -1 if it has ended."""
         stream = np.random.Generator(np.random.PCG64([self._hparams.random_seed, epoch]))
-        orders = [stream.permutation(len(documents)) for documents in self._rows]
-        return _table([[row[i] for i in order] for row, order in zip(self._rows, orders)])
+        rows = self._rows
+        if self._draws:
+            drawn = [self._documents[i] for i in self._draws.draw(epoch)]
+            rows = assign_to_rows(drawn, self.rows)
+            rows += [[]] * (self.rows - len(rows))  # so that all batches have as many
+        orders = [stream.permutation(len(documents)) for documents in rows]
+        return _table([[row[i] for i in order] for row, order in zip(rows, orders)])
 
     def _lengths(self, indexes: np.ndarray) -> np.ndarray:
         return np.where(indexes == _IDLE, 0, super()._lengths(indexes))
@@ -83,7 +92,7 @@ def document_evaluation_batches(
         yield _batch(make, indexes, 0, first)
 
 
-def _documents(corpus: EncodedCorpus, pairs: np.ndarray) -> list[np.ndarray]:
+def _documents(corpus: Corpus, pairs: np.ndarray) -> list[np.ndarray]:
     """Returns the documents of these pairs `[n]`, each an array of pair indexes."""
     starts = document_starts(corpus.documents)[pairs]
     return np.split(pairs, np.flatnonzero(np.diff(starts)) + 1)
@@ -91,7 +100,7 @@ def _documents(corpus: EncodedCorpus, pairs: np.ndarray) -> list[np.ndarray]:
 
 def _table(rows: list[list[np.ndarray]]) -> list[np.ndarray]:
     """Returns a batch of pair indexes for each step through the rows' documents."""
-    columns = [np.concatenate(documents) for documents in rows]
+    columns = [np.concatenate([np.zeros([0], np.int64), *documents]) for documents in rows]
     table = np.full([max(map(len, columns)), len(columns)], _IDLE)
     for row, indexes in enumerate(columns):
         table[: len(indexes), row] = indexes

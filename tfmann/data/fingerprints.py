@@ -86,11 +86,12 @@ def require_same_inputs(hparams: HParams, out_dir: str) -> None:
 def _digests(hparams: HParams, key: str) -> dict[str, str]:
     """Returns the SHA-256, by path, of a setting's files: of a prefix, both sides and documents."""
     setting = getattr(hparams, key)
-    paths = [setting]
-    if key not in _FILES:
-        source, target = f"{setting}.{hparams.src}", f"{setting}.{hparams.tgt}"
+    paths = [setting] if key in _FILES else []
+    prefixes = hparams.train_prefixes if key == "train_prefix" else (setting,)
+    for prefix in () if key in _FILES else prefixes:
+        source, target = f"{prefix}.{hparams.src}", f"{prefix}.{hparams.tgt}"
         references = glob.glob(f"{glob.escape(target)}[0-9]*")
-        paths = [source, target, f"{setting}.docs", *references]
+        paths += [source, target, f"{prefix}.docs", *references]
     return {path: file_digest(path) for path in paths if os.path.isfile(path)}
 
 

@@ -26,14 +26,15 @@ def require_training_files(hparams: HParams, out_dir: str) -> None:
     hparams.require_suffixes()
     for key in ("train_prefix", "dev_prefix"):
         hparams.require(key, "training needs it")
-    train = corpus_paths.require_prefix(hparams, "train_prefix")
+    training_text = corpus_paths.require_training_text(hparams)
     _require_documents(hparams)
     lexicon.require(hparams, out_dir)
     for evaluation_set in corpus_paths.evaluation_sets(hparams).values():
         for reference in evaluation_set.references:  # or it would fail after days of training
             count_parallel(evaluation_set.source, reference)
     if not has_weights(out_dir):
-        require_parallel(*train)
+        for paths in training_text:
+            require_parallel(*paths)
         if hparams.init_checkpoint:
             require_checkpoint(hparams.init_checkpoint, "init_checkpoint")
         if hparams.vocab_prefix:
@@ -48,8 +49,9 @@ def _require_documents(hparams: HParams) -> None:
     cell = config.cell_spec(hparams.cell)
     if not cell.reads_documents:
         return
-    for key in ("train_prefix", "dev_prefix", "test_prefix"):
-        prefix = getattr(hparams, key)
+    prefixes = [("train_prefix", prefix) for prefix in hparams.train_prefixes]
+    prefixes += [(key, getattr(hparams, key)) for key in ("dev_prefix", "test_prefix")]
+    for key, prefix in prefixes:
         if prefix and corpus_paths.documents_path(prefix) is None:
             raise UserError(
                 f"the cell {hparams.cell!r} looks at the sentences before in the same document, "

@@ -168,9 +168,9 @@ def _new_vocabulary(
         return sentencepiece_vocabulary(str(hparams.subword_model))
     if not hparams.train_prefix:
         raise UsageError("neither vocab_prefix nor train_prefix is given: no vocabulary to use")
-    texts = list(zip(parallel_paths(hparams, hparams.train_prefix), segmenters))
-    if not hparams.share_vocab:
-        texts = texts[side : side + 1]
+    sides = (0, 1) if hparams.share_vocab else (side,)
+    corpora = [parallel_paths(hparams, prefix) for prefix in hparams.train_prefixes]
+    texts = [(paths[i], segmenters[i]) for paths in corpora for i in sides]
     paths = [path for path, _ in texts]
 
     def segmented_lines() -> Iterator[list[str]]:
