@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from helpers.batches import encoded, random_lengths, same
+from helpers.batches import are_same, encoded, random_lengths
 
 from tfmann.config import HParams
 from tfmann.data.batching import Position, TrainingBatches
@@ -93,7 +93,7 @@ def test_batches_go_on_from_a_position(kind):
     for _, position in (whole[4], whole[17]):
         begin = [after for _, after in whole].index(position) + 1
         rest = itertools.islice(stream(position), 40 - begin)
-        assert all(same(one, other) for (one, _), (other, _) in zip(whole[begin:], rest))
+        assert all(are_same(batch, other) for (batch, _), (other, _) in zip(whole[begin:], rest))
 
 
 def test_documents_stay_whole_and_every_batch_has_as_many_rows():
