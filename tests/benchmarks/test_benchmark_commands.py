@@ -63,7 +63,7 @@ def corpus(tmp_path_factory):
     return folder
 
 
-def printed(capfd):
+def read_records(capfd):
     """The records on standard output."""
     lines = capfd.readouterr().out.splitlines()
     return [json.loads(line) for line in lines if line.startswith("{")]
@@ -86,7 +86,7 @@ def test_no_command_is_left_out():
 def test_ablation_measures_every_variant(corpus, capfd, untraced):
     where = [f"--hparams_path={ROOT}/hparams/tiny/luong.json", f"--corpus_dir={corpus}"]
     ablation.main([*where, "--rounds=1", "--updates=1", "--warmup=1"])
-    first, *variants = printed(capfd)
+    first, *variants = read_records(capfd)
     assert first["round"] == 0
     assert [record["variant"] for record in variants] == list(ablation.VARIANTS)
     assert all(record["ratio"] > 0 and record["revision"] for record in variants)
@@ -149,7 +149,7 @@ def test_rewriting_measures_every_variant(tmp_path, untraced):
 
 def test_a_memory_is_measured_in_an_invented_domain(capfd):
     translation_memory.main(["domain", "--pairs=20", "--shares=1", "--lines=4"])
-    without_memory, *systems = printed(capfd)
+    without_memory, *systems = read_records(capfd)
     assert without_memory["system"] == "alone" and without_memory["renamed"] == 1.0
     assert [record["system"] for record in systems] == list(translation_memory.SYSTEMS)
     for record in systems:
@@ -162,7 +162,7 @@ def test_a_trained_model_is_measured_with_a_memory(corpus, capfd):
                 (("memory", "train"), ("dev", "val"), ("test", "test"))]  # fmt: skip
     model = f"--model={ROOT}/tfmann/play/models/luong"
     translation_memory.main(["corpus", model, *prefixes, "--lines=2"])
-    without_memory, *systems = printed(capfd)
+    without_memory, *systems = read_records(capfd)
     assert (without_memory["system"], without_memory["lines"], without_memory["cell"]) == (
         "alone",
         [2, 4],
@@ -180,7 +180,7 @@ def test_what_retrieval_finds_is_measured(tmp_path, capfd):
     (tmp_path / "test.a").write_text("x y z w v\nx y\nmissing")
     (tmp_path / "test.b").write_text("p q r s t\np\no")
     translation_memory.main(["retrieval", f"--prefix={tmp_path}", "--src=a", "--tgt=b"])
-    [record] = printed(capfd)
+    [record] = read_records(capfd)
     assert (record["pairs"], record["known_source"], record["known_target"]) == (2, 1.0, 1.0)
     assert record["exact"] == pytest.approx(1 / 3, abs=1e-4)
     assert record["similarity"] == pytest.approx((1 + 2 / 5) / 3, abs=1e-3)
@@ -204,7 +204,7 @@ def test_a_size_that_is_not_there_is_refused(module, capsys):
     assert "expected some of tiny, small, paper, not 'huge'" in capsys.readouterr().err
 
 
-def in_this_process(*arguments):
+def measure_in_this_process(*arguments):
     """`cost.timed_apart` through the command line of its process, but without the process."""
     with contextlib.redirect_stdout(io.StringIO()) as out:
         cost.main(["one", json.dumps(arguments)])
@@ -213,21 +213,21 @@ def in_this_process(*arguments):
 
 def test_cost_measures_slots_and_peaks(monkeypatch, capfd, untraced):
     monkeypatch.setattr(cost, "SIZES", (3,))
-    monkeypatch.setattr(cost, "timed_apart", in_this_process)
+    monkeypatch.setattr(cost, "timed_apart", measure_in_this_process)
     cost.main(["slots", "--rounds=1", "--updates=1", "--sentences=2", "--words=3"])
-    slots = printed(capfd)
+    slots = read_records(capfd)
     assert [r["varied"] for r in slots] == ["num_memory_locations", "memory_unit_size"]
     assert all(r["milliseconds"] > 0 and r["ratio_to_smallest"] > 0 for r in slots)
     small = json.dumps({"num_units": 8, "num_memory_locations": 4, "memory_unit_size": 6})
     cost.main(["peak", "--rows=ntm_1", f"--settings={small}", "--sentences=2", "--words=3"])
-    (peak,) = printed(capfd)
+    (peak,) = read_records(capfd)
     assert peak["row"] == "ntm_1" and peak["peak_mib"] > 0 and peak["num_units"] == 8
 
 
 def test_memory_tells_the_peak_of_a_training(tmp_path, capfd):
     argv = ["--pairs=200", "--vocabulary=30", "--steps=2", f"--work_dir={tmp_path}"]
     assert memory.main(argv) == 0
-    (record,) = printed(capfd)
+    (record,) = read_records(capfd)
     assert record["pairs"] == 200 and 0 < record["peak_rss_mib"] <= record["limit_mib"]
 
 

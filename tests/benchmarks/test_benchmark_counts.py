@@ -125,7 +125,7 @@ def operations_before_the_loop(h, recorded, vocabulary=VOCABULARY):
     )
 
 
-def added_up(h):
+def count_bias_products(h):
     """The projection's bias gets its gradient by a product with ones: a sum, which is not counted.
 
     Not where the bias stands still or where the distribution is more than a projection.
@@ -145,7 +145,7 @@ def test_training_executes_the_products_that_are_counted(name):
     with executed.products() as done:
         updates = runs.Updates(h, [batch_of(h)], VOCABULARY)
         updates.run()
-    more = sum(done) - updates.operations - added_up(h)
+    more = sum(done) - updates.operations - count_bias_products(h)
     assert 0 <= more <= operations_before_the_loop(h, h.eos_attention_weight)
 
 

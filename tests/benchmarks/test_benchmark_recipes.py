@@ -6,7 +6,7 @@ from benchmarks import recipes
 from tfmann.config import HParams
 
 
-def finished(folder, seed=1, **settings):
+def write_run(folder, seed=1, **settings):
     h = HParams(random_seed=seed, train_prefix="/somewhere/train", **settings)
     results = {
         "cell": h.cell, "steps": 5, "train_seconds": 90.0, "hparams": h.as_dict(),
@@ -19,7 +19,7 @@ def finished(folder, seed=1, **settings):
 
 def test_runs_are_recorded_once_with_what_was_set(tmp_path):
     out = tmp_path / "recipes.jsonl"
-    runs = [finished(tmp_path / "a", 1), finished(tmp_path / "b", 2, label_smoothing=0.1)]
+    runs = [write_run(tmp_path / "a", 1), write_run(tmp_path / "b", 2, label_smoothing=0.1)]
     for folders in (runs[:1], runs):
         assert recipes.main(["--corpus=toy", f"--out={out}", *folders]) == 0
     first, second = (json.loads(line) for line in out.read_text().splitlines())
@@ -31,7 +31,7 @@ def test_runs_are_recorded_once_with_what_was_set(tmp_path):
 
 def test_a_run_that_has_not_ended_is_refused_and_nothing_is_written(tmp_path, capsys):
     out = tmp_path / "recipes.jsonl"
-    good = finished(tmp_path / "a")
+    good = write_run(tmp_path / "a")
     assert recipes.main(["--corpus=toy", f"--out={out}", good, str(tmp_path / "none")]) == 1
     assert "none/results.json: expected the results of a finished run" in capsys.readouterr().err
     assert not out.exists()

@@ -39,7 +39,7 @@ RECORDED = {
 }  # fmt: skip
 
 
-def of_the_readout(h, weights, annotations, words):
+def decode_to_readout(h, weights, annotations, words):
     """What the oracle says of a cell whose oracle ends in the readout."""
     if h.cell == "rnnsearch":
         return rnnsearch.decode(weights, annotations, words)
@@ -84,7 +84,7 @@ def test_cell_equals_its_oracle(variant, compiled):
         annotations = prepared.encoded.annotations[row, :source].numpy()
         words = embedded[:steps, row].numpy()
         if h.cell in FAMILY or h.cell == "key_value":
-            expected = of_the_readout(h, weights, annotations, words)
+            expected = decode_to_readout(h, weights, annotations, words)
             values = {"outputs": readout, "states": outputs[..., : h.num_units], **diagnostics}
         else:
             states = [tuple(s) for s in small.row_of(prepared.state.layers, row)]

@@ -265,7 +265,7 @@ def test_every_weight_of_rnnsearch_is_there_by_its_name(system):
 PAPER = {"num_units": 1000, "embedding_size": 620, "encoder_type": "bi", "unit_type": "gru"}
 
 
-def extra(system, sizes):
+def count_additional_parameters(system, sizes):
     counts = [
         Seq2Seq(config.HParams(cell=cell, **sizes), 4, 4).count_parameters()
         for cell in (system, "rnnsearch")
@@ -276,10 +276,10 @@ def extra(system, sizes):
 @pytest.mark.parametrize("system,count", [("summary", 18_866_000), ("previous", 19_967_000)])
 def test_parameters_are_those_of_table_5(system, count, monkeypatch):
     monkeypatch.setattr(weights_module, "draw", lambda op, weight, shape, stream: np.zeros(shape))
-    assert extra(system, PAPER) == count
+    assert count_additional_parameters(system, PAPER) == count
     sizes = (6, 8, 16) + ((8, 6) if system == "previous" else ())
     parts = getattr(cross_sentence, f"{system}_parameters")(*sizes)
-    assert extra(system, SIZES) == sum(parts.values())
+    assert count_additional_parameters(system, SIZES) == sum(parts.values())
 
 
 # --- gradients ---------------------------------------------------------------------------
@@ -350,7 +350,7 @@ def searchable(system):
     return large_model("rnnsearch", 3, cell=system)
 
 
-def searched(built, batch, document, width):
+def run_search(built, batch, document, width):
     prepared = built.prepare(batch.source, batch.source_length, document=document)
     if width == "greedy":
         return as_arrays(search.greedy(built, prepared, search.SearchOptions(6, True)))
@@ -362,7 +362,7 @@ def searched(built, batch, document, width):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_beam_of_one_is_greedy(system):
     built, batch, history = searchable(system), small.batch(LENGTHS), histories()
-    beam, greedy = (searched(built, batch, history, width) for width in (1, "greedy"))
+    beam, greedy = (run_search(built, batch, history, width) for width in (1, "greedy"))
     np.testing.assert_array_equal(beam.lengths, greedy.lengths)
     for row, length in enumerate(beam.lengths[:, 0]):
         np.testing.assert_array_equal(beam.ids[row, 0, :length], greedy.ids[row, 0, :length])
@@ -372,14 +372,14 @@ def test_beam_of_one_is_greedy(system):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_no_translation_depends_on_the_sentences_beside_it(system):
     built, batch, history = searchable(system), small.batch(LENGTHS), histories()
-    together = searched(built, batch, history, 3)
+    together = run_search(built, batch, history, 3)
     for row, length in enumerate(batch.source_length):
         sentence = batch._replace(
             source=batch.source[[row], :length], source_length=batch.source_length[[row]]
         )
-        result = searched(built, sentence, rows_of(history, [row]), 3)
+        result = run_search(built, sentence, rows_of(history, [row]), 3)
         assert_same_hypotheses(together, row, result, 0)
-    without = searched(built, batch, (), 3)
+    without = run_search(built, batch, (), 3)
     assert_same_hypotheses(together, 0, without, 0)
     changed = np.abs(without.scores - together.scores).max(axis=1)
     assert np.all(changed[1:] > 1e-3), "the history of each hypothesis is its sentence's"

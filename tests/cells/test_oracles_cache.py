@@ -12,7 +12,7 @@ from oracles import cache
 # --- what the tests are made of ----------------------------------------------------------
 
 
-def written(slots, triples, overwrite=True):
+def write_triples(slots, triples, overwrite=True):
     """A cache, keys and values one number wide, after (key, value, word) triples."""
     contexts, states, words = zip(*triples)
     return cache.write_sentence(
@@ -31,7 +31,7 @@ def random_cache(rng, slots, writes, width=3, vocabulary=9, overwrite=True):
 
 
 def test_match_by_hand():
-    entries = written(3, [(1.0, 0.0, 7), (2.0, 0.0, 8)])
+    entries = write_triples(3, [(1.0, 0.0, 7), (2.0, 0.0, 8)])
     # Scores log(3) and 2 log(3): 3 to 9. The empty slot has no part, though its score is 0.
     np.testing.assert_allclose(cache.match(entries, [math.log(3.0)]), [0.25, 0.75, 0.0])
     np.testing.assert_allclose(cache.match(entries, [-math.log(3.0)]), [0.75, 0.25, 0.0])
@@ -60,7 +60,7 @@ def test_empty_slots_get_exactly_nothing(filled):
 
 
 def test_retrieve_by_hand():
-    entries = written(3, [(1.0, 10.0, 7), (2.0, 20.0, 8)])
+    entries = write_triples(3, [(1.0, 10.0, 7), (2.0, 20.0, 8)])
     np.testing.assert_allclose(cache.retrieve(entries, [0.25, 0.75, 0.0]), [17.5])
 
 
@@ -82,7 +82,7 @@ def test_gate_and_combine_by_hand():
 
 def test_word_probabilities_by_hand():
     # Word 2 has two slots, which only a cache without overwriting can hold; the last is empty.
-    entries = written(4, [(0.0, 0.0, 2), (0.0, 0.0, 5), (0.0, 0.0, 2)], overwrite=False)
+    entries = write_triples(4, [(0.0, 0.0, 2), (0.0, 0.0, 5), (0.0, 0.0, 2)], overwrite=False)
     of_words = cache.word_probabilities(entries, [0.5, 0.25, 0.125, 0.125], 6)
     np.testing.assert_array_equal(of_words, [0, 0, 0.625, 0, 0, 0.25])
 
@@ -108,7 +108,7 @@ def test_the_order_of_the_slots_does_not_matter_to_a_read(overwrite):
 
 
 def test_writes_by_hand():
-    entries = written(3, [(4.0, 40.0, 7), (1.0, 2.0, 0), (2.0, 20.0, 7), (8.0, 80.0, 7)])
+    entries = write_triples(3, [(4.0, 40.0, 7), (1.0, 2.0, 0), (2.0, 20.0, 7), (8.0, 80.0, 7)])
     # Word 7: (4 + 2) / 2 = 3, (3 + 8) / 2 = 5.5; word 0 keeps its one write; one is empty.
     np.testing.assert_array_equal(entries.keys, [[5.5], [1.0], [0.0]])
     np.testing.assert_array_equal(entries.values, [[55.0], [2.0], [0.0]])
@@ -118,7 +118,7 @@ def test_writes_by_hand():
 
 
 def test_the_least_recently_written_slot_makes_room():
-    entries = written(3, [(1.0, 0.0, 11), (2.0, 0.0, 12), (3.0, 0.0, 13)])
+    entries = write_triples(3, [(1.0, 0.0, 11), (2.0, 0.0, 12), (3.0, 0.0, 13)])
     entries = cache.write(entries, [5.0], [0.0], 11)  # an update is a use ...
     cache.match(entries, [9.0])  # ... and a read is none, however well word 12 matches
     entries = cache.write(entries, [4.0], [0.0], 14)
@@ -131,14 +131,14 @@ def test_the_least_recently_written_slot_makes_room():
 
 
 def test_without_overwriting_the_oldest_write_makes_room():
-    entries = written(2, [(1.0, 0.0, 5), (2.0, 0.0, 5), (3.0, 0.0, 5)], overwrite=False)
+    entries = write_triples(2, [(1.0, 0.0, 5), (2.0, 0.0, 5), (3.0, 0.0, 5)], overwrite=False)
     np.testing.assert_array_equal(entries.words, [5, 5])
     np.testing.assert_array_equal(entries.keys, [[3.0], [2.0]])
     np.testing.assert_array_equal(entries.counts, [1, 1])
 
 
 def test_a_write_leaves_the_cache_before_it_alone():
-    before = written(2, [(1.0, 10.0, 5)])
+    before = write_triples(2, [(1.0, 10.0, 5)])
     copy = [part.copy() for part in before]
     cache.write(before, [3.0], [30.0], 5)
     cache.write(before, [3.0], [30.0], 6)

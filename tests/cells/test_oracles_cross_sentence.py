@@ -71,7 +71,7 @@ def annotate(forward, backward, xs, start):
     return np.array(rows)
 
 
-def joined(gru, extra):
+def append_rows(gru, extra):
     return {**gru, "kernel": np.concatenate([gru["kernel"], extra])}
 
 
@@ -161,7 +161,7 @@ def test_every_number_of_summary(lengths):
         c = a @ h
         z = q @ w["gate_query_kernel"] + c @ w["gate_context_kernel"]
         z = 1 / (1 + np.exp(-(z + d @ w["gate_summary_kernel"])))
-        gru = joined(w["state_gru"], w["summary_state_kernel"])
+        gru = append_rows(w["state_gru"], w["summary_state_kernel"])
         s = recurrent.gru_step(np.r_[c, z * d], q, **gru)
         np.testing.assert_allclose(result["alignments"][t], a)
         np.testing.assert_allclose(result["gates"][t], z)
@@ -199,7 +199,9 @@ def test_every_number_of_previous(lengths):
         hidden = np.tanh(q @ w["previous_query_kernel"] + before @ w["previous_memory_kernel"])
         b = softmax_of(hidden @ w["previous_score_vector"])
         c, p = a @ h, b @ before
-        s = recurrent.gru_step(np.r_[c, p], q, **joined(w["state_gru"], w["previous_state_kernel"]))
+        s = recurrent.gru_step(
+            np.r_[c, p], q, **append_rows(w["state_gru"], w["previous_state_kernel"])
+        )
         output = np.r_[s, y, c] @ w["readout_kernel"] + p @ w["previous_readout_kernel"]
         np.testing.assert_allclose(result["alignments"][t], a)
         np.testing.assert_allclose(result["previous_alignments"][t], b)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.oracle_weights import HEADS, assert_wired, dnc_numbers, programmed, random_dnc
+from helpers.oracle_weights import HEADS, assert_wired, dnc_numbers, random_dnc, weights_of_program
 from oracles import dnc
 
 
@@ -63,7 +63,7 @@ def test_dnc_gates_are_each_at_its_place():
 
 def dnc_program(rows, slots, **state):
     """Runs interface rows of one read and one write head through the whole machine."""
-    weights = programmed(rows, reads=2, layer="interface")
+    weights = weights_of_program(rows, reads=2, layer="interface")
     return dnc.run(weights, np.eye(len(rows)), 1, 1, num_slots=slots, unit="gru", **state)
 
 
@@ -130,7 +130,7 @@ def test_dnc_is_wired_to_its_controller(num_read, num_write):
 
 
 def test_dnc_clips_controller_and_output_and_not_the_memory():
-    weights = programmed([store((500.0, -1.0), read_key=(1.0, 0.0))] * 25, 2, "interface")
+    weights = weights_of_program([store((500.0, -1.0), read_key=(1.0, 0.0))] * 25, 2, "interface")
     weights["output_bias"] = np.array([0.0, -100.0])
     unit = {"kernel": np.zeros((27, 100)), "recurrent_kernel": np.zeros((25, 100))}
     unit["bias"] = np.repeat([100.0, 100.0, 100.0, 0.0], 25)  # c grows by 1 a step
@@ -156,7 +156,7 @@ def test_dnc_can_be_stopped_and_taken_up_again():
 
 
 def test_dnc_clips_the_controllers_states_that_it_is_given():
-    weights = programmed([interface()], 2, "interface")
+    weights = weights_of_program([interface()], 2, "interface")
     weights["layers"][0]["bias"][0] = 100.0  # the GRU keeps its state
     start = [np.array([-70.0])]
     result = dnc.run(weights, np.zeros((1, 1)), 1, 1, 2, unit="gru", initial_states=start)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers.oracle_weights import HEADS, assert_wired, programmed, random_ntm
+from helpers.oracle_weights import HEADS, assert_wired, random_ntm, weights_of_program
 from oracles import ntm
 from oracles.addressing import softmax
 
@@ -141,7 +141,7 @@ def test_ntm_copies_by_hand_made_head_numbers():
     store = [still + walk + [50.0, 50.0, *np.arctanh(item)] for item in items]
     recall = [walk + still + KEEP] * 3
     weights = {
-        **programmed(store + recall, reads=2, layer="head"),
+        **weights_of_program(store + recall, reads=2, layer="head"),
         "initial_memory": np.full((6, 2), 1e-6),
         "initial_weights": 1000.0 * np.eye(6)[[5, 5]],  # both heads before slot 0
         "initial_reads": np.array([[0.3, 0.4]]),

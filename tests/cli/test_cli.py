@@ -113,7 +113,7 @@ def test_missing_files_of_a_trained_model_are_named_before_tensorflow_is_there(t
         assert status == expected and re.search(words, message), (words, message)
 
 
-def printed(capsys, *argv):
+def print_settings(capsys, *argv):
     assert nmt.main([*argv, "--print_hparams"]) == 0
     return json.loads(capsys.readouterr().out)
 
@@ -121,9 +121,9 @@ def printed(capsys, *argv):
 def test_all_settings_are_printed_and_nothing_is_done(tmp_path, capsys):
     file = config.HParams(**config.read_json(resources.settings_path("tiny/ntm.json")))
     flags = ["--hparams_path=tiny/ntm.json", "--dropout=0.4"]
-    assert printed(capsys, *flags) == file.replace(dropout=0.4).as_dict()
+    assert print_settings(capsys, *flags) == file.replace(dropout=0.4).as_dict()
     out = tmp_path / "out"
-    assert printed(capsys, f"--out_dir={out}", *flags)["dropout"] == 0.4
+    assert print_settings(capsys, f"--out_dir={out}", *flags)["dropout"] == 0.4
     assert not out.exists()
 
 
@@ -131,7 +131,7 @@ def test_the_settings_of_a_begun_run_are_printed(tmp_path, capsys):
     saved = config.HParams(num_units=9)
     config.save(saved, tmp_path / "hparams.json")
     (tmp_path / run_folder.BEST).mkdir()
-    settings = printed(capsys, f"--out_dir={tmp_path}", "--beam_width=3")
+    settings = print_settings(capsys, f"--out_dir={tmp_path}", "--beam_width=3")
     assert settings == saved.replace(beam_width=3).as_dict()
 
 

@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pytest
-from helpers.command_line import command, fails, fails_after_note, in_a_process, write_model
+from helpers.command_line import command, fails, fails_after_note, run_in_a_process, write_model
 
 from tfmann import api, nmt
 from tfmann.cli import main
@@ -42,7 +42,7 @@ def scores(model, folder, **flags):
     return [line.split(" ||| ")[1:] for line in lines]
 
 
-def alike(rows, expected):
+def are_alike(rows, expected):
     """The same translations with the same scores, but for a rounding in other batches."""
     texts = [text for text, _ in rows] == [text for text, _ in expected]
     difference = [
@@ -60,15 +60,15 @@ def test_ids_and_blank_lines_say_the_same(model, folder):
     )  # fmt: skip
     by_blank = scores(model, folder, inference_input_file=folder / "blank", **n_best)
     assert by_blank[6:8] == [["", "0.0000"]] * 2  # the blank line's own
-    assert alike(by_blank[:6] + by_blank[8:], by_id)
+    assert are_alike(by_blank[:6] + by_blank[8:], by_id)
     as_one = scores(model, folder, inference_input_file=folder / "in", **n_best)
-    assert alike(as_one[:6], by_id[:6]) and not alike(as_one[6:], by_id[6:])
+    assert are_alike(as_one[:6], by_id[:6]) and not are_alike(as_one[6:], by_id[6:])
 
 
 def test_standard_input_answers_as_a_file_does(model, folder):
     expected = run(model, folder / "out", inference_input_file=folder / "blank")
     with open(folder / "blank", "rb") as stream:
-        result = in_a_process(
+        result = run_in_a_process(
             command(model, inference_input_file="-"), stdin=stream, stdout=subprocess.PIPE
         )
     assert result.returncode == 0, result.stderr

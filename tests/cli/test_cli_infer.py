@@ -15,7 +15,7 @@ from helpers.command_line import (
     WORDS,
     command,
     fails_after_note,
-    in_a_process,
+    run_in_a_process,
     tree,
 )
 
@@ -187,7 +187,7 @@ def test_eval_scores_against_the_references(translations, model, tmp_path, capsy
 
 
 def test_text_is_utf8_in_any_locale(translations, model, source):
-    done = in_a_process(
+    done = run_in_a_process(
         command(model, inference_input_file="-"), input=source.read_bytes(), stdout=subprocess.PIPE
     )
     assert done.returncode == 0, done.stderr

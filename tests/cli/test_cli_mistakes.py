@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from helpers import tiny
-from helpers.command_line import command, fails, in_a_process, tree
+from helpers.command_line import command, fails, run_in_a_process, tree
 
 from tfmann import api, config, nmt
 from tfmann.cli import main
@@ -56,7 +56,7 @@ def test_translate_does_not_overwrite_its_input(model, source, capsys):
 
 def test_a_device_may_be_both(model):
     argv = command(model, inference_input_file="/dev/null", inference_output_file="/dev/null")
-    assert in_a_process(argv).returncode == 0
+    assert run_in_a_process(argv).returncode == 0
 
 
 def test_the_lexicon_does_not_overwrite_its_text(tmp_path, capsys):

@@ -9,7 +9,7 @@ from helpers.command_line import (
     command,
     fails,
     fails_after_note,
-    in_a_process,
+    run_in_a_process,
     tree,
     write_model,
 )
@@ -87,7 +87,7 @@ def test_a_reader_that_goes_away_is_no_error_of_ours(model, source, tmp_path):
     os.close(reading)
     links = tmp_path / "links"
     argv = command(model, inference_input_file=source, alignment_file=links)
-    done = in_a_process(argv, stdout=writing)
+    done = run_in_a_process(argv, stdout=writing)
     os.close(writing)
     assert done.returncode == 1 and os.listdir(tmp_path) == ["in"]
     assert done.stderr.startswith(b"weights of ") and done.stderr.count(b"\n") == 1, done.stderr

@@ -33,7 +33,7 @@ def read(path):
     return path.read_text("utf-8").split("\n")[:-1]
 
 
-def by_hand(lines, links, lexicon):
+def replace_by_hand(lines, links, lexicon):
     """Translations with the words that the alignments link to `<unk>`."""
     texts = []
     for source, text, link_line in zip(LINES, lines, links):
@@ -66,7 +66,7 @@ def test_replaced_as_the_alignments_say(model, source, tmp_path):
         out = tmp_path / f"{name}.out"
         where = [f"--inference_output_file={out}", f"--alignment_file={tmp_path / 'again'}"]
         assert nmt.main([*argv, "--replace_unk", *flags, *where]) == 0
-        assert read(out) == by_hand(before, links, lexicon), name
+        assert read(out) == replace_by_hand(before, links, lexicon), name
         assert read(tmp_path / "again") == links
         outputs[name] = read(out)
     assert outputs["own"] != outputs["other"] != outputs["empty"] != before

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from helpers.command_line import LINES, ROOT, fails, in_a_process, write_model, write_source
+from helpers.command_line import LINES, ROOT, fails, run_in_a_process, write_model, write_source
 
 import tfmann
 from tfmann import api, config, nmt
@@ -145,7 +145,7 @@ def test_a_module_is_the_same_command():
         [sys.executable, "-m", "tfmann", "--version"], capture_output=True, text=True, cwd=ROOT
     )
     assert done.stdout == f"tfmann {tfmann.__version__}\n"
-    assert in_a_process(["--version"], stdout=subprocess.PIPE).stdout == done.stdout.encode()
+    assert run_in_a_process(["--version"], stdout=subprocess.PIPE).stdout == done.stdout.encode()
 
 
 def test_the_demo_names_commands_that_are_there(capsys, monkeypatch, tmp_path):

@@ -41,7 +41,7 @@ def loaded(runs):
     return tfmann.load(str(runs / "luong"), ensemble=[str(runs / "ntm")])
 
 
-def translated(model):
+def best_texts(model):
     return [n_best[0].text for n_best in model.translate(LINES)]
 
 
@@ -58,11 +58,11 @@ def test_runs_are_loaded_with_their_own_weights(runs, loaded):
     greedy = loaded.with_search(infer_mode="greedy")
     assert isinstance(greedy.translator.searcher.model, Ensemble)
     assert greedy.ensemble == loaded.ensemble
-    assert translated(loaded) not in [translated(model) for model in single_models]
+    assert best_texts(loaded) not in [best_texts(model) for model in single_models]
 
 
 def test_the_command_line_translates_by_several_runs(runs, loaded, tmp_path, capsys):
-    expected = translated(loaded)
+    expected = best_texts(loaded)
     flags = {"ensemble": runs / "ntm", "inference_input_file": runs / "in"}
     argv = command(runs / "luong", **flags, inference_output_file=tmp_path / "nmt")
     assert nmt.main(argv) == 0

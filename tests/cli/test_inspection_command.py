@@ -35,7 +35,7 @@ def pure_mann(tmp_path_factory):
     return write_model(tmp_path_factory.mktemp("ntm"), **PURE_MANN)
 
 
-def recorded(path):
+def read_record(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -53,7 +53,7 @@ def test_a_pure_mann_over_a_reference(pure_mann, text, tmp_path, capsys):
     output = tmp_path / "addresses.json"
     command = [f"--model={pure_mann}", f"--input={text / 'src'}", f"--reference={text / 'tgt'}"]
     assert main(["inspect", *command, f"--output={output}", "--sentences=4"]) == 0
-    record = recorded(output)
+    record = read_record(output)
     assert (record["sentences"], record["sentences_of_file"], record["unit"]) == (4, 5, "sentence")
     assert (record["cell"], record["forced"], record["untrained_seed"]) == ("ntm", "reference", 5)
     assert {"revision", "hardware", "versions"} <= set(record)
@@ -87,7 +87,7 @@ def test_a_cache_over_its_own_translations_counts_documents(text, tmp_path, caps
     assert inspection.main([*command, f"--output={first}", "--trained_only"]) == 0
     err = capsys.readouterr().err
     assert "translating 5 sentences" in err and "3 documents: too few" in err
-    record = recorded(first)
+    record = read_record(first)
     assert (record["unit"], record["units"], record["forced"]) == ("document", 3, "translations")
     assert len(record["recency"]) == 4 and "recency_untrained" not in record
     names = {key.name for key in means(record)}
@@ -103,7 +103,7 @@ def test_a_cache_over_its_own_translations_counts_documents(text, tmp_path, caps
     output.write_text("".join(f"{lines.pop(0) if line else ''}\n" for line in SOURCES), "utf-8")
     command += [f"--translations={output}", f"--output={second}", "--trained_only"]
     assert inspection.main(command) == 0
-    for key, mean in means(recorded(second)).items():
+    for key, mean in means(read_record(second)).items():
         assert mean == pytest.approx(means(record)[key], abs=2e-4), key
 
 

@@ -50,7 +50,7 @@ def data(tmp_path_factory):
     return tiny.corpus(tmp_path_factory.mktemp("corpus"), PAIRS)
 
 
-def shipped(name, data, out, **changes):
+def training_command(name, data, out, **changes):
     """The command line that trains a shipped tiny configuration, made smaller."""
     path = tiny.ROOT / "hparams" / "tiny" / f"{name}.json"
     return [f"--hparams_path={path}", *tiny.path_flags(data, out, **{**SHRUNK, **changes})]
@@ -65,7 +65,7 @@ def trained(data, tmp_path_factory):
         if name not in folders:
             folders[name] = tmp_path_factory.mktemp(name) / "out"
             images = 2 if name in WATCHED else 0
-            argv = shipped(name, data, folders[name], num_attention_images=images)
+            argv = training_command(name, data, folders[name], num_attention_images=images)
             assert nmt.main(argv) == 0
         return folders[name]
 
@@ -236,7 +236,7 @@ def test_another_model_starts_from_what_fits(data, trained, tmp_path):
     shutil.copy(tmp_path / "test.tgt", tmp_path / "test.tgt1")
     os.rename(tmp_path / "test.tgt", tmp_path / "test.tgt0")
     out = tmp_path / "out"
-    argv = shipped(
+    argv = training_command(
         "ntm_attention", data, out, init_checkpoint=older, learning_rate=0.0,
         num_train_steps=2, avg_ckpts=False, test_prefix=tmp_path / "test",
     )  # fmt: skip
@@ -266,7 +266,7 @@ def test_a_loss_that_is_not_finite_ends_the_run(data, trained, tmp_path, capsys)
     shutil.copytree(trained(FIRST), out)
     before = contents(out / "checkpoints"), contents(out / "best_bleu")
     capsys.readouterr()
-    argv = shipped(
+    argv = training_command(
         FIRST, data, out, num_train_steps=STEPS + 6, learning_rate=1e30,
         steps_per_stats=10, steps_per_external_eval=10, steps_per_checkpoint=10,
     )  # fmt: skip

@@ -41,7 +41,7 @@ def test_no_two_files_of_a_directory_are_the_same():
         assert len(set(texts)) == len(texts)
 
 
-def listed():
+def list_files():
     """The files that the index lists; `{a,b}_c.json` stands for two of them."""
     folder = None
     for line in (FOLDER / "README.md").read_text(encoding="utf-8").splitlines():
@@ -55,4 +55,4 @@ def listed():
 
 
 def test_the_index_lists_every_file_once():
-    assert sorted(listed()) == sorted(map(name_of, FILES))
+    assert sorted(list_files()) == sorted(map(name_of, FILES))

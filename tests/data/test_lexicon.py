@@ -31,14 +31,14 @@ def oracle(pairs, iterations):
     return dict(t)
 
 
-def counted(pairs, iterations):
+def count_entries(pairs, iterations):
     return ibm_model1.expected_counts(
         *(list(map(np.array, side)) for side in zip(*pairs)), iterations
     )
 
 
-def ours(pairs, iterations):
-    table = counted(pairs, iterations)
+def train_model1(pairs, iterations):
+    table = count_entries(pairs, iterations)
     keys = zip(table.target.tolist(), table.source.tolist())
     return dict(zip(keys, table.probability.tolist()))
 
@@ -52,7 +52,7 @@ def test_against_the_oracle(monkeypatch, block, iterations):
         (stream.integers(0, 7, stream.integers(1, 6)), stream.integers(0, 9, stream.integers(1, 6)))
         for _ in range(30)
     ]
-    actual, expected = ours(pairs, iterations), oracle(pairs, iterations)
+    actual, expected = train_model1(pairs, iterations), oracle(pairs, iterations)
     assert actual.keys() == expected.keys()
     for key, value in expected.items():
         assert actual[key] == pytest.approx(value, rel=1e-9), key
@@ -60,7 +60,7 @@ def test_against_the_oracle(monkeypatch, block, iterations):
 
 def test_dice_of_the_counts():
     """c(a|x) = 1.5, c(x) = 2, c(a) = 3, by one E step over "x y|a b", "x|a" and "z|a"."""
-    table = counted([([0, 1], [0, 1]), ([0], [0]), ([2], [0])], 1)
+    table = count_entries([([0, 1], [0, 1]), ([0], [0]), ([2], [0])], 1)
     assert table.value[0] == 1.5
     assert table.dice[0] == pytest.approx(2 * 1.5 / (2 + 3))
     assert table.dice.max() <= 1.0
@@ -84,7 +84,7 @@ def test_a_published_course_of_the_probabilities():
         (house, house_): (0.5, 0.5714, 0.6534),
     }
     for column in range(3):
-        probabilities = ours(pairs, column + 1)
+        probabilities = train_model1(pairs, column + 1)
         assert probabilities.keys() == table.keys()
         for key, course in table.items():
             assert probabilities[key] == pytest.approx(course[column], abs=5e-5), (key, column)
@@ -249,7 +249,7 @@ def test_pairs_beyond_the_ids_of_an_int32():
     """V_s * V_t may be more than 2^31."""
     many = 70_000
     pairs = [([i], [i]) for i in (0, 1, many - 1)] + [([many - 1, 0], [0, many - 1])]
-    actual = ours(pairs, 3)
+    actual = train_model1(pairs, 3)
     expected = oracle(pairs, 3)
     for key in itertools.product((0, many - 1), repeat=2):
         assert actual[key] == pytest.approx(expected[key])

@@ -33,7 +33,7 @@ def tar_of(path, *members, mode="w"):
     return path
 
 
-def special(name, kind, target=""):
+def special_member(name, kind, target=""):
     member = tarfile.TarInfo(name)
     member.type, member.linkname = kind, target
     return member, b""
@@ -48,7 +48,7 @@ def zip_of(path, *members):
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
 def test_tars_are_extracted(tmp_path, mode):
-    folder = special("a", tarfile.DIRTYPE)
+    folder = special_member("a", tarfile.DIRTYPE)
     archive = tar_of(tmp_path / "x.tar", folder, ("./a/b.txt", b"bee"), ("c.txt", b""), mode=mode)
     out = tmp_path / "out"
     assert extract(archive, out) == [out / "a/b.txt", out / "c.txt"]
@@ -77,11 +77,11 @@ def test_extracting_replaces_and_sets_plain_permissions(tmp_path):
 
 OUTSIDE = ["../evil", "a/../../evil", "/evil", "..", "a\\..\\evil", "C:evil", "\\evil"]
 LINKS = [
-    special("l", tarfile.SYMTYPE, "../evil"),
-    special("l", tarfile.LNKTYPE, "good"),
-    special("l", tarfile.FIFOTYPE),
-    special("l", tarfile.CHRTYPE),
-    special("l", tarfile.BLKTYPE),
+    special_member("l", tarfile.SYMTYPE, "../evil"),
+    special_member("l", tarfile.LNKTYPE, "good"),
+    special_member("l", tarfile.FIFOTYPE),
+    special_member("l", tarfile.CHRTYPE),
+    special_member("l", tarfile.BLKTYPE),
 ]
 
 

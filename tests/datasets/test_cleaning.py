@@ -16,13 +16,13 @@ PAIRS = [
 ]
 
 
-def cleaned(**rules):
+def clean_pairs(**rules):
     cleaner = Cleaner(CleaningRules(**rules))
     return list(cleaner.clean(PAIRS)), dict(cleaner.removed)
 
 
 def test_empty_sides_always_go():
-    pairs, removed = cleaned()
+    pairs, removed = clean_pairs()
     assert pairs == [PAIRS[0], *PAIRS[3:]] and removed == {"empty": 2}
 
 
@@ -38,7 +38,7 @@ def test_empty_sides_always_go():
     ],
 )
 def test_a_rule_leaves_out_its_pairs_and_no_other(rules, left_out, reason):
-    pairs, removed = cleaned(**rules)
+    pairs, removed = clean_pairs(**rules)
     assert pairs == [pair for i, pair in enumerate(PAIRS) if i not in (1, 2, *left_out)]
     assert removed == {"empty": 2, **({reason: len(left_out)} if left_out else {})}
 

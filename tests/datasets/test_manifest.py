@@ -126,7 +126,7 @@ def test_iwslt15_accepts_the_published_and_the_cleaned_training_text():
         assert [variant.lines for variant in entry.accept_lines] == [133_166]
 
 
-def changed(**changes):
+def change_record(**changes):
     content = record()
     content.update(changes)
     return content
@@ -145,17 +145,17 @@ def file_with(**changes):
         ("{", "not JSON"),
         ('{"name": "a", "name": "b"}', "'name' stands twice"),
         ("[" * 100_000, "not JSON"),
-        (changed(licens="x"), "unknown key 'licens'; did you mean 'licence'"),
-        (changed(name=None), "the key 'name' is missing"),
-        (changed(name=3), "name: expected str, got int"),
-        (changed(files={}), "files: expected list, got dict"),
-        (changed(files=[1]), r"files\[0\]: expected an object, got int"),
-        (changed(files=[]), "'train.xx' is missing"),
-        (changed(target="xx"), "both 'xx'"),
-        (changed(splits={"train": {"prefix": "train"}}), "'splits.dev' is missing"),
-        (changed(splits={"tran": {}}), "'splits.tran'; did you mean 'train'"),
-        (changed(vocabularies={"prefix": "vocab"}), "'vocab.xx' is missing"),
-        (changed(vocabularies="vocab"), "vocabularies: expected dict, got str"),
+        (change_record(licens="x"), "unknown key 'licens'; did you mean 'licence'"),
+        (change_record(name=None), "the key 'name' is missing"),
+        (change_record(name=3), "name: expected str, got int"),
+        (change_record(files={}), "files: expected list, got dict"),
+        (change_record(files=[1]), r"files\[0\]: expected an object, got int"),
+        (change_record(files=[]), "'train.xx' is missing"),
+        (change_record(target="xx"), "both 'xx'"),
+        (change_record(splits={"train": {"prefix": "train"}}), "'splits.dev' is missing"),
+        (change_record(splits={"tran": {}}), "'splits.tran'; did you mean 'train'"),
+        (change_record(vocabularies={"prefix": "vocab"}), "'vocab.xx' is missing"),
+        (change_record(vocabularies="vocab"), "vocabularies: expected dict, got str"),
         (file_with(sha265="0" * 64), r"'files\[0\].sha265'; did you mean 'sha256'"),
         (file_with(sha256="ABC"), "64 hexadecimal digits"),
         (file_with(lines=None), "one is needed to check the file by"),
@@ -167,11 +167,11 @@ def file_with(**changes):
         (file_with(urls=[3]), "one or more addresses"),
         (file_with(accept_lines=[3]), r"accept_lines\[0\]: expected an object"),
         (file_with(accept_lines=[{"lines": 3}]), r"accept_lines\[0\].note' is missing"),
-        (changed(obtain="ask"), "neither urls nor an archive beside 'obtain'"),
-        (changed(more_tests=["other"]), "'other.xx' is missing"),
-        (changed(alignments="dev.align"), "'dev.align' is missing"),
-        (changed(alignments={"test": "x"}), "alignments: expected str, got dict"),
-        (changed(more_tests="other"), "more_tests: expected list, got str"),
+        (change_record(obtain="ask"), "neither urls nor an archive beside 'obtain'"),
+        (change_record(more_tests=["other"]), "'other.xx' is missing"),
+        (change_record(alignments="dev.align"), "'dev.align' is missing"),
+        (change_record(alignments={"test": "x"}), "alignments: expected str, got dict"),
+        (change_record(more_tests="other"), "more_tests: expected list, got str"),
         (file_with(path="../train.xx"), "plain path"),
         (file_with(path="/train.xx"), "plain path"),
         (file_with(path="a/../train.xx"), "plain path"),

@@ -14,26 +14,28 @@ WORDS = ["hund", "Xaver", "katze"]
 ROWS = {"hund": [0.7, 0.1, 0.1, 0.1], "Xaver": [0.1, 0.6, 0.2, 0.1], "end": [0.0, 0.1, 0.2, 0.7]}
 
 
-def replaced(text, *rows):
+def replace_in_text(text, *rows):
     tokens = text.split()
     attention = np.array([ROWS[row] for row in rows] + [[0, 0, 0, 1.0]])  # the last is of </s>
     return " ".join(replace_unknown(tokens, attention, WORDS, LEXICON))
 
 
 def test_what_the_lexicon_has_is_translated_and_the_rest_copied():
-    assert replaced("the <unk> and <unk>", "end", "hund", "end", "Xaver") == "the dog and Xaver"
-    assert replaced("<unk> barks", "hund", "end") == "dog barks"
-    assert replaced("<unk> <unk> <unk>", "Xaver", "hund", "Xaver") == "Xaver dog Xaver"
+    assert (
+        replace_in_text("the <unk> and <unk>", "end", "hund", "end", "Xaver") == "the dog and Xaver"
+    )
+    assert replace_in_text("<unk> barks", "hund", "end") == "dog barks"
+    assert replace_in_text("<unk> <unk> <unk>", "Xaver", "hund", "Xaver") == "Xaver dog Xaver"
 
 
 def test_known_words_stay():
-    assert replaced("the hund", "hund", "hund") == "the hund"
-    assert replaced("", *[]) == ""
+    assert replace_in_text("the hund", "hund", "hund") == "the hund"
+    assert replace_in_text("", *[]) == ""
 
 
 def test_the_end_cannot_be_copied():
     """The second best is meant, which is a word."""
-    assert replaced("<unk>", "end") == "cat"
+    assert replace_in_text("<unk>", "end") == "cat"
     without_end = np.array([[0.1, 0.2, 0.7]])
     assert replace_unknown(["<unk>"], without_end, WORDS, LEXICON) == ["cat"]
 

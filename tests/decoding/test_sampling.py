@@ -14,7 +14,7 @@ from tfmann.errors import UsageError
 LOGITS = np.log([[0.5, 0.2, 0.15, 0.1, 0.05], [0.05, 0.3, 0.3, 0.3, 0.05]]).astype(np.float32)
 
 
-def left(**options):
+def remaining_words(**options):
     """The words of each row that can be drawn."""
     truncated = truncated_logits(tf.constant(LOGITS), SamplingOptions(**options)).numpy()
     return [np.flatnonzero(row > -1e20).tolist() for row in truncated]
@@ -36,7 +36,7 @@ def left(**options):
     ],
 )
 def test_the_most_probable_words_are_left(options, words):
-    assert left(**options) == words
+    assert remaining_words(**options) == words
 
 
 def test_words_that_are_left_keep_their_proportions():

@@ -16,16 +16,16 @@ REFERENCE = "the old house near the garden".split()
 FREQUENCY = Counter(REFERENCE)
 
 
-def judged(hypothesis, links=None, reference=REFERENCE, sure=SURE):
+def judge_words(hypothesis, links=None, reference=REFERENCE, sure=SURE):
     frequency = FREQUENCY + Counter(reference)
     verdict = judge(reference, hypothesis.split(), sure, frequency, links)
     return verdict.under, verdict.reworded, verdict.over
 
 
 def test_the_reference_itself_lacks_nothing():
-    assert judged("the old house near the garden") == ([], [], [])
+    assert judge_words("the old house near the garden") == ([], [], [])
     assert judge(REFERENCE, REFERENCE, SURE, FREQUENCY).judged == [0, 1, 2, 3]
-    assert judged("near the garden the old house") == ([], [], []), "order does not matter"
+    assert judge_words("near the garden the old house") == ([], [], []), "order does not matter"
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_the_reference_itself_lacks_nothing():
     ],
 )
 def test_what_is_left_out(hypothesis, under):
-    assert judged(hypothesis) == (under, [], [])
+    assert judge_words(hypothesis) == (under, [], [])
 
 
 @pytest.mark.parametrize(
@@ -56,38 +56,38 @@ def test_what_is_left_out(hypothesis, under):
     ],
 )
 def test_what_is_said_too_often(hypothesis, over):
-    assert judged(hypothesis) == ([], [], over)
+    assert judge_words(hypothesis) == ([], [], over)
 
 
 def test_links_tell_a_rewording_from_an_omission():
     links = [(0, 0), (1, 1), (0, 2), (2, 3), (3, 4), (3, 5)]
-    assert judged("the old home near the garden", links) == ([], [0], [])
-    assert judged("the old home near the garden", []) == ([0], [], [])
+    assert judge_words("the old home near the garden", links) == ([], [0], [])
+    assert judge_words("the old home near the garden", []) == ([0], [], [])
     # A word that the reference has is no rewording of another: "near" says nothing of the house.
-    assert judged("the old near near the garden", links) == ([0], [], [2])
+    assert judge_words("the old near near the garden", links) == ([0], [], [2])
 
 
 def test_of_repeated_words_the_links_say_which():
     reference, sure = "red and red hats".split(), [(0, 0), (1, 1), (2, 2), (3, 3)]
-    assert judged("red hats", None, reference, sure)[0] == [0, 1]  # "red hats" stands together
-    assert judged("red hats", [(0, 0), (3, 1)], reference, sure)[0] == [1, 2]
-    assert judged("red red and red hats", None, reference, sure)[2] == [0]
+    assert judge_words("red hats", None, reference, sure)[0] == [0, 1]  # "red hats" stands together
+    assert judge_words("red hats", [(0, 0), (3, 1)], reference, sure)[0] == [1, 2]
+    assert judge_words("red red and red hats", None, reference, sure)[2] == [0]
     links = [(0, 0), (2, 1), (1, 2), (2, 3), (3, 4)]
-    assert judged("red red and red hats", links, reference, sure)[2] == [2]
+    assert judge_words("red red and red hats", links, reference, sure)[2] == [2]
 
 
 def test_one_word_from_several_and_several_from_one():
     reference, sure = "she kisses him".split(), [(0, 0), (1, 1), (2, 1), (3, 2)]
-    assert judged("she him", None, reference, sure)[0] == [1, 2]
-    assert judged("she kisses kisses him", None, reference, sure)[2] == [1, 2]
+    assert judge_words("she him", None, reference, sure)[0] == [1, 2]
+    assert judge_words("she kisses kisses him", None, reference, sure)[2] == [1, 2]
 
 
 def test_without_links_of_repeated_words_the_nearest_is_meant():
     reference = "red a b c d red e".split()
     sure = [(i, i) for i in range(7)]
-    assert judged("red a b c d red red e", None, reference, sure)[2] == [5]
-    assert judged("red red a b c d red e", None, reference, sure)[2] == [0]
-    assert judged("x x x x x red x", None, reference, sure)[0] == [0, 1, 2, 3, 4, 6]
+    assert judge_words("red a b c d red red e", None, reference, sure)[2] == [5]
+    assert judge_words("red red a b c d red e", None, reference, sure)[2] == [0]
+    assert judge_words("x x x x x red x", None, reference, sure)[0] == [0, 1, 2, 3, 4, 6]
 
 
 def test_of_equally_rare_words_the_longest_is_the_head():
@@ -140,7 +140,7 @@ def entries(example):
     return merged
 
 
-def edited(example, left_out, repeated):
+def edit_reference(example, left_out, repeated):
     """The reference without one entry and with another said twice; words and links."""
     words, links = [], []
 
@@ -175,7 +175,7 @@ def cases():
 def test_known_omissions_and_repetitions_are_found_exactly():
     kinds = Counter()
     for example, left_out, repeated in cases():
-        words, links = edited(example, left_out, repeated)
+        words, links = edit_reference(example, left_out, repeated)
         verdict = judge(example.target, words, example.alignment, COUNTS, links)
         case = (" ".join(example.target), " ".join(words))
         assert verdict.under == sorted(left_out[0]), case
@@ -189,7 +189,7 @@ def test_known_omissions_and_repetitions_are_found_exactly():
 def test_without_links_the_same_words_are_found():
     """Only which one of several words of the same spelling it was cannot be known then."""
     for example, left_out, repeated in cases():
-        words, _ = edited(example, left_out, repeated)
+        words, _ = edit_reference(example, left_out, repeated)
         verdict = judge(example.target, words, example.alignment, COUNTS)
 
         def spell(positions, source=example.source):
@@ -202,7 +202,7 @@ def test_without_links_the_same_words_are_found():
 
 def test_counts_of_a_set():
     all_cases = list(cases())
-    hypotheses, links = zip(*(edited(*case) for case in all_cases))
+    hypotheses, links = zip(*(edit_reference(*case) for case in all_cases))
     examples = [case[0] for case in all_cases]
     sources, references = [e.source for e in examples], [e.target for e in examples]
     sure = [e.alignment for e in examples]

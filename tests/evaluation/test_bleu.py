@@ -25,7 +25,7 @@ OTHERS = [
 ]
 
 
-def only(scores: list[bleu.Score]) -> bleu.Score:
+def single_score(scores: list[bleu.Score]) -> bleu.Score:
     (score,) = scores
     return score
 
@@ -37,7 +37,7 @@ def write(path, lines):
 
 @pytest.mark.parametrize("tokenize", bleu.TOKENIZERS)
 def test_bleu_is_sacrebleus(tokenize):
-    score = only(bleu.evaluate(HYPOTHESES, [REFERENCES], tokenize=tokenize))
+    score = single_score(bleu.evaluate(HYPOTHESES, [REFERENCES], tokenize=tokenize))
     expected = sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES], tokenize=tokenize, force=True)
     assert score.value == expected.score
     assert 20 < score.value < 95
@@ -46,7 +46,7 @@ def test_bleu_is_sacrebleus(tokenize):
 
 def test_bleu_by_hand():
     # One sentence, 5 of 6 words right: p1 = 5/6, p2 = 3/5, p3 = 1/4, p4 = 0/3 -> 1/(2*3) smoothed.
-    score = only(bleu.evaluate(["a b c x d e"], [["a b c y d e"]]))
+    score = single_score(bleu.evaluate(["a b c x d e"], [["a b c y d e"]]))
     expected = 100 * (5 / 6 * 3 / 5 * 1 / 4 * 1 / 6) ** 0.25
     assert score.value == pytest.approx(expected)
     assert score.details.startswith("83.3/60.0/25.0/16.7 (BP = 1.000")
@@ -54,19 +54,19 @@ def test_bleu_by_hand():
 
 
 def test_signature_states_every_choice():
-    score = only(bleu.evaluate(HYPOTHESES, [REFERENCES]))
+    score = single_score(bleu.evaluate(HYPOTHESES, [REFERENCES]))
     version = sacrebleu.__version__
     assert score.signature == f"nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:{version}"
-    lowered = only(bleu.evaluate(HYPOTHESES, [REFERENCES], lowercase=True))
+    lowered = single_score(bleu.evaluate(HYPOTHESES, [REFERENCES], lowercase=True))
     assert "case:lc" in lowered.signature
     assert lowered.value > score.value
 
 
 def test_several_references():
-    score = only(bleu.evaluate(HYPOTHESES, [REFERENCES, OTHERS]))
+    score = single_score(bleu.evaluate(HYPOTHESES, [REFERENCES, OTHERS]))
     expected = sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES, OTHERS], tokenize="none", force=True)
     assert score.value == expected.score
-    assert score.value > only(bleu.evaluate(HYPOTHESES, [REFERENCES])).value
+    assert score.value > single_score(bleu.evaluate(HYPOTHESES, [REFERENCES])).value
     assert score.signature.startswith("nrefs:2|")
 
 
@@ -139,4 +139,4 @@ def test_file_errors_name_the_files(tmp_path):
 def test_odd_line_separators_do_not_shift_the_lines(tmp_path):
     lines = ["one\u2028 two three four", "five\u0085 six seven eight", "nine\x0c ten eleven twelve"]
     files = [write(tmp_path / name, lines) for name in ("hyp", "ref")]
-    assert only(bleu.evaluate_files(files[0], files[1:])).value == pytest.approx(100)
+    assert single_score(bleu.evaluate_files(files[0], files[1:])).value == pytest.approx(100)

@@ -10,7 +10,7 @@ DOCUMENTS = [1, 1, 1, 2, 2]
 CONTRASTS = [[], ["x"], ["y", "z"], [], ["w"]]
 
 
-def by_document(pairs, documents):
+def with_earlier_translations(pairs, documents):
     """Each pair's translation, with those before it in its document."""
     translations = {}
     for (source, translation), document in zip(pairs, documents):
@@ -23,7 +23,7 @@ def test_a_contrast_is_scored_after_the_references_before_it():
     calls = []
 
     def score(pairs, documents):
-        calls.append(list(by_document(pairs, documents)))
+        calls.append(list(with_earlier_translations(pairs, documents)))
         return list(range(len(pairs)))
 
     scores = contrastive.contrast_scores(score, PAIRS, CONTRASTS, DOCUMENTS, True)

@@ -18,7 +18,7 @@ def one_hot(positions, size=6):
     return np.eye(size)[positions]
 
 
-def of(statistics, head, phase):
+def statistics_of(statistics, head, phase):
     """The statistics of one head in one phase, by name."""
     return {key.name: value for key, value in statistics.items() if key[:2] == (head, phase)}
 
@@ -103,12 +103,16 @@ def paper_trace():
 
 def test_the_sentences_of_section_5_1():
     statistics = head_statistics(paper_trace())
-    write, read = (of(statistics, f"{kind}_head_0", "source") for kind in ("write", "read"))
+    write, read = (
+        statistics_of(statistics, f"{kind}_head_0", "source") for kind in ("write", "read")
+    )
     assert write["successive"] == 1.0
     assert write["content_gate"] == 0.0 and write["content_agrees"] == 0.0
     assert (write["shift_down"], write["shift_up"]) == (0.0, 0.75)
     assert read["entropy"] == pytest.approx(1.0)
-    write, read = (of(statistics, f"{kind}_head_0", "target") for kind in ("write", "read"))
+    write, read = (
+        statistics_of(statistics, f"{kind}_head_0", "target") for kind in ("write", "read")
+    )
     assert write["content_gate"] == write["content_agrees"] == 1.0
     assert write["marked"] == 1.0 and 0 < write["marked_by_chance"] < 1
     assert read["content_gate"] == 1.0 and read["entropy"] == 0.0
@@ -118,10 +122,10 @@ def test_the_sentences_of_section_5_1():
 def test_reads_are_ordered_by_source_words_and_not_by_slots():
     trace = paper_trace()
     trace._arrays["write_weights"][:4] = one_hot([4, 3, 2, 1])[:, None]  # written downwards
-    target = of(head_statistics(trace), "read_head_0", "target")
+    target = statistics_of(head_statistics(trace), "read_head_0", "target")
     assert target["source_order"] == 0.0  # slots 1, 2, 3, 4 are source words 3, 2, 1, 0
     trace._arrays["read_weights"][4:] = one_hot([5, 4, 3, 5, 1])[:, None]
-    target = of(head_statistics(trace), "read_head_0", "target")
+    target = statistics_of(head_statistics(trace), "read_head_0", "target")
     assert target["reads_source_slots"] == 3 / 5  # slot 5 was never written in the source phase
     assert target["source_order"] == 1.0
 
@@ -135,13 +139,13 @@ def test_phases_are_apart_and_an_encoder_leaves_the_target_alone():
 
 def test_a_dnc_has_its_own_gates_and_modes():
     trace = head_trace("dnc", (2, 1))
-    modes = of(head_statistics(trace), "read_head_1", "target")
+    modes = statistics_of(head_statistics(trace), "read_head_1", "target")
     raw = trace["read_modes"][len(SOURCE) :, 1].mean(axis=0)
     np.testing.assert_allclose(
         [modes[f"mode_{name}"] for name in ("backward", "content", "forward")], raw
     )
     assert {"free_gate", "entropy", "successive"} <= set(modes)
-    write = of(head_statistics(trace), "write_head_0", "source")
+    write = statistics_of(head_statistics(trace), "write_head_0", "source")
     assert write["allocation_gate"] == pytest.approx(trace["allocation_gate"][: len(SOURCE)].mean())
     assert "content_gate" not in write
 
@@ -150,13 +154,13 @@ def test_attention_and_rounds_are_measured_over_source_words():
     trace = rounds_trace()
     trace._arrays["alignments"] = one_hot([0, 1, 3, 2, 3], len(SOURCE))
     statistics = head_statistics(trace)
-    attention = of(statistics, "attention", "target")
+    attention = statistics_of(statistics, "attention", "target")
     assert attention == {
         "entropy": 0.0, "greatest_weight": 1.0, "distinct_positions": 4 / 5, "forward": 3 / 4
     }  # fmt: skip
-    last = of(statistics, "read_head_2", "target")
+    last = statistics_of(statistics, "read_head_2", "target")
     assert "forward" in last and "successive" not in last
-    assert "marking" in of(statistics, "write_head_2", "target")
+    assert "marking" in statistics_of(statistics, "write_head_2", "target")
 
 
 def test_a_sentence_of_one_word_has_no_moves_but_numbers():

@@ -45,7 +45,7 @@ def test_sentences_without_a_value_do_not_count():
     assert 1.0 <= first[0] < first[1] <= 3.0 and second is None
 
 
-def inspected(traces, units=None):
+def inspect_traces(traces, units=None):
     result = Inspection()
     for number, trace in enumerate(traces):
         result.add(trace, number if units is None else units[number])
@@ -54,8 +54,8 @@ def inspected(traces, units=None):
 
 def test_a_record_has_means_intervals_and_what_untrained_weights_do():
     traces = [head_trace("ntm"), head_trace("ntm", source=["a", "</s>"], target=["b", "</s>"])]
-    untrained = inspected(traces[:1])
-    recorded = inspection.record(inspected(traces), untrained)
+    untrained = inspect_traces(traces[:1])
+    recorded = inspection.record(inspect_traces(traces), untrained)
     assert (recorded["sentences"], recorded["units"], recorded["resamples"]) == (2, 2, 1000)
     by_key = {(e["head"], e["phase"], e["name"]): e for e in recorded["statistics"]}
     values = [head_statistics(trace) for trace in traces]
@@ -74,7 +74,7 @@ def test_a_record_has_means_intervals_and_what_untrained_weights_do():
 def test_recency_is_a_mean_over_the_steps():
     short = Slots(["a", "", "", "", ""], np.array([0, -1, -1, -1, -1]))
     traces = [cache_trace(seed=1), cache_trace(short, seed=2), cache_trace(SLOTS, seed=3)]
-    recorded = inspection.record(inspected(traces), None)
+    recorded = inspection.record(inspect_traces(traces), None)
     order = [2, 3, 0]  # of the filled slots
     full = np.concatenate([traces[0]["cache_match"], traces[2]["cache_match"]])[:, order]
     first = np.concatenate([full[:, 0], traces[1]["cache_match"][:, 0]])

@@ -23,7 +23,7 @@ EXAMPLES = {  # one sentence in each tense
 TENSES = sorted(EXAMPLES)
 
 
-def invented(documents=300, seed=1):
+def invent_corpus(documents=300, seed=1):
     """Each sentence's document and tense; a document has one, and 1 to 7 sentences."""
     rng = random.Random(seed)
     ids, tenses = [], []
@@ -70,7 +70,7 @@ def test_what_is_right_is_counted_without_the_first_of_each_document():
 
 
 def test_a_copier_of_the_first_sentence_is_right_until_it_has_another_document():
-    ids, tenses = invented()
+    ids, tenses = invent_corpus()
     references = [EXAMPLES[tense] for tense in tenses]
     right, sentences = tense_accuracy(copier(ids, tenses), references, ids)
     assert right == sentences == len(ids) - 300
@@ -82,7 +82,7 @@ def test_a_copier_of_the_first_sentence_is_right_until_it_has_another_document()
 @pytest.fixture
 def run(tmp_path):
     """A corpus and the run of a copier."""
-    ids, tenses = invented(40)
+    ids, tenses = invent_corpus(40)
     (tmp_path / "run").mkdir()
     write_lines(tmp_path / "test.docs", map(str, ids))
     write_lines(tmp_path / "test.tgt", (" ".join(EXAMPLES[tense]) for tense in tenses))

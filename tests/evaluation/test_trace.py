@@ -47,7 +47,7 @@ def translator(name):
     return Translator(model, languages(), model.hparams)
 
 
-def by_hand(model, source, target, steps_of_source):
+def call_word_by_word(model, source, target, steps_of_source):
     """Diagnostics of each step, by calling the cell word by word: ids in, lists by name out."""
     prepared = model.prepare(tf.constant([source]), tf.constant([len(source)]))
     state, memory = prepared.state, prepared.source
@@ -107,7 +107,7 @@ def test_a_trace_is_what_the_cell_says_word_by_word(untraced, name):
     trace = Model(system, "nowhere").trace(PAIR)
     source = [*system.languages.source.encode(PAIR[0]), EOS_ID]
     target = [*system.languages.target.encode(PAIR[1]), EOS_ID]
-    expected = by_hand(system.model, source, target, trace.boundary)
+    expected = call_word_by_word(system.model, source, target, trace.boundary)
     assert set(expected) == set(trace)
     for key, value in expected.items():
         np.testing.assert_allclose(trace[key], value, atol=1e-5, err_msg=key)
@@ -118,7 +118,7 @@ def test_compiled_it_is_the_same():
     trace = Model(system, "nowhere").trace(PAIR)
     source = [*system.languages.source.encode(PAIR[0]), EOS_ID]
     target = [*system.languages.target.encode(PAIR[1]), EOS_ID]
-    expected = by_hand(system.model, source, target, trace.boundary)
+    expected = call_word_by_word(system.model, source, target, trace.boundary)
     assert set(expected) == set(trace) and trace.boundary == len(source) == 5
     for key, value in expected.items():
         np.testing.assert_allclose(trace[key], value, atol=1e-5, err_msg=key)

@@ -68,7 +68,7 @@ def test_holm_rejects_what_the_procedure_rejects():
     assert verdicts.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
 
 
-def judged(expect, mean, error=0.1, freedom=2, margin=0.7):
+def verdict_of(expect, mean, error=0.1, freedom=2, margin=0.7):
     low, high = verdicts.bounds(expect, margin)
     estimate = Estimate(mean, error, freedom)
     return verdicts.verdict(
@@ -89,12 +89,12 @@ def judged(expect, mean, error=0.1, freedom=2, margin=0.7):
     ],
 )  # fmt: skip
 def test_only_what_is_proven_is_said(expect, mean, expected):
-    assert judged(expect, mean) == expected
+    assert verdict_of(expect, mean) == expected
 
 
 def test_a_noisy_difference_is_no_proof_that_there_is_none():
     for expect in ("alike", "no gain"):
-        assert judged(expect, 0.0, error=5.0) == INCONCLUSIVE
+        assert verdict_of(expect, 0.0, error=5.0) == INCONCLUSIVE
 
 
 def test_one_seed_proves_nothing():

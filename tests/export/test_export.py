@@ -47,7 +47,7 @@ def by_documents(answers):
 
 def documents_by_command(model, folder, flags):
     ids = [number for number, column in enumerate(COLUMNS) for _ in column]
-    return exports.by_command(model, IN_ORDER, folder, flags, ids)
+    return exports.translate_by_command(model, IN_ORDER, folder, flags, ids)
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +86,9 @@ def answered_elsewhere(tmp_path_factory, piece_model):
         examples().replace("runs/mine/export", str(carried)),
     )
     expected = [
-        exports.by_command(luong, lines, folder, flags),
+        exports.translate_by_command(luong, lines, folder, flags),
         documents_by_command(cache, folder, cache_flags),
-        exports.by_command(piece_model, lines, folder),
+        exports.translate_by_command(piece_model, lines, folder),
     ]
     return answers, expected, printed
 
@@ -141,7 +141,7 @@ def test_every_family_of_cells(name, tmp_path):
     model, folder, flags = exports.export(tmp_path, name)
     lines = exports.draw_lines()
     documents = range(len(lines)) if name in exports.DOCUMENTS else None
-    expected = exports.by_command(model, lines, tmp_path, flags, documents)
+    expected = exports.translate_by_command(model, lines, tmp_path, flags, documents)
     exports.assert_same(answer_lines(folder, lines), expected)
     assert len({n_best[0][0] for n_best in expected}) > 3
 
@@ -158,7 +158,9 @@ def test_what_is_kept_of_documents(name, tmp_path):
         answers.append({name: value.numpy() for name, value in answer.items()})
     expected = documents_by_command(model, tmp_path, flags)
     exports.assert_same(by_documents(answers), expected)
-    in_one_pass = exports.by_command(model, IN_ORDER, tmp_path, flags, range(len(IN_ORDER)))
+    in_one_pass = exports.translate_by_command(
+        model, IN_ORDER, tmp_path, flags, range(len(IN_ORDER))
+    )
     assert in_one_pass != expected
 
 
@@ -172,7 +174,7 @@ def test_byte_pairs(tmp_path):
     (tmp_path / "model").mkdir()
     model = write_model(tmp_path / "model", words=units, **settings)
     folder, lines = exports.export_model(model, exports.N_BEST), exports.draw_lines()
-    expected = exports.by_command(model, lines, tmp_path, exports.N_BEST)
+    expected = exports.translate_by_command(model, lines, tmp_path, exports.N_BEST)
     exports.assert_same(answer_lines(folder, lines), expected)
 
 
@@ -188,7 +190,7 @@ def test_unknown_words_are_replaced(tmp_path):
     text_files.write_lines(model / "lexicon.txt", entries)
     flags, lines = [*exports.N_BEST, "--replace_unk"], exports.draw_lines()
     folder = exports.export_model(model, flags)
-    expected = exports.by_command(model, lines, tmp_path, flags)
+    expected = exports.translate_by_command(model, lines, tmp_path, flags)
     words = {word for n_best in expected for text, *_ in n_best for word in text.split()}
     assert {"from_lexicon", *WORDS[1::2]} <= words, "some are looked up, some copied"
     exports.assert_same(answer_lines(folder, lines), expected)

@@ -52,7 +52,7 @@ def segmenter(folder, kind):
     return subword.BpeSegmenter(None if kind == "no codes" else folder / kind)
 
 
-def in_function(run, *specs):
+def compile_function(run, *specs):
     """Compiled, as in an export; tokens come back as lists of text."""
     compiled = tf.function(run, autograph=False, input_signature=specs)
 
@@ -75,13 +75,13 @@ def test_the_same_tokens_and_the_same_text(folder, kind):
     expected, lines = segmenter(folder, kind), draw_lines()
     actual = graph_segmentation.graph_segmenter(expected)
     tokens = [expected.segment(line) for line in lines]
-    segment = in_function(actual.segment, LINES)
+    segment = compile_function(actual.segment, LINES)
     assert segment(tf.constant(lines)) == tokens
     assert segment(tf.constant([], tf.string)) == []
     assert segment(tf.constant([" ", ""])) == [[], []]
     as_words = [subword.WordSegmenter().segment(line) for line in lines]
     assert (tokens == as_words) == (kind in ("words", "no codes"))
-    join = in_function(actual.join, TOKENS)
+    join = compile_function(actual.join, TOKENS)
     # tokens of other lines' ends too: a text that ends within a word
     cut = [row[: len(row) // 2] for row in tokens]
     rows = tf.ragged.constant(tokens + cut, dtype=tf.string, ragged_rank=1)
@@ -91,7 +91,7 @@ def test_the_same_tokens_and_the_same_text(folder, kind):
 def test_overlapping_pairs_are_merged_from_the_left(folder):
     """By hand: `x x` before `xx x`, three in a row."""
     (folder / "hand").write_text("#version: 0.2\nx x\nxx x\n")
-    segment = in_function(
+    segment = compile_function(
         graph_segmentation.graph_segmenter(subword.BpeSegmenter(folder / "hand")).segment, LINES
     )
     assert segment(tf.constant(["xxxx xxx xx x", "xxxxxx"])) == [

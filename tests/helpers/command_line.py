@@ -49,7 +49,7 @@ def fails_after_note(argv, capsys, status, words):
     assert all("weights of" in note or "falling back" in note for note in notes), notes
 
 
-def in_a_process(argv, **options):
+def run_in_a_process(argv, **options):
     """Runs a command line in a process of its own, in the plainest locale."""
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "LC_ALL": "C"}
     environment.pop("PYTHONIOENCODING", None)

@@ -82,7 +82,7 @@ def export_model(model, flags=()):
     return model / "export"
 
 
-def by_command(model, lines, folder, flags=(), documents=None):
+def translate_by_command(model, lines, folder, flags=(), documents=None):
     """For each line its translations and scores, and the links of each if the cell has them."""
     traced = cell_spec(json.loads((model / "hparams.json").read_text())["cell"]).has_alignments
     text_files.write_lines(folder / "in", lines)

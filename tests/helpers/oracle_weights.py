@@ -36,7 +36,7 @@ def programmed_controller(steps, reads):
     return {"kernel": kernel, "recurrent_kernel": np.zeros((steps, 3 * steps)), "bias": bias}
 
 
-def programmed(rows, reads, layer):
+def weights_of_program(rows, reads, layer):
     """Weights that say `rows` [L, P] to the memory and put out what it reads."""
     rows = np.asarray(rows, dtype=float)
     steps, numbers = rows.shape

@@ -24,7 +24,7 @@ def record(row, bleu=10.0, brevity=0.9, **more):
     }  # fmt: skip
 
 
-def aligned(**shares):
+def alignment_scores(**shares):
     """Returns the scores by gold links, some of them changed."""
     alignment = {"aer": 0.5, "soft_aer": 0.6, "sentences": 4, "sure": 9, "possible": 12}
     adequacy = {"under": 0.125, "reworded": 0.25, "over": 0.03125, "judged": 16}
@@ -34,7 +34,7 @@ def aligned(**shares):
     }
 
 
-def compared(baseline, difference, percent, bootstrap_p, sign_p):
+def comparison(baseline, difference, percent, bootstrap_p, sign_p):
     """Returns a recorded significance test against a baseline."""
     return {
         "baseline": baseline, "difference": difference, "percent": percent,

@@ -175,7 +175,7 @@ def test_what_is_recorded_is_what_was_asked_for(fusion):
 # --- searches ----------------------------------------------------------------------------
 
 
-def searched(model, batch, document, width=None):
+def run_search(model, batch, document, width=None):
     """Ids, lengths, scores of a beam search, or without a width greedily."""
     prepared = prepare(model, batch, document)
     options = search.SearchOptions(LIMIT, with_alignments=True)
@@ -194,12 +194,12 @@ def test_a_search_reads_the_cache_as_forced_decoding_does(fusion, overwrite, mat
     model = large_model("rnnsearch", **settings(fusion, **changes))
     batch, width = small.batch(LENGTHS, 7), 3
     caches = random_caches(model, len(LENGTHS))
-    beam, greedy = searched(model, batch, caches, 1), searched(model, batch, caches)
+    beam, greedy = run_search(model, batch, caches, 1), run_search(model, batch, caches)
     for of_beam, of_greedy in zip(beam[:2], greedy[:2]):  # to the longer one's end
         steps = min(of_beam.shape[-1], of_greedy.shape[-1]) if of_beam.ndim == 3 else None
         np.testing.assert_array_equal(of_beam[..., :steps], of_greedy[..., :steps])
     np.testing.assert_allclose(beam[2], greedy[2], rtol=1e-4, atol=1e-4)
-    ids, lengths, scores, _ = searched(model, batch, caches, width)
+    ids, lengths, scores, _ = run_search(model, batch, caches, width)
     flat = ids.reshape(len(LENGTHS) * width, -1)
     read = np.concatenate([np.full([len(flat), 1], SOS), flat[:, :-1]], axis=1)
     source = tf.repeat(tf.constant(batch.source), width, axis=0)
@@ -222,7 +222,7 @@ def test_a_sentence_does_not_depend_on_those_beside_it(fusion):
     model, batch = large_model("rnnsearch", **settings(fusion)), small.batch(LENGTHS, 3)
     caches = random_caches(model, len(LENGTHS))
     together, _ = decode(model, batch, caches)
-    ids, lengths, scores, _ = searched(model, batch, caches, 2)
+    ids, lengths, scores, _ = run_search(model, batch, caches, 2)
     for row, length in enumerate(batch.source_length):
         single = [part[row : row + 1] for part in batch]
         single = type(batch)(single[0][:, :length], *single[1:])
@@ -232,7 +232,7 @@ def test_a_sentence_does_not_depend_on_those_beside_it(fusion):
         np.testing.assert_allclose(
             single_forced.outputs[:steps, 0], together.outputs[:steps, row], atol=1e-5
         )
-        single_search = searched(model, single, document, 2)
+        single_search = run_search(model, single, document, 2)
         np.testing.assert_array_equal(single_search[1][0], lengths[row])
         np.testing.assert_array_equal(
             single_search[0][0], ids[row, :, : single_search[0].shape[-1]]

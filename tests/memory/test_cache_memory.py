@@ -206,7 +206,7 @@ def test_reads_are_those_of_the_oracle(slots, overwrite):
     assert not gates[0].any() and not matched[0].numpy().any()  # nothing was written there
 
 
-def mixed(logits, scores, probabilities, words):
+def mix_words(logits, scores, probabilities, words):
     arrays = [np.asarray(value, np.float32)[None] for value in (logits, scores, probabilities)]
     return continuous_cache.mix(*map(tf.constant, arrays), tf.constant([words]))
 
@@ -219,7 +219,7 @@ def test_a_mixture_is_what_it_is_called(score):
     plain = np.exp(logits) / np.exp(logits).sum()
     expected = plain / (1 + np.exp(score))
     expected[[3, 0]] += np.array([0.25, 0.75]) / (1 + np.exp(-score))
-    actual = mixed(logits, [score], probabilities, words)
+    actual = mix_words(logits, [score], probabilities, words)
     np.testing.assert_allclose(tf.nn.log_softmax(actual)[0], np.log(expected), rtol=1e-5, atol=1e-5)
     total = tf.reduce_logsumexp(actual), np.logaddexp.reduce(logits)
     np.testing.assert_allclose(*total, rtol=1e-6)  # as it was
@@ -227,12 +227,12 @@ def test_a_mixture_is_what_it_is_called(score):
 
 def test_a_mixture_with_an_improbable_word_and_with_a_shut_gate():
     logits = [200.0, 0.0, -3.0]  # words 1 and 2: their probabilities are 0 in float32
-    log_probs = tf.nn.log_softmax(mixed(logits, [0.0], [1.0], [1])).numpy()[0]
+    log_probs = tf.nn.log_softmax(mix_words(logits, [0.0], [1.0], [1])).numpy()[0]
     np.testing.assert_allclose(log_probs, [np.log(0.5), np.log(0.5), np.log(0.5) - 203], rtol=1e-6)
     shut = continuous_cache.gate_scores(tf.zeros([1, 1, 1]), continuous_cache.empty(1, 1, D, U))[
         0, 0
     ]
-    np.testing.assert_array_equal(mixed(logits, shut, [0.0], [-1])[0], np.float32(logits))
+    np.testing.assert_array_equal(mix_words(logits, shut, [0.0], [-1])[0], np.float32(logits))
 
 
 @pytest.mark.parametrize("score", [-200.0, 0.0, 200.0])

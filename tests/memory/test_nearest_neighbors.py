@@ -28,7 +28,7 @@ def source(neighbors, tau, weight, counts=COUNTS):
     return nearest_neighbors.source(keys, words, neighbors, tau, weight)
 
 
-def mixed(memory, queries=QUERIES, logits=LOGITS):
+def mix_logits(memory, queries=QUERIES, logits=LOGITS):
     """The logits `[4, n, V]` of the mixture."""
     memory = tf.nest.map_structure(tf.constant, memory)
     read = word_mixture.read(tf.constant(queries, tf.float32), memory)
@@ -40,7 +40,7 @@ def mixed(memory, queries=QUERIES, logits=LOGITS):
 
 @pytest.mark.parametrize("neighbors, tau, weight", SETTINGS)
 def test_the_distribution_is_that_of_the_oracle(neighbors, tau, weight):
-    result = tf.nn.softmax(mixed(source(neighbors, tau, weight))).numpy()
+    result = tf.nn.softmax(mix_logits(source(neighbors, tau, weight))).numpy()
     p_model = tf.nn.softmax(tf.constant(LOGITS)).numpy()
     for row, (keys, words) in enumerate(zip(KEYS, WORDS)):
         for query in range(3):
@@ -54,7 +54,7 @@ def test_the_distribution_is_that_of_the_oracle(neighbors, tau, weight):
 
 def test_logarithms_of_improbable_words_are_those_of_the_oracle():
     """At a distance of 0 lambda is at its greatest, and no word becomes impossible."""
-    logs = tf.nn.log_softmax(mixed(source(1, 4.0, None)))[0, 1].numpy()
+    logs = tf.nn.log_softmax(mix_logits(source(1, 4.0, None)))[0, 1].numpy()
     p_model = tf.nn.softmax(tf.constant(LOGITS[0, 1])).numpy()
     expected = oracle.mixture(p_model, QUERIES[0, 1], list(zip(KEYS[0], WORDS[0])), 1, 4.0, None)
     other_words = [word for word in range(V) if word != 4]
@@ -64,19 +64,19 @@ def test_logarithms_of_improbable_words_are_those_of_the_oracle():
 
 @pytest.mark.parametrize("weight", [None, 0.7])
 def test_without_entries_no_bit_of_the_logits_changes(weight):
-    result = mixed(source(2, 5.0, weight))
+    result = mix_logits(source(2, 5.0, weight))
     np.testing.assert_array_equal(result[1], LOGITS[1].astype(np.float32))
     assert np.abs(result[0] - LOGITS[0]).max() > 0.1
-    nothing = mixed(source(2, 5.0, weight, counts=[0, 0, 0, 0]))
+    nothing = mix_logits(source(2, 5.0, weight, counts=[0, 0, 0, 0]))
     np.testing.assert_array_equal(nothing, LOGITS.astype(np.float32))
 
 
 def test_an_entry_further_than_tau_changes_no_bit():
-    result = mixed(source(2, 1e-3, None))
+    result = mix_logits(source(2, 1e-3, None))
     far = np.ones([4, 3], bool)
     far[0, 1] = False  # the query that is a key
     np.testing.assert_array_equal(result[far], LOGITS.astype(np.float32)[far])
-    np.testing.assert_array_equal(mixed(source(2, 5.0, 0.0)), LOGITS.astype(np.float32))
+    np.testing.assert_array_equal(mix_logits(source(2, 5.0, 0.0)), LOGITS.astype(np.float32))
 
 
 def test_equal_words_add_up():
@@ -86,7 +86,7 @@ def test_equal_words_add_up():
     assert (np.sort(words) == [0, 5, 5]).all()
     p_model = np.exp(LOGITS[3]) / np.exp(LOGITS[3]).sum(axis=-1, keepdims=True)
     expected = 0.5 * p_model[:, 5] + 0.5 * (shares * (words == 5)).sum(axis=-1)
-    result = tf.nn.softmax(mixed(source(3, 4.0, 0.5)))[3, :, 5].numpy()
+    result = tf.nn.softmax(mix_logits(source(3, 4.0, 0.5)))[3, :, 5].numpy()
     np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
@@ -98,12 +98,12 @@ def test_of_equal_distances_the_first_entry_is_taken():
 
 
 def test_a_sentence_does_not_depend_on_its_neighbours():
-    together = mixed(source(2, 9.0, None))
+    together = mix_logits(source(2, 9.0, None))
     for row, count in enumerate(COUNTS):
         keys = np.asarray(KEYS[row], np.float32).reshape(1, count, R)
         words = np.array([WORDS[row]], np.int32).reshape(1, count)
         memory = nearest_neighbors.source(keys, words, 2, 9.0, None)
-        single = mixed(memory, QUERIES[row : row + 1], LOGITS[row : row + 1])
+        single = mix_logits(memory, QUERIES[row : row + 1], LOGITS[row : row + 1])
         np.testing.assert_allclose(single[0], together[row], atol=1e-5)
 
 

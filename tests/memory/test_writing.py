@@ -19,7 +19,7 @@ def arguments(heads, seed=0):
     return [values.astype(np.float32) for values in (memory, weights, erase, add)]
 
 
-def plain(memory, weights, erase, add):
+def erase_and_add_by_head(memory, weights, erase, add):
     """Equations 9 and 10 as they stand."""
     for head in range(weights.shape[1]):
         memory *= 1.0 - weights[:, head, :, None] * erase[:, head, None]
@@ -41,7 +41,7 @@ def test_its_gradient_is_that_of_the_equations(heads):
     inputs = [tf.constant(values) for values in arguments(heads)]
     direction = np.random.default_rng(1).normal(size=[BATCH, SLOTS, WIDTH]).astype(np.float32)
     slopes = []
-    for function in (access.erase_and_add, plain):
+    for function in (access.erase_and_add, erase_and_add_by_head):
         with tf.GradientTape() as tape:
             tape.watch(inputs)
             total = tf.reduce_sum(function(*inputs) * direction)

@@ -21,7 +21,7 @@ def inputs(unit, steps, chains, seed=0):
     return tf.constant(projected, tf.float32), tf.constant(kernel, tf.float32)
 
 
-def unrolled(unit, projected, kernel, initial=None):
+def unroll(unit, projected, kernel, initial=None):
     """The same recurrence, step by step and chain by chain, left to autodiff."""
     chains = []
     for chain in range(kernel.shape[0]):
@@ -89,7 +89,7 @@ def test_scan_equals_the_oracle(unit, steps, chains):
 @pytest.mark.parametrize("unit,weights", OUTPUTS)
 def test_gradients_equal_autodiff(unit, weights, steps, chains):
     projected, kernel = inputs(unit, steps, chains)
-    expected = gradients(lambda p, k: unrolled(unit, p, k), projected, kernel, weights)
+    expected = gradients(lambda p, k: unroll(unit, p, k), projected, kernel, weights)
     for run in (lambda p, k: scan(unit, p, k, tf.float32), compiled(unit, chains)):
         actual = gradients(run, projected, kernel, weights)
         np.testing.assert_allclose(actual[0], expected[0], atol=2e-5, err_msg="to the inputs")
@@ -105,7 +105,7 @@ def test_a_given_first_state_is_where_it_begins_and_gets_a_gradient(unit, weight
     initial = np.random.default_rng(3).normal(size=(2, BATCH, UNITS))
     initial = tf.constant(initial, tf.float32)
     values = scan(unit, projected, kernel, tf.float32, initial)
-    for actual, expected in zip(values, unrolled(unit, projected, kernel, initial)):
+    for actual, expected in zip(values, unroll(unit, projected, kernel, initial)):
         np.testing.assert_allclose(actual, expected, atol=1e-5)
     zero = scan(unit, projected, kernel, tf.float32, tf.zeros_like(initial))
     for actual, expected in zip(zero, scan(unit, projected, kernel, tf.float32)):
@@ -115,12 +115,12 @@ def test_a_given_first_state_is_where_it_begins_and_gets_a_gradient(unit, weight
         """Of `gradients`, which knows two arguments."""
         return gradients(run, first, second, weights)
 
-    expected = slopes(lambda p, i: unrolled(unit, p, kernel, i), projected, initial)
+    expected = slopes(lambda p, i: unroll(unit, p, kernel, i), projected, initial)
     actual = slopes(lambda p, i: scan(unit, p, kernel, tf.float32, i), projected, initial)
     np.testing.assert_allclose(actual[0], expected[0], atol=2e-5, err_msg="to the inputs")
     np.testing.assert_allclose(actual[1], expected[1], atol=2e-5, err_msg="to the first state")
     assert np.abs(expected[1]).max() > 0.1
-    expected = slopes(lambda p, k: unrolled(unit, p, k, initial), projected, kernel)
+    expected = slopes(lambda p, k: unroll(unit, p, k, initial), projected, kernel)
     actual = slopes(lambda p, k: scan(unit, p, k, tf.float32, initial), projected, kernel)
     np.testing.assert_allclose(actual[1], expected[1], atol=2e-5, err_msg="to the kernel")
 

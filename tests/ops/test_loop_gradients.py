@@ -103,7 +103,7 @@ def test_bfloat16_sums_are_not_kept_in_bfloat16():
     assert np.mean(error(deferred)) < np.mean(error(summed)) < 0.1
 
 
-def looped(source, fields, body, steps, limit):
+def run_loop(source, fields, body, steps, limit):
     """`sum_t f(source at t)` and its gradient by the leaves of the source."""
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([], tf.int32)])
@@ -137,7 +137,7 @@ def test_a_second_product_of_a_step_counts_too():
     def body(time, source):
         return tf.reduce_sum(product(x, source[0])) + 10 * tf.reduce_sum(product(x, source[0]))
 
-    total, (gradient,) = looped((kernel,), {}, body, 3, 3)
+    total, (gradient,) = run_loop((kernel,), {}, body, 3, 3)
     assert total == 330.0
     np.testing.assert_array_equal(tf.cast(gradient, tf.float32), np.full([2, 2], 33.0))
 
@@ -158,7 +158,7 @@ def test_steps_that_were_not_taken_have_no_gradient(limit):
     def body(time, source):
         return tf.reduce_sum(tf.cast(time + 1, tf.float32) * (tf.ones([2, 1, 3]) @ source.values))
 
-    _, gradient = looped(source, {type(source): ("values",)}, body, 4, limit)
+    _, gradient = run_loop(source, {type(source): ("values",)}, body, 4, limit)
     expected = np.full([2, 3, 4], limit * (limit + 1) / 2)
     np.testing.assert_allclose(gradient.values, expected)
 
@@ -172,7 +172,7 @@ def test_rows_need_not_be_counted_when_the_loop_is_traced():
         del time
         return tf.reduce_sum(rows @ source.values)
 
-    _, gradient = looped(source, {type(source): ("values",)}, body, 4, 4)
+    _, gradient = run_loop(source, {type(source): ("values",)}, body, 4, 4)
     np.testing.assert_allclose(gradient.values, np.full([2, 3, 4], 20.0))
 
 

@@ -8,7 +8,7 @@ from tfmann.ops import step_reader
 VALUES = np.random.default_rng(1).normal(size=(4, 2, 3)).astype(np.float32)
 
 
-def looped(read, count):
+def run_loop(read, count):
     """`sum_t (t + 1) x_t^2` over the first `count` steps of what is read."""
 
     def step(time, total):
@@ -25,7 +25,7 @@ SIGNATURE = [tf.TensorSpec([None, None, 3]), tf.TensorSpec([], tf.int32)]
 def gradient_of_steps(values, count):
     with tf.GradientTape() as tape:
         tape.watch(values)
-        total = looped(step_reader.StepReader(values).read, count)
+        total = run_loop(step_reader.StepReader(values).read, count)
     return total, tape.gradient(total, values)
 
 
@@ -50,7 +50,7 @@ def test_a_step_that_is_read_twice_counts_twice():
             values = tf.constant(VALUES)
             tape.watch(values)
             read = step_reader.StepReader(values).read
-            total = looped(lambda time: read(time) + read(0), 4)
+            total = run_loop(lambda time: read(time) + read(0), 4)
         return tape.gradient(total, values)
 
     factors = 2 * np.arange(1, 5)[:, None, None] * (VALUES + VALUES[0])

@@ -41,7 +41,7 @@ def runs(*means, spread=0.01, unit="sentence", **more):
     ]  # fmt: skip
 
 
-def judged(records, claim=CLAIM):
+def judge_records(records, claim=CLAIM):
     ((_, verdict),) = judgement.judge([claim], {("vi-en", "cpu"): records}, None)
     return verdict
 
@@ -57,21 +57,21 @@ def judged(records, claim=CLAIM):
     ],
 )
 def test_a_statistic_has_to_be_proven_beyond_its_limit(means, spread, expected):
-    assert judged(runs(*means, spread=spread)).status == expected
+    assert judge_records(runs(*means, spread=spread)).status == expected
     mirrored = {HOLDS: FAILS, FAILS: HOLDS}.get(expected, expected)
     below = CLAIM._replace(above=-float("inf"), below=0.5)
-    assert judged(runs(*means, spread=spread), below).status == mirrored
+    assert judge_records(runs(*means, spread=spread), below).status == mirrored
 
 
 def test_evidence_shows_seeds_and_untrained_weights():
-    verdict = judged(runs(0.70, 0.72, 0.74))
+    verdict = judge_records(runs(0.70, 0.72, 0.74))
     assert verdict.measured == "vi-en, scale cpu"
     assert verdict.evidence.startswith(
         f"{DESCRIPTIONS['successive']}: 0.72 (seeds 0.70, 0.72, 0.74); the claim: above 0.5; with "
         "untrained weights 0.10; 500 sentences; p 0.00"
     )
     assert verdict.conditions.endswith("3 seeds; converged")
-    one_seed = judged(runs(0.72, unit="document"))
+    one_seed = judge_records(runs(0.72, unit="document"))
     assert one_seed.evidence.startswith("one seed only, which another could contradict; ")
     assert one_seed.evidence.endswith(
         "95% interval over the sentences [0.71, 0.73]; with untrained weights 0.10; 500 sentences "
@@ -81,7 +81,7 @@ def test_evidence_shows_seeds_and_untrained_weights():
 
 def test_runs_that_have_not_converged_prove_nothing():
     rising = [{"step": 100 * i, "dev_bleu": 2.0 * i} for i in range(1, 6)]
-    verdict = judged(runs(0.70, 0.72, 0.74, history=rising))
+    verdict = judge_records(runs(0.70, 0.72, 0.74, history=rising))
     assert verdict.status == INCONCLUSIVE and verdict.evidence.startswith("not converged; ")
     assert verdict.conditions.endswith("dev BLEU was still rising, ntm_1 by 2.00")
 
@@ -89,7 +89,7 @@ def test_runs_that_have_not_converged_prove_nothing():
 def test_what_no_record_has_is_not_measured():
     entropy_record = record("ntm_1", inspection={"statistics": [entry(0.7, name="entropy")]})
     for records in ([], [record("ntm_1")], [entropy_record], [record("ntm_1", inspection=None)]):
-        assert judged(records).status == NOT_MEASURED
+        assert judge_records(records).status == NOT_MEASURED
 
 
 def test_the_claims_name_statistics_and_rows_that_exist():

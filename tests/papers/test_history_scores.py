@@ -28,7 +28,7 @@ from tfmann.papers.tables import TABLES
 SETTINGS = {"bleu_tokenize": "none", "bleu_lowercase": False}
 
 
-def scored(bleu, moves=(0.0,) * 1000, **more):
+def scores_of(bleu, moves=(0.0,) * 1000, **more):
     """Scores of a test with a history."""
     resampled = {"sentences": 100, "seed": 1, "documents": 30, **more}
     resampled["bleu"] = [round(100 * (bleu + move)) for move in moves]
@@ -39,8 +39,8 @@ def run_of(seed, own_bleu, other_bleu, spread=0.0):
     history = [{"step": step, "dev_bleu": 10.0} for step in range(100, 600, 100)]
     moves = spread * np.tile([-1.0, 1.0], 500)
     return record(
-        "cache", own_bleu, seed=seed, history=history, resampled=scored(own_bleu)["resampled"],
-        histories={"other": scored(other_bleu, moves)}, significance=[{"baseline": "rnnsearch"}],
+        "cache", own_bleu, seed=seed, history=history, resampled=scores_of(own_bleu)["resampled"],
+        histories={"other": scores_of(other_bleu, moves)}, significance=[{"baseline": "rnnsearch"}],
     )  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def test_resamples_of_sentences_are_not_compared_with_those_of_documents():
     )
 
 
-def invented(sentences, documents):
+def invent_output(sentences, documents):
     random = np.random.default_rng(3)
     truth = [" ".join(random.choice(list("abcdef"), 6)) for _ in range(sentences)]
     return Output([line[:-2] for line in truth], [truth], documents)
@@ -91,13 +91,15 @@ def invented(sentences, documents):
 def test_documents_are_resampled_if_there_are_enough():
     least = significance.ENOUGH_DOCUMENTS
     few, many = ([i * count // 60 for i in range(60)] for count in (least - 1, least))
-    resamples = output_scores.resample([invented(60, many)], SETTINGS)
+    resamples = output_scores.resample([invent_output(60, many)], SETTINGS)
     assert (resamples["documents"], resamples["sentences"]) == (least, 60)
-    expected = significance.resampled_bleu(*invented(60, many)[:2], documents=many)
+    expected = significance.resampled_bleu(*invent_output(60, many)[:2], documents=many)
     assert resamples["bleu"] == [round(100 * score) for score in expected]
-    for output in (invented(60, few), invented(60, None)):
+    for output in (invent_output(60, few), invent_output(60, None)):
         assert "documents" not in output_scores.resample([output], SETTINGS)
-    of_two_tests = output_scores.resample([invented(60, many), invented(60, few)], SETTINGS)
+    of_two_tests = output_scores.resample(
+        [invent_output(60, many), invent_output(60, few)], SETTINGS
+    )
     assert "documents" not in of_two_tests and of_two_tests["sentences"] == 120
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.records import compared, record
+from helpers.records import comparison, record
 
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
 from tfmann.papers import conditions, judgement, metrics, seed_pairs
@@ -50,14 +50,14 @@ def runs(ours, theirs, spread=0.0, **more):
     return records
 
 
-def judged(tested_claim, records, name="vi-en", scale="cpu", folder=None):
+def judge_claim(tested_claim, records, name="vi-en", scale="cpu", folder=None):
     """The verdicts on one claim alone, so that no p value is adjusted."""
     verdicts = judgement.judge([tested_claim], {(name, scale): records} if records else {}, folder)
     return [verdict for _, verdict in verdicts]
 
 
 def status(tested_claim, records):
-    (verdict,) = judged(tested_claim, records)
+    (verdict,) = judge_claim(tested_claim, records)
     return verdict.status
 
 
@@ -124,7 +124,7 @@ def test_the_p_values_of_a_paper_are_adjusted_together():
 
 
 def test_seeds_that_disagree_are_named():
-    (verdict,) = judged(claim(), runs([12.0] * 3 + [9.5], [10.0] * 4))
+    (verdict,) = judge_claim(claim(), runs([12.0] * 3 + [9.5], [10.0] * 4))
     assert verdict.status == INCONCLUSIVE
     assert verdict.evidence.startswith(
         "the seeds disagree: it holds for seed 1 (+2.00), seed 2 (+2.00), seed 3 (+2.00), it does "
@@ -134,7 +134,7 @@ def test_seeds_that_disagree_are_named():
     records = runs([10.5] * 40 + [8.0], [10.0] * 41, spread=0.4)
     for run in records[::4]:  # so that what moves one seed up moves the next one down
         run["resampled"]["test"]["bleu"].reverse()
-    (verdict,) = judged(claim(), records)
+    (verdict,) = judge_claim(claim(), records)
     assert verdict.status == INCONCLUSIVE
     assert verdict.evidence.startswith(
         "the seeds disagree: the claim holds on average, it does not hold for seed 41 (-2.00); "
@@ -142,7 +142,7 @@ def test_seeds_that_disagree_are_named():
     )
     # runs that have not converged may disagree too
     records = runs([9.0, 12.0], [10.0] * 2, history=[])
-    (verdict,) = judged(claim("no gain", margin=0.7), records)
+    (verdict,) = judge_claim(claim("no gain", margin=0.7), records)
     assert verdict.evidence.startswith(
         "not converged; the seeds disagree: it holds for seed 1 (-1.00), it does not hold for "
         "seed 2"
@@ -150,12 +150,12 @@ def test_seeds_that_disagree_are_named():
 
 
 def test_evidence_names_every_seed():
-    (verdict,) = judged(claim(), runs([11, 12, 13], [10, 10, 10]))
+    (verdict,) = judge_claim(claim(), runs([11, 12, 13], [10, 10, 10]))
     assert verdict.evidence.startswith(
         "test BLEU 12.00 against 10.00 (+2.00, standard error 0.58, seeds +1.00, +2.00, "
         "+3.00); p 0.037"
     )
-    (verdict,) = judged(claim("alike", margin=0.7), runs([12.0], [10.0]))
+    (verdict,) = judge_claim(claim("alike", margin=0.7), runs([12.0], [10.0]))
     assert verdict.evidence == (
         "one seed only, which another could contradict; test BLEU 12.00 against 10.00 (+2.00; "
         "alike in the paper: within 0.7)"
@@ -165,22 +165,22 @@ def test_evidence_names_every_seed():
 def test_the_sign_test_stands_beside_where_the_paper_has_it():
     records = runs([12.0, 12.0], [10.0, 10.0])
     for number, sign_p in ((0, 0.2), (2, 0.3)):
-        records[number]["significance"] = [compared("luong", 2.0, None, 0.001, sign_p)]
+        records[number]["significance"] = [comparison("luong", 2.0, None, 0.001, sign_p)]
     bootstrap = "paired bootstrap of each seed: p 0.001 / 0.001"
-    (verdict,) = judged(claim(sign_test=True), records)
+    (verdict,) = judge_claim(claim(sign_test=True), records)
     assert f"{bootstrap}, sign test: p 0.200 / 0.300" in verdict.evidence
-    (verdict,) = judged(claim(), records)
+    (verdict,) = judge_claim(claim(), records)
     assert bootstrap in verdict.evidence and "sign" not in verdict.evidence
     turned = claim(row="luong", rival="mad_1")  # whichever row was the baseline
-    assert bootstrap in judged(turned, records)[0].evidence
+    assert bootstrap in judge_claim(turned, records)[0].evidence
 
 
 def test_tests_of_an_earlier_decoding_are_called_so():
     records = runs([12.0], [10.0])
     for difference, is_noted in ((2.0, False), (2.02, True)):
-        records[0]["significance"] = [compared("luong", difference, None, 0.001, 0.2)]
+        records[0]["significance"] = [comparison("luong", difference, None, 0.001, 0.2)]
         for tested_claim in (claim(), claim(row="luong", rival="mad_1")):
-            evidence = judged(tested_claim, records)[0].evidence
+            evidence = judge_claim(tested_claim, records)[0].evidence
             assert ("(from an earlier decoding of one of the two)" in evidence) == is_noted
 
 
@@ -236,16 +236,19 @@ def test_where_no_resamples_were_kept_an_upper_bound_is_taken():
         return pairs.sentence_variance()
 
     # of 0.05 and 0.01, as if the two errors went together
-    tests = [compared("luong", 1.0, 10.0, 0.05, 0.5), compared("luong", 2.0, 20.0, 0.01, 0.5)]
+    tests = [
+        comparison("luong", 1.0, 10.0, 0.05, 0.5),
+        comparison("luong", 2.0, 20.0, 0.01, 0.5),
+    ]
     variance, bound = sentences(*tests)
     first, second = (seed_pairs.errors_apart(p) for p in (0.05, 0.01))
     assert variance == pytest.approx(((1 / first + 2 / second) / 2) ** 2)
     assert "upper bound" in bound
     # what differs in no sentence has no luck in it
-    tie = {**compared("luong", 0.0, 0.0, 1.0, 1.0), "wins": 0, "losses": 0}
+    tie = {**comparison("luong", 0.0, 0.0, 1.0, 1.0), "wins": 0, "losses": 0}
     assert sentences(tie, tie)[0] == 0
     # a great p says nothing of the error: the intervals do, as if unpaired
-    vague = compared("luong", 0.01, 0.1, 0.41, 0.5)
+    vague = comparison("luong", 0.01, 0.1, 0.41, 0.5)
     interval = {"mean": 10.0, "ci": 1.96, "signature": "s"}
     assert sentences(vague, vague, interval=interval)[0] == pytest.approx(2.0, rel=1e-4)
     assert sentences(vague, vague) == (0.0, "valid for these test sentences only")
@@ -253,14 +256,14 @@ def test_where_no_resamples_were_kept_an_upper_bound_is_taken():
 
 def test_only_seeds_that_both_have_are_compared():
     records = runs([12.0, 12.0], [10.0, 10.0])[:3]
-    assert "12.00 against 10.00 (+2.00)" in judged(claim(), records)[0].evidence
+    assert "12.00 against 10.00 (+2.00)" in judge_claim(claim(), records)[0].evidence
 
 
 def test_parameters_need_no_test():
     records = [record("mad_1", parameters=3_000_000), record("luong", parameters=2_000_000)]
     tested_claim = claim("lower", measure="million parameters")
     assert status(tested_claim, records) == FAILS
-    assert "3.00 against 2.00 (+50.00%), counted" in judged(tested_claim, records)[0].evidence
+    assert "3.00 against 2.00 (+50.00%), counted" in judge_claim(tested_claim, records)[0].evidence
     for between, expected in (((49.9, 50.1), HOLDS), ((50.1, 51), FAILS), ((-1, 49.9), FAILS)):
         assert status(tested_claim._replace(expect="between", between=between), records) == expected
 
@@ -279,7 +282,7 @@ def test_other_measures_are_tested_over_the_seeds_alone():
         for seed, share in enumerate(shares, 1)
         for row, more in (("mad_1", -0.1 - seed / 1000), ("luong", 0.0))
     ]
-    (verdict,) = judged(claim("lower", measure="AER"), records)
+    (verdict,) = judge_claim(claim("lower", measure="AER"), records)
     assert (
         verdict.status == HOLDS
         and "; valid for these test sentences only; p < 0.001" in verdict.evidence
@@ -288,7 +291,7 @@ def test_other_measures_are_tested_over_the_seeds_alone():
 
 def test_what_has_no_records_is_not_measured():
     for records in ([], [record("mad_1")], [record("luong")]):
-        assert judged(claim(), records) == [judgement.Verdict(NOT_MEASURED, "", "")]
+        assert judge_claim(claim(), records) == [judgement.Verdict(NOT_MEASURED, "", "")]
     assert status(claim(measure="AER"), runs([1.0], [2.0])) == NOT_MEASURED
 
 
@@ -299,7 +302,7 @@ def test_runs_that_have_not_converged_prove_nothing():
         assert status(claim(), runs(ours, [10.0] * 3)) != INCONCLUSIVE
         records = runs(ours, [10.0] * 3)
         records[-1]["history"] = rising  # of one run alone
-        (verdict,) = judged(claim(), records)
+        (verdict,) = judge_claim(claim(), records)
         assert verdict.status == INCONCLUSIVE and verdict.evidence.startswith("not converged; ")
         assert "contrary" in verdict.evidence and "not adjusted" in verdict.evidence
         assert verdict.conditions.endswith(
@@ -307,7 +310,7 @@ def test_runs_that_have_not_converged_prove_nothing():
         )
     records = runs([12.0, 12.1, 12.2], [10.0] * 3)
     records[0]["history"] = []
-    (verdict,) = judged(claim(), records)
+    (verdict,) = judge_claim(claim(), records)
     assert verdict.status == INCONCLUSIVE
     assert "the record of mad_1 is too short to tell" in verdict.conditions
 
@@ -331,12 +334,12 @@ def test_a_rise_is_that_of_the_last_fifth(scores, expected):
 
 def test_a_verdict_says_what_it_stands_on():
     pairs = {"pairs": {"train": 90_000, "test": 500}}
-    (verdict,) = judged(claim(), runs([12.0, 12.1], [10.0] * 2, **pairs))
+    (verdict,) = judge_claim(claim(), runs([12.0, 12.1], [10.0] * 2, **pairs))
     assert verdict.corpus == "the paper's corpus"
     assert verdict.conditions == "90,000 pairs (paper: 133,000); 2 seeds; converged"
     records = runs([12.0], [10.0], **pairs)
     records[0] = record("mad_1", 12.0, brevity=0.921, seed=1, **pairs, **FLAT)
-    (verdict,) = judged(claim(), records)
+    (verdict,) = judge_claim(claim(), records)
     assert verdict.conditions == (
         "90,000 pairs (paper: 133,000); one seed; converged; brevity penalties differ: "
         "0.921 against 0.900"
@@ -346,7 +349,7 @@ def test_a_verdict_says_what_it_stands_on():
 def test_the_paper_s_own_corpus_is_told_from_others():
     def corpus(tested_claim, name, scale, **more):
         records = [record(row, **more) for row in (tested_claim.row, tested_claim.rival)]
-        return judged(tested_claim, records, name, scale)[0].corpus
+        return judge_claim(tested_claim, records, name, scale)[0].corpus
 
     copy = {"train": "the first 100 of 2,959 episodes"}
     first_episodes = "the paper's corpus (train: the first 100 of 2,959 episodes)"
@@ -375,11 +378,11 @@ def test_the_paper_s_own_corpus_is_told_from_others():
 )  # fmt: skip
 def test_speed_is_of_a_benchmark(tmp_path, runs_, expected):
     speed_claim = SpeedClaim("P", "1", "text", "bench.jsonl", {"what": "a"}, 0.82, 0.82)
-    assert judged(speed_claim, [], folder=tmp_path)[0].status == NOT_MEASURED
+    assert judge_claim(speed_claim, [], folder=tmp_path)[0].status == NOT_MEASURED
     line = {"what": "a", "ratio": 9, "runs": runs_, "hardware": {"gpus": []}}
     lines = [{**line, "what": "b"}, line]
     (tmp_path / "bench.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in lines))
-    (verdict,) = judged(speed_claim, [], folder=tmp_path)
+    (verdict,) = judge_claim(speed_claim, [], folder=tmp_path)
     assert verdict.status == expected
     mean = sum(runs_) / len(runs_)
     assert (

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from helpers.records import compared, record, write_results
+from helpers.records import comparison, record, write_results
 
 from tfmann.cli import report as command
 from tfmann.errors import UserError
@@ -18,7 +18,7 @@ REGION = "<!-- results: {} -->\n{}<!-- end -->\n"
 def results(tmp_path):
     return write_results(
         tmp_path / "results", "vi-en-cpu", record("luong", 17.45),
-        record("mad_1", 18.0, significance=[compared("luong", 0.55, 3.0, 0.002, 0.004)]),
+        record("mad_1", 18.0, significance=[comparison("luong", 0.55, 3.0, 0.002, 0.004)]),
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from helpers.records import aligned, compared, record, table
+from helpers.records import alignment_scores, comparison, record, table
 
 from tfmann.papers import claims, rendering
 from tfmann.papers.table import Row
@@ -75,8 +75,13 @@ def test_rows_stand_as_in_the_table_whatever_was_trained_first():
 
 def test_alignment_and_adequacy_stand_beside_bleu_in_percent():
     three_rows = table(Row("a", "A", paper_aer=39.97), Row("b", "B"), Row("c", "C"))
-    runs = [record("a", seed=1, **aligned()), record("a", seed=2, **aligned(aer=0.7, under=0.375))]
-    bound = {"adequacy": aligned(reworded=None)["adequacy"]}  # of a cell without alignments
+    runs = [
+        record("a", seed=1, **alignment_scores()),
+        record("a", seed=2, **alignment_scores(aer=0.7, under=0.375)),
+    ]
+    bound = {
+        "adequacy": alignment_scores(reworded=None)["adequacy"]
+    }  # of a cell without alignments
     text = rendering.render(three_rows, "cpu", [*runs, record("b", **bound), record("c")])
     with_alignments = cells(text)
     assert with_alignments["paper AER"] == "39.97" and with_alignments["AER"] == "60.00 ± 14.14"
@@ -106,7 +111,7 @@ def test_repetition_is_shown_where_nothing_is_aligned():
     two_rows = table(Row("a", "A"), Row("b", "B"))
     text = rendering.render(two_rows, "cpu", [record("a", **counts), record("b")])
     assert cells(text)["repeated 2-grams"] == "5.00" and cells(text, 2)["repeated 2-grams"] == "-"
-    text = rendering.render(two_rows, "cpu", [record("a", **counts, **aligned())])
+    text = rendering.render(two_rows, "cpu", [record("a", **counts, **alignment_scores())])
     assert "repeated" not in text
 
 
@@ -124,11 +129,11 @@ def test_a_row_stands_beside_its_baselines():
     of_baselines = table(*rows, baselines=("a", "b"))
     runs = [
         record("a"),
-        record("b", 9.75, significance=[compared("a", -0.25, -2.5, 0.5, 1.0)]),
+        record("b", 9.75, significance=[comparison("a", -0.25, -2.5, 0.5, 1.0)]),
         record("c", 12.0, significance=[
-            compared("a", 2.0, 20.0, 0.001, 0.009), compared("b", 2.25, 23.1, 0.001, 0.02),
+            comparison("a", 2.0, 20.0, 0.001, 0.009), comparison("b", 2.25, 23.1, 0.001, 0.02),
         ]),
-        record("d", 12.5, significance=[compared("c", 0.5, 5.0, 0.5, 0.5)]),  # of a claim
+        record("d", 12.5, significance=[comparison("c", 0.5, 5.0, 0.5, 0.5)]),  # of a claim
     ]  # fmt: skip
     text = rendering.render(of_baselines, "cpu", runs)
     rendered = [cells(text, i) for i in (1, 2, 3, 4)]
@@ -144,7 +149,7 @@ def test_a_row_stands_beside_its_baselines():
 
 def test_a_difference_between_other_lengths_is_marked():
     rows = (Row("a", "A"), Row("b", "B"), Row("c", "C"))
-    tested = {"significance": [compared("a", 2.0, 20.0, 0.001, 0.009)]}
+    tested = {"significance": [comparison("a", 2.0, 20.0, 0.001, 0.009)]}
     runs = [
         record("a"), record("b", 12.0, brevity=0.921, **tested),
         record("c", 12.0, brevity=0.92, **tested),
@@ -155,7 +160,7 @@ def test_a_difference_between_other_lengths_is_marked():
     assert "‡: brevity penalties differ by more than 0.02" in text
     # of the same seed, and of any of several
     second_baseline = record("a", seed=2, brevity=0.95)
-    second = record("c", 11.0, seed=2, significance=[compared("a", 1.0, 10.0, 0.001, 0.009)])
+    second = record("c", 11.0, seed=2, significance=[comparison("a", 1.0, 10.0, 0.001, 0.009)])
     text = rendering.render(table(*rows, baselines=("a",)), "cpu", [*runs, second_baseline, second])
     assert cells(text, 3)["vs. A"].endswith("‡")
 
@@ -163,7 +168,10 @@ def test_a_difference_between_other_lengths_is_marked():
 def test_a_difference_is_that_of_the_scores_that_are_shown():
     # The baseline was decoded again since the test, which found 12 - 9.9.
     rows = (Row("a", "A"), Row("b", "B"))
-    runs = [record("a"), record("b", 12.0, significance=[compared("a", 2.1, 21.2, 0.001, 0.009)])]
+    runs = [
+        record("a"),
+        record("b", 12.0, significance=[comparison("a", 2.1, 21.2, 0.001, 0.009)]),
+    ]
     text = rendering.render(table(*rows, baselines=("a",)), "cpu", runs)
     assert cells(text, 2)["vs. A"] == "+2.00 (+20.0%)†, p 0.001 / 0.009 §"
     assert "§: the p values are from an earlier decoding of one of the two" in text
@@ -174,8 +182,8 @@ def test_of_several_seeds_a_percentage_is_of_the_means():
     runs = [
         record(row, bleu, seed=seed, significance=tests)
         for seed, row, bleu, tests in (
-            (1, "a", 10.0, []), (1, "b", 20.0, [compared("a", 10.0, 100.0, 0.001, 0.001)]),
-            (2, "a", 20.0, []), (2, "b", 10.0, [compared("a", -10.0, -50.0, 0.001, 0.001)]),
+            (1, "a", 10.0, []), (1, "b", 20.0, [comparison("a", 10.0, 100.0, 0.001, 0.001)]),
+            (2, "a", 20.0, []), (2, "b", 10.0, [comparison("a", -10.0, -50.0, 0.001, 0.001)]),
         )
     ]  # fmt: skip
     text = rendering.render(table(Row("a", "A"), Row("b", "B"), baselines=("a",)), "cpu", runs)
@@ -219,7 +227,7 @@ def test_of_several_seeds_the_worst_p_is_shown():
     seeds = [(1.0, 10.0, 0.001, 0.002), (2.0, 20.0, 0.004, 0.001)]
     runs = [record("a", seed=2)]
     runs += [
-        record("b", 10 + difference[0], seed=i, significance=[compared("a", *difference)])
+        record("b", 10 + difference[0], seed=i, significance=[comparison("a", *difference)])
         for i, difference in enumerate(seeds, 1)
     ]
     of_baseline = table(Row("a", "A"), Row("b", "B"), baselines=("a",))

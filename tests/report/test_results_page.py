@@ -96,7 +96,7 @@ class Model:
         return [Trace(forced) for _ in pairs]
 
 
-def built(runs, tracer=None, results=None, **changes):
+def render_page(runs, tracer=None, results=None, **changes):
     expected = results_page.ExampleOptions(str(runs), **changes)
     return results_page.render_page(
         results or runs / "none", expected, tracer, lambda message: None
@@ -104,7 +104,7 @@ def built(runs, tracer=None, results=None, **changes):
 
 
 def test_a_page_without_runs_or_results(tmp_path):
-    reader = read(built(tmp_path))
+    reader = read(render_page(tmp_path))
     text = "".join(reader.text)
     assert "There are no finished runs" in text
     for name, table in TABLES.items():
@@ -117,7 +117,7 @@ def test_what_is_shown_of_results(tmp_path):
     scores = {"history": [{"step": 7, "dev_ppl": 9.0, "dev_bleu": 4.5}]}
     scores["interval"] = {"mean": 10.1, "ci": 0.6, "signature": "boot"}
     results = write_results(tmp_path / "r", "vi-en-cpu", record("luong", 10.0, **scores))
-    page = built(tmp_path, results=results)
+    page = render_page(tmp_path, results=results)
     text = "".join(read(page).text)
     assert "10.00 [9.50, 10.70]" in text and "signature of the interval: boot" in text
     assert "4.50 at 7 updates" in page and "9.00 at 7 updates" in page
@@ -125,7 +125,7 @@ def test_what_is_shown_of_results(tmp_path):
 
 
 def test_sentences_of_all_systems(runs):
-    page = built(runs)
+    page = render_page(runs)
     text = "".join(read(page).text)
     assert "<b>a</b> & x y z ." in text and "<b>a</b>" not in page  # shown, not obeyed
     assert "<ins>AGAIN</ins>" in page  # what the baseline has and the reference has not
@@ -158,12 +158,12 @@ def test_runs_that_do_not_fit_are_left_out(runs):
     assert [run.row.name for run in test.runs] == ["rnnsearch"]
     (runs.parent / "corpus" / "test.src").unlink()
     assert translated_test(TABLES["synthetic-tense"], str(folder)) is None
-    assert "There are no finished runs" in built(runs)
+    assert "There are no finished runs" in render_page(runs)
 
 
 def test_figures_are_drawn_once(runs):
     model = Model()
-    page = built(runs, model, number=3, drawn=2)
+    page = render_page(runs, model, number=3, drawn=2)
     read(page)
     (base, pairs, documents), (cache, long, ids) = model.calls
     assert (base, documents) == ("rnnsearch", None)
@@ -172,8 +172,8 @@ def test_figures_are_drawn_once(runs):
     assert page.count("data:image/png;base64,iVBOR") == 2 + 2 + 1  # attention, cache, recency
     for meaning in ("attention", "cache", "recency"):
         assert figures.caption(meaning).replace("&", "&amp;") in page
-    assert built(runs, model, number=3, drawn=2) == page and len(model.calls) == 2
-    built(runs, model, number=3, drawn=1)  # another sentence
+    assert render_page(runs, model, number=3, drawn=2) == page and len(model.calls) == 2
+    render_page(runs, model, number=3, drawn=1)  # another sentence
     assert len(model.calls) == 4
 
 
@@ -200,8 +200,8 @@ def test_a_synthetic_page_has_no_real_sentences(runs):
     real = runs / "multi30k" / "cpu"
     real.parent.mkdir()
     os.rename(runs / "synthetic-tense" / "tiny", real)
-    assert "AGAIN" in built(runs)
-    assert "AGAIN" not in built(runs, synthetic_only=True)
+    assert "AGAIN" in render_page(runs)
+    assert "AGAIN" not in render_page(runs, synthetic_only=True)
 
 
 def test_the_command(runs, tmp_path, capsys, monkeypatch):

@@ -12,22 +12,22 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def copied():
+def copied_files():
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     lines = re.findall(r"^COPY (?!--from)(.*)$", text, re.MULTILINE)
     return [source for line in lines for source in line.split()[:-1]]
 
 
-def test_the_context_is_what_is_copied(copied):
+def test_the_context_is_what_is_copied(copied_files):
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
-    assert sorted(line[1:] for line in lines if line.startswith("!")) == sorted(copied)
-    assert all((ROOT / source).exists() for source in copied)
+    assert sorted(line[1:] for line in lines if line.startswith("!")) == sorted(copied_files)
+    assert all((ROOT / source).exists() for source in copied_files)
 
 
-def test_what_is_copied_makes_the_package(copied, tmp_path):
+def test_what_is_copied_makes_the_package(copied_files, tmp_path):
     source = tmp_path / "source"
     source.mkdir()
-    for name in copied:
+    for name in copied_files:
         target = source / name
         target.parent.mkdir(exist_ok=True)
         if (ROOT / name).is_dir():

@@ -30,7 +30,7 @@ def run(program, folder, monkeypatch):
     return names, printed.getvalue()
 
 
-def smaller(program):
+def shrink_program(program):
     for large, small in SMALLER.items():
         program = program.replace(large, small)
     return program
@@ -60,7 +60,7 @@ def test_the_page_about_keras_has_the_example():
 
 
 def test_the_copy_task_runs(tmp_path, monkeypatch):
-    program = smaller(copy_task())
+    program = shrink_program(copy_task())
     assert program != copy_task()
     names, _ = run(program, tmp_path, monkeypatch)
     assert len(names["history"].history["loss"]) == 1
@@ -68,8 +68,8 @@ def test_the_copy_task_runs(tmp_path, monkeypatch):
 
 def test_the_notebook_runs(notebook, tmp_path, monkeypatch):
     program, images = notebook
-    assert smaller(program) != program
-    names, _ = run(smaller(program), tmp_path, monkeypatch)
+    assert shrink_program(program) != program
+    names, _ = run(shrink_program(program), tmp_path, monkeypatch)
     assert names["status"] == 0 and len(names["translations"]) == 5
     assert len(images) == 2 and all(image.startswith(b"\x89PNG") for image in images)
 

@@ -9,15 +9,15 @@ ROOT = Path(__file__).resolve().parents[2]
 PIN = re.compile(r"^([\w.-]+)==([^\s;]+)", re.MULTILINE)
 
 
-def plain(name):
+def normalise_name(name):
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def pins(text):
-    return {(plain(package), version) for package, version in PIN.findall(text)}
+    return {(normalise_name(package), version) for package, version in PIN.findall(text)}
 
 
-def locked():
+def locked_pins():
     return pins((ROOT / "requirements.lock").read_text(encoding="utf-8"))
 
 
@@ -27,7 +27,7 @@ def test_the_pins_without_hashes_are_those_of_the_lock():
     )
     assert "--hash" not in done.stdout and "\\" not in done.stdout
     assert len(done.stdout.splitlines()) == len(PIN.findall(done.stdout))
-    assert pins(done.stdout) == locked() != set()
+    assert pins(done.stdout) == locked_pins() != set()
 
 
 def test_every_locked_version_has_hashes():
@@ -45,6 +45,10 @@ def test_the_lock_has_all_that_is_asked_for():
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     requirements = [setup["options"]["install_requires"], setup["options.extras_require"]["test"]]
     lines = [line.strip() for text in requirements for line in text.splitlines()]
-    names = {plain(re.split(r"[<>=!;\[ ]", line)[0]) for line in lines if line and line[0] != "#"}
+    names = {
+        normalise_name(re.split(r"[<>=!;\[ ]", line)[0])
+        for line in lines
+        if line and line[0] != "#"
+    }
     assert len(names) > 10
-    assert names <= {package for package, _ in locked()}
+    assert names <= {package for package, _ in locked_pins()}

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "data").glob("*.md")])
 
 
-def fenced(path):
+def command_lines(path):
     """The command lines of a page, one each, without comments."""
     blocks = re.findall(r"^```\w*\n(.*?)^```", path.read_text(encoding="utf-8"), re.M | re.S)
     lines = "".join(blocks).replace("\\\n", " ").splitlines()
@@ -25,7 +25,7 @@ def fenced(path):
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_a_page_names_commands_that_there_are(path):
     code = re.findall(r"`(tfmann [^`]*)`", path.read_text(encoding="utf-8"))
-    commands = [argv[1] for argv in [*(text.split() for text in code), *fenced(path)]
+    commands = [argv[1] for argv in [*(text.split() for text in code), *command_lines(path)]
              if argv[0] == "tfmann"]  # fmt: skip
     existing = {*main.COMMANDS, "version", "help", "-h", "--version", "COMMAND"}
     assert set(commands) <= existing, set(commands) - existing
@@ -37,7 +37,7 @@ def test_the_page_of_the_package_can_be_followed():
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     assert setup["metadata"]["long_description"] == f"file: {page.relative_to(ROOT)}"
     followed = set()
-    for program, *rest in fenced(page):
+    for program, *rest in command_lines(page):
         if program == "pip" or rest[0] in ("-h", "demo", "settings", "reproduce", "report"):
             continue
         command = main.COMMANDS[rest[0]]

@@ -45,7 +45,7 @@ def documents(tmp_path_factory):
     return api.load(str(folder))
 
 
-def close(actual, expected):
+def are_close(actual, expected):
     return len(actual) == len(expected) and all(abs(a - b) < 2e-4 for a, b in zip(actual, expected))
 
 
@@ -55,7 +55,7 @@ def test_lines_are_translated_as_in_python(client, loaded):
     assert status == 200 and set(answer) == {"lines", "scores"}
     assert answer["lines"] == [best.text for best in expected]
     assert answer["lines"][1] == "" and any(answer["lines"])
-    assert close(answer["scores"], [best.score for best in expected])
+    assert are_close(answer["scores"], [best.score for best in expected])
 
 
 def test_a_text_comes_back_as_a_text(client):
@@ -74,7 +74,7 @@ def test_beam_and_n_best_are_those_of_the_search(client, loaded, beam):
     assert status == 200
     for hypotheses, expected in zip(answer["n_best"], searched.translate(LINES)):
         assert [item["text"] for item in hypotheses] == [item.text for item in expected]
-        assert close([item["score"] for item in hypotheses], [item.score for item in expected])
+        assert are_close([item["score"] for item in hypotheses], [item.score for item in expected])
 
 
 @pytest.mark.parametrize(
@@ -220,15 +220,17 @@ def translations(model, lines):
     return [(n_best[0].text, n_best[0].score) for n_best in model.translate(lines)]
 
 
-def alike(actual, expected):
+def are_alike(actual, expected):
     """The same texts, and the same scores but for a rounding in other batches."""
     texts, scores = zip(*actual)
-    return texts == tuple(text for text, _ in expected) and close(scores, [s for _, s in expected])
+    return texts == tuple(text for text, _ in expected) and are_close(
+        scores, [s for _, s in expected]
+    )
 
 
 def test_a_session_is_one_document(documents):
     expected = translations(documents, DOCUMENT)
-    assert not alike(translations(documents, DOCUMENT[2:]), expected[2:])  # the past counts
+    assert not are_alike(translations(documents, DOCUMENT[2:]), expected[2:])  # the past counts
     with served(make_app(Service(documents, LIMITS))) as client:
 
         def translate(lines, sentences, name="a"):
@@ -237,22 +239,24 @@ def test_a_session_is_one_document(documents):
             assert answer["session"] == {"name": name, "sentences": sentences}
             return list(zip(answer["lines"], answer["scores"]))
 
-        assert alike(translate(DOCUMENT[:1], 1), expected[:1])
-        assert alike(translate(DOCUMENT[:2], 2, "other"), expected[:2])
-        assert alike(translate(DOCUMENT[1:3], 3), expected[1:3])
-        assert alike(translate(DOCUMENT[2:], 5, "other"), expected[2:])
-        assert alike(translate(DOCUMENT[3:], 5), expected[3:])
-        assert alike(translate(["", *DOCUMENT[:2]], 2)[1:], expected[:2])  # a blank line ends it
-        assert alike(translate([*DOCUMENT[2:], ""], 0)[:-1], expected[2:])
-        assert alike(translate(DOCUMENT[:1], 1), expected[:1])
+        assert are_alike(translate(DOCUMENT[:1], 1), expected[:1])
+        assert are_alike(translate(DOCUMENT[:2], 2, "other"), expected[:2])
+        assert are_alike(translate(DOCUMENT[1:3], 3), expected[1:3])
+        assert are_alike(translate(DOCUMENT[2:], 5, "other"), expected[2:])
+        assert are_alike(translate(DOCUMENT[3:], 5), expected[3:])
+        assert are_alike(
+            translate(["", *DOCUMENT[:2]], 2)[1:], expected[:2]
+        )  # a blank line ends it
+        assert are_alike(translate([*DOCUMENT[2:], ""], 0)[:-1], expected[2:])
+        assert are_alike(translate(DOCUMENT[:1], 1), expected[:1])
         assert client.ask("DELETE", "/sessions/a")[0] == 204
         assert client.ask("DELETE", "/sessions/a")[0] == 404
-        assert alike(translate(DOCUMENT[:1], 1), expected[:1])
+        assert are_alike(translate(DOCUMENT[:1], 1), expected[:1])
         translate(DOCUMENT[:1], 1, "third")
         status, answer = client.post("/translate", {"lines": ["hund"], "session": "fourth"})
         assert status == 503 and "3 sessions already" in answer["error"]
         answer = client.post("/translate", {"lines": DOCUMENT})[1]
-    assert alike(list(zip(answer["lines"], answer["scores"])), expected)
+    assert are_alike(list(zip(answer["lines"], answer["scores"])), expected)
 
 
 def test_a_late_answer_adds_nothing_to_its_document(documents, monkeypatch):
@@ -265,10 +269,10 @@ def test_a_late_answer_adds_nothing_to_its_document(documents, monkeypatch):
             status, answer = client.post("/translate", {"lines": [line], "session": "a"})
             return status, list(zip(answer.get("lines", ()), answer.get("scores", ())))
 
-        assert alike(translate_line(DOCUMENT[0])[1], expected[:1])
+        assert are_alike(translate_line(DOCUMENT[0])[1], expected[:1])
         service.limits = LIMITS._replace(seconds=0.2)
         monkeypatch.setattr(service.batcher, "_run", lambda jobs: gate.wait(30) and translate(jobs))
         assert translate_line("hund hund hund")[0] == 504
         gate.set()
         service.limits = LIMITS
-        assert alike(translate_line(DOCUMENT[1])[1], expected[1:2])
+        assert are_alike(translate_line(DOCUMENT[1])[1], expected[1:2])

@@ -59,7 +59,7 @@ def begun_run(stopped, tmp_path):
     return tmp_path / "out"
 
 
-def differing(out, undisturbed):
+def differing_files(out, undisturbed):
     return differences(ending(out), ending(undisturbed))
 
 
@@ -69,7 +69,7 @@ def differing(out, undisturbed):
 @pytest.mark.slow
 def test_again_on_one_processor(forked, data, undisturbed, tmp_path):
     forked.succeeds(command(data, tmp_path / "out"), prepare=["doubles:one_processor"])
-    assert differing(tmp_path / "out", undisturbed) == []
+    assert differing_files(tmp_path / "out", undisturbed) == []
 
 
 @pytest.mark.bfloat16
@@ -78,8 +78,8 @@ def test_again_with_bfloat16_products(forked, data, undisturbed, tmp_path):
     rough = "--precision=mixed_bfloat16"
     forked.succeeds([*command(data, tmp_path / "first"), rough])
     forked.succeeds([*command(data, tmp_path / "again"), rough], prepare=["doubles:one_processor"])
-    assert differing(tmp_path / "again", tmp_path / "first") == []
-    assert differing(tmp_path / "first", undisturbed) != []
+    assert differing_files(tmp_path / "again", tmp_path / "first") == []
+    assert differing_files(tmp_path / "first", undisturbed) != []
 
 
 def test_damaged_files_are_made_anew(forked, data, undisturbed, begun_run):
@@ -94,7 +94,7 @@ def test_damaged_files_are_made_anew(forked, data, undisturbed, begun_run):
     assert "step-00000010/optimizer.npz is not as it was written: falling back" in forked.output
     assert "best_bleu/weights.npz is not as it was written: rebuilt from" in forked.output
     assert forked.output.count("encoding ") == 2
-    assert differing(begun_run, undisturbed) == []
+    assert differing_files(begun_run, undisturbed) == []
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty"])
@@ -114,7 +114,7 @@ def test_a_damaged_checkpoint_between_two_saves_is_passed_over(
     forked.succeeds(command(data, begun_run))
     assert "step-00000010/state.json is missing or damaged: falling back" in forked.output
     shutil.rmtree(unreadable)  # of which nothing is known: it stays
-    assert differing(begun_run, undisturbed) == []
+    assert differing_files(begun_run, undisturbed) == []
 
 
 def test_a_clock_that_goes_backwards_and_a_full_terminal(forked, data, undisturbed, begun_run):
@@ -125,7 +125,7 @@ def test_a_clock_that_goes_backwards_and_a_full_terminal(forked, data, undisturb
         os.utime(path, (4e9, 4e9))
     forked.succeeds(command(data, begun_run), prepare=["doubles:clock_backwards"], log="/dev/full")
     assert "step 18: dev ppl" in (begun_run / "train.log").read_text()
-    assert differing(begun_run, undisturbed) == []
+    assert differing_files(begun_run, undisturbed) == []
 
 
 @pytest.mark.slow
@@ -135,7 +135,7 @@ def test_stopped_shortly_before_the_end(forked, data, undisturbed, begun_run, nu
     message = forked.refused(command(data, begun_run), 143, prepare=["doubles:stop_at", 17, number])
     assert "stopped at step 17" in message
     forked.succeeds(command(data, begun_run))
-    assert differing(begun_run, undisturbed) == []
+    assert differing_files(begun_run, undisturbed) == []
 
 
 @pytest.mark.slow
@@ -144,7 +144,7 @@ def test_all_checkpoints_but_the_oldest_are_damaged(forked, data, undisturbed, b
     flip_bit(begun_run / "checkpoints" / "step-00000009" / "weights.npz")
     forked.succeeds(command(data, begun_run))
     assert "continuing from" in forked.output and "step-00000006" in forked.output
-    assert differing(begun_run, undisturbed) == []
+    assert differing_files(begun_run, undisturbed) == []
 
 
 @pytest.mark.slow
@@ -158,7 +158,7 @@ def test_a_disk_that_fills_up_and_is_emptied(forked, data, undisturbed, tmp_path
         assert not list((mount_point / "out").rglob("*.tmp*"))
         (mount_point / "filler").unlink()
         forked.succeeds(argv)
-        assert differing(mount_point / "out", undisturbed) == []
+        assert differing_files(mount_point / "out", undisturbed) == []
 
 
 # --- it stops with one message, and everything is as it was -----------------------------------

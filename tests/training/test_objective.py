@@ -37,7 +37,7 @@ def plain_tensorflow(readout, kernel, bias, labels, smoothing, dtype=tf.float32)
     return (1 - smoothing) * plain + smoothing * even, plain
 
 
-def with_gradients(function, readout, kernel, bias, labels, smoothing, dtype=tf.float32):
+def sums_and_gradients(function, readout, kernel, bias, labels, smoothing, dtype=tf.float32):
     """Both sums, and the gradients of 3 times the first."""
     watched = [readout, kernel] + ([] if bias is None else [bias])
     with tf.GradientTape() as tape:
@@ -56,8 +56,8 @@ def test_cross_entropy_and_gradients_equal_autodiff(smoothing, with_bias, compil
     ours = projected_cross_entropy
     if compiled:
         ours = tf.function(ours, autograph=False)
-    total, plain, gradients = with_gradients(ours, *values, smoothing)
-    total_, plain_, gradients_ = with_gradients(plain_tensorflow, *values, smoothing)
+    total, plain, gradients = sums_and_gradients(ours, *values, smoothing)
+    total_, plain_, gradients_ = sums_and_gradients(plain_tensorflow, *values, smoothing)
     assert total == pytest.approx(total_, rel=1e-5)
     assert plain == pytest.approx(plain_, rel=1e-5)
     assert len(gradients) == 2 + with_bias
@@ -88,7 +88,7 @@ def test_huge_logits_stay_finite(smoothing, dtype):
     """Logits of +-10,000: probabilities are 0 and 1, the loss is their difference."""
     readout, kernel = tf.eye(2), tf.constant([[1e4, -1e4, 0.0], [-1e4, 1e4, 1e4]])
     labels = tf.constant([1, 2])  # the worst word; one of two best
-    total, plain, gradients = with_gradients(
+    total, plain, gradients = sums_and_gradients(
         projected_cross_entropy, readout, kernel, None, labels, smoothing, dtype
     )
     rounded = tf.cast(tf.cast(kernel, dtype), tf.float32).numpy()
@@ -96,7 +96,9 @@ def test_huge_logits_stay_finite(smoothing, dtype):
     assert plain == pytest.approx(sum(expected), rel=1e-5)
     assert np.isfinite(total) and all(np.all(np.isfinite(g)) for g in gradients)
     if dtype == tf.float32:
-        _, _, expected = with_gradients(plain_tensorflow, readout, kernel, None, labels, smoothing)
+        _, _, expected = sums_and_gradients(
+            plain_tensorflow, readout, kernel, None, labels, smoothing
+        )
         for actual, value in zip(gradients, expected):
             np.testing.assert_allclose(actual, value, rtol=1e-4, atol=1e-4)
 
@@ -104,7 +106,7 @@ def test_huge_logits_stay_finite(smoothing, dtype):
 def test_no_word_at_all_costs_nothing():
     """A replica without rows."""
     readout, kernel, bias, labels = problem(with_bias=True)
-    total, plain, gradients = with_gradients(
+    total, plain, gradients = sums_and_gradients(
         projected_cross_entropy, readout[:0], kernel, bias, labels[:0], 0.1
     )
     assert total == 0 and plain == 0
@@ -115,10 +117,10 @@ def test_no_word_at_all_costs_nothing():
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)
 def test_bfloat16_is_close_to_float32(smoothing):
     values = problem(with_bias=True)
-    total, plain, gradients = with_gradients(
+    total, plain, gradients = sums_and_gradients(
         projected_cross_entropy, *values, smoothing, tf.bfloat16
     )
-    exact_total, exact_plain, exact = with_gradients(
+    exact_total, exact_plain, exact = sums_and_gradients(
         projected_cross_entropy, *values, smoothing, tf.float32
     )
     assert total == pytest.approx(exact_total, rel=0.01) and total != exact_total

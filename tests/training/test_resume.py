@@ -70,7 +70,7 @@ def moments(seed, begin):
             return chosen
 
 
-def hurt(argv, out, moment, number, delay, log):
+def run_until_signal(argv, out, moment, number, delay, log):
     """Starts the run and sends it a signal at a moment; returns its exit status."""
     path = out / "train.log"
     position = path.stat().st_size if path.exists() else 0
@@ -109,7 +109,9 @@ def test_killed_at_five_random_moments_and_terminated_once(data, tmp_path):
     reference = tiny.start(tiny.flags(data, uninterrupted, **RUN), tmp_path / "reference")
     try:
         argv = tiny.flags(data, out, **RUN)
-        assert hurt(argv, out, trained(3), signal.SIGTERM, 0, log) == 143, log.read_text()
+        assert run_until_signal(argv, out, trained(3), signal.SIGTERM, 0, log) == 143, (
+            log.read_text()
+        )
         stopped = re.search(r"tfmann: stopped at step (\d+); the same command", log.read_text())
         begin = int(stopped.group(1))
         assert checkpoint_series.steps(str(out / "checkpoints"))[-1] == begin
@@ -117,7 +119,7 @@ def test_killed_at_five_random_moments_and_terminated_once(data, tmp_path):
         kills = moments(2, begin)
         for name, moment in kills:
             delay = stream.uniform(0, 0.01)
-            status = hurt(argv, out, moment, signal.SIGKILL, delay, log)
+            status = run_until_signal(argv, out, moment, signal.SIGKILL, delay, log)
             assert status == -signal.SIGKILL, (name, log.read_text())
         assert tiny.start(argv, log).wait() == 0, log.read_text()
         assert reference.wait() == 0, (tmp_path / "reference").read_text()

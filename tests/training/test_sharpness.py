@@ -28,7 +28,7 @@ def pairs(lengths, append_source_eos=True):
     return small.batch(lengths, append_source_eos=append_source_eos)
 
 
-def of_the_oracle(model, batch):
+def measures_of_oracle(model, batch):
     """Every head by the oracle, from the weights that the model shows."""
     tensors = tuple(tf.constant(part) for part in batch[:5])
     loss = sum_loss(model, tensors, None, tf.float32, with_addresses=True)
@@ -53,7 +53,7 @@ def of_the_oracle(model, batch):
     return measures
 
 
-def close(actual, expected):
+def assert_close(actual, expected):
     assert actual.keys() == expected.keys()
     for head, measures in expected.items():
         assert actual[head].keys() == measures.keys(), head
@@ -68,7 +68,7 @@ def test_of_an_attention_as_by_the_oracle(variant):
     batch = pairs(LENGTHS)
     perplexity = Perplexity(model)
     perplexity.mean_loss([batch])
-    close(perplexity.sharpness, of_the_oracle(model, batch))
+    assert_close(perplexity.sharpness, measures_of_oracle(model, batch))
     assert 0.05 < perplexity.sharpness["attention"]["entropy"] < 0.999
 
 
@@ -78,7 +78,7 @@ def test_of_a_memory_as_by_the_oracle(variant):
     batch = pairs(LENGTHS)
     perplexity = Perplexity(model)
     perplexity.mean_loss([batch])
-    close(perplexity.sharpness, of_the_oracle(model, batch))
+    assert_close(perplexity.sharpness, measures_of_oracle(model, batch))
     heads = {head for head in perplexity.sharpness if head != "attention"}
     reads = MEMORIES[variant].get("read_heads", 1)
     assert heads == {"write_head_0", *(f"read_head_{head}" for head in range(reads))}
@@ -97,7 +97,7 @@ def test_batches_add_up_to_the_mean_over_their_steps():
         for r in rows
     ]
     perplexity.mean_loss(singles)
-    close(perplexity.sharpness, together)
+    assert_close(perplexity.sharpness, together)
 
 
 def test_without_an_end_of_source_its_weight_is_not_told():
@@ -107,7 +107,7 @@ def test_without_an_end_of_source_its_weight_is_not_told():
     assert "</s>" not in "".join(sharpness.lines(perplexity.sharpness))
 
 
-def measured(weights, source_length, target_length):
+def measure(weights, source_length, target_length):
     weights = tf.constant(weights, tf.float32)
     sums = sharpness.measure(
         {"alignments": weights}, {}, tf.constant(source_length), tf.constant(target_length)
@@ -117,12 +117,12 @@ def measured(weights, source_length, target_length):
 
 def test_by_hand():
     uniform = np.full((3, 1, 4), 0.25)
-    uniform_measures = measured(uniform, [4], [3])
+    uniform_measures = measure(uniform, [4], [3])
     assert uniform_measures == pytest.approx(
         {"entropy": 1.0, "greatest_weight": 0.25, "distinct_positions": 1 / 3, "end_weight": 0.25}
     )
     one_hot_rows = np.eye(4)[[0, 3, 1]][:, None]
-    assert measured(one_hot_rows, [4], [3]) == pytest.approx(
+    assert measure(one_hot_rows, [4], [3]) == pytest.approx(
         {"entropy": 0.0, "greatest_weight": 1.0, "distinct_positions": 1.0, "end_weight": 0.5}
     )
 

@@ -61,28 +61,28 @@ def main(folder, count):
     """One worker with `count` replicas (`cluster.run_main`)."""
     if count == 2:
         replicas.two_cpus()
-        both_cpus()
+        take_both_cpus()
     workers = strategy.join(HParams())
     assert workers.replicas == count and workers.broadcast(workers.rank - 0.1) == -0.1
     assert workers.broadcast(7 if workers.chief else 0) == 7
     for name, changes in CASES.items():
         train_step = learner(workers, **changes)
-        keep(folder, name, train_step, train(train_step))
+        save_arrays(folder, name, train_step, train(train_step))
     poison(train_step)
     train_step.update(
-        without_words(small.batch(BATCHES[0])) if not workers.chief else one_row(), 8, 0.1
+        without_words(small.batch(BATCHES[0])) if not workers.chief else batch_of_one_row(), 8, 0.1
     )
     assert int(train_step.bad_step.numpy()) == 8, "the chief's infinity went unnoticed"
     train_step = learner(workers, "rnnsearch", **TOGETHER)
-    keep(folder, "documents", train_step, train_on_documents(train_step))
+    save_arrays(folder, "documents", train_step, train_on_documents(train_step))
     print("done")
 
 
-def one_row():
+def batch_of_one_row():
     return small.batch(BATCHES[1])
 
 
-def both_cpus():
+def take_both_cpus():
     """Lets a worker take both logical CPUs, where TensorFlow takes one, or all GPUs."""
     from tensorflow.python.distribute import collective_all_reduce_strategy as strategy
 
@@ -92,7 +92,7 @@ def both_cpus():
     strategy.CollectiveAllReduceExtended._initialize_local_devices = devices
 
 
-def keep(folder, name, train_step, statistics):
+def save_arrays(folder, name, train_step, statistics):
     path = Path(folder, f"{name}.{train_step.workers.rank}.npz")
     caches = {f"kept/{name}": value for name, value in train_step.cache_arrays().items()}
     np.savez(path, statistics=statistics, **train_step.weight_arrays(), **caches)
@@ -152,7 +152,7 @@ def data(tmp_path_factory):
     return folder
 
 
-def hurt(argv, out, folder, step, victim, number):
+def signal_worker(argv, out, folder, step, victim, number):
     """Signals a worker after a step; returns the exit statuses and what was printed."""
     log = out / "train.log"
     before = log.stat().st_size if log.exists() else 0  # of runs that were hurt earlier
@@ -182,7 +182,7 @@ def test_workers_are_killed_and_stopped_and_end_as_those_that_were_not(data, tmp
     argv = tiny.flags(data, out, **RUN)
     saved, lost_message = 0, "tfmann: worker {} of 2 has lost the others: "
     for victim, step in ((1, 4), (0, 7)):
-        statuses, outputs = hurt(
+        statuses, outputs = signal_worker(
             argv, out, tmp_path / f"kill{victim}", step, victim, signal.SIGKILL
         )
         assert statuses[victim] == -signal.SIGKILL and statuses[1 - victim] == 75, outputs
@@ -193,7 +193,7 @@ def test_workers_are_killed_and_stopped_and_end_as_those_that_were_not(data, tmp
         saved = checkpoint_series.steps(str(out / "checkpoints"))[-1]
         assert saved % SAVE == 0 and saved >= step - SAVE
         assert checkpoint_series.latest(str(out / "checkpoints"), pytest.fail)
-    statuses, outputs = hurt(argv, out, tmp_path / "stop", saved + 1, 1, signal.SIGTERM)
+    statuses, outputs = signal_worker(argv, out, tmp_path / "stop", saved + 1, 1, signal.SIGTERM)
     assert statuses == [143, 143], outputs
     stopped = re.search(r"tfmann: stopped at step (\d+); the same command", outputs[1]).group(1)
     assert checkpoint_series.steps(str(out / "checkpoints"))[-1] == int(stopped)

@@ -67,7 +67,7 @@ def test_shapes_must_agree():
         cache_figures.cache_figure(np.zeros([4, 5]), np.zeros(4), SLOTS, TOKENS)
 
 
-def of(match, ages):
+def trace_of(match, ages):
     """A trace of which only the matching matters."""
     slots = Slots(["w" if age >= 0 else "" for age in ages], np.array(ages))
     trace = cache_trace(slots, ["w"] * len(match))
@@ -77,24 +77,26 @@ def of(match, ages):
 
 def test_recency_by_hand():
     traces = [
-        of([[0.0, 0.0, 0.0, 0.0]], [-1, -1, -1, -1]),  # begins with nothing: does not count
-        of([[0.3, 0.7, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0]], [1, 0, -1, -1]),  # ranks: slots 1, 0
-        of([[0.2, 0.1, 0.6, 0.1]], [4, 9, 0, -1]),  # ranks: slots 2, 0, 1; the fourth is empty
+        trace_of([[0.0, 0.0, 0.0, 0.0]], [-1, -1, -1, -1]),  # begins with nothing: does not count
+        trace_of([[0.3, 0.7, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0]], [1, 0, -1, -1]),  # ranks: slots 1, 0
+        trace_of(
+            [[0.2, 0.1, 0.6, 0.1]], [4, 9, 0, -1]
+        ),  # ranks: slots 2, 0, 1; the fourth is empty
     ]
     traces[2]["cache_match"][0, 3] = 0.0
     # rank 1: (0.7 + 0.5 + 0.6) / 3 steps; rank 2: (0.3 + 0.5 + 0.2) / 3; rank 3: 0.1 / 1 step
     np.testing.assert_allclose(cache_figures.recency(iter(traces)), [0.6, 1 / 3, 0.1, np.nan])
     # every step counts the same, in whatever sentence it is
-    longer = of([[1.0, 0.0]] * 9, [0, 1])
-    shorter = of([[0.0, 1.0]], [0, 1])
+    longer = trace_of([[1.0, 0.0]] * 9, [0, 1])
+    shorter = trace_of([[0.0, 1.0]], [0, 1])
     np.testing.assert_allclose(cache_figures.recency([longer, shorter]), [0.9, 0.1])
 
 
 def test_recency_of_nothing_and_of_what_does_not_fit():
     assert cache_figures.recency([]).shape == (0,)
-    assert np.isnan(cache_figures.recency([of([[0.0, 0.0]], [-1, -1])])).all()
+    assert np.isnan(cache_figures.recency([trace_of([[0.0, 0.0]], [-1, -1])])).all()
     with pytest.raises(ValueError, match="caches of 2 and of 1 slots"):
-        cache_figures.recency([of([[0.5, 0.5]], [0, 1]), of([[1.0]], [0])])
+        cache_figures.recency([trace_of([[0.5, 0.5]], [0, 1]), trace_of([[1.0]], [0])])
     without = cache_trace()
     without.slots = None
     with pytest.raises(ValueError, match="no cache"):

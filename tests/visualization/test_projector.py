@@ -24,7 +24,7 @@ PURE_MANN = {
 }  # fmt: skip
 
 
-def look(model):
+def read_contents(model):
     vocabulary = Vocabulary.from_tokens(f"w{i}" for i in range(3, small.SOURCE_SIZE))
     side = text_encoder.TextEncoder(vocabulary, make_segmenter(""))
     return memory_contents(
@@ -35,7 +35,7 @@ def look(model):
 @pytest.mark.parametrize("changes", [{}, {"cell": "cache", "cache_size": 4}, {"cell": "summary"}])
 def test_annotations_have_their_words(changes):
     model = small.model("rnnsearch", **changes)
-    contents = look(model)
+    contents = read_contents(model)
     assert contents.labels == ["w5", "w3", "w9", "w4", "</s>"]
     ids = tf.constant([[*IDS, 2]])
     expected = model.prepare(ids, tf.constant([5])).encoded.annotations[0]
@@ -45,7 +45,7 @@ def test_annotations_have_their_words(changes):
 @pytest.mark.parametrize("cell", ["ntm", "dnc"])
 def test_slots_have_the_word_at_which_they_were_written_most(cell):
     model = small.model("luong", cell=cell, **PURE_MANN)
-    contents = look(model)
+    contents = read_contents(model)
     words = tf.gather(model.source_embedding, [*IDS, 2])[:, None]
     start = model.prepare(tf.constant([[3]]), tf.constant([1]))
     state, weights = model.cell.initial_state(start.encoded), []
