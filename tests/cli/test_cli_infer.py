@@ -58,9 +58,9 @@ def test_translations_begin_with_the_words_of_a_file(model, tmp_path, capsys):
     for jobs in ({}, {"num_workers": 2, "jobid": 1}, {"num_workers": 2, "jobid": 0}):
         name = tmp_path / ("parts" if jobs else "whole")
         assert nmt.main(command(model, inference_output_file=name, **flags, **jobs)) == 0
-    found = (tmp_path / "whole").read_text(encoding="utf-8").split("\n")[:-1]
-    assert (tmp_path / "parts").read_text(encoding="utf-8").split("\n")[:-1] == found
-    for line, prefix, text in zip(LINES, prefixes, found):
+    texts = (tmp_path / "whole").read_text(encoding="utf-8").split("\n")[:-1]
+    assert (tmp_path / "parts").read_text(encoding="utf-8").split("\n")[:-1] == texts
+    for line, prefix, text in zip(LINES, prefixes, texts):
         assert text.startswith(prefix) if line else not text
     text_files.write_lines(tmp_path / "begin", prefixes[:2])
     fails_after_note(command(model, **flags), capsys, 1, "line 3 has no prefix")

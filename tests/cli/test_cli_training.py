@@ -256,15 +256,15 @@ def test_a_word_that_the_terminal_cannot_show_stops_no_training(corpus, tmp_path
 def test_two_corpora_are_trained_by_their_weights(corpus, tmp_path, capsys):
     text_files.write_lines(corpus / "more.src", ["neu"] * 4)
     text_files.write_lines(corpus / "more.tgt", ["NEW"] * 4)
-    both = f"{corpus / 'train'},{corpus / 'more'}"
-    run = training(corpus, tmp_path / "run", train_prefix=both, train_weights="1,3")
+    prefixes = f"{corpus / 'train'},{corpus / 'more'}"
+    run = training(corpus, tmp_path / "run", train_prefix=prefixes, train_weights="1,3")
     assert nmt.main(run) == 0
     log = (tmp_path / "run" / "train.log").read_text(encoding="utf-8")
     assert "16 pairs" in log and "more.src" in log
     assert "neu" in (tmp_path / "run" / "vocab.src").read_text(encoding="utf-8").split()
     text_files.write_lines(corpus / "more.src", ["alt"] * 4)
     fails(run, capsys, 1, "more.src .train_prefix. has changed")
-    argv = training(corpus, tmp_path / "none", train_prefix=both)
+    argv = training(corpus, tmp_path / "none", train_prefix=prefixes)
     fails(argv, capsys, 1, "several corpora need train_weights")
-    argv = training(corpus, tmp_path / "none", train_prefix=both, train_weights="1")
+    argv = training(corpus, tmp_path / "none", train_prefix=prefixes, train_weights="1")
     fails(argv, capsys, 2, "give one weight for each")

@@ -117,8 +117,8 @@ def test_a_shipped_configuration_trains(name, data, trained):
                 assert math.isfinite(score["value"]) and "version:" in score["signature"]
             output = str(out / f"output_{split}{suffix}")
             assert len(read(output)) == len(read(data / f"{split}.src"))
-            again = bleu.evaluate_files(output, [str(data / f"{split}.tgt")], bleu.METRICS)
-            assert [dataclasses.asdict(score) for score in again] == results[weights][split]
+            scores = bleu.evaluate_files(output, [str(data / f"{split}.tgt")], bleu.METRICS)
+            assert [dataclasses.asdict(score) for score in scores] == results[weights][split]
     assert checkpoint_series.steps(str(out / "checkpoints")) == [STEPS - 1, STEPS]
 
 

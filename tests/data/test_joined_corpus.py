@@ -33,7 +33,7 @@ def joined_documents():
     return JoinedCorpus([encoded(random_lengths(len(part)), part) for part in ids])
 
 
-def drawn(data, epochs):
+def draw_epochs(data, epochs):
     """The pairs of some epochs in the order of the plan."""
     plans = [np.concatenate(data.plan(epoch)) for epoch in range(epochs)]
     return [plan[plan >= 0] for plan in plans]
@@ -56,7 +56,7 @@ def test_a_joined_corpus_has_the_pairs_of_its_parts():
 
 def test_draws_are_those_of_an_endless_stream():
     lengths, parts = np.array([2, 1, 3, 1, 1]), np.array([0, 0, 0, 1, 1])
-    found = WeightedDraws(parts, lengths, [1.0, 3.0], seed=5)
+    draws = WeightedDraws(parts, lengths, [1.0, 3.0], seed=5)
     for part, (units, rate) in enumerate((([0, 1, 2], 2.0), ([3, 4], 6.0))):
         stream, position = [], 0  # (first pair, unit)
         for number in range(20):
@@ -66,13 +66,13 @@ def test_draws_are_those_of_an_endless_stream():
                 position += lengths[units[i]]
         for epoch in range(5):
             expected = [u for begin, u in stream if rate * epoch <= begin < rate * (epoch + 1)]
-            assert [i for i in found.draw(epoch) if parts[i] == part] == expected
+            assert [i for i in draws.draw(epoch) if parts[i] == part] == expected
 
 
 @pytest.mark.parametrize("changes", [{}, {"bucket_pool": 0}, {"batch_type": "tokens"}])
 def test_corpora_are_drawn_by_their_weights_and_their_pairs_evenly(changes):
     data = TrainingBatches(joined(), settings(**{"batch_size": 60, **changes}))
-    epochs = drawn(data, 40)
+    epochs = draw_epochs(data, 40)
     counts = np.bincount(np.concatenate(epochs), minlength=sum(SIZES))
     begins = np.cumsum([0, *SIZES])
     for begin, end, share in zip(begins, begins[1:], SHARES):
@@ -80,8 +80,8 @@ def test_corpora_are_drawn_by_their_weights_and_their_pairs_evenly(changes):
         assert counts[begin:end].max() - counts[begin:end].min() <= 1
     assert all(abs(len(pairs) - sum(SIZES)) < len(SIZES) for pairs in epochs)
     assert not np.array_equal(epochs[0], epochs[1])
-    again = TrainingBatches(joined(), settings(**{"batch_size": 60, **changes}))
-    assert np.array_equal(drawn(again, 1)[0], epochs[0])
+    repeated = TrainingBatches(joined(), settings(**{"batch_size": 60, **changes}))
+    assert np.array_equal(draw_epochs(repeated, 1)[0], epochs[0])
 
 
 @pytest.mark.parametrize("kind", [TrainingBatches, DocumentBatches])
@@ -89,11 +89,13 @@ def test_batches_go_on_from_a_position(kind):
     def stream(position):
         return kind(joined_documents(), settings()).batches(position)
 
-    whole = list(itertools.islice(stream(Position()), 40))
-    for _, position in (whole[4], whole[17]):
-        begin = [after for _, after in whole].index(position) + 1
+    uninterrupted = list(itertools.islice(stream(Position()), 40))
+    for _, position in (uninterrupted[4], uninterrupted[17]):
+        begin = [after for _, after in uninterrupted].index(position) + 1
         rest = itertools.islice(stream(position), 40 - begin)
-        assert all(are_same(batch, other) for (batch, _), (other, _) in zip(whole[begin:], rest))
+        assert all(
+            are_same(batch, actual) for (batch, _), (actual, _) in zip(uninterrupted[begin:], rest)
+        )
 
 
 def test_documents_stay_whole_and_every_batch_has_as_many_rows():

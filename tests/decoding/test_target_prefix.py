@@ -31,7 +31,7 @@ def options(constraints=(), prefixes=PREFIXES):
 
 
 @pytest.mark.parametrize(
-    ("variant", "asked", "loop"),
+    ("variant", "setting", "loop"),
     [
         *((variant, BEAMS[1], "tfa") for variant in CELLS),
         ("luong", BEAMS[2], "tfa"),
@@ -39,19 +39,21 @@ def options(constraints=(), prefixes=PREFIXES):
         ("ntm-heads", BEAMS[0], "plain"),
     ],
 )
-def test_beam_search_equals_the_oracle(variant, asked, loop):
+def test_beam_search_equals_the_oracle(variant, setting, loop):
     if loop == "tfa" and backend.addons_or_none() is None:
         pytest.skip("tensorflow_addons cannot be imported")
-    alpha, beta, *constraints = asked
+    alpha, beta, *constraints = setting
     model, batch = large_model(variant, 3, decoder_backend=loop), small.batch(LENGTHS, 3)
     beam = BeamOptions(3, alpha, beta, 3)
-    found = as_arrays(search.beam_search(model, prepare(model, batch), beam, options(constraints)))
+    hypotheses = as_arrays(
+        search.beam_search(model, prepare(model, batch), beam, options(constraints))
+    )
     for row, (length, prefix) in enumerate(zip(batch.source_length, PREFIXES)):
         step = Stepper(model, batch, row)
         expected = oracle.beam_search(step, (), 3, LIMIT, alpha, beta, *constraints, prefix)
         free = oracle.beam_search(step, (), 3, LIMIT, alpha, beta, *constraints)
         assert bool(prefix) == ([h.ids for h in free] != [h.ids for h in expected])
-        check(found, row, expected, 3, length)
+        check(hypotheses, row, expected, 3, length)
 
 
 @pytest.mark.parametrize(
@@ -61,25 +63,27 @@ def test_greedy_search_equals_the_oracle(variant, loop):
     if loop == "tfa" and backend.addons_or_none() is None:
         pytest.skip("tensorflow_addons cannot be imported")
     model, batch = large_model(variant, 8, decoder_backend=loop), small.batch(LENGTHS, 8)
-    found = as_arrays(search.greedy(model, prepare(model, batch), options()))
+    hypotheses = as_arrays(search.greedy(model, prepare(model, batch), options()))
     for row, (length, prefix) in enumerate(zip(batch.source_length, PREFIXES)):
         expected = [oracle.greedy(Stepper(model, batch, row), (), LIMIT, prefix=prefix)]
-        check(found, row, expected, 1, length)
+        check(hypotheses, row, expected, 1, length)
 
 
 def test_a_sample_begins_with_its_words():
     model, batch = large_model("luong", 4), small.batch([(5, 1)] * 40, 4)
     prefixes = [(7, 3, 5)] * 20 + [()] * 20
-    given = options(prefixes=prefixes)._replace(with_alignments=False)
+    with_prefixes = options(prefixes=prefixes)._replace(with_alignments=False)
     prepared, seed = prepare(model, batch), tf.constant([1, 2])
-    found = as_arrays(search.sample(model, prepared, SamplingOptions(1.5), seed, given))
+    sampled = as_arrays(search.sample(model, prepared, SamplingOptions(1.5), seed, with_prefixes))
     free = as_arrays(
-        search.sample(model, prepared, SamplingOptions(1.5), seed, given._replace(prefix=None))
+        search.sample(
+            model, prepared, SamplingOptions(1.5), seed, with_prefixes._replace(prefix=None)
+        )
     )
-    assert (found.ids[:20, 0, :3] == [7, 3, 5]).all()
-    assert len({tuple(row) for row in found.ids[:20, 0]}) > 5, "the rest is not drawn"
-    width = min(found.ids.shape[2], free.ids.shape[2])
-    np.testing.assert_array_equal(found.ids[20:, :, :width], free.ids[20:, :, :width])
+    assert (sampled.ids[:20, 0, :3] == [7, 3, 5]).all()
+    assert len({tuple(row) for row in sampled.ids[:20, 0]}) > 5, "the rest is not drawn"
+    width = min(sampled.ids.shape[2], free.ids.shape[2])
+    np.testing.assert_array_equal(sampled.ids[20:, :, :width], free.ids[20:, :, :width])
 
 
 @pytest.mark.parametrize("kind", ["greedy", "beam_search", "cache", "ensemble"])
@@ -94,16 +98,16 @@ def test_texts_begin_with_the_words_whatever_their_batch(kind):
         sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "unit_type": "gru"}
         model = small.model("rnnsearch", cell="cache", cache_size=4, **sizes, **settings)
         system = make_translator(model, languages(), model.hparams, None)
-    found = list(system.translate(LINES, prefixes=TEXT))
-    for line, text, n_best in zip(LINES, TEXT, found):
+    n_best_lists = list(system.translate(LINES, prefixes=TEXT))
+    for line, text, n_best in zip(LINES, TEXT, n_best_lists):
         for translation in n_best:
             assert translation.text.startswith(text if line.strip() else "")
     ids = np.arange(len(LINES))
-    alone = [next(system.translate([x], prefixes=[y])) for x, y in zip(LINES, TEXT)]
+    single = [next(system.translate([x], prefixes=[y])) for x, y in zip(LINES, TEXT)]
     apart = list(system.translate(LINES, prefixes=TEXT, documents=ids))
-    assert texts(apart) == texts(alone)
-    for row, other in zip(scores(apart), scores(alone)):
-        np.testing.assert_allclose(row, other, atol=2e-5)
+    assert texts(apart) == texts(single)
+    for row, single_scores in zip(scores(apart), scores(single)):
+        np.testing.assert_allclose(row, single_scores, atol=2e-5)
     blank = list(system.translate(LINES, prefixes=[""] * len(LINES)))
     assert texts(blank) == texts(system.translate(LINES))
 
