@@ -138,6 +138,7 @@ def test_one_corpus_without_weights_is_as_before():
         ("a,b", "3,-1", "expected positive numbers"),
         ("a,b", "3,,1", "expected positive numbers"),
         ("a,b", "3,nan", "expected positive numbers"),
+        ("a,b", f"3,{'9' * 400}", "expected positive numbers of at most 1,000,000"),
     ],
 )
 def test_weights_are_checked(prefix, weights, words):

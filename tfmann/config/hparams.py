@@ -17,6 +17,7 @@ from tfmann.config.search import TranslationSettings
 from tfmann.config.training import TrainingSettings
 from tfmann.errors import UsageError
 
+_GREATEST_WEIGHT = 1_000_000  # of a corpus
 _COLDEST = 1e-6  # logits are divided by it, in float32
 
 
@@ -64,7 +65,7 @@ def refuse_unknown(keys: Iterable[str], where: str) -> None:
 
 
 def _check_combinations(h: HParams) -> None:
-    for broken, message in (*_rules_of_models(h), *_rules_of_searches(h)):
+    for broken, message in (*_rules_of_data(h), *_rules_of_models(h), *_rules_of_searches(h)):
         if broken:
             raise UsageError(message)
     if h.encoder_type == "memory" and cell_spec(h.cell).has_alignments:
@@ -92,7 +93,6 @@ def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
             h.subword_option == "spm" and not h.subword_model,
             "subword_option='spm' needs subword_model, the SentencePiece model file",
         ),
-        *_rules_of_corpora(h),
         (
             h.src is not None and h.src == h.tgt,
             f"src and tgt are both {h.src!r}: they are the suffixes of different files",
@@ -138,15 +138,15 @@ def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
     ]
 
 
-def _rules_of_corpora(h: HParams) -> list[tuple[Any, str]]:
+def _rules_of_data(h: HParams) -> list[tuple[Any, str]]:
     number = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
     weights = re.fullmatch(f"({number}(,{number})*)?", h.train_weights)
-    if not weights or 0.0 in h.corpus_weights:
+    if not weights or not all(0.0 < weight <= _GREATEST_WEIGHT for weight in h.corpus_weights):
         return [
             (
                 True,
-                f"train_weights={h.train_weights!r}: expected positive numbers between commas, "
-                "such as 3,1",
+                f"train_weights={h.train_weights[:40]!r}: expected positive numbers of at most "
+                f"{_GREATEST_WEIGHT:,} between commas, such as 3,1",
             )
         ]
     prefixes = len(h.train_prefixes)
