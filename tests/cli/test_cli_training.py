@@ -13,9 +13,9 @@ from helpers.command_line import SPECIALS, WORDS, command, fails, tree
 
 from tfmann import config, nmt
 from tfmann.cli import validation
-from tfmann.data import run_vocabularies, text_files
+from tfmann.data import run_vocabularies, subword, text_files
 from tfmann.data.vocab import Vocabulary
-from tfmann.training import checkpoint_series
+from tfmann.training import checkpoint, checkpoint_series
 
 
 def write_corpus(folder):
@@ -268,3 +268,33 @@ def test_two_corpora_are_trained_by_their_weights(corpus, tmp_path, capsys):
     fails(argv, capsys, 1, "several corpora need train_weights")
     argv = training(corpus, tmp_path / "none", train_prefix=prefixes, train_weights="1")
     fails(argv, capsys, 2, "give one weight for each")
+
+
+def test_a_run_with_bpe_dropout_goes_on_as_if_it_had_not_stopped(corpus, tmp_path, capsys):
+    subword.learn_bpe([corpus / "train.src", corpus / "train.tgt"], tmp_path / "codes", 8)
+    words = " ".join(WORDS) + " " + " ".join(WORDS).upper()
+    usual = subword.BpeSegmenter(tmp_path / "codes").segment(words)
+    letters = sorted({*words} - {" "})
+    units = dict.fromkeys([*letters, *(f"{letter}@@" for letter in letters), *usual])
+    for side in ("src", "tgt"):
+        Vocabulary.from_tokens(units).save(tmp_path / f"units.{side}")
+    settings = {
+        "subword_option": "bpe", "subword_model": tmp_path / "codes", "bpe_dropout": 0.5,
+        "vocab_prefix": tmp_path / "units",
+    }  # fmt: skip
+    weights = {}
+    for name, steps in {"whole": [4], "parts": [2, 4], "plain": [4]}.items():
+        changes = {**settings, "bpe_dropout": 0.0} if name == "plain" else settings
+        for count in steps:
+            argv = training(corpus, tmp_path / name, num_train_steps=count, **changes)
+            assert nmt.main(argv) == 0
+        weights[name] = checkpoint.read_arrays(
+            str(tmp_path / name / "checkpoints" / "step-00000004")
+        )
+
+    def are_equal(name, other):
+        return all(np.array_equal(weights[name][key], weights[other][key]) for key in weights[name])
+
+    assert are_equal("whole", "parts") and not are_equal("whole", "plain")
+    argv = training(corpus, tmp_path / "words", bpe_dropout=0.1)
+    fails(argv, capsys, 2, "bpe_dropout=0.1 .* needs subword_option='bpe'")

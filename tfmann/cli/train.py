@@ -30,6 +30,7 @@ from tfmann.data import (
     text_checks,
 )
 from tfmann.data.batching import TrainingBatches
+from tfmann.data.bpe_dropout import BpeDropout
 from tfmann.data.corpus_paths import reference_paths
 from tfmann.data.document_batches import DocumentBatches
 from tfmann.data.input_checks import require_training_files
@@ -78,10 +79,13 @@ class TrainingSession:
         self._describe_text(*corpora, dev_corpus)
         corpus = JoinedCorpus(corpora) if hparams.corpus_weights else corpora[0]
         cell = config.cell_spec(hparams.cell)
+        dropout = None
+        if hparams.bpe_dropout:
+            dropout = BpeDropout(self.languages, hparams.bpe_dropout, hparams.random_seed)
         self.data = (
-            DocumentBatches(corpus, hparams, workers.share)
+            DocumentBatches(corpus, hparams, workers.share, dropout)
             if cell.has_cache
-            else TrainingBatches(corpus, hparams, cell.history_size, workers.share)
+            else TrainingBatches(corpus, hparams, cell.history_size, workers.share, dropout)
         )
         self.log(self.data.summary)
         self.train_step = TrainStep(

@@ -155,7 +155,12 @@ def _rules_of_data(h: HParams) -> list[tuple[Any, str]]:
             h.train_weights and h.train_prefix and prefixes != len(h.corpus_weights),
             f"train_weights={h.train_weights!r} has {len(h.corpus_weights)} weights, and "
             f"train_prefix={h.train_prefix!r} {prefixes} corpora: give one weight for each",
-        )
+        ),
+        (
+            h.bpe_dropout and not (h.subword_option == "bpe" and h.subword_model),
+            f"bpe_dropout={h.bpe_dropout} leaves out merges of BPE: it needs subword_option='bpe' "
+            "and subword_model, the codes",
+        ),
     ]
 
 

@@ -95,6 +95,13 @@ class UpdateSettings(Settings):
         below=1.0,
     )
     readout_dropout: float = field(0.0, "Dropout before the projection.", minimum=0.0, below=1.0)
+    bpe_dropout: float = field(
+        0.0,
+        "Probability of leaving out a merge of BPE, drawn for every word of the training text in "
+        "every epoch (Provilkov et al. 2020; there 0.1).",
+        minimum=0.0,
+        below=1.0,
+    )
     label_smoothing: float = field(
         0.0, "Probability mass spread evenly over all words.", minimum=0.0, maximum=1.0
     )

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 
 from tfmann.config import HParams
+from tfmann.data.bpe_dropout import BpeDropout
 from tfmann.data.documents import document_starts
 from tfmann.data.encoded_corpus import EncodedCorpus
 from tfmann.data.joined_corpus import JoinedCorpus, WeightedDraws
@@ -80,15 +81,19 @@ class TrainingBatches:
         hparams: HParams,
         history_size: int = 0,
         share: Share = Share(),  # noqa: B008 (immutable)
+        dropout: BpeDropout | None = None,
     ):
         """Selects pairs by their lengths; each comes with `history_size` preceding sentences.
 
+        With `dropout` every epoch has the sentences, not those before them, in other units. Pairs
+        are selected, cut and sorted by their usual ones.
         With `train_weights` the corpus is a `JoinedCorpus`, and an epoch draws from its parts.
 
         Raises:
           UserError: no pair is left, or none of a weighted corpus.
         """
         self._corpus, self._hparams, self._share = corpus, hparams, share
+        self._dropout = dropout
         self._history = SourceHistory(corpus, history_size, hparams.src_max_len)
         source, target = np.diff(corpus.source_starts), np.diff(corpus.target_starts)
         empty = (source == 0) | (target == 0)
@@ -162,7 +167,7 @@ class TrainingBatches:
             while number < len(plan):
                 number += 1
                 after = Position(epoch + 1, 0) if number == len(plan) else Position(epoch, number)
-                yield self._own_rows(plan[number - 1]), after
+                yield self._own_rows(plan[number - 1], epoch), after
             epoch, number = epoch + 1, 0
 
     def _cut(self, order: np.ndarray) -> list[np.ndarray]:
@@ -177,23 +182,34 @@ class TrainingBatches:
                 begin, longest = end, int(self._target[index])
         return [*batches, order[begin:]]
 
-    def _own_rows(self, indexes: np.ndarray) -> Batch:
+    def _own_rows(self, indexes: np.ndarray, epoch: int) -> Batch:
         """Returns this process's rows of a batch, or a row without words if it has none."""
         rows = self._share.rows(len(indexes))
-        batch = self._make(indexes[rows]) if len(rows) else without_words(self._make(indexes[:1]))
-        return batch._replace(totals=batch_totals(self._lengths(indexes)))
+        if len(rows):
+            batch = self._make(indexes[rows], epoch)
+        else:
+            batch = without_words(self._make(indexes[:1], epoch))
+        return batch._replace(totals=batch_totals(self._lengths(indexes, epoch)))
 
-    def _lengths(self, indexes: np.ndarray) -> np.ndarray:
+    def _lengths(self, indexes: np.ndarray, epoch: int) -> np.ndarray:
         """Returns the number of target words of each pair, including `</s>`."""
+        if self._dropout:
+            return np.array([len(self._target_ids(i, epoch)) + 1 for i in indexes])
         return self._target[indexes]
 
-    def _make(self, indexes: np.ndarray) -> Batch:
+    def _source_ids(self, index: int, epoch: int) -> np.ndarray:
+        ids = self._corpus.source(index)[: self._hparams.src_max_len]
+        return self._dropout.source(ids, epoch, index) if self._dropout else ids
+
+    def _target_ids(self, index: int, epoch: int) -> np.ndarray:
+        ids = self._corpus.target(index)[: self._hparams.tgt_max_len]
+        return self._dropout.target(ids, epoch, index) if self._dropout else ids
+
+    def _make(self, indexes: np.ndarray, epoch: int) -> Batch:
         h = self._hparams
-        sources = [self._corpus.source(i)[: h.src_max_len] for i in indexes]
-        targets = [self._corpus.target(i)[: h.tgt_max_len] for i in indexes]
         return make_batch(
-            sources,
-            targets,
+            [self._source_ids(i, epoch) for i in indexes],
+            [self._target_ids(i, epoch) for i in indexes],
             self._corpus.documents[indexes],
             indexes,
             h.append_source_eos,

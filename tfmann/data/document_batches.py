@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Callable
 
 import numpy as np
 
 from tfmann.config import HParams
 from tfmann.data.batching import Batch, Corpus, Share, TrainingBatches, batch_totals, make_batch
+from tfmann.data.bpe_dropout import BpeDropout
 from tfmann.data.documents import assign_to_rows, document_starts
 from tfmann.data.encoded_corpus import EncodedCorpus
 
@@ -29,13 +31,14 @@ class DocumentBatches(TrainingBatches):
         corpus: Corpus,
         hparams: HParams,
         share: Share = Share(),  # noqa: B008 (immutable)
+        dropout: BpeDropout | None = None,
     ):
         """Assigns the documents to rows.
 
         Raises:
           UserError: no pair is left.
         """
-        super().__init__(corpus, hparams, share=share)
+        super().__init__(corpus, hparams, share=share, dropout=dropout)
         documents = _documents(corpus, self.pairs)
         self._documents = documents
         self._rows = assign_to_rows(documents, hparams.batch_size)
@@ -65,11 +68,13 @@ class DocumentBatches(TrainingBatches):
         orders = [stream.permutation(len(documents)) for documents in rows]
         return _table([[row[i] for i in order] for row, order in zip(rows, orders)])
 
-    def _lengths(self, indexes: np.ndarray) -> np.ndarray:
-        return np.where(indexes == _IDLE, 0, super()._lengths(indexes))
+    def _lengths(self, indexes: np.ndarray, epoch: int) -> np.ndarray:
+        idle = indexes == _IDLE
+        return np.where(idle, 0, super()._lengths(np.where(idle, self.pairs[0], indexes), epoch))
 
-    def _make(self, indexes: np.ndarray) -> Batch:
-        return _batch(super()._make, indexes, self.pairs[0], self._first)
+    def _make(self, indexes: np.ndarray, epoch: int) -> Batch:
+        make = partial(super()._make, epoch=epoch)
+        return _batch(make, indexes, self.pairs[0], self._first)
 
 
 def document_evaluation_batches(

@@ -20,7 +20,7 @@ class MosesSegmenter(Segmenter):
     """Tokenises a line before the inner segmenter, and detokenises what that has joined.
 
     Args:
-      inner: the segmenter of tokenised text: words or BPE.
+      inner: the segmenter of tokenised text: words or BPE. It is an attribute, too.
       language: a code such as "de"; one that Moses has no rules for is treated as English.
 
     Raises:
@@ -34,7 +34,7 @@ class MosesSegmenter(Segmenter):
             raise UserError(
                 "tokenizer='moses' needs sacremoses: pip install 'tfmann[moses]'"
             ) from None
-        self._inner = inner
+        self.inner = inner
         self._tokenizer = sacremoses.MosesTokenizer(lang=language)
         self._detokenizer = sacremoses.MosesDetokenizer(lang=language)
         key = f"moses {sacremoses.__version__} {language} {inner.fingerprint}"
@@ -42,11 +42,11 @@ class MosesSegmenter(Segmenter):
 
     def segment(self, line: str) -> list[str]:
         """Returns the inner segmenter's tokens of the tokenised line."""
-        return self._inner.segment(self._tokenizer.tokenize(line, return_str=True, escape=False))
+        return self.inner.segment(self._tokenizer.tokenize(line, return_str=True, escape=False))
 
     def join(self, tokens: Sequence[str]) -> str:
         """Returns the detokenised line."""
-        words = self._inner.join(tokens).split()
+        words = self.inner.join(tokens).split()
         return self._detokenizer.detokenize(words, unescape=False)
 
 
