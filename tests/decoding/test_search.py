@@ -68,7 +68,7 @@ def test_beam_search_equals_the_oracle(variant):
             for row in range(len(LENGTHS)):
                 check(actual, row, expected[row], best, batch.source_length[row])
             lengths |= {len(hypothesis.ids) for hypotheses in expected for hypothesis in hypotheses}
-    assert len(lengths) >= 3, "hypotheses of one length show nothing"
+    assert len(lengths) > 1, "hypotheses of one length show nothing"
 
 
 @pytest.mark.parametrize("variant", list(small.VARIANTS))
