@@ -44,6 +44,17 @@ def pytest_collection_finish(session):
 
 
 @pytest.fixture
+def rewritten_graphs():
+    """Graphs are rewritten as outside of the tests, which leaves out what nothing reads."""
+    import tensorflow as tf
+
+    before = tf.config.optimizer.get_experimental_options().get("disable_meta_optimizer", False)
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": False})
+    yield
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": before})
+
+
+@pytest.fixture
 def untraced():
     """Compiled functions run as they are written: slower steps, and no tracing."""
     import tensorflow as tf

@@ -136,6 +136,7 @@ def count_bias_products(h):
 
 
 @pytest.mark.parametrize("name", EACH)
+@pytest.mark.usefixtures("rewritten_graphs")
 def test_training_executes_the_products_that_are_counted(name):
     from helpers import executed
 
@@ -150,6 +151,7 @@ def test_training_executes_the_products_that_are_counted(name):
 
 
 @pytest.mark.parametrize("name", EACH)
+@pytest.mark.usefixtures("rewritten_graphs")
 def test_a_search_executes_the_products_that_are_counted(name, monkeypatch):
     from helpers import executed
 
