@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.task_sizes import TINY
 
 _ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(_ROOT))  # the benchmarks are not installed
@@ -18,12 +19,6 @@ sys.path.insert(0, str(_ROOT))  # the benchmarks are not installed
 from benchmarks import report  # noqa: E402
 from benchmarks.tasks import generate, model, plot, train  # noqa: E402
 from tfmann.errors import UsageError, UserError  # noqa: E402
-
-TINY = {
-    "ntm": {"num_units": 8, "num_memory_locations": 6, "memory_unit_size": 4, "batch_size": 3},
-    "dnc": {"num_units": 8, "num_memory_locations": 6, "memory_unit_size": 4, "batch_size": 3},
-    "lstm": {"num_units": 8, "num_layers": 2, "batch_size": 3},
-}
 
 
 class Killed(Exception):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers import small
+from helpers.task_sizes import TINY
 from oracles import dnc, ntm, recurrent
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -14,12 +15,6 @@ sys.path.insert(0, str(_ROOT))  # the benchmarks are not installed
 
 from benchmarks.tasks import generate, model, train  # noqa: E402
 from tfmann.config import HParams  # noqa: E402
-
-TINY = {
-    "ntm": {"num_units": 8, "num_memory_locations": 6, "memory_unit_size": 4, "batch_size": 3},
-    "dnc": {"num_units": 8, "num_memory_locations": 6, "memory_unit_size": 4, "batch_size": 3},
-    "lstm": {"num_units": 8, "num_layers": 2, "batch_size": 3},
-}
 
 
 class Given:

@@ -6,12 +6,11 @@ import math
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import tiny
+from helpers import faults, tiny
 
 from tfmann import config, nmt
 from tfmann.evaluation import bleu
@@ -350,19 +349,12 @@ def test_a_run_that_diverges_is_shown_to_its_end(data, tmp_path, capsys):
 
 
 def test_a_disk_that_fills_up_ends_the_run(data, tmp_path, capsys):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=900k", "tmpfs", str(disk)], capture_output=True
-    )
-    if mounted.returncode:
-        pytest.skip("mounting a file system needs root")
-    out = disk / "out"
-    argv = tiny.flags(
-        data, out, num_train_steps=40, steps_per_checkpoint=1, steps_per_external_eval=40,
-        num_keep_ckpts=100,
-    )  # fmt: skip
-    try:
+    with faults.disk(tmp_path / "disk", "900k") as disk:
+        out = disk / "out"
+        argv = tiny.flags(
+            data, out, num_train_steps=40, steps_per_checkpoint=1, steps_per_external_eval=40,
+            num_keep_ckpts=100,
+        )  # fmt: skip
         assert nmt.main(argv) == 1
         stderr = capsys.readouterr().err
         assert stderr.count("\n") == 1 and "No space left on device" in stderr, stderr
@@ -371,5 +363,3 @@ def test_a_disk_that_fills_up_ends_the_run(data, tmp_path, capsys):
         last = checkpoint_series.latest(str(out / "checkpoints"), pytest.fail)
         assert last == checkpoint_series.step_folder(str(out / "checkpoints"), steps[-1])
         assert not list(out.rglob("*.tmp*"))
-    finally:
-        subprocess.run(["umount", "--lazy", str(disk)], check=True)

@@ -46,15 +46,6 @@ def run(name, lines=None, size=32, chunk=0, ids=IDS, **changes):
     return list(system.translate(LINES if lines is None else lines, chunk=chunk, documents=ids))
 
 
-def assert_same(actual, expected):
-    assert translations.texts(actual) == translations.texts(expected)
-    scores = [
-        [[hypothesis.score for hypothesis in n_best] for n_best in some]
-        for some in (actual, expected)
-    ]
-    np.testing.assert_allclose(*scores, atol=2e-5)
-
-
 def test_a_translator_for_each_kind():
     assert type(translator("deep")) is DocumentTranslator
     assert type(translator("summary")) is Translator
@@ -64,13 +55,13 @@ def test_a_translator_for_each_kind():
 def test_neither_neighbours_nor_chunks_change_a_document(name):
     expected = [n_best for lines in DOCUMENTS for n_best in run(name, lines, ids=[0] * len(lines))]
     for size in (1, 2, 32):
-        assert_same(run(name, size=size), expected)
+        translations.assert_same(run(name, size=size), expected, atol=2e-5)
     for chunk in (1, 3, 4):
-        assert_same(run(name, chunk=chunk), expected)
+        translations.assert_same(run(name, chunk=chunk), expected, atol=2e-5)
     order = [9 - i for i in range(3)]
     shuffled = DOCUMENTS[2] + DOCUMENTS[0] + DOCUMENTS[1]
     actual = run(name, shuffled, ids=[order[0]] * 5 + [order[1]] * 4 + [order[2]])
-    assert_same(actual[5:] + actual[:5], expected)
+    translations.assert_same(actual[5:] + actual[:5], expected, atol=2e-5)
 
 
 @pytest.mark.parametrize("name", ["deep", "shallow", "summary", "previous"])
@@ -78,7 +69,7 @@ def test_what_was_before_matters_within_a_document_alone(name):
     together = run(name)
     single = run(name, ids=list(range(len(LINES))))  # every sentence a document
     firsts = [0, 4, 5]
-    assert_same([together[i] for i in firsts], [single[i] for i in firsts])
+    translations.assert_same([together[i] for i in firsts], [single[i] for i in firsts], atol=2e-5)
     later = [i for i in range(len(LINES)) if i not in firsts]
     assert any(together[i][0].score != single[i][0].score for i in later)
 
@@ -88,19 +79,21 @@ def test_a_blank_line_ends_a_document(name):
     blank = [line for document in DOCUMENTS for line in [*document, ""]]
     translated = run(name, blank, ids=None)
     real = [i for i, line in enumerate(blank) if line]
-    assert_same([translated[i] for i in real], run(name))
+    translations.assert_same([translated[i] for i in real], run(name), atol=2e-5)
     assert all(translated[i][0].text == "" for i in range(len(blank)) if i not in real)
 
 
 def test_a_blank_line_inside_a_document_adds_nothing_to_its_cache():
     lines = [*DOCUMENTS[0][:2], "", *DOCUMENTS[0][2:]]
     translated = run("deep", lines, ids=[1] * 5)
-    assert_same(translated[:2] + translated[3:], run("deep", DOCUMENTS[0], ids=[1] * 4))
+    translations.assert_same(
+        translated[:2] + translated[3:], run("deep", DOCUMENTS[0], ids=[1] * 4), atol=2e-5
+    )
 
 
 @pytest.mark.parametrize("name", ["deep", "shallow"])
 def test_beam_of_one_is_greedy_across_sentences(name):
-    assert_same(run(name, beam_width=1), run(name, infer_mode="greedy"))
+    translations.assert_same(run(name, beam_width=1), run(name, infer_mode="greedy"), atol=2e-5)
 
 
 @pytest.mark.parametrize("name", list(SETTINGS))
@@ -127,7 +120,7 @@ def test_no_slots_is_the_model_without_a_cache():
     for variable in plain.trainable_variables:
         variable.assign(variables[variable.name])
     expected = Translator(plain, translations.languages(), plain.hparams)
-    assert_same(run("no slots"), list(expected.translate(LINES)))
+    translations.assert_same(run("no slots"), list(expected.translate(LINES)), atol=2e-5)
 
 
 def test_slots_as_a_sentence_finds_them():

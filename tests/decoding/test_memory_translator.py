@@ -4,15 +4,14 @@ import functools
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from helpers import small, translations
+from helpers.sentences import Sentence
 from oracles import beam, retrieval
 from oracles import nearest_neighbors as oracle
 
 from tfmann.data import text_files
 from tfmann.decoding.document_translator import make_translator
 from tfmann.decoding.memory_translator import MemoryTranslator
-from tfmann.decoding.teacher_forcing import teacher_forced
 from tfmann.decoding.translator import Translator
 from tfmann.errors import UsageError
 from tfmann.export.settings import require_fixed
@@ -75,42 +74,11 @@ def run(name, files, lines=LINES, size=32, **changes):
     return list(system.translate(lines, documents=range(len(lines))))
 
 
-def assert_same(results, expected):
-    assert translations.texts(results) == translations.texts(expected)
-    scores = [
-        [[hypothesis.score for hypothesis in n_best] for n_best in some]
-        for some in (results, expected)
-    ]
-    np.testing.assert_allclose(*scores, atol=3e-5)
-
-
-class Sentence:
-    """One sentence by the model alone: its distributions and readouts at any words."""
-
-    def __init__(self, model, line):
-        self.model, plain = model, Translator(model, translations.languages(), model.hparams)
-        [encoded] = plain.text.encode_lines([line], [0])
-        document = tf.nest.map_structure(tf.constant, plain._document_inputs([encoded]))
-        self.prepared = model.prepare(*plain._source_batch([encoded]), document=document)
-        self.limit = 2 * int(self.prepared.encoded.length[0]) + 10
-
-    def forced(self, words):
-        """Probabilities `[T, V]` and readouts `[T, R]` at target ids with `</s>`."""
-        fed, steps = tf.constant([[1, *words[:-1]]]), tf.constant([len(words)])
-        result = teacher_forced(self.model, self.prepared, fed, steps)
-        readouts = self.model.readout(result.outputs[:, 0], result.embedded[:, 0])
-        return tf.nn.softmax(self.model.projection()(readouts)).numpy(), readouts.numpy()
-
-    def step_with(self, entries):
-        """The step of the beam's oracle with a datastore."""
-
-        def step(word, history):
-            history = (*history, word)
-            probabilities, readouts = self.forced([*history[1:], 2])
-            mixed = oracle.mixture(probabilities[-1], readouts[-1], entries, NEIGHBORS, TAU, None)
-            return np.log(mixed), history, np.ones(1)
-
-        return step
+def sentence_of(name, text):
+    model = model_of(name)
+    plain = Translator(model, translations.languages(), model.hparams)
+    [line] = plain.text.encode_lines([text], [0])
+    return Sentence(model, line)
 
 
 def datastore_of(name, line):
@@ -124,7 +92,7 @@ def datastore_of(name, line):
     entries = []
     for number in retrieval.retrieve(query, sources, PAIRS, 64):
         words = [*target.encode(KNOWN[number][1]), 2]
-        _, readouts = Sentence(model_of(name), KNOWN[number][0]).forced(words)
+        _, readouts = sentence_of(name, KNOWN[number][0]).forced(words)
         entries += [(key, word) for key, word in zip(readouts, words) if word]
     return entries
 
@@ -138,7 +106,7 @@ def test_forced_decoding_equals_the_oracle(name, files):
         words = [*translations.languages().target.encode(target), 2]
         if not line:
             continue
-        probabilities, readouts = Sentence(model_of(name), line).forced(words)
+        probabilities, readouts = sentence_of(name, line).forced(words)
         entries = datastore_of(name, line)
         mixed = [
             oracle.mixture(p, q, entries, NEIGHBORS, TAU, None)[word]
@@ -154,8 +122,11 @@ def test_forced_decoding_equals_the_oracle(name, files):
 def test_a_search_equals_the_oracle(name, width, files):
     lines = [LINES[1], LINES[4]]
     for line, [result] in zip(lines, run(name, files, lines, beam_width=width)):
-        step = Sentence(model_of(name), line)
-        best = beam.beam_search(step.step_with(datastore_of(name, line)), (), width, step.limit)[0]
+        sentence, entries = sentence_of(name, line), datastore_of(name, line)
+        mixture = functools.partial(
+            oracle.mixture, entries=entries, k=NEIGHBORS, tau=TAU, weight=None
+        )
+        best = beam.beam_search(sentence.step_with(mixture), (), width, sentence.limit)[0]
         assert result.tokens == translations.languages().target.vocabulary.decode(list(best.ids))
         assert result.score == pytest.approx(best.score, rel=1e-3, abs=1e-3)
 
@@ -175,13 +146,15 @@ def test_a_sentence_of_the_memory_is_translated_as_there(name, mode, files):
 def test_neighbours_in_a_batch_change_nothing(changes, files):
     expected = [run("rnnsearch", files, [line], **changes)[0] for line in LINES]
     for size in (2, 32):
-        assert_same(run("rnnsearch", files, size=size, **changes), expected)
+        translations.assert_same(run("rnnsearch", files, size=size, **changes), expected)
     plain = run("rnnsearch", None)
     assert any(a[0].score != b[0].score for a, b in zip(plain, expected))
 
 
 def test_a_beam_of_one_is_the_greedy_search(files):
-    assert_same(run("rnnsearch", files, beam_width=1), run("rnnsearch", files, infer_mode="greedy"))
+    translations.assert_same(
+        run("rnnsearch", files, beam_width=1), run("rnnsearch", files, infer_mode="greedy")
+    )
 
 
 def test_a_sentence_without_hits_is_translated_by_the_model_alone(files):
@@ -196,7 +169,9 @@ def test_a_sentence_without_hits_is_translated_by_the_model_alone(files):
 ])  # fmt: skip
 def test_a_memory_without_a_share_changes_nothing(changes, files):
     lines = ["a9 a14", "a12"]  # like the memory's, and none of them
-    assert_same(run("rnnsearch", files, lines, **changes), run("rnnsearch", None, lines))
+    translations.assert_same(
+        run("rnnsearch", files, lines, **changes), run("rnnsearch", None, lines)
+    )
 
 
 def test_samples_and_documents_in_parts_are_drawn_with_the_memory(files):
@@ -209,7 +184,7 @@ def test_samples_and_documents_in_parts_are_drawn_with_the_memory(files):
     for line in (LINES[0], LINES[4]):
         [[n_best]], [state] = system.resume([[line]], [state])
         parts.append(n_best)
-    assert_same(parts, list(system.translate([LINES[0], LINES[4]], documents=[1, 1])))
+    translations.assert_same(parts, list(system.translate([LINES[0], LINES[4]], documents=[1, 1])))
 
 
 def test_entries_are_the_words_of_the_pairs_without_unknown_ones(files):
@@ -226,7 +201,7 @@ def test_distances_are_those_to_the_nearest_entry(files):
     system = translator("rnnsearch", files)
     result = system.least_distances([KNOWN[0], ("a4", "b3 b4"), ("a9 a14", "b5")])
     entries = datastore_of("rnnsearch", "a9 a14")
-    _, readouts = Sentence(model_of("rnnsearch"), "a9 a14").forced([5, 2])
+    _, readouts = sentence_of("rnnsearch", "a9 a14").forced([5, 2])
     expected = [oracle.nearest(query, entries, 1)[0][0] for query in readouts]
     assert result[:5].max() < 1e-3 and np.isinf(result[5:8]).all()
     np.testing.assert_allclose(result[8:], expected, rtol=1e-3, atol=1e-4)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers import small, translations
+from helpers.sentences import Sentence
 from oracles import beam
 from oracles import neural_cache as oracle
 
 from tfmann.decoding import continuation, search
 from tfmann.decoding.document_translator import DocumentTranslator, make_translator
-from tfmann.decoding.teacher_forcing import teacher_forced
 from tfmann.decoding.translator import Translator
 from tfmann.errors import UsageError
 from tfmann.export.settings import require_fixed
@@ -65,55 +65,6 @@ def run(name, lines=LINES, ids=IDS, size=32, chunk=0, **changes):
     return list(system.translate(lines, chunk=chunk, documents=ids))
 
 
-def assert_same(results, expected):
-    assert translations.texts(results) == translations.texts(expected)
-    scores = [
-        [[hypothesis.score for hypothesis in n_best] for n_best in some]
-        for some in (results, expected)
-    ]
-    np.testing.assert_allclose(*scores, atol=3e-5)
-
-
-class Sentence:
-    """One sentence by the model alone: its distributions and readouts at any words."""
-
-    def __init__(self, model, line):
-        self.model = model
-        ids, length = (tf.constant(part) for part in translator_batch(model, line))
-        document = history_of(model, line)
-        self.prepared = model.prepare(ids, length, document=document)
-        self.limit = 2 * int(length[0]) + 10
-
-    def forced(self, words):
-        """Probabilities `[T, V]` and readouts `[T, R]` at target ids with `</s>`."""
-        fed, steps = tf.constant([[1, *words[:-1]]]), tf.constant([len(words)])
-        result = teacher_forced(self.model, self.prepared, fed, steps)
-        readouts = self.model.readout(result.outputs[:, 0], result.embedded[:, 0])
-        return tf.nn.softmax(self.model.projection()(readouts)).numpy(), readouts.numpy()
-
-    def step_with(self, cache):
-        """The step of the beam's oracle with a cache."""
-
-        def step(word, history):
-            history = (*history, word)
-            probabilities, readouts = self.forced([*history[1:], 2])
-            mixed = oracle.mixture(probabilities[-1], readouts[-1], cache, THETA, LAMBDA)
-            return np.log(mixed), history, np.ones(1)
-
-        return step
-
-
-def translator_batch(model, line):
-    plain = Translator(model, translations.languages(), model.hparams)
-    return plain._source_batch([line])
-
-
-def history_of(model, line):
-    plain = Translator(model, translations.languages(), model.hparams)
-    inputs = plain._document_inputs([line])
-    return history_encoder.History(*map(tf.constant, inputs)) if inputs else ()
-
-
 def sentences_of(name, document):
     system = translator(name)
     lines = system.text.encode_lines(document, [0] * len(document))
@@ -148,7 +99,8 @@ def test_a_search_through_a_document_equals_the_oracle(name, width):
     results = run(name, document, [4] * 4, beam_width=width)
     cache = []
     for sentence, [result] in zip(sentences_of(name, document), results):
-        best = beam.beam_search(sentence.step_with(cache), (), width, sentence.limit)[0]
+        mixture = functools.partial(oracle.mixture, cache=cache, theta=THETA, weight=LAMBDA)
+        best = beam.beam_search(sentence.step_with(mixture), (), width, sentence.limit)[0]
         tokens = translations.languages().target.vocabulary.decode(list(best.ids))
         assert result.tokens == tokens
         assert result.score == pytest.approx(best.score, rel=1e-4, abs=1e-4)
@@ -160,9 +112,9 @@ def test_a_search_through_a_document_equals_the_oracle(name, width):
 def test_neither_neighbours_nor_chunks_change_a_document(name):
     expected = [n_best for lines in DOCUMENTS for n_best in run(name, lines, [0] * len(lines))]
     for size in (1, 2):
-        assert_same(run(name, size=size), expected)
+        translations.assert_same(run(name, size=size), expected)
     for chunk in (1, 3):
-        assert_same(run(name, chunk=chunk), expected)
+        translations.assert_same(run(name, chunk=chunk), expected)
     plain = run(name, neural_cache_size=0)
     assert any(a[0].score != b[0].score for a, b in zip(plain, expected))
 
@@ -174,7 +126,7 @@ def test_a_document_in_parts_is_translated_as_in_one_piece(name):
     for part in (DOCUMENTS[2][:2], DOCUMENTS[2][2:]):
         [results], states = system.resume([part], states)
     expected = run(name, DOCUMENTS[2], [0] * 5)
-    assert_same(results, expected[2:])
+    translations.assert_same(results, expected[2:])
 
 
 @pytest.mark.parametrize("mode", ["greedy", "beam_search", "sample"])
@@ -214,7 +166,9 @@ def test_an_empty_cache_changes_no_bit_of_a_search(name):
 
 
 def test_a_share_of_zero_changes_no_translation():
-    assert_same(run("rnnsearch", neural_cache_lambda=0.0), run("rnnsearch", neural_cache_size=0))
+    translations.assert_same(
+        run("rnnsearch", neural_cache_lambda=0.0), run("rnnsearch", neural_cache_size=0)
+    )
 
 
 def test_the_oldest_entries_leave_and_others_than_words_do_not_enter():

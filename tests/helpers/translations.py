@@ -2,6 +2,7 @@
 
 import functools
 
+import numpy as np
 from helpers import small
 
 from tfmann.data.subword import WordSegmenter
@@ -65,3 +66,9 @@ def texts(results):
 
 def scores(results):
     return [[translation.score for translation in n_best] for n_best in results]
+
+
+def assert_same(actual, expected, atol=3e-5):
+    """Compares the texts, and the scores to `atol`."""
+    assert texts(actual) == texts(expected)
+    np.testing.assert_allclose(scores(actual), scores(expected), atol=atol)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import faults
 from helpers.checkpoints import arrays, is_checkpoint_of, write
 
 import tfmann
@@ -141,14 +142,7 @@ def test_a_full_disk_leaves_the_older_checkpoints(where, tmp_path, monkeypatch):
 
 def test_a_really_full_disk(tmp_path):
     """On a file system of 256 KiB, where the second large checkpoint does not fit."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)], capture_output=True
-    )
-    if mounted.returncode:
-        pytest.skip("mounting a file system needs root")
-    try:
+    with faults.disk(tmp_path / "disk", "256k") as disk:
         folder = write(disk, 5)
         for size in (10_000, 60_000, 200_000):
             large = {"model/large": np.arange(size, dtype=np.float32)}
@@ -162,8 +156,6 @@ def test_a_really_full_disk(tmp_path):
         assert is_checkpoint_of(folder, 5)
         read = checkpoint.read_arrays(str(disk / "step-00000010"))
         assert len(read["model/large"]) == 10_000
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_place_that_cannot_be_written_to(tmp_path):

@@ -86,13 +86,18 @@ def require_same_inputs(hparams: HParams, out_dir: str) -> None:
 def _digests(hparams: HParams, key: str) -> dict[str, str]:
     """Returns the SHA-256, by path, of a setting's files: of a prefix, both sides and documents."""
     setting = getattr(hparams, key)
-    paths = [setting] if key in _FILES else []
-    prefixes = hparams.train_prefixes if key == "train_prefix" else (setting,)
-    for prefix in () if key in _FILES else prefixes:
-        source, target = f"{prefix}.{hparams.src}", f"{prefix}.{hparams.tgt}"
-        references = glob.glob(f"{glob.escape(target)}[0-9]*")
-        paths += [source, target, f"{prefix}.docs", *references]
+    paths = [setting]
+    if key not in _FILES:
+        prefixes = hparams.train_prefixes if key == "train_prefix" else (setting,)
+        paths = [path for prefix in prefixes for path in _text_files(hparams, prefix)]
     return {path: file_digest(path) for path in paths if os.path.isfile(path)}
+
+
+def _text_files(hparams: HParams, prefix: str) -> list[str]:
+    """Returns where both sides, further references and the documents of a prefix would be."""
+    source, target = f"{prefix}.{hparams.src}", f"{prefix}.{hparams.tgt}"
+    references = glob.glob(f"{glob.escape(target)}[0-9]*")
+    return [source, target, f"{prefix}.docs", *references]
 
 
 def _read(out_dir: str) -> dict[str, Any] | None:
