@@ -1,4 +1,4 @@
-"""What setup.cfg cannot say: the wheel has hparams/ and data/ inside the package."""
+"""Packs hparams/ and data/ inside the package, which setup.cfg cannot express."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ class BuildPy(build_py):
     """Copies the files that `tfmann.utils.resources` finds at the top of a checkout."""
 
     def run(self):
-        """Builds the package; an editable one goes on using the checkout's files."""
+        """Builds the package; an editable one still uses the checkout's files."""
         super().run()
         if not self.editable_mode:
             for target, source in self._shipped().items():
@@ -18,7 +18,7 @@ class BuildPy(build_py):
                 self.copy_file(source, target)
 
     def get_outputs(self, include_bytecode=True):
-        """All files of the package."""
+        """Returns all files of the package."""
         return [*super().get_outputs(include_bytecode), *self._shipped()]
 
     def get_output_mapping(self):

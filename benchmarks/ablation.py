@@ -66,7 +66,7 @@ def plain_cross_entropy(readout, kernel, bias, labels, smoothing, dtype):
 
 
 class PlainSource:
-    """What a step reads, differentiated automatically: `LoopGradients` without its lists."""
+    """Constants of a step, differentiated automatically: `LoopGradients` without its lists."""
 
     def __init__(self, source, steps, fields):
         del steps, fields

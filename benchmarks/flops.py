@@ -105,7 +105,7 @@ def decoding_step(h: Any, n: Lengths, vocabulary: int) -> int:
 
 
 def writing(h: Any, n: Lengths) -> int:
-    """Counts the operations of writing T found words to a cache: all c_t are computed again."""
+    """Counts the operations of writing T words to a cache: all c_t are computed again."""
     if h.cell != "cache":
         return 0
     return product(n.target, n.source, annotation_width(h)).forward

@@ -1,4 +1,4 @@
-"""What a translation memory is worth.
+"""BLEU gained by a translation memory.
 
     python -m benchmarks.translation_memory domain [--pairs=100,1000,5000] [--out=F]
     python -m benchmarks.translation_memory corpus --model=RUN --memory=DIR/train --dev=DIR/val \\

@@ -33,7 +33,7 @@ class Recipe(NamedTuple):
     title: str
     hparams: str
     steps: int
-    documents: bool = False  # on the corpus where only a document's first sentence tells the tense
+    documents: bool = False  # on the corpus where only a document's first sentence shows the tense
     start: str = ""  # the model whose weights it starts from
     packed: bool = True
     changes: tuple[tuple[str, Any], ...] = ()

@@ -55,7 +55,7 @@ class Model:
 
     @property
     def has_alignments(self) -> bool:
-        """Whether the cell, or that of one of the ensemble's models, attends to the source."""
+        """True if the cell, or that of one of the ensemble's models, attends to the source."""
         return any(config.cell_spec(run.cell).has_alignments for run in self._settings)
 
     @property
@@ -246,7 +246,9 @@ def _checked_pair(pair: Any, where: str) -> tuple[str, str]:
 
 def _checked(line: Any, where: str) -> str:
     if not isinstance(line, str):
-        raise TypeError(f"{where}: expected a string, words with blanks, not {repr(line)[:60]}")
+        raise TypeError(
+            f"{where}: expected a string, words separated by spaces, not {repr(line)[:60]}"
+        )
     return line
 
 

@@ -57,8 +57,8 @@ def define_flags() -> flags.FlagValues:
         None,
         DOCUMENT_HISTORIES,
         "What a sentence has before it: its own document as translated (own, the default) or with "
-        "the translations of --inference_ref_file (reference), or another document of like length "
-        "(other).",
+        "the translations of --inference_ref_file (reference), or another document of similar "
+        "length (other).",
         flag_values=values,
     )
     counts: dict[str, tuple[int | None, str]] = {

@@ -134,7 +134,7 @@ def decode(flags: Namespace) -> dict:
 
 
 def main() -> None:
-    """Runs what the command line asks for; the JSON line is the last of standard output."""
+    """Runs the command line; the JSON line is the last of standard output."""
     flags = driver.parse()
     result = {"train": train, "to_bleu": to_bleu, "decode": decode}[flags.command](flags)
     versions = {name: importlib_metadata.version(name) for name in ("joeynmt", "torch")}

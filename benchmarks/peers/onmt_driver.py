@@ -113,7 +113,7 @@ def decode(flags: Namespace) -> dict:
 
 
 def main() -> None:
-    """Runs what the command line asks for; the JSON line is the last of standard output."""
+    """Runs the command line; the JSON line is the last of standard output."""
     flags = driver.parse()
     if flags.command == "to_bleu":
         raise SystemExit("onmt_driver.py: to_bleu is for JoeyNMT alone")

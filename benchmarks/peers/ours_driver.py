@@ -151,7 +151,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main() -> None:
-    """Runs what the command line asks for; the JSON line is the last of standard output."""
+    """Runs the command line; the JSON line is the last of standard output."""
     args = parse()
     record = args.run(args)
     print(json.dumps({**record, "peak_mib": round(harness.peak_mib())}))

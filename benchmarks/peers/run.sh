@@ -1,7 +1,7 @@
 #!/bin/sh
 # All of the comparison with the peers: installs them, trains the checkpoints that decoding needs
 # (once), and measures training, decoding and the minutes to a development BLEU of 25. JSON lines
-# go to standard output and to files in OUT_DIR; given again, the command goes on with what is
+# go to standard output and to files in OUT_DIR; given again, the command measures only what is
 # missing there.
 #
 # usage: CORPUS_DIR=dir [OURS_OUT_DIR=dir] [PAIRS=5] [THREADS=2] \

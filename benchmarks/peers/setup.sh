@@ -7,7 +7,7 @@
 # usage: [PEERS_DIR=dir] [PYTHON=python3.11] sh benchmarks/peers/setup.sh [joey] [onmt]
 #
 # Without arguments both are installed. An environment that already passes its check is left
-# alone, so that running this twice costs nothing; one that does not is made anew. Packages are
+# alone, so that running this twice costs nothing; one that does not is rebuilt. Packages are
 # installed as published: what the peers need on today's machines is done in our drivers.
 set -eu
 
@@ -17,7 +17,7 @@ python=${PYTHON:-python3.11}
 
 # PyPI's own torch for Linux carries several GB of CUDA. For the CPU build, let pip find it first:
 #   PIP_EXTRA_INDEX_URL=<the CPU index named on pytorch.org>  sh benchmarks/peers/setup.sh
-# Any torch from 2.7 on behaves alike here; the version is part of every line compare.py prints.
+# Any torch from 2.7 on behaves the same here; the version is part of every line compare.py prints.
 torch=${TORCH:-torch==2.13.0}
 
 case $("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>&1) in

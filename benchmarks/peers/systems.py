@@ -1,4 +1,4 @@
-"""The command line and the environment of each system, so that all are measured alike."""
+"""The command line and the environment of each system, so that all are measured in the same way."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def measure(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measures what the command line asks for."""
+    """Runs the measurements of the command line."""
     harness.write(measure(args), args.out)
     return 0
 

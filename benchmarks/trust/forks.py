@@ -5,7 +5,7 @@ first one, so a fork loses none. For each command line it forks a child, which c
 `tfmann.nmt.main` as the command line does. A run is a process of its own and can be killed, and
 does not spend the seconds of loading TensorFlow.
 
-A child can be told to kill itself: after some seconds of CPU time, or at its n-th call to the file
+A child can be made to kill itself: after some seconds of CPU time, or at its n-th call to the file
 system within `out_dir` plus a delay. These moments do not depend on the load of the machine.
 """
 

@@ -111,9 +111,9 @@ def batch_of(h):
 
 
 def operations_before_the_loop(h, recorded, vocabulary=VOCABULARY):
-    """What is recorded is looked at once before the loop, for its shape.
+    """Counts the products of a step that runs once before the loop, for the shapes of its records.
 
-    A step is lost by that, and in a search what is made ready of the source for it.
+    In a search, the source is also prepared for that step.
     """
     from benchmarks.speed import batches
 
@@ -128,7 +128,7 @@ def operations_before_the_loop(h, recorded, vocabulary=VOCABULARY):
 def count_bias_products(h):
     """The projection's bias gets its gradient by a product with ones: a sum, which is not counted.
 
-    Not where the bias stands still or where the distribution is more than a projection.
+    Not where the bias is not trained or where the distribution is more than a projection.
     """
     summed = not h.trainable_parameters and h.cache_fusion != "shallow"
     projections = 3 if h.cell == "past_future" and h.auxiliary_loss_weight else 1

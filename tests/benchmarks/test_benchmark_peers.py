@@ -1,4 +1,4 @@
-"""`make bench-peers`: how each system is called, turns that go on, ratios, the clock."""
+"""`make bench-peers`: commands of the systems, resumed turns, ratios, the clock."""
 
 import argparse
 import json
@@ -84,7 +84,7 @@ def test_ratios_are_of_each_of_ours_to_each_peer_within_the_turns(tmp_path):
     assert {"date", "revision", "threads", "cpu", "load_before"} <= harness.read(out)[0].keys()
 
 
-def test_interrupted_turns_go_on_and_a_broken_one_is_no_pair(tmp_path):
+def test_interrupted_turns_resume_and_a_broken_one_is_no_pair(tmp_path):
     out = tmp_path / "lines"
     first = Turns({"joey": [2.0, 7.0], "ours": [4.0, 8.0], "ours_bfloat16": [8.0]}, broken_at=5)
     with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""The benchmark of the server answers what it asks, and counts what fails."""
+"""The benchmark of the server: answers to its requests, and counted failures."""
 
 import importlib.util
 import json

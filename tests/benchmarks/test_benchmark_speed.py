@@ -43,7 +43,7 @@ def test_all_cells_get_the_same_batches():
     assert counted[0].before == () and len(batches.lengths(with_history[0])[0].before) == 3
 
 
-def test_lengths_are_about_what_is_asked():
+def test_lengths_are_about_the_requested_mean():
     corpus = batches.corpus(2000, 25, 100)
     words = len(corpus.target_ids) / len(corpus) + 1
     assert 24 < words < 26
@@ -120,7 +120,7 @@ def test_unknown_names_are_refused(flag, capsys):
 
 
 @pytest.mark.slow
-def test_the_command_measures_and_goes_on(tmp_path, monkeypatch, capsys):
+def test_the_command_measures_and_resumes(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     out = tmp_path / "speed.jsonl"
     argv = ["--sizes=tiny", "--cells=cache", "--precisions=float32", "--pairs=1", f"--out={out}"]

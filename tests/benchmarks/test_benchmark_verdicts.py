@@ -22,7 +22,7 @@ LARGER = Sizes(seeds=5, sentences=100, resamples=40)
     [("higher", 0.0, 0.0, 1), ("lower", 0.0, 0.5, 1), ("alike", 0.15, 0.0, 1),
      ("no gain", 0.15, 0.5, 1), ("higher", 0.0, 0.5, 10), ("alike", 0.15, 0.5, 10)],
 )  # fmt: skip
-def test_what_is_just_false_is_seldom_said(expect, gap, luck, claims):
+def test_barely_false_claims_seldom_hold(expect, gap, luck, claims):
     scenario = Scenario(expect, gap, None, SMALL._replace(luck=luck), claims)
     shares = verdicts.simulate(scenario, TABLES, seed=1)
     assert shares[HOLDS] <= MOST and shares[FAILS] <= MOST

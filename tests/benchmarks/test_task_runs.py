@@ -74,7 +74,7 @@ def test_a_run_killed_and_continued_equals_an_uninterrupted_one(tmp_path, monkey
     assert sorted(os.listdir(tmp_path / "parts")) == [f"copy-{cell}-2.jsonl", f"copy-{cell}-2.npz"]
 
 
-def test_a_finished_run_is_left_alone_and_goes_on_when_more_is_asked_for(tmp_path, quick):
+def test_a_finished_run_is_left_alone_and_continues_to_a_greater_number(tmp_path, quick):
     first = tiny_run(tmp_path, steps=10)
     lines = []
     assert tiny_run(tmp_path, steps=10, log=lines.append) == first

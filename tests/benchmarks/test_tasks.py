@@ -99,7 +99,7 @@ def test_every_size_has_the_declared_widths_and_its_answer_at_the_end(task):
         assert np.all(batch.targets[:-answer_steps] == 0)
         assert np.all(
             batch.inputs[-answer_steps:] == 0
-        )  # nothing is shown while answers are asked for
+        )  # nothing is shown while answers are expected
     for sweep in task.sweeps:
         numbers = [size[sweep.number] for size in sweep.sizes]
         assert sweep.trained == task.ranges[sweep.number][1]
@@ -137,7 +137,7 @@ def test_wrong_bits_by_hand():
     batch = generate.Batch(np.zeros([3, 2, 1], np.float32), targets, mask)
     logits = np.full([3, 2, 2], -1.0)
     assert generate.wrong_bits(logits, batch) == 3 / 2  # three ones missed, in two sequences
-    logits[0] = 9.0  # not asked for
+    logits[0] = 9.0  # not part of the answer
     assert generate.wrong_bits(logits, batch) == 3 / 2
     logits[2, 0] = [0.0, 5.0]  # an output of exactly a half is a 1
     assert generate.wrong_bits(logits, batch) == 1 / 2

@@ -40,7 +40,7 @@ RECORDED = {
 
 
 def decode_to_readout(h, weights, annotations, words):
-    """What the oracle says of a cell whose oracle ends in the readout."""
+    """Runs the oracle of a cell whose oracle ends in the readout."""
     if h.cell == "rnnsearch":
         return rnnsearch.decode(weights, annotations, words)
     if h.cell == "coverage":
@@ -104,7 +104,7 @@ def test_cell_equals_its_oracle(variant, compiled):
         for name, value in values.items():
             actual = value[:steps, row].numpy()
             reference = np.asarray(expected[name])
-            if name == "key_drift":  # the oracle tells the last round's
+            if name == "key_drift":  # the oracle gives the last round's
                 actual = actual[:, -1]
             if is_over_source(h, name):
                 assert np.all(actual[..., source:] == 0), f"{name} falls on padding"

@@ -48,7 +48,7 @@ def variables_by_name(built):
 
 
 def decode(built, batch, document, dtype=tf.float32):
-    """What is prepared, readouts `[T, B, O]`, states `[T, B, U]`, diagnostics."""
+    """Returns the prepared source, readouts `[T, B, O]`, states `[T, B, U]`, diagnostics."""
     prepared = built.prepare(batch.source, batch.source_length, None, dtype, document=document)
     outputs, embedded, diagnostics = teacher_forced(
         built, prepared, batch.target_in, batch.target_length, dtype=dtype, record=("*",)
@@ -370,7 +370,7 @@ def test_beam_of_one_is_greedy(system):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_no_translation_depends_on_the_sentences_beside_it(system):
+def test_no_translation_depends_on_the_rest_of_its_batch(system):
     built, batch, history = searchable(system), small.batch(LENGTHS), histories()
     together = run_search(built, batch, history, 3)
     for row, length in enumerate(batch.source_length):

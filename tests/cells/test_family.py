@@ -66,7 +66,7 @@ def test_every_round_starts_as_a_copy_of_rnnsearch(variant, rounds):
     }  # fmt: skip
 
 
-def test_w_d_of_modifying_iw_starts_with_zeros_for_the_half_that_is_asked():
+def test_w_d_of_modifying_iw_starts_with_zeros_for_the_key_half():
     kernel = small.model("key-value-iw").cell.readout_kernel.numpy()  # [2U, U], U = 8
     assert np.all(kernel[8:12] == 0) and np.all(kernel[:8] != 0) and np.all(kernel[12:] != 0)
     assert np.all(small.model("key-value-attn").cell.readout_kernel.numpy() != 0)

@@ -19,13 +19,13 @@ from tfmann.errors import UsageError
 LENGTHS = [(4, 3), (0, 5), (2, 1)]
 ORACLE_NAMES = {"allocation_weights": "allocation"}  # where the two differ
 HEADS = [(1, 1), (2, 3), (3, 2)]
-# From a zero state, slots nobody used are told apart by the last bit of their usage: with several
+# From a zero state, unused slots differ only in the last bit of their usage: with several
 # heads float32 and float64 may fill them in another order. What follows does not depend on it.
 ANY_ORDER = ("outputs", "alignments", "allocation_gate", "write_gate", "free_gate", "read_modes")
 
 
 def decode(model, batch):
-    """Everything the model says of a batch, in graph mode: by name `[S + T, B, ...]`."""
+    """Returns all diagnostics of a batch, in graph mode: by name `[S + T, B, ...]`."""
 
     @tf.function(autograph=False)
     def run():
@@ -188,7 +188,7 @@ def test_what_only_looks_like_a_class_is_no_cell(monkeypatch):
     assert type(small.model("luong").cell).__name__ == "LuongCell"
 
 
-def test_addresses_begin_where_they_are_told_to():
+def test_addresses_begin_at_the_set_slot():
     starts = {}
     for start in (0.0, 10.0):
         model = build("ntm", (2, 1), "memory", address_start=start)
@@ -203,7 +203,7 @@ def test_addresses_begin_where_they_are_told_to():
 
 @pytest.mark.parametrize("cell", ["ntm", "mad"])
 @pytest.mark.parametrize("heads", [(1, 1), (2, 2)])
-def test_heads_begin_as_on_a_tape_where_they_are_told_to(cell, heads):
+def test_heads_begin_as_on_a_tape_where_set(cell, heads):
     settings = {
         "cell": cell, "read_heads": heads[0], "write_heads": heads[1], "num_memory_locations": 12,
         "memory_unit_size": 6, "init_weight": 0.05, "head_start": "tape",

@@ -124,7 +124,7 @@ def test_the_least_recently_written_slot_makes_room():
     entries = cache.write(entries, [4.0], [0.0], 14)
     np.testing.assert_array_equal(entries.words, [11, 14, 13])
     np.testing.assert_array_equal(entries.keys, [[3.0], [4.0], [3.0]])
-    entries = cache.write(entries, [6.0], [0.0], 12)  # which begins anew: 13 is the oldest now
+    entries = cache.write(entries, [6.0], [0.0], 12)  # which restarts: 13 is the oldest now
     np.testing.assert_array_equal(entries.words, [11, 14, 12])
     np.testing.assert_array_equal(entries.keys, [[3.0], [4.0], [6.0]])
     np.testing.assert_array_equal(entries.counts, [2, 1, 1])

@@ -188,7 +188,7 @@ def test_the_4_million_of_table_5():
     # A bias of 1000 would not show: equation 8 prints none.
 
 
-def test_the_baseline_that_it_stands_on():
+def test_the_baseline_of_the_cache():
     # Table 5 has 84.2M, which a decoder of a single GRU would fit.
     sizes = {"embedding": 620, "units": 1000, "annotation": 2000, "attention": 1000}
     vocabularies = {"source_vocabulary": 30000, "target_vocabulary": 30000}

@@ -1,4 +1,4 @@
-"""The oracle of the coverage by hand; the cell beside RNNSearch; parameters, padding, figures."""
+"""The oracle of the coverage by hand; the cell against RNNSearch; parameters, padding, figures."""
 
 import math
 
@@ -200,7 +200,7 @@ def test_fertility_stays_above_its_floor_with_a_finite_gradient():
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_figure_shows_the_coverage_beside_the_attention(untraced, model):
+def test_the_figure_shows_coverage_and_attention(untraced, model):
     variant = "coverage" if model == "fertility" else f"coverage-{model}"
     trace = Model(translator(variant), "nowhere").trace(PAIRS[0])
     assert trace["coverage"].shape == trace["alignments"].shape

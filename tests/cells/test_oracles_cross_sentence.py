@@ -78,7 +78,7 @@ def append_rows(gru, extra):
 # --- what both see -----------------------------------------------------------------------
 
 
-def test_history_is_what_stands_before_and_no_more():
+def test_history_is_the_previous_sentences_and_no_more():
     document = ["a", "b", "c", "d", "e"]
     history = [cross_sentence.history_of(document, i, cross_sentence.HISTORY) for i in range(5)]
     assert ["".join(before) for before in history] == ["", "a", "ab", "abc", "bcd"]
@@ -124,7 +124,7 @@ def test_summary_by_hand():
         gru["kernel"][0, 2] = 1.0
     history = [[[0.4], [0.8]], [[-0.6]]]
     first = 0.25 * math.tanh(0.4) + 0.5 * math.tanh(0.8)
-    second = 0.5 * math.tanh(-0.6)  # each sentence begins anew
+    second = 0.5 * math.tanh(-0.6)  # each sentence starts from zero
     summary = cross_sentence.summarise(weights, history)
     np.testing.assert_allclose(summary, [0.25 * math.tanh(first) + 0.5 * math.tanh(second)])
     np.testing.assert_array_equal(cross_sentence.summarise(weights, []), [0.0])
@@ -238,7 +238,7 @@ MILLION = 1_000_000
 
 
 def fits(extra, printed):
-    """Whether `extra` could be what Table 5 prints as `printed`, a total, beside 84.2.
+    """Returns whether `extra` agrees with `printed`, a total of Table 5, where RNNSearch has 84.2.
 
     Both are rounded to a tenth of a million, the difference so to a tenth either way.
     """

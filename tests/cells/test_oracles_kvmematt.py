@@ -40,7 +40,7 @@ def random_weights(rng, rounds):
 
 
 def constant_gru(inputs, units, value):
-    """A GRU that says `value` whatever it reads: the update gate is shut."""
+    """A GRU whose output is `value` for every input: the update gate is shut."""
     bias = np.repeat([-1000.0, 0.0, math.atanh(value) if value < 1.0 else 100.0], units)
     zeros = np.zeros((inputs, 3 * units)), np.zeros((units, 3 * units))
     return {"kernel": zeros[0], "recurrent_kernel": zeros[1], "bias": bias}
@@ -76,7 +76,7 @@ def scalar_weights(forget, add, rounds=1, sharpness=1e5, write_sharpness=1e5):
 
 def test_one_position_one_unit_by_hand():
     # One position: a = w = 1, so c = h = 0.8 and k' = k (1 - F) + A, at every step.
-    # The query GRU keeps its state, s_0 = 0.5, so q_1 = 0.5; GRU2 says 0.25: s_1 = 0.25.
+    # The query GRU keeps its state, s_0 = 0.5, so q_1 = 0.5; GRU2 gives 0.25: s_1 = 0.25.
     weights = scalar_weights(2.0, -4.0)
     weights["query_gru"]["bias"] = np.array([1000.0, 0.0, 0.0])
     weights["initial_bias"] = np.array([math.atanh(0.5)])
@@ -148,7 +148,7 @@ def test_without_forget_and_add_one_round_is_rnnsearch():
     rng = np.random.default_rng(30)
     weights, h, ys = random_weights(rng, 1), rng.normal(size=(4, 4)), rng.normal(size=(5, 2))
     only = weights["rounds"][0]
-    for part in ("kernel", "recurrent_kernel"):  # unit 0 of GRU2 always says 1 ...
+    for part in ("kernel", "recurrent_kernel"):  # unit 0 of GRU2 is always 1 ...
         only["state_gru"][part][:, [0, 6]] = 0.0
     only["state_gru"]["bias"][[0, 6]] = -1000.0, 100.0
     for name in ("forget_kernel", "add_kernel"):  # ... which alone shuts F and A
@@ -202,7 +202,7 @@ def test_the_second_round_sees_the_keys_after_the_first():
 
 
 def test_every_round_asks_with_the_query_and_not_with_the_state_before():
-    # Round 1's GRU2 says 0, round 2's leaves its query alone: s_t is q_t = 0.5.
+    # Round 1's GRU2 gives 0, round 2's leaves its query alone: s_t is q_t = 0.5.
     weights = scalar_weights(0, 0, rounds=2)
     weights["query_gru"] = constant_gru(1, 1, 0.5)
     first, second = dict(weights["rounds"][0]), dict(weights["rounds"][1])
@@ -255,7 +255,7 @@ TABLE_1 = {0: 53.98, 1: 55.03, 2: 58.18}  # rounds: millions
 
 
 def fits(changes):
-    """Whether counts that differ by `changes` (by rounds) still round to Table 1's."""
+    """Returns whether counts that differ by `changes` (by rounds) still round to Table 1's."""
     totals = {r: kvmematt.count_parameters(**PAPER, rounds=r) + changes[r] for r in TABLE_1}
     return all(round(total / 1e6, 2) == TABLE_1[r] for r, total in totals.items())
 

@@ -38,7 +38,7 @@ def test_the_gate_decides_between_the_content_and_the_last_address():
 
 
 def test_the_state_moves_the_address_because_of_the_tanh():
-    # tanh(m + s): where s is large all slots score alike, and the softmax is even.
+    # tanh(m + s): where s is large all slots have the same score, and the softmax is even.
     weights = {**address_weights(0.0), "address_score_vector": np.array([2.0])}
     slots, before = np.array([[-1.0], [1.0]]), np.ones(2) / 2
     _, near, _ = memdec.address(weights, np.zeros(1), slots, before)

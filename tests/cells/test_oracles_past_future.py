@@ -1,4 +1,4 @@
-"""The oracle of the Past and Future layers by hand; their losses; the cell beside RNNSearch."""
+"""The oracle of the Past and Future layers by hand; their losses; the cell against RNNSearch."""
 
 import numpy as np
 import pytest
@@ -182,7 +182,7 @@ def test_the_losses_take_the_settings_of_the_first(changes):
     arrays = {v.name.split(":")[0]: v.numpy() for v in model.trainable_variables}
     named_variables.assign_matching(plain.trainable_variables, arrays, "there")
     of_words = float(sum_loss(plain, batch[:5], None, tf.float32).total)
-    for name in ("past", "future"):  # the same softmax of both layers, wherever it stands
+    for name in ("past", "future"):  # the same softmax of both layers
         assert model.auxiliary_projections[name].kernel.shape == (model.readout_width, 19)
     assert float(sum_loss(model, batch[:5], None, tf.float32).total) > of_words + 2.0
 

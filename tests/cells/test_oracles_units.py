@@ -26,7 +26,7 @@ def test_gru_gates_are_ordered_update_reset_candidate():
 
     assert step(100, 0, 0.3) == pytest.approx(0.5)  # z = 1 keeps the state
     assert step(-100, 100, 0.3) == pytest.approx(math.tanh(0.3 + 1.0))  # all new
-    # r = 0 removes the recurrent product and leaves the bias, which stands outside it.
+    # r = 0 removes the recurrent product and leaves the bias, which is outside it.
     assert step(-100, -100, 0.3) == pytest.approx(math.tanh(0.3))
     assert step(0, 0, 0.3) == pytest.approx(0.5 * 0.5 + 0.5 * math.tanh(0.3 + 0.5 * 1.0))
 
@@ -138,7 +138,7 @@ def test_cosine_similarity():
     assert addressing.cosine_similarity([3.0, 4.0], [4.0, 3.0]) == pytest.approx(0.96)
     assert addressing.cosine_similarity([1.0, 0.0], [-2.0, 0.0]) == pytest.approx(-1.0)
     assert addressing.cosine_similarity([0.0, 0.0], [1.0, 1.0]) == 0.0
-    # The epsilon stands beside the product of the norms, here as large as they are.
+    # The epsilon is added to the product of the norms, here as large as they are.
     assert addressing.cosine_similarity([1e-4, 0.0], [1e-4, 0.0]) == pytest.approx(0.5)
 
 

@@ -1,4 +1,4 @@
-"""What key-value memory attention contains as special cases, by setting its weights.
+"""Special cases of key-value memory attention, obtained by setting its weights.
 
 Meng et al. 2018, section 3, say that it subsumes coverage models and interactive attention, MemAtt.
 Coverage without a learned fertility is a special case. MemAtt is one only where what it rewrites is
@@ -95,7 +95,7 @@ def test_linguistic_coverage_is_a_special_case(seed, share):
     weights, (annotations, words) = random_weights(rng), random_sentence(rng)
     (round_weights,) = weights["rounds"]
     annotations[:, 0] = 0.0  # a number of each key that is free to count
-    # Units 1 and 2 of s_t are those of q_t, and both addresses are asked with them alone.
+    # Units 1 and 2 of s_t are those of q_t, and both addresses are queried with them alone.
     round_weights["state_gru"]["bias"][[1, 2]] = 1000.0
     round_weights["query_kernel"][[0, 3, 4]] = 0.0
     for name in ("query_kernel", "memory_kernel", "score_vector"):

@@ -144,7 +144,7 @@ def test_another_vocabulary_than_the_runs_is_refused(folder):
 
 
 def test_alignments_of_a_cell_that_has_none():
-    """Refused when they are asked for, not when the first line is translated."""
+    """Refused when they are requested, not when the first line is translated."""
 
     class Searcher:
         hparams = config.HParams(cell="ntm", encoder_type="memory")

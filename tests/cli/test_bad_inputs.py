@@ -43,6 +43,6 @@ def test_what_does_not_hold_is_found(monkeypatch):
     with pytest.raises(AssertionError, match="left its folder"):
         check(KINDS["archive"], 5, seed=1)
 
-    monkeypatch.setattr(nmt, "main", lambda argv: 0)  # says that all is well, and writes nothing
+    monkeypatch.setattr(nmt, "main", lambda argv: 0)  # succeeds, and writes nothing
     with pytest.raises(AssertionError):
         check(KINDS["text"], 5, seed=1)

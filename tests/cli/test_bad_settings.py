@@ -66,7 +66,9 @@ for line in sys.stdin:
 """
 
 
-def test_draws_that_end_the_worker_or_never_end_are_counted_and_the_next_goes_on(tmp_path, capsys):
+def test_draws_that_end_the_worker_or_never_end_are_counted_and_the_next_continues(
+    tmp_path, capsys
+):
     worker = settings.Worker(3, tmp_path / "corpus", limit=2.0)
     worker._argv = [settings.sys.executable, "-c", SERVED]
     try:

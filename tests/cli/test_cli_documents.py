@@ -162,7 +162,7 @@ def test_the_history_of_the_references_and_of_another_document(model, folder, ca
         ({"document_history": "other", "inference_input_file": "-"}, "give a file, not standard"),
         (
             {"document_history": "other", "num_workers": 2, "inference_output_file": "x"},
-            "of all lines: give --num_workers=1",
+            "needs all lines in one job: give --num_workers=1",
         ),
         ({"document_history": "own", "mode": "eval"}, "--mode=eval does not use --document_hist"),
     ],
@@ -219,5 +219,5 @@ def test_contrasts_that_do_not_fit_are_refused(model, folder, capsys):
     text_files.write_lines(folder / "wrong", ["KATZE"])
     flags = {"inference_input_file": folder / "in", "inference_contrast_file": folder / "wrong"}
     argv = command(model, mode="score", inference_ref_file=folder / "ref", **flags)
-    fails_after_note(argv, capsys, 1, "wrong has 1 lines and .*ref 6: expected as many")
+    fails_after_note(argv, capsys, 1, "wrong has 1 lines and .*ref 6: expected the same number")
     fails(command(model, **flags), capsys, 2, "--mode=infer does not use --inference_contrast_file")

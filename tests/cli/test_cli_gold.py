@@ -58,7 +58,7 @@ def test_align_writes_the_alignments_and_says_their_error(model, flags, tmp_path
     assert "AER" not in capsys.readouterr().err
 
 
-def test_eval_says_alignment_error_and_adequacy_beside_bleu(model, flags, capsys):
+def test_eval_prints_alignment_error_and_adequacy_with_bleu(model, flags, capsys):
     assert nmt.main(command(model, mode="eval", **flags)) == 0
     body = json.loads(capsys.readouterr().out)
     assert {score["name"] for score in body["scores"]["input"]} == {"BLEU", "chrF2", "TER"}

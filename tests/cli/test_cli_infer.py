@@ -113,7 +113,7 @@ def test_alignments_are_pharaoh_lines_one_a_translation(translations):
 
 
 def test_scores_and_alignments_of_the_best_come_back_when_forced(translations, model, tmp_path):
-    """Two roads: what the search says of its translation, and the forced decoding of it."""
+    """The score of a search is that of forced decoding of its translation."""
     rows = [line.split(" ||| ") for line in translations["nbest"]]
     ended = [i for i, row in enumerate(rows) if LINES[int(row[0])] and len(row[1].split()) < CAP]
     assert len(ended) > 5
@@ -145,10 +145,10 @@ def test_standard_input_gives_what_a_file_gives(
 
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("to_file", [True, False])
-def test_translations_are_scored_beside_references(
+def test_translations_are_scored_against_references(
     translations, model, tmp_path, capfdbinary, count, to_file
 ):
-    """Wherever they go, and the best of each where n best are asked for."""
+    """Wherever they go, and the best of each of n-best lists."""
     text_files.write_lines(tmp_path / "s", LINES)
     text_files.write_lines(tmp_path / "t", translations["best"])
     argv = command(

@@ -89,7 +89,9 @@ def test_one_string_is_no_list_of_sentences(loaded, lines):
 
 @pytest.mark.parametrize("line", [1, None, b"hund", ["der", "hund"]])
 def test_what_is_no_sentence_is_named(loaded, line):
-    with pytest.raises(TypeError, match="sentence 1: expected a string, words with blanks, not "):
+    with pytest.raises(
+        TypeError, match="sentence 1: expected a string, words separated by spaces, not "
+    ):
         list(loaded.translate(["der", line]))
     with pytest.raises(TypeError, match="pair 0, target: expected a string"):
         loaded.align([("der", line)])
@@ -121,7 +123,7 @@ def test_models_and_traces_tell_what_they_are(loaded, model):
 # --- checkpoints ------------------------------------------------------------------------------
 
 
-def test_a_run_stands_for_its_best_weights(model, tmp_path, source, capsys):
+def test_a_run_means_its_best_weights(model, tmp_path, source, capsys):
     assert run_folder.weights_folder(str(model)) == str(model / "best_bleu")
     assert run_folder.weights_folder(str(model / "best_bleu")) == str(model / "best_bleu")
     assert checkpoint.existing_folder(str(model), print) == str(model / "best_bleu")
@@ -140,7 +142,7 @@ def test_a_run_stands_for_its_best_weights(model, tmp_path, source, capsys):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run that was begun with paths as one types them; its folder, below that of its text."""
+    """A run that was started with relative paths; its folder is below that of its text."""
     home = tmp_path_factory.mktemp("home")
     tiny.corpus(home / "text", 40)
     before = os.getcwd()
@@ -191,7 +193,7 @@ def test_a_run_whose_text_is_elsewhere_says_what_to_give(
     fails(command(run, **flags), capsys, 1, words)
 
 
-def test_a_run_goes_on_elsewhere_with_the_text_given(run, monkeypatch, tmp_path):
+def test_a_run_continues_elsewhere_with_the_given_text(run, monkeypatch, tmp_path):
     shutil.copytree(run, tmp_path / "moved")
     monkeypatch.chdir(tmp_path)
     text = run.parent / "text"

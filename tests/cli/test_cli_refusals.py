@@ -1,4 +1,4 @@
-"""The command line with a model, asked for what cannot be done, or interrupted."""
+"""The command line with a model: impossible requests, and interruptions."""
 
 import os
 import signal
@@ -37,9 +37,7 @@ from tfmann.training import checkpoint
         ({"out_dir": "{0}"}, 1, "holds no trained model"),
     ],
 )
-def test_a_model_that_is_asked_for_the_impossible(
-    model, source, tmp_path, capsys, flags, status, words
-):
+def test_impossible_requests_to_a_model(model, source, tmp_path, capsys, flags, status, words):
     (tmp_path / "out").write_text("old\n")
     (tmp_path / "latin").write_bytes(b"der\n\xff\n")
     (tmp_path / "short").write_text("DER\n")

@@ -11,7 +11,7 @@ from tfmann.training import checkpoint
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A model that says `<unk>` often, and a lexicon in its folder."""
+    """A model that often predicts `<unk>`, and a lexicon in its folder."""
     folder = write_model(tmp_path_factory.mktemp("model"))
     arrays = checkpoint.read_arrays(str(folder / "best_bleu"))
     kernel = arrays["model/projection_kernel"]

@@ -1,4 +1,4 @@
-"""The command `tfmann`: help, versions, what is misspelt, and that each command is what it says."""
+"""The command `tfmann`: help, versions, misspelled names, and the commands' descriptions."""
 
 import importlib
 import json
@@ -32,7 +32,7 @@ def test_help_lists_every_command_with_examples(argv, capsys):
         assert name in main.COMMANDS
 
 
-def test_versions_are_told(capsys):
+def test_versions_are_printed(capsys):
     assert run(capsys, "--version") == (0, f"tfmann {tfmann.__version__}\n", "")
     status, out, _ = run(capsys, "version")
     assert status == 0 and out.startswith(f"tfmann {tfmann.__version__} (")

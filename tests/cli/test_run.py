@@ -173,7 +173,7 @@ def test_the_log_has_a_line_an_update_and_an_evaluation(trained):
 
 
 def steps_of_tags(out):
-    """The steps at which each tag stands in a run's TensorBoard files."""
+    """Returns the steps of each tag in a run's TensorBoard files."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(str(out / "train_log"), size_guidance={"tensors": 0})
@@ -260,7 +260,7 @@ def contents(folder):
 
 
 def test_a_loss_that_is_not_finite_ends_the_run(data, trained, tmp_path, capsys):
-    """One message; the checkpoints stay, so that the same command goes on from them."""
+    """One message; the checkpoints remain, so that the same command resumes from them."""
     out = tmp_path / "out"
     shutil.copytree(trained(FIRST), out)
     before = contents(out / "checkpoints"), contents(out / "best_bleu")
@@ -278,7 +278,7 @@ def test_a_loss_that_is_not_finite_ends_the_run(data, trained, tmp_path, capsys)
 
 
 def test_a_checkpoint_that_no_lower_rate_helps_is_named(data, tmp_path, capsys):
-    """Its weights were saved before the next update found that they have no loss."""
+    """Its weights were saved before the next update showed that they have no loss."""
     out = tmp_path / "out"
     argv = tiny.flags(data, out, num_train_steps=3, steps_per_checkpoint=1,
                       steps_per_external_eval=3)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Talking with a model: answers, documents, what can be asked at the prompt."""
+"""Translating at a prompt: answers, documents, commands of the prompt."""
 
 import os
 import pty
@@ -79,7 +79,7 @@ def test_n_best_and_alignments_are_shown_on_request(folder, conversation):
     assert conversation.answer(LINES[0]) == [expected[0].text]
 
 
-def test_what_cannot_be_done_at_the_prompt_is_said(conversation, folder, tmp_path):
+def test_impossible_commands_at_the_prompt_are_reported(conversation, folder, tmp_path):
     for command, words in ((":n 4", "from 1 to 3"), (":n", "from 1"), (":n -1", "from 1"),
                            (":attention", "name of a file")):  # fmt: skip
         conversation.answer(LINES[0])
@@ -140,7 +140,7 @@ def test_a_pipe_has_a_line_for_a_line(folder, conversation):
 
 
 @pytest.mark.slow
-def test_a_terminal_has_a_prompt_and_goes_on_after_a_mistake(folder, conversation):
+def test_a_terminal_has_a_prompt_and_continues_after_a_mistake(folder, conversation):
     controller, terminal = pty.openpty()
     command = [sys.executable, "-m", "tfmann.cli.translate", f"--model={folder}"]
     with subprocess.Popen(

@@ -30,7 +30,7 @@ def test_settings_and_cells_are_known_without_tensorflow():
 
 
 def cell_classes():
-    """Names of the cells by module, found another way: the concrete cells in `cells/`."""
+    """Names of the cells by module, from another source: the concrete cells in `cells/`."""
     from tfmann.cells.base import DecoderCell
 
     classes = {}

@@ -42,7 +42,7 @@ def test_no_two_files_of_a_directory_are_the_same():
 
 
 def list_files():
-    """The files that the index lists; `{a,b}_c.json` stands for two of them."""
+    """Returns the files that the index lists; `{a,b}_c.json` means two of them."""
     folder = None
     for line in (FOLDER / "README.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):

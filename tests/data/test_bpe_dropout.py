@@ -135,7 +135,7 @@ def batches(kind, languages, corpus, position=Position(), share=Share(), probabi
 
 
 @pytest.mark.parametrize("kind", [TrainingBatches, DocumentBatches])
-def test_batches_are_drawn_anew_every_epoch_and_go_on_from_a_position(kind, languages, corpus):
+def test_batches_are_redrawn_every_epoch_and_continue_from_a_position(kind, languages, corpus):
     whole = list(itertools.islice(batches(kind, languages, corpus), 30))
     begin = 17
     rest = itertools.islice(batches(kind, languages, corpus, whole[begin - 1][1]), 30 - begin)

@@ -106,7 +106,7 @@ def test_batches_mark_beginnings_and_have_no_words_where_a_row_has_ended():
     assert idle == 4 * len(plan) - len(ids) > 0
 
 
-def test_side_by_side_goes_on_from_a_position():
+def test_parallel_documents_continue_from_a_position():
     uninterrupted = list(itertools.islice(side_by_side().batches(Position()), 30))
     _, position = uninterrupted[12]
     rest = itertools.islice(side_by_side().batches(position), 17)
@@ -137,7 +137,7 @@ def test_measuring_in_documents_sees_every_pair_once():
     assert words == sum(len(corpus.target(i)) + 1 for i in range(len(ids)))
 
 
-def test_the_sentences_before_stand_beside_a_sentence():
+def test_a_sentence_comes_with_the_previous_ones():
     corpus = encoded([(2, 1), (1, 1), (0, 1), (3, 1)], [5, 5, 5, 5])  # pair i is of ids i + 3
     data = TrainingBatches(corpus, HParams(batch_size=9), history_size=2)
     batch, _ = next(data.batches(Position()))

@@ -29,7 +29,7 @@ def languages(source=("a", "b", "c"), target=("X", "Y", "Z")):
 
 @pytest.fixture
 def corpus(tmp_path):
-    """Writes a corpus; returns a function that encodes it and says whether it had to."""
+    """Writes a corpus; returns a function that encodes it and returns whether it had to."""
     text_files.write_lines(tmp_path / "t.src", SOURCE)
     text_files.write_lines(tmp_path / "t.tgt", TARGET)
 
@@ -165,7 +165,7 @@ FILES = ["source.ids", "source.starts", "target.ids", "target.starts", "document
         for kind in ("gone", "shorter", "flipped", "", "[]", "{}", "null", "[" * 99999)
     ],
 )
-def test_a_damaged_place_is_made_anew(corpus, name, kind):
+def test_a_damaged_folder_is_rebuilt(corpus, name, kind):
     undamaged, _ = corpus()
     copies = [array.copy() for array in undamaged]
     (folder,) = corpus.folder.iterdir()

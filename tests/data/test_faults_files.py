@@ -250,7 +250,7 @@ def test_a_note_of_another_shape_is_refused_though_its_seal_is_right(run, tmp_pa
         settle(run)
 
 
-def test_a_lost_note_is_said_and_written_again(run, tmp_path):
+def test_a_lost_note_is_reported_and_written_again(run, tmp_path):
     log = []
     (tmp_path / "run" / "inputs.json").unlink()
     flip_bit(tmp_path / "train.src")

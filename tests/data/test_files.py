@@ -180,7 +180,7 @@ def interrupted():
         (interrupted(), KeyboardInterrupt),
     ],
 )
-def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path, lines, error):
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, lines, error):
     path = file_of(tmp_path, "old\n", "out")
     with pytest.raises(error):
         write_lines(path, lines)
@@ -188,7 +188,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path, line
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_a_full_disk_leaves_the_old_file_and_nothing_beside_it(tmp_path):
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path):
     path = file_of(tmp_path, "old\n", "out")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))  # writes fail past 20 kB

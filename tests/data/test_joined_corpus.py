@@ -49,7 +49,7 @@ def test_a_joined_corpus_has_the_pairs_of_its_parts():
         np.testing.assert_array_equal(corpus.target(index), part.target(i))
     lengths = [len(part.target(i)) for part, i in expected]
     assert np.diff(corpus.target_starts).tolist() == lengths
-    assert len(set(corpus.documents[[0, 3, 4]])) == 3, "one document goes on in the next corpus"
+    assert len(set(corpus.documents[[0, 3, 4]])) == 3, "one document continues in the next corpus"
     no_documents = JoinedCorpus([encoded(random_lengths(2)), encoded(random_lengths(2), [0, 0])])
     assert no_documents.documents[:2].tolist() == [-1, -1]
 
@@ -85,7 +85,7 @@ def test_corpora_are_drawn_by_their_weights_and_their_pairs_evenly(changes):
 
 
 @pytest.mark.parametrize("kind", [TrainingBatches, DocumentBatches])
-def test_batches_go_on_from_a_position(kind):
+def test_batches_continue_from_a_position(kind):
     def stream(position):
         return kind(joined_documents(), settings()).batches(position)
 

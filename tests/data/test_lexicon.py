@@ -235,7 +235,7 @@ def test_what_the_command_refuses(corpus, tmp_path, capsys, monkeypatch, changes
     assert tree(tmp_path) == {}
 
 
-def test_only_what_is_asked_for_needs_a_lexicon(tmp_path):
+def test_only_replacement_requires_a_lexicon(tmp_path):
     lexicon.require(HParams(), str(tmp_path))
     with pytest.raises(UserError, match="no file .*lexicon.txt: learn it with --mode=lexicon"):
         lexicon.require(HParams(replace_unk=True), str(tmp_path))

@@ -56,7 +56,7 @@ def test_a_blank_line_ends_a_document(tmp_path):
     shards = [list(file_shards.shard_lines(Job(i, 3), str(path), True)) for i in range(3)]
     assert shards == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
     shards = [list(file_shards.shard_lines(Job(i, 2), str(path), True)) for i in range(2)]
-    assert shards == [[0, 1, 2, 3, 4], [5, 6, 7, 8]]  # a blank line may stand first
+    assert shards == [[0, 1, 2, 3, 4], [5, 6, 7, 8]]  # a blank line may come first
     shards_of_sentences = [
         list(file_shards.shard_lines(Job(i, 2), str(path), False)) for i in range(2)
     ]

@@ -90,7 +90,7 @@ def test_shards_part_the_rows():
 
 @pytest.mark.parametrize("pool", [0, 1, 5, 1000])
 @pytest.mark.parametrize("kind, size", [("sentences", 16), ("sentences", 1000), ("tokens", 200)])
-def test_every_pair_stands_once_in_an_epoch(pool, kind, size):
+def test_every_pair_occurs_once_in_an_epoch(pool, kind, size):
     data = training(random_lengths(333), bucket_pool=pool, batch_type=kind, batch_size=size)
     for epoch in (0, 1, 7):
         batches = epoch_of(data, epoch)
@@ -236,7 +236,7 @@ def test_training_without_any_pair_is_refused(lengths):
         training(lengths, max_len_policy="filter", src_max_len=4)
 
 
-def test_sources_end_in_their_own_symbol_only_if_asked():
+def test_sources_end_in_their_own_symbol_only_if_set():
     for eos in (True, False):
         (batch,) = epoch_of(training([(3, 2), (5, 2)], append_source_eos=eos), 0)
         assert sorted(batch.source_length) == [3 + eos, 5 + eos]
@@ -275,7 +275,7 @@ def test_items_come_ahead_in_order_and_end():
     assert list(prefetch(iter([]))) == []
 
 
-def test_no_more_is_made_than_was_asked_for():
+def test_prefetch_makes_no_more_than_its_depth():
     produced = []
     items = prefetch((produced.append(i) or i for i in itertools.count()), depth=3)
     assert next(items) == 0

@@ -1,4 +1,4 @@
-"""What a run says of its text: unknown tokens, and raw text that is split at spaces."""
+"""Reports of a run about its text: unknown tokens, and raw text that is split at spaces."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def write(path, lines):
     return path
 
 
-def test_raw_text_is_told_from_tokens(tmp_path):
+def test_raw_text_is_distinguished_from_tokens(tmp_path):
     assert text_checks.is_raw(write(tmp_path / "raw", RAW))
     assert not text_checks.is_raw(write(tmp_path / "tokens", TOKENS))
     assert not text_checks.is_raw(write(tmp_path / "empty", ["", " "]))

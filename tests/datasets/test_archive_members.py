@@ -163,7 +163,7 @@ def test_a_part_without_a_last_line_end_gets_one(server_and_maker, tmp_path):
     assert (folder / "train.yy").read_text() == "one\ntwo\nthree\n"
 
 
-def test_an_archive_that_broke_off_goes_on(server_and_maker):
+def test_an_interrupted_download_of_an_archive_resumes(server_and_maker):
     server, make = server_and_maker
     manifest, folder = make()
     (folder / "archives").mkdir()
@@ -218,7 +218,7 @@ ARCHIVE = {"path": "archives/all.tgz", "urls": ["https://h/f"], "sha256": "0" * 
         (ENTRY, {**ARCHIVE, "urls": []}, r"archives\[0\].urls: expected one or more"),
         (ENTRY, {**ARCHIVE, "sha256": None}, r"archives\[0\]: sha256, bytes or lines"),
         (ENTRY, {**ARCHIVE, "path": "../all.tgz"}, "plain path"),
-        (ENTRY, {**ARCHIVE, "path": "train.yy"}, "train.yy stands twice"),
+        (ENTRY, {**ARCHIVE, "path": "train.yy"}, "train.yy is listed twice"),
         (ENTRY, {**ARCHIVE, "lines": 7}, r"unknown key 'archives\[0\].lines'"),
         (ENTRY, {**ARCHIVE, "member": "x"}, r"unknown key 'archives\[0\].member'"),
     ],

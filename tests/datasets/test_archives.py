@@ -172,7 +172,7 @@ def test_the_number_of_members_is_limited(tmp_path, monkeypatch):
 
 def test_members_that_stand_twice_or_clash_are_refused(tmp_path):
     archive = tar_of(tmp_path / "x.tar", ("a", b"1"), ("./a", b"2"))
-    assert_refused(archive, tmp_path, "stands twice")
+    assert_refused(archive, tmp_path, "is listed twice")
     archive = tar_of(tmp_path / "x.tar", ("a", b"1"), ("a/b", b"2"))
     assert_refused(archive, tmp_path, "cannot extract")
 

@@ -136,7 +136,7 @@ def test_a_part_is_resumed(server, tmp_path):
     assert names_in(folder) == COMPLETE
 
 
-def test_a_part_is_started_anew_where_the_server_has_no_ranges(server, tmp_path):
+def test_a_part_is_restarted_where_the_server_has_no_ranges(server, tmp_path):
     server.honours_range = False
     manifest, folder = corpus(tmp_path, one_file(server.url))
     (folder / "train.xx.part").write_bytes(TEXT[:4321])
@@ -144,7 +144,7 @@ def test_a_part_is_started_anew_where_the_server_has_no_ranges(server, tmp_path)
     assert (folder / "train.xx").read_bytes() == TEXT
 
 
-def test_another_range_than_asked_for_is_not_appended(server, tmp_path):
+def test_another_range_than_requested_is_not_appended(server, tmp_path):
     server.skips = 5  # inside a line, so that the number of lines would still be right
     manifest, folder = corpus(tmp_path, one_file(server.url, lines=5000))
     (folder / "train.xx.part").write_bytes(TEXT[:4321])

@@ -143,7 +143,7 @@ def file_with(**changes):
     [
         ("[]", "expected an object, got list"),
         ("{", "not JSON"),
-        ('{"name": "a", "name": "b"}', "'name' stands twice"),
+        ('{"name": "a", "name": "b"}', "'name' is listed twice"),
         ("[" * 100_000, "not JSON"),
         (change_record(licens="x"), "unknown key 'licens'; did you mean 'licence'"),
         (change_record(name=None), "the key 'name' is missing"),
@@ -167,7 +167,7 @@ def file_with(**changes):
         (file_with(urls=[3]), "one or more addresses"),
         (file_with(accept_lines=[3]), r"accept_lines\[0\]: expected an object"),
         (file_with(accept_lines=[{"lines": 3}]), r"accept_lines\[0\].note' is missing"),
-        (change_record(obtain="ask"), "neither urls nor an archive beside 'obtain'"),
+        (change_record(obtain="ask"), "neither urls nor an archive with 'obtain'"),
         (change_record(more_tests=["other"]), "'other.xx' is missing"),
         (change_record(alignments="dev.align"), "'dev.align' is missing"),
         (change_record(alignments={"test": "x"}), "alignments: expected str, got dict"),
@@ -187,7 +187,7 @@ def test_a_wrong_manifest_is_refused_by_key(tmp_path, content, words):
 def test_a_file_listed_twice_is_refused(tmp_path):
     content = record()
     content["files"].append(content["files"][0])
-    with pytest.raises(UsageError, match="stands twice"):
+    with pytest.raises(UsageError, match="is listed twice"):
         manifest_of(tmp_path, content)
 
 

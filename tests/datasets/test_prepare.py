@@ -89,7 +89,7 @@ def test_what_is_done_is_not_done_again(corpus, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["bpe.codes", "train.ro", "test.en"])
-def test_what_is_not_as_it_was_prepared_is_prepared_anew(corpus, tmp_path, name):
+def test_a_changed_preparation_is_repeated(corpus, tmp_path, name):
     first, _ = run(corpus(), tmp_path)
     path = tmp_path / "deep" / "ready" / name
     content = path.read_bytes()

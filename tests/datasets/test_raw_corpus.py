@@ -80,7 +80,7 @@ def test_documents_stay_with_their_sentences(raw, tmp_path):
     assert rows == expected[:3] + expected[4:]
 
 
-def test_the_same_command_again_does_nothing_and_another_begins_anew(raw, tmp_path, capsys):
+def test_the_same_command_again_does_nothing_and_another_starts_over(raw, tmp_path, capsys):
     output = tmp_path / "out"
     arguments = command(raw, output, "--vocab_size=60")
     assert prepare.main(arguments) == 0

@@ -34,7 +34,7 @@ def test_segments_are_lines_without_tags_and_entities():
     assert list(segments(SET)) == LINES
 
 
-def test_what_stands_outside_of_segments_is_no_text():
+def test_only_segments_are_text():
     assert list(segments("<doc>title<seg>a</seg>between<seg>b</seg></doc>")) == ["a", "b"]
 
 

@@ -29,7 +29,7 @@ def member(name=b"a", content=b"mine"):
 
 
 def sparse():
-    """A member whose map of holes goes on and on."""
+    """A member whose map of holes does not end."""
     info = bytearray(header("s", 512, tarfile.GNUTYPE_SPARSE))
     info[482] = 1  # more of the map follows
     info[148:156] = b" " * 8
@@ -39,7 +39,7 @@ def sparse():
 
 
 def pax_sparse():
-    """A member whose map of holes, in its content, goes on and on."""
+    """A member whose map of holes, in its content, does not end."""
     records = b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n"
     return (
         header("p", len(records), tarfile.XHDTYPE) + records.ljust(512, b"\0")
@@ -108,7 +108,7 @@ def test_members_that_are_passed_are_not_kept(tmp_path):
 def test_xz_is_not_given_all_the_memory_that_it_asks_for(tmp_path):
     packed = bytearray(lzma.compress(member() + bytes(1024), preset=0))
     # The header of the first block: its size, flags, the id of LZMA2, the length and the value of
-    # what says how large the dictionary is, a checksum.
+    # the dictionary's size, a checksum.
     assert packed[12:16] == b"\x02\x00\x21\x01"
     packed[16] = 39  # 3 GiB
     packed[20:24] = struct.pack("<I", zlib.crc32(bytes(packed[12:20])))

@@ -1,4 +1,4 @@
-"""Least lengths and n-grams that may not stand twice, in every search."""
+"""Minimum lengths and forbidden repetition of n-grams, in every search."""
 
 import numpy as np
 import pytest

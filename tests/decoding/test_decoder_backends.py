@@ -41,7 +41,7 @@ def models(variant):
 
 
 def run_backends(variant, function):
-    """What a traced function of a model and its source has for each backend."""
+    """Returns the result of a traced function of a model and its source for each backend."""
     batch, results = small.batch(LENGTHS), []
 
     for model in models(variant):

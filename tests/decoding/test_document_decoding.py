@@ -1,4 +1,4 @@
-"""Documents in, documents out: a cache that is carried, whatever else is translated beside."""
+"""Translation of documents: the cache is carried, whatever else is in the batch."""
 
 import functools
 

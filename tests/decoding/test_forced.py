@@ -76,7 +76,7 @@ def test_trace_shows_distributions_for_every_step(untraced, variant):
             np.testing.assert_allclose(trace[name].sum(axis=-1), 1.0, atol=1e-5)
 
 
-def test_what_a_cell_shows_does_not_depend_on_the_pairs_beside_it(untraced):
+def test_diagnostics_do_not_depend_on_the_rest_of_the_batch(untraced):
     system = translator()
     pairs = [("a3", "b3 b4"), ("a5 a6", "b3 b4"), ("a5 a6 a7 a8", "b7")]  # 3 taps, 3 positions
     for pair, result in zip(pairs, system.force(pairs, EVERYTHING)):

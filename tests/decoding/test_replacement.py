@@ -87,7 +87,7 @@ def test_every_unknown_word_comes_from_where_its_attention_is(before_and_after):
     assert from_lexicon == {True, False}
 
 
-def test_attention_that_was_not_asked_for_is_not_given(before_and_after):
+def test_attention_is_only_returned_on_request(before_and_after):
     _, after, lexicon = before_and_after
     plain = translator("luong", **BEAM)
     replacing = Translator(plain.model, plain.languages, plain.hparams, lexicon)

@@ -113,7 +113,7 @@ def test_coverage_counts_a_position_whose_attention_is_exactly_nothing():
 
 
 @pytest.mark.parametrize("variant", SOME)
-def test_no_result_depends_on_the_sentences_beside_it(variant):
+def test_no_result_depends_on_the_rest_of_its_batch(variant):
     model, batch = large_model(variant, 3), small.batch(LENGTHS, 3)
 
     def run(rows, padding=0):
@@ -198,7 +198,7 @@ def test_top_words_are_the_first_of_the_greatest(seed, count, blocks, kinds):
 
 @pytest.mark.parametrize("above", [0.0, 300.0])
 def test_no_search_says_the_start_of_a_sentence(above):
-    """However probable it is: a text that says it is read as another word, of another score."""
+    """However probable it is: a text that contains it is read with another word and score."""
     model = large_model("luong", projection_bias=True)
     model.projection_bias.assign(tf.one_hot(SOS, small.TARGET_SIZE) * above)
     batch = small.batch(LENGTHS, 3)
@@ -253,7 +253,7 @@ def test_search_stops_only_when_nothing_can_overtake(live, best, expected):
 
 
 def products(graph):
-    """How many products of two matrices a function makes, by type."""
+    """Counts a function's products of two matrices, by type."""
     definition = graph.as_graph_def()
     nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
     return Counter(tf.as_dtype(n.attr["T"].type).name for n in nodes if n.op == "MatMul")
@@ -262,7 +262,7 @@ def products(graph):
 @pytest.mark.bfloat16
 @pytest.mark.parametrize("variant", SOME)
 @pytest.mark.parametrize("beam_width", [0, 3])
-def test_a_search_makes_its_matrix_products_in_the_type_asked_for(variant, beam_width):
+def test_a_search_makes_its_matrix_products_in_the_set_type(variant, beam_width):
     model, batch = small.model(variant), small.batch(LENGTHS, 4)
     signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)]
     hypotheses, counts = {}, {}
@@ -368,7 +368,7 @@ def test_samples_are_distributed_as_the_model_says():
         else:
             log_probs, *_ = stepper(SOS, ())
         expected = np.exp(log_probs / temperature)
-        expected[SOS] = 0.0  # is never said
+        expected[SOS] = 0.0  # is never predicted
         expected *= len(ids) / expected.sum()
         counts = np.bincount(ids, minlength=small.TARGET_SIZE)
         common = expected >= 5

@@ -33,8 +33,8 @@ def test_the_reference_itself_lacks_nothing():
     [
         ("", [0, 1, 2, 3]),
         ("the house near the garden", [1]),
-        ("old house near garden", []),  # an article says nothing
-        ("the old near the garden", [0]),  # and does not stand for its noun
+        ("old house near garden", []),  # an article does not count
+        ("the old near the garden", [0]),  # and does not count as its noun
         ("near the garden", [0, 1]),
         ("the old house", [2, 3]),
         ("the old home near the garden", [0]),
@@ -55,7 +55,7 @@ def test_what_is_left_out(hypothesis, under):
         ("the old house of stone near the garden , I see", []),
     ],
 )
-def test_what_is_said_too_often(hypothesis, over):
+def test_over_translated_words(hypothesis, over):
     assert judge_words(hypothesis) == ([], [], over)
 
 
@@ -63,13 +63,13 @@ def test_links_tell_a_rewording_from_an_omission():
     links = [(0, 0), (1, 1), (0, 2), (2, 3), (3, 4), (3, 5)]
     assert judge_words("the old home near the garden", links) == ([], [0], [])
     assert judge_words("the old home near the garden", []) == ([0], [], [])
-    # A word that the reference has is no rewording of another: "near" says nothing of the house.
+    # A word that the reference has is no rewording of another: "near" does not mean the house.
     assert judge_words("the old near near the garden", links) == ([0], [], [2])
 
 
 def test_of_repeated_words_the_links_say_which():
     reference, sure = "red and red hats".split(), [(0, 0), (1, 1), (2, 2), (3, 3)]
-    assert judge_words("red hats", None, reference, sure)[0] == [0, 1]  # "red hats" stands together
+    assert judge_words("red hats", None, reference, sure)[0] == [0, 1]  # "red hats" is adjacent
     assert judge_words("red hats", [(0, 0), (3, 1)], reference, sure)[0] == [1, 2]
     assert judge_words("red red and red hats", None, reference, sure)[2] == [0]
     links = [(0, 0), (2, 1), (1, 2), (2, 3), (3, 4)]
@@ -141,7 +141,7 @@ def entries(example):
 
 
 def edit_reference(example, left_out, repeated):
-    """The reference without one entry and with another said twice; words and links."""
+    """The reference without one entry and with another repeated; words and links."""
     words, links = [], []
 
     def add_word(j):
@@ -166,7 +166,7 @@ def cases():
         parts = entries(example)
         first, second = (parts[i] for i in stream.permutation(len(parts))[:2])
         spelled = [{example.target[j] for j in part[1]} - {"the"} for part in (first, second)]
-        if not spelled[0] & spelled[1]:  # or the one stands for the other
+        if not spelled[0] & spelled[1]:  # or the one counts as the other
             yield example, first, second
         yield example, first, NOTHING
         yield example, NOTHING, second

@@ -70,7 +70,7 @@ def test_several_references():
     assert score.signature.startswith("nrefs:2|")
 
 
-def test_all_metrics_in_the_order_asked_for():
+def test_all_metrics_in_the_requested_order():
     scores = bleu.evaluate(HYPOTHESES, [REFERENCES], metrics=("ter", "bleu", "chrf"))
     assert [score.name for score in scores] == ["TER", "BLEU", "chrF2"]
     assert scores[0].value == sacrebleu.corpus_ter(HYPOTHESES, [REFERENCES]).score

@@ -52,7 +52,7 @@ def test_alignment_error_is_that_worked_out_by_hand():
     expected = gold_alignments.GoldSet([["a", "b"]] * 2, [["x", "y"]] * 2, links)
     attention = [np.array([[0.4, 0.6], [1.0, 0.0]]), np.array([[0.3, 0.5], [0.0, 0.0]])]
     actual = gold_alignments.alignment_scores(expected, attention, [[(1, 0), (0, 1)], [(1, 0)]])
-    # found 3, sure 3; of those found 1 is sure, 2 are possible
+    # 3 links in the hypothesis, 1 of them sure, 2 possible; 3 sure links
     assert actual["aer"] == pytest.approx(1 - (1 + 2) / (3 + 3))
     assert (actual["precision"], actual["recall"]) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
     # the weights: 2.8 in all, on sure links 0.4 + 0.5, on possible ones 0.6 more
@@ -63,7 +63,7 @@ def test_alignment_error_is_that_worked_out_by_hand():
 
 def test_adequacy_is_that_worked_out_by_hand(paths):
     expected = gold_alignments.read(*paths())
-    translations = ["the lady", "dog dog"]  # "woman" is not said, but "lady" is; "dog" twice
+    translations = ["the lady", "dog dog"]  # "woman" is missing, but "lady" is there; "dog" twice
     with_links = gold_alignments.adequacy_scores(
         expected, translations, [[(0, 0), (1, 1)], [(0, 0), (0, 1)]]
     )

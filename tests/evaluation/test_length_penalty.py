@@ -1,4 +1,4 @@
-"""The length penalty that suits a model: n-best lists ranked anew, in training and as a command."""
+"""Tuning the length penalty: re-ranked n-best lists, in training and as a command."""
 
 import json
 import math
@@ -52,7 +52,7 @@ def test_of_equals_the_smallest_weight_is_chosen():
 
 @pytest.mark.parametrize("variant", ["luong", "rnnsearch"])
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.5])
-def test_a_list_of_all_translations_ranked_anew_is_what_the_search_finds(variant, weight):
+def test_a_re_ranked_list_of_all_translations_agrees_with_the_search(variant, weight):
     model, batch = large_model(variant, 9, target_size=4), small.batch([(4, 1), (0, 1)], 9)
     count = 1 + 3 + 9 + 27  # translations of at most 4 ids over 4, </s> included
     wide = run_beam(model, batch, count, 0.8, best=count, limit=4)
@@ -121,7 +121,7 @@ def test_a_training_ends_with_the_weight_that_suits_dev(run, tmp_path):
     ratios = [point["length_ratio"] for point in penalty["dev"]]
     assert ratios == sorted(ratios) and ratios[0] < ratios[-1]
     assert json.loads((run / "hparams.json").read_text())["length_penalty_weight"] == best["weight"]
-    assert results["hparams"]["length_penalty_weight"] == 0.0, "as the training was asked"
+    assert results["hparams"]["length_penalty_weight"] == 0.0, "as training was set"
     best_scores = {name: results["best"][name][0]["value"] for name in ("dev", "test")}
     assert scores(run, tmp_path) == pytest.approx(best_scores)
     worse_weight = 0 if best["weight"] else 4

@@ -13,7 +13,7 @@ def shares(hypothesis, *references):
 
 
 def test_by_hand():
-    # 1-grams: b and c stand twice; 2-grams: "b c" does.
+    # 1-grams: b and c occur twice; 2-grams: "b c" does.
     assert shares("a b c b c", "a b c d") == [(2, 5), (1, 4), (0, 3), (0, 2)]
     assert shares("a b c b c", "b c b c") == [(0, 5), (0, 4), (0, 3), (0, 2)]
     assert shares("a b c b c", "b b", "c c c") == [(0, 5), (1, 4), (0, 3), (0, 2)]

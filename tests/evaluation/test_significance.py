@@ -43,7 +43,7 @@ def test_swaps_equal_a_naive_recomputation(sets, tokenize):
     assert f"tok:{tokenize}" in result.signature
 
 
-def test_case_counts_only_where_it_is_asked_for():
+def test_case_counts_only_where_set():
     truth = corpus(1, 30)
     baseline = damage(truth, 3, 0.4)
     shouted = [line.upper() for line in baseline]

@@ -1,4 +1,4 @@
-"""What a cell shows of itself: names, shapes, which step is which token, whose head is whose."""
+"""Traces of a cell: names, shapes, the token of each step, the head of each figure."""
 
 import numpy as np
 import pytest

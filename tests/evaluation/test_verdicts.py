@@ -88,7 +88,7 @@ def verdict_of(expect, mean, error=0.1, freedom=2, margin=0.7):
         ("no gain", 0.98, INCONCLUSIVE), ("no gain", 1.0, FAILS), ("no gain", -9.0, HOLDS),
     ],
 )  # fmt: skip
-def test_only_what_is_proven_is_said(expect, mean, expected):
+def test_only_proven_verdicts_are_given(expect, mean, expected):
     assert verdict_of(expect, mean) == expected
 
 

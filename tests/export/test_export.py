@@ -1,4 +1,4 @@
-"""Exported models: what plain TensorFlow answers is what the command line says."""
+"""Exported models: plain TensorFlow gives the results of the command line."""
 
 import json
 import random
@@ -65,7 +65,7 @@ def piece_model(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def answered_elsewhere(tmp_path_factory, piece_model):
-    """What a program without tfmann says: of lines, pieces, documents, and docs/serving.md."""
+    """Runs a program without tfmann: lines, pieces, documents, the code of docs/serving.md."""
     folder = tmp_path_factory.mktemp("elsewhere")
     lines = exports.draw_lines()
     luong, exported, flags = exports.export(folder, "luong")
@@ -184,7 +184,7 @@ def test_unknown_words_are_replaced(tmp_path):
     model = write_model(tmp_path / "model")
     arrays = checkpoint.read_arrays(str(model / "best_bleu"))
     kernel, often = arrays["model/projection_kernel"], 3 + WORDS.index("chó")
-    kernel[:, [0, often]] = kernel[:, [often, 0]]  # so that it says <unk> often
+    kernel[:, [0, often]] = kernel[:, [often, 0]]  # so that it often predicts <unk>
     checkpoint.write(str(model / "best_bleu"), arrays, None, {})
     entries = [f"{word} from_lexicon 1" for word in WORDS[::2]]
     text_files.write_lines(model / "lexicon.txt", entries)

@@ -42,7 +42,7 @@ def are_same(actual, expected):
 
 
 def is_checkpoint_of(folder, seed):
-    """Whether a folder is the checkpoint that `write` made, all of it."""
+    """Returns whether a folder is the whole checkpoint that `write` made."""
     state = checkpoint.read_state(str(folder))
     return (
         are_same(checkpoint.read_arrays(str(folder)), arrays(seed))

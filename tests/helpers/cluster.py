@@ -25,7 +25,7 @@ def addresses(count):
 
 
 def environments(count):
-    """What each of `count` workers finds in its environment."""
+    """Returns the environment of each of `count` workers."""
     cluster = {"worker": addresses(count)}
     tasks = [{"type": "worker", "index": index} for index in range(count)]
     return [

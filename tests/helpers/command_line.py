@@ -41,7 +41,7 @@ def fails(argv, capsys, status, words, main=nmt.main):
 
 
 def fails_after_note(argv, capsys, status, words):
-    """As `fails`, for a command that says before which weights it takes."""
+    """As `fails`, for a command that first prints which weights it uses."""
     capsys.readouterr()
     assert nmt.main(argv) == status
     *notes, message = capsys.readouterr().err.splitlines()

@@ -1,4 +1,4 @@
-"""Models exported by the command line, asked, and compared with what the command line says."""
+"""Models exported by the command line, called, and compared with the command line's output."""
 
 import json
 import os

@@ -27,7 +27,7 @@ def zero_unit(inputs, units, gates):
 def programmed_controller(steps, reads):
     """A GRU that answers the input e_t by the state e_t, whatever it has read before.
 
-    Row t of a head or interface layer is then what the memory is told at step t.
+    Row t of a head or interface layer then gives the memory's input at step t.
     """
     kernel = np.zeros((steps + reads, 3 * steps))
     kernel[:steps, 2 * steps :] = 100.0 * np.eye(steps)

@@ -20,7 +20,7 @@ class Server:
         self.status = 200
         self.honours_range = True
         self.stops_after = None  # bytes of an answer after which it closes the connection
-        self.skips = 0  # bytes by which a range begins later than asked for
+        self.skips = 0  # bytes by which a range begins later than requested
         self.breaks = False  # closes with a reset instead
         self.ranges = []
         outer = self

@@ -11,7 +11,7 @@ def table(*rows, **changes):
 
 
 def record(row, bleu=10.0, brevity=0.9, **more):
-    """Returns the record of a run with these scores, on dev and test alike."""
+    """Returns the record of a run with these scores, the same on dev and test."""
     details = f"50.0/30.0/20.0/10.0 (BP = {brevity:.3f} ratio = 0.905 hyp_len = 905 ref_len = 1000)"
     scores = [
         {"value": bleu, "signature": "s", "details": details},

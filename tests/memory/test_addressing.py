@@ -77,7 +77,7 @@ def test_masked_softmax(run, scale):
     assert np.all(actual[np.broadcast_to(MASK[:, None] == 0, actual.shape)] == 0)
 
 
-def test_masked_softmax_does_not_see_what_stands_at_padding(run):
+def test_masked_softmax_ignores_padding(run):
     scores = np.random.default_rng(1).normal(size=[len(LENGTHS), WIDTH])
     high = np.where(MASK > 0, scores, 1e9)
     mask = tf.constant(MASK)

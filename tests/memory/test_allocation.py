@@ -127,7 +127,7 @@ def test_links_lead_from_what_was_written_first_to_what_came_next():
     np.testing.assert_array_equal(backward[0, 0, 0], one_hot[0])
     np.testing.assert_array_equal(forward[0, 1, 1], one_hot[0])  # head 1 wrote 0 after 2
     np.testing.assert_array_equal(backward[0, 1, 1], one_hot[3])
-    # a slot written again leaves the chain it stood in
+    # a slot written again leaves its chain
     rewritten = one_hot[None, [1, 2]]
     link = allocation.update_link(link, precedence, rewritten)
     np.testing.assert_array_equal(link[0, 0, 1], one_hot[4])

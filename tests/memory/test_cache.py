@@ -160,7 +160,7 @@ def test_with_an_empty_cache_it_is_rnnsearch_to_the_last_bit(fusion, slots):
 
 
 @pytest.mark.parametrize("fusion", FUSIONS)
-def test_what_is_recorded_is_what_was_asked_for(fusion):
+def test_only_requested_records_are_made(fusion):
     model, batch = model_of(fusion), small.batch(LENGTHS)
     caches = random_caches(model, len(LENGTHS))
     for record, expected in [
@@ -218,7 +218,7 @@ def test_a_search_reads_the_cache_as_forced_decoding_does(fusion, overwrite, mat
 
 
 @pytest.mark.parametrize("fusion", FUSIONS)
-def test_a_sentence_does_not_depend_on_those_beside_it(fusion):
+def test_a_sentence_does_not_depend_on_the_rest_of_the_batch(fusion):
     model, batch = large_model("rnnsearch", **settings(fusion)), small.batch(LENGTHS, 3)
     caches = random_caches(model, len(LENGTHS))
     together, _ = decode(model, batch, caches)

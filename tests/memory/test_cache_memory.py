@@ -112,7 +112,7 @@ def test_the_mean_of_repeated_writes_by_hand():
     assert later.keys.numpy().ravel().tolist() == [4.75, 1.0, 0.0]
 
 
-def test_a_word_that_comes_back_after_its_eviction_begins_anew():
+def test_a_word_that_returns_after_its_eviction_starts_over():
     contexts = tf.constant([[[1.0], [2.0], [4.0], [8.0], [16.0]]])
     words, length = tf.constant([[5, 5, 6, 7, 5]]), tf.constant([5])
     cache = continuous_cache.write(

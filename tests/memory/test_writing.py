@@ -20,7 +20,7 @@ def arguments(heads, seed=0):
 
 
 def erase_and_add_by_head(memory, weights, erase, add):
-    """Equations 9 and 10 as they stand."""
+    """Equations 9 and 10, one head after the other."""
     for head in range(weights.shape[1]):
         memory *= 1.0 - weights[:, head, :, None] * erase[:, head, None]
     return memory + tf.einsum("bhn,bhw->bnw", weights, add)

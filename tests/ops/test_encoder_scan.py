@@ -147,7 +147,7 @@ def test_bfloat16_is_close_to_float32(unit, weights):
 
 @pytest.mark.parametrize("unit", ["gru", "lstm"])
 def test_steps_without_influence_get_no_gradient(unit):
-    """A loss of step 2 alone says nothing about the inputs of later steps."""
+    """A loss of step 2 alone does not depend on the inputs of later steps."""
     projected, kernel = inputs(unit, 5, 2)
     with tf.GradientTape() as tape:
         tape.watch(projected)

@@ -19,7 +19,7 @@ CASES = [
 
 
 def readouts(model, batch):
-    """What is projected, `[T, B, U]`, of forced decoding."""
+    """Returns the outputs of forced decoding before projection, `[T, B, U]`."""
     prepared = model.prepare(batch.source, batch.source_length)
     outputs, embedded, *_ = teacher_forced(model, prepared, batch.target_in, batch.target_length)
     flat = tf.reshape(outputs, [-1, outputs.shape[-1]])

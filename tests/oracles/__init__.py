@@ -7,5 +7,5 @@ and none imports `tfmann`: what is computed twice must be written twice.
 Letters: S source length, T target length, E embedding width, U units, D annotation
 width, V vocabulary, R read heads, J shift taps, K beam width, A attention width,
 O readout width, G gates of a unit. `Weights` are plain dictionaries of arrays; their
-keys and shapes stand at the head of each module.
+keys and shapes are at the head of each module.
 """

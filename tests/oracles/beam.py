@@ -41,7 +41,7 @@ class Hypothesis(NamedTuple):
 
     @property
     def finished(self) -> bool:
-        """Whether the hypothesis has its `</s>`."""
+        """True if the hypothesis has its `</s>`."""
         return bool(self.ids) and self.ids[-1] == END
 
 
@@ -81,11 +81,11 @@ def _settle(hypothesis: Hypothesis, alpha: float, beta: float) -> Hypothesis:
 def allowed(
     ids, vocab_size: int, limit: int, min_length: int = 0, ngram: int = 0, prefix=()
 ) -> list[int]:
-    """The tokens that may follow `ids`: at the last step `</s>` alone, whatever else is asked.
+    """The tokens that may follow `ids`: at the last step `</s>` alone, whatever the limits.
 
     As long as there are given tokens, the next of them alone, and the limit has room for them.
     Never `<s>`; and before that no `</s>` among the first `min_length` tokens, and no token that
-    would end `ngram` tokens which stand in `ids` already.
+    would end `ngram` tokens which are in `ids` already.
     """
     if len(ids) < len(prefix):
         return [prefix[len(ids)]]

@@ -11,7 +11,7 @@ holds a key c_i, a value s_i and the target word y_i that they came with. A step
     shallow fusion: p(y_t) = (1 - lambda_t) g(y_{t-1}, c_t, s_t) + lambda_t P_cache,
                     lambda_t a number, P_cache(y) = sum of P over the slots of y.
 
-s~_t is seen by the readout alone: the recurrence goes on with s_t, so that RNNSearch's
+s~_t is seen by the readout alone: the recurrence continues with s_t, so that RNNSearch's
 states and contexts are those of `rnnsearch.decode`, whatever the cache holds.
 
 A complete sentence is written (3.3), each (c_t, s_t, y_t) in order, `</s>` and `<unk>` too:
@@ -24,7 +24,7 @@ Other matchings than the paper's, with a learned gain g: softmax_i(g c_t . c_i /
 softmax_i(g cos(c_t, c_i)); and two controls: 1 / (filled slots) for every filled slot, and
 m_t = 0 with nothing matched, where lambda_t is as it would be.
 
-Weights, beside those of RNNSearch (see `rnnsearch`), G = U for deep fusion, 1 for shallow:
+Weights, besides those of RNNSearch (see `rnnsearch`), G = U for deep fusion, 1 for shallow:
     gate_state_kernel: U [U, G];  gate_context_kernel: V [D, G];
     gate_retrieved_kernel: W [U, G]; no bias, as printed.
     projection_kernel: [O, V];  projection_bias: [V], of the softmax in g.
@@ -78,7 +78,7 @@ def match(cache: Cache, context, matching: str = "dot", gain: float = 1.0) -> np
 
 
 def score(context, key, matching: str, gain: float) -> float:
-    """How well a slot's key matches."""
+    """Scores a slot's key."""
     if matching == "uniform":
         return 0.0
     product = float(np.dot(context, key))
@@ -184,7 +184,7 @@ def write_sentence(cache: Cache, contexts, states, words, overwrite: bool = True
 def step(
     weights: Mapping, cache: Cache, state, context, y, fusion: str, matching: str = "dot"
 ) -> dict:
-    """What one step puts out: before the cache is asked (`plain_...`) and after."""
+    """Returns the outputs of one step: before the cache is read (`plain_...`) and after."""
 
     def readout(decoder_state):
         return np.tanh(np.concatenate([decoder_state, y, context]) @ weights["readout_kernel"])

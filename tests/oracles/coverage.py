@@ -115,7 +115,7 @@ def decode(
 
 
 def parameters(model: str, size: int, units: int, annotation: int, attention: int) -> int:
-    """How many numbers a coverage of `size` d adds to RNNSearch.
+    """Counts the parameters that a coverage of `size` d adds to RNNSearch.
 
     With U = A = 1000 and D = 2000 the paper's counts, rounded there: linguistic 1,000, with
     fertility 3,000, neural with d = 1 10,006 and with d = 10 100,330.

@@ -13,7 +13,7 @@ GRU over its last states, oldest first; the document GRU's last state is d, the 
 
 "Previous", Jean et al. 2017 ("Does Neural Machine Translation Benefit from Larger
 Context?"): a second encoder reads the source sentence before, a second attention looks at
-its annotations with the same query, and its context p_t stands beside c_t twice:
+its annotations with the same query, and its context p_t is used with c_t twice:
 
     p_t = sum_j b_j h'_j, b = softmax_j(v_p^T tanh(W_p q_t + U_p h'_j));
     s_t = GRU2(q_t, [c_t; p_t]);
@@ -33,7 +33,7 @@ Settled, where Tu et al. are silent:
   models do what RNNSearch does. With 1 or 2 sentences before, the document GRU takes fewer
   steps. A previous sentence is read with its `</s>`; a blank one is `</s>` alone.
 
-Weights, beside those of RNNSearch (see `rnnsearch`), which keep names and shapes:
+Weights, besides those of RNNSearch (see `rnnsearch`), which keep names and shapes:
     forward_gru, backward_gru: the encoder, `kernel` [E, 3U], `recurrent_kernel` [U, 3U],
         `bias` [3U]; D = 2U, forward first.
     "summary":
@@ -144,7 +144,7 @@ def decode_summary(
 
 
 def summary_parameters(embedding: int, units: int, annotation: int) -> dict[str, int]:
-    """How many numbers the parts of Wang et al. 2017a add to RNNSearch.
+    """Counts the parameters that the parts of Wang et al. 2017a add to RNNSearch.
 
     With E = 620, U = 1000 and D = 2000 they are 18,866,000.
     """
@@ -213,7 +213,7 @@ def decode_previous(
 def previous_parameters(
     embedding: int, units: int, annotation: int, attention: int, readout: int
 ) -> dict[str, int]:
-    """How many numbers the parts of Jean et al. 2017 add to RNNSearch.
+    """Counts the parameters that the parts of Jean et al. 2017 add to RNNSearch.
 
     With E = O = 620, U = A = 1000 and D = 2000 they are 19,967,000.
     """

@@ -48,7 +48,7 @@ class Interface(NamedTuple):
 
 
 class State(NamedTuple):
-    """What the memory carries from step to step."""
+    """State of the memory between steps."""
 
     memory: np.ndarray  # M [N, W]
     usage: np.ndarray  # u [N]
@@ -116,7 +116,7 @@ def split(raw, num_read: int, num_write: int) -> Interface:
 def content(keys, strengths, memory) -> np.ndarray:
     """Content addresses [K, N] of K keys [K, W] with their strengths [K]: softmax(beta cosine).
 
-    Norms are sqrt(sum x^2 + 1e-6), as in deepmind/dnc; the denominator has 1e-8 beside them.
+    Norms are sqrt(sum x^2 + 1e-6), as in deepmind/dnc; the denominator also has 1e-8.
     """
 
     def length(vector) -> float:

@@ -133,7 +133,7 @@ def decode(
 
 
 def modified_readout(readout_kernel) -> np.ndarray:
-    """How W_d [2K, K] of "modifying-IW" starts: nothing of c_j's upper half is used.
+    """Returns the initial W_d [2K, K] of "modifying-IW", which ignores c_j's upper half.
 
     The paper draws W_d with outputs as rows; its columns K+1 .. 3K/2 are these rows.
     """

@@ -41,7 +41,7 @@ from .recurrent import sigmoid, unit_step
 
 
 class Round(NamedTuple):
-    """What one round reads, and what it leaves."""
+    """Reads and results of one round."""
 
     alignment: np.ndarray  # [S] a
     context: np.ndarray  # [D] c
@@ -53,7 +53,7 @@ class Round(NamedTuple):
 
 
 def write_address(weights: Mapping, state, keys) -> np.ndarray:
-    """w [S], equation 15: the additive address of its own network, asked with s [U]."""
+    """w [S], equation 15: the additive address of its own network, queried with s [U]."""
     names = "query_kernel", "memory_kernel", "score_vector"
     alignment, _ = rnnsearch.attend({name: weights[f"write_{name}"] for name in names}, state, keys)
     return alignment
@@ -156,7 +156,7 @@ def parameter_parts(
     target_vocabulary: int,
     rounds: int,
 ) -> dict[str, int]:
-    """How many numbers the parts of a whole model have; `rounds` 0 is RNNSearch.
+    """Counts the parameters of the parts of a whole model; `rounds` 0 is RNNSearch.
 
     The encoder is a GRU each way, U wide; both tables of embeddings are E wide; the
     projection to the vocabulary has a bias.

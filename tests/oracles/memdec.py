@@ -112,7 +112,7 @@ def decode(weights: Mapping, annotations, target_embeddings) -> dict[str, np.nda
 def memory_parameters(
     embedding: int, units: int, annotation: int, attention: int, slots: int, width: int
 ) -> dict[str, int]:
-    """How many numbers the memory adds to an RNNSearch of one GRU, whose query is s_{t-1}.
+    """Counts the parameters that the memory adds to an RNNSearch of one GRU with query s_{t-1}.
 
     With E = 512, U = W = A = 1024, D = 2048 and 8 slots they are 11.0M and the noise.
     """

@@ -32,7 +32,7 @@ from .recurrent import sigmoid, stack_step, zero_state
 
 
 class State(NamedTuple):
-    """What the memory and its heads carry from step to step."""
+    """State of the memory and its heads between steps."""
 
     memory: np.ndarray  # M [N, W]
     read_weights: np.ndarray  # [R, N]

@@ -78,7 +78,7 @@ def decode(
     """Decodes one sentence whose target words are given.
 
     Arguments as of `luong.decode`; there is no `scaled`, because the strength beta
-    stands where the scale g stood. With another `kind` than 'dot' both are there.
+    takes the place of the scale g. With another `kind` than 'dot' both are used.
 
     Returns:
         `outputs` [T, U]; `alignments` [T, S], the mean over the heads of `read_weights`

@@ -47,7 +47,7 @@ def cross_entropy(
 
 
 def divisor(normalize: str, sentences: int, tokens: int) -> int:
-    """What a batch's sum is divided by."""
+    """Returns the divisor of a batch's sum."""
     if normalize == "sentence":
         return sentences
     if normalize == "token":
@@ -62,7 +62,7 @@ def eos_attention(
     normalize: str,
     scale: float,
 ) -> tuple[float, list[np.ndarray]]:
-    """What Meng et al. 2018 add to the loss of a batch, equations 17 to 19, with gradient.
+    """Returns Meng et al.'s (2018) term of a batch's loss, equations 17 to 19, with gradient.
 
     lambda times the sum, over the sentences and their steps t = 1 .. m, of a_{t,n} where
     t < m and of 1 - a_{m,n} at the last: n is the source's `</s>`, m the step that emits

@@ -112,7 +112,7 @@ def decode(
 
 
 def parameter_parts(kind: str, units: int, annotation: int, readout: int) -> dict[str, int]:
-    """How many numbers the parts add to RNNSearch, without the two softmaxes of training.
+    """Counts the parameters that the parts add to RNNSearch, without the two training softmaxes.
 
     With D = 2048, U = 1024 and O = 512: past 9.44M, future "gru_i" 10.49M, merge 9.44M, readout
     1.05M; and with 30,000 words the changes and their softmaxes 36.0M.

@@ -28,7 +28,7 @@ def gru_step(x, h, kernel, recurrent_kernel, bias) -> np.ndarray:
     """Returns the next state [U] of a GRU from its input `x` [in] and its state `h` [U].
 
     h' = z * h + (1 - z) * tanh(x W_c + b_c + r * (h U_c)): the reset gate is applied
-    after the recurrent product, and the candidate's bias stands outside that product.
+    after the recurrent product, and the candidate's bias is outside that product.
     """
     x, h = np.asarray(x, dtype=np.float64), np.asarray(h, dtype=np.float64)
     from_input_z, from_input_r, from_input_c = np.split(x @ kernel + bias, 3)

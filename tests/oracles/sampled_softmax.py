@@ -1,4 +1,4 @@
-"""Sampled softmax: which words a loss looks at, and what they stand for."""
+"""Sampled softmax: the words that a loss looks at, and their weights."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def log_uniform(vocab_size: int) -> np.ndarray:
 
 
 def draw(labels: Sequence[int], uniform, size: int) -> Drawn:
-    """All labels, and `size` of the other words, drawn one after another without replacement.
+    """Draws `size` words besides all labels, one after another without replacement.
 
     The word v arrives at the time -log(1 - uniform_v) / P(v): the order of arrivals is that of a
     drawing without replacement (Efraimidis & Spirakis 2006). Given when the first word that is not
@@ -44,7 +44,7 @@ def draw(labels: Sequence[int], uniform, size: int) -> Drawn:
 
 
 def normaliser(logits, sample: Drawn) -> float:
-    """sum_v exp(logits_v) / inclusion_v over the drawn words, of logits [V]; right in the mean."""
+    """sum_v exp(logits_v) / inclusion_v over the drawn words, of logits [V]; unbiased."""
     return float(sum(np.exp(logits[word]) / sample.inclusion[word] for word in sample.words))
 
 

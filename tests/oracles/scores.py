@@ -31,7 +31,7 @@ def dot(query, keys, kind: str = "dot", gain: float = 1.0) -> np.ndarray:
 def additive(query, keys, vector, gain: float | None = None, bias=None) -> np.ndarray:
     """Scores [S] of a projected query [A] against keys [S, A]: v . tanh(q + k).
 
-    With a gain g the vector is g v / |v|, and the bias [A] stands inside the tanh.
+    With a gain g the vector is g v / |v|, and the bias [A] is inside the tanh.
     """
     vector = np.asarray(vector, dtype=np.float64)
     if gain is not None:

@@ -1,4 +1,4 @@
-"""How sharply a model addresses, pair by pair and step by step."""
+"""Sharpness of a model's addresses, pair by pair and step by step."""
 
 import math
 

@@ -65,13 +65,13 @@ def quantile(level: float, degrees: float) -> float:
 
 
 def equivalent(mean: float, error: float, degrees: float, low: float, high: float, level: float):
-    """Whether the interval of confidence 1 - 2 level lies within the margins."""
+    """Returns whether the interval of confidence 1 - 2 level lies within the margins."""
     reach = quantile(level, degrees) * error
     return low < mean - reach and mean + reach < high
 
 
 def holm_rejected(p, level: float) -> list[bool]:
-    """Which hypotheses Holm's procedure rejects."""
+    """Returns for each hypothesis whether Holm's procedure rejects it."""
     rejected = [False] * len(p)
     for step, number in enumerate(sorted(range(len(p)), key=lambda index: p[index])):
         if p[number] > level / (len(p) - step):

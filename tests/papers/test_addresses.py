@@ -1,4 +1,4 @@
-"""What heads do, in the record of a run and as evidence for a claim."""
+"""Statistics of heads, in the record of a run and as evidence for a claim."""
 
 import json
 from types import SimpleNamespace

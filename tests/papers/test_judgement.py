@@ -162,7 +162,7 @@ def test_evidence_names_every_seed():
     )
 
 
-def test_the_sign_test_stands_beside_where_the_paper_has_it():
+def test_the_sign_test_is_shown_where_the_paper_has_it():
     records = runs([12.0, 12.0], [10.0, 10.0])
     for number, sign_p in ((0, 0.2), (2, 0.3)):
         records[number]["significance"] = [comparison("luong", 2.0, None, 0.001, sign_p)]
@@ -247,7 +247,7 @@ def test_where_no_resamples_were_kept_an_upper_bound_is_taken():
     # what differs in no sentence has no luck in it
     tie = {**comparison("luong", 0.0, 0.0, 1.0, 1.0), "wins": 0, "losses": 0}
     assert sentences(tie, tie)[0] == 0
-    # a great p says nothing of the error: the intervals do, as if unpaired
+    # a large p does not give the error: the intervals do, as if unpaired
     vague = comparison("luong", 0.01, 0.1, 0.41, 0.5)
     interval = {"mean": 10.0, "ci": 1.96, "signature": "s"}
     assert sentences(vague, vague, interval=interval)[0] == pytest.approx(2.0, rel=1e-4)
@@ -332,7 +332,7 @@ def test_a_rise_is_that_of_the_last_fifth(scores, expected):
     assert conditions.rise_at_end({}) is None
 
 
-def test_a_verdict_says_what_it_stands_on():
+def test_a_verdict_states_its_basis():
     pairs = {"pairs": {"train": 90_000, "test": 500}}
     (verdict,) = judge_claim(claim(), runs([12.0, 12.1], [10.0] * 2, **pairs))
     assert verdict.corpus == "the paper's corpus"
@@ -346,7 +346,7 @@ def test_a_verdict_says_what_it_stands_on():
     )
 
 
-def test_the_paper_s_own_corpus_is_told_from_others():
+def test_the_paper_s_own_corpus_is_distinguished_from_others():
     def corpus(tested_claim, name, scale, **more):
         records = [record(row, **more) for row in (tested_claim.row, tested_claim.rival)]
         return judge_claim(tested_claim, records, name, scale)[0].corpus

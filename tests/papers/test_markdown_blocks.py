@@ -69,7 +69,7 @@ def test_a_region_is_written_and_the_rest_left_alone(results):
     assert markdown_blocks.fill(new, results) == new
 
 
-def test_what_was_not_measured_is_said(results):
+def test_missing_measurements_are_marked(results):
     text = markdown_blocks.fill(REGION.format("ro-en-cpu", ""), results)
     assert "Not yet measured." in text and "|" not in text
 

@@ -46,7 +46,7 @@ def test_several_seeds_are_one_line_of_mean_and_deviation():
     assert "mean ± sample standard deviation" in text
 
 
-def test_seeds_far_apart_are_told_one_by_one():
+def test_seeds_far_apart_are_listed_one_by_one():
     # from 10 to 17 there are more than five, from 12 to 17 there are not
     runs = [record("a", bleu, seed=seed) for seed, bleu in ((1, 10), (2, 17), (3, 12))]
     runs += [record("b", bleu, seed=seed) for seed, bleu in ((1, 17), (2, 12))]
@@ -73,7 +73,7 @@ def test_rows_stand_as_in_the_table_whatever_was_trained_first():
     assert [row[0] for row in lines_of(text)[1:]] == ["A", "C"]
 
 
-def test_alignment_and_adequacy_stand_beside_bleu_in_percent():
+def test_alignment_and_adequacy_are_shown_in_percent():
     three_rows = table(Row("a", "A", paper_aer=39.97), Row("b", "B"), Row("c", "C"))
     runs = [
         record("a", seed=1, **alignment_scores()),
@@ -124,7 +124,7 @@ def test_a_table_is_of_another_corpus_at_a_scale(tmp_path, monkeypatch):
     assert "| small |" in first and "| large |" in second
 
 
-def test_a_row_stands_beside_its_baselines():
+def test_a_row_is_compared_with_its_baselines():
     rows = (Row("a", "A"), Row("b", "B"), Row("c", "C"), Row("d", "D"))
     of_baselines = table(*rows, baselines=("a", "b"))
     runs = [
@@ -178,7 +178,7 @@ def test_a_difference_is_that_of_the_scores_that_are_shown():
 
 
 def test_of_several_seeds_a_percentage_is_of_the_means():
-    # 10 and 20 against 20 and 10: nothing, though +100% and -50% are +25% in the mean
+    # 10 and 20 against 20 and 10: nothing, though +100% and -50% are +25% on average
     runs = [
         record(row, bleu, seed=seed, significance=tests)
         for seed, row, bleu, tests in (
@@ -190,7 +190,7 @@ def test_of_several_seeds_a_percentage_is_of_the_means():
     assert cells(text, 2)["vs. A"].startswith("+0.00 (+0.0%)†, p 0.001")
 
 
-def test_a_corpus_that_stands_in_is_called_so():
+def test_a_stand_in_for_a_corpus_is_called_so():
     note = "not IWSLT'07: 50,000 pairs of the Tanaka corpus, a stand-in"
     text = rendering.render(table(Row("a", "A")), "cpu", [record("a", variants={"train": note})])
     heading = "Toy (ours: scale cpu; train, dev and test are a stand-in for its corpus)"
@@ -236,7 +236,7 @@ def test_of_several_seeds_the_worst_p_is_shown():
     assert "(the greatest over the seeds)" in text
 
 
-def test_the_paper_s_cost_stands_beside_ours():
+def test_the_paper_s_cost_is_shown_with_ours():
     with_costs = table(
         Row("a", "A", paper_parameters=84.2, paper_speed=(1469.1, 21.1)), Row("b", "B")
     )

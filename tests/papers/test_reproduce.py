@@ -305,7 +305,7 @@ def test_further_tests_are_translated_once_and_averaged(started, monkeypatch, ca
     base, late = map(json.loads, (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines())
     (score, *_) = late["more_tests"]["other"]
     assert score["value"] == pytest.approx(100) and "nrefs:2" in score["signature"]
-    # "said" of all rows is the same on the first test, so half the difference on the other is all
+    # the first test is the same for all rows, so half the difference on the other is all
     (test,) = late["significance"]
     difference = 100 - base["more_tests"]["other"][0]["value"]
     assert test["difference"] == pytest.approx(difference / 2)
@@ -326,7 +326,7 @@ def test_a_table_in_reverse_has_the_languages_exchanged(started):
     "zh-en", "alignment", "en-ja", "en-ja-ntcir", "en-ja-aspec", "cache-news", "cache-subtitle",
     "cache-ted",
 ])  # fmt: skip
-def test_what_nobody_can_download_is_asked_for_by_its_files(table, capsys):
+def test_a_corpus_that_cannot_be_downloaded_is_requested_by_its_files(table, capsys):
     assert reproduce.main([table, "--scale=paper"]) == 1
     error = capsys.readouterr().err
     assert "cannot be downloaded: its text" in error and "CORPUS_DIR" in error

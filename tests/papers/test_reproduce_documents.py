@@ -1,4 +1,4 @@
-"""Tables of document models: what they need before training, and rows beside their baselines."""
+"""Tables of document models: inputs needed before training, and rows with their baselines."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def in_documents(started):
     return root, corpus, trained
 
 
-def test_documents_are_asked_for_before_anything_is_trained(in_documents, capsys):
+def test_documents_are_required_before_anything_is_trained(in_documents, capsys):
     root, corpus, trained = in_documents
     (corpus / "dev.docs").unlink()
     assert reproduce.main(started_command(root, corpus)) == 1

@@ -18,11 +18,13 @@ import sys
 from tfmann import errors
 from tfmann.papers import table_runs
 sys.executable = "./training"
-sys.exit(errors.run_command(lambda: table_runs.run_nmt({}, "nowhere"), "goes on"))
+sys.exit(errors.run_command(lambda: table_runs.run_nmt({}, "nowhere"), "resumes"))
 """
 
 
-@pytest.mark.parametrize("whole_group", [True, False])  # a terminal tells all, `kill` one
+@pytest.mark.parametrize(
+    "whole_group", [True, False]
+)  # a terminal signals all processes, `kill` one
 @pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_training_saves_before_the_table_s_command_ends(tmp_path, number, status, whole_group):
     (tmp_path / "training").write_text(TRAINING)
@@ -42,4 +44,4 @@ def test_training_saves_before_the_table_s_command_ends(tmp_path, number, status
         message = table.communicate(timeout=20)[1]
     assert table.returncode == status
     assert (tmp_path / "saved").read_text() == "saved\n"
-    assert ("goes on" in message) == (number == signal.SIGINT)
+    assert ("resumes" in message) == (number == signal.SIGINT)

@@ -11,7 +11,7 @@ from tfmann.utils import resources
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [ROOT / "hparams" / name for name in resources.settings_names()]
 OWN = {cell: set(config.fields_of(spec.options)) for cell, spec in config.CELLS.items()}
-# What a cell brings with it beside its own fields: how the source comes to it and how it ends.
+# Settings that come with a cell besides its own fields: its encoder and the end of its source.
 WITH_THE_CELL = {"cell", "encoder_type", "bridge", "annotation_merge", "projection_bias"}
 # the same system, trained in another way: what differs
 NO_SYSTEMS = {
@@ -185,7 +185,7 @@ def test_no_file_is_of_no_table():
 
 ALL_TU = [*TU.items(), ("cache-subtitle", "cpu"), TENSE, *DIALOGUES]
 GATE = "cell/gate_*"
-# What training the gate alone changes beside the cell: how long, how many and with what noise.
+# Settings that training the gate alone changes besides the cell: updates, batch size, dropout.
 STAGE_TWO = {
     "cell", "cache_size", "cache_fusion", "cache_matching", "cache_overwrite",
     "trainable_parameters", "dropout", "readout_dropout", "batch_size", "num_train_steps",
@@ -215,7 +215,7 @@ def test_the_rows_of_tu_start_from_rnnsearch_and_are_what_they_are_called(name, 
         matching = system if system in ("nothing", "uniform", "cosine") else "dot"
         assert hparams.cache_matching == matching
         trained = f"{GATE},cell/matching/*" if matching == "cosine" else GATE
-        # the frozen model says of a sentence what it says in decoding
+        # the frozen model computes for a sentence what it computes in decoding
         assert (hparams.trainable_parameters, hparams.dropout, hparams.readout_dropout) == (
             trained,
             0,

@@ -1,4 +1,4 @@
-"""What the modules of the papers' tables say of the settings is so."""
+"""Statements about the settings in the modules of the papers' tables."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def settings(folder):
 @pytest.mark.parametrize(
     ("folder", "everywhere", "top"), [("mino2017", 0.0, 0.5), ("cpu/mino2017", 0.3, 0.0)]
 )
-def test_dropout_of_mino_is_as_told(folder, everywhere, top):
+def test_dropout_of_mino_is_as_documented(folder, everywhere, top):
     for hparams in settings(folder):
         assert (hparams["dropout"], hparams.get("top_dropout", 0.0)) == (everywhere, top)
     docstring = mino2017._rows.__doc__

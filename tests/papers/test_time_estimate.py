@@ -1,4 +1,4 @@
-"""What a table will take, from what is known of its rows."""
+"""Estimates of a table's time from the recorded times of its rows."""
 
 import json
 

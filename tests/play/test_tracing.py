@@ -1,4 +1,4 @@
-"""What the page draws is what Python says, and a forced word is a forced decoding."""
+"""Traces for the page: the same as in Python, and a forced word is a forced decoding."""
 
 import json
 

@@ -39,7 +39,7 @@ def test_curves_are_means_over_the_seeds():
     assert texts(line) == ["7.00 at 2 minutes", "3.00 at 3 minutes"]  # 1 and 2, 2 and 4 minutes
 
 
-def test_a_row_goes_on_where_the_one_it_starts_from_ended():
+def test_a_row_continues_where_the_one_it_starts_from_ended():
     two_rows = table(Row("a", "A"), Row("b", "B", start="a"))
     runs = [
         record("a", seed=1, steps=20, train_seconds=120, **history((20, 6, 4))),

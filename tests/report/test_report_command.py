@@ -36,7 +36,7 @@ def models(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def loaded_models():
-    """Models that are loaded, by what was asked for: each compiles once."""
+    """Models that are loaded, by name: each compiles once."""
     return {}
 
 
@@ -120,7 +120,7 @@ def test_without_a_reference_its_own_translation_is_drawn(models, texts, tmp_pat
     assert all(f"`{token}`" in table for token in {*first.tokens[-4:]})
 
 
-def test_an_empty_cache_is_said(models, texts, tmp_path, capsys):
+def test_an_empty_cache_is_reported(models, texts, tmp_path, capsys):
     assert run(models["cache"], tmp_path, 3, **texts) == 0
     assert "the cache is empty when sentence 3 begins" in capsys.readouterr().err
     assert drawn_files(tmp_path) == {

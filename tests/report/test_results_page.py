@@ -1,4 +1,4 @@
-"""The page: whole without runs, safe against what sentences hold, figures only when asked for."""
+"""The page: complete without runs, safe against markup in sentences, figures on request."""
 
 import json
 import os
@@ -109,7 +109,7 @@ def test_a_page_without_runs_or_results(tmp_path):
     assert "There are no finished runs" in text
     for name, table in TABLES.items():
         assert table.title in text, name
-    assert "NTM-style attention" in text and "23.6" in text  # the paper's own stand there
+    assert "NTM-style attention" in text and "23.6" in text  # the paper's own figures are shown
     assert set(re.findall(r"#[\w-]+", " ".join(reader.links))) <= {f"#{i}" for i in reader.ids}
 
 
@@ -129,7 +129,7 @@ def test_sentences_of_all_systems(runs):
     text = "".join(read(page).text)
     assert "<b>a</b> & x y z ." in text and "<b>a</b>" not in page  # shown, not obeyed
     assert "<ins>AGAIN</ins>" in page  # what the baseline has and the reference has not
-    assert "<del>AGAIN</del>" in page  # what the other has not, beside the baseline
+    assert "<del>AGAIN</del>" in page  # missing from the other, next to the baseline
     assert "img" not in page.split("<main>")[1]
 
 
@@ -143,7 +143,7 @@ def test_sentences_are_chosen_inside_documents(runs):
     assert sentences.compare_systems(test, [4])[0].context == [(SOURCES[3], REFERENCES[3])]
 
 
-def test_words_left_out_are_told(runs):
+def test_omitted_words_are_reported(runs):
     folder = runs / "synthetic-tense" / "tiny"
     write_lines(folder / "cache" / "output_test", ["B", *REFERENCES[1:]])
     test = translated_test(TABLES["synthetic-tense"], str(folder))
@@ -239,7 +239,7 @@ def test_sentences_of_runs_that_are_gone_are_kept_on_request(runs, tmp_path, mon
     of_real_corpus = before.replace("sentences-synthetic-tense-tiny", "sentences-multi30k-cpu")
     page.write_text(of_real_corpus, "utf-8")
     assert command.main([*argv, "--keep", "--synthetic"]) == 0
-    assert "AGAIN" not in page.read_text("utf-8")  # of a real corpus, as it says
+    assert "AGAIN" not in page.read_text("utf-8")  # sentences of a real corpus are not shown
     page.write_text(before, "utf-8")
     assert command.main(argv) == 0 and "AGAIN" not in page.read_text("utf-8")
 

@@ -54,7 +54,7 @@ def test_figures_are_of_the_reference_if_there_is_one(folder, tmp_path):
         (["--sentence=a", "--sentence=  "], 1, "sentence 2 is blank"),
     ],
 )
-def test_mistakes_are_said(folder, tmp_path, argv, status, words, capsys):
+def test_mistakes_are_reported(folder, tmp_path, argv, status, words, capsys):
     out = tmp_path / "out"
     assert main([f"--out_dir={folder}", f"--output={out}", *argv]) == status
     assert words in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The shape of the program, read from its source: floors, sizes, what may not stand in it."""
+"""The shape of the program, read from its source: floors, sizes, forbidden names."""
 
 import ast
 from pathlib import Path
@@ -232,7 +232,7 @@ def public_definitions(body):
 
 
 def overloads_or_sets(node):
-    """Definitions that say again what has been said: @overload, @x.setter."""
+    """Returns whether a definition repeats another: @overload, @x.setter."""
     names = {
         getattr(decorator, "id", getattr(decorator, "attr", ""))
         for decorator in node.decorator_list
@@ -272,7 +272,7 @@ FORBIDDEN_ARGUMENTS = {"allow_pickle": True, "shell": True}
 
 
 def dangers(tree):
-    """What could run code from a file, as (line, what)."""
+    """Finds whatever could run code from a file, as (line, name)."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]

@@ -1,6 +1,6 @@
-"""What `make` does on a machine it has not seen: finding a Python and installing, once.
+"""`make` on a new machine: finding a Python and installing, once.
 
-Everything is run with a PATH of stand-ins, so that nothing real is looked for or installed.
+Everything is run with a PATH of fake commands, so that nothing real is looked for or installed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ esac
 
 
 class Machine:
-    """A folder of stand-in commands to use as PATH, and a checkout to run `make` in."""
+    """A folder of fake commands to use as PATH, and a checkout to run `make` in."""
 
     def __init__(self, folder: Path, processor: str = "x86_64"):
         self.bin = folder / "bin"
@@ -134,13 +134,13 @@ def test_passes_over_a_python_without_venv(machine: Machine):
     assert machine.find_python().stdout == f"{machine.bin}/python3.10\n"
 
 
-def test_the_python_asked_for_is_taken(machine: Machine):
+def test_the_requested_python_is_used(machine: Machine):
     machine.add_python("python3.11", "3.11")
     chosen = machine.add_python("mine", "3.10")
     assert machine.find_python(PYTHON=str(chosen)).stdout == f"{chosen}\n"
 
 
-def test_the_python_asked_for_is_not_replaced_by_another(machine: Machine):
+def test_the_requested_python_is_not_replaced_by_another(machine: Machine):
     machine.add_python("python3.11", "3.11")
     machine.add("uv", "echo /from/uv")
     chosen = machine.add_python("mine", "3.13")
@@ -207,7 +207,7 @@ def test_installs_again_after_a_change_of(checkout: Machine, changed: str):
     assert len(calls_of_pip(checkout)) == 2 * len(calls)
 
 
-def test_says_what_pip_said_and_tries_again(checkout: Machine):
+def test_prints_the_output_of_pip_and_tries_again(checkout: Machine):
     checkout.add_python("python3.11", "3.11", pip_works=False)
     failed = checkout.run("make", "install")
     assert failed.returncode == 2
@@ -298,14 +298,14 @@ def test_a_target_has_its_table(checkout: Machine, target: str, variables: list[
 
 
 def test_a_variable_that_no_target_knows_is_refused(checkout: Machine):
-    misspelt = checkout.run("make", "-n", "reproduce-vi-en", "SEED=2", "SCALE=cpu")
-    assert misspelt.returncode == 2 and "there is no variable SEED:" in misspelt.stderr
+    misspelled = checkout.run("make", "-n", "reproduce-vi-en", "SEED=2", "SCALE=cpu")
+    assert misspelled.returncode == 2 and "there is no variable SEED:" in misspelled.stderr
     fixed = checkout.run("make", "-n", "install", "VENV=/other")  # scripts write to .venv
     assert fixed.returncode == 2 and "there is no variable VENV:" in fixed.stderr
 
 
 def test_every_variable_of_the_makefile_is_known(checkout: Machine):
-    """What a target reads, or a script of its, can be given on make's command line."""
+    """A variable that a target or its script reads can be given on make's command line."""
     text = (ROOT / "Makefile").read_text()
     scripts = [ROOT / "benchmarks/peers/run.sh", ROOT / "benchmarks/peers/setup.sh"]
     read = set(re.findall(r"\$\((?:if \$\(|or \$\()?([A-Z_]+)\)?[,)]", text))

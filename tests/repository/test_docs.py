@@ -25,7 +25,7 @@ def links(page):
 
 
 def headings(page):
-    """What GitHub makes of a page's headings."""
+    """Returns the anchors that GitHub makes of a page's headings."""
     texts = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in texts}
 

@@ -40,7 +40,7 @@ def test_every_locked_version_has_hashes():
         assert hashes and all(hashes)
 
 
-def test_the_lock_has_all_that_is_asked_for():
+def test_the_lock_has_all_requirements():
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     requirements = [setup["options"]["install_requires"], setup["options.extras_require"]["test"]]

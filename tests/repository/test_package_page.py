@@ -1,4 +1,4 @@
-"""What the documentation says to type, and the page that a package index shows."""
+"""Commands in the documentation, and the page that a package index shows."""
 
 import configparser
 import re

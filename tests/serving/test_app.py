@@ -178,7 +178,7 @@ def test_requests_that_come_together_are_one_batch(loaded, monkeypatch):
     assert {line: answer["lines"][0] for line, (_, answer) in answers.items()} == expected
 
 
-def test_what_takes_too_long_or_waits_behind_too_much_is_told_so(loaded, monkeypatch):
+def test_requests_that_take_too_long_or_wait_too_long_are_refused(loaded, monkeypatch):
     service = Service(loaded, LIMITS._replace(seconds=0.3))
     gate, translate = threading.Event(), service.batcher._run
     monkeypatch.setattr(service.batcher, "_run", lambda jobs: gate.wait(30) and translate(jobs))

@@ -10,7 +10,7 @@ from tfmann.serving.requests import RequestError
 
 
 class Work:
-    """Doubles a number; remembers that it was begun and ended."""
+    """Doubles a number; records its start and its end."""
 
     def __init__(self, number, log=None):
         self.number, self.log = number, log if log is not None else []

@@ -83,7 +83,7 @@ def test_sigterm_lets_what_has_begun_be_finished(model):
         caller = threading.Thread(target=post_lines)
         caller.start()
         waiting = 0
-        while not waiting and caller.is_alive():  # until it has begun
+        while not waiting and caller.is_alive():  # until it has started
             time.sleep(0.02)
             metrics = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
             metrics.request("GET", "/metrics")

@@ -22,7 +22,7 @@ def counterparts(pair, source_index):
 
 
 def occurrences(pair, entries):
-    """Each entry found in the source with its place; a word of a longer match is left out."""
+    """Returns each entry in the source with its position; words of a longer match are left out."""
     index = 0
     while index < len(pair.source):
         for width in (2, 1):
@@ -65,7 +65,7 @@ def test_only_topics_and_frames_share_source_words():
     verbs = [{verb.source for verb in table} for table in (lexicon.TRANSITIVE, lexicon.STAYING)]
     assert not verbs[0] & verbs[1]
     assert len({verb.source for verb in lexicon.TRANSITIVE}) == len(lexicon.TRANSITIVE)
-    # A noun of two words never begins like a person or animal, which may stand before an object.
+    # A noun of two words never begins like a person or animal, which may precede an object.
     agents = {noun.source[0] for noun in lexicon.NOUNS if noun.kind in ("person", "animal")}
     assert not any(noun.source[0] in agents for noun in lexicon.NOUNS if len(noun.source) > 1)
 
@@ -256,7 +256,7 @@ def test_ambiguous_nouns_follow_the_topic_that_another_word_shows(pairs):
     assert min(counts.values()) >= 20
 
 
-def test_tense_is_told_by_a_particle_or_by_the_first_sentence_alone(pairs, unmarked_pairs):
+def test_tense_is_shown_by_a_particle_or_by_the_first_sentence_alone(pairs, unmarked_pairs):
     adverbs = {adverb: tense for tense, table in tables.TIMES.items() for adverb in table}
     particles = {particle: tense for tense, particle in tables.TENSE_PARTICLES.items()}
     document = None

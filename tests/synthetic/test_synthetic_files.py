@@ -74,7 +74,7 @@ def test_splits_share_no_pair(corpus):
     assert not splits[1] & splits[2]
 
 
-def test_pairs_of_train_are_drawn_anew_for_test(monkeypatch, tmp_path):
+def test_pairs_of_train_are_redrawn_for_test(monkeypatch, tmp_path):
     """With one stream for all splits every first draw collides, and still no pair is shared."""
     draws = writer.Draws
     monkeypatch.setattr(writer, "Draws", lambda seed, purpose: draws(seed, "train"))

@@ -156,7 +156,7 @@ def test_a_state_with_a_right_seal_and_another_content_is_not_used(key, tmp_path
     [("step", 11, "step is 11, expected 10"), ("step", None, "step is missing"),
      ("position", None, "position is missing"), ("best_step", None, "best_step is missing")],
 )  # fmt: skip
-def test_training_goes_on_from_what_says_where(key, value, words, tmp_path):
+def test_training_resumes_from_the_last_complete_state(key, value, words, tmp_path):
     more = {"position": [0, 1], "best_step": -1}
     for step in (5, 10):
         folder = checkpoint_series.step_folder(str(tmp_path), step)

@@ -97,7 +97,7 @@ def test_killed_between_the_renames(tmp_path):
     assert is_checkpoint_of(folder, 8) and checkpoint_series.steps(str(tmp_path)) == [7]
 
 
-def test_what_a_kill_left_is_taken_and_kept_until_the_next_one_stands(tmp_path, monkeypatch):
+def test_a_checkpoint_left_by_a_kill_is_used_until_the_next_is_complete(tmp_path, monkeypatch):
     folder, log = write(tmp_path, 7), []
     old = f"{folder}.old"
     assert checkpoint.existing_folder(str(folder), log.append) == str(folder) and not log

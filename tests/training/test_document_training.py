@@ -1,4 +1,4 @@
-"""Training on documents: the cache goes from sentence to sentence, and a run goes on exactly."""
+"""Training on documents: the cache passes from sentence to sentence, and a run resumes exactly."""
 
 import shutil
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_dev_is_measured_with_the_cache_carried():
     assert abs(without_cache - losses[0]) > 1e-4
 
 
-def test_only_the_parameters_asked_for_change():
+def test_only_the_selected_parameters_change():
     train_step = learner(trainable_parameters=GATES)
     before = train_step.weight_arrays()
     train(train_step, 5)
@@ -83,7 +83,7 @@ def test_only_the_parameters_asked_for_change():
     assert all("iter" in name for name in names), names
 
 
-def test_a_run_goes_on_with_what_its_documents_had_kept(tmp_path):
+def test_a_run_resumes_with_the_caches_of_its_documents(tmp_path):
     uninterrupted = learner()
     train(uninterrupted, 9)
     first = learner()
@@ -147,7 +147,7 @@ def test_stage_two_starts_from_stage_one(data, tmp_path, capsys):
     base = {"cell": "rnnsearch", "unit_type": "gru", "projection_bias": True, "num_train_steps": 4}
     assert train_here(data, first, **base) == 0
     start = {"init_checkpoint": first / "best_bleu", "trainable_parameters": GATES}
-    start["cache_size"] = 2  # full soon, of a model that says `the the the`
+    start["cache_size"] = 2  # full soon, for a model that predicts `the the the`
     assert train_here(data, second, **{**RUN, **start}) == 0
     out = capsys.readouterr().out
     assert "new: model/cell/gate_" in out and "side by side" in out

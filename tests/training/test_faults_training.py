@@ -82,7 +82,7 @@ def test_again_with_bfloat16_products(forked, data, undisturbed, tmp_path):
     assert differing_files(tmp_path / "first", undisturbed) != []
 
 
-def test_damaged_files_are_made_anew(forked, data, undisturbed, begun_run):
+def test_damaged_files_are_rebuilt(forked, data, undisturbed, begun_run):
     """The newest checkpoint, the best weights and both encoded corpora."""
     flip_bit(begun_run / "checkpoints" / "step-00000010" / "optimizer.npz")
     truncate(begun_run / "best_bleu" / "weights.npz")

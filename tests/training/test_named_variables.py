@@ -8,7 +8,7 @@ from tfmann.training import named_variables
 
 
 class Variable:
-    """What `assign` needs of a TensorFlow variable."""
+    """The part of a TensorFlow variable that `assign` needs."""
 
     def __init__(self, name, value):
         self.name, self.value = f"{name}:0", np.asarray(value)

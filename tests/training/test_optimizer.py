@@ -65,7 +65,7 @@ def test_the_schedules_values():
 
 
 def test_the_smooth_schedules_values():
-    """By hand: the greatest rate at the warm-up's end; a half of it where the schedule says so."""
+    """By hand: the greatest rate at the warm-up's end; half of it where the schedule halves it."""
     h = HParams(
         learning_rate=2.0, warmup_scheme="linear", warmup_steps=100, num_train_steps=1100,
         decay_scheme="inverse_sqrt",
@@ -84,7 +84,7 @@ def test_a_rate_that_is_not_given_follows_the_optimizer(optimizer, rate):
     assert learning_rate(HParams(optimizer=optimizer, learning_rate=0.0), 0) == 0.0
 
 
-def test_dev_that_stands_still_halves_the_rate():
+def test_a_dev_score_without_progress_halves_the_rate():
     h = HParams(learning_rate=1.0, decay_scheme="plateau", plateau_patience=2)
     run, log = TrainState(), []
     for stale in (0, 1, 2, 3, 4, 0, 1):

@@ -130,8 +130,8 @@ def test_clip_by_global_norm():
 
 
 def test_eos_objective_of_a_sentence_by_hand():
-    # "b c </s>" from "x y </s>": n = 3, m = 3. While b and c are said, 0.1 and 0.3 of the
-    # attention lie on the source's </s>; when </s> is said 0.6 does, which lacks 0.4.
+    # "b c </s>" from "x y </s>": n = 3, m = 3. While b and c are predicted, 0.1 and 0.3 of the
+    # attention lie on the source's </s>; at </s> 0.6 does, which lacks 0.4.
     alignment = [[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]]
     value, (gradient,) = objective.eos_attention([alignment], [3], [3], "sentence", 1.0)
     assert value == pytest.approx(0.1 + 0.3 + (1.0 - 0.6))
@@ -139,7 +139,7 @@ def test_eos_objective_of_a_sentence_by_hand():
 
 
 def test_eos_objective_ignores_padding_and_is_divided_as_the_loss():
-    # Second sentence: n = 2, m = 1; only </s> is said, 0.25 of it lies on </s>. Its row
+    # Second sentence: n = 2, m = 1; only </s> is predicted, 0.25 of it lies on </s>. Its row
     # of padding and its column of padding say 9.
     first = [[0.7, 0.2, 0.1], [0.3, 0.4, 0.3]]
     second = [[0.75, 0.25, 9.0], [9.0, 9.0, 9.0]]

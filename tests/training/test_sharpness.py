@@ -1,4 +1,4 @@
-"""How sharply a model addresses: against the oracle, alive and collapsed, in logs and results."""
+"""Sharpness of addresses: against the oracle, alive and collapsed, in logs and results."""
 
 import json
 
@@ -100,7 +100,7 @@ def test_batches_add_up_to_the_mean_over_their_steps():
     assert_close(perplexity.sharpness, together)
 
 
-def test_without_an_end_of_source_its_weight_is_not_told():
+def test_without_an_end_of_source_its_weight_is_not_reported():
     perplexity = Perplexity(small.model("luong", append_source_eos=False))
     perplexity.mean_loss([pairs([(5, 4), (3, 2)], append_source_eos=False)])
     assert "end_weight" not in perplexity.sharpness["attention"]

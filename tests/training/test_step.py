@@ -111,7 +111,7 @@ def test_an_update_opens_no_file(monkeypatch):
     train_step.update(batch, 1, 0.1)
 
 
-def test_one_device_goes_on_from_a_checkpoint_of_two(mirrored):
+def test_one_device_resumes_from_a_checkpoint_of_two(mirrored):
     case = "ntm-adam-tokens"
     train_step = learner(**CASES[case])
     train_step.restore(str(mirrored / case))

@@ -1,4 +1,4 @@
-"""Several workers: what TF_CONFIG says, which rows each reads, and one that is alone."""
+"""Several workers: TF_CONFIG, the rows that each reads, and a single worker."""
 
 import json
 import os
@@ -80,7 +80,7 @@ def test_what_cannot_be_used_is_refused(environment, words):
 
 @pytest.mark.parametrize("workers, replicas", [(1, 1), (2, 1), (4, 1), (2, 3), (1, 4)])
 def test_rows_are_dealt_to_workers_as_to_replicas(workers, replicas):
-    """What worker w's replica m gets is what replica w * M + m of one process would get."""
+    """Replica m of worker w gets the rows of replica w * M + m of one process."""
     count = workers * replicas
     data = training(Share())
     for index in range(workers):
@@ -133,7 +133,7 @@ def test_documents_stay_with_their_worker():
     assert set.union(*ids) and not set.union(*ids) & first_worker_ids
 
 
-def test_every_worker_stands_at_the_same_position():
+def test_every_worker_is_at_the_same_position():
     streams = [training(Share(index, 1, 3)).batches(Position(1, 4)) for index in range(3)]
     for _ in range(30):
         assert len({next(stream)[1] for stream in streams}) == 1
@@ -197,7 +197,7 @@ def test_only_several_workers_lose_each_other():
             raise unrelated
 
 
-# --- what docs/cluster.md says -------------------------------------------------------------------
+# --- the examples of docs/cluster.md -------------------------------------------------------------
 
 
 def section():

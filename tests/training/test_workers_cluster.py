@@ -100,7 +100,7 @@ def save_arrays(folder, name, train_step, statistics):
 
 @pytest.fixture(scope="module", params=CLUSTERS, ids=lambda c: f"{c[0]}x{c[1]}")
 def trained(request, tmp_path_factory):
-    """How many workers there were, and the folder with what each made."""
+    """Returns the number of workers, and the folder with their results."""
     workers, count = request.param
     folder = tmp_path_factory.mktemp("cluster")
     cluster.run_main(__file__, workers, folder, count)

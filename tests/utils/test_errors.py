@@ -1,4 +1,4 @@
-"""How a command line ends: a status, and at most one message."""
+"""Ends of a command line: a status, and at most one message."""
 
 import os
 import signal
@@ -16,14 +16,14 @@ from tfmann.errors import Terminated, UsageError, UserError, interruptible, run_
     [
         (UserError("f.txt, line 3: no tab"), 1, "tfmann: f.txt, line 3: no tab\n"),
         (UsageError("there is no --x"), 2, "tfmann: there is no --x\n"),
-        (KeyboardInterrupt(), 130, "tfmann: the same command goes on\n"),
+        (KeyboardInterrupt(), 130, "tfmann: the same command resumes\n"),
     ],
 )
 def test_what_goes_wrong_is_one_message(error, status, message, capsys):
     def work():
         raise error
 
-    assert run_command(work, "the same command goes on") == status
+    assert run_command(work, "the same command resumes") == status
     assert capsys.readouterr() == ("", message)
 
 

@@ -1,4 +1,4 @@
-"""What comes with tfmann is found in a checkout and in a wheel, by its path and by its name."""
+"""Shipped files are found in a checkout and in a wheel, by path and by name."""
 
 import json
 import shutil
@@ -53,7 +53,7 @@ def test_nothing_else_is_a_name(name, tmp_path, monkeypatch):
         resources.settings_path(name)
 
 
-def test_a_misspelt_name_is_answered_with_the_nearest(capsys, tmp_path):
+def test_a_misspelled_name_is_answered_with_the_nearest(capsys, tmp_path):
     words = r"cannot read the hparams file tiny/luongg\.json.*did you mean tiny/luong\.json\?"
     fails([f"--out_dir={tmp_path}", "--hparams_path=tiny/luongg.json"], capsys, 2, words)
 
@@ -88,7 +88,7 @@ def wheel(tmp_path_factory):
 
 
 def contents(root, folder):
-    """What a folder of a root has, by its path below the root; the notes on the data aside."""
+    """Returns the bytes of a folder's files by path below the root, without notes (.md)."""
     files = [path for path in (root / folder).rglob("*") if path.is_file()]
     return {p.relative_to(root): p.read_bytes() for p in files if p.suffix != ".md"}
 

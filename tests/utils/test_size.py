@@ -1,4 +1,4 @@
-"""What does not fit into memory is refused before it is taken, with its bytes."""
+"""Sizes that do not fit into memory are refused before allocation, with their bytes."""
 
 import re
 import resource

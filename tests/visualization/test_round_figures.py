@@ -19,7 +19,7 @@ from helpers.traces import (
 from tfmann.visualization import image_files, round_figures
 
 
-def test_each_round_has_its_attention_and_beside_it_where_it_wrote():
+def test_each_round_has_its_attention_and_its_writing():
     trace = rounds_trace()
     assert trace.rounds == ROUNDS
     *panels, bar = round_figures.rounds_of_trace(trace, "a title").axes
@@ -40,7 +40,7 @@ def test_panels_stand_from_left_to_right_on_one_colour_scale():
     assert all(left.x1 < right.x0 for left, right in zip(boxes, boxes[1:]))
     assert {(box.y0, box.y1) for box in boxes} == {(0.0, 1.0)}
     gaps = np.array([right.x0 - left.x1 for left, right in zip(boxes, boxes[1:])])
-    assert gaps[1::2].min() > 2 * gaps[::2].max()  # a round's two stand closer
+    assert gaps[1::2].min() > 2 * gaps[::2].max()  # the two of a round are closer
     for number, axes in enumerate(panels):
         assert axes.images[0].get_clim() == (0.0, 1.0)
         assert tick_labels(axes, "x") == SOURCE

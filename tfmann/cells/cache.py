@@ -26,13 +26,13 @@ from tfmann.memory.continuous_cache import Cache
 
 
 class CacheState(NamedTuple):
-    """What one step leaves for the next."""
+    """State between steps."""
 
     hidden: tf.Tensor  # [B, U] s_{t-1}
 
 
 class CacheSource(NamedTuple):
-    """What every step reads."""
+    """Constants of a step."""
 
     sentence: Attended
     cache: Cache

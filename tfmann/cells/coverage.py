@@ -38,14 +38,14 @@ _LEAST_FERTILITY = 0.05
 
 
 class CoverageState(NamedTuple):
-    """What one step leaves for the next; both belong to the hypothesis."""
+    """State between steps; both tensors belong to the hypothesis."""
 
     hidden: tf.Tensor  # [B, U] s_{t-1}
     coverage: tf.Tensor  # [B, S, d] C_{t-1}
 
 
 class CoverageSource(NamedTuple):
-    """What every step reads."""
+    """Constants of a step."""
 
     sentence: Attended
     of_annotations: tf.Tensor  # [B, 1, S] Phi, or [B, 1, S, 3d] H h of the neural model

@@ -1,4 +1,4 @@
-"""What a step shows of itself: standard names, their shapes, and the choice among them.
+"""Diagnostics of a step: standard names, their shapes, and the choice among them.
 
 Letters: S source positions, S' those of the source sentence before, R read heads, H write heads,
 J shift taps, N memory slots (where the source is the memory its S positions), I cache slots. Of

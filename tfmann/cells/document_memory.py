@@ -53,7 +53,7 @@ class DocumentMemory(tf.Module, abc.ABC):
     def entries_of_search(
         self, diagnostics: Mapping[str, tf.Tensor], annotations: tf.Tensor
     ) -> Any:
-        """Returns the entries of a sentence that a search has found.
+        """Returns the entries of a search's translation of a sentence.
 
         Args:
           diagnostics: `entry_diagnostics`, `[B, T, ...]`.

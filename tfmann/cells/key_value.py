@@ -29,7 +29,7 @@ class KeyValueState(NamedTuple):
 
 
 class KeyValueSource(NamedTuple):
-    """What every step reads."""
+    """Constants of a step."""
 
     attention: AttentionSource
 

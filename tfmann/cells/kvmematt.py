@@ -24,14 +24,14 @@ from tfmann.memory import access
 
 
 class KVMemAttState(NamedTuple):
-    """What one step leaves for the next; both belong to the hypothesis."""
+    """State between steps; both tensors belong to the hypothesis."""
 
     hidden: tf.Tensor  # [B, U] s_{t-1}
     keys: tf.Tensor  # [B, S, D] K_{t-1}
 
 
 class KVMemAttSource(NamedTuple):
-    """What every step reads."""
+    """Constants of a step."""
 
     values: tf.Tensor  # [B, S, D] V, the annotations
     mask: tf.Tensor  # [B, 1, S]

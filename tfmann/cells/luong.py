@@ -31,7 +31,7 @@ class LuongState(NamedTuple):
 
 
 class LuongSource(NamedTuple):
-    """What every step reads."""
+    """Constants of a step."""
 
     attention: Any  # AttentionSource or BahdanauSource
     feed_kernel: tf.Tensor  # [U, G*U], of a_{t-1} in layer 1
@@ -94,7 +94,7 @@ class LuongCell(DecoderCell):
 
 
 class BahdanauSource(NamedTuple):
-    """What every step of additive attention reads."""
+    """Constants of a step of additive attention."""
 
     keys: tf.Tensor  # [B, S, U] W_m h_s + b
     values: tf.Tensor  # [B, S, D] h_s

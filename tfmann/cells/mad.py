@@ -30,7 +30,7 @@ class MADState(NamedTuple):
 
 
 class MADSource(NamedTuple):
-    """What every step reads."""
+    """Constants of a step."""
 
     attention: AttentionSource  # keys g W_m h_s
     feed_kernel: tf.Tensor  # [D + R*W, G*U], of c_{t-1} and r_{t-1} in the controller's first layer

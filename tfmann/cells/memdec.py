@@ -43,7 +43,7 @@ _NOISE = 0.1  # standard deviation
 
 
 class MemDecState(NamedTuple):
-    """What one step leaves for the next; all of it belongs to the hypothesis."""
+    """State between steps; all of it belongs to the hypothesis."""
 
     hidden: tf.Tensor  # [B, U] s_{t-1}
     memory: tf.Tensor  # [B, N, W] m
@@ -51,7 +51,7 @@ class MemDecState(NamedTuple):
 
 
 class MemDecSource(NamedTuple):
-    """What every step reads."""
+    """Constants of a step."""
 
     sentence: Attended
     slots: tf.Tensor  # [B, 1, N], 1: all slots exist

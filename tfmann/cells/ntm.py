@@ -28,7 +28,7 @@ class NTMState(NamedTuple):
 
 
 class NTMSource(NamedTuple):
-    """What every step reads; the source itself is read through the memory alone."""
+    """Constants of a step; the source itself is read through the memory alone."""
 
     feed_kernel: tf.Tensor  # [R*W, G*U], of r_{t-1} in the controller's first layer
 

@@ -31,7 +31,7 @@ class NTMAttentionState(NamedTuple):
 
 
 class NTMAttentionSource(NamedTuple):
-    """What every step reads."""
+    """Constants of a step."""
 
     attention: AttentionSource  # keys W_a h_s
     last: tf.Tensor  # [B, 1, S] 1 at the sentence's last position

@@ -24,8 +24,8 @@ reach attention and state through GRU_m, not as terms of the attention's score. 
 three losses are added; the code averages them, which Adam does not notice, but the threshold of
 clipping would. The readout has no bias, as that of RNNSearch. The code can average the three
 distributions when it translates; that is left out. Started from an RNNSearch, the model copies all
-weights that it has by their names, the GRUs and the attention too, which the code starts afresh,
-and both softmaxes of (8).
+weights that it has by their names, including the GRUs and the attention, which the code initializes
+at random, and both softmaxes of (8).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from tfmann.memory import access
 
 
 class PastFutureState(NamedTuple):
-    """What one step leaves for the next; all of it belongs to the hypothesis."""
+    """State between steps; all of it belongs to the hypothesis."""
 
     hidden: tf.Tensor  # [B, U] s_{t-1}
     past: tf.Tensor  # [B, U] a_{t-1}

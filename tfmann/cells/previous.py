@@ -22,13 +22,13 @@ from tfmann.layers.rnn import product
 
 
 class PreviousState(NamedTuple):
-    """What one step leaves for the next."""
+    """State between steps."""
 
     hidden: tf.Tensor  # [B, U] s_{t-1}
 
 
 class PreviousSource(NamedTuple):
-    """What every step reads."""
+    """Constants of a step."""
 
     sentence: Attended
     previous: Attended

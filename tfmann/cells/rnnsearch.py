@@ -14,7 +14,7 @@ from tfmann.layers.initializers import VariableFactory
 
 
 class RNNSearchState(NamedTuple):
-    """What one step leaves for the next."""
+    """State between steps."""
 
     hidden: tf.Tensor  # [B, U] s_{t-1}
 

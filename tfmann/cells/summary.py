@@ -20,13 +20,13 @@ from tfmann.layers.rnn import product
 
 
 class SummaryState(NamedTuple):
-    """What one step leaves for the next."""
+    """State between steps."""
 
     hidden: tf.Tensor  # [B, U] s_{t-1}
 
 
 class SummarySource(NamedTuple):
-    """What every step reads."""
+    """Constants of a step."""
 
     sentence: Attended
     summary: tf.Tensor  # [B, 1, U] d

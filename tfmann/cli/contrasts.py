@@ -27,7 +27,7 @@ def write_scores(
     if len(contrasts) != len(pairs):
         raise UserError(
             f"{values.inference_contrast_file} has {len(contrasts)} lines and "
-            f"{values.inference_ref_file} {len(pairs)}: expected as many"
+            f"{values.inference_ref_file} {len(pairs)}: expected the same number"
         )
     path = values.inference_document_file
     ids = None if path is None else iter_documents(path)

@@ -1,4 +1,4 @@
-"""What attention, heads and cache do over a test set: ``tfmann inspect --model=DIR --input=FILE``.
+"""Statistics of attention, heads and cache: ``tfmann inspect --model=DIR --input=FILE``.
 
 The model is run over its own translations of the file, over a reference, or over translations that
 it has made before. The same is measured of the same model with untrained weights, over the same

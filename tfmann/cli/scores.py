@@ -136,7 +136,7 @@ def _aer(args: argparse.Namespace) -> str:
 
 def _adequacy(args: argparse.Namespace) -> str:
     if bool(args.source) != bool(args.gold):
-        raise UsageError("--source and --gold go together: gold links of which words?")
+        raise UsageError("--gold needs --source, and --source needs --gold")
     if args.alignment and not args.gold:
         raise UsageError("--alignment is of no use without --source and --gold")
     paths = [args.hypothesis, *args.reference, *filter(None, [args.source])]

@@ -215,7 +215,7 @@ def _parser() -> argparse.ArgumentParser:
         "--document_history",
         choices=DOCUMENT_HISTORIES,
         help="what a sentence has before it: its own document as translated (default), with the "
-        "translations of --reference, or another document of like length",
+        "translations of --reference, or another document of similar length",
     )
     parser.add_argument(
         "--document_history_seed", type=int, metavar="N", help="which other documents (default: 1)"

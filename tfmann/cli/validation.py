@@ -118,10 +118,12 @@ def _check_history(flags: Any) -> None:
         return
     if flags.inference_input_file == "-":
         raise UsageError(
-            f"--document_history={history} is of whole documents: give a file, not standard input"
+            f"--document_history={history} needs whole documents: give a file, not standard input"
         )
     if flags.num_workers != 1:
-        raise UsageError(f"--document_history={history} is of all lines: give --num_workers=1")
+        raise UsageError(
+            f"--document_history={history} needs all lines in one job: give --num_workers=1"
+        )
 
 
 def _check_outputs(flags: Any) -> None:

@@ -23,7 +23,7 @@ _COLDEST = 1e-6  # logits are divided by it, in float32
 
 @dataclass(frozen=True)
 class HParams(CellOptions, TranslationSettings, TrainingSettings, DataSettings, Architecture):
-    """All settings of a run, immutable and checked; results never live here.
+    """The settings of a run, immutable and checked; results never live here.
 
     A function that reads a part of them is annotated with that part.
 
@@ -129,7 +129,7 @@ def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
         (
             h.attention_score != "dot" and h.cell == "luong" and "bahdanau" in h.attention,
             f"attention_score={h.attention_score!r} is about dot products, and "
-            f"attention={h.attention!r} is additive: set one of them otherwise",
+            f"attention={h.attention!r} is additive: change one of them",
         ),
         (
             h.top_dropout and h.encoder_type == "memory",

@@ -12,7 +12,7 @@ _PARTS = 64  # parts of a batch make the program longer, not its tensors wider
 
 @dataclass(frozen=True)
 class InitializationSettings(Settings):
-    """How weights start, and which of them training changes."""
+    """Initial weights, and the choice of weights to train."""
 
     init_op: str = field("uniform", "How weights start.", choices=_INITS)
     init_weight: float = field(0.1, "Range (uniform) or standard deviation (normal).", minimum=0.0)
@@ -159,4 +159,4 @@ class RunSettings(Settings):
 
 @dataclass(frozen=True)
 class TrainingSettings(RunSettings, UpdateSettings, OptimizerSettings, InitializationSettings):
-    """All settings of training."""
+    """The settings of training."""

@@ -84,7 +84,7 @@ def encode(
     except OSError as error:
         raise UserError(
             f"cannot write the encoded corpus in {folder}: {error_reason(error)}. Make room "
-            "(or mend the folder) and give the same command again."
+            "(or repair the folder) and give the same command again."
         ) from None
     corpus = _map(path)
     if corpus is None:

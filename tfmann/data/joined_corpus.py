@@ -16,7 +16,7 @@ class JoinedCorpus:
     Attributes:
       begins: `[parts + 1]` the index of each corpus' first pair, and the number of all pairs.
       source_starts, target_starts, documents: as in `EncodedCorpus`, over all pairs. A document
-        has an id of its own, and none goes on in the next corpus.
+        has an id of its own, and none continues in the next corpus.
     """
 
     def __init__(self, parts: Sequence[EncodedCorpus]):

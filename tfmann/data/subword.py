@@ -95,7 +95,7 @@ class BpeSegmenter(Segmenter):
 
     @property
     def end_apart(self) -> bool:
-        """Whether `</w>` is a symbol of its own at first, as in codes of version 0.1."""
+        """True if `</w>` is a symbol of its own at first, as in codes of version 0.1."""
         return self._bpe is not None and self._bpe.version == (0, 1)
 
     def segment(self, line: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a user should know of the text of a run: unknown tokens, and text that was not tokenized."""
+"""Reports about the text of a run: unknown tokens, and text that was not tokenized."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def _extract_all(archive: PathLike, staging: Path, max_bytes: int) -> list[str]:
                 if len(names) == MAX_MEMBERS:
                     raise RefusedError(f"holds more than {MAX_MEMBERS:,} files")
                 if name in names:
-                    raise RefusedError(f"the member {name!r} stands twice")
+                    raise RefusedError(f"the member {name!r} is listed twice")
                 bytes_left -= _write(stream, staging / name, bytes_left, max_bytes)
                 names[name] = None
     except _BROKEN as error:

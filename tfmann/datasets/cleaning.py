@@ -1,4 +1,4 @@
-"""Which pairs of a parallel corpus are left out of training, and why."""
+"""Rules that exclude pairs of a parallel corpus from training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tfmann.data.text_files import Pair
 
 @dataclasses.dataclass(frozen=True)
 class CleaningRules:
-    """What a training pair must be like; lengths are in words between white space.
+    """Requirements of a training pair; lengths are in words between white space.
 
     Attributes:
       max_length: greatest length of a side; 0 = no limit.

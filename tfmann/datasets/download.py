@@ -48,7 +48,7 @@ def problem_with(path: str, entry: FileEntry) -> str | None:
     if entry.sha256 is not None:
         if measured.sha256 != entry.sha256:
             return f"its SHA-256 is {measured.sha256}, expected {entry.sha256}"
-        return None  # no size says more
+        return None  # the hash decides, sizes add nothing
     if entry.bytes is not None and measured.bytes != entry.bytes:
         return f"it has {measured.bytes:,} bytes, expected {entry.bytes:,}"
     if entry.lines is not None and measured.lines != entry.lines:

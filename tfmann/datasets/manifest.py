@@ -1,6 +1,6 @@
 """Manifests: the files of a published corpus, their addresses and their checksums.
 
-`data/README.md` describes the format. It is read strictly, because a misspelt key would otherwise
+`data/README.md` describes the format. It is read strictly, because a misspelled key would otherwise
 switch off a check silently.
 """
 
@@ -244,7 +244,7 @@ def _check_files(manifest: Manifest) -> None:
     archives = [archive.path for archive in manifest.archives]
     twice = {path for path in paths + archives if (paths + archives).count(path) > 1}
     if twice:
-        raise _ManifestError(f"files: {', '.join(sorted(twice))} stands twice")
+        raise _ManifestError(f"files: {', '.join(sorted(twice))} is listed twice")
     for i, entry in enumerate(manifest.files):
         _check_origin(entry, f"files[{i}]", archives, manifest.obtain)
     for i, archive in enumerate(manifest.archives):
@@ -264,7 +264,7 @@ def _check_files(manifest: Manifest) -> None:
 def _check_origin(entry: FileEntry, where: str, archives: list[str], obtain: str) -> None:
     """Refuses a file without a source, or with one if the corpus cannot be downloaded."""
     if obtain and (entry.urls or entry.members):
-        raise _ManifestError(f"{where}: expected neither urls nor an archive beside 'obtain'")
+        raise _ManifestError(f"{where}: expected neither urls nor an archive with 'obtain'")
     if not (obtain or entry.urls or entry.members):
         raise _ManifestError(f"{where}.urls: expected one or more addresses, http:// or https://")
     for member in entry.members:
@@ -324,5 +324,5 @@ def _unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(record) != len(items):
         keys = [key for key, _ in items]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} stands twice")
+        raise ValueError(f"the key {twice!r} is listed twice")
     return record

@@ -45,7 +45,7 @@ _PATHS = ("train_prefix", "dev_prefix", "test_prefix", "vocab_prefix", "subword_
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """How text is prepared.
+    """Steps of preparing text.
 
     Attributes:
       source: suffix of the source files, which is also the language's code.

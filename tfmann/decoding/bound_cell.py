@@ -68,7 +68,7 @@ class BoundCell(tf.keras.layers.Layer):
         return FlatState(leaves, zeros)
 
     def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None):
-        """Returns the first state; Keras asks every RNN cell for this method."""
+        """Returns the first state; Keras requires this method of every RNN cell."""
         del inputs, batch_size, dtype
         return self.first_state()
 

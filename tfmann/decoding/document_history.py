@@ -1,11 +1,11 @@
-"""What a sentence has before it: its own document, the references, or another document.
+"""Histories of a sentence: its own document, the references, or another document.
 
 A model that reads other sentences may gain from any sentences, because they act as noise that
-regularises (Li et al. 2020, "Does Multi-Encoder Help?", arXiv 2005.03393). Three histories tell:
+regularises (Li et al. 2020, "Does Multi-Encoder Help?", arXiv 2005.03393). Compare three histories:
 
     own         the sentences before it in its document, with the model's translations
     reference   the same sentences with their reference translations, which have no errors
-    other       sentences of another document, of like length, with the model's translations
+    other       sentences of another document of similar length, with the model's translations
 
 With `other`, sentence k of a document has before it what sentence k of the other document has: its
 first k - 1 sentences, or all of them if it is shorter.

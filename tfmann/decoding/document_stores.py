@@ -1,4 +1,4 @@
-"""What a `DocumentTranslator` holds of each document: the cell's own cache, or a neural cache."""
+"""Stores of a `DocumentTranslator` for each document: the cell's own cache, or a neural cache."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def rounds(
     Args:
       documents: the sentences of each, at least one.
       width: documents at once.
-      first_has_begun: the first document has begun before, as the only row of the round before.
+      first_has_begun: the first document was also in the round before, as its only row.
     """
     waiting = deque(deque(sentences) for sentences in documents)
     rows: list[tuple[deque, int, bool]] = []  # sentences left, row in the round before, has begun

@@ -24,7 +24,7 @@ ALIGNMENTS = "alignments"
 
 
 class EncodedByMembers(NamedTuple):
-    """What each member's encoder made of the same source."""
+    """Encodings of the same source, one per member."""
 
     members: tuple[EncoderOutput, ...]
 
@@ -45,7 +45,7 @@ class EncodedByMembers(NamedTuple):
 
 
 class EnsembleCell:
-    """The members' cells, which make their steps together; every argument is a tuple of theirs."""
+    """The members' cells, which step together; each argument has one entry per member."""
 
     document_memory = None
 

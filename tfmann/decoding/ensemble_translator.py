@@ -17,7 +17,7 @@ from tfmann.errors import UsageError
 
 
 class EnsembleTranslator(Translator):
-    """A `Translator` of several models; a given word's probability is the mean of theirs, too.
+    """A `Translator` of several models; the probability of a given word is averaged too.
 
     Its `model` is the first of them.
 

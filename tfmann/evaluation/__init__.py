@@ -1,1 +1,1 @@
-"""How good a translation is: BLEU and its kin, alignment error, and significance."""
+"""Measures of translations: BLEU and its kin, alignment error, and significance."""

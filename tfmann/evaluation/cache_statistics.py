@@ -79,7 +79,7 @@ def cache_statistics(trace: Trace, frequent: Set[str] = frozenset()) -> Statisti
 def recent_half(match: np.ndarray) -> float:
     """Returns the mean probability of the more recent half of the slots `[T, filled]`.
 
-    The middle one of an odd number counts half, so that matching all slots alike gives 0.5.
+    The middle one of an odd number counts half, so that matching all slots equally gives 0.5.
     """
     half, odd = divmod(match.shape[1], 2)
     recent = match[:, :half].sum(axis=1)

@@ -111,7 +111,7 @@ def adequacy_scores(
       gold: the set.
       hypotheses: one translation per sentence.
       links: of source and translation, by the attention; None for a cell without alignments, where
-        reworded words cannot be told from under-translated ones.
+        reworded words cannot be distinguished from under-translated ones.
 
     Returns:
       `under`, `over` and `reworded` (None without links) as shares of the `judged` source words,

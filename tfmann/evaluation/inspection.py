@@ -1,4 +1,4 @@
-"""What a model's memory does over a test set: means of the statistics of traces.
+"""Statistics of a model's memory over a test set: means over traces.
 
 A statistic is a number of a sentence (`head_statistics`, `cache_statistics`). Its mean over a test
 set comes with a 95% interval of the bootstrap: 1,000 times, as many units are drawn with

@@ -25,8 +25,8 @@ def require_fixed(hparams: HParams) -> None:
         )
     if hparams.infer_mode == "sample":
         raise UsageError(
-            "an export answers a line always alike, and infer_mode='sample' draws for a whole "
-            "batch: give --infer_mode=beam_search or greedy"
+            "an export is deterministic, and infer_mode='sample' draws at random: give "
+            "--infer_mode=beam_search or greedy"
         )
 
 

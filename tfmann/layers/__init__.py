@@ -1,1 +1,1 @@
-"""What cells are built from: recurrent layers, dropout, attention scores, initial weights."""
+"""Building blocks of cells: recurrent layers, dropout, attention scores, initial weights."""

@@ -24,7 +24,7 @@ def compute_weights(module: tf.Module, dtype: tf.DType) -> tuple[tf.Tensor, ...]
 
 
 def with_weights(module: Module, weights: Sequence[Any]) -> Module:
-    """Returns a copy of a module that uses `weights`, as from `compute_weights`, or like them.
+    """Returns a copy of a module with `weights` from `compute_weights`, or of the same structure.
 
     Attributes whose names begin with an underscore are shared with the original.
     """

@@ -37,7 +37,7 @@ class VariableFactory:
         return self._make(name, plus + draw(h.init_op, h.init_weight, shape, self._stream(name)))
 
     def normal(self, name: str, shape: Sequence[int], deviation: float) -> tf.Variable:
-        """Creates a weight from a normal distribution, whatever `init_op` says."""
+        """Creates a weight from a normal distribution, whatever `init_op` is."""
         self._count(name, shape)
         return self._make(name, self._stream(name).normal(0.0, deviation, shape))
 

@@ -21,7 +21,7 @@ _GAIN = {"dot": 1.0, "scaled_dot": 1.0, "cosine": 5.0}  # where a learned gain s
 
 
 class AttentionSource(NamedTuple):
-    """What every step reads of B sentences."""
+    """Constants of a step over B sentences."""
 
     keys: tf.Tensor  # [B, U, S] k_s, from `DotProductScore.prepare`
     values: tf.Tensor  # [B, S, D] v_s

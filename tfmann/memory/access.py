@@ -1,4 +1,4 @@
-"""What heads do with a memory: address it by content and by location, read it, write to it.
+"""Access of heads to a memory: addressing by content and by location, reading, writing.
 
 Graves et al. 2014 (arXiv:1410.5401) section 3 and Collier & Beel 2019 equations 3-15. Weights are
 over the last axis, `[..., N]`. A mask `[..., N]` of 0 and 1, broadcast against the weights, marks

@@ -26,7 +26,7 @@ class NeuralCache(NamedTuple):
 
 
 class NeuralSource(NamedTuple):
-    """What every step of a sentence reads."""
+    """Constants of a sentence's steps."""
 
     keys: tf.Tensor  # [B, I, R] theta h_i
     words: tf.Tensor  # [B, I]

@@ -41,9 +41,9 @@ class WordMemory(Protocol):
 
 
 class DocumentAndMemory(NamedTuple):
-    """What `Seq2Seq.prepare` takes as `document` of a model with a word memory."""
+    """The `document` of `Seq2Seq.prepare` for a model with a word memory."""
 
-    document: Any  # as it takes it of a model without one
+    document: Any  # the `document` of a model without a word memory
     memory: Any  # a `WordMemory`
 
 

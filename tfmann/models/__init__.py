@@ -1,1 +1,1 @@
-"""Models: an encoder, a cell found by name, and the projection to the vocabulary."""
+"""Models: an encoder, a cell from the registry, and the projection to the vocabulary."""

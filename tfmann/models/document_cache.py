@@ -61,7 +61,7 @@ def write_translation(
     words: tf.Tensor,
     length: tf.Tensor,
 ) -> continuous_cache.Cache:
-    """Writes a translation that a search has found into the caches.
+    """Writes a search's translation into the caches.
 
     Args:
       model: the model.

@@ -1,4 +1,4 @@
-"""The sentence model: encoder, a decoder cell found by name, projection to the vocabulary."""
+"""The sentence model: encoder, a decoder cell from the registry, projection to the vocabulary."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Seq2Seq(tf.Module):
 
         Without an encoder the cell itself reads the source; `record` then names the diagnostics
         to return (`cells.diagnostics`). `document` is the context of earlier sentences, for cells
-        that use it: a cache, or a `history_encoder.History` of their sources, where () stands for
+        that use it: a cache, or a `history_encoder.History` of their sources, where () means
         a history without sentences. Either may be in a `DocumentAndMemory`.
         """
         noise = noise or DropoutMasks.none()

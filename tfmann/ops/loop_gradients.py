@@ -1,9 +1,9 @@
 """Gradients of what every step of a loop multiplies by, each as one product after the loop.
 
 Automatic differentiation makes the whole gradient of a matrix at every step, `x_t^T d_t`, and adds
-it to the sum of the steps before. Here a step puts x_t and d_t into two lists, and all of them make
-one product when the loop has been gone back through. `LoopGradients` replaces the matrices in what
-a step reads; which ones, and what it gains in words/s (batches in turn, two cores):
+it to the sum of the steps before. Here a step puts x_t and d_t into two lists, and one product of
+all of them is computed after the backward pass. `LoopGradients` replaces these matrices among the
+constants of a step (gains in words/s, alternating batches, two cores):
 
 - The keys and values of dot-product attention, one matrix a sentence. `luong` in float32: 1.15 at
   the paper's size, 1.01 at the small one; in bfloat16, small: 1.06.
@@ -22,7 +22,7 @@ from tfmann.ops.step_reader import empty_list, list_with
 
 
 class LoopGradients:
-    """What the steps of a loop read, with gradients that are made after the loop.
+    """Constants of a loop's steps, with gradients that are computed after the loop.
 
     Attributes:
       source: what they read, as it was given.

@@ -20,7 +20,7 @@ class Conditions(NamedTuple):
     Attributes:
       corpus: the paper's corpus, a stand-in, or another one.
       summary: size, seeds, convergence and lengths.
-      not_converged: why the runs cannot be said to have converged; empty if they have.
+      not_converged: why convergence of the runs is not established; empty if it is.
     """
 
     corpus: str
@@ -87,7 +87,7 @@ def rise_at_end(record: Record) -> float | None:
 
 
 def _not_converged(pairs: SeedPairs) -> str:
-    """Names the rows that have not converged, or cannot be said to have."""
+    """Names the rows that have not converged, or of which it is unknown."""
     rising, unknown = [], []
     for runs in filter(None, (pairs.runs, pairs.rival_runs)):  # a claim about one row has no rival
         rises = [rise_at_end(record) for record in runs]

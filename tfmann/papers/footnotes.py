@@ -80,7 +80,7 @@ def _histories(records: Sequence[Record]) -> Iterator[str]:
     if histories:
         yield (
             "other document: test BLEU where each sentence has before it those of another document "
-            "of like length; reference history: those of its own with the reference translations"
+            "of similar length; reference history: those of its own with the reference translations"
         )
 
 

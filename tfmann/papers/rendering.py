@@ -25,7 +25,7 @@ class RenderedTable(NamedTuple):
     """A table as text.
 
     Attributes:
-      title: with the scale of ours.
+      title: title with our scale.
       heading: of the columns.
       rows: their cells.
       names: of the rows, as in `Table.rows`; rows of the literature, which are last, have none.

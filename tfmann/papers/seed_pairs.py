@@ -13,7 +13,7 @@ from tfmann.evaluation import verdicts
 from tfmann.papers import metrics
 from tfmann.papers.metrics import Record
 
-_UNINFORMATIVE_P = 0.4  # a greater p value says too little about the error that it comes from
+_UNINFORMATIVE_P = 0.4  # the error cannot be derived from a greater p value
 _NORMAL = statistics.NormalDist()
 _SENTENCES_ONLY = "valid for these test sentences only"
 _UPPER_BOUND = "the error due to the sentences is an upper bound"

@@ -17,7 +17,7 @@ class Row(NamedTuple):
     paper_test: float | None = None
     note: str = ""
     start: str = ""  # the row whose best checkpoint it starts from
-    settings: str = ""  # the row whose settings it has; empty: it has its own
+    settings: str = ""  # row whose settings are reused; empty: none
     paper_aer: float | None = None  # percent
     paper_parameters: float | None = None  # millions
     paper_speed: tuple[float, float] | None = None  # words/s of training and of decoding

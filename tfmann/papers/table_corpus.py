@@ -1,4 +1,4 @@
-"""The corpus of a table: found, downloaded or written, and prepared for its rows."""
+"""The corpus of a table: located, downloaded or written, and prepared for its rows."""
 
 from __future__ import annotations
 

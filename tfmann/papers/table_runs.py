@@ -29,7 +29,7 @@ class TableRuns:
 
     Attributes:
       name: of the table.
-      scale: at which it is rebuilt.
+      scale: scale of the rebuild.
       corpus: that all rows are trained on.
       folder: the runs' folder, OUT_DIR/TABLE/SCALE.
       results: the file of the table's records.

@@ -6,7 +6,7 @@ SENTENCES = (
     ("nuni kapta pentu signa nigre verde ruge ve verde kaptir ni .",),
     ("rega fele sage ili nomra septu seksu seksu ve fapu skribir ta .",),
 )
-# Only the first sentence of a document tells the tense.
+# Only the first sentence of a document shows the tense.
 DOCUMENTS = (
     (
         "nokti Darkel rapidem folia signir .",

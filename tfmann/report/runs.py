@@ -76,7 +76,7 @@ def _read_test(settings: dict[str, Any]) -> TranslatedTest:
 
 
 def unfinished_runs(out_dir: str) -> list[str]:
-    """Returns a message for each run of a table that has begun and not ended.
+    """Returns a message for each unfinished run of a table.
 
     If the folder has no run of a table at all, the only message says so.
 

@@ -87,7 +87,7 @@ class Registry:
         self._metrics: dict[str, tuple[str, Metric]] = {}
 
     def add(self, name: str, text: str, metric: Metric) -> None:
-        """Adds a metric; `text` says what it counts."""
+        """Adds a metric; `text` describes it."""
         self._metrics[name] = (text, metric)
 
     def text(self) -> str:

@@ -5,7 +5,7 @@ their noun and has no articles; the target is English in the order subject, verb
 manner, place. A rule's docstring gives its two sides as <source ; target>.
 
 A translation is a function of its source sentence: each rule can be undone from the surface words,
-ambiguous nouns occur only beside a word that gives the topic away, and tense is marked, unless a
+ambiguous nouns occur only next to a word that shows the topic, and tense is marked, unless a
 document says it only in its first sentence.
 """
 

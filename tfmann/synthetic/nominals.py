@@ -18,7 +18,7 @@ _NAME_WEIGHTS = [10_000 // (rank + _NAME_SHIFT) for rank in range(1, len(lexicon
 
 @dataclass(frozen=True)
 class Setting:
-    """What the sentences of a document share."""
+    """Properties that the sentences of a document share."""
 
     topic: str
     tense: str

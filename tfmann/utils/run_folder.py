@@ -118,7 +118,8 @@ class RunFolder:
         except OSError:  # the reader of the pipe has gone, or its disk is full: training continues
             self._print = _print_nothing
             _redirect_output_to_null()
-        with contextlib.suppress(OSError):  # on a full disk, saving a checkpoint says what to do
+        # A full disk is reported when a checkpoint is saved.
+        with contextlib.suppress(OSError):
             self._log.write(f"{message}\n".encode("utf-8", "backslashreplace"))
 
     def _remove_leftovers(self) -> None:

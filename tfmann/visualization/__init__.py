@@ -1,1 +1,1 @@
-"""What a person looks at: figures of attention and of memories, TensorBoard."""
+"""Figures of attention and of memories, and TensorBoard."""

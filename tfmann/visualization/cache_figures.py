@@ -102,7 +102,7 @@ def recency(traces: Iterable[Trace]) -> np.ndarray:
     numbers need not sum to 1. A rank that was never filled is NaN.
 
     A sentence with n filled slots divides a probability of 1 among n. If n varies, even a model
-    that matches all slots alike has a falling curve, since only the first ranks include sentences
+    that matches all slots equally has a falling curve, since only the first ranks include sentences
     of small n. To measure recency alone, pass sentences that begin with a full cache.
 
     Args:

@@ -1,4 +1,4 @@
-"""All figures of the memory at one sentence, and of a cache over many, written to a folder."""
+"""Writes the figures of the memory at one sentence, and of a cache over many, to a folder."""
 
 from __future__ import annotations
 
