@@ -245,7 +245,7 @@ def _mann(memory: Callable[[Any], Work]) -> Callable[[Any, Lengths], Cost]:
     return cost
 
 
-def _two_gru(h: Any) -> Cost:
+def _conditional_gru(h: Any) -> Cost:
     """Counts s_0, GRU1 and the readout."""
     u, d, e = h.num_units, annotation_width(h), h.embedding_width
     readout = product(1, u + e + d, readout_width(h))
@@ -253,7 +253,7 @@ def _two_gru(h: Any) -> Cost:
 
 
 def _rnnsearch(h: Any, n: Lengths) -> Cost:
-    common, u = _two_gru(h), h.num_units
+    common, u = _conditional_gru(h), h.num_units
     return common._replace(
         source=common.source + _keys(h, n.source),
         step=common.step
@@ -310,13 +310,13 @@ def _auxiliary(h: Any, vocabulary: int) -> Work:
     if h.cell != "past_future" or not h.auxiliary_loss_weight:
         return Work()
     u, width = h.num_units, readout_width(h)
-    one = product(1, 2 * u, u) + product(1, u, width) + product(1, width, vocabulary)
-    return one * 2
+    layer = product(1, 2 * u, u) + product(1, u, width) + product(1, width, vocabulary)
+    return layer * 2
 
 
 def _rewriting(h: Any, n: Lengths) -> Cost:
     """Counts rounds that project the memory for both addresses, attend twice and write."""
-    common, u, d = _two_gru(h), h.num_units, annotation_width(h)
+    common, u, d = _conditional_gru(h), h.num_units, annotation_width(h)
     depth, rounds = h.attention_size or u, h.num_rounds if h.cell == "kvmematt" else 1
     scores = product(n.source, depth, 1)
     a_round = _keys(h, n.source) * 2 + _additive_attention(h, n.source) + product(1, d + u, 3 * u)

@@ -72,9 +72,9 @@ def known_share(known: Sequence[str], lines: Sequence[str], length: int = 4) -> 
         words = line.split()
         yield from zip(*(words[i:] for i in range(length)))
 
-    seen = {gram for line in known for gram in grams(line)}
+    known_grams = {gram for line in known for gram in grams(line)}
     all_grams = [gram for line in lines for gram in grams(line)]
-    return sum(gram in seen for gram in all_grams) / max(len(all_grams), 1)
+    return sum(gram in known_grams for gram in all_grams) / max(len(all_grams), 1)
 
 
 def _bleu(
@@ -110,8 +110,8 @@ def measure_domain(
                     for path, side in zip(files, memory):
                         write_lines(path, side)
                     record = _measure_memory(model, ",".join(files), dev, test, system)
-                known = round(known_share(memory.target, test.target), 4)
-                record = {"pairs": count, "known": known, **record}
+                share_known = round(known_share(memory.target, test.target), 4)
+                record = {"pairs": count, "known": share_known, **record}
                 yield {**base, "system": system, **record, **provenance()}
 
 
@@ -149,22 +149,22 @@ def measure_corpus(
 def _measure_memory(model: Model, files: str, dev: Text, test: Text, system: str) -> dict:
     """Chooses tau on dev and translates test, with one memory."""
     count, neighbors = SYSTEMS[system]
-    made = model.with_search(
+    with_memory = model.with_search(
         translation_memory=files,
         translation_memory_pairs=count,
         translation_memory_neighbors=neighbors,
     )
     how = model.hparams.bleu_tokenize, model.hparams.bleu_lowercase
-    translator: Any = made.translator
+    translator: Any = with_memory.translator
     distances = translator.least_distances(list(zip(*dev)))
     median = float(np.median(distances[np.isfinite(distances)]))
     scores = {}
     for factor in FACTORS:
         _set_tau(translator, median * factor)
-        scores[factor] = _bleu(_translate(made, dev.source)[0], dev.target, *how)
+        scores[factor] = _bleu(_translate(with_memory, dev.source)[0], dev.target, *how)
     best = max(scores, key=lambda factor: scores[factor])
     _set_tau(translator, median * best)
-    results, seconds = _translate(made, test.source)
+    results, seconds = _translate(with_memory, test.source)
     return {
         "bleu": _bleu(results, test.target, *how),
         "seconds": seconds,

@@ -74,11 +74,11 @@ def test_segmentations_are_those_of_the_algorithm(version, probability, codes):
     for number, word in enumerate([*WORDS, "llll", "a", "chó"]):
         for seed in range(5):
             draws = endless(f"{number} {seed}")
-            found = segment_with_dropout(word, segmenter, probability, partial(next, draws))
-            hand = by_hand(word, merges, version == "one", endless(f"{number} {seed}"), probability)
-            assert found == hand
-            assert segmenter.join(found) == word
-            changed += found != segmenter.segment(word)
+            units = segment_with_dropout(word, segmenter, probability, partial(next, draws))
+            draws = endless(f"{number} {seed}")
+            assert units == by_hand(word, merges, version == "one", draws, probability)
+            assert segmenter.join(units) == word
+            changed += units != segmenter.segment(word)
     assert (changed > 0) == (probability > 0), "without dropout it is BPE itself"
 
 
@@ -108,7 +108,7 @@ def corpus(languages, tmp_path_factory):
 
 def test_words_stay_and_the_vocabulary_has_every_unit(languages, corpus):
     dropout = BpeDropout(languages, 0.5, seed=1)
-    seen = Counter()
+    segmentations = Counter()
     for sentence in range(LINES):
         for encoder, ids, draw in (
             (languages.source, corpus.source(sentence), dropout.source),
@@ -118,9 +118,11 @@ def test_words_stay_and_the_vocabulary_has_every_unit(languages, corpus):
             drawn = [draw(ids, epoch, sentence).tolist() for epoch in range(6)]
             assert {encoder.decode(units) for units in drawn} == {text}
             assert all(units.count(UNK_ID) == list(ids).count(UNK_ID) for units in drawn)
-            seen[encoder is languages.target] += len({tuple(units) for units in drawn})
+            segmentations[encoder is languages.target] += len({tuple(units) for units in drawn})
             assert drawn[3] == draw(ids, 3, sentence).tolist()
-    assert seen[True] > 5 * LINES > seen[False] > LINES, "too few segmentations, or none is kept"
+    assert segmentations[True] > 5 * LINES > segmentations[False] > LINES, (
+        "too few segmentations, or none is kept"
+    )
     cut = corpus.target(0)[:1]
     while not languages.target.vocabulary.decode(cut.tolist())[-1].endswith("@@"):
         cut = corpus.target(0)[: len(cut) + 1]

@@ -24,7 +24,7 @@ def documents(sizes=SIZES):
     return np.repeat(np.arange(len(sizes)) + 10, sizes)
 
 
-def side_by_side(rows=3, sizes=SIZES, lengths=None, **settings):
+def document_batches(rows=3, sizes=SIZES, lengths=None, **settings):
     ids = documents(sizes)
     lengths = random_lengths(len(ids)) if lengths is None else lengths
     return DocumentBatches(encoded(lengths, ids), HParams(batch_size=rows, **settings))
@@ -73,7 +73,7 @@ def test_documents_are_dealt_evenly():
 
 @pytest.mark.parametrize("rows", [1, 3, 50])
 def test_each_row_goes_through_whole_documents_in_order(rows):
-    data = side_by_side(rows)
+    data = document_batches(rows)
     ids = documents()
     for epoch in (0, 1):
         plan = np.stack(data.plan(epoch))  # [batches, rows]
@@ -89,7 +89,7 @@ def test_each_row_goes_through_whole_documents_in_order(rows):
 
 
 def test_batches_mark_beginnings_and_have_no_words_where_a_row_has_ended():
-    data = side_by_side(4)
+    data = document_batches(4)
     plan = data.plan(0)
     stream = data.batches(Position())
     ids = documents()
@@ -107,9 +107,9 @@ def test_batches_mark_beginnings_and_have_no_words_where_a_row_has_ended():
 
 
 def test_parallel_documents_continue_from_a_position():
-    uninterrupted = list(itertools.islice(side_by_side().batches(Position()), 30))
+    uninterrupted = list(itertools.islice(document_batches().batches(Position()), 30))
     _, position = uninterrupted[12]
-    rest = itertools.islice(side_by_side().batches(position), 17)
+    rest = itertools.islice(document_batches().batches(position), 17)
     assert all(
         are_same(expected, actual) for (expected, _), (actual, _) in zip(uninterrupted[13:], rest)
     )

@@ -24,7 +24,7 @@ def answer_lines(folder, lines):
     return {name: value.numpy() for name, value in answer.items()}
 
 
-def side_by_side(first, second, third):
+def interleave(first, second, third):
     """Three documents side by side: the next line of each."""
     return [list(row) for row in zip(first, second, third)]
 
@@ -75,7 +75,7 @@ def answered_elsewhere(tmp_path_factory, piece_model):
         folder,
         [
             (str(exported), "serving_default", batches, []),
-            (str(carried), "document", side_by_side(*COLUMNS), []),
+            (str(carried), "document", interleave(*COLUMNS), []),
             (
                 str(exports.export_model(piece_model)),
                 "serving_default",
@@ -152,7 +152,7 @@ def test_what_is_kept_of_documents(name, tmp_path):
     model, folder, flags = exports.export(tmp_path, name)
     signatures = tf.saved_model.load(str(folder)).signatures
     state, answers = signatures["begin"](rows=tf.constant(3)), []
-    for lines in side_by_side(*COLUMNS):
+    for lines in interleave(*COLUMNS):
         answer = signatures["document"](lines=tf.constant(lines), **state)
         state = {name: answer[name] for name in state}
         answers.append({name: value.numpy() for name, value in answer.items()})

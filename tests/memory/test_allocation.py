@@ -107,10 +107,10 @@ def test_links_and_precedence_equal_the_oracle_over_time(writers):
         assert np.all(link.sum(axis=2) <= 1 + 1e-6) and np.all(link.sum(axis=3) <= 1 + 1e-6)
         backward, forward = (d.numpy() for d in allocation.follow_links(link, read))
         for row in range(BATCH):
-            ahead = np.einsum("hij,rj->rhi", link[row], read[row])
-            np.testing.assert_allclose(forward[row], ahead, atol=1e-6)
-            behind = np.einsum("hij,ri->rhj", link[row], read[row])
-            np.testing.assert_allclose(backward[row], behind, atol=1e-6)
+            expected_forward = np.einsum("hij,rj->rhi", link[row], read[row])
+            np.testing.assert_allclose(forward[row], expected_forward, atol=1e-6)
+            expected_backward = np.einsum("hij,ri->rhj", link[row], read[row])
+            np.testing.assert_allclose(backward[row], expected_backward, atol=1e-6)
 
 
 def test_links_lead_from_what_was_written_first_to_what_came_next():

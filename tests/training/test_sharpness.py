@@ -14,12 +14,12 @@ from tfmann.training.objective import sum_loss
 from tfmann.training.perplexity import Perplexity
 
 LENGTHS = [(5, 4), (1, 6), (3, 1), (0, 2), (7, 5)]
-OWN_MEMORY = {"num_memory_locations": 6, "memory_unit_size": 5}
+SMALL_MEMORY = {"num_memory_locations": 6, "memory_unit_size": 5}
 MEMORIES = {
-    "ntm": {"cell": "ntm", "encoder_type": "memory", **OWN_MEMORY, "read_heads": 2},
-    "dnc": {"cell": "dnc", "encoder_type": "memory", **OWN_MEMORY},
-    "mad-ntm": {"cell": "mad", **OWN_MEMORY},
-    "mad-dnc": {"cell": "mad", "external_addressing": "dnc", **OWN_MEMORY, "read_heads": 2},
+    "ntm": {"cell": "ntm", "encoder_type": "memory", **SMALL_MEMORY, "read_heads": 2},
+    "dnc": {"cell": "dnc", "encoder_type": "memory", **SMALL_MEMORY},
+    "mad-ntm": {"cell": "mad", **SMALL_MEMORY},
+    "mad-dnc": {"cell": "mad", "external_addressing": "dnc", **SMALL_MEMORY, "read_heads": 2},
 }
 WITH_ATTENTION = ["luong", "ntm-heads", "rnnsearch", "mematt", "kvmematt-3", "key-value"]
 

@@ -155,7 +155,7 @@ def test_who_is_alone_is_the_chief_and_agrees_with_himself():
     worker = single_worker()
     assert worker.chief and worker.size == 1 and worker.share == Share()
     assert worker.total([3, 4]).tolist() == [3, 4]
-    assert worker.any(True) and not worker.any(False)
+    assert worker.reduce_any(True) and not worker.reduce_any(False)
     assert worker.broadcast(0.1 + 0.2) == 0.1 + 0.2
     array = np.array([-0.0, np.nan], np.float32)
     assert worker.merge(array) is array
@@ -185,15 +185,15 @@ def test_parts_of_arrays_are_merged_bit_by_bit(dtype, monkeypatch):
 def test_only_several_workers_lose_each_other():
     text = "Graph error:\n\nCollective ops is aborted by: Socket closed. More\nand more"
     error = tf.errors.UnavailableError(None, None, text)
-    with pytest.raises(tf.errors.UnavailableError), single_worker().together():
+    with pytest.raises(tf.errors.UnavailableError), single_worker().report_lost_workers():
         raise error
     two = Workers(tf.distribute.get_strategy(), Task(1, 2))
     with pytest.raises(WorkerLost, match=r"worker 1 of 2 has.*\(Socket closed\)\. The") as caught:
-        with two.together():
+        with two.report_lost_workers():
             raise error
     assert caught.value.exit_status == 75
     for unrelated in (tf.errors.InvalidArgumentError(None, None, ""), UserError(), ValueError()):
-        with pytest.raises(type(unrelated)), two.together():
+        with pytest.raises(type(unrelated)), two.report_lost_workers():
             raise unrelated
 
 

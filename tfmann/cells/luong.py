@@ -125,7 +125,7 @@ class BahdanauAttention(tf.keras.layers.Layer):
         keys = product(annotations, self.memory_kernel)
         vector = tf.convert_to_tensor(self.score_vector)
         if self.normed:
-            keys, vector = keys + self.bias, self.gain * access.unit(vector)
+            keys, vector = keys + self.bias, self.gain * access.normalize(vector)
         return BahdanauSource(keys, annotations, mask[:, None], vector)
 
     def attend(self, query: tf.Tensor, source: BahdanauSource) -> tuple[tf.Tensor, tf.Tensor]:

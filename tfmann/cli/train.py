@@ -59,7 +59,7 @@ def train(hparams: HParams, out_dir: str, log: Callable[[str], None] = print) ->
     """
     require_training_files(hparams, out_dir)
     workers = strategy.join(hparams)
-    with workers.together(), RunFolder(out_dir, log, workers.chief) as folder:
+    with workers.report_lost_workers(), RunFolder(out_dir, log, workers.chief) as folder:
         return TrainingSession(hparams, folder, workers).run()
 
 

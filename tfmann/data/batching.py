@@ -213,7 +213,7 @@ class TrainingBatches:
             self._corpus.documents[indexes],
             indexes,
             h.append_source_eos,
-            [self._history.before(i) for i in indexes],
+            [self._history.previous_sources(i) for i in indexes],
         )
 
 
@@ -225,7 +225,7 @@ class SourceHistory:
         self._corpus, self._size, self._max_length = corpus, size, max_length
         self._starts = document_starts(corpus.documents) if size else None
 
-    def before(self, index: int) -> list[Any]:
+    def previous_sources(self, index: int) -> list[Any]:
         """Returns the ids of the preceding sentences, oldest first, None for each missing one."""
         if self._starts is None:
             return []
@@ -324,7 +324,7 @@ def evaluation_batches(
             corpus.documents[indexes],
             indexes,
             append_source_eos,
-            [history.before(i) for i in indexes],
+            [history.previous_sources(i) for i in indexes],
         )
 
 

@@ -116,7 +116,7 @@ def best_continuations(
     limits: tf.Tensor,
     vocabulary_size: int,
     constraints: Constraints = UNCONSTRAINED,
-    given: tf.Tensor | None = None,
+    forced_word: tf.Tensor | None = None,
 ) -> Continuations:
     """Finds the best C = min(K + 1, V - 1) words after each hypothesis; projects only live ones.
 
@@ -131,7 +131,7 @@ def best_continuations(
       limits: `[B]` steps a sentence may take; at its last only `</s>` is allowed.
       vocabulary_size: V.
       constraints: words that may not be chosen.
-      given: `[B]`, the only word of this step, or `ANY_WORD` (`target_prefix`).
+      forced_word: `[B]`, the only word of this step, or `ANY_WORD` (`target_prefix`).
     """
     width = min(beam.log_probs.shape[1] + 1, vocabulary_size - 1)
     live = tf.where(tf.reshape(~beam.finished, [-1]))  # [M, 1]
@@ -143,13 +143,13 @@ def best_continuations(
     at_limit = tf.gather(time >= limits - 1, sentences)
     log_probs = tf.where(at_limit, ending, values - normaliser)
     ids = tf.where(at_limit, EOS_ID, ids)
-    if given is not None:
-        words = tf.gather(given, sentences)
-        is_given = tf.not_equal(words, ANY_WORD)
-        logit = tf.gather(logits, tf.where(is_given, words, EOS_ID), batch_dims=1)
+    if forced_word is not None:
+        words = tf.gather(forced_word, sentences)
+        is_forced = tf.not_equal(words, ANY_WORD)
+        logit = tf.gather(logits, tf.where(is_forced, words, EOS_ID), batch_dims=1)
         alone = tf.concat([logit - normaliser, impossible], axis=-1)
-        log_probs = tf.where(is_given, alone, log_probs)
-        ids = tf.where(is_given, words, ids)
+        log_probs = tf.where(is_forced, alone, log_probs)
+        ids = tf.where(is_forced, words, ids)
     rows = tf.size(beam.finished)
     free = tf.concat([tf.zeros([rows, 1]), tf.fill([rows, width - 1], -float("inf"))], axis=-1)
     shape = [tf.shape(limits)[0], beam.log_probs.shape[1], width]

@@ -20,8 +20,8 @@ from tfmann.decoding.ensemble_translator import EnsembleTranslator
 from tfmann.decoding.memory_translator import MemoryTranslator
 from tfmann.decoding.teacher_forcing import forced_log_probs
 from tfmann.decoding.text_processor import (
+    EncodedPair,
     Forced,
-    GivenPair,
     HistoryPair,
     SourceLine,
     Translation,
@@ -33,7 +33,7 @@ _LINES_PER_DOCUMENT = 1024  # read before the first is answered, for each docume
 _ROWS, _STARTS = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.bool)
 
 
-class Round(NamedTuple):
+class DocumentRound(NamedTuple):
     """The next sentence of each of n documents."""
 
     sentences: list[int]  # [n] indexes
@@ -43,7 +43,7 @@ class Round(NamedTuple):
 
 def rounds(
     documents: Sequence[Sequence[int]], width: int, first_has_begun: bool
-) -> Iterator[Round]:
+) -> Iterator[DocumentRound]:
     """Yields the sentences of several documents in parallel; a new one replaces one that has ended.
 
     Args:
@@ -58,7 +58,7 @@ def rounds(
     while rows or waiting:
         while waiting and len(rows) < width:
             rows.append((waiting.popleft(), 0, False))
-        yield Round(
+        yield DocumentRound(
             [left.popleft() for left, _, _ in rows],
             np.array([row for _, row, _ in rows], np.int32),
             np.array([not has_begun for _, _, has_begun in rows]),
@@ -118,8 +118,8 @@ class DocumentTranslator(Translator):
             batch = [lines[index] for index in current.sentences]
             before = cache, current.previous_rows, current.starts
             hypotheses, cache = run(*self._search_inputs(batch, lines), *before)
-            if batch[0].given is not None:
-                cache = self._write_given(batch, *before)
+            if batch[0].history_pair is not None:
+                cache = self._write_history_pairs(batch, *before)
             for index, n_best in zip(
                 current.sentences, self._decode(hypotheses, batch, with_attention)
             ):
@@ -130,13 +130,15 @@ class DocumentTranslator(Translator):
         self._last_document = lines[final].document
         return results
 
-    def _write_given(self, batch: Sequence[SourceLine], *before: Any) -> Any:
-        """Returns the caches of a round after the given pairs of its lines."""
-        given = [line.given or GivenPair([], []) for line in batch]
-        pairs = [(line._replace(ids=pair.source), pair.target) for line, pair in zip(batch, given)]
+    def _write_history_pairs(self, batch: Sequence[SourceLine], *before: Any) -> Any:
+        """Returns the caches of a round after the pairs that replace its lines in the history."""
+        replacements = [line.history_pair or EncodedPair([], []) for line in batch]
+        pairs = [
+            (line._replace(ids=pair.source), pair.target) for line, pair in zip(batch, replacements)
+        ]
         run = self._force_function(())
         *_, unchanged, after = run(*self._pair_batch(pairs), self._document_inputs(batch), *before)
-        writes = tf.constant([bool(pair.source) for pair in given])
+        writes = tf.constant([bool(pair.source) for pair in replacements])
 
         def select(new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
             return tf.where(tf.reshape(writes, [-1, *[1] * (len(new.shape) - 1)]), new, old)

@@ -74,7 +74,7 @@ class MemoryTranslator(Translator):
           `[all positions]`, in order, infinite where a sentence has no entry.
         """
         source, target = self.languages
-        ids = [(source.encode(one), target.encode(other)) for one, other in pairs]
+        ids = [(source.encode(line), target.encode(other)) for line, other in pairs]
         distances = []
         size = self.hparams.infer_batch_size
         for begin in range(0, len(ids), size):

@@ -157,8 +157,8 @@ def choose_step_by_step(
         allowed = forbid(result.output, tf.cast(progress.words, tf.int32), time[0], constraints)
         chosen = tf.where(time >= limits - 1, EOS_ID, choose(allowed, time[0]))
         if prefix is not None:
-            given = given_words(prefix, time[0])
-            chosen = tf.where(tf.equal(given, ANY_WORD), chosen, given)
+            prefix_word = given_words(prefix, time[0])
+            chosen = tf.where(tf.equal(prefix_word, ANY_WORD), chosen, prefix_word)
         scores = tf.gather(tf.nn.log_softmax(result.output), chosen, batch_dims=1)
         output = tf.stack([tf.cast(chosen, tf.float32), scores], axis=-1)
         words = add_words(progress.words, output[:, 0], time[0])

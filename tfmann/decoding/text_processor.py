@@ -18,7 +18,7 @@ from tfmann.decoding.unk_replacement import replace_unknown
 from tfmann.errors import UsageError, UserError
 
 
-class GivenPair(NamedTuple):
+class EncodedPair(NamedTuple):
     """A pair that the next lines of a document have before them in place of a line."""
 
     source: list[int]  # ids without `</s>`; empty: they have nothing in its place
@@ -39,7 +39,7 @@ class SourceLine(NamedTuple):
     ids: list[int]  # without `</s>`; empty of a blank line
     document: int
     history: list[list[int] | None]  # ids of the P lines before it, the nearest last
-    given: GivenPair | None = None  # None: the line itself and its translation
+    history_pair: EncodedPair | None = None  # None: the line itself and its translation
     prefix: Prefix = Prefix([], [])  # of its translation
 
 
@@ -114,8 +114,8 @@ class TextProcessor:
             )
         numbered = number_lines(lines, documents)
         encoded = ((line, self.source_ids(line), document) for line, document in numbered)
-        given = None if history is None else map(self._encode_pair, history)
-        with_history = self._with_history(encoded, documents is not None, given)
+        pairs = None if history is None else map(self._encode_pair, history)
+        with_history = self._with_history(encoded, documents is not None, pairs)
         return with_history if prefixes is None else self._with_prefixes(with_history, prefixes)
 
     def _with_prefixes(
@@ -137,7 +137,7 @@ class TextProcessor:
         self,
         encoded: Iterable[tuple[str, list[int], int]],
         blank_lines_count: bool,
-        pairs: Iterator[GivenPair] | None = None,
+        pairs: Iterator[EncodedPair] | None = None,
     ) -> Iterator[SourceLine]:
         size = self.history_size
         before: deque = deque([None] * size, maxlen=size)
@@ -146,22 +146,22 @@ class TextProcessor:
             if document != last_document:
                 before.extend([None] * size)
                 last_document = document
-            given = None if pairs is None else next(pairs, None)
-            if pairs is not None and given is None:
+            pair = None if pairs is None else next(pairs, None)
+            if pairs is not None and pair is None:
                 raise UserError(f"line {count} has no history: expected an entry for each line")
-            yield SourceLine(text, ids, document, list(before), given)
-            if given is not None:
-                before.extend([given.source] if given.source else [])
+            yield SourceLine(text, ids, document, list(before), pair)
+            if pair is not None:
+                before.extend([pair.source] if pair.source else [])
             elif ids or blank_lines_count:  # a blank line that ends a document is no part of it
                 before.append(ids)
 
-    def _encode_pair(self, pair: HistoryPair) -> GivenPair:
+    def _encode_pair(self, pair: HistoryPair) -> EncodedPair:
         if pair is None:
-            return GivenPair([], [])
+            return EncodedPair([], [])
         if isinstance(pair, Translation):
-            return GivenPair(*self._token_ids(pair))
+            return EncodedPair(*self._token_ids(pair))
         source, target = pair
-        return GivenPair(self.source_ids(source), self.languages.target.encode(target))
+        return EncodedPair(self.source_ids(source), self.languages.target.encode(target))
 
     def source_ids(self, line: str) -> list[int]:
         """Encodes a source line, cut to `src_max_len_infer`."""
@@ -223,13 +223,13 @@ class TextProcessor:
                 attention = alignments[rank, : len(words), : len(source_tokens)]
             tokens = target.vocabulary.decode(words)
             text = target.decode(words)
-            shown = tokens
-            if line.prefix.ids:  # its words are what was given, <unk> or not
-                shown = [*line.prefix.tokens, *tokens[len(line.prefix.ids) :]]
-                text = target.segmenter.join(without_eos(shown))
+            text_tokens = tokens
+            if line.prefix.ids:  # its words stay as they were given, even where they are <unk>
+                text_tokens = [*line.prefix.tokens, *tokens[len(line.prefix.ids) :]]
+                text = target.segmenter.join(without_eos(text_tokens))
             if self.lexicon is not None:
                 assert attention is not None, "unknown words are replaced by the attention"
-                text = self._replace_unknown(shown, attention, line.text, self.lexicon)
+                text = self._replace_unknown(text_tokens, attention, line.text, self.lexicon)
             attention = attention if with_attention else None
             translations.append(Translation(text, score, source_tokens, tokens, attention))
         return translations

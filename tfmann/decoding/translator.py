@@ -194,8 +194,8 @@ class Translator:
         attends = with_attention or self.text.lexicon is not None
 
         def run(source: tf.Tensor, length: tf.Tensor, prefix: Any, document: Any) -> Hypotheses:
-            given = prefix if is_prefixed else None
-            return self.searcher.search(source, length, document, attends, prefix=given)[1]
+            words = prefix if is_prefixed else None
+            return self.searcher.search(source, length, document, attends, prefix=words)[1]
 
         is_prefixed = has_prefixes(lines)
         signature = [

@@ -71,11 +71,11 @@ def contrast_scores(
             numbers += [len(last)] * (len(before) + 1)
             last.append(len(forced) - 1)
     scores = score(forced, numbers)
-    found = iter([scores[index] for index in last])
-    return [[next(found) for _ in several] for several in contrasts]
+    ordered_scores = iter([scores[index] for index in last])
+    return [[next(ordered_scores) for _ in several] for several in contrasts]
 
 
 def accuracy(references: Sequence[float], contrasts: Sequence[Sequence[float]]) -> Accuracy:
     """Counts the items and those whose reference has a greater score than all contrasts."""
-    items = [(one, several) for one, several in zip(references, contrasts) if several]
-    return Accuracy(sum(one > max(several) for one, several in items), len(items))
+    items = [(right, wrong) for right, wrong in zip(references, contrasts) if wrong]
+    return Accuracy(sum(right > max(wrong) for right, wrong in items), len(items))

@@ -35,7 +35,7 @@ class AdditiveAttention(tf.Module):
         return product(annotations, self.memory_kernel)
 
     def __call__(
-        self, query: tf.Tensor, keys: tf.Tensor, mask: tf.Tensor, more: tf.Tensor | None = None
+        self, query: tf.Tensor, keys: tf.Tensor, mask: tf.Tensor, addend: tf.Tensor | None = None
     ) -> tf.Tensor:
         """Returns the weights a of queries over keys that all hypotheses of a sentence share.
 
@@ -43,13 +43,13 @@ class AdditiveAttention(tf.Module):
           query: `[B*K, U]`.
           keys: `[B, S, A]`, from `keys`.
           mask: `[B, 1, S]`, 1 at real positions.
-          more: `[B, K, S, A]`, added before the tanh: what a hypothesis knows of a position.
+          addend: `[B, K, S, A]`, added before the tanh, such as a hypothesis's coverage.
 
         Returns:
           `[B, K, S]`.
         """
         projected = split_beams(product(query, self.query_kernel), keys)
-        scores = additive_scores(projected, keys, self.score_vector, more)
+        scores = additive_scores(projected, keys, self.score_vector, addend)
         return access.masked_softmax(scores, mask)
 
     def per_hypothesis(self, query: tf.Tensor, keys: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
@@ -69,15 +69,15 @@ class AdditiveAttention(tf.Module):
 
 
 def additive_scores(
-    query: tf.Tensor, keys: tf.Tensor, vector: tf.Tensor, more: tf.Tensor | None = None
+    query: tf.Tensor, keys: tf.Tensor, vector: tf.Tensor, addend: tf.Tensor | None = None
 ) -> tf.Tensor:
     """Computes `v . tanh(q + k)` (Bahdanau et al. 2015) `[B, K, S]` of `[B, K, A]`, `[B, S, A]`.
 
-    `more [B, K, S, A]` is added before the tanh.
+    `addend [B, K, S, A]` is added before the tanh.
     """
     # expand_dims, whose gradient costs nothing; that of an index copies the keys at every step
     sums = tf.expand_dims(query, 2) + tf.expand_dims(keys, 1)  # [B, K, S, A]
-    hidden = tf.tanh(sums if more is None else sums + more)
+    hidden = tf.tanh(sums if addend is None else sums + addend)
     # a product of two matrices: an einsum's gradients take half as long again
     scores = tf.matmul(tf.reshape(hidden, [-1, hidden.shape[3]]), tf.expand_dims(vector, 1))
     return tf.reshape(scores, tf.shape(hidden)[:3])

@@ -71,18 +71,18 @@ class MeanStart(tf.Module):
         self.bias = weights.constant("initial_bias", np.zeros(units))
 
     def __call__(
-        self, annotations: tf.Tensor, length: tf.Tensor, more: tf.Tensor | None = None
+        self, annotations: tf.Tensor, length: tf.Tensor, addend: tf.Tensor | None = None
     ) -> tf.Tensor:
         """Returns s_0 `[B, U]`.
 
         Args:
           annotations: `[B, S, D]`, zero at padding.
           length: `[B]`.
-          more: `[B, U]`, added before the tanh.
+          addend: `[B, U]`, added before the tanh.
         """
         mean = tf.reduce_sum(annotations, axis=1) / tf.cast(length, tf.float32)[:, None]
         sums = tf.matmul(mean, self.kernel) + self.bias
-        return tf.tanh(sums if more is None else sums + more)
+        return tf.tanh(sums if addend is None else sums + addend)
 
 
 class Readout(tf.Module):
@@ -102,15 +102,15 @@ class Readout(tf.Module):
         self.kernel = weights.matrix("readout_kernel", [rows, self.width])
 
     def __call__(
-        self, outputs: tf.Tensor, embedded: tf.Tensor, more: tf.Tensor | None = None
+        self, outputs: tf.Tensor, embedded: tf.Tensor, addend: tf.Tensor | None = None
     ) -> tf.Tensor:
         """Returns the readout `[M, R]`.
 
         Args:
           outputs: `[M, U + D]`, s_t and c_t.
           embedded: `[M, E]`, y_{t-1}.
-          more: `[M, R]`, added before the tanh.
+          addend: `[M, R]`, added before the tanh.
         """
         hidden, context = tf.split(outputs, self._sizes, axis=-1)
         sums = product(tf.concat([hidden, embedded, context], axis=-1), self.kernel)
-        return tf.tanh(sums if more is None else sums + more)
+        return tf.tanh(sums if addend is None else sums + addend)

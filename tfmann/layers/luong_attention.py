@@ -54,7 +54,7 @@ class DotProductScore(tf.keras.layers.Layer):
     def prepare(self, keys: tf.Tensor) -> tf.Tensor:
         """Keys `[B, S, U]` to `[B, U, S]`, such that a score is a plain product."""
         if self.kind == "cosine":
-            keys = access.unit(keys)
+            keys = access.normalize(keys)
         if self.gain is not None:
             keys *= self.gain / self.divisor
         return tf.transpose(keys, [0, 2, 1])
@@ -62,7 +62,7 @@ class DotProductScore(tf.keras.layers.Layer):
     def scores(self, query: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
         """Scores queries `[B, n, U]` by prepared keys `[B, U, S]`: `[B, n, S]`."""
         if self.kind == "cosine":
-            query = access.unit(query)
+            query = access.normalize(query)
         return query @ keys
 
 

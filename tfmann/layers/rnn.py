@@ -69,11 +69,11 @@ class GRUCell(tf.Module):
         self.bias = weights.constant("bias", np.zeros(3 * units))
 
     def __call__(
-        self, inputs: tf.Tensor, hidden: tf.Tensor, more: tf.Tensor | None = None
+        self, inputs: tf.Tensor, hidden: tf.Tensor, addend: tf.Tensor | None = None
     ) -> tf.Tensor:
-        """Maps x `[B, I]` and h `[B, U]` to the new h; `more [B, 3U]` is added to `W x + b`."""
+        """Maps x `[B, I]` and h `[B, U]` to the new h; adds `addend [B, 3U]` to `W x + b`."""
         projected = self.project(inputs)
-        return self.from_projected(projected if more is None else projected + more, hidden)
+        return self.from_projected(projected if addend is None else projected + addend, hidden)
 
     def project(self, inputs: tf.Tensor) -> tf.Tensor:
         """Returns `W x + b` `[..., 3U]` of inputs `[..., I]`, for example of all steps."""

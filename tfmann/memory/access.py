@@ -104,8 +104,8 @@ def norm(vectors: tf.Tensor, floor: float = 1e-30) -> tf.Tensor:
     return tf.sqrt(tf.reduce_sum(tf.square(vectors), axis=-1) + floor)
 
 
-def unit(vectors: tf.Tensor) -> tf.Tensor:
-    """Vectors `[..., W]` of length 1; those shorter than 1e-6 stay shorter, and zero stays zero."""
+def normalize(vectors: tf.Tensor) -> tf.Tensor:
+    """Scales vectors `[..., W]` to length 1; below a length of 1e-6 they stay shorter, zero too."""
     return vectors / norm(vectors, 1e-12)[..., None]
 
 

@@ -38,19 +38,19 @@ def address_table(table: Table, records: Sequence[Record]) -> AddressTable | Non
 
     A column without any value is left out.
     """
-    found: dict[tuple[str, str, str], dict[str, list[dict[str, Any]]]] = {}
+    by_head: dict[tuple[str, str, str], dict[str, list[dict[str, Any]]]] = {}
     for row in table.rows:
         for record in records:
             if record["row"] == row.name:
                 for entry in (record.get("inspection") or {}).get("statistics", ()):
-                    values = found.setdefault((row.title, entry["head"], entry["phase"]), {})
+                    values = by_head.setdefault((row.title, entry["head"], entry["phase"]), {})
                     values.setdefault(entry["name"], []).append(entry)
-    names = [name for name in _COLUMNS if any(name in values for values in found.values())]
+    names = [name for name in _COLUMNS if any(name in values for values in by_head.values())]
     if not names:
         return None
     rows = [
         [title, head.replace("_", " "), PHASES[phase], *(_cell(values.get(n, ())) for n in names)]
-        for (title, head, phase), values in found.items()
+        for (title, head, phase), values in by_head.items()
     ]
     return AddressTable(["system", "head", "phase", *(_COLUMNS[name] for name in names)], rows)
 

@@ -56,8 +56,8 @@ def measure(corpus: Corpus, out_dir: str, cell: str) -> dict[str, Any] | None:
             return None
         _inspect(corpus, out_dir, cell, path)
     recorded = json.loads(path.read_text(encoding="utf-8"))
-    kept = {key: value for key, value in recorded.items() if key not in _PROVENANCE}
-    return {**kept, "revision": recorded["revision"]}
+    measures = {key: value for key, value in recorded.items() if key not in _PROVENANCE}
+    return {**measures, "revision": recorded["revision"]}
 
 
 def _inspect(corpus: Corpus, out_dir: str, cell: str, path: Path) -> None:

@@ -45,13 +45,13 @@ def scores(
     Raises:
       UserError: the model could not be used.
     """
-    found = {}
+    scores = {}
     for history in _histories(corpus, settings):
         for name in corpus.test_sources():
             _translate(corpus, out_dir, name, history, decode)
         outputs = output_scores.read(corpus, out_dir, output_name("", history))
-        found[history] = output_scores.score(outputs, unseen, settings)
-    return found
+        scores[history] = output_scores.score(outputs, unseen, settings)
+    return scores
 
 
 def output_name(name: str, history: str) -> str:
@@ -69,10 +69,10 @@ def with_histories(records: Iterable[Record]) -> list[Record]:
     expanded = []
     for record in records:
         expanded.append(record)
-        for history, found in record.get("histories", {}).items():
+        for history, scores in record.get("histories", {}).items():
             changed = {key: value for key, value in record.items() if key not in _OWN_KEYS}
-            changed.update({key: value for key, value in found.items() if key != "test"})
-            changed["best"] = {**record["best"], "test": found["test"]}
+            changed.update({key: value for key, value in scores.items() if key != "test"})
+            changed["best"] = {**record["best"], "test": scores["test"]}
             changed["row"] = row_name(record["row"], history)
             expanded.append(changed)
     return expanded

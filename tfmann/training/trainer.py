@@ -67,7 +67,9 @@ def train(
             meter.add(train_step.update(batch, state.step, rate), int(batch.totals[0]))
             state.step += 1
             bar.update(1)
-            stopping = workers.any(bool(stop))  # read once: what is saved must be reported first
+            stopping = workers.reduce_any(
+                bool(stop)
+            )  # read once: what is saved must be reported first
             if due(h.steps_per_stats) or due(evaluate_every) or due(save_every) or stopping:
                 _refuse_non_finite(train_step, state, root)
                 _report(h, state, meter, hooks, bar)
@@ -78,7 +80,9 @@ def train(
             if saving or stopping:
                 save(train_step, state, root, between=not saving)
                 meter.reset()
-                if workers.any(bool(stop)):  # so that no worker ends before the chief has saved
+                if workers.reduce_any(
+                    bool(stop)
+                ):  # so that no worker ends before the chief has saved
                     raise Stopped(
                         f"stopped at step {state.step}; the same command continues from there"
                     )

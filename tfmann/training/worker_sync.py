@@ -73,7 +73,7 @@ class Workers:
             )
         return summed.numpy()
 
-    def any(self, flag: bool) -> bool:
+    def reduce_any(self, flag: bool) -> bool:
         """Returns True on all workers if `flag` is true on any of them."""
         return bool(self.total([flag])[0])
 
@@ -123,7 +123,7 @@ class Workers:
             )
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def report_lost_workers(self) -> Iterator[None]:
         """Turns the loss of another worker within the block into one clear message.
 
         Raises:

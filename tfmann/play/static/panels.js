@@ -18,10 +18,10 @@ export function panels(trace, step) {
 }
 
 function attention(trace, target) {
-  const found = [];
+  const figures = [];
   const { alignments, previous_alignments: previous } = trace.arrays;
   if (alignments && !trace.rounds) { // of rounds it is where the last one reads
-    found.push({
+    figures.push({
       title: "Attention",
       note: "Each row is a word of the translation; the stronger the colour, the more a source word counted.",
       draw: (colors) => draw.heatmap({
@@ -33,7 +33,7 @@ function attention(trace, target) {
   const before = trace.earlier.at(-1);
   if (previous && before) {
     const columns = [...before.source.split(/\s+/), "</s>"];
-    found.push({
+    figures.push({
       title: "Attention to the sentence before",
       note: "",
       draw: (colors) => draw.heatmap({
@@ -42,12 +42,12 @@ function attention(trace, target) {
       }),
     });
   }
-  return found;
+  return figures;
 }
 
 function rounds(trace, target) {
   if (!trace.rounds) return [];
-  const found = [];
+  const figures = [];
   const column = (name, round) => trace.arrays[name].map((step) => step[round]);
   const curve = (title, name, colour) => (colors) => Array.from({ length: trace.rounds }, (_, round) => ({
     title: `${title}, round ${round + 1}`, values: column(name, round), curve: true, colour: colors[colour],
@@ -66,12 +66,12 @@ function rounds(trace, target) {
     }),
   });
   for (let round = 0; round < trace.rounds; round += 1) {
-    if (round === 1) found.push(written());
+    if (round === 1) figures.push(written());
     const map = (kind, colors) => draw.heatmap({
       values: column(`${kind}_weights`, round), columns: trace.source_tokens, rows: trace.tokens,
       current: target, size: 18, colour: colors[kind], label: "", colors,
     });
-    found.push({
+    figures.push({
       title: `Round ${round + 1}`,
       note: "",
       draw: (colors) => draw.beside(
@@ -80,8 +80,8 @@ function rounds(trace, target) {
       ),
     });
   }
-  if (trace.rounds === 1) found.push(written());
-  return found;
+  if (trace.rounds === 1) figures.push(written());
+  return figures;
 }
 
 function cache(trace, step) {
@@ -89,7 +89,7 @@ function cache(trace, step) {
   if (!match || !trace.slots) return [];
   const { words, ages } = trace.slots;
   const order = words.map((_, i) => i).filter((i) => words[i]).sort((a, b) => ages[a] - ages[b]);
-  const found = [{
+  const figures = [{
     title: "Cache, newest first",
     note: "Words of the document so far. The stronger the colour, the better one matches this step.",
     draw: (colors) => draw.chips({
@@ -98,7 +98,7 @@ function cache(trace, step) {
     }),
   }];
   if (order.length) {
-    found.push({
+    figures.push({
       title: "Cache hits over the sentence",
       note: "",
       draw: (colors) => draw.timeline({
@@ -110,7 +110,7 @@ function cache(trace, step) {
       }),
     });
   }
-  return found;
+  return figures;
 }
 
 // Slots of a memory that is written to: only where the slots are no source words.

@@ -147,13 +147,13 @@ function pause() {
 // Drawing
 
 function node(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+  const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (value === undefined || value === false) continue;
-    made.setAttribute(key, value === true ? "" : value);
+    element.setAttribute(key, value === true ? "" : value);
   }
-  made.append(...children.filter((child) => child !== null && child !== undefined));
-  return made;
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
 }
 
 function stages() {

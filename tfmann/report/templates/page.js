@@ -75,8 +75,8 @@ for (const curves of all(".curves")) {
     });
   };
   const pressed = () => {
-    const one = buttons.find((button) => button.getAttribute("aria-pressed") === "true");
-    return one ? one.dataset.system : null;
+    const active = buttons.find((button) => button.getAttribute("aria-pressed") === "true");
+    return active ? active.dataset.system : null;
   };
   for (const button of buttons) {
     button.addEventListener("click", () => {
