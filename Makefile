@@ -49,7 +49,7 @@ test: $(INSTALLED) ## runs the quick tests, in under ten minutes
 test-avx2: export ONEDNN_MAX_CPU_ISA = AVX2
 test-avx2: $(INSTALLED) ## repeats tests of cells, searches and updates with AVX2 instructions only
 	$(PY) -m pytest -m "not slow" -n 2 --dist loadfile tests/cells/test_cells.py tests/cells/test_family.py \
-		tests/cells/test_memory_cells.py tests/decoding/test_search.py tests/training/test_step.py \
+		tests/cells/test_memory_cells.py tests/decoding/test_search.py tests/training/test_train_step.py \
 		tests/cli/test_cli_documents.py tests/decoding/test_translator.py $(PYTEST_ARGS)
 
 test-slow: $(INSTALLED) ## runs the tests that train models
