@@ -154,7 +154,7 @@ def test_an_empty_cache_changes_no_bit_of_a_search(name):
     source = tf.constant([[4, 9, 2], [7, 2, 0]]), tf.constant([3, 2])
     cache = neural_cache.empty(2, SLOTS, model.readout_width)
     history = history_encoder.nothing(tf.constant(2)) if model.history else ()
-    document = word_mixture.DocumentAndMemory(history, neural_cache.prepare(cache, THETA, LAMBDA))
+    document = word_mixture.DocumentAndProposer(history, neural_cache.prepare(cache, THETA, LAMBDA))
     results = []
     for before in (history, document):
         prepared = model.prepare(*source, document=before)

@@ -25,7 +25,7 @@ class EncoderOutput(NamedTuple):
     length: tf.Tensor  # [B] int32
     final_state: tuple[tuple[tf.Tensor, ...], ...]  # per layer and direction: (h,) or (h, c)
     document: Any = ()  # of earlier sentences: a cache or their annotations, [B, ...]
-    word_memory: Any = ()  # a `WordMemory`, which the search reads and no cell
+    word_proposer: Any = ()  # a `WordProposer`, for the search alone
 
 
 class StepOutput(NamedTuple):

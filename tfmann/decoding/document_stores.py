@@ -14,7 +14,7 @@ from tfmann.decoding.search import READOUT, Hypotheses
 from tfmann.memory import neural_cache
 from tfmann.memory.continuous_cache import Cache
 from tfmann.memory.neural_cache import NeuralCache
-from tfmann.memory.word_mixture import DocumentAndMemory
+from tfmann.memory.word_mixture import DocumentAndProposer
 from tfmann.models import document_cache
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
@@ -127,11 +127,11 @@ class NeuralStore(DocumentStore):
         """Empties the caches `[B]` whose next sentence begins a document."""
         return neural_cache.reset(caches, starts)
 
-    def document(self, caches: NeuralCache, history: Any) -> DocumentAndMemory:
+    def document(self, caches: NeuralCache, history: Any) -> DocumentAndProposer:
         """Returns caches and earlier source sentences as `Seq2Seq.prepare` takes them."""
         h = self._hparams
         source = neural_cache.prepare(caches, h.neural_cache_theta, h.neural_cache_lambda)
-        return DocumentAndMemory(history, source)
+        return DocumentAndProposer(history, source)
 
     def write_best(
         self, caches: NeuralCache, prepared: Prepared, hypotheses: Hypotheses

@@ -29,7 +29,7 @@ class EncodedByMembers(NamedTuple):
     members: tuple[EncoderOutput, ...]
 
     @property
-    def word_memory(self) -> tuple:
+    def word_proposer(self) -> tuple:
         """Nothing: an ensemble translates every sentence by itself."""
         return ()
 

@@ -23,7 +23,7 @@ from tfmann.decoding.text_processor import SourceLine
 from tfmann.decoding.translator import Translator
 from tfmann.errors import UserError
 from tfmann.memory import nearest_neighbors
-from tfmann.memory.word_mixture import NO_WORD, DocumentAndMemory
+from tfmann.memory.word_mixture import NO_WORD, DocumentAndProposer
 from tfmann.models.seq2seq import Seq2Seq
 from tfmann.utils import memory_limits
 
@@ -74,7 +74,7 @@ class MemoryTranslator(Translator):
           `[all positions]`, in order, infinite where a sentence has no entry.
         """
         source, target = self.languages
-        ids = [(source.encode(line), target.encode(other)) for line, other in pairs]
+        ids = [(source.encode(line), target.encode(translation)) for line, translation in pairs]
         distances = []
         size = self.hparams.infer_batch_size
         for begin in range(0, len(ids), size):
@@ -90,7 +90,7 @@ class MemoryTranslator(Translator):
                 distances.append(squared.numpy()[0].min(axis=1))
         return np.concatenate(distances) if distances else np.zeros([0])
 
-    def _document_inputs(self, lines: Sequence[SourceLine]) -> DocumentAndMemory:
+    def _document_inputs(self, lines: Sequence[SourceLine]) -> DocumentAndProposer:
         """Returns the sentences before the lines, and the lines' datastores."""
         h = self.hparams
         retrieved = [self.memory.retrieve(line.ids, h.translation_memory_pairs) for line in lines]
@@ -102,12 +102,12 @@ class MemoryTranslator(Translator):
             h.translation_memory_tau,
             h.translation_memory_lambda,
         )
-        return DocumentAndMemory(super()._document_inputs(lines), source)
+        return DocumentAndProposer(super()._document_inputs(lines), source)
 
-    def _document_signature(self) -> DocumentAndMemory:
+    def _document_signature(self) -> DocumentAndProposer:
         neighbors = self.hparams.translation_memory_neighbors
         source = nearest_neighbors.signature(neighbors, self.model.readout_width)
-        return DocumentAndMemory(super()._document_signature(), source)
+        return DocumentAndProposer(super()._document_signature(), source)
 
     def _datastores(self, retrieved: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
         """Returns the entries of the pairs that were retrieved for each of B sentences.

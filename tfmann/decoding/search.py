@@ -25,7 +25,7 @@ from tfmann.memory import word_mixture
 from tfmann.models.seq2seq import Prepared
 
 _ALIGNMENTS = "alignments"
-READOUT = "readout"  # diagnostic of a step with a word memory, from which caches are written
+READOUT = "readout"  # diagnostic of a step with a word proposer, from which caches are written
 
 
 class SearchOptions(NamedTuple):
@@ -82,11 +82,11 @@ def beam_search(
 
     first_step = step_words(model, cell, prepared.encoded, prepared.source)
     names = options.recorded_names(attention_is_used=bool(beam.coverage_penalty_weight))
-    memory = prepared.encoded.word_memory
+    proposer = prepared.encoded.word_proposer
     problem = beam_decoder.BeamProblem(
         bind=bind,
-        project=word_mixture.projection(model.projection(dtype, multiple_of=BLOCK), memory),
-        readout_width=model.readout_width + word_mixture.extra_width(memory),
+        project=word_mixture.projection(model.projection(dtype, multiple_of=BLOCK), proposer),
+        readout_width=model.readout_width + word_mixture.extra_width(proposer),
         vocabulary_size=model.target_size,
         state=prepared.state,
         limits=extend_limits(step_limits(length, options.max_length), options.prefix),
@@ -186,10 +186,10 @@ def step_words(
 ) -> StepFunction:
     """Makes the step of a search: ids `[B]` and state to readout `[B, R]`, or to logits `[B, V]`.
 
-    With a word memory a readout is as `word_mixture.read` returns it.
+    With a word proposer a readout is as `word_mixture.read` returns it.
     """
     if project:
-        project = word_mixture.projection(project, encoded.word_memory)
+        project = word_mixture.projection(project, encoded.word_proposer)
 
     def step(ids: tf.Tensor, state: Any) -> StepOutput:
         embedded = model.embed_target(ids)
@@ -198,11 +198,11 @@ def step_words(
         if cell.document_memory:
             result = _read_memory(cell.document_memory, result, encoded, source)
         readout = cell.readout(result.output, embedded, DropoutMasks.none())
-        if encoded.word_memory:
+        if encoded.word_proposer:
             diagnostics = {**result.diagnostics, READOUT: readout}
             result = result._replace(diagnostics=diagnostics)
             grouped = split_beams(readout, encoded.length)
-            readout = merge_beams(word_mixture.read(grouped, encoded.word_memory))
+            readout = merge_beams(word_mixture.read(grouped, encoded.word_proposer))
         return result._replace(output=project(readout) if project else readout)
 
     return step

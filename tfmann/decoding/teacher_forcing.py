@@ -99,7 +99,7 @@ def forced_log_probs(
 
     Returns:
       `[B, T]`, 0 at padding; diagnostics `[B, T, ...]`; `ForcedOutputs.raw`, or with a word
-      memory the readouts `[T, B, R]`.
+      proposer the readouts `[T, B, R]`.
     """
     outputs, embedded, recorded, raw = teacher_forced(
         model, prepared, target_in, target_length, record=record
@@ -107,12 +107,12 @@ def forced_log_probs(
     steps, batch = tf.shape(outputs)[0], tf.shape(outputs)[1]
     flat = tf.reshape(outputs, [-1, outputs.shape[-1]])
     words = tf.reshape(embedded[:steps], [-1, embedded.shape[-1]])
-    readouts, memory = model.readout(flat, words), prepared.encoded.word_memory
-    project = word_mixture.projection(model.projection(), memory)
-    if memory:
+    readouts, proposer = model.readout(flat, words), prepared.encoded.word_proposer
+    project = word_mixture.projection(model.projection(), proposer)
+    if proposer:
         raw = tf.reshape(readouts, [steps, batch, model.readout_width])
-        grouped = word_mixture.read(swap_batch_and_time(raw), memory)
-        width = model.readout_width + word_mixture.extra_width(memory)
+        grouped = word_mixture.read(swap_batch_and_time(raw), proposer)
+        width = model.readout_width + word_mixture.extra_width(proposer)
         readouts = tf.reshape(swap_batch_and_time(grouped), [-1, width])
     log_probs = tf.nn.log_softmax(project(readouts))
     labels = tf.reshape(tf.transpose(target_out)[:steps], [-1])

@@ -1,9 +1,9 @@
-"""The mixture of a model's distribution with that of a word memory.
+"""The mixture of a model's distribution with that of a word proposer.
 
-    p(w) = (1 - lambda) p_model(w) + lambda p_memory(w)
+    p(w) = (1 - lambda) p_model(w) + lambda p_proposed(w)
 
-A word memory proposes words at every step of a sentence, each with a share of p_memory; a word that
-is proposed several times has the sum of its shares. It is a NamedTuple of tensors `[B, ...]`, which
+A word proposer proposes words at every step, each with a share of p_proposed; a word that is
+proposed several times has the sum of its shares. It is a NamedTuple of tensors `[B, ...]`, which
 the steps read, all hypotheses of a sentence share and nothing writes: `neural_cache.NeuralSource`,
 `nearest_neighbors.NearestSource`.
 
@@ -22,15 +22,15 @@ NO_WORD = -1  # the word of an empty slot
 
 
 class Proposals(NamedTuple):
-    """The words that a memory proposes at each of n queries."""
+    """The words that are proposed at each of n queries."""
 
     gates: tf.Tensor  # [B, n, 1] log(lambda / (1 - lambda)); NEVER where lambda is 0
     shares: tf.Tensor  # [B, n, C], which sum to 1 or are all 0
     words: tf.Tensor  # [B, n, C] int32, NO_WORD where there is none
 
 
-class WordMemory(Protocol):
-    """A word memory, as the search knows it."""
+class WordProposer(Protocol):
+    """A word proposer, as the search knows it."""
 
     @property
     def proposals(self) -> int:
@@ -40,38 +40,38 @@ class WordMemory(Protocol):
         """Returns the proposals for readouts `[B, n, R]`."""
 
 
-class DocumentAndMemory(NamedTuple):
-    """The `document` of `Seq2Seq.prepare` for a model with a word memory."""
+class DocumentAndProposer(NamedTuple):
+    """The `document` of `Seq2Seq.prepare` for a model with a word proposer."""
 
-    document: Any  # the `document` of a model without a word memory
-    memory: Any  # a `WordMemory`
+    document: Any  # the `document` of a model without a word proposer
+    proposer: Any  # a `WordProposer`
 
 
-def read(readouts: tf.Tensor, memory: WordMemory) -> tf.Tensor:
+def read(readouts: tf.Tensor, proposer: WordProposer) -> tf.Tensor:
     """Appends to readouts `[B, n, R]` what `projection` needs: `[B, n, R + extra_width]`."""
-    proposals = memory.propose(readouts)
+    proposals = proposer.propose(readouts)
     # ids pass as floats: exact below 2**24
     words = tf.cast(proposals.words, tf.float32)
     return tf.concat([readouts, proposals.gates, proposals.shares, words], axis=-1)
 
 
-def extra_width(memory: WordMemory | tuple[()]) -> int:
-    """Returns how much wider `read` makes readouts; 0 without a memory."""
-    return 1 + 2 * memory.proposals if memory else 0
+def extra_width(proposer: WordProposer | tuple[()]) -> int:
+    """Returns how much wider `read` makes readouts; 0 without a proposer."""
+    return 1 + 2 * proposer.proposals if proposer else 0
 
 
 def projection(
-    project: Callable[[tf.Tensor], tf.Tensor], memory: WordMemory | tuple[()]
+    project: Callable[[tf.Tensor], tf.Tensor], proposer: WordProposer | tuple[()]
 ) -> Callable[[tf.Tensor], tf.Tensor]:
     """Returns the map from what `read` returns, `[M, R + extra_width]`, to logits `[M, V]`.
 
     Args:
-      project: readouts `[M, R]` to logits `[M, V]`; without a memory, it is the result.
-      memory: what the steps read, or ().
+      project: readouts `[M, R]` to logits `[M, V]`; without a proposer, it is the result.
+      proposer: what the steps read, or ().
     """
-    if not memory:
+    if not proposer:
         return project
-    count = memory.proposals
+    count = proposer.proposals
 
     def project_mixture(readouts: tf.Tensor) -> tf.Tensor:
         plain, gates, shares, words = tf.split(readouts, [-1, 1, count, count], axis=-1)
@@ -81,7 +81,7 @@ def projection(
 
 
 def mix(logits: tf.Tensor, gates: tf.Tensor, shares: tf.Tensor, words: tf.Tensor) -> tf.Tensor:
-    """Returns logits of `(1 - lambda) softmax(logits) + lambda p_memory`.
+    """Returns logits of `(1 - lambda) softmax(logits) + lambda p_proposed`.
 
     In logarithms, so that no improbable word is rounded away. Their normaliser is that of `logits`,
     and where lambda is 0 they are `logits`, to the last bit.
@@ -96,11 +96,11 @@ def mix(logits: tf.Tensor, gates: tf.Tensor, shares: tf.Tensor, words: tf.Tensor
     rows = tf.broadcast_to(tf.range(tf.shape(words)[0])[:, None], tf.shape(words))
     indices = tf.stack([rows, words], axis=-1)  # [M, C, 2]
     # the probability of each proposal's word, which may be proposed several times
-    remembered = tf.gather(tf.scatter_nd(indices, shares, tf.shape(logits)), words, batch_dims=1)
-    is_remembered = remembered > 0
+    proposed = tf.gather(tf.scatter_nd(indices, shares, tf.shape(logits)), words, batch_dims=1)
+    is_proposed = proposed > 0
     rest = logits - tf.nn.softplus(gates)  # + log(1 - lambda)
-    from_memory = tf.math.log(tf.where(is_remembered, remembered, 1.0)) - tf.nn.softplus(-gates)
-    from_memory += tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
+    from_proposer = tf.math.log(tf.where(is_proposed, proposed, 1.0)) - tf.nn.softplus(-gates)
+    from_proposer += tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
     from_model = tf.gather(rest, words, batch_dims=1)
-    gain = tf.where(is_remembered, tf.nn.softplus(from_memory - from_model), 0.0)  # of logaddexp
+    gain = tf.where(is_proposed, tf.nn.softplus(from_proposer - from_model), 0.0)  # of logaddexp
     return tf.tensor_scatter_nd_update(rest, indices, from_model + gain)

@@ -17,7 +17,7 @@ from tfmann.layers.compute_weights import compute_weights, with_weights
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import product
-from tfmann.memory.word_mixture import DocumentAndMemory
+from tfmann.memory.word_mixture import DocumentAndProposer
 from tfmann.models import history_encoder
 from tfmann.models.encoder import Encoder
 from tfmann.models.source_reader import read_source
@@ -141,14 +141,14 @@ class Seq2Seq(tf.Module):
         Without an encoder the cell itself reads the source; `record` then names the diagnostics
         to return (`cells.diagnostics`). `document` is the context of earlier sentences, for cells
         that use it: a cache, or a `history_encoder.History` of their sources, where () means
-        a history without sentences. Either may be in a `DocumentAndMemory`.
+        a history without sentences. Either may be in a `DocumentAndProposer`.
         """
         noise = noise or DropoutMasks.none()
         embedded = tf.gather(self.source_embedding, source)
         initial = None
-        memory: Any = ()
-        if isinstance(document, DocumentAndMemory):
-            document, memory = document
+        proposer: Any = ()
+        if isinstance(document, DocumentAndProposer):
+            document, proposer = document
         if self.history is not None:
             before = document or history_encoder.nothing(tf.shape(source)[0])
             words = tf.gather(self.source_embedding, before.ids)
@@ -160,7 +160,7 @@ class Seq2Seq(tf.Module):
         else:
             mask = tf.sequence_mask(length, tf.shape(source)[1], dtype=tf.float32)
             encoded = EncoderOutput(embedded[..., :0], mask, length, final_state=())
-        encoded = encoded._replace(document=document, word_memory=memory)
+        encoded = encoded._replace(document=document, word_proposer=proposer)
         cell = self.compute_cell(dtype)
         constants = cell.prepare(encoded)
         state, diagnostics = self.cell.initial_state(encoded), {}  # in float32
