@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import tensorflow as tf
 
@@ -36,6 +36,15 @@ class StepOutput(NamedTuple):
     diagnostics: Mapping[str, tf.Tensor]  # [B, ...]; names and shapes: `cells.diagnostics`
 
 
+class AuxiliaryReadouts(Protocol):
+    """Further predictions of the next word, each through a projection of its own, in training."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, outputs: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """Maps outputs `[M, O]` to a `[M, readout_width]` for each name."""
+
+
 class DecoderCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
     """A decoder cell over an encoded source.
 
@@ -51,8 +60,8 @@ class DecoderCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
 
     output_width: int  # O, of StepOutput.output
     readout_width: int  # of what is projected to the vocabulary
-    auxiliary_names: tuple[str, ...] = ()  # predictions whose losses are added in training
-    memory_numbers = 0  # of the memory that a row has for itself at every step
+    auxiliary: AuxiliaryReadouts | None = None  # predictions whose losses are added in training
+    memory_numbers = 0  # floats of memory per hypothesis
     document_memory: DocumentMemory | None = None  # of the translation of earlier sentences
 
     def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
@@ -83,14 +92,6 @@ class DecoderCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
         """Maps outputs `[M, O]` and their input words `[M, E]` to `[M, readout_width]`."""
         del embedded
         return noise.dropout("readout", self.hparams.readout_dropout, outputs)
-
-    def auxiliary_readouts(self, outputs: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """Maps outputs `[M, O]` to a `[M, readout_width]` for each of `auxiliary_names`.
-
-        In training, each predicts the next word through a projection of its own.
-        """
-        del outputs
-        return ()
 
     @staticmethod
     def ancestor(name: str) -> str:

@@ -109,6 +109,23 @@ class Change(tf.Module):
         return tf.tanh(product(rest, self.kernel) + self.bias)
 
 
+class Changes(tf.Module):
+    """The changes of both layers, which predict the next word in training (8)."""
+
+    names = ("past", "future")
+
+    def __init__(self, sizes: list[int], units: int, width: int, weights: VariableFactory):
+        """Creates a `Change` of each layer; `sizes` are those of the parts of an output."""
+        super().__init__(name="changes")
+        self._sizes = sizes
+        self.past, self.future = (Change(layer, units, width, weights) for layer in self.names)
+
+    def __call__(self, outputs: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """Returns D^a_t and D^f_t (8) of outputs `[M, O]`: `[M, R]` each."""
+        _, past, future, past_before, future_before = tf.split(outputs, self._sizes, axis=-1)
+        return self.past(past, past_before), self.future(future_before, future)
+
+
 class PastFutureCell(DecoderCell):
     """Query with both layers (1), attention and state (2), past (3), future (4-6)."""
 
@@ -127,14 +144,10 @@ class PastFutureCell(DecoderCell):
         self.layers_kernel = weights.matrix(
             "layers_readout_kernel", [2 * units, self.readout_width]
         )
-        self.changes: list[Change] = []
-        if hparams.auxiliary_loss_weight:
-            self.auxiliary_names = ("past", "future")
-            self.changes = [
-                Change(layer, units, self.readout_width, weights) for layer in self.auxiliary_names
-            ]
         self._sizes = [units + annotation_width, units, units, units, units]
         self.output_width = sum(self._sizes)
+        if hparams.auxiliary_loss_weight:
+            self.auxiliary = Changes(self._sizes, units, self.readout_width, weights)
 
     @staticmethod
     def ancestor(name: str) -> str:
@@ -182,9 +195,3 @@ class PastFutureCell(DecoderCell):
         of_layers = product(tf.concat([past, future], axis=-1), self.layers_kernel)
         readout = self.deep_output(outputs, embedded, of_layers)
         return noise.dropout("readout", self.hparams.readout_dropout, readout)
-
-    def auxiliary_readouts(self, outputs: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """Returns D^a_t and D^f_t (8): `[M, R]` each."""
-        _, past, future, past_before, future_before = tf.split(outputs, self._sizes, axis=-1)
-        of_past, of_future = self.changes
-        return of_past(past, past_before), of_future(future_before, future)

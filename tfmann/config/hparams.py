@@ -103,8 +103,8 @@ def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
             "append_source_eos=true",
         ),
         (
-            h.gradient_accumulation > 1 and h.cell == "cache",
-            "cell='cache' writes a document's sentences in their order, which "
+            h.gradient_accumulation > 1 and cell_spec(h.cell).has_cache,
+            f"cell={h.cell!r} writes a document's sentences in their order, which "
             "gradient_accumulation would cut up: set it to 1",
         ),
         (

@@ -59,7 +59,7 @@ class Seq2Seq(tf.Module):
     """Source ids to a distribution over target ids.
 
     Attributes:
-      auxiliary_projections: of the cell's `auxiliary_readouts`, by name; for training alone.
+      auxiliary_projections: of the cell's `auxiliary` readouts, by name; for training alone.
       compute_dtype: the type of matrix products in training; everything else is float32.
     """
 
@@ -97,8 +97,10 @@ class Seq2Seq(tf.Module):
         self.projection_bias = None
         if hparams.projection_bias:
             self.projection_bias = weights.constant("projection_bias", np.zeros(target_size))
+        auxiliary = self.cell.auxiliary
         self.auxiliary_projections = {
-            name: self._make_projection(weights, name) for name in self.cell.auxiliary_names
+            name: self._make_projection(weights, name)
+            for name in (auxiliary.names if auxiliary else ())
         }
         self.compute_dtype = compute_dtype(hparams.precision)
 

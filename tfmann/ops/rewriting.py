@@ -1,7 +1,8 @@
 """Erasing and adding by one write head, with a gradient that saves half of the memory.
 
 Automatic differentiation saves two tensors `[B, N, W]` per step, M and a - M e; this gradient saves
-M and recomputes the other. The time for 64 x 128 x 64 over 20 steps is the same (ratio 1.00).
+M and recomputes the other. For 64 x 128 x 64 that is 2.1 MB in place of 4.2 MB a step, in the same
+time (ratio 1.00 over 20 steps).
 """
 
 from __future__ import annotations

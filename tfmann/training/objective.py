@@ -97,13 +97,11 @@ def _auxiliary_losses(
 
     They are over the whole vocabulary, even where that of the translation is sampled.
     """
-    h = model.hparams
+    h, readouts = model.hparams, model.compute_cell(dtype).auxiliary
+    assert readouts is not None, "the caller looks at auxiliary_projections"
     losses = [
         projected_cross_entropy(readout, *projection, labels, h.label_smoothing, dtype)[0]
-        for readout, projection in zip(
-            model.compute_cell(dtype).auxiliary_readouts(outputs),
-            model.auxiliary_projections.values(),
-        )
+        for readout, projection in zip(readouts(outputs), model.auxiliary_projections.values())
     ]
     return h.auxiliary_loss_weight * tf.add_n(losses)
 

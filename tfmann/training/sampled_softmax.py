@@ -26,21 +26,6 @@ class Sample(NamedTuple):
     log_weights: tf.Tensor  # [C], -log pi: 0 for the labels
     positions: tf.Tensor  # [V], the index of each word in `words`; C if it is not in the sample
 
-    def columns(self, values: tf.Tensor) -> tf.Tensor:
-        """Selects the words' columns of `[R, V]` or `[V]`: `[R, C]` or `[C]`."""
-        indexes = self.words[:, tf.newaxis]
-
-        @tf.custom_gradient
-        def run(values: tf.Tensor):
-            def gradient(d: tf.Tensor) -> tf.Tensor:
-                # by rows: a scatter of single elements takes twice as long
-                transposed_shape = values.shape[::-1]  # static: that of a weight
-                return tf.transpose(tf.scatter_nd(indexes, tf.transpose(d), transposed_shape))
-
-            return tf.gather(values, self.words, axis=-1), gradient
-
-        return run(tf.convert_to_tensor(values))
-
     def projection(
         self, kernel: tf.Tensor, bias: tf.Tensor | None, labels: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -54,8 +39,11 @@ class Sample(NamedTuple):
         Returns:
           the kernel `[R, C]`, the bias `[C]` and the labels `[M]` of the sample.
         """
-        offset = self.log_weights if bias is None else self.log_weights + self.columns(bias)
-        return self.columns(kernel), offset, tf.gather(self.positions, labels)
+        offset = self.log_weights
+        if bias is not None:
+            # as a matrix of one row, whose gradient is a tensor and not IndexedSlices
+            offset += tf.gather(bias[tf.newaxis], self.words, axis=-1)[0]
+        return tf.gather(kernel, self.words, axis=-1), offset, tf.gather(self.positions, labels)
 
 
 def draw(labels: tf.Tensor, size: int, uniform: tf.Tensor) -> Sample:
