@@ -19,6 +19,7 @@ from tfmann.decoding.beam_outputs import BeamOutput, append_outputs, trace_back
 from tfmann.decoding.beam_scoring import Beam, BeamOptions
 from tfmann.decoding.bound_cell import BoundCell, FlatState, StepFunction
 from tfmann.decoding.constraints import UNCONSTRAINED, Constraints
+from tfmann.decoding.lexical_constraints import Phrases
 from tfmann.decoding.target_prefix import given_words
 
 
@@ -35,6 +36,7 @@ class BeamProblem(NamedTuple):
     constraints: Constraints = UNCONSTRAINED
     backend: str = "auto"  # the loop (`backend.decode`)
     prefix: tf.Tensor | None = None  # [B, P] given first words, fewer than the limits
+    phrases: Phrases | None = None  # that translations contain; the limits have room for them
 
     def cell(self, sentences: tf.Tensor) -> BoundCell:
         """Returns the cell over the hypotheses of some sentences."""
@@ -70,6 +72,9 @@ class _BeamDecoder:
         self._prefix = problem.prefix
         if problem.prefix is not None:
             self._prefix = tf.gather(problem.prefix, begin.sentences)
+        self._phrases = problem.phrases
+        if problem.phrases is not None:
+            self._phrases = problem.phrases.of_sentences(begin.sentences)
 
     @property
     def batch_size(self) -> tf.Tensor:
@@ -105,6 +110,7 @@ class _BeamDecoder:
             problem.vocabulary_size,
             problem.constraints,
             None if self._prefix is None else given_words(self._prefix, time),
+            self._phrases,
         )
         selection, new_beam = beam_scoring.select(
             continuations,
@@ -114,6 +120,7 @@ class _BeamDecoder:
             self._limits,
             self._options,
             problem.constraints,
+            self._phrases,
         )
         rows = _rows(tf.range(self.batch_size), self.beam_width, selection.parents)
         selected = tf.nest.map_structure(lambda leaf: tf.gather(leaf, rows), next_state)
@@ -171,7 +178,9 @@ def _first_search_state(
     batch, width = tf.size(start), options.beam_width
     sentences = tf.range(batch)
     coverage = 1.0 - mask if options.coverage_penalty_weight else mask[:, :0]
-    beam = beam_scoring.first_beam(problem.limits, coverage, width, problem.constraints)
+    beam = beam_scoring.first_beam(
+        problem.limits, coverage, width, problem.constraints, problem.phrases
+    )
     state = tf.nest.map_structure(
         lambda leaf: tf.repeat(leaf, width, axis=0), problem.cell(sentences).first_state()
     )

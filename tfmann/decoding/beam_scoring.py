@@ -8,12 +8,24 @@ is counted ever after.
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import tensorflow as tf
 
 from tfmann.data.vocab import EOS_ID, SOS_ID
+from tfmann.decoding.beam_banks import best_of_banks
 from tfmann.decoding.constraints import UNCONSTRAINED, Constraints, add_words, forbid, no_words
+from tfmann.decoding.lexical_constraints import (
+    NO_TOKEN,
+    Phrases,
+    Progress,
+    add_tokens,
+    advance,
+    first_progress,
+    next_tokens,
+    tokens_left,
+    tokens_present,
+)
 from tfmann.decoding.target_prefix import ANY_WORD
 
 BLOCK = 64  # words; `top_words` is fast where a row of logits is a multiple of it long
@@ -37,6 +49,7 @@ class Beam(NamedTuple):
     lengths: tf.Tensor  # [B, K] int64, with </s>
     coverage: tf.Tensor  # [B, K, S] attention summed over steps, 1 at padding; S = 0 if not used
     words: tf.Tensor  # [B, K, L] chosen so far; L = 0 if not used (`constraints`)
+    progress: Any = ()  # `Progress` with given phrases
 
 
 class Continuations(NamedTuple):
@@ -59,6 +72,7 @@ def first_beam(
     coverage: tf.Tensor,
     beam_width: int,
     constraints: Constraints = UNCONSTRAINED,
+    phrases: Phrases | None = None,
 ) -> Beam:
     """Returns one live hypothesis per sentence, with `coverage` `[B, S]`; others are impossible."""
     batch_size = tf.size(limits)
@@ -69,6 +83,7 @@ def first_beam(
         lengths=tf.zeros([batch_size, beam_width], tf.int64),
         coverage=tf.repeat(coverage[:, None], beam_width, axis=1),
         words=no_words([batch_size, beam_width], limits, constraints),
+        progress=() if phrases is None else first_progress(phrases, beam_width),
     )
 
 
@@ -117,6 +132,7 @@ def best_continuations(
     vocabulary_size: int,
     constraints: Constraints = UNCONSTRAINED,
     forced_word: tf.Tensor | None = None,
+    phrases: Phrases | None = None,
 ) -> Continuations:
     """Finds the best C = min(K + 1, V - 1) words after each hypothesis; projects only live ones.
 
@@ -132,11 +148,16 @@ def best_continuations(
       vocabulary_size: V.
       constraints: words that may not be chosen.
       forced_word: `[B]`, the only word of this step, or `ANY_WORD` (`target_prefix`).
+      phrases: what translations must contain; the next tokens are added to the C.
     """
     width = min(beam.log_probs.shape[1] + 1, vocabulary_size - 1)
     live = tf.where(tf.reshape(~beam.finished, [-1]))  # [M, 1]
     logits = project(tf.gather(readout, live[:, 0]))
     values, ids, normaliser = _best_words(logits, live, beam, time, width, constraints)
+    if phrases is not None:
+        required = _required_tokens(logits, live, beam, time, constraints, phrases)
+        values, ids = add_tokens((values, ids), required, logits)
+        width += tf.shape(required)[1]
     impossible = tf.fill(tf.shape(values[:, 1:]), -float("inf"))
     ending = tf.concat([logits[:, EOS_ID : EOS_ID + 1] - normaliser, impossible], axis=-1)
     sentences = live // beam.log_probs.shape[1]  # [M, 1]
@@ -184,6 +205,33 @@ def _best_words(
     return values, ids, tf.reduce_logsumexp(logits, axis=1, keepdims=True)
 
 
+def _required_tokens(
+    logits: tf.Tensor,
+    live: tf.Tensor,
+    beam: Beam,
+    time: tf.Tensor,
+    constraints: Constraints,
+    phrases: Phrases,
+) -> tf.Tensor:
+    """Finds the ids `[M, P]`, or NO_TOKEN, by which live hypotheses come nearer to their phrases.
+
+    With parts of words they are `[M, P + 1]`: the last is the best token to end an open word.
+    """
+    following = next_tokens(phrases, beam.progress)
+    following = tf.gather(tf.reshape(following, [-1, tf.shape(following)[2]]), live[:, 0])
+    if phrases.is_open is None:
+        return following
+    words = tf.reshape(beam.words, [-1, tf.shape(beam.words)[2]])
+    allowed = forbid(logits, tf.gather(words, live[:, 0]), time, constraints)
+    size = tf.size(phrases.is_open)
+    ends_word = ~phrases.is_open & tf.not_equal(tf.range(size), EOS_ID)
+    closing = tf.argmax(tf.where(ends_word, allowed[:, :size], -float("inf")), 1, tf.int32)
+    is_open = tf.gather(tf.reshape(beam.progress.is_open, [-1]), live[:, 0])
+    lacks = tf.reduce_any(tf.not_equal(following, NO_TOKEN), axis=1)
+    closing = tf.where(is_open & lacks, closing, NO_TOKEN)
+    return tf.concat([following, closing[:, None]], axis=1)
+
+
 def top_words(logits: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Computes `tf.math.top_k` of long rows in half the time: the same values, ids and ties.
 
@@ -217,8 +265,9 @@ def select(
     limits: tf.Tensor,
     options: BeamOptions,
     constraints: Constraints = UNCONSTRAINED,
+    phrases: Phrases | None = None,
 ) -> tuple[Selection, Beam]:
-    """Chooses the K best continuations of each sentence.
+    """Chooses the K best continuations of each sentence; with phrases, of its banks.
 
     Args:
       continuations: the best words after each hypothesis.
@@ -228,12 +277,19 @@ def select(
       limits: `[B]` steps a sentence may take.
       options: how hypotheses are scored.
       constraints: those of `continuations`.
+      phrases: those of `continuations`.
 
     Returns:
       the chosen continuations, and the hypotheses after them.
     """
     is_done = certain(beam, limits, options)
     totals = beam.log_probs[..., None] + continuations.log_probs
+    progress: Any = ()
+    if phrases is not None:
+        progress = advance(phrases, beam.progress, continuations.ids)
+        is_possible = _is_possible(phrases, progress, continuations.ids, time, limits)
+        is_possible &= (~is_done[:, None] | beam.finished)[..., None]
+        totals = tf.where(is_possible, totals, -float("inf"))
     growing = tf.cast(~beam.finished, tf.int64)
     coverage = beam.coverage
     scores = totals
@@ -244,8 +300,12 @@ def select(
     if options.coverage_penalty_weight:
         coverage += tf.where(beam.finished[..., None], 0.0, alignments)
         scores += coverage_penalty(coverage, options.coverage_penalty_weight)[..., None]
-    best, index = tf.math.top_k(_flat(scores), options.beam_width)
-    parents = index // continuations.ids.shape[-1]
+    if phrases is None:
+        best, index = tf.math.top_k(_flat(scores), options.beam_width)
+    else:
+        banks = tokens_present(phrases, progress)
+        best, index = best_of_banks(_flat(scores), _flat(banks), phrases.total, options.beam_width)
+    parents = index // _size(continuations.ids, 2)
     chosen = tf.gather(_flat(continuations.ids), index, batch_dims=1)
 
     def inherit(values: tf.Tensor) -> tf.Tensor:
@@ -258,6 +318,9 @@ def select(
         lengths=inherit(beam.lengths + growing),
         coverage=inherit(coverage) if options.coverage_penalty_weight else coverage,
         words=beam.words,
+        progress=tf.nest.map_structure(
+            lambda value: tf.gather(_flat(value), index, batch_dims=1), progress
+        ),
     )
     if constraints.need_words:
         new = new._replace(words=add_words(inherit(beam.words), chosen, time))
@@ -266,5 +329,23 @@ def select(
     return Selection(chosen, parents, best), new
 
 
+def _is_possible(
+    phrases: Phrases, progress: Progress, ids: tf.Tensor, time: tf.Tensor, limits: tf.Tensor
+) -> tf.Tensor:
+    """Finds the continuations `[B, K, C]` that can have all phrases before their limits `[B]`."""
+    room = (limits - 2 - time)[:, None, None]  # after the step, and before </s>
+    return tokens_left(phrases, progress) <= tf.where(tf.equal(ids, EOS_ID), 0, room)
+
+
 def _flat(values: tf.Tensor) -> tf.Tensor:
-    return tf.reshape(values, [tf.shape(values)[0], values.shape[1] * values.shape[2]])
+    """Reshapes `[B, K, C, ...]` to `[B, K * C, ...]`."""
+    shape = [tf.shape(values)[0], values.shape[1] * _size(values, 2)]
+    return tf.reshape(
+        values, [*shape, *(_size(values, axis) for axis in range(3, values.shape.rank))]
+    )
+
+
+def _size(values: tf.Tensor, axis: int) -> int | tf.Tensor:
+    """Returns the size of an axis, as a number where it is known."""
+    size = values.shape[axis]
+    return tf.shape(values)[axis] if size is None else size

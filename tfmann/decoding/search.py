@@ -15,6 +15,7 @@ from tfmann.decoding.beam_scoring import BLOCK, BeamOptions
 from tfmann.decoding.bound_cell import StepFunction
 from tfmann.decoding.constraints import UNCONSTRAINED, Constraints
 from tfmann.decoding.ensemble import EnsembleCell, SearchModel
+from tfmann.decoding.lexical_constraints import Phrases
 from tfmann.decoding.row_decoders import choose_step_by_step
 from tfmann.decoding.sampling import SamplingOptions, draw
 from tfmann.decoding.target_prefix import extend_limits
@@ -31,13 +32,15 @@ READOUT = "readout"  # diagnostic of a step with a word proposer, from which cac
 class SearchOptions(NamedTuple):
     """The options of every kind of search."""
 
-    # steps of a translation; 0: by the source's length (`step_limits`). A longer prefix has more.
+    # steps of a translation; 0: by the source's length (`step_limits`); more where the prefix and
+    # the phrases need them
     max_length: int = 0
     with_alignments: bool = False  # return `Hypotheses.alignments`
     record: tuple[str, ...] = ()  # diagnostics to return (`cells.diagnostics`)
     dtype: tf.DType = tf.float32  # type of matrix products, as it was for the prepared source
     constraints: Constraints = UNCONSTRAINED
     prefix: tf.Tensor | None = None  # [B, P] given first words of the translations
+    phrases: Phrases | None = None  # that the translations contain; of beam search alone
 
     def recorded_names(self, attention_is_used: bool = False) -> tuple[str, ...]:
         """Returns the diagnostics that the steps of a search record."""
@@ -83,17 +86,19 @@ def beam_search(
     first_step = step_words(model, cell, prepared.encoded, prepared.source)
     names = options.recorded_names(attention_is_used=bool(beam.coverage_penalty_weight))
     proposer = prepared.encoded.word_proposer
+    limits = extend_limits(step_limits(length, options.max_length), options.prefix, options.phrases)
     problem = beam_decoder.BeamProblem(
         bind=bind,
         project=word_mixture.projection(model.projection(dtype, multiple_of=BLOCK), proposer),
         readout_width=model.readout_width + word_mixture.extra_width(proposer),
         vocabulary_size=model.target_size,
         state=prepared.state,
-        limits=extend_limits(step_limits(length, options.max_length), options.prefix),
+        limits=limits,
         recorded=recorded_shapes(first_step, start, prepared.state, names),
         constraints=options.constraints,
         backend=model.hparams.decoder_backend,
         prefix=options.prefix,
+        phrases=options.phrases,
     )
     ids, lengths, scores, diagnostics = beam_decoder.beam_search(
         problem, start, prepared.encoded.mask, beam

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
+from tfmann.decoding.lexical_constraints import Phrases
+
 ANY_WORD = -1  # in place of an id: the search chooses
 
 SIGNATURE = tf.TensorSpec([None, None], tf.int32)
@@ -25,11 +27,15 @@ def pad_prefixes(prefixes: Sequence[Sequence[int]]) -> np.ndarray:
     return padded
 
 
-def extend_limits(limits: tf.Tensor, prefix: tf.Tensor | None) -> tf.Tensor:
-    """Returns limits `[B]` in steps that have room for the prefixes `[B, P]` and `</s>`."""
-    if prefix is None:
+def extend_limits(
+    limits: tf.Tensor, prefix: tf.Tensor | None, phrases: Phrases | None = None
+) -> tf.Tensor:
+    """Returns limits `[B]` in steps that have room for prefixes `[B, P]`, phrases and `</s>`."""
+    if prefix is None and phrases is None:
         return limits
-    lengths = tf.reduce_sum(tf.cast(tf.not_equal(prefix, ANY_WORD), tf.int32), axis=1)
+    lengths = tf.zeros_like(limits) if phrases is None else phrases.total
+    if prefix is not None:
+        lengths += tf.reduce_sum(tf.cast(tf.not_equal(prefix, ANY_WORD), tf.int32), axis=1)
     return tf.maximum(limits, lengths + 1)
 
 
