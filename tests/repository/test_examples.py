@@ -8,7 +8,11 @@ import sys
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
+import tensorflow as tf
+
+from tfmann.models.keras_cell import keras_cell
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SMALLER = {
@@ -53,10 +57,14 @@ def copy_task():
     return (EXAMPLES / "copy_task.py").read_text("utf-8")
 
 
-def test_the_page_about_keras_has_the_example():
+def test_the_page_about_keras_has_the_example_and_a_dnc():
     page = (EXAMPLES.parent / "docs" / "keras.md").read_text("utf-8")
-    (program,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    program, line = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert copy_task().endswith(program)
+    names = {"keras_cell": keras_cell, "WIDTH": 4}
+    exec(line, names)
+    outputs = tf.keras.layers.RNN(names["cell"], return_sequences=True)(tf.ones([2, 3, 4]))
+    assert outputs.shape == [2, 3, 64] and np.isfinite(outputs).all()
 
 
 def test_the_copy_task_runs(tmp_path, monkeypatch):
