@@ -106,6 +106,7 @@ class Model:
         documents: Iterable[int] | None = None,
         history: Iterable[HistoryPair] | None = None,
         prefixes: Iterable[str] | None = None,
+        constraints: Iterable[Sequence[str]] | None = None,
     ) -> Iterator[list[Translation]]:
         """Translates lines; yields for each, in order, its n best translations.
 
@@ -120,6 +121,8 @@ class Model:
           prefixes: for each line the words that its translation must begin with, blank for any.
             They count in the score; a prefix longer than `tgt_max_len_infer` is followed to its
             end.
+          constraints: for each line the phrases that its translation must contain, as whole words,
+            in any order; an empty list for none. `infer_mode` is beam_search.
 
         Returns:
           lists of one to `num_translations_per_input` translations, from best to worst: fewer
@@ -127,15 +130,19 @@ class Model:
 
         Raises:
           UsageError: attention of a cell that has no alignments.
-          TypeError: `lines` or `prefixes` is one string, or contains anything but strings.
-          UserError: there are more or fewer prefixes than lines.
+          UsageError: constraints in a search other than beam search.
+          TypeError: `lines` or `prefixes` is one string, or contains anything but strings; or
+            `constraints` does not contain lists of strings.
+          UserError: there are more or fewer prefixes or constraints than lines, or the target
+            vocabulary lacks a word of a phrase.
         """
         if with_attention:
             require_alignments(self._settings, "with_attention")
         sentences = _sentences(lines)
-        begun = None if prefixes is None else _sentences(prefixes, "prefix")
+        begin = None if prefixes is None else _sentences(prefixes, "prefix")
+        contain = None if constraints is None else _phrase_lists(constraints)
         return self._translator.translate(
-            sentences, with_attention, chunk, documents, history, begun
+            sentences, with_attention, chunk, documents, history, begin, contain
         )
 
     def score(
@@ -230,6 +237,15 @@ def _sentences(lines: Iterable[str], kind: str = "sentence") -> Iterator[str]:
     if isinstance(lines, (str, bytes)):
         raise TypeError("expected a list of sentences, ['ein mann schläft .'], not one string")
     return (_checked(line, f"{kind} {i}") for i, line in enumerate(lines))
+
+
+def _phrase_lists(constraints: Iterable[Sequence[str]]) -> Iterator[list[str]]:
+    """Checks the phrases of each line."""
+    for number, phrases in enumerate(constraints):
+        where = f"constraints of sentence {number}"
+        if isinstance(phrases, (str, bytes)) or not isinstance(phrases, Sequence):
+            raise TypeError(f"{where}: expected a list of strings, not {repr(phrases)[:60]}")
+        yield [_checked(phrase, where) for phrase in phrases]
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -43,6 +43,8 @@ def define_flags() -> flags.FlagValues:
         "look at other sentences; if not given, a blank line ends a document.",
         "inference_prefix_file": "What the translation of each input line begins with; blank for "
         "any.",
+        "inference_constraint_file": "Phrases that the translation of each input line contains, "
+        "with tabs between them; blank for none.",
         "inference_contrast_file": "Wrong translations of each line, with ||| between them, which "
         "--mode=score compares with that of --inference_ref_file; blank for a line without.",
         "alignment_file": "Where the alignments of translations go, in Pharaoh format.",

@@ -69,6 +69,36 @@ def test_translations_begin_with_the_words_of_a_file(model, tmp_path, capsys):
     fails_after_note(argv, capsys, 2, "--mode=score does not use --inference_prefix_file")
 
 
+def test_translations_contain_the_phrases_of_a_file(model, tmp_path, capsys):
+    words = [word.upper() for word in WORDS]
+    rows = [
+        [words[i % 3], f"{words[4]} {words[i % 2]}"] if i % 2 == 0 else []
+        for i in range(len(LINES))
+    ]
+    text_files.write_lines(tmp_path / "in", LINES)
+    text_files.write_lines(tmp_path / "phrases", ["\t".join(row) for row in rows])
+    flags = {
+        "inference_input_file": tmp_path / "in",
+        "inference_constraint_file": tmp_path / "phrases",
+        "infer_mode": "beam_search",
+        "beam_width": 6,
+    }
+    for jobs in ({}, {"num_workers": 2, "jobid": 1}, {"num_workers": 2, "jobid": 0}):
+        name = tmp_path / ("parts" if jobs else "whole")
+        assert nmt.main(command(model, inference_output_file=name, **flags, **jobs)) == 0
+    texts = (tmp_path / "whole").read_text(encoding="utf-8").split("\n")[:-1]
+    assert (tmp_path / "parts").read_text(encoding="utf-8").split("\n")[:-1] == texts
+    for line, row, text in zip(LINES, rows, texts):
+        for phrase in row:
+            assert f" {phrase} " in f" {text} " if line else not text
+    argv = command(model, **{**flags, "infer_mode": "greedy"})
+    fails_after_note(argv, capsys, 2, "--inference_constraint_file needs a beam search")
+    argv = command(model, **{**flags, "inference_output_file": tmp_path / "phrases"})
+    fails_after_note(argv, capsys, 2, "inference_constraint_file")
+    text_files.write_lines(tmp_path / "phrases", ["", "", "no\tyes"])
+    fails_after_note(command(model, **flags), capsys, 1, "line 3: no translation can contain 'no'")
+
+
 def test_an_n_best_list_is_numbered_scored_and_begins_with_the_best(translations):
     rows = [line.split(" ||| ") for line in translations["nbest"]]
     assert [int(row[0]) for row in rows] == [i for i in range(len(LINES)) for _ in range(3)]

@@ -90,16 +90,19 @@ def _infer(
     pairs = history.read(model, values)
     bounds = (lines.start, lines.stop) if lines is not None else (0, None)
     documents = None if documents is None else itertools.islice(documents, *bounds)
-    prefixes = None
+    prefixes, constraints = None, None
     if values.inference_prefix_file:
         prefixes = itertools.islice(iter_lines(values.inference_prefix_file), *bounds)
+    if values.inference_constraint_file:
+        rows = itertools.islice(iter_lines(values.inference_constraint_file), *bounds)
+        constraints = (row.split("\t") for row in rows)
     chunk = h.infer_batch_size if source == "-" else 0
     if source == "-" and sys.stdin.isatty():
         chunk = 1
     with_ranks = h.num_translations_per_input > 1
     text = itertools.islice(_input(source), *bounds)
     for number, n_best in enumerate(
-        model.translate(text, links is not None, chunk, documents, pairs, prefixes),
+        model.translate(text, links is not None, chunk, documents, pairs, prefixes, constraints),
         start=bounds[0],
     ):
         if best is not None:
@@ -126,7 +129,8 @@ def _infer_part(model: api.Model, values: Any) -> None:
     settings = {**model.hparams.as_dict(), "weights": weights, "languages": model.fingerprints}
     words = lexicon.path(model.hparams, values.out_dir) if model.hparams.replace_unk else None
     memory = memory_files.paths(model.hparams)
-    files = (source, documents, values.inference_prefix_file, words, *memory)
+    given = values.inference_prefix_file, values.inference_constraint_file
+    files = (source, documents, *given, words, *memory)
     fingerprint = file_shards.input_fingerprint(settings, *files)
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(

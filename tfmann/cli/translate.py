@@ -37,7 +37,8 @@ _SETTINGS = (
 
 # Arguments of a file, which a conversation has no use for.
 _OF_FILES = (
-    "output", "documents", "prefixes", "reference", "document_history", "document_history_seed",
+    "output", "documents", "prefixes", "constraints", "reference", "document_history",
+    "document_history_seed",
 )  # fmt: skip
 
 _HELP = """\
@@ -179,6 +180,7 @@ def _file_command(args: argparse.Namespace) -> list[str]:
         "inference_document_file": args.documents,
         "inference_ref_file": args.reference,
         "inference_prefix_file": args.prefixes,
+        "inference_constraint_file": args.constraints,
         "document_history": args.document_history,
         "document_history_seed": args.document_history_seed,
         "num_translations_per_input": args.n_best,
@@ -209,6 +211,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--documents", help="a number for the document of each line of --input")
     parser.add_argument(
         "--prefixes", help="what the translation of each line of --input begins with, blank for any"
+    )
+    parser.add_argument(
+        "--constraints",
+        help="phrases that the translation of each line of --input contains, with tabs between "
+        "them, blank for none",
     )
     parser.add_argument("--reference", help="reference translations of --input: prints BLEU")
     parser.add_argument(

@@ -50,6 +50,7 @@ _USED = {
     ),
     "inference_contrast_file": (("score",), "it is compared with --inference_ref_file there"),
     "inference_prefix_file": (("infer",), "it is what translations begin with"),
+    "inference_constraint_file": (("infer",), "it is what translations contain"),
     "document_history": (("infer",), "it is what translations depend on"),
     "document_history_seed": (("infer",), "it is of --document_history=other"),
     "gold_file": (
@@ -129,8 +130,8 @@ def _check_history(flags: Any) -> None:
 def _check_outputs(flags: Any) -> None:
     """Raises UsageError if an output file is also an input, or the output of another flag."""
     read = ("inference_input_file", "inference_ref_file", "inference_contrast_file",
-            "inference_document_file", "inference_prefix_file", "gold_file", "lexicon_file",
-            "hparams_path")  # fmt: skip
+            "inference_document_file", "inference_prefix_file", "inference_constraint_file",
+            "gold_file", "lexicon_file", "hparams_path")  # fmt: skip
     output, alignments = flags.inference_output_file, flags.alignment_file
     memory = (flags.translation_memory or "").split(",")
     input_checks.refuse_overwriting(
@@ -249,10 +250,15 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
             "sentence by itself"
         )
     _check_history_of_model(flags.document_history, hparams)
+    if flags.inference_constraint_file and hparams.infer_mode != "beam_search":
+        raise UsageError(
+            "--inference_constraint_file needs a beam search: give --infer_mode=beam_search"
+        )
     if flags.ckpt:
         input_checks.require_checkpoint(flags.ckpt, "--ckpt")
     read = (flags.inference_input_file, flags.inference_ref_file, flags.inference_contrast_file)
-    for path in (*read, documents, flags.inference_prefix_file):
+    given = flags.inference_prefix_file, flags.inference_constraint_file
+    for path in (*read, documents, *given):
         if path and path != "-":
             corpus_paths.require_file(path)
     if flags.gold_file:

@@ -13,7 +13,7 @@ import tensorflow as tf
 from tfmann.config import HParams
 from tfmann.data.documents import sentences_by_document
 from tfmann.data.text_encoder import LanguagePair
-from tfmann.decoding import target_prefix
+from tfmann.decoding import target_requirements
 from tfmann.decoding.document_stores import DocumentStore, make_store
 from tfmann.decoding.ensemble import Ensemble, SearchModel
 from tfmann.decoding.ensemble_translator import EnsembleTranslator
@@ -26,7 +26,7 @@ from tfmann.decoding.text_processor import (
     SourceLine,
     Translation,
 )
-from tfmann.decoding.translator import IDS, LENGTHS, Pair, Translator, has_prefixes
+from tfmann.decoding.translator import IDS, LENGTHS, Pair, Translator
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
 _LINES_PER_DOCUMENT = 1024  # read before the first is answered, for each document of a batch
@@ -95,10 +95,13 @@ class DocumentTranslator(Translator):
         documents: Iterable[int] | None = None,
         history: Iterable[HistoryPair] | None = None,
         prefixes: Iterable[str] | None = None,
+        constraints: Iterable[Sequence[str]] | None = None,
     ) -> Iterator[list[Translation]]:
         """Translates as `Translator.translate` does; a blank line adds nothing to a cache."""
         self._last_document = None
-        yield from super().translate(lines, with_attention, chunk, documents, history, prefixes)
+        yield from super().translate(
+            lines, with_attention, chunk, documents, history, prefixes, constraints
+        )
 
     def _chunk_size(self) -> int:
         return _LINES_PER_DOCUMENT * self.hparams.infer_batch_size
@@ -197,9 +200,8 @@ class DocumentTranslator(Translator):
     ) -> tf.types.experimental.GenericFunction:
         """Compiles the search of a round: `Hypotheses`, and the caches after them."""
         attends = with_attention or self.text.lexicon is not None
-        is_prefixed = has_prefixes(lines)
 
-        def run(source, length, prefix, history, *caches):
+        def run(source, length, required, history, *caches):
             cache = self._select_caches(*caches)
             document = self._store.document(cache, history)
             prepared, hypotheses = self.searcher.search(
@@ -208,15 +210,15 @@ class DocumentTranslator(Translator):
                 document,
                 attends,
                 self._store.record,
-                prefix if is_prefixed else None,
+                **required.search_arguments(self.text.word_boundaries),
             )
             after = self._store.write_best(cache, prepared, hypotheses)
             return hypotheses._replace(diagnostics=None), after
 
         caches = [self._store.signature(), _ROWS, _STARTS]
-        prefixes = target_prefix.SIGNATURE if is_prefixed else ()
-        signature = [IDS, LENGTHS, prefixes, self._document_signature(), *caches]
-        return self._compile(("search", attends, is_prefixed), run, signature)
+        required = target_requirements.signature(lines)
+        signature = [IDS, LENGTHS, required, self._document_signature(), *caches]
+        return self._compile(("search", attends, target_requirements.kinds(lines)), run, signature)
 
     def _force_ids(self, pairs: Sequence[Pair], record: tuple[str, ...]) -> list[Forced]:
         results: list[Any] = [None] * len(pairs)

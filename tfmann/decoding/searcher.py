@@ -11,6 +11,7 @@ from tfmann.decoding import search
 from tfmann.decoding.beam_scoring import BeamOptions
 from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.ensemble import SearchModel
+from tfmann.decoding.lexical_constraints import Phrases
 from tfmann.decoding.sampling import SamplingOptions
 from tfmann.decoding.search import Hypotheses, SearchOptions
 from tfmann.models.seq2seq import Prepared, compute_dtype
@@ -44,6 +45,7 @@ class Searcher:
         with_attention: bool,
         record: tuple[str, ...] = (),
         prefix: tf.Tensor | None = None,
+        phrases: Phrases | None = None,
     ) -> tuple[Prepared, Hypotheses]:
         """Searches for the translations of encoded sentences.
 
@@ -54,6 +56,7 @@ class Searcher:
           with_attention: return the alignments of the hypotheses.
           record: diagnostics to return with them.
           prefix: `[B, P]` first words that the hypotheses must have (`target_prefix`).
+          phrases: what the hypotheses must contain; of a beam search.
 
         Returns:
           the prepared sources, and the hypotheses.
@@ -66,6 +69,7 @@ class Searcher:
             dtype=compute_dtype(h.infer_precision),
             constraints=Constraints(h.tgt_min_len_infer, h.no_repeat_ngram_size),
             prefix=prefix,
+            phrases=phrases,
         )
         prepared = self._prepare(source, length, document)
         if h.infer_mode == "beam_search":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,8 @@ import numpy as np
 from tfmann import config
 from tfmann.config import HParams
 from tfmann.data.text_encoder import LanguagePair
-from tfmann.data.vocab import EOS
+from tfmann.data.vocab import EOS, UNK_ID
+from tfmann.data.word_boundaries import WordBoundaries, word_boundaries
 from tfmann.decoding.unk_replacement import replace_unknown
 from tfmann.errors import UsageError, UserError
 
@@ -41,6 +43,7 @@ class SourceLine(NamedTuple):
     history: list[list[int] | None]  # ids of the P lines before it, the nearest last
     history_pair: EncodedPair | None = None  # None: the line itself and its translation
     prefix: Prefix = Prefix([], [])  # of its translation
+    phrases: Sequence[list[int]] = ()  # ids that its translation contains
 
 
 class Translation(NamedTuple):
@@ -93,6 +96,7 @@ class TextProcessor:
         documents: Iterable[int] | None = None,
         history: Iterable[HistoryPair] | None = None,
         prefixes: Iterable[str] | None = None,
+        constraints: Iterable[Sequence[str]] | None = None,
     ) -> Iterator[SourceLine]:
         """Encodes lines; without `documents`, a blank line ends a document.
 
@@ -101,10 +105,11 @@ class TextProcessor:
           documents: the id of each line's document.
           history: what the next lines have before them in place of each line; None: the line.
           prefixes: what each line's translation must begin with; blank: anything.
+          constraints: phrases that each line's translation must contain; there may be none.
 
         Raises:
-          UserError: `documents` or `prefixes` has more or fewer entries than there are lines, or
-            `history` fewer.
+          UserError: `documents`, `prefixes` or `constraints` has more or fewer entries than there
+            are lines, or `history` fewer; or no translation can contain a phrase.
           UsageError: a `history` for a model that translates every sentence by itself.
         """
         if history is not None and not self.hparams.reads_documents:
@@ -116,22 +121,89 @@ class TextProcessor:
         encoded = ((line, self.source_ids(line), document) for line, document in numbered)
         pairs = None if history is None else map(self._encode_pair, history)
         with_history = self._with_history(encoded, documents is not None, pairs)
-        return with_history if prefixes is None else self._with_prefixes(with_history, prefixes)
+        if prefixes is None and constraints is None:
+            return with_history
+        return self._with_requirements(with_history, prefixes, constraints)
 
-    def _with_prefixes(
-        self, lines: Iterator[SourceLine], prefixes: Iterable[str]
+    def _with_requirements(
+        self,
+        lines: Iterator[SourceLine],
+        prefixes: Iterable[str] | None,
+        constraints: Iterable[Sequence[str]] | None,
     ) -> Iterator[SourceLine]:
-        target, texts, count = self.languages.target, iter(prefixes), 0
+        count = 0
+        prefixes = None if prefixes is None else iter(prefixes)
+        constraints = None if constraints is None else iter(constraints)
         for count, line in enumerate(lines, start=1):
-            text = next(texts, None)
-            if text is None:
+            prefix = "" if prefixes is None else next(prefixes, None)
+            if prefix is None:
                 raise UserError(
                     f"line {count} has no prefix: expected one for each line, blank for none"
                 )
-            prefix = Prefix(target.segmenter.segment(text), target.encode(text))
-            yield line._replace(prefix=prefix)
-        if next(texts, None) is not None:
+            phrases = () if constraints is None else next(constraints, None)
+            if phrases is None:
+                raise UserError(
+                    f"line {count} has no constraints: expected an entry for each line, empty for "
+                    "none"
+                )
+            yield self.add_requirements(line, prefix, phrases, f"line {count}")
+        if prefixes is not None and next(prefixes, None) is not None:
             raise UserError(f"there are more prefixes than lines: expected {count}")
+        if constraints is not None and next(constraints, None) is not None:
+            raise UserError(f"there are more constraints than lines: expected {count}")
+
+    def add_requirements(
+        self, line: SourceLine, prefix: str, phrases: Sequence[str], where: str
+    ) -> SourceLine:
+        """Returns a line with what its translation must begin with, and contain.
+
+        Args:
+          line: the line.
+          prefix: its translation's first words; blank: any.
+          phrases: words that its translation contains; blank ones are left out.
+          where: names the line in a message.
+
+        Raises:
+          UserError: a phrase cannot be a part of a translation.
+        """
+        target = self.languages.target
+        encoded = Prefix(target.segmenter.segment(prefix), target.encode(prefix))
+        return line._replace(prefix=encoded, phrases=self.encode_phrases(phrases, where))
+
+    def encode_phrases(self, phrases: Sequence[str], where: str) -> list[list[int]]:
+        """Returns the ids of phrases, each once, without blank ones.
+
+        Raises:
+          UserError: the vocabulary lacks a word, or the phrase is a part of a word; the message
+            begins with `where`.
+          UsageError: there is one, and the search is not a beam search.
+        """
+        target, encoded = self.languages.target, {}
+        for phrase in phrases:
+            ids = target.encode(phrase)
+            if UNK_ID in ids:
+                token = target.segmenter.segment(phrase)[ids.index(UNK_ID)]
+                raise UserError(
+                    f"{where}: no translation can contain {phrase!r}, because the target "
+                    f"vocabulary lacks {token!r}: leave the phrase out or change it"
+                )
+            if ids and not self.word_boundaries.are_words(ids):
+                raise UserError(
+                    f"{where}: the phrase {phrase!r} does not consist of whole words of the model"
+                )
+            if ids:
+                encoded[tuple(ids)] = ids
+        if encoded and self.hparams.infer_mode != "beam_search":
+            raise UsageError(
+                f"{where}: constraints need a beam search, and infer_mode is "
+                f"{self.hparams.infer_mode}: set infer_mode=beam_search"
+            )
+        return list(encoded.values())
+
+    @functools.cached_property
+    def word_boundaries(self) -> WordBoundaries:
+        """The boundaries of words among the target's tokens."""
+        return word_boundaries(self.languages.target)
 
     def _with_history(
         self,

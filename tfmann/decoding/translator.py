@@ -12,10 +12,9 @@ from tfmann.cells.diagnostics import EVERYTHING, VECTORS
 from tfmann.config import HParams
 from tfmann.data.batching import make_batch, pad_histories, pad_sources
 from tfmann.data.text_encoder import LanguagePair
-from tfmann.decoding import target_prefix
+from tfmann.decoding import target_requirements
 from tfmann.decoding.search import Hypotheses
 from tfmann.decoding.searcher import Searcher
-from tfmann.decoding.target_prefix import pad_prefixes
 from tfmann.decoding.teacher_forcing import forced_log_probs
 from tfmann.decoding.text_processor import (
     Forced,
@@ -69,6 +68,7 @@ class Translator:
         documents: Iterable[int] | None = None,
         history: Iterable[HistoryPair] | None = None,
         prefixes: Iterable[str] | None = None,
+        constraints: Iterable[Sequence[str]] | None = None,
     ) -> Iterator[list[Translation]]:
         """Translates lines; yields the n best of each, in input order.
 
@@ -83,10 +83,12 @@ class Translator:
             its place, e.g. of another document; None: the line itself and its translation.
           prefixes: for each line the words that its translation must begin with; blank: any. A
             prefix that is longer than `tgt_max_len_infer` is followed to its end.
+          constraints: for each line the phrases that its translation must contain; only a beam
+            search can. It has room for them, whatever `tgt_max_len_infer` is.
         """
         chunk = chunk or self._chunk_size()
         waiting: list[SourceLine] = []
-        for line in self.text.encode_lines(lines, documents, history, prefixes):
+        for line in self.text.encode_lines(lines, documents, history, prefixes, constraints):
             waiting.append(line)
             if len(waiting) == chunk:
                 yield from self._translate_chunk(waiting, with_attention)
@@ -178,14 +180,9 @@ class Translator:
     def _search_inputs(
         self, batch: Sequence[SourceLine], lines: Sequence[SourceLine]
     ) -> tuple[Any, ...]:
-        """Returns ids, lengths, prefixes and document inputs of a batch of `lines`.
-
-        The prefixes are `()` where none of the lines has one: the search is then another.
-        """
-        prefixes: Any = ()
-        if has_prefixes(lines):
-            prefixes = pad_prefixes([line.prefix.ids for line in batch])
-        return (*self._source_batch(batch), prefixes, self._document_inputs(batch))
+        """Returns ids, lengths, requirements and document inputs of a batch of `lines`."""
+        required = target_requirements.requirements(batch, lines)
+        return (*self._source_batch(batch), required, self._document_inputs(batch))
 
     def _search_function(
         self, with_attention: bool, lines: Sequence[SourceLine]
@@ -193,18 +190,13 @@ class Translator:
         """Compiles the search that `lines` need: `_search_inputs` to `Hypotheses`."""
         attends = with_attention or self.text.lexicon is not None
 
-        def run(source: tf.Tensor, length: tf.Tensor, prefix: Any, document: Any) -> Hypotheses:
-            words = prefix if is_prefixed else None
-            return self.searcher.search(source, length, document, attends, prefix=words)[1]
+        def run(source: tf.Tensor, length: tf.Tensor, required: Any, document: Any) -> Hypotheses:
+            arguments = required.search_arguments(self.text.word_boundaries)
+            return self.searcher.search(source, length, document, attends, **arguments)[1]
 
-        is_prefixed = has_prefixes(lines)
-        signature = [
-            IDS,
-            LENGTHS,
-            target_prefix.SIGNATURE if is_prefixed else (),
-            self._document_signature(),
-        ]
-        return self._compile(("search", attends, is_prefixed), run, signature)
+        required = target_requirements.signature(lines)
+        signature = [IDS, LENGTHS, required, self._document_signature()]
+        return self._compile(("search", attends, target_requirements.kinds(lines)), run, signature)
 
     def _compile(
         self, key: tuple, run: Any, signature: list
@@ -300,11 +292,6 @@ class Translator:
                 {name: value[:, row] for name, value in of_source.items()},
                 {name: value[row] for name, value in of_target.items()},
             )
-
-
-def has_prefixes(lines: Sequence[SourceLine]) -> bool:
-    """Tells whether the translation of a line has to begin with given words."""
-    return any(line.prefix.ids for line in lines)
 
 
 def _batches(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:

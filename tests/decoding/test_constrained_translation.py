@@ -1,0 +1,118 @@
+"""Lines whose translations contain given phrases: batches, documents, subwords, messages."""
+
+import numpy as np
+import pytest
+from helpers import small
+from helpers.translations import (
+    LINES,
+    SOURCE_WORDS,
+    assert_same,
+    languages,
+    scores,
+    texts,
+    translator,
+)
+
+from tfmann.api import Model
+from tfmann.data.subword import BpeSegmenter, WordSegmenter
+from tfmann.data.text_encoder import LanguagePair, TextEncoder
+from tfmann.data.vocab import Vocabulary
+from tfmann.decoding.document_translator import make_translator
+from tfmann.decoding.ensemble import Ensemble
+from tfmann.errors import UsageError, UserError
+
+BEAM = {"beam_width": 6, "num_translations_per_input": 2}
+PHRASES = [["b5 b6", "b12"], ["b4"], ["b12"], [], [], ["b3", "b3 b3"], ["", "b9"], ["b7"], []]
+LARGE = {"init_weight": 1.0, "embedding_init_weight": 3.0}
+
+
+def has(text, phrase):
+    return not phrase or f" {phrase} " in f" {text} "
+
+
+@pytest.mark.parametrize("kind", ["alone", "cache", "ensemble"])
+def test_translations_contain_the_phrases_whatever_their_batch(kind):
+    system = translator("rnnsearch", **BEAM)
+    if kind == "ensemble":
+        models = [system.model, translator("ntm", **BEAM).model]
+        system = make_translator(Ensemble(models), languages(), system.hparams, None)
+    elif kind == "cache":
+        model = small.model(
+            "rnnsearch", cell="cache", cache_size=4, unit_type="gru", **LARGE, **BEAM
+        )
+        system = make_translator(model, languages(), model.hparams, None)
+    ids = np.arange(len(LINES))
+    free = list(system.translate(LINES, documents=ids))
+    constrained = list(system.translate(LINES, documents=ids, constraints=PHRASES))
+    changed = 0
+    for line, phrases, n_best, free_n_best in zip(LINES, PHRASES, constrained, free):
+        for translation in n_best:
+            assert all(has(translation.text, phrase) for phrase in phrases if line.strip())
+        if phrases and line.strip():
+            changed += n_best[0].text != free_n_best[0].text
+        else:
+            assert_same([n_best], [free_n_best])
+    assert changed >= 3, "the phrases are in the free translations"
+    for number in (0, 5, 7):
+        line, phrases = [LINES[number]], [PHRASES[number]]
+        [single] = system.translate(line, constraints=phrases)
+        assert texts([single]) == texts([constrained[number]])
+        np.testing.assert_allclose(scores([single]), scores([constrained[number]]), atol=3e-5)
+
+
+def test_a_score_is_that_of_the_forced_decoding():
+    system = translator("rnnsearch", **BEAM)
+    [n_best] = system.translate(["a3 a9"], prefixes=["b8"], constraints=[["b5 b6", "b12"]])
+    assert n_best[0].text.startswith("b8") and has(n_best[0].text, "b5 b6")
+    for translation in n_best:
+        [forced] = system.force_translations([translation])
+        assert forced.log_prob == pytest.approx(translation.score, abs=1e-4)
+
+
+def test_lines_without_phrases_use_the_search_without_them():
+    system = translator("rnnsearch", beam_width=5)
+    free = list(system.translate(LINES))
+    searches = dict(system._compiled)
+    blank = list(system.translate(LINES, constraints=[["", " "]] * len(LINES)))
+    assert system._compiled == searches
+    assert texts(blank) == texts(free)
+
+
+def subword_languages():
+    tokens = [f"b{i}{'@@' if i % 2 else ''}" for i in range(3, small.TARGET_SIZE)]
+    target = TextEncoder(Vocabulary.from_tokens(tokens), BpeSegmenter())
+    source = TextEncoder(Vocabulary.from_tokens(SOURCE_WORDS), WordSegmenter())
+    return LanguagePair(source, target)
+
+
+def test_phrases_of_subwords_are_whole_words():
+    model = small.model("luong", **LARGE, **BEAM)
+    system = make_translator(model, subword_languages(), model.hparams, None)
+    phrases = [["b5@@ b6", "b4"], ["b4"], ["b8 b3@@ b10"]]
+    n_best_lists = list(system.translate(LINES[2:4] + LINES[7:8], constraints=phrases))
+    for n_best, words in zip(n_best_lists, (["b5b6", "b4"], ["b4"], ["b8 b3b10"])):
+        for translation in n_best:
+            assert all(has(translation.text, word) for word in words), translation.text
+    with pytest.raises(UserError, match="line 1: the phrase 'b4 b5@@' does not consist of whole"):
+        list(system.translate(LINES[:1], constraints=[["b4 b5@@"]]))
+
+
+def test_wrong_constraints_are_refused_in_one_message():
+    system = translator("rnnsearch", **BEAM)
+    for phrases, message in (
+        (PHRASES[:2], "line 3 has no constraints: expected an entry for each line, empty for none"),
+        ([*PHRASES[:3], []], "there are more constraints than lines: expected 3"),
+        ([[], [], ["b4", "b3 c"]], "line 3: no translation can contain 'b3 c', .* lacks 'c'"),
+    ):
+        with pytest.raises(UserError, match=message):
+            list(system.translate(LINES[:3], constraints=phrases))
+    with pytest.raises(UsageError, match="need a beam search, and infer_mode is greedy"):
+        list(translator("rnnsearch", infer_mode="greedy").translate(["a3"], constraints=[["b3"]]))
+    model = Model(system, "here")
+    for phrases, message in (
+        ("b3", "constraints of sentence 0: expected a list"),
+        ([[], "b3"], "constraints of sentence 1: expected a list of strings, not 'b3'"),
+        ([[3]], "constraints of sentence 0: expected a string"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            list(model.translate(LINES[:2], constraints=phrases))

@@ -1,0 +1,55 @@
+"""What the translations of a batch must have: given first words, and phrases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from tfmann.data.word_boundaries import WordBoundaries
+from tfmann.decoding import lexical_constraints, target_prefix
+from tfmann.decoding.lexical_constraints import Phrases
+from tfmann.decoding.text_processor import SourceLine
+
+
+class Requirements(NamedTuple):
+    """Ids that translations of B sentences must have; `()` where a search is without them.
+
+    A search with them is another graph than one without.
+    """
+
+    prefix: Any = ()  # [B, P] first words (`target_prefix`)
+    phrases: Any = ()  # [B, P, L] (`lexical_constraints`)
+
+    def search_arguments(self, boundaries: WordBoundaries) -> dict[str, Any]:
+        """Returns the arguments `prefix` and `phrases` of `Searcher.search`."""
+        arguments: dict[str, Any] = {}
+        if isinstance(self.prefix, tf.Tensor):
+            arguments["prefix"] = self.prefix
+        if isinstance(self.phrases, tf.Tensor):
+            arguments["phrases"] = Phrases(self.phrases, *boundaries)
+        return arguments
+
+
+def kinds(lines: Sequence[SourceLine]) -> tuple[bool, bool]:
+    """Returns whether a line has a prefix, and whether one has phrases."""
+    return any(line.prefix.ids for line in lines), any(line.phrases for line in lines)
+
+
+def requirements(batch: Sequence[SourceLine], lines: Sequence[SourceLine]) -> Requirements:
+    """Returns the requirements of a batch of `lines`, with what `signature` has for all of them."""
+    has_prefix, has_phrases = kinds(lines)
+    return Requirements(
+        target_prefix.pad_prefixes([line.prefix.ids for line in batch]) if has_prefix else (),
+        lexical_constraints.pad_phrases([line.phrases for line in batch]) if has_phrases else (),
+    )
+
+
+def signature(lines: Sequence[SourceLine]) -> Requirements:
+    """Returns the TensorSpecs of the requirements of `lines`."""
+    has_prefix, has_phrases = kinds(lines)
+    return Requirements(
+        target_prefix.SIGNATURE if has_prefix else (),
+        lexical_constraints.SIGNATURE if has_phrases else (),
+    )
