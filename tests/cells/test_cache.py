@@ -1,4 +1,4 @@
-"""The continuous cache on RNNSearch: whole documents against the oracle, searches, the loss."""
+"""RNNSearch with a continuous cache: whole documents against the oracle, and searches."""
 
 import itertools
 
@@ -6,6 +6,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers import small
+from helpers.cache_models import (
+    FUSIONS,
+    LENGTHS,
+    D,
+    U,
+    loss_of,
+    model_of,
+    prepare,
+    random_caches,
+    settings,
+    weights_of,
+)
 from helpers.searches import EOS, SOS, large_model
 from oracles import cache as oracle
 
@@ -18,39 +30,10 @@ from tfmann.models.seq2seq import Seq2Seq
 from tfmann.training import named_variables
 from tfmann.training.objective import sum_loss
 
-FUSIONS = ("deep", "shallow")
-LENGTHS = [(5, 4), (1, 6), (3, 1), (0, 2)]
-D, U = 16, 8
 LIMIT = 6
 
 
 # --- what the tests are made of ----------------------------------------------------------
-
-
-def settings(fusion="deep", **changes):
-    return {"cell": "cache", "cache_fusion": fusion, "cache_size": 3, **changes}
-
-
-def model_of(fusion="deep", **changes):
-    return small.model("rnnsearch", **settings(fusion, **changes))
-
-
-def random_caches(model, batch, seed=0):
-    """Every cache with something in it but the second."""
-    stream = np.random.default_rng(seed)
-    return continuous_cache.write(
-        continuous_cache.empty(batch, model.hparams.cache_size, D, U),
-        tf.constant(stream.normal(scale=0.5, size=[batch, 5, D]), tf.float32),
-        tf.constant(stream.normal(size=[batch, 5, U]), tf.float32),
-        tf.constant(stream.integers(0, small.TARGET_SIZE, [batch, 5]), tf.int32),
-        tf.constant([5, 0, 2, 4, 3][:batch]),
-        model.hparams.cache_overwrite,
-    )
-
-
-def prepare(model, batch, document=()):
-    source, length = tf.constant(batch.source), tf.constant(batch.source_length)
-    return model.prepare(source, length, document=document)
 
 
 def decode(model, batch, document=(), record=()):
@@ -64,18 +47,9 @@ def decode(model, batch, document=(), record=()):
     return forced, tf.reshape(model.logits(*flat), [steps, count, -1])
 
 
-def weights_of(model):
-    """The weights as the oracle of documents wants them."""
-    arrays = small.arrays(model)
-    projection = {name: arrays[name] for name in ("projection_kernel", "projection_bias")}
-    gain = {"matching_gain": arrays.get("cell/matching/attention_scale", 1.0)}
-    return {**small.oracle_weights(model), **projection, **gain}
-
-
 # --- teacher-forced decoding -------------------------------------------------------------
 
 
-OTHERS = ["scaled_dot", "cosine", "uniform", "nothing"]
 VARIANTS = [
     *itertools.product(FUSIONS, (True, False), ["dot"]),
     *itertools.product(FUSIONS, [True], ["scaled_dot", "cosine", "uniform"]),
@@ -238,106 +212,6 @@ def test_a_sentence_does_not_depend_on_the_rest_of_the_batch(fusion):
             single_search[0][0], ids[row, :, : single_search[0].shape[-1]]
         )
         np.testing.assert_allclose(single_search[2][0], scores[row], rtol=1e-4, atol=1e-4)
-
-
-# --- the loss ----------------------------------------------------------------------------
-
-
-def loss_of(model, batch, caches=None):
-    """The loss of sentences with these caches, or with empty ones."""
-    nothing = continuous_cache.empty(len(batch.source), model.hparams.cache_size, D, U)
-    tensors = tuple(map(tf.constant, batch[:5]))
-    return sum_loss(model, tensors, None, tf.float32, caches or nothing).total
-
-
-def log_prob_of_the_oracle(weights, cache, sentence, fusion):
-    decoded = oracle.decode_document(weights, [sentence], 0)[0]  # the recurrence alone
-    total = 0.0
-    for t, word in enumerate(sentence.target_words):
-        parts = decoded["states"][t], decoded["contexts"][t], sentence.target_embeddings[t]
-        total += np.log(oracle.step(weights, cache, *parts, fusion)["probabilities"][word])
-    return total
-
-
-@pytest.mark.parametrize("fusion", FUSIONS)
-def test_the_gate_s_gradients_are_the_slopes_of_the_oracle(fusion):
-    model, batch = model_of(fusion), small.batch([(5, 6)])
-    caches = random_caches(model, 1)
-    with tf.GradientTape() as tape:
-        loss = loss_of(model, batch, caches)
-    cell = model.cell.document_memory
-    gate = {
-        "state": cell.gate_state_kernel,
-        "context": cell.gate_context_kernel,
-        "retrieved": cell.gate_retrieved_kernel,
-    }
-    gradients = tape.gradient(loss, gate)
-    annotations = prepare(model, batch).encoded.annotations[0].numpy()
-    words = model.embed_target(tf.constant(batch.target_in))[0].numpy()
-    sentence = oracle.Sentence(annotations, words, batch.target_out[0])
-    filled = (caches.written[0].numpy() >= 0).astype(int)
-    theirs = oracle.Cache(*(part[0].numpy() for part in caches[:3]), filled, 0 * filled)
-    weights = weights_of(model)
-    assert float(loss) == pytest.approx(
-        -log_prob_of_the_oracle(weights, theirs, sentence, fusion), rel=1e-5
-    )
-    stream = np.random.default_rng(0)
-    for name, gradient in gradients.items():
-        assert np.all(np.abs(gradient.numpy()).max(axis=0) > 1e-6), name
-        kernel, direction = f"gate_{name}_kernel", stream.normal(size=gradient.shape)
-        ends = [
-            log_prob_of_the_oracle(
-                {**weights, kernel: weights[kernel] + sign * 1e-5 * direction},
-                theirs, sentence, fusion,
-            )
-            for sign in (-1, 1)
-        ]  # fmt: skip
-        slope = (ends[0] - ends[1]) / 2e-5
-        assert float((gradient.numpy() * direction).sum()) == pytest.approx(slope, rel=1e-3), name
-
-
-@pytest.mark.parametrize(
-    "fusion,matching", [*((kind, "dot") for kind in FUSIONS), *itertools.product(["deep"], OTHERS)]
-)
-def test_all_gradients_equal_finite_differences(fusion, matching):
-    model = model_of(fusion, init_weight=0.5, cache_matching=matching)
-    batch = small.batch(LENGTHS)
-    caches = random_caches(model, len(LENGTHS))
-    run = tf.function(lambda: loss_of(model, batch, caches), autograph=False)
-    with tf.GradientTape() as tape:
-        loss = run()
-    gradients = tape.gradient(loss, model.trainable_variables)
-    stream = np.random.default_rng(1)
-    for variable, gradient in zip(model.trainable_variables, gradients):
-        direction = stream.normal(size=variable.shape).astype(np.float32)
-        direction /= np.linalg.norm(direction)
-        start, losses = variable.numpy(), []
-        for sign in (1, -1):
-            variable.assign(start + sign * 1e-2 * direction)
-            losses.append(float(run()))
-        variable.assign(start)
-        numeric = (losses[0] - losses[1]) / 2e-2
-        analytic = float((tf.convert_to_tensor(gradient).numpy() * direction).sum())
-        assert abs(numeric - analytic) < 0.02 * max(1.0, abs(analytic)), variable.name
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_both_roads_to_the_cross_entropy_agree(smoothing):
-    deep = model_of("deep", label_smoothing=smoothing)
-    shallow = model_of("shallow", label_smoothing=smoothing)
-    for variable, deep_variable in zip(shallow.trainable_variables, deep.trainable_variables):
-        if variable.shape == deep_variable.shape:
-            deep_variable.assign(variable)
-    batch = small.batch(LENGTHS)
-    results = []
-    for model in (deep, shallow):  # over empty caches
-        with tf.GradientTape() as tape:
-            loss = loss_of(model, batch)
-        results.append([loss, *tape.gradient(loss, model.trainable_variables)])
-    for of_deep, of_shallow in zip(*results):
-        ours, theirs = tf.convert_to_tensor(of_deep), tf.convert_to_tensor(of_shallow)
-        if ours.shape == theirs.shape:  # all but the gate's
-            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-4)
 
 
 # --- parameters --------------------------------------------------------------------------

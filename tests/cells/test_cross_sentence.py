@@ -4,61 +4,27 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers import small
-from helpers.searches import as_arrays, assert_same_hypotheses, large_model
+from helpers.cross_sentence_models import (
+    LENGTHS,
+    NEW_WEIGHTS,
+    PARTS,
+    SYSTEMS,
+    decode,
+    histories,
+    model,
+    variables_by_name,
+)
 from oracles import cross_sentence
 
 from tfmann import config
 from tfmann.cells.diagnostics import SHAPES
-from tfmann.decoding import search
-from tfmann.decoding.beam_scoring import BeamOptions
-from tfmann.decoding.teacher_forcing import forced_log_probs, teacher_forced
 from tfmann.layers import initializers as weights_module
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.models.history_encoder import History
 from tfmann.models.seq2seq import Seq2Seq
 from tfmann.training import named_variables
 
-SYSTEMS = ("summary", "previous")
-LENGTHS = [(5, 4), (1, 6), (3, 1), (0, 2), (7, 5)]
-BEFORE = [[], [4], [2, 6], [3, 1, 5], [1, 1, 1]]  # lengths of the sentences before each
-PARTS = ("kernel", "recurrent_kernel", "bias")
 SIZES = {"num_units": 8, "embedding_size": 6, "encoder_type": "bi", "unit_type": "gru"}
-
-
-def model(system, **changes):
-    return small.model("rnnsearch", **{"cell": system, **changes})
-
-
-def histories(before=BEFORE, sentences=3, seed=1):
-    """Ids of `sentences` before each, right-aligned; what is not there is full of other words."""
-    stream = np.random.default_rng(seed)
-    length = np.zeros([len(before), sentences], np.int32)
-    for row, lengths in enumerate(before):
-        length[row, sentences - len(lengths) :] = lengths
-    shape = [len(before), sentences, length.max()]
-    return History(stream.integers(3, small.SOURCE_SIZE, shape, np.int32), length)
-
-
-def rows_of(history, rows):
-    return History(history.ids[rows], history.length[rows])
-
-
-def variables_by_name(built):
-    return named_variables.by_name(built.trainable_variables)
-
-
-def decode(built, batch, document, dtype=tf.float32):
-    """Returns the prepared source, readouts `[T, B, O]`, states `[T, B, U]`, diagnostics."""
-    prepared = built.prepare(batch.source, batch.source_length, None, dtype, document=document)
-    outputs, embedded, diagnostics = teacher_forced(
-        built, prepared, batch.target_in, batch.target_length, dtype=dtype, record=("*",)
-    )[:3]
-    steps = tf.shape(outputs)[0]
-    flat = tf.reshape(outputs, [-1, outputs.shape[-1]])
-    words = tf.reshape(embedded[:steps], [-1, embedded.shape[-1]])
-    readout = built.readout(flat, words, dtype=dtype)
-    readout = tf.reshape(readout, [steps, -1, readout.shape[-1]])
-    return prepared, readout, outputs[..., : built.hparams.num_units], embedded, diagnostics
 
 
 def compiled(built):
@@ -238,26 +204,12 @@ def test_without_history_it_is_rnnsearch_to_the_last_bit(system, variant):
     assert rows[0] == 0 and np.all(rows[1:] > 1e-3)
 
 
-NEW = {
-    "summary": {
-        *(f"history/{gru}/forward/{part}" for gru in ("sentence", "document") for part in PARTS),
-        "cell/summary_initial_kernel", "cell/summary_state_kernel", "cell/gate_query_kernel",
-        "cell/gate_context_kernel", "cell/gate_summary_kernel",
-    },
-    "previous": {
-        *(f"history/layer_0/{side}/{part}" for side in ("forward", "backward") for part in PARTS),
-        "cell/previous_query_kernel", "cell/previous_memory_kernel", "cell/previous_score_vector",
-        "cell/previous_state_kernel", "cell/previous_readout_kernel",
-    },
-}  # fmt: skip
-
-
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_weight_of_rnnsearch_is_there_by_its_name(system):
     built, baseline = model(system), small.model("rnnsearch", random_seed=6)
     matched, fresh = start_from(built, baseline)
     assert set(matched) == set(variables_by_name(baseline))
-    assert {name.split("/", 1)[1] for name in fresh} == NEW[system]
+    assert {name.split("/", 1)[1] for name in fresh} == NEW_WEIGHTS[system]
     for name, variable in variables_by_name(baseline).items():
         np.testing.assert_array_equal(variables_by_name(built)[name], variable)
 
@@ -280,125 +232,6 @@ def test_parameters_are_those_of_table_5(system, count, monkeypatch):
     sizes = (6, 8, 16) + ((8, 6) if system == "previous" else ())
     parts = getattr(cross_sentence, f"{system}_parameters")(*sizes)
     assert count_additional_parameters(system, SIZES) == sum(parts.values())
-
-
-# --- gradients ---------------------------------------------------------------------------
-
-
-def loss_of(built, batch, document):
-    """A random linear function of all readouts."""
-    _, readout, *_ = decode(built, batch, document)
-    real = np.arange(batch.target_length.max())[:, None] < batch.target_length
-    shape = [*real.shape, readout.shape[-1]]
-    direction = np.random.default_rng(4).normal(size=shape) * real[..., None]
-    return tf.reduce_sum(readout * tf.constant(direction, tf.float32))
-
-
-def gradients(built, batch, document):
-    with tf.GradientTape() as tape:
-        loss = loss_of(built, batch, document)
-    values = tape.gradient(loss, list(variables_by_name(built).values()))
-    return dict(zip(variables_by_name(built), values))
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_gradients_equal_finite_differences(system):
-    built, batch, history = model(system, init_weight=0.5), small.batch(LENGTHS), histories()
-    slopes = gradients(built, batch, history)
-    loss = tf.function(lambda: loss_of(built, batch, history), autograph=False)
-    stream = np.random.default_rng(1)
-    for name, variable in variables_by_name(built).items():
-        if "projection" in name:
-            continue
-        analytic = tf.convert_to_tensor(slopes[name]).numpy()
-        if "embedding" not in name:
-            columns = analytic.reshape(-1, analytic.shape[-1] if analytic.ndim > 1 else 1)
-            assert np.all(np.abs(columns).max(axis=0) > 1e-8), name
-        direction = stream.normal(size=variable.shape).astype(np.float32)
-        direction /= np.linalg.norm(direction)
-        start, losses = variable.numpy(), []
-        for sign in (1, -1):
-            variable.assign(start + sign * 1e-2 * direction)
-            losses.append(float(loss()))
-        variable.assign(start)
-        numeric, slope = (losses[0] - losses[1]) / 2e-2, float((analytic * direction).sum())
-        assert abs(numeric - slope) < 0.02 * max(1.0, abs(slope)), name
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_batch_of_first_sentences_has_gradients_too(system):
-    """They are zero, not absent: an update of all weights must not fall over them."""
-    slopes = gradients(model(system), small.batch(LENGTHS), ())
-    for name in NEW[system]:
-        assert np.all(slopes[f"model/{name}"].numpy() == 0), name
-
-
-@pytest.mark.bfloat16
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_bfloat16_is_close_to_float32(system):
-    built, batch, history = model(system, init_weight=0.3), small.batch(LENGTHS), histories()
-    exact, rounded = (
-        decode(built, batch, history, dtype)[1].numpy() for dtype in (tf.float32, tf.bfloat16)
-    )
-    assert 0 < np.abs(rounded - exact).max() < 0.1
-
-
-# --- search ------------------------------------------------------------------------------
-
-
-def searchable(system):
-    return large_model("rnnsearch", 3, cell=system)
-
-
-def run_search(built, batch, document, width):
-    prepared = built.prepare(batch.source, batch.source_length, document=document)
-    if width == "greedy":
-        return as_arrays(search.greedy(built, prepared, search.SearchOptions(6, True)))
-    alpha, beta = (0.8, 0.3) if width > 1 else (0.0, 0.0)  # greedy search has no penalties
-    beam = BeamOptions(width, alpha, beta, width)
-    return as_arrays(search.beam_search(built, prepared, beam, search.SearchOptions(6, True)))
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_beam_of_one_is_greedy(system):
-    built, batch, history = searchable(system), small.batch(LENGTHS), histories()
-    beam, greedy = (run_search(built, batch, history, width) for width in (1, "greedy"))
-    np.testing.assert_array_equal(beam.lengths, greedy.lengths)
-    for row, length in enumerate(beam.lengths[:, 0]):
-        np.testing.assert_array_equal(beam.ids[row, 0, :length], greedy.ids[row, 0, :length])
-    assert len(set(beam.lengths[:, 0])) > 1
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_no_translation_depends_on_the_rest_of_its_batch(system):
-    built, batch, history = searchable(system), small.batch(LENGTHS), histories()
-    together = run_search(built, batch, history, 3)
-    for row, length in enumerate(batch.source_length):
-        sentence = batch._replace(
-            source=batch.source[[row], :length], source_length=batch.source_length[[row]]
-        )
-        result = run_search(built, sentence, rows_of(history, [row]), 3)
-        assert_same_hypotheses(together, row, result, 0)
-    without = run_search(built, batch, (), 3)
-    assert_same_hypotheses(together, 0, without, 0)
-    changed = np.abs(without.scores - together.scores).max(axis=1)
-    assert np.all(changed[1:] > 1e-3), "the history of each hypothesis is its sentence's"
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_hypothesis_is_what_forced_decoding_of_it_says(system):
-    built, batch, history = searchable(system), small.batch(LENGTHS), histories()
-    prepared = built.prepare(batch.source, batch.source_length, document=history)
-    beam = BeamOptions(3, num_best=3)
-    result = as_arrays(search.beam_search(built, prepared, beam, search.SearchOptions(6)))
-    for rank in range(3):
-        ids = result.ids[:, rank]
-        read = np.concatenate([np.full([len(ids), 1], 1), ids[:, :-1]], axis=1)
-        log_probs, *_ = forced_log_probs(
-            built, prepared, tf.constant(read, tf.int32), tf.constant(ids),
-            tf.constant(result.lengths[:, rank], tf.int32),
-        )  # fmt: skip
-        np.testing.assert_allclose(result.scores[:, rank], log_probs.numpy().sum(1), rtol=1e-4)
 
 
 # --- settings ----------------------------------------------------------------------------

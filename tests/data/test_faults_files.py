@@ -1,25 +1,20 @@
-"""Faults that need no model: the lock over kills, logs, what killed runs left, changed inputs."""
+"""Faults that need no model: the lock over kills, logs, leftovers of killed runs, full disks."""
 
 import fcntl
-import json
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
 
 import pytest
-from helpers.faults import ROOT, disk, flip_bit, remount, truncate
+from helpers.faults import ROOT, disk, remount
 
-from tfmann.config import HParams
-from tfmann.data import encoded_corpus, fingerprints, run_vocabularies, text_files
+from tfmann.data import encoded_corpus, text_files
 from tfmann.data.subword import WordSegmenter
 from tfmann.data.text_encoder import LanguagePair, TextEncoder
 from tfmann.data.vocab import Vocabulary
 from tfmann.errors import UserError
-from tfmann.training import checkpoint, checkpoint_series
-from tfmann.utils.checksummed_json import add_checksum
 from tfmann.utils.run_folder import RunFolder
 
 HOLDER = """
@@ -176,191 +171,3 @@ def test_a_disk_too_small_for_the_encoded_text(corpus, tmp_path, size):
         assert os.listdir(mount_point) == []
         remount(mount_point, "size=1m")
         assert corpus(mount_point) == expected
-
-
-# --- what a run began with --------------------------------------------------------------------
-
-
-@pytest.fixture
-def run(tmp_path):
-    """The settings and the folder of a run, as far as its text is concerned."""
-    for name in ("train", "dev", "test", "vocab"):
-        for side in ("src", "tgt"):
-            text_files.write_lines(tmp_path / f"{name}.{side}", ["<unk>", "<s>", "</s>", "word"])
-    prefixes = {f"{name}_prefix": str(tmp_path / name) for name in ("train", "dev", "vocab")}
-    hparams = HParams(src="src", tgt="tgt", test_prefix=str(tmp_path / "test"), **prefixes)
-    out = tmp_path / "run"
-    (out / "best_bleu").mkdir(parents=True)
-    languages = run_vocabularies.load_or_build(hparams, str(tmp_path / "new"), print)
-    run_vocabularies.save(languages, hparams, str(out))
-    return hparams, str(out)
-
-
-def settle(run, **changes):
-    hparams, out = run
-    return run_vocabularies.load_or_build(hparams.replace(**changes), out, print)
-
-
-@pytest.mark.parametrize("name", ["train.src", "train.tgt", "dev.src", "dev.tgt", "vocab.tgt"])
-def test_text_that_changed_behind_its_path_is_refused(run, tmp_path, name):
-    path = tmp_path / name
-    settle(run)
-    content = path.read_bytes()
-    flip_bit(path)
-    with pytest.raises(UserError, match=rf"{name} \({name.split('.')[0]}_prefix\) has changed"):
-        settle(run)
-    run_vocabularies.load(*run)  # to translate with it is another thing
-    path.write_bytes(content)
-    settle(run)
-
-
-def test_other_text_on_another_path_is_a_wish(run, tmp_path):
-    for side in ("src", "tgt"):
-        text_files.write_lines(tmp_path / f"more.{side}", ["word word"])
-    settle(run, train_prefix=str(tmp_path / "more"))
-    flip_bit(tmp_path / "test.src")
-    settle(run)
-    for path in tmp_path.glob("vocab.*"):
-        path.unlink()
-    settle(run)
-
-
-@pytest.mark.parametrize("side", ["src", "tgt"])
-def test_a_vocabulary_that_changed_in_the_runs_folder_is_refused(run, tmp_path, side):
-    text_files.write_lines(tmp_path / "run" / f"vocab.{side}", ["<unk>", "<s>", "</s>", "wird"])
-    for look in (lambda: settle(run), lambda: run_vocabularies.load(*run)):
-        with pytest.raises(UserError, match=rf"run/vocab\.{side} has changed since this model"):
-            look()
-
-
-@pytest.mark.parametrize("damage", [flip_bit, truncate, lambda path: path.write_text("[]")])
-def test_a_damaged_note_of_what_was_there(run, tmp_path, damage):
-    path = tmp_path / "run" / "inputs.json"
-    damage(path)
-    with pytest.raises(UserError, match=r"inputs\.json is damaged.*Remove it"):
-        settle(run)
-    path.unlink()
-    settle(run)
-
-
-@pytest.mark.parametrize("body", [{}, {"own": []}, {"own": {}, "dev_prefix": {"given": "x"}}])
-def test_a_note_of_another_shape_is_refused_though_its_seal_is_right(run, tmp_path, body):
-    (tmp_path / "run" / "inputs.json").write_text(json.dumps(add_checksum(body)))
-    with pytest.raises(UserError, match=r"inputs\.json is damaged.*Remove it"):
-        settle(run)
-
-
-def test_a_lost_note_is_reported_and_written_again(run, tmp_path):
-    log = []
-    (tmp_path / "run" / "inputs.json").unlink()
-    flip_bit(tmp_path / "train.src")
-    fingerprints.require_same_vocabularies(run[1], {"vocab.src": "anything"})
-    for _ in range(2):
-        run_vocabularies.record_lost_fingerprints(settle(run), *run, log.append)
-        assert len(log) == 1 and log[0].startswith(f"{run[1]} has no inputs.json: whether text")
-    flip_bit(tmp_path / "train.src")
-    with pytest.raises(UserError, match=r"train\.src \(train_prefix\) has changed"):
-        settle(run)
-
-
-def test_a_given_lexicon_that_changed_is_refused(run, tmp_path):
-    """It changes translations, and by those of dev the best weights are chosen."""
-    lexicon = tmp_path / "lexicon"
-    text_files.write_lines(lexicon, ["word wort 1"])
-    hparams = run[0].replace(replace_unk=True, lexicon_file=str(lexicon))
-    fingerprints.record(hparams, run[1], {})
-    settle((hparams, run[1]))
-    text_files.write_lines(lexicon, ["word wert 1"])
-    with pytest.raises(UserError, match=r"lexicon \(lexicon_file\) has changed"):
-        settle((hparams, run[1]))
-
-
-# --- checkpoints ------------------------------------------------------------------------------
-
-
-def write(root, step, **state):
-    import numpy as np
-
-    folder = checkpoint_series.step_folder(str(root), step)
-    checkpoint.write(folder, {"a": np.full([3], step, np.float32)}, None, {"step": step, **state})
-    return folder
-
-
-def test_a_checkpoint_between_goes_with_the_next(tmp_path):
-    """The remaining checkpoints are those of a run without interruption."""
-    for step, between, remaining in (
-        (3, False, [3]), (6, False, [3, 6]), (7, True, [3, 6, 7]), (8, True, [3, 6, 8]),
-        (9, False, [6, 9]), (12, False, [9, 12]),
-    ):  # fmt: skip
-        write(tmp_path, step, between=between)
-        checkpoint_series.remove_old(str(tmp_path), 2)
-        assert checkpoint_series.steps(str(tmp_path)) == remaining
-
-
-def test_a_damaged_checkpoint_counts_only_where_a_save_comes_to_it_again(tmp_path):
-    def due(step):
-        return step % 3 == 0 and step <= 12
-
-    for step in (3, 6, 7, 9, 99):
-        write(tmp_path, step, between=step == 7)
-    for step in (7, 9, 99):
-        (tmp_path / f"step-{step:08d}" / "state.json").write_text("{}")
-    assert checkpoint_series.remove_old(str(tmp_path), 2, due) == [6, 9]
-    assert checkpoint_series.steps(str(tmp_path)) == [6, 7, 9, 99], (
-        "the newest that can be read is 6"
-    )
-    write(tmp_path, 8, between=True)
-    assert checkpoint_series.remove_old(str(tmp_path), 2, due) == [6, 9]
-    assert checkpoint_series.steps(str(tmp_path)) == [6, 8, 9, 99]
-    write(tmp_path, 9)
-    write(tmp_path, 12)
-    assert checkpoint_series.remove_old(str(tmp_path), 2, due) == [9, 12]
-    assert checkpoint_series.steps(str(tmp_path)) == [9, 12, 99]
-
-
-def test_killed_while_an_old_checkpoint_is_removed(tmp_path, monkeypatch):
-    """It is away as a whole, and what is left of it goes with the next."""
-    for step in (3, 6, 9):
-        write(tmp_path, step)
-    with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", lambda *args, **options: None)
-        checkpoint_series.remove_old(str(tmp_path), 2)
-    assert checkpoint_series.steps(str(tmp_path)) == [6, 9] and len(os.listdir(tmp_path)) == 3
-    checkpoint_series.remove_old(str(tmp_path), 2)
-    assert sorted(os.listdir(tmp_path)) == ["step-00000006", "step-00000009"]
-
-
-def test_damaged_best_weights_come_back_from_their_checkpoint(tmp_path):
-    source, best, log = write(tmp_path, 3), tmp_path / "best", []
-    shutil.copytree(source, best)
-    checkpoint_series.rebuild(str(best), 3, str(tmp_path), log.append)
-    assert not log
-    flip_bit(best / "weights.npz")
-    checkpoint_series.rebuild(str(best), 3, str(tmp_path), log.append)
-    assert len(log) == 1 and log[0].endswith(f"rebuilt from {source}")
-    assert checkpoint.read_arrays(str(best))["a"].tolist() == [3, 3, 3]
-    assert checkpoint.read_state(str(best))["step"] == 3
-    flip_bit(best / "weights.npz")
-    for damage in (lambda: truncate(tmp_path / "step-00000003" / "weights.npz"),
-                   lambda: shutil.rmtree(source)):  # fmt: skip
-        damage()
-        with pytest.raises(checkpoint.Unreadable, match="best/weights.*step 3, .*from a copy"):
-            checkpoint_series.rebuild(str(best), 3, str(tmp_path), pytest.fail)
-
-
-def test_an_average_says_what_it_lacks(tmp_path):
-    folders = [write(tmp_path, step) for step in (3, 6)]
-    flip_bit(tmp_path / "step-00000003" / "weights.npz")
-    with pytest.raises(checkpoint.Unreadable, match=f"average.*or remove {folders[0]}"):
-        checkpoint_series.average(folders)
-
-
-def test_a_killed_save_on_a_disk_that_can_only_be_read(tmp_path):
-    with disk(tmp_path / "disk", "1m") as mount_point:
-        write(mount_point, 3)
-        folder = write(mount_point, 6)
-        os.rename(folder, f"{folder}.old")
-        remount(mount_point, "ro")
-        assert checkpoint_series.steps(str(mount_point)) == [3]
-        remount(mount_point, "rw")
-        assert checkpoint_series.steps(str(mount_point)) == [3, 6]

@@ -11,12 +11,14 @@ from helpers.searches import (
     EOS,
     LENGTHS,
     LIMIT,
+    SOME_VARIANTS,
     SOS,
     WITH_ALIGNMENTS,
     Stepper,
     as_arrays,
     assert_same_hypotheses,
     check,
+    force,
     large_model,
     prepare,
     run_beam,
@@ -28,29 +30,8 @@ from oracles import beam as oracle
 from tfmann.decoding import search
 from tfmann.decoding.beam_scoring import BLOCK, Beam, BeamOptions, certain, top_words
 from tfmann.decoding.sampling import SamplingOptions
-from tfmann.decoding.teacher_forcing import forced_log_probs
 
 PENALTIES = [(0.0, 0.0), (0.8, 0.0), (0.0, 0.3), (0.8, 0.3)]  # (alpha, beta)
-SOME = ["luong", "ntm-heads", "rnnsearch"]
-
-
-def force(model, batch, hypotheses):
-    """Log-probabilities and alignments of all hypotheses of a search by forced decoding."""
-    count, steps = hypotheses.ids.shape[1:]
-    ids = hypotheses.ids.reshape(-1, steps)
-    read = np.concatenate([np.full([len(ids), 1], SOS), ids[:, :-1]], axis=1)
-    prepared = model.prepare(
-        tf.repeat(tf.constant(batch.source), count, axis=0), np.repeat(batch.source_length, count)
-    )
-    log_probs, diagnostics, _ = forced_log_probs(
-        model, prepared, tf.constant(read, tf.int32), tf.constant(ids),
-        tf.constant(hypotheses.lengths.reshape(-1), tf.int32), ("alignments",),
-    )  # fmt: skip
-    alignments = diagnostics["alignments"].numpy()
-    return (
-        log_probs.numpy().sum(axis=1).reshape(-1, count),
-        alignments.reshape(-1, count, *alignments.shape[1:]),
-    )
 
 
 @pytest.mark.parametrize("variant", list(small.VARIANTS))
@@ -112,7 +93,7 @@ def test_coverage_counts_a_position_whose_attention_is_exactly_nothing():
     assert unseen, "every position was looked at a little"
 
 
-@pytest.mark.parametrize("variant", SOME)
+@pytest.mark.parametrize("variant", SOME_VARIANTS)
 def test_no_result_depends_on_the_rest_of_its_batch(variant):
     model, batch = large_model(variant, 3), small.batch(LENGTHS, 3)
 
@@ -139,7 +120,7 @@ def test_no_result_depends_on_the_rest_of_its_batch(variant):
         assert_same_hypotheses(together, row, padded, row)
 
 
-@pytest.mark.parametrize("variant", SOME)
+@pytest.mark.parametrize("variant", SOME_VARIANTS)
 def test_compiled_search_equals_the_eager_one(variant):
     model, batch = large_model(variant, 4), small.batch(LENGTHS, 4)
     beam = BeamOptions(3, 0.8, 0.3, num_best=3)
@@ -158,7 +139,7 @@ def test_compiled_search_equals_the_eager_one(variant):
             assert_same_hypotheses(eager, row, hypotheses, row)
 
 
-@pytest.mark.parametrize("variant", SOME)
+@pytest.mark.parametrize("variant", SOME_VARIANTS)
 @pytest.mark.parametrize("alpha,beta", PENALTIES)
 def test_wide_beam_finds_the_best_of_all_translations(variant, alpha, beta):
     model, batch = large_model(variant, 9, target_size=5), small.batch([(4, 1), (0, 1)], 9)
@@ -260,7 +241,7 @@ def products(graph):
 
 
 @pytest.mark.bfloat16
-@pytest.mark.parametrize("variant", SOME)
+@pytest.mark.parametrize("variant", SOME_VARIANTS)
 @pytest.mark.parametrize("beam_width", [0, 3])
 def test_a_search_makes_its_matrix_products_in_the_set_type(variant, beam_width):
     model, batch = small.model(variant), small.batch(LENGTHS, 4)
@@ -314,65 +295,3 @@ def test_translation_ends_at_its_limit(cap):
         for row, length in enumerate(limit):
             assert EOS not in hypotheses.ids[row, 0, : length - 1]
             assert np.all(hypotheses.ids[row, 0, length - 1 :] == EOS)
-
-
-@pytest.mark.parametrize("variant", SOME)
-def test_sampling_at_no_temperature_is_greedy(variant):
-    model, batch = large_model(variant), small.batch(LENGTHS)
-    prepared = prepare(model, batch)
-    sampled = search.sample(
-        model, prepared, SamplingOptions(1e-4), tf.constant([1, 2]), WITH_ALIGNMENTS
-    )
-    greedy = as_arrays(search.greedy(model, prepared, WITH_ALIGNMENTS))
-    for row in range(len(LENGTHS)):
-        assert_same_hypotheses(greedy, row, as_arrays(sampled), row)
-
-
-def test_sample_follows_from_its_seed():
-    model, batch = large_model("luong"), small.batch([(5, 1)] * 6)
-    prepared = prepare(model, batch)
-    first, repeated, of_other_seed = (
-        as_arrays(
-            search.sample(
-                model, prepared, SamplingOptions(3.0), tf.constant([1, seed]), WITH_ALIGNMENTS
-            )
-        )
-        for seed in (2, 2, 3)
-    )
-    assert np.array_equal(first.ids, repeated.ids) and np.array_equal(first.scores, repeated.scores)
-    assert not np.array_equal(first.ids, of_other_seed.ids)
-    log_probs, _ = force(model, batch, first)
-    np.testing.assert_allclose(first.scores, log_probs, rtol=1e-4)
-
-
-def test_samples_are_distributed_as_the_model_says():
-    model, count, temperature = large_model("luong"), 4000, 4.0
-    single = small.batch([(5, 1)], 1)
-    source, length = np.repeat(single.source, count, axis=0), np.repeat(single.source_length, count)
-    batch = single._replace(source=source, source_length=length)
-    sampled = search.sample(
-        model,
-        prepare(model, batch),
-        SamplingOptions(temperature),
-        tf.constant([3, 1]),
-        search.SearchOptions(3),
-    )
-    stepper = Stepper(model, single, 0)
-    for time in (0, 1):  # the first word, and the second after the most frequent first
-        ids = sampled.ids.numpy()[:, 0, time]
-        if time == 1:
-            first = sampled.ids.numpy()[:, 0, 0]
-            often = np.bincount(first[first != EOS]).argmax()
-            ids = ids[first == often]
-            log_probs, *_ = stepper(int(often), (SOS,))
-        else:
-            log_probs, *_ = stepper(SOS, ())
-        expected = np.exp(log_probs / temperature)
-        expected[SOS] = 0.0  # is never predicted
-        expected *= len(ids) / expected.sum()
-        counts = np.bincount(ids, minlength=small.TARGET_SIZE)
-        common = expected >= 5
-        statistic = np.sum((counts - expected)[common] ** 2 / expected[common])
-        freedom = common.sum() - 1
-        assert freedom >= 5 and statistic < freedom + 4 * np.sqrt(2 * freedom)
-        assert counts[~common].sum() < 2 * expected[~common].sum() + 15

@@ -6,6 +6,7 @@ from helpers import small
 
 from tfmann.decoding import search
 from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.teacher_forcing import forced_log_probs
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.models.seq2seq import Seq2Seq
 
@@ -13,6 +14,7 @@ LENGTHS = [(5, 1), (0, 1), (2, 1), (7, 1)]  # the second sentence is a blank lin
 LIMIT = 6
 WITH_ALIGNMENTS = search.SearchOptions(LIMIT, with_alignments=True)
 SOS, EOS = 1, 2
+SOME_VARIANTS = ["luong", "ntm-heads", "rnnsearch"]
 
 
 def large_model(variant, seed=5, target_size=small.TARGET_SIZE, **changes):
@@ -112,4 +114,23 @@ def assert_same_hypotheses(hypotheses, row, expected, expected_row):
         )
     np.testing.assert_allclose(
         hypotheses.scores[row], expected.scores[expected_row], rtol=1e-5, atol=1e-5
+    )
+
+
+def force(model, batch, hypotheses):
+    """Log-probabilities and alignments of all hypotheses of a search by forced decoding."""
+    count, steps = hypotheses.ids.shape[1:]
+    ids = hypotheses.ids.reshape(-1, steps)
+    read = np.concatenate([np.full([len(ids), 1], SOS), ids[:, :-1]], axis=1)
+    prepared = model.prepare(
+        tf.repeat(tf.constant(batch.source), count, axis=0), np.repeat(batch.source_length, count)
+    )
+    log_probs, diagnostics, _ = forced_log_probs(
+        model, prepared, tf.constant(read, tf.int32), tf.constant(ids),
+        tf.constant(hypotheses.lengths.reshape(-1), tf.int32), ("alignments",),
+    )  # fmt: skip
+    alignments = diagnostics["alignments"].numpy()
+    return (
+        log_probs.numpy().sum(axis=1).reshape(-1, count),
+        alignments.reshape(-1, count, *alignments.shape[1:]),
     )

@@ -6,59 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.claims import FLAT, claim, judge_claim, resampled, runs, status
 from helpers.records import comparison, record
 
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
-from tfmann.papers import conditions, judgement, metrics, seed_pairs
-from tfmann.papers.claim import Claim, SpeedClaim, UntestedClaim
+from tfmann.papers import judgement, metrics, seed_pairs
+from tfmann.papers.claim import Claim, UntestedClaim
 from tfmann.papers.claims import CLAIMS
 from tfmann.papers.judgement import NOT_MEASURED
 from tfmann.papers.tables import TABLES
-
-
-def claim(expect="higher", **changes):
-    example = Claim("P", "1", "text", expect, "mad_1", "luong", ("vi-en",))
-    return example._replace(**changes)
-
-
-def resampled(scores, sentences=100, seed=1):
-    resamples = {
-        "sentences": sentences,
-        "seed": seed,
-        "bleu": [round(100 * score) for score in scores],
-    }
-    return {"test": resamples, "dev": resamples}
-
-
-def history(*scores):
-    """Of a run with an evaluation every 100 updates."""
-    return [{"step": 100 * i, "dev_bleu": score} for i, score in enumerate(scores, start=1)]
-
-
-FLAT = {"history": history(9.0, 10.0, 10.0, 10.0, 10.0)}
-
-
-def runs(ours, theirs, spread=0.0, **more):
-    """Records of two rows, a seed a number; `spread`: how far resampling moves the first."""
-    more = {**FLAT, **more}
-    moves = spread * np.tile([-1.0, 1.0], 500)
-    records = []
-    for seed, (a, b) in enumerate(zip(ours, theirs), start=1):
-        for row, bleu, moved in (("mad_1", a, moves), ("luong", b, 0 * moves)):
-            scores = resampled(bleu + moved)
-            records.append(record(row, bleu, seed=seed, resampled=scores, **more))
-    return records
-
-
-def judge_claim(tested_claim, records, name="vi-en", scale="cpu", folder=None):
-    """The verdicts on one claim alone, so that no p value is adjusted."""
-    verdicts = judgement.judge([tested_claim], {(name, scale): records} if records else {}, folder)
-    return [verdict for _, verdict in verdicts]
-
-
-def status(tested_claim, records):
-    (verdict,) = judge_claim(tested_claim, records)
-    return verdict.status
 
 
 @pytest.mark.parametrize(
@@ -293,101 +249,6 @@ def test_what_has_no_records_is_not_measured():
     for records in ([], [record("mad_1")], [record("luong")]):
         assert judge_claim(claim(), records) == [judgement.Verdict(NOT_MEASURED, "", "")]
     assert status(claim(measure="AER"), runs([1.0], [2.0])) == NOT_MEASURED
-
-
-def test_runs_that_have_not_converged_prove_nothing():
-    # 0.11 more than ever before, in the last fifth
-    rising = history(9.0, 10.0, 10.0, 10.0, 10.11)
-    for ours in ([12.0, 12.1, 12.2], [8.0, 8.1, 8.2]):
-        assert status(claim(), runs(ours, [10.0] * 3)) != INCONCLUSIVE
-        records = runs(ours, [10.0] * 3)
-        records[-1]["history"] = rising  # of one run alone
-        (verdict,) = judge_claim(claim(), records)
-        assert verdict.status == INCONCLUSIVE and verdict.evidence.startswith("not converged; ")
-        assert "contrary" in verdict.evidence and "not adjusted" in verdict.evidence
-        assert verdict.conditions.endswith(
-            "3 seeds; not converged: dev BLEU was still rising, luong by 0.11"
-        )
-    records = runs([12.0, 12.1, 12.2], [10.0] * 3)
-    records[0]["history"] = []
-    (verdict,) = judge_claim(claim(), records)
-    assert verdict.status == INCONCLUSIVE
-    assert "the record of mad_1 is too short to tell" in verdict.conditions
-
-
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [
-        ([10.0, 11.0, 12.0, 13.0, 13.5], 0.5),
-        ([10.0, 13.0, 12.0, 11.0, 12.5], -0.5),
-        ([10.0, 12.0], 2.0),  # the second is at the end
-        ([10.0], None),
-        ([], None),
-        # steps 900 and 1000 are after 800
-        ([1, 2, 3, 4, 5, 6, 7, 8, 8.75, 8.25], 0.75),
-    ],
-)
-def test_a_rise_is_that_of_the_last_fifth(scores, expected):
-    assert conditions.rise_at_end({"history": history(*scores)}) == expected
-    assert conditions.rise_at_end({}) is None
-
-
-def test_a_verdict_states_its_basis():
-    pairs = {"pairs": {"train": 90_000, "test": 500}}
-    (verdict,) = judge_claim(claim(), runs([12.0, 12.1], [10.0] * 2, **pairs))
-    assert verdict.corpus == "the paper's corpus"
-    assert verdict.conditions == "90,000 pairs (paper: 133,000); 2 seeds; converged"
-    records = runs([12.0], [10.0], **pairs)
-    records[0] = record("mad_1", 12.0, brevity=0.921, seed=1, **pairs, **FLAT)
-    (verdict,) = judge_claim(claim(), records)
-    assert verdict.conditions == (
-        "90,000 pairs (paper: 133,000); one seed; converged; brevity penalties differ: "
-        "0.921 against 0.900"
-    )
-
-
-def test_the_paper_s_own_corpus_is_distinguished_from_others():
-    def corpus(tested_claim, name, scale, **more):
-        records = [record(row, **more) for row in (tested_claim.row, tested_claim.rival)]
-        return judge_claim(tested_claim, records, name, scale)[0].corpus
-
-    copy = {"train": "the first 100 of 2,959 episodes"}
-    first_episodes = "the paper's corpus (train: the first 100 of 2,959 episodes)"
-    assert corpus(claim(), "vi-en", "cpu", variants=copy) == first_episodes
-    alignment_claim = claim(row="kvmematt_r2_eos", rival="rnnsearch_longer", tables=("alignment",))
-    assert corpus(alignment_claim, "alignment", "paper") == "the paper's corpus"
-    tanaka = {"train": "not IWSLT'07: the Tanaka corpus, a stand-in"}
-    mino = claim(row="key_value", rival="attn", tables=("en-ja",))
-    assert corpus(mino, "en-ja", "cpu", variants=tanaka) == (
-        "a stand-in for the paper's corpus, dev and test included (train: not IWSLT'07: the Tanaka "
-        "corpus, a stand-in)"
-    )
-    not_the_papers = "not the paper's corpus"
-    assert corpus(alignment_claim, "alignment", "cpu") == not_the_papers  # the Hansards
-    meng = alignment_claim._replace(tables=("zh-en", "multi30k"))
-    assert corpus(meng, "multi30k", "cpu") == not_the_papers
-    tense = claim(row="cache", rival="rnnsearch", tables=("synthetic-tense",))
-    assert corpus(tense, "synthetic-tense", "tiny") == not_the_papers
-
-
-@pytest.mark.parametrize(
-    ("runs_", "expected"),
-    # limits 0.80 and 0.84
-    [([0.82, 0.821, 0.819], HOLDS), ([0.6, 0.65, 0.7], FAILS), ([0.7, 0.82, 0.94], INCONCLUSIVE),
-     ([0.95, 0.951, 0.949], FAILS), ([0.82], INCONCLUSIVE)],
-)  # fmt: skip
-def test_speed_is_of_a_benchmark(tmp_path, runs_, expected):
-    speed_claim = SpeedClaim("P", "1", "text", "bench.jsonl", {"what": "a"}, 0.82, 0.82)
-    assert judge_claim(speed_claim, [], folder=tmp_path)[0].status == NOT_MEASURED
-    line = {"what": "a", "ratio": 9, "runs": runs_, "hardware": {"gpus": []}}
-    lines = [{**line, "what": "b"}, line]
-    (tmp_path / "bench.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in lines))
-    (verdict,) = judge_claim(speed_claim, [], folder=tmp_path)
-    assert verdict.status == expected
-    mean = sum(runs_) / len(runs_)
-    assert (
-        f"{mean:.0%} of the baseline's words/s on a CPU (mean of {len(runs_)}" in verdict.evidence
-    )
 
 
 def test_every_claim_is_of_rows_tables_and_measures_that_there_are():

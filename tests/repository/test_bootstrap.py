@@ -6,69 +6,12 @@ Everything is run with a PATH of fake commands, so that nothing real is looked f
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-
-# Answers as a Python {version} would: its version, whether it has venv, and `-m venv` and `-m pip`
-# as far as the installation looks at them. Each call of pip is noted in pip.calls.
-PYTHON = """\
-case "$*" in
-    *version_info*) echo {version} ;;
-    *ensurepip*) exit {venv_status} ;;
-    "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
-    "-m pip "*) echo "$*" >>pip.calls; echo "pip said this"; exit {pip_status} ;;
-esac
-"""
-
-
-class Machine:
-    """A folder of fake commands to use as PATH, and a checkout to run `make` in."""
-
-    def __init__(self, folder: Path, processor: str = "x86_64"):
-        self.bin = folder / "bin"
-        self.checkout = folder / "checkout"
-        self.bin.mkdir()
-        self.checkout.mkdir()
-        self.add("uname", f"echo {processor}")
-
-    def add(self, name: str, script: str) -> Path:
-        path = self.bin / name
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(0o755)
-        return path
-
-    def add_python(self, name: str, version: str, has_venv: bool = True, pip_works: bool = True):
-        return self.add(
-            name,
-            PYTHON.format(
-                version=version, venv_status=int(not has_venv), pip_status=int(not pip_works)
-            ),
-        )
-
-    def run(self, *command: str, **variables: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            command,
-            cwd=self.checkout,
-            env={"PATH": str(self.bin), **variables},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-
-    def find_python(self, **variables: str) -> subprocess.CompletedProcess:
-        return self.run("/bin/sh", str(ROOT / "scripts" / "find_python.sh"), **variables)
-
-
-@pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    return Machine(tmp_path)
+from helpers.bootstrap_machine import Machine
 
 
 def refusal(result: subprocess.CompletedProcess) -> str:
@@ -164,20 +107,6 @@ def test_says_that_uv_failed(machine: Machine):
     assert "uv python install 3.11" in refusal(machine.find_python())
 
 
-@pytest.fixture
-def checkout(machine: Machine) -> Machine:
-    """The machine with what `make install` needs, and a copy of what it reads."""
-    for tool in ("make", "sh", "awk", "cat", "cp", "env", "mkdir", "rm", "sleep", "tail", "touch"):
-        path = shutil.which(tool)
-        if path is None:
-            pytest.skip(f"{tool} is not installed")
-        (machine.bin / tool).symlink_to(path)
-    for name in ("Makefile", "setup.cfg", "requirements.lock"):
-        shutil.copy(ROOT / name, machine.checkout)
-    shutil.copytree(ROOT / "scripts", machine.checkout / "scripts")
-    return machine
-
-
 def calls_of_pip(machine: Machine) -> list[str]:
     path = machine.checkout / "pip.calls"
     return path.read_text().splitlines() if path.exists() else []
@@ -245,75 +174,3 @@ def test_does_not_disturb_an_installation_that_runs(checkout: Machine):
     assert result.returncode == 2
     assert f"tfmann: process {os.getpid()} is installing" in result.stderr
     assert calls_of_pip(checkout) == []
-
-
-def test_make_says_in_one_line_what_is_missing(checkout: Machine):
-    checkout.add_python("python3", "3.12")
-    result = checkout.run("make", "install")
-    assert result.returncode == 2
-    messages = [line for line in result.stderr.splitlines() if not line.startswith("make")]
-    assert len(messages) == 1
-    assert "Python 3.9, 3.10 or 3.11 is missing" in messages[0]
-    assert not (checkout.checkout / ".venv").exists()
-
-
-def test_make_alone_lists_every_target(checkout: Machine):
-    listed = checkout.run("make").stdout
-    targets = "install test lint check demo reproduce-vi-en reproduce-ro-en bench clean"
-    for target in targets.split():
-        assert f"  make {target} " in listed
-
-
-@pytest.mark.parametrize(
-    ("variables", "passed"),
-    [
-        ([], "-m tfmann reproduce vi-en"),
-        (["SCALE=cpu"], '-m tfmann reproduce vi-en --scale="cpu"'),
-        (
-            ["CORPUS_DIR=/a b", "OUT_DIR=/c"],
-            '-m tfmann reproduce vi-en --corpus_dir="/a b" --out_dir="/c"',
-        ),
-        (
-            ["SCALE=cpu", "SEEDS=2 3", "ROWS=luong"],
-            '-m tfmann reproduce vi-en --scale="cpu" --seeds="2 3" --rows="luong"',
-        ),
-    ],
-)
-def test_reproduce_passes_on_what_was_given(checkout: Machine, variables: list[str], passed: str):
-    result = checkout.run("make", "--dry-run", "reproduce-vi-en", *variables)
-    assert passed in " ".join(result.stdout.replace("\\\n", " ").split())
-
-
-@pytest.mark.parametrize(
-    ("target", "variables", "table"),
-    [
-        ("reproduce-cache", [], "cache-subtitle"),
-        ("reproduce-cache", ["DOMAIN=news"], "cache-news"),
-        ("reproduce-synthetic-tense", ["DOMAIN=news"], "synthetic-tense"),
-    ],
-)
-def test_a_target_has_its_table(checkout: Machine, target: str, variables: list[str], table: str):
-    result = checkout.run("make", "--dry-run", target, *variables)
-    assert f"-m tfmann reproduce {table} " in result.stdout
-
-
-def test_a_variable_that_no_target_knows_is_refused(checkout: Machine):
-    misspelled = checkout.run("make", "-n", "reproduce-vi-en", "SEED=2", "SCALE=cpu")
-    assert misspelled.returncode == 2 and "there is no variable SEED:" in misspelled.stderr
-    fixed = checkout.run("make", "-n", "install", "VENV=/other")  # scripts write to .venv
-    assert fixed.returncode == 2 and "there is no variable VENV:" in fixed.stderr
-
-
-def test_every_variable_of_the_makefile_is_known(checkout: Machine):
-    """A variable that a target or its script reads can be given on make's command line."""
-    text = (ROOT / "Makefile").read_text()
-    scripts = [ROOT / "benchmarks/peers/run.sh", ROOT / "benchmarks/peers/setup.sh"]
-    read = set(re.findall(r"\$\((?:if \$\(|or \$\()?([A-Z_]+)\)?[,)]", text))
-    read |= {
-        variable for path in scripts for variable in re.findall(r"\$\{([A-Z_]+):", path.read_text())
-    }
-    internal = {"INSTALLED", "PY", "VENV", "TABLE", "VARIABLES", "GIVEN", "UNKNOWN"}
-    assert {"SCALE", "ROWS", "SEEDS", "PAIRS", "TORCH", "TENSORFLOW"} <= read
-    for name in sorted(read - internal):
-        result = checkout.run("make", "-n", "lint", f"{name}=x")
-        assert result.returncode == 0, result.stderr

@@ -1,0 +1,28 @@
+"""Runs of the shipped configurations, trained once per module."""
+
+import pytest
+from helpers import tiny
+from helpers.shipped_runs import PAIRS, WATCHED, training_command
+
+from tfmann import nmt
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return tiny.corpus(tmp_path_factory.mktemp("corpus"), PAIRS)
+
+
+@pytest.fixture(scope="module")
+def trained(data, tmp_path_factory):
+    """Trains a tiny configuration at its first use; returns its folder."""
+    folders = {}
+
+    def folder(name):
+        if name not in folders:
+            folders[name] = tmp_path_factory.mktemp(name) / "out"
+            images = 2 if name in WATCHED else 0
+            argv = training_command(name, data, folders[name], num_attention_images=images)
+            assert nmt.main(argv) == 0
+        return folders[name]
+
+    return folder

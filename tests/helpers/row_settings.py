@@ -1,0 +1,28 @@
+"""Settings files of the rows of the tables."""
+
+from pathlib import Path
+
+from tfmann import config
+from tfmann.papers.tables import TABLES
+
+ROOT = Path(__file__).resolve().parents[2]
+OWN_FIELDS = {cell: set(config.fields_of(spec.options)) for cell, spec in config.CELLS.items()}
+TU = {"cache-news": "paper", "cache-subtitle": "paper", "cache-ted": "paper"}
+TENSE = ("synthetic-tense", "tiny")
+DIALOGUES = [("bcontrast-de-en", "cpu"), ("bcontrast-en-de", "cpu")]
+
+
+def path_of(table, row, scale):
+    return ROOT / "hparams" / table.settings_file(row, scale)
+
+
+def rows(name, scale):
+    """Settings by row, of the rows that have any at this scale."""
+    table = TABLES[name].at(scale)
+    paths = {row.name: path_of(table, row, scale) for row in table.rows}
+    return {row: config.make({}, str(path)) for row, path in paths.items() if path.exists()}
+
+
+def differences(hparams, other_hparams):
+    first, second = hparams.as_dict(), other_hparams.as_dict()
+    return {key for key in first if first[key] != second[key]}

@@ -1,0 +1,17 @@
+"""Pairs of the synthetic corpus."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfmann.synthetic import generate
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return generate(10_000, seed=1)
+
+
+@pytest.fixture(scope="module")
+def unmarked_pairs():
+    return generate(4000, seed=1, document_tense=True)
