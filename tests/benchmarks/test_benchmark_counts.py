@@ -138,12 +138,12 @@ def count_bias_products(h):
 @pytest.mark.parametrize("name", EACH)
 @pytest.mark.usefixtures("rewritten_graphs")
 def test_training_executes_the_products_that_are_counted(name):
-    from helpers import executed
+    from helpers import executed_products
 
     from benchmarks.speed import runs
 
     h = HParams(**CASES[name])
-    with executed.products() as done:
+    with executed_products.products() as done:
         updates = runs.Updates(h, [batch_of(h)], VOCABULARY)
         updates.run()
     more = sum(done) - updates.operations - count_bias_products(h)
@@ -153,7 +153,7 @@ def test_training_executes_the_products_that_are_counted(name):
 @pytest.mark.parametrize("name", EACH)
 @pytest.mark.usefixtures("rewritten_graphs")
 def test_a_search_executes_the_products_that_are_counted(name, monkeypatch):
-    from helpers import executed
+    from helpers import executed_products
 
     from benchmarks.speed import runs
 
@@ -161,7 +161,7 @@ def test_a_search_executes_the_products_that_are_counted(name, monkeypatch):
     # a search fills the last block of words up
     size = cells.SIZES["tiny"]._replace(vocabulary=BLOCK, words=TARGET, decoded=ROWS)
     monkeypatch.setattr(runs, "_sources", lambda hparams, size: batch_of(hparams))
-    with executed.products() as done:
+    with executed_products.products() as done:
         decoding = runs.Decoding(h, size, beam=True)
         decoding.run()
     assert (

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.task_sizes import TINY
 from oracles import dnc, ntm, recurrent
 
@@ -183,8 +183,8 @@ def test_forward_equals_its_oracle(cell):
             variable.assign_add(stream.normal(scale=0.4, size=variable.shape))
     batch = task.test((3,), rows=4)
     loss, logits = learner.evaluate(*batch)
-    weights = small.oracle_weights(learner.model)
-    arrays = small.arrays(learner.model)
+    weights = small_models.oracle_weights(learner.model)
+    arrays = small_models.arrays(learner.model)
     total = 0.0
     for row in range(4):
         readout = outputs_of(cell, weights, batch.inputs[:, row].astype(np.float64))

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import tiny
+from helpers import tiny_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "add_a_cell.md"
@@ -69,12 +69,12 @@ def test_the_files_of_the_page_are_a_cell(tmp_path):
     tests += ["tests/config/test_declarations.py", "-k", "cover or cell"]
     assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider", *tests)
 
-    data = tiny.corpus(tmp_path / "data", 64)
+    data = tiny_runs.corpus(tmp_path / "data", 64)
     settings = {
         "hparams_path": "hparams/tiny/luong_coverage.json", "num_units": 8, "num_train_steps": 4,
         "steps_per_external_eval": 2, "batch_size": 16, "beam_width": 3, "tgt_max_len_infer": 6,
     }  # fmt: skip
     assert "best, test: BLEU" in run(
-        "tfmann.nmt", *tiny.path_flags(data, tmp_path / "out", **settings)
+        "tfmann.nmt", *tiny_runs.path_flags(data, tmp_path / "out", **settings)
     )
     assert (tmp_path / "out" / "best_bleu").is_dir()

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.cache_models import (
     FUSIONS,
     LENGTHS,
@@ -60,7 +60,7 @@ VARIANTS = [
 @pytest.mark.parametrize("fusion,overwrite,matching", VARIANTS)
 def test_documents_equal_the_oracle(fusion, overwrite, matching):
     model = model_of(fusion, cache_overwrite=overwrite, cache_matching=matching)
-    batches = [small.batch(LENGTHS, seed) for seed in range(3)]
+    batches = [small_models.batch(LENGTHS, seed) for seed in range(3)]
     for batch in batches:  # words that come again, so that slots are found again
         batch.target_out[:] = np.where(batch.target_out > 2, 3 + batch.target_out % 4, 2)
         batch.target_in[:, 1:] = batch.target_out[:, :-1]
@@ -116,14 +116,14 @@ def assert_sentence(sentence, expected, result, row):
 @pytest.mark.parametrize("slots", [0, 3])
 @pytest.mark.parametrize("fusion", FUSIONS)
 def test_with_an_empty_cache_it_is_rnnsearch_to_the_last_bit(fusion, slots):
-    model, baseline = model_of(fusion, cache_size=slots), small.model("rnnsearch")
+    model, baseline = model_of(fusion, cache_size=slots), small_models.model("rnnsearch")
     arrays = {v.name.split(":")[0]: v.numpy() for v in baseline.trainable_variables}
     variables = model.trainable_variables
     _, fresh = named_variables.assign_matching(variables, arrays, "there", model.cell.ancestor)
     assert {name.rsplit("/", 1)[1] for name in fresh} == {
         "gate_state_kernel", "gate_context_kernel", "gate_retrieved_kernel",
     }  # fmt: skip
-    batch = small.batch(LENGTHS)
+    batch = small_models.batch(LENGTHS)
     _, baseline_logits = decode(baseline, batch)
     for document in ((), continuous_cache.empty(len(LENGTHS), slots, D, U)):
         actual, logits = decode(model, batch, document, ("cache_match", "cache_gate"))
@@ -135,7 +135,7 @@ def test_with_an_empty_cache_it_is_rnnsearch_to_the_last_bit(fusion, slots):
 
 @pytest.mark.parametrize("fusion", FUSIONS)
 def test_only_requested_records_are_made(fusion):
-    model, batch = model_of(fusion), small.batch(LENGTHS)
+    model, batch = model_of(fusion), small_models.batch(LENGTHS)
     caches = random_caches(model, len(LENGTHS))
     for record, expected in [
         (("*",), {"alignments", "cache_match", "cache_gate", "decoder_state"}),
@@ -166,7 +166,7 @@ def run_search(model, batch, document, width=None):
 def test_a_search_reads_the_cache_as_forced_decoding_does(fusion, overwrite, matching):
     changes = {"cache_overwrite": overwrite, "cache_matching": matching}
     model = large_model("rnnsearch", **settings(fusion, **changes))
-    batch, width = small.batch(LENGTHS, 7), 3
+    batch, width = small_models.batch(LENGTHS, 7), 3
     caches = random_caches(model, len(LENGTHS))
     beam, greedy = run_search(model, batch, caches, 1), run_search(model, batch, caches)
     for of_beam, of_greedy in zip(beam[:2], greedy[:2]):  # to the longer one's end
@@ -193,7 +193,7 @@ def test_a_search_reads_the_cache_as_forced_decoding_does(fusion, overwrite, mat
 
 @pytest.mark.parametrize("fusion", FUSIONS)
 def test_a_sentence_does_not_depend_on_the_rest_of_the_batch(fusion):
-    model, batch = large_model("rnnsearch", **settings(fusion)), small.batch(LENGTHS, 3)
+    model, batch = large_model("rnnsearch", **settings(fusion)), small_models.batch(LENGTHS, 3)
     caches = random_caches(model, len(LENGTHS))
     together, _ = decode(model, batch, caches)
     ids, lengths, scores, _ = run_search(model, batch, caches, 2)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.cache_models import (
     FUSIONS,
     LENGTHS,
@@ -31,7 +31,7 @@ def log_prob_of_the_oracle(weights, cache, sentence, fusion):
 
 @pytest.mark.parametrize("fusion", FUSIONS)
 def test_the_gate_s_gradients_are_the_slopes_of_the_oracle(fusion):
-    model, batch = model_of(fusion), small.batch([(5, 6)])
+    model, batch = model_of(fusion), small_models.batch([(5, 6)])
     caches = random_caches(model, 1)
     with tf.GradientTape() as tape:
         loss = loss_of(model, batch, caches)
@@ -71,7 +71,7 @@ def test_the_gate_s_gradients_are_the_slopes_of_the_oracle(fusion):
 )
 def test_all_gradients_equal_finite_differences(fusion, matching):
     model = model_of(fusion, init_weight=0.5, cache_matching=matching)
-    batch = small.batch(LENGTHS)
+    batch = small_models.batch(LENGTHS)
     caches = random_caches(model, len(LENGTHS))
     run = tf.function(lambda: loss_of(model, batch, caches), autograph=False)
     with tf.GradientTape() as tape:
@@ -98,7 +98,7 @@ def test_both_roads_to_the_cross_entropy_agree(smoothing):
     for variable, deep_variable in zip(shallow.trainable_variables, deep.trainable_variables):
         if variable.shape == deep_variable.shape:
             deep_variable.assign(variable)
-    batch = small.batch(LENGTHS)
+    batch = small_models.batch(LENGTHS)
     results = []
     for model in (deep, shallow):  # over empty caches
         with tf.GradientTape() as tape:

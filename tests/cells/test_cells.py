@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.cell_runs import decode, gradients
 from oracles import (
     coverage,
@@ -69,16 +69,20 @@ def is_over_source(h, name):
 
 @pytest.mark.parametrize(
     "variant,compiled",
-    [*((variant, True) for variant in small.VARIANTS), ("luong", False), ("kvmematt-3", False)],
+    [
+        *((variant, True) for variant in small_models.VARIANTS),
+        ("luong", False),
+        ("kvmematt-3", False),
+    ],
 )
 def test_cell_equals_its_oracle(variant, compiled):
-    model, batch = small.model(variant), small.batch(LENGTHS)
+    model, batch = small_models.model(variant), small_models.batch(LENGTHS)
     h = model.hparams
     record = ("alignments",)
     record += RECORDED.get(h.cell, ())
     record += ("fertility",) if h.coverage_model == "fertility" and h.cell == "coverage" else ()
     prepared, outputs, embedded, readout, diagnostics = decode(model, batch, record, compiled)
-    weights = small.oracle_weights(model)
+    weights = small_models.oracle_weights(model)
     for row in range(len(LENGTHS)):
         source, steps = batch.source_length[row], batch.target_length[row]
         annotations = prepared.encoded.annotations[row, :source].numpy()
@@ -87,7 +91,7 @@ def test_cell_equals_its_oracle(variant, compiled):
             expected = decode_to_readout(h, weights, annotations, words)
             values = {"outputs": readout, "states": outputs[..., : h.num_units], **diagnostics}
         else:
-            states = [tuple(s) for s in small.row_of(prepared.state.layers, row)]
+            states = [tuple(s) for s in small_models.row_of(prepared.state.layers, row)]
             states = [s[0] if len(s) == 1 else s for s in states]
             values = {"outputs": outputs, **diagnostics}
             if h.cell == "luong":
@@ -114,10 +118,10 @@ def test_cell_equals_its_oracle(variant, compiled):
             np.testing.assert_allclose(actual, reference, atol=1e-5, err_msg=f"{name}, row {row}")
 
 
-@pytest.mark.parametrize("variant", list(small.VARIANTS))
+@pytest.mark.parametrize("variant", list(small_models.VARIANTS))
 def test_each_column_of_each_weight_gets_a_gradient(variant):
-    model = small.model(variant)
-    batch = small.batch([(6, 9)] * 12 + [(9, 5)] * 12)
+    model = small_models.model(variant)
+    batch = small_models.batch([(6, 9)] * 12 + [(9, 5)] * 12)
     for name, gradient in gradients(model, batch).items():
         if "embedding" in name:
             used = np.abs(gradient).sum(axis=1) > 0
@@ -134,7 +138,7 @@ def test_each_column_of_each_weight_gets_a_gradient(variant):
 def test_gradient_equals_finite_differences(variant):
     from tfmann.training.objective import sum_loss
 
-    model, batch = small.model(variant, init_weight=0.5), small.batch(LENGTHS)
+    model, batch = small_models.model(variant, init_weight=0.5), small_models.batch(LENGTHS)
     slopes = gradients(model, batch)
     loss = tf.function(lambda: sum_loss(model, batch[:5], None, tf.float32).total, autograph=False)
     stream = np.random.default_rng(1)
@@ -166,10 +170,10 @@ def test_the_rnnsearch_family_has_the_papers_parameter_counts(cell, rounds, mill
     assert round(Seq2Seq(h, 30000, 30000).count_parameters() / 1e6, 2) == millions
 
 
-@pytest.mark.parametrize("variant", list(small.VARIANTS))
+@pytest.mark.parametrize("variant", list(small_models.VARIANTS))
 def test_keras_rnn_runs_the_cell(variant):
     """`tf.keras.layers.RNN` over the cell gives what our own decoding gives."""
-    model, batch = small.model(variant), small.batch([(5, 4), (2, 4)])
+    model, batch = small_models.model(variant), small_models.batch([(5, 4), (2, 4)])
     prepared, outputs, embedded, *_ = decode(model, batch, (), compiled=False)
     encoded = prepared.encoded
     cell = model.cell
@@ -184,7 +188,7 @@ def test_keras_rnn_runs_the_cell(variant):
 
 
 def test_dropout_changes_with_the_step_and_not_otherwise():
-    model, batch = small.model("luong", dropout=0.5), small.batch(LENGTHS)
+    model, batch = small_models.model("luong", dropout=0.5), small_models.batch(LENGTHS)
     first, repeated, later = (
         gradients(model, batch, DropoutMasks(tf.constant([1, step])))["model/cell/memory_kernel:0"]
         for step in (7, 7, 8)
@@ -205,6 +209,6 @@ SLOTS = {"num_memory_locations": 3, "memory_unit_size": 4}
 
 @pytest.mark.parametrize("name", sorted(CELLS))
 def test_the_registry_says_which_cells_have_alignments(name):
-    model = small.model("rnnsearch", cell=name, **SLOTS)
-    diagnostics = decode(model, small.batch(LENGTHS), ("*",), compiled=False)[-1]
+    model = small_models.model("rnnsearch", cell=name, **SLOTS)
+    diagnostics = decode(model, small_models.batch(LENGTHS), ("*",), compiled=False)[-1]
     assert ("alignments" in diagnostics) == CELLS[name].has_alignments

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.cross_sentence_models import (
     LENGTHS,
     NEW_WEIGHTS,
@@ -31,7 +31,7 @@ def compiled(built):
     """`decode` in a graph that knows no size but those of the model."""
 
     def run(batch, history):
-        return decode(built, small.batch(LENGTHS)._replace(**batch), history)
+        return decode(built, small_models.batch(LENGTHS)._replace(**batch), history)
 
     ids, lengths = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
     parts = {"source": ids, "source_length": lengths, "target_in": ids, "target_length": lengths}
@@ -44,7 +44,7 @@ def compiled(built):
 
 
 def oracle_weights(built):
-    arrays = small.arrays(built)
+    arrays = small_models.arrays(built)
     folders = {
         "forward_gru": "encoder/layer_0/forward",
         "backward_gru": "encoder/layer_0/backward",
@@ -58,7 +58,7 @@ def oracle_weights(built):
         for name, folder in folders.items()
         if f"{folder}/kernel" in arrays
     }
-    return {**small.oracle_weights(built), **units}, arrays["source_embedding"]
+    return {**small_models.oracle_weights(built), **units}, arrays["source_embedding"]
 
 
 def expected(built, batch, history, row, words):
@@ -76,7 +76,7 @@ def expected(built, batch, history, row, words):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_cell_and_encoders_equal_the_oracle(system, graph):
     built = model(system, attention_size=7, readout_size=11)
-    batch, history = small.batch(LENGTHS), histories()
+    batch, history = small_models.batch(LENGTHS), histories()
     run = compiled(built) if graph else lambda *arguments: decode(built, *arguments)
     prepared, readout, states, embedded, diagnostics = run(batch, history)
     for row, (source, steps) in enumerate(zip(batch.source_length, batch.target_length)):
@@ -85,7 +85,7 @@ def test_cell_and_encoders_equal_the_oracle(system, graph):
         actual = {name: value[:steps, row].numpy() for name, value in actual.items()}
         assert np.all(actual["alignments"][:, source:] == 0)
         actual["alignments"] = actual["alignments"][:, :source]
-        document = small.row_of(prepared.encoded.document, row)
+        document = small_models.row_of(prepared.encoded.document, row)
         if system == "summary":
             actual["annotations"] = prepared.encoded.annotations[row, :source].numpy()
             actual["summary"] = document.vector
@@ -103,7 +103,7 @@ def test_cell_and_encoders_equal_the_oracle(system, graph):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_what_is_shown_has_its_documented_shape(system):
-    batch = small.batch(LENGTHS)
+    batch = small_models.batch(LENGTHS)
     *_, diagnostics = decode(model(system), batch, histories())
     sizes = {"S": batch.source.shape[1], "S'": 6, "1": 1}
     steps = batch.target_length.max()
@@ -131,12 +131,12 @@ def assert_same(actual_parts, expected_parts, atol=1e-6):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_padding_of_the_history_changes_nothing(system):
-    built, batch, history = model(system), small.batch(LENGTHS), histories()
+    built, batch, history = model(system), small_models.batch(LENGTHS), histories()
     unpadded = outputs_of(built, batch, history)
     stream = np.random.default_rng(8)
     for sentences, words in ((0, 4), (2, 0), (2, 5)):
         shape = np.array(history.ids.shape) + [0, sentences, words]
-        ids = stream.integers(3, small.SOURCE_SIZE, shape, np.int32)
+        ids = stream.integers(3, small_models.SOURCE_SIZE, shape, np.int32)
         for row, column in np.ndindex(*history.length.shape):
             real = history.length[row, column]
             ids[row, sentences + column, :real] = history.ids[row, column, :real]
@@ -145,7 +145,7 @@ def test_padding_of_the_history_changes_nothing(system):
 
 
 def test_a_sentence_that_is_missing_between_others_is_skipped():
-    built, batch, history = model("summary"), small.batch(LENGTHS), histories()
+    built, batch, history = model("summary"), small_models.batch(LENGTHS), histories()
     history.length[2:] = [[2, 3, 0]] * 3
     moved = History(np.roll(history.ids, 1, axis=1), np.roll(history.length, 1, axis=1))
     outputs = outputs_of(built, batch, history)
@@ -156,7 +156,7 @@ def test_a_sentence_that_is_missing_between_others_is_skipped():
 
 
 def test_previous_looks_at_the_last_sentence_alone():
-    built, batch, history = model("previous"), small.batch(LENGTHS), histories()
+    built, batch, history = model("previous"), small_models.batch(LENGTHS), histories()
     last = History(history.ids[:, -1:], history.length[:, -1:])
     outputs = outputs_of(built, batch, history)
     assert_same(outputs_of(built, batch, last), outputs)
@@ -175,8 +175,8 @@ def start_from(built, baseline):
 @pytest.mark.parametrize("variant", ["rnnsearch", "rnnsearch-sum"])
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_without_history_it_is_rnnsearch_to_the_last_bit(system, variant):
-    baseline, batch = small.model(variant), small.batch(LENGTHS)
-    built = small.model(variant, cell=system)
+    baseline, batch = small_models.model(variant), small_models.batch(LENGTHS)
+    built = small_models.model(variant, cell=system)
     start_from(built, baseline)
     decoded = decode(baseline, batch, ())
     none = History(histories().ids, np.zeros_like(histories().length))
@@ -206,7 +206,7 @@ def test_without_history_it_is_rnnsearch_to_the_last_bit(system, variant):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_weight_of_rnnsearch_is_there_by_its_name(system):
-    built, baseline = model(system), small.model("rnnsearch", random_seed=6)
+    built, baseline = model(system), small_models.model("rnnsearch", random_seed=6)
     matched, fresh = start_from(built, baseline)
     assert set(matched) == set(variables_by_name(baseline))
     assert {name.split("/", 1)[1] for name in fresh} == NEW_WEIGHTS[system]

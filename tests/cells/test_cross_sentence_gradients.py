@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.cross_sentence_models import (
     LENGTHS,
     NEW_WEIGHTS,
@@ -33,7 +33,7 @@ def gradients(built, batch, document):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_gradients_equal_finite_differences(system):
-    built, batch, history = model(system, init_weight=0.5), small.batch(LENGTHS), histories()
+    built, batch, history = model(system, init_weight=0.5), small_models.batch(LENGTHS), histories()
     slopes = gradients(built, batch, history)
     loss = tf.function(lambda: loss_of(built, batch, history), autograph=False)
     stream = np.random.default_rng(1)
@@ -58,7 +58,7 @@ def test_gradients_equal_finite_differences(system):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_batch_of_first_sentences_has_gradients_too(system):
     """They are zero, not absent: an update of all weights must not fall over them."""
-    slopes = gradients(model(system), small.batch(LENGTHS), ())
+    slopes = gradients(model(system), small_models.batch(LENGTHS), ())
     for name in NEW_WEIGHTS[system]:
         assert np.all(slopes[f"model/{name}"].numpy() == 0), name
 
@@ -66,7 +66,7 @@ def test_a_batch_of_first_sentences_has_gradients_too(system):
 @pytest.mark.bfloat16
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_bfloat16_is_close_to_float32(system):
-    built, batch, history = model(system, init_weight=0.3), small.batch(LENGTHS), histories()
+    built, batch, history = model(system, init_weight=0.3), small_models.batch(LENGTHS), histories()
     exact, rounded = (
         decode(built, batch, history, dtype)[1].numpy() for dtype in (tf.float32, tf.bfloat16)
     )

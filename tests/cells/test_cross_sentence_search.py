@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.cross_sentence_models import (
     LENGTHS,
     SYSTEMS,
@@ -36,7 +36,7 @@ def run_search(built, batch, document, width):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_beam_of_one_is_greedy(system):
-    built, batch, history = searchable(system), small.batch(LENGTHS), histories()
+    built, batch, history = searchable(system), small_models.batch(LENGTHS), histories()
     beam, greedy = (run_search(built, batch, history, width) for width in (1, "greedy"))
     np.testing.assert_array_equal(beam.lengths, greedy.lengths)
     for row, length in enumerate(beam.lengths[:, 0]):
@@ -46,7 +46,7 @@ def test_beam_of_one_is_greedy(system):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_no_translation_depends_on_the_rest_of_its_batch(system):
-    built, batch, history = searchable(system), small.batch(LENGTHS), histories()
+    built, batch, history = searchable(system), small_models.batch(LENGTHS), histories()
     together = run_search(built, batch, history, 3)
     for row, length in enumerate(batch.source_length):
         sentence = batch._replace(
@@ -62,7 +62,7 @@ def test_no_translation_depends_on_the_rest_of_its_batch(system):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_hypothesis_is_what_forced_decoding_of_it_says(system):
-    built, batch, history = searchable(system), small.batch(LENGTHS), histories()
+    built, batch, history = searchable(system), small_models.batch(LENGTHS), histories()
     prepared = built.prepare(batch.source, batch.source_length, document=history)
     beam = BeamOptions(3, num_best=3)
     result = as_arrays(search.beam_search(built, prepared, beam, search.SearchOptions(6)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.cell_runs import decode
 from oracles import objective as oracle
 
@@ -27,10 +27,10 @@ def start_from(model, baseline):
 
 @pytest.mark.parametrize("variant", ["mematt", "kvmematt-1"])
 def test_with_forget_and_add_at_zero_one_round_is_rnnsearch(variant, monkeypatch):
-    model = small.model(variant, annotation_merge="sum")
-    baseline = small.model("rnnsearch-sum", projection_bias=False)
+    model = small_models.model(variant, annotation_merge="sum")
+    baseline = small_models.model("rnnsearch-sum", projection_bias=False)
     start_from(model, baseline)
-    batch = small.batch(LENGTHS)
+    batch = small_models.batch(LENGTHS)
 
     def readouts(of):
         _, outputs, _, readout, diagnostics = decode(of, batch, ("alignments",), True)
@@ -50,8 +50,8 @@ def test_with_forget_and_add_at_zero_one_round_is_rnnsearch(variant, monkeypatch
 @pytest.mark.parametrize("variant,rounds", [("mematt", 1), ("kvmematt-1", 1), ("kvmematt-3", 3)])
 def test_every_round_starts_as_a_copy_of_rnnsearch(variant, rounds):
     settings = {"annotation_merge": "sum", "attention_size": 0}
-    model = small.model(variant, **settings)
-    baseline = small.model("rnnsearch-sum", projection_bias=False)
+    model = small_models.model(variant, **settings)
+    baseline = small_models.model("rnnsearch-sum", projection_bias=False)
     matched, fresh = start_from(model, baseline)
     new, old = variables_by_name(model), variables_by_name(baseline)
     for number in range(1, rounds + 1):
@@ -67,14 +67,17 @@ def test_every_round_starts_as_a_copy_of_rnnsearch(variant, rounds):
 
 
 def test_w_d_of_modifying_iw_starts_with_zeros_for_the_key_half():
-    kernel = small.model("key-value-iw").cell.readout_kernel.numpy()  # [2U, U], U = 8
+    kernel = small_models.model("key-value-iw").cell.readout_kernel.numpy()  # [2U, U], U = 8
     assert np.all(kernel[8:12] == 0) and np.all(kernel[:8] != 0) and np.all(kernel[12:] != 0)
-    assert np.all(small.model("key-value-attn").cell.readout_kernel.numpy() != 0)
+    assert np.all(small_models.model("key-value-attn").cell.readout_kernel.numpy() != 0)
 
 
 def test_modifying_iw_starts_as_a_key_value_attention():
     """Where W_e keeps keys and values apart and both have W_d's other rows, all steps are equal."""
-    pairs, single = small.model("key-value", projection_bias=False), small.model("key-value-iw")
+    pairs, single = (
+        small_models.model("key-value", projection_bias=False),
+        small_models.model("key-value-iw"),
+    )
     shared = variables_by_name(pairs)
     for name, variable in variables_by_name(single).items():
         if not name.endswith(("annotation_kernel", "readout_kernel")):
@@ -89,7 +92,7 @@ def test_modifying_iw_starts_as_a_key_value_attention():
     single.cell.annotation_kernel.assign(annotation)
     kernel = single.cell.readout_kernel.numpy()
     pairs.cell.readout_kernel.assign(np.delete(kernel, range(units, units + half), axis=0))
-    batch = small.batch(LENGTHS)
+    batch = small_models.batch(LENGTHS)
     (*_, expected, pairs_diagnostics), (*_, actual, diagnostics) = (
         decode(model, batch, ("alignments",), False) for model in (pairs, single)
     )
@@ -102,7 +105,7 @@ def test_modifying_iw_starts_as_a_key_value_attention():
 @pytest.mark.parametrize("changes", [{"num_units": 7}, {"annotation_merge": "sum"}])
 def test_key_value_refuses_states_that_it_cannot_halve(changes):
     with pytest.raises(UsageError, match="even num_units"):
-        small.model("key-value", **changes)
+        small_models.model("key-value", **changes)
 
 
 def test_eos_attention_equals_the_oracle_in_value_and_gradient():
@@ -126,9 +129,9 @@ def test_eos_attention_equals_the_oracle_in_value_and_gradient():
 
 @pytest.mark.parametrize("variant", ["luong", "rnnsearch", "kvmematt-3"])
 def test_the_weighted_term_is_added_to_the_loss_and_to_nothing_else(variant):
-    batch = small.batch(LENGTHS)
-    plain = objective.sum_loss(small.model(variant), batch[:5], None, tf.float32)
-    model = small.model(variant, eos_attention_weight=0.7)
+    batch = small_models.batch(LENGTHS)
+    plain = objective.sum_loss(small_models.model(variant), batch[:5], None, tf.float32)
+    model = small_models.model(variant, eos_attention_weight=0.7)
     weighted = objective.sum_loss(model, batch[:5], None, tf.float32)
     *_, diagnostics = decode(model, batch, ("alignments",), False)
     term = objective.eos_attention(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.cell_runs import gradients
 from helpers.memory_cells import build
 from oracles import dnc, mad, ntm
@@ -53,9 +53,9 @@ def squeeze(value, expected):
 def test_pure_mann_equals_its_oracle(cell, unit, taps, heads):
     changes = {"shift_range": taps} if cell == "ntm" else {}
     model = build(cell, heads, "memory", unit_type=unit, **changes)
-    batch = small.batch(LENGTHS)
+    batch = small_models.batch(LENGTHS)
     prepared, values = decode(model, batch)
-    weights, actual = small.oracle_weights(model), small.arrays(model)
+    weights, actual = small_models.oracle_weights(model), small_models.arrays(model)
     for row in range(len(LENGTHS)):
         source, steps = batch.source_length[row], batch.target_length[row]
         words = np.concatenate(
@@ -90,16 +90,16 @@ def test_pure_mann_equals_its_oracle(cell, unit, taps, heads):
 )
 def test_mad_equals_its_oracle(addressing, kind, heads):
     model = build("mad", heads, "bi", external_addressing=addressing, attention_score=kind)
-    batch = small.batch(LENGTHS)
+    batch = small_models.batch(LENGTHS)
     prepared, values = decode(model, batch)
-    weights = small.oracle_weights(model)
-    words = small.arrays(model)["target_embedding"]
+    weights = small_models.oracle_weights(model)
+    words = small_models.arrays(model)["target_embedding"]
     for row in range(len(LENGTHS)):
         source, steps = batch.source_length[row], batch.target_length[row]
         expected = mad.decode(
             weights,
             prepared.encoded.annotations[row, :source].numpy(),
-            [tuple(s) for s in small.row_of(prepared.state.layers, row)],
+            [tuple(s) for s in small_models.row_of(prepared.state.layers, row)],
             words[batch.target_in[row, :steps]],
             *heads,
             addressing=addressing,
@@ -131,7 +131,7 @@ def test_mad_equals_its_oracle(addressing, kind, heads):
 )
 def test_each_column_of_each_weight_gets_a_gradient(cell, encoder_type, changes):
     model = build(cell, (2, 2), encoder_type, **changes)
-    batch = small.batch([(6, 9)] * 10 + [(9, 5)] * 10)
+    batch = small_models.batch([(6, 9)] * 10 + [(9, 5)] * 10)
     for name, gradient in gradients(model, batch).items():
         assert np.all(np.isfinite(gradient)), name
         if "embedding" in name:
@@ -143,7 +143,7 @@ def test_each_column_of_each_weight_gets_a_gradient(cell, encoder_type, changes)
 @pytest.mark.parametrize("cell,encoder_type", [("ntm", "memory"), ("dnc", "memory"), ("mad", "bi")])
 def test_a_sentence_does_not_depend_on_its_batch(cell, encoder_type):
     model = build(cell, (2, 2), encoder_type)
-    batch = small.batch(LENGTHS)
+    batch = small_models.batch(LENGTHS)
     beam = BeamOptions(4, num_best=4)
 
     ids, lengths = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
@@ -173,7 +173,7 @@ def test_a_sentence_does_not_depend_on_its_batch(cell, encoder_type):
 
 def test_a_cell_that_needs_an_encoder_is_refused_without_one():
     with pytest.raises(UsageError, match="rnnsearch"):
-        small.model("rnnsearch", encoder_type="memory")
+        small_models.model("rnnsearch", encoder_type="memory")
 
 
 def test_what_only_looks_like_a_class_is_no_cell(monkeypatch):
@@ -185,14 +185,14 @@ def test_what_only_looks_like_a_class_is_no_cell(monkeypatch):
     alias = Alias()
     assert isinstance(alias, type)
     monkeypatch.setattr("tfmann.cells.luong.State", alias)
-    assert type(small.model("luong").cell).__name__ == "LuongCell"
+    assert type(small_models.model("luong").cell).__name__ == "LuongCell"
 
 
 def test_addresses_begin_at_the_set_slot():
     starts = {}
     for start in (0.0, 10.0):
         model = build("ntm", (2, 1), "memory", address_start=start)
-        starts[start] = small.arrays(model)["cell/memory/initial_weights"]
+        starts[start] = small_models.arrays(model)["cell/memory/initial_weights"]
         cell, length = model.cell, tf.constant([2])
         encoded = EncoderOutput(tf.zeros([1, 1, 0]), tf.zeros([1, 1]), length, ())
         first = cell.initial_state(encoded).memory.weights.numpy()
@@ -208,8 +208,8 @@ def test_heads_begin_as_on_a_tape_where_set(cell, heads):
         "cell": cell, "read_heads": heads[0], "write_heads": heads[1], "num_memory_locations": 12,
         "memory_unit_size": 6, "init_weight": 0.05, "head_start": "tape",
     }  # fmt: skip
-    model = small.model("luong", **settings)
-    batch = small.batch([(3, 6)])
+    model = small_models.model("luong", **settings)
+    batch = small_models.batch([(3, 6)])
     prepared = model.prepare(tf.constant(batch.source), tf.constant(batch.source_length))
     target = tf.constant(batch.target_in), tf.constant(batch.target_length)
     record = ("write_weights", "read_weights", "content_weights", "interpolation_gate")
@@ -220,7 +220,7 @@ def test_heads_begin_as_on_a_tape_where_set(cell, heads):
     assert written.max(axis=2).min() > 0.6
     gates = diagnostics["interpolation_gate"].numpy()[:, 0, : heads[0]]
     assert gates.min() > 0.7, "a read looks by content"
-    without = small.model("luong", **{**settings, "head_start": "zero"})
+    without = small_models.model("luong", **{**settings, "head_start": "zero"})
     prepared = without.prepare(tf.constant(batch.source), tf.constant(batch.source_length))
     diagnostics = teacher_forced(without, prepared, *target, record=record).diagnostics
     assert diagnostics["write_weights"].numpy().max() < 0.2, "spread over all slots"

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.cell_runs import decode
 from helpers.oracle_weights import random_unit, zero_unit
 from helpers.translations import PAIRS, translator
@@ -150,14 +150,14 @@ def test_the_cell_has_the_oracle_s_count(model, size, count):
 
 def small_model(model, **changes):
     variant = "coverage" if model == "fertility" else f"coverage-{model}"
-    return small.model(variant, annotation_merge="sum", attention_size=0, **changes)
+    return small_models.model(variant, annotation_merge="sum", attention_size=0, **changes)
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_it_starts_as_the_rnnsearch_that_it_starts_from(model):
-    baseline = small.model("rnnsearch-sum")
+    baseline = small_models.model("rnnsearch-sum")
     arrays = {v.name.split(":")[0]: v.numpy() for v in baseline.trainable_variables}
-    batch = small.batch([(5, 4), (1, 6), (3, 1)])
+    batch = small_models.batch([(5, 4), (1, 6), (3, 1)])
     of_baseline = decode(baseline, batch, ("alignments",), True)
     distances = []
     for deviation in (config.FIELDS["coverage_init_weight"].default, 0.9):
@@ -173,9 +173,9 @@ def test_it_starts_as_the_rnnsearch_that_it_starts_from(model):
 @pytest.mark.parametrize("model", MODELS)
 def test_padding_changes_nothing(model):
     built = small_model(model)
-    batch = small.batch([(2, 6), (7, 6)])
+    batch = small_models.batch([(2, 6), (7, 6)])
     together = decode(built, batch, ("alignments", "coverage"), True)
-    single = small.batch([(2, 6)])._replace(
+    single = small_models.batch([(2, 6)])._replace(
         source=batch.source[:1, :3], source_length=batch.source_length[:1],
         target_in=batch.target_in[:1], target_length=batch.target_length[:1],
     )  # fmt: skip
@@ -190,7 +190,7 @@ def test_fertility_stays_above_its_floor_with_a_finite_gradient():
     built = small_model("fertility")
     vector = built.cell.coverage.fertility_vector
     vector.assign(1e6 * np.ones_like(vector))
-    batch = small.batch([(5, 4), (6, 3)])
+    batch = small_models.batch([(5, 4), (6, 3)])
     with tf.GradientTape() as tape:
         *_, readout, diagnostics = decode(built, batch, ("fertility",), False)
         loss = tf.reduce_sum(readout)

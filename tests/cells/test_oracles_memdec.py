@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.cell_runs import decode
 from helpers.translations import PAIRS, translator
 from oracles import memdec
@@ -55,8 +55,8 @@ def test_a_write_erases_and_adds_in_proportion_to_the_address():
 
 def test_what_is_read_is_what_was_there_before_the_write():
     rng = np.random.default_rng(2)
-    model = small.model("memdec")
-    weights = small.oracle_weights(model)
+    model = small_models.model("memdec")
+    weights = small_models.oracle_weights(model)
     annotations, words = rng.normal(size=(3, 16)), rng.normal(size=(4, 6))
     result = memdec.decode(weights, annotations, words)
     before = [memdec.initial_memory(weights, annotations), *result["memory"][:-1]]
@@ -68,7 +68,7 @@ def test_what_is_read_is_what_was_there_before_the_write():
 
 def test_slots_that_start_alike_stay_alike():
     rng = np.random.default_rng(3)
-    weights = small.oracle_weights(small.model("memdec"))
+    weights = small_models.oracle_weights(small_models.model("memdec"))
     weights["initial_memory"] = np.zeros_like(weights["initial_memory"])
     result = memdec.decode(weights, rng.normal(size=(3, 16)), rng.normal(size=(4, 6)))
     np.testing.assert_allclose(result["read_weights"], 1 / 3)
@@ -100,7 +100,7 @@ def test_the_cell_has_the_oracle_s_count():
 
 
 def test_padding_changes_nothing():
-    model, batch = small.model("memdec"), small.batch([(2, 6), (7, 6)])
+    model, batch = small_models.model("memdec"), small_models.batch([(2, 6), (7, 6)])
     together = decode(model, batch, EVERYTHING, True)
     single = batch._replace(
         source=batch.source[:1, :3], source_length=batch.source_length[:1],
@@ -115,17 +115,20 @@ def test_padding_changes_nothing():
 
 def test_the_noise_is_a_weight_that_is_saved_and_depends_on_the_seed():
     noise = [
-        small.arrays(small.model("memdec", random_seed=seed))["cell/initial_memory"]
+        small_models.arrays(small_models.model("memdec", random_seed=seed))["cell/initial_memory"]
         for seed in (1, 1, 2)
     ]
     np.testing.assert_array_equal(noise[0], noise[1])
     assert np.abs(noise[0] - noise[2]).max() > 1e-3
-    wide = small.model("memdec", num_memory_locations=100, memory_unit_size=50)
-    assert 0.09 < small.arrays(wide)["cell/initial_memory"].std() < 0.11
+    wide = small_models.model("memdec", num_memory_locations=100, memory_unit_size=50)
+    assert 0.09 < small_models.arrays(wide)["cell/initial_memory"].std() < 0.11
 
 
 def test_what_it_takes_from_rnnsearch_is_all_but_the_grus():
-    model, baseline = small.model("memdec", attention_size=0), small.model("rnnsearch")
+    model, baseline = (
+        small_models.model("memdec", attention_size=0),
+        small_models.model("rnnsearch"),
+    )
     arrays = {v.name.split(":")[0]: v.numpy() for v in baseline.trainable_variables}
     matched, fresh = named_variables.assign_matching(model.trainable_variables, arrays, "there")
     unmatched = {name for name in arrays if name not in matched}
@@ -152,9 +155,9 @@ def test_the_trace_has_its_heads_and_the_figures_draw_them(untraced):
 
 @pytest.mark.parametrize("slots,width", [(1, 1), (5, 2)])
 def test_memories_of_any_size_have_finite_gradients(slots, width):
-    model = small.model("memdec", num_memory_locations=slots, memory_unit_size=width)
+    model = small_models.model("memdec", num_memory_locations=slots, memory_unit_size=width)
     assert model.cell.memory_numbers == slots * width
-    batch = small.batch([(3, 4), (0, 1)])
+    batch = small_models.batch([(3, 4), (0, 1)])
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(decode(model, batch, (), True)[3] ** 2)
     weights = [v for v in model.trainable_variables if "/cell/" in v.name]

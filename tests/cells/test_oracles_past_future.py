@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.cell_runs import decode
 from helpers.oracle_weights import zero_unit
 from helpers.translations import PAIRS, translator
@@ -25,7 +25,7 @@ SHUT, WIDE = -1e3, 1e3
 
 
 def small_model(kind="gru_i", **changes):
-    return small.model({"gru_i": "past-future"}.get(kind, f"past-future-{kind}"), **changes)
+    return small_models.model({"gru_i": "past-future"}.get(kind, f"past-future-{kind}"), **changes)
 
 
 # --- the oracle --------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def test_the_past_gains_and_the_future_loses():
     change = past_future.change(weights, "past", np.array([0.4]), np.array([0.5]))
     np.testing.assert_allclose(change, [np.tanh(2 * 0.4 - 0.5 + 0.1)])
     rng = np.random.default_rng(0)
-    weights = small.oracle_weights(small_model())
+    weights = small_models.oracle_weights(small_model())
     result = past_future.decode(weights, "gru_i", rng.normal(size=(3, 16)), rng.normal(size=(4, 6)))
     expected = past_future.change(weights, "past", result["pasts"][2], result["pasts"][1])
     np.testing.assert_allclose(result["past_readouts"][2], expected)
@@ -83,7 +83,7 @@ def test_the_past_gains_and_the_future_loses():
 @pytest.mark.parametrize("kind", KINDS)
 def test_layers_that_nothing_reads_leave_rnnsearch(kind):
     rng = np.random.default_rng(1)
-    weights = small.oracle_weights(small_model(kind))
+    weights = small_models.oracle_weights(small_model(kind))
     width = len(weights["memory_kernel"])  # D
     arguments = rng.normal(size=(3, width)), rng.normal(size=(5, 6))
     plain = rnnsearch.decode(weights, *arguments)
@@ -133,7 +133,7 @@ def test_the_cell_has_the_oracle_s_count(kind, weight):
 def losses(model, batch):
     """The sums of the three losses over a batch, from the oracle's readouts."""
     prepared, _, embedded, *_ = decode(model, batch, (), True)
-    weights, arrays = small.oracle_weights(model), small.arrays(model)
+    weights, arrays = small_models.oracle_weights(model), small_models.arrays(model)
     names = {"outputs": "", "past_readouts": "past_", "future_readouts": "future_"}
     sums = dict.fromkeys(names, 0.0)
     for row, (source, steps) in enumerate(zip(batch.source_length, batch.target_length)):
@@ -151,7 +151,7 @@ def losses(model, batch):
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_three_losses_are_the_oracle_s(kind, bias):
-    batch = small.batch(LENGTHS)
+    batch = small_models.batch(LENGTHS)
     for weight in (1.0, 0.3):
         model = small_model(kind, auxiliary_loss_weight=weight, projection_bias=bias)
         loss = sum_loss(model, batch[:5], None, tf.float32)
@@ -162,7 +162,7 @@ def test_the_three_losses_are_the_oracle_s(kind, bias):
 
 
 def test_without_the_losses_it_translates_the_same():
-    batch, model = small.batch(LENGTHS), small_model()
+    batch, model = small_models.batch(LENGTHS), small_model()
     plain = small_model(auxiliary_loss_weight=0.0)
     arrays = {v.name.split(":")[0]: v.numpy() for v in model.trainable_variables}
     _, fresh = named_variables.assign_matching(plain.trainable_variables, arrays, "there")
@@ -176,7 +176,7 @@ def test_without_the_losses_it_translates_the_same():
 @pytest.mark.parametrize("changes", [{"label_smoothing": 0.1}, {"tie_output_embedding": True,
                                                                "readout_size": 6}])  # fmt: skip
 def test_the_losses_take_the_settings_of_the_first(changes):
-    batch = small.batch(LENGTHS)
+    batch = small_models.batch(LENGTHS)
     model = small_model(**changes)
     plain = small_model(auxiliary_loss_weight=0.0, **changes)
     arrays = {v.name.split(":")[0]: v.numpy() for v in model.trainable_variables}
@@ -192,7 +192,7 @@ def test_the_losses_take_the_settings_of_the_first(changes):
 
 def test_it_starts_from_rnnsearch_with_both_softmaxes_as_copies():
     model = small_model(projection_bias=True)
-    baseline = small.model("rnnsearch")
+    baseline = small_models.model("rnnsearch")
     arrays = {v.name.split(":")[0]: v.numpy() for v in baseline.trainable_variables}
     matched, fresh = named_variables.assign_matching(
         model.trainable_variables, arrays, "there", model.cell.ancestor
@@ -211,7 +211,7 @@ def test_it_starts_from_rnnsearch_with_both_softmaxes_as_copies():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_padding_changes_nothing(kind):
-    model, batch = small_model(kind), small.batch([(2, 6), (7, 6)])
+    model, batch = small_model(kind), small_models.batch([(2, 6), (7, 6)])
     single = batch._replace(
         source=batch.source[:1, :3], source_length=batch.source_length[:1],
         target_in=batch.target_in[:1], target_length=batch.target_length[:1],

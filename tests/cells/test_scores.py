@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from oracles import scores as oracle
 
 from tfmann.errors import UsageError
@@ -16,7 +16,7 @@ WIDTH = 5
 
 
 def make(kind, gain=False):
-    return DotProductScore(kind, WIDTH, VariableFactory(small.hparams(), "cell"), gain)
+    return DotProductScore(kind, WIDTH, VariableFactory(small_models.hparams(), "cell"), gain)
 
 
 def draw_inputs(scale=1.0, seed=0):
@@ -66,7 +66,9 @@ def test_a_zero_key_has_score_zero_and_a_finite_gradient():
 @pytest.mark.parametrize("attention", ["luong", "scaled_luong"])
 def test_a_checkpoint_from_before_the_choice_still_fits(attention):
     """The weights of `dot` are those there were: `attention_scale` only of scaled_luong."""
-    names = named_variables.by_name(small.model("luong", attention=attention).trainable_variables)
+    names = named_variables.by_name(
+        small_models.model("luong", attention=attention).trainable_variables
+    )
     scales = [name for name in names if "scale" in name]
     assert scales == (["model/cell/attention_scale"] if attention == "scaled_luong" else [])
 
@@ -74,11 +76,13 @@ def test_a_checkpoint_from_before_the_choice_still_fits(attention):
 @pytest.mark.parametrize("attention", ["bahdanau", "normed_bahdanau"])
 def test_additive_attention_has_no_dot_product_to_scale(attention):
     with pytest.raises(UsageError, match="attention_score"):
-        small.hparams("luong", attention=attention, attention_score="cosine")
+        small_models.hparams("luong", attention=attention, attention_score="cosine")
 
 
 def test_normed_bahdanau_starts_as_tensorflow_nmt_has_it():
-    cell = Seq2Seq(small.hparams("luong-normed"), small.SOURCE_SIZE, small.TARGET_SIZE).cell
+    cell = Seq2Seq(
+        small_models.hparams("luong-normed"), small_models.SOURCE_SIZE, small_models.TARGET_SIZE
+    ).cell
     units = cell.hparams.num_units
     np.testing.assert_allclose(cell.attention.gain, np.sqrt(1.0 / units), rtol=1e-6)
     np.testing.assert_array_equal(cell.attention.bias, np.zeros(units))

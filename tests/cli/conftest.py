@@ -1,7 +1,7 @@
 """Runs of the shipped configurations, trained once per module."""
 
 import pytest
-from helpers import tiny
+from helpers import tiny_runs
 from helpers.shipped_runs import PAIRS, WATCHED, training_command
 
 from tfmann import nmt
@@ -9,7 +9,7 @@ from tfmann import nmt
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    return tiny.corpus(tmp_path_factory.mktemp("corpus"), PAIRS)
+    return tiny_runs.corpus(tmp_path_factory.mktemp("corpus"), PAIRS)
 
 
 @pytest.fixture(scope="module")

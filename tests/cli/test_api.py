@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from helpers import small
+from helpers import small_models
 from helpers.translations import LINES, PAIRS, TARGET_WORDS, languages, scores, texts
 
 import tfmann
@@ -26,7 +26,7 @@ def random_weights(variables, seed):
 @pytest.fixture
 def folder(tmp_path, untraced):
     """A run's folder with a best checkpoint, and the translator whose weights it holds."""
-    model = small.model("luong", src="aa", tgt="bb", beam_width=2, random_seed=9)
+    model = small_models.model("luong", src="aa", tgt="bb", beam_width=2, random_seed=9)
     arrays = random_weights(model.trainable_variables, 1)
     named_variables.assign(model.trainable_variables, arrays, "memory")
     root = tmp_path / "run"

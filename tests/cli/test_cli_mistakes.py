@@ -4,7 +4,7 @@ import os
 import shutil
 
 import pytest
-from helpers import tiny
+from helpers import tiny_runs
 from helpers.command_line import command, fails, run_in_a_process, tree
 
 from tfmann import api, config, nmt
@@ -144,11 +144,11 @@ def test_a_run_means_its_best_weights(model, tmp_path, source, capsys):
 def run(tmp_path_factory):
     """A run that was started with relative paths; its folder is below that of its text."""
     home = tmp_path_factory.mktemp("home")
-    tiny.corpus(home / "text", 40)
+    tiny_runs.corpus(home / "text", 40)
     before = os.getcwd()
     os.chdir(home)
     try:
-        assert nmt.main(tiny.flags("text", "run", num_train_steps=1)) == 0
+        assert nmt.main(tiny_runs.flags("text", "run", num_train_steps=1)) == 0
     finally:
         os.chdir(before)
     return home / "run"
@@ -158,9 +158,9 @@ def test_changed_settings_are_named(run, monkeypatch, tmp_path):
     shutil.copytree(run.parent, tmp_path / "home")
     monkeypatch.chdir(tmp_path / "home")
     log = tmp_path / "home" / "run" / "train.log"
-    assert nmt.main(tiny.flags("text", "run", num_train_steps=1)) == 0
+    assert nmt.main(tiny_runs.flags("text", "run", num_train_steps=1)) == 0
     assert "changed: " not in log.read_text()
-    argv = tiny.flags("text", "run", num_train_steps=2, learning_rate=0.5)
+    argv = tiny_runs.flags("text", "run", num_train_steps=2, learning_rate=0.5)
     assert nmt.main(argv) == 0
     changed = [line for line in log.read_text().splitlines() if line.startswith("changed: ")]
     assert changed == ["changed: learning_rate 0.01 -> 0.5", "changed: num_train_steps 1 -> 2"]

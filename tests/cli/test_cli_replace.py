@@ -1,7 +1,7 @@
 """The command line with `--replace_unk`: two roads to one text, and what it refuses."""
 
 import pytest
-from helpers import tiny
+from helpers import tiny_runs
 from helpers.command_line import LINES, WORDS, command, fails, tree, write_model
 
 from tfmann import config, nmt
@@ -110,10 +110,10 @@ def test_training_needs_the_lexicon_first(tmp_path, capsys):
 
 def test_a_run_scores_what_it_replaces(tmp_path, untraced):
     """Of a vocabulary of one word, the full stop, translations are unknown words: all copied."""
-    data, out = tiny.corpus(tmp_path / "data", 40), tmp_path / "run"
+    data, out = tiny_runs.corpus(tmp_path / "data", 40), tmp_path / "run"
     (tmp_path / "empty").write_text("")
     changes = {"vocab_size": 4, "num_train_steps": 20, "learning_rate": 0.03}
-    argv = tiny.flags(data, out, **changes, replace_unk=True, lexicon_file=tmp_path / "empty")
+    argv = tiny_runs.flags(data, out, **changes, replace_unk=True, lexicon_file=tmp_path / "empty")
     assert nmt.main(argv) == 0
     copied = 0
     for source, text in zip(read(data / "dev.src"), read(out / "output_dev")):

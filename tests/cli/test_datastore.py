@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from helpers import small
+from helpers import small_models
 from helpers.command_line import fails, write_model
 
 from tfmann import api
@@ -77,7 +77,7 @@ def test_keys_of_other_weights_are_refused(folder, tmp_path):
     assert datastore(folder, f"--output={folder / 'keys'}", "--keys") == 0
     (tmp_path / "other").mkdir()
     other_model = write_model(
-        tmp_path / "other", "rnnsearch", random_seed=small.hparams().random_seed + 1
+        tmp_path / "other", "rnnsearch", random_seed=small_models.hparams().random_seed + 1
     )
     with pytest.raises(UserError, match="are readouts of other weights than those of this model"):
         api.load(str(other_model), translation_memory=str(folder / "keys"))

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from helpers import tiny
+from helpers import tiny_runs
 from helpers.shipped_runs import FIRST, PAIRS, STEPS, WATCHED, read
 
 from tfmann import config, nmt
@@ -15,7 +15,7 @@ from tfmann.evaluation import bleu
 from tfmann.training import checkpoint, checkpoint_series
 from tfmann.utils import resources
 
-CONFIGURATIONS = [tiny.ROOT / "hparams" / name for name in resources.settings_names()]
+CONFIGURATIONS = [tiny_runs.ROOT / "hparams" / name for name in resources.settings_names()]
 TINY = [path.stem for path in CONFIGURATIONS if path.parent.name == "tiny"]
 WITHOUT_ALIGNMENTS = ("dnc", "ntm")
 
@@ -23,7 +23,7 @@ WITHOUT_ALIGNMENTS = ("dnc", "ntm")
 # --- shipped configurations -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda p: str(p.relative_to(tiny.ROOT)))
+@pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda p: str(p.relative_to(tiny_runs.ROOT)))
 def test_every_shipped_configuration_can_be_used(path):
     settings = config.read_json(path)
     hparams = config.make({}, str(path))

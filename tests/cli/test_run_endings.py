@@ -8,7 +8,7 @@ import shutil
 
 import numpy as np
 import pytest
-from helpers import faults, tiny
+from helpers import faults, tiny_runs
 from helpers.shipped_runs import FIRST, STEPS, read, training_command
 
 from tfmann import nmt
@@ -19,7 +19,7 @@ from tfmann.training.train_step import TrainStep
 
 def test_early_stopping(data, tmp_path):
     """With a learning rate of 0 no evaluation is better than the first."""
-    argv = tiny.flags(
+    argv = tiny_runs.flags(
         data, tmp_path, learning_rate=0.0, num_train_steps=50, steps_per_external_eval=2,
         early_stopping_patience=2,
     )  # fmt: skip
@@ -84,7 +84,7 @@ def test_a_loss_that_is_not_finite_ends_the_run(data, trained, tmp_path, capsys)
 def test_a_checkpoint_that_no_lower_rate_helps_is_named(data, tmp_path, capsys):
     """Its weights were saved before the next update showed that they have no loss."""
     out = tmp_path / "out"
-    argv = tiny.flags(data, out, num_train_steps=3, steps_per_checkpoint=1,
+    argv = tiny_runs.flags(data, out, num_train_steps=3, steps_per_checkpoint=1,
                       steps_per_external_eval=3)  # fmt: skip
     for rate in (1e38, 1e-3):
         assert nmt.main([*argv, f"--learning_rate={rate}"]) == 1
@@ -112,7 +112,7 @@ def test_weights_that_are_not_finite_are_neither_saved_nor_evaluated(
     update = TrainStep.update
     monkeypatch.setattr(TrainStep, "update", overflow)
     out = tmp_path / "out"
-    assert nmt.main(tiny.flags(data, out, num_train_steps=2)) == 1
+    assert nmt.main(tiny_runs.flags(data, out, num_train_steps=2)) == 1
     stderr = capsys.readouterr().err
     assert (
         stderr.startswith("tfmann: a weight is not finite at step 2. ") and stderr.count("\n") == 1
@@ -124,7 +124,7 @@ def test_a_dev_loss_that_is_not_finite_ends_the_run(data, tmp_path, capsys, monk
     """Weights may be finite and give infinite logits, which say nothing."""
     monkeypatch.setattr(Perplexity, "mean_loss", lambda self, batches: math.nan)
     out = tmp_path / "out"
-    assert nmt.main(tiny.flags(data, out, num_train_steps=1)) == 1
+    assert nmt.main(tiny_runs.flags(data, out, num_train_steps=1)) == 1
     stderr = capsys.readouterr().err
     assert stderr.startswith("tfmann: the loss on dev is not finite at step 1. ")
     assert stderr.count("\n") == 1
@@ -132,7 +132,7 @@ def test_a_dev_loss_that_is_not_finite_ends_the_run(data, tmp_path, capsys, monk
 
 
 def test_weights_that_begin_beyond_float32_end_the_run_with_one_message(data, tmp_path, capsys):
-    argv = tiny.flags(data, tmp_path / "out", init_op="normal", init_weight=3e38)
+    argv = tiny_runs.flags(data, tmp_path / "out", init_op="normal", init_weight=3e38)
     assert nmt.main(argv) == 1
     stderr = capsys.readouterr().err
     assert stderr.startswith("tfmann: loss or gradient is not finite at step 0. ")
@@ -142,7 +142,7 @@ def test_weights_that_begin_beyond_float32_end_the_run_with_one_message(data, tm
 def test_a_run_that_diverges_is_shown_to_its_end(data, tmp_path, capsys):
     """Losses far beyond what a perplexity can be the exponential of."""
     out = tmp_path / "out"
-    assert nmt.main(tiny.flags(data, out, optimizer="sgd", learning_rate=1e6,
+    assert nmt.main(tiny_runs.flags(data, out, optimizer="sgd", learning_rate=1e6,
                                num_train_steps=3, tgt_max_len_infer=4)) == 0  # fmt: skip
     assert capsys.readouterr().err == ""
     log = (out / "train.log").read_text(encoding="utf-8")
@@ -155,7 +155,7 @@ def test_a_run_that_diverges_is_shown_to_its_end(data, tmp_path, capsys):
 def test_a_disk_that_fills_up_ends_the_run(data, tmp_path, capsys):
     with faults.disk(tmp_path / "disk", "900k") as disk:
         out = disk / "out"
-        argv = tiny.flags(
+        argv = tiny_runs.flags(
             data, out, num_train_steps=40, steps_per_checkpoint=1, steps_per_external_eval=40,
             num_keep_ckpts=100,
         )  # fmt: skip

@@ -6,7 +6,7 @@ import tarfile
 import zipfile
 
 import pytest
-from helpers.published import Server, manifest_of, names_in, record
+from helpers.corpus_server import Server, manifest_of, names_in, record
 
 from tfmann.datasets.archives import extract_member
 from tfmann.datasets.catalog import fetch, use_local

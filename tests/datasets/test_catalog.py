@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from helpers.published import COMPLETE, TEXT, WITHOUT_IT, Server, corpus, names_in, one_file
+from helpers.corpus_server import COMPLETE, TEXT, WITHOUT_IT, Server, corpus, names_in, one_file
 
 from tfmann.datasets import catalog, download
 from tfmann.datasets.catalog import fetch

@@ -3,7 +3,7 @@
 import hashlib
 
 import pytest
-from helpers.published import TEXT, corpus, manifest_of, one_file, record
+from helpers.corpus_server import TEXT, corpus, manifest_of, one_file, record
 
 from tfmann.datasets.catalog import fetch, use_local
 from tfmann.errors import UserError

@@ -4,7 +4,7 @@ import hashlib
 import json
 
 import pytest
-from helpers.published import Server, manifest_of, record
+from helpers.corpus_server import Server, manifest_of, record
 
 from tfmann.datasets import dialogues
 from tfmann.datasets.catalog import fetch

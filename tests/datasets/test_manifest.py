@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from helpers.published import manifest_of, record
+from helpers.corpus_server import manifest_of, record
 
 from tfmann.datasets.manifest import load_manifest
 from tfmann.errors import UsageError

@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 import pytest
-from helpers.published import manifest_of, record
+from helpers.corpus_server import manifest_of, record
 
 from tfmann.data.subword import BpeSegmenter
 from tfmann.datasets import preparation as module

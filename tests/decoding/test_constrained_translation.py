@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import small
+from helpers import small_models
 from helpers.translations import (
     LINES,
     SOURCE_WORDS,
@@ -37,7 +37,7 @@ def test_translations_contain_the_phrases_whatever_their_batch(kind):
         models = [system.model, translator("ntm", **BEAM).model]
         system = make_translator(Ensemble(models), languages(), system.hparams, None)
     elif kind == "cache":
-        model = small.model(
+        model = small_models.model(
             "rnnsearch", cell="cache", cache_size=4, unit_type="gru", **LARGE, **BEAM
         )
         system = make_translator(model, languages(), model.hparams, None)
@@ -79,14 +79,14 @@ def test_lines_without_phrases_use_the_search_without_them():
 
 
 def subword_languages():
-    tokens = [f"b{i}{'@@' if i % 2 else ''}" for i in range(3, small.TARGET_SIZE)]
+    tokens = [f"b{i}{'@@' if i % 2 else ''}" for i in range(3, small_models.TARGET_SIZE)]
     target = TextEncoder(Vocabulary.from_tokens(tokens), BpeSegmenter())
     source = TextEncoder(Vocabulary.from_tokens(SOURCE_WORDS), WordSegmenter())
     return LanguagePair(source, target)
 
 
 def test_phrases_of_subwords_are_whole_words():
-    model = small.model("luong", **LARGE, **BEAM)
+    model = small_models.model("luong", **LARGE, **BEAM)
     system = make_translator(model, subword_languages(), model.hparams, None)
     phrases = [["b5@@ b6", "b4"], ["b4"], ["b8 b3@@ b10"]]
     n_best_lists = list(system.translate(LINES[2:4] + LINES[7:8], constraints=phrases))

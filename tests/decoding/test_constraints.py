@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.searches import LENGTHS, Stepper, as_arrays, check, large_model, prepare
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -43,7 +43,7 @@ def test_forbidden_words_are_those_of_the_oracle(prefix, ngram, least):
 def test_beam_search_equals_the_oracle(variant, limits):
     bound = 0
     for seed, width, alpha in ((1, 3, 0.0), (2, 4, 0.8)):
-        model, batch = large_model(variant, seed), small.batch(LENGTHS, seed)
+        model, batch = large_model(variant, seed), small_models.batch(LENGTHS, seed)
         actual = run_beam(model, batch, width, limits, alpha)
         for row, length in enumerate(batch.source_length):
             stepper = Stepper(model, batch, row)
@@ -57,7 +57,7 @@ def test_beam_search_equals_the_oracle(variant, limits):
 @pytest.mark.parametrize("variant", CELLS)
 @pytest.mark.parametrize("limits", LIMITS)
 def test_greedy_search_equals_the_oracle(variant, limits):
-    model, batch = large_model(variant, 11), small.batch(LENGTHS, 11)
+    model, batch = large_model(variant, 11), small_models.batch(LENGTHS, 11)
     options = search.SearchOptions(LIMIT, True, constraints=Constraints(*limits))
     actual = as_arrays(search.greedy(model, prepare(model, batch), options))
     for row, length in enumerate(batch.source_length):
@@ -66,7 +66,7 @@ def test_greedy_search_equals_the_oracle(variant, limits):
 
 
 def test_a_sample_keeps_to_them():
-    model, batch = large_model("luong", 4), small.batch([(5, 1)] * 40, 4)
+    model, batch = large_model("luong", 4), small_models.batch([(5, 1)] * 40, 4)
     options = search.SearchOptions(max_length=12)
     constrained = options._replace(constraints=Constraints(5, 2))
     prepared, seed = prepare(model, batch), tf.constant([1, 2])
@@ -79,7 +79,7 @@ def test_a_sample_keeps_to_them():
 
 
 def test_a_compiled_search_in_stretches_equals_the_eager_one():
-    model, batch = large_model("luong", 4), small.batch(LENGTHS, 4)
+    model, batch = large_model("luong", 4), small_models.batch(LENGTHS, 4)
     beam = BeamOptions(3, 0.8, 0.3, 3)
     options = search.SearchOptions(with_alignments=True, constraints=Constraints(2, 2))
 

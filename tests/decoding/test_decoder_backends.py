@@ -5,7 +5,7 @@ import builtins
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 
 from tfmann.decoding import backend, search
 from tfmann.decoding.beam_scoring import BeamOptions
@@ -35,14 +35,14 @@ def models(variant):
     """The same weights behind both backends, large enough to end sentences at many lengths."""
     sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0}
     for name in ("tfa", "plain"):
-        h = small.hparams(variant, decoder_backend=name, **sizes)
-        model = Seq2Seq(h, small.SOURCE_SIZE, small.TARGET_SIZE)
+        h = small_models.hparams(variant, decoder_backend=name, **sizes)
+        model = Seq2Seq(h, small_models.SOURCE_SIZE, small_models.TARGET_SIZE)
         yield model
 
 
 def run_backends(variant, function):
     """Returns the result of a traced function of a model and its source for each backend."""
-    batch, results = small.batch(LENGTHS), []
+    batch, results = small_models.batch(LENGTHS), []
 
     for model in models(variant):
 
@@ -111,8 +111,8 @@ def test_without_addons_auto_is_plain_and_tfa_is_refused(monkeypatch):
             raise ImportError(name)
         return imported(name, *rest)
 
-    model = small.model("luong")
-    batch = small.batch(LENGTHS)
+    model = small_models.model("luong")
+    batch = small_models.batch(LENGTHS)
     prepared = model.prepare(tf.constant(batch.source), tf.constant(batch.source_length))
     expected = search.greedy(model, prepared, OPTIONS)
     monkeypatch.setattr(builtins, "__import__", without)

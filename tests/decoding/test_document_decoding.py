@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from helpers import small, translations
+from helpers import small_models, translations
 
 from tfmann.decoding.document_translator import DocumentTranslator, make_translator, rounds
 from tfmann.decoding.translator import Translator
@@ -33,7 +33,7 @@ CACHES = ["deep", "shallow", "new slots", "no slots"]
 def translator(name, **changes):
     settings = {"unit_type": "gru", "projection_bias": True, "beam_width": 3, **SETTINGS[name]}
     sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": 1}
-    model = small.model("rnnsearch", **{**sizes, **settings, **changes})
+    model = small_models.model("rnnsearch", **{**sizes, **settings, **changes})
     kernel = model.projection_kernel.numpy()
     kernel[:, 2] *= 3.0  # </s> is likely at some steps and not at others
     model.projection_kernel.assign(kernel)
@@ -112,7 +112,7 @@ def test_a_forced_translation_has_the_score_of_its_search(name):
 
 def test_no_slots_is_the_model_without_a_cache():
     system = translator("no slots")
-    plain = small.model("rnnsearch", **{
+    plain = small_models.model("rnnsearch", **{
         "init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": 1, "unit_type": "gru",
         "projection_bias": True, "beam_width": 3,
     })  # fmt: skip

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from helpers import small, translations
+from helpers import small_models, translations
 
 from tfmann.data.documents import exchange_documents
 from tfmann.decoding.document_history import other_history, reference_history
@@ -38,7 +38,7 @@ CACHES = ["cache", "shallow", "neural", "neural previous"]
 def translator(name):
     sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": 1}
     settings = {"unit_type": "gru", "projection_bias": True, "beam_width": 3, **SETTINGS[name]}
-    model = small.model("rnnsearch", **sizes, **settings)
+    model = small_models.model("rnnsearch", **sizes, **settings)
     kernel = model.projection_kernel.numpy()
     kernel[:, 2] *= 3.0  # </s> is likely at some steps and not at others
     model.projection_kernel.assign(kernel)

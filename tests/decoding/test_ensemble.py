@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.searches import (
     LENGTHS,
     LIMIT,
@@ -63,7 +63,7 @@ def mixture():
 @pytest.mark.parametrize("variants", MIXTURES)
 def test_searches_of_an_ensemble_equal_the_oracle(variants):
     members = [large_model(variant, seed) for seed, variant in enumerate(variants, start=3)]
-    model, batch = Ensemble(members), small.batch(LENGTHS, 4)
+    model, batch = Ensemble(members), small_models.batch(LENGTHS, 4)
     steppers = [MixedStepper(members, batch, row) for row in range(len(LENGTHS))]
     greedy = as_arrays(search.greedy(model, prepare(model, batch), WITH_ALIGNMENTS))
     for row, stepper in enumerate(steppers):
@@ -99,13 +99,13 @@ def test_a_model_with_itself_translates_and_scores_as_alone(mode):
 
 def test_samples_are_drawn_from_the_mean():
     members = [large_model("luong", 1), large_model("rnnsearch", 2)]
-    model, batch = Ensemble(members), small.batch([(4, 1)] * 4000, 3)
+    model, batch = Ensemble(members), small_models.batch([(4, 1)] * 4000, 3)
     batch.source[:], batch.source_length[:] = batch.source[0], batch.source_length[0]
     sampled = search.sample(
         model, prepare(model, batch), SamplingOptions(1.0, 0, 1.0), tf.constant([7, 8]),
         search.SearchOptions(2),
     )  # fmt: skip
-    counts = np.bincount(sampled.ids[:, 0, 0].numpy(), minlength=small.TARGET_SIZE) / 4000
+    counts = np.bincount(sampled.ids[:, 0, 0].numpy(), minlength=small_models.TARGET_SIZE) / 4000
     expected = np.exp(MixedStepper(members, batch, 0)(1, ())[0])
     expected[1] = 0.0  # <s> is never chosen
     np.testing.assert_allclose(counts, expected / expected.sum(), atol=0.03)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.searches import (
     Stepper,
     as_arrays,
@@ -48,7 +48,7 @@ def masks(subwords, size):
     return [np.isin(ids, list(s)) if s else None for s in (subwords.open, subwords.joining)]
 
 
-def phrases_of(lists, subwords=oracle.WORDS, size=small.TARGET_SIZE):
+def phrases_of(lists, subwords=oracle.WORDS, size=small_models.TARGET_SIZE):
     is_open, joins = masks(subwords, size)
     return Phrases(tf.constant(pad_phrases(lists)), is_open, joins)
 
@@ -167,7 +167,7 @@ def test_beam_search_equals_the_oracle(variant, kind, setting, width, loop):
         pytest.skip("tensorflow_addons cannot be imported")
     alpha, beta, *constraints = setting
     subwords, limit, best = SUBWORDS[kind], 8, min(width, 2)
-    model, batch = large_model(variant, 3, decoder_backend=loop), small.batch(LENGTHS, 3)
+    model, batch = large_model(variant, 3, decoder_backend=loop), small_models.batch(LENGTHS, 3)
     with_prefixes = width > 4
     beam = BeamOptions(width, alpha, beta, best)
     function = compiled_search(model, beam, limit, subwords, constraints, with_prefixes)
@@ -197,7 +197,7 @@ def test_beam_search_equals_the_oracle(variant, kind, setting, width, loop):
 @pytest.mark.parametrize("kind", SUBWORDS)
 def test_a_wide_beam_finds_every_translation_with_the_phrases(kind):
     subwords, size, limit, width = SUBWORDS[kind], 7, 4, 160
-    model, batch = large_model("luong", 6, target_size=size), small.batch([(4, 1)], 6)
+    model, batch = large_model("luong", 6, target_size=size), small_models.batch([(4, 1)], 6)
     function = compiled_search(model, BeamOptions(width, 0.7, 0.0, 20), limit, subwords)
     step = Stepper(model, batch, 0)
     # Phrases that do not overlap: those that do may need less room than the search leaves them.
@@ -215,7 +215,7 @@ def test_a_wide_beam_finds_every_translation_with_the_phrases(kind):
 
 
 def test_a_sentence_without_phrases_is_translated_as_in_a_free_search():
-    model, batch = large_model("luong", 3), small.batch(LENGTHS, 3)
+    model, batch = large_model("luong", 3), small_models.batch(LENGTHS, 3)
     beam = BeamOptions(4, 0.8, 0.0, 4)
     function = compiled_search(model, beam, 9)
     mixed = run_search(function, batch, [[(4, 5)], [], [], [(7,), (3, 3)]])
@@ -226,7 +226,7 @@ def test_a_sentence_without_phrases_is_translated_as_in_a_free_search():
 
 
 def test_a_limit_leaves_room_for_the_prefix_and_the_phrases():
-    model, batch = large_model("luong", 3), small.batch(LENGTHS, 3)
+    model, batch = large_model("luong", 3), small_models.batch(LENGTHS, 3)
     function = compiled_search(model, BeamOptions(3), 2, prefixes=True)
     phrases, prefixes = [[(4, 5, 6)], [], [(7,), (3, 3)], [(8,)]], [(9, 9), (), (5,), ()]
     hypotheses = run_search(function, batch, phrases, prefixes)

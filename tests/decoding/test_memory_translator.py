@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from helpers import small, translations
+from helpers import small_models, translations
 from helpers.sentences import Sentence
 from oracles import beam, retrieval
 from oracles import nearest_neighbors as oracle
@@ -54,7 +54,7 @@ def files(tmp_path_factory):
 def model_of(name):
     settings = {"unit_type": "gru", "projection_bias": True, **CELLS[name]}
     sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": 1}
-    model = small.model("rnnsearch", **{**sizes, **settings})
+    model = small_models.model("rnnsearch", **{**sizes, **settings})
     kernel = model.projection_kernel.numpy()
     kernel[:, 2] *= 3.0  # </s> is likely at some steps and not at others
     model.projection_kernel.assign(kernel)
@@ -225,10 +225,10 @@ def test_a_translator_of_its_own(files):
 )
 def test_nonsense_is_refused(changes, message):
     with pytest.raises(UsageError) as error:
-        small.hparams("rnnsearch", **{"translation_memory": "a,b", **changes})
+        small_models.hparams("rnnsearch", **{"translation_memory": "a,b", **changes})
     assert message in str(error.value)
 
 
 def test_an_export_with_a_memory_is_refused():
     with pytest.raises(UsageError, match="translation_memory='a,b' is not part of an export"):
-        require_fixed(small.hparams("rnnsearch", translation_memory="a,b"))
+        require_fixed(small_models.hparams("rnnsearch", translation_memory="a,b"))

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small, translations
+from helpers import small_models, translations
 from helpers.sentences import Sentence
 from oracles import beam
 from oracles import neural_cache as oracle
@@ -45,7 +45,7 @@ CACHE = {
 def model_of(name):
     settings = {"unit_type": "gru", "projection_bias": True, **CELLS[name]}
     sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": 1}
-    model = small.model("rnnsearch", **{**sizes, **settings})
+    model = small_models.model("rnnsearch", **{**sizes, **settings})
     kernel = model.projection_kernel.numpy()
     kernel[:, 2] *= 3.0  # </s> is likely at some steps and not at others
     model.projection_kernel.assign(kernel)
@@ -205,15 +205,15 @@ def test_a_translator_for_each_kind():
 )
 def test_nonsense_is_refused(changes, message):
     with pytest.raises(UsageError) as error:
-        small.hparams("rnnsearch", **changes)
+        small_models.hparams("rnnsearch", **changes)
     assert message in str(error.value)
 
 
 def test_an_export_with_a_neural_cache_is_refused():
     with pytest.raises(UsageError, match="neural_cache_size=5 is not part of an export"):
-        require_fixed(small.hparams("rnnsearch", **CACHE))
+        require_fixed(small_models.hparams("rnnsearch", **CACHE))
 
 
 def test_documents_matter_to_a_model_with_a_neural_cache():
-    assert small.hparams("rnnsearch", **CACHE).reads_documents
-    assert not small.hparams("rnnsearch").reads_documents
+    assert small_models.hparams("rnnsearch", **CACHE).reads_documents
+    assert not small_models.hparams("rnnsearch").reads_documents

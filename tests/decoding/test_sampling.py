@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.searches import as_arrays, large_model, prepare
 
 from tfmann import config
@@ -45,7 +45,7 @@ def test_words_that_are_left_keep_their_proportions():
 
 
 def test_one_word_left_is_greedy_search():
-    model, batch = large_model("luong"), small.batch([(5, 1), (3, 1)])
+    model, batch = large_model("luong"), small_models.batch([(5, 1), (3, 1)])
     prepared, options = prepare(model, batch), search.SearchOptions(6)
     expected = as_arrays(search.greedy(model, prepared, options))
     for sampling in (SamplingOptions(3.0, top_k=1), SamplingOptions(3.0, top_p=1e-6)):
@@ -55,7 +55,7 @@ def test_one_word_left_is_greedy_search():
 
 
 def test_a_search_draws_from_the_words_that_are_left():
-    model, single = large_model("luong"), small.batch([(5, 1)], 1)
+    model, single = large_model("luong"), small_models.batch([(5, 1)], 1)
     source, length = np.repeat(single.source, 200, axis=0), np.repeat(single.source_length, 200)
     batch = single._replace(source=source, source_length=length)
     prepared, seed = prepare(model, batch), tf.constant([1, 2])

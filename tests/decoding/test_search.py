@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.searches import (
     EOS,
     LENGTHS,
@@ -34,12 +34,12 @@ from tfmann.decoding.sampling import SamplingOptions
 PENALTIES = [(0.0, 0.0), (0.8, 0.0), (0.0, 0.3), (0.8, 0.3)]  # (alpha, beta)
 
 
-@pytest.mark.parametrize("variant", list(small.VARIANTS))
+@pytest.mark.parametrize("variant", list(small_models.VARIANTS))
 def test_beam_search_equals_the_oracle(variant):
-    number, lengths = list(small.VARIANTS).index(variant), set()
+    number, lengths = list(small_models.VARIANTS).index(variant), set()
     for round_ in range(2):
         seed, width = 100 * round_ + number, 2 + (number + round_) % 4
-        model, batch = large_model(variant, seed), small.batch(LENGTHS, seed)
+        model, batch = large_model(variant, seed), small_models.batch(LENGTHS, seed)
         steppers = [Stepper(model, batch, row) for row in range(len(LENGTHS))]
         for turn, (alpha, beta) in enumerate(PENALTIES[round_::2]):
             expected = [oracle.beam_search(s, (), width, LIMIT, alpha, beta) for s in steppers]
@@ -52,10 +52,10 @@ def test_beam_search_equals_the_oracle(variant):
     assert len(lengths) > 1, "hypotheses of one length show nothing"
 
 
-@pytest.mark.parametrize("variant", list(small.VARIANTS))
+@pytest.mark.parametrize("variant", list(small_models.VARIANTS))
 @pytest.mark.parametrize("alpha", [0.0, 0.8])
 def test_hypothesis_is_what_forced_decoding_of_it_says(variant, alpha):
-    model, batch = large_model(variant), small.batch(LENGTHS, 7)
+    model, batch = large_model(variant), small_models.batch(LENGTHS, 7)
     hypotheses = run_beam(model, batch, 3, alpha, best=3)
     log_probs, alignments = force(model, batch, hypotheses)
     penalty = ((5.0 + hypotheses.lengths) / 6.0) ** alpha
@@ -68,9 +68,9 @@ def test_hypothesis_is_what_forced_decoding_of_it_says(variant, alpha):
         )
 
 
-@pytest.mark.parametrize("variant", list(small.VARIANTS))
+@pytest.mark.parametrize("variant", list(small_models.VARIANTS))
 def test_beam_of_one_is_greedy_and_both_are_the_oracle(variant):
-    model, batch = large_model(variant, 11), small.batch(LENGTHS, 11)
+    model, batch = large_model(variant, 11), small_models.batch(LENGTHS, 11)
     beam = run_beam(model, batch, 1)
     greedy = as_arrays(search.greedy(model, prepare(model, batch), WITH_ALIGNMENTS))
     for row in range(len(LENGTHS)):
@@ -80,7 +80,7 @@ def test_beam_of_one_is_greedy_and_both_are_the_oracle(variant):
 
 
 def test_coverage_counts_a_position_whose_attention_is_exactly_nothing():
-    model, batch = large_model("ntm"), small.batch(LENGTHS, 2)
+    model, batch = large_model("ntm"), small_models.batch(LENGTHS, 2)
     bias = model.cell.head_bias.numpy()
     bias[-6:] = [40.0, 40.0, -40.0, 40.0, -40.0, 40.0]  # sure of the content, sharp, no shift
     model.cell.head_bias.assign(bias)
@@ -95,7 +95,7 @@ def test_coverage_counts_a_position_whose_attention_is_exactly_nothing():
 
 @pytest.mark.parametrize("variant", SOME_VARIANTS)
 def test_no_result_depends_on_the_rest_of_its_batch(variant):
-    model, batch = large_model(variant, 3), small.batch(LENGTHS, 3)
+    model, batch = large_model(variant, 3), small_models.batch(LENGTHS, 3)
 
     def run(rows, padding=0):
         source, length = batch.source[rows], batch.source_length[rows]
@@ -122,7 +122,7 @@ def test_no_result_depends_on_the_rest_of_its_batch(variant):
 
 @pytest.mark.parametrize("variant", SOME_VARIANTS)
 def test_compiled_search_equals_the_eager_one(variant):
-    model, batch = large_model(variant, 4), small.batch(LENGTHS, 4)
+    model, batch = large_model(variant, 4), small_models.batch(LENGTHS, 4)
     beam = BeamOptions(3, 0.8, 0.3, num_best=3)
     options = search.SearchOptions(with_alignments=True)
 
@@ -142,7 +142,7 @@ def test_compiled_search_equals_the_eager_one(variant):
 @pytest.mark.parametrize("variant", SOME_VARIANTS)
 @pytest.mark.parametrize("alpha,beta", PENALTIES)
 def test_wide_beam_finds_the_best_of_all_translations(variant, alpha, beta):
-    model, batch = large_model(variant, 9, target_size=5), small.batch([(4, 1), (0, 1)], 9)
+    model, batch = large_model(variant, 9, target_size=5), small_models.batch([(4, 1), (0, 1)], 9)
     count = 1 + 3 + 9 + 27  # translations of at most 4 ids over 5, </s> included and no <s>
     actual = run_beam(model, batch, count, alpha, beta, best=count, limit=4)
     for row, length in enumerate(batch.source_length):
@@ -155,7 +155,7 @@ def test_wide_beam_finds_the_best_of_all_translations(variant, alpha, beta):
 def test_large_vocabulary_is_searched_by_blocks(bias):
     size = 12 * BLOCK - 5  # no multiple: the last block is filled up
     model = large_model("rnnsearch", target_size=size, projection_bias=bias)
-    batch = small.batch(LENGTHS, 8)
+    batch = small_models.batch(LENGTHS, 8)
     expected = [
         oracle.beam_search(Stepper(model, batch, row), (), 4, LIMIT, 0.8, 0.0)
         for row in range(len(LENGTHS))
@@ -181,8 +181,8 @@ def test_top_words_are_the_first_of_the_greatest(seed, count, blocks, kinds):
 def test_no_search_says_the_start_of_a_sentence(above):
     """However probable it is: a text that contains it is read with another word and score."""
     model = large_model("luong", projection_bias=True)
-    model.projection_bias.assign(tf.one_hot(SOS, small.TARGET_SIZE) * above)
-    batch = small.batch(LENGTHS, 3)
+    model.projection_bias.assign(tf.one_hot(SOS, small_models.TARGET_SIZE) * above)
+    batch = small_models.batch(LENGTHS, 3)
     prepared, seed = prepare(model, batch), tf.constant([1, 2])
     searches = [
         run_beam(model, batch, 4, best=4),
@@ -198,7 +198,7 @@ def test_no_search_says_the_start_of_a_sentence(above):
 
 @pytest.mark.parametrize("beta", [0.0, 0.3])
 def test_vocabulary_smaller_than_the_beam(beta):
-    model, batch = large_model("luong", 9, target_size=4), small.batch(LENGTHS, 9)
+    model, batch = large_model("luong", 9, target_size=4), small_models.batch(LENGTHS, 9)
     for limit in (1, 2, 3):
         actual = run_beam(model, batch, 6, 0.8, beta, best=6, limit=limit)
         assert not np.any(np.isnan(actual.scores))
@@ -244,7 +244,7 @@ def products(graph):
 @pytest.mark.parametrize("variant", SOME_VARIANTS)
 @pytest.mark.parametrize("beam_width", [0, 3])
 def test_a_search_makes_its_matrix_products_in_the_set_type(variant, beam_width):
-    model, batch = small.model(variant), small.batch(LENGTHS, 4)
+    model, batch = small_models.model(variant), small_models.batch(LENGTHS, 4)
     signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)]
     hypotheses, counts = {}, {}
 
@@ -279,7 +279,7 @@ def endless(variant="rnnsearch"):
 
 @pytest.mark.parametrize("cap", [1, 4, 0])
 def test_translation_ends_at_its_limit(cap):
-    model, batch = endless(), small.batch(LENGTHS[:3])
+    model, batch = endless(), small_models.batch(LENGTHS[:3])
     prepared = prepare(model, batch)
     options = search.SearchOptions(cap, with_alignments=True)
     limit = [cap or 2 * length + 10 for length in batch.source_length]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.searches import (
     EOS,
     LENGTHS,
@@ -24,7 +24,7 @@ from tfmann.decoding.sampling import SamplingOptions
 
 @pytest.mark.parametrize("variant", SOME_VARIANTS)
 def test_sampling_at_no_temperature_is_greedy(variant):
-    model, batch = large_model(variant), small.batch(LENGTHS)
+    model, batch = large_model(variant), small_models.batch(LENGTHS)
     prepared = prepare(model, batch)
     sampled = search.sample(
         model, prepared, SamplingOptions(1e-4), tf.constant([1, 2]), WITH_ALIGNMENTS
@@ -35,7 +35,7 @@ def test_sampling_at_no_temperature_is_greedy(variant):
 
 
 def test_sample_follows_from_its_seed():
-    model, batch = large_model("luong"), small.batch([(5, 1)] * 6)
+    model, batch = large_model("luong"), small_models.batch([(5, 1)] * 6)
     prepared = prepare(model, batch)
     first, repeated, of_other_seed = (
         as_arrays(
@@ -53,7 +53,7 @@ def test_sample_follows_from_its_seed():
 
 def test_samples_are_distributed_as_the_model_says():
     model, count, temperature = large_model("luong"), 4000, 4.0
-    single = small.batch([(5, 1)], 1)
+    single = small_models.batch([(5, 1)], 1)
     source, length = np.repeat(single.source, count, axis=0), np.repeat(single.source_length, count)
     batch = single._replace(source=source, source_length=length)
     sampled = search.sample(
@@ -76,7 +76,7 @@ def test_samples_are_distributed_as_the_model_says():
         expected = np.exp(log_probs / temperature)
         expected[SOS] = 0.0  # is never predicted
         expected *= len(ids) / expected.sum()
-        counts = np.bincount(ids, minlength=small.TARGET_SIZE)
+        counts = np.bincount(ids, minlength=small_models.TARGET_SIZE)
         common = expected >= 5
         statistic = np.sum((counts - expected)[common] ** 2 / expected[common])
         freedom = common.sum() - 1

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.searches import LENGTHS, Stepper, as_arrays, check, large_model, prepare
 from helpers.translations import BEAM, LINES, PAIRS, languages, scores, texts, translator
 from oracles import beam as oracle
@@ -43,7 +43,7 @@ def test_beam_search_equals_the_oracle(variant, setting, loop):
     if loop == "tfa" and backend.addons_or_none() is None:
         pytest.skip("tensorflow_addons cannot be imported")
     alpha, beta, *constraints = setting
-    model, batch = large_model(variant, 3, decoder_backend=loop), small.batch(LENGTHS, 3)
+    model, batch = large_model(variant, 3, decoder_backend=loop), small_models.batch(LENGTHS, 3)
     beam = BeamOptions(3, alpha, beta, 3)
     hypotheses = as_arrays(
         search.beam_search(model, prepare(model, batch), beam, options(constraints))
@@ -62,7 +62,7 @@ def test_beam_search_equals_the_oracle(variant, setting, loop):
 def test_greedy_search_equals_the_oracle(variant, loop):
     if loop == "tfa" and backend.addons_or_none() is None:
         pytest.skip("tensorflow_addons cannot be imported")
-    model, batch = large_model(variant, 8, decoder_backend=loop), small.batch(LENGTHS, 8)
+    model, batch = large_model(variant, 8, decoder_backend=loop), small_models.batch(LENGTHS, 8)
     hypotheses = as_arrays(search.greedy(model, prepare(model, batch), options()))
     for row, (length, prefix) in enumerate(zip(batch.source_length, PREFIXES)):
         expected = [oracle.greedy(Stepper(model, batch, row), (), LIMIT, prefix=prefix)]
@@ -70,7 +70,7 @@ def test_greedy_search_equals_the_oracle(variant, loop):
 
 
 def test_a_sample_begins_with_its_words():
-    model, batch = large_model("luong", 4), small.batch([(5, 1)] * 40, 4)
+    model, batch = large_model("luong", 4), small_models.batch([(5, 1)] * 40, 4)
     prefixes = [(7, 3, 5)] * 20 + [()] * 20
     with_prefixes = options(prefixes=prefixes)._replace(with_alignments=False)
     prepared, seed = prepare(model, batch), tf.constant([1, 2])
@@ -96,7 +96,7 @@ def test_texts_begin_with_the_words_whatever_their_batch(kind):
         system = make_translator(*parts)
     elif kind == "cache":
         sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "unit_type": "gru"}
-        model = small.model("rnnsearch", cell="cache", cache_size=4, **sizes, **settings)
+        model = small_models.model("rnnsearch", cell="cache", cache_size=4, **sizes, **settings)
         system = make_translator(model, languages(), model.hparams, None)
     n_best_lists = list(system.translate(LINES, prefixes=TEXT))
     for line, text, n_best in zip(LINES, TEXT, n_best_lists):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import small
+from helpers import small_models
 from helpers.translations import BEAM, LINES, PAIRS, TARGET_WORDS, run, translator
 
 from tfmann.api import Model, links
@@ -50,7 +50,7 @@ def test_probabilities_of_all_one_word_translations_and_the_rest_sum_to_one():
     assert total + math.exp(unknown.word_log_probs[0]) <= 1.0 + 1e-5  # <s> has the rest
 
 
-@pytest.mark.parametrize("variant", list(small.VARIANTS))
+@pytest.mark.parametrize("variant", list(small_models.VARIANTS))
 def test_trace_shows_distributions_for_every_step(untraced, variant):
     model = Model(translator(variant), "nowhere")
     h = model.hparams

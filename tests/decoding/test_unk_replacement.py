@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import small
+from helpers import small_models
 from helpers.translations import BEAM, LINES, texts, translator
 
 from tfmann.decoding.translator import Translator
@@ -127,4 +127,4 @@ def test_force_translations_takes_the_model_s_own_words(before_and_after):
 )
 def test_where_nothing_can_be_replaced(settings, words):
     with pytest.raises(UsageError, match=words):
-        small.hparams(replace_unk=True, **settings)
+        small_models.hparams(replace_unk=True, **settings)

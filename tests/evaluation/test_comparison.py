@@ -2,7 +2,7 @@
 
 import pytest
 import sacrebleu
-from helpers.invented_systems import corpus, damage
+from helpers.simulated_systems import corpus, damage
 
 from tfmann.cli.scores import main
 from tfmann.evaluation import comparison, significance

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import small, tiny
+from helpers import small_models, tiny_runs
 from helpers.command_line import fails
 from helpers.searches import large_model, run_beam
 from oracles.beam import length_penalty as penalty_of
@@ -53,7 +53,7 @@ def test_of_equals_the_smallest_weight_is_chosen():
 @pytest.mark.parametrize("variant", ["luong", "rnnsearch"])
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.5])
 def test_a_re_ranked_list_of_all_translations_agrees_with_the_search(variant, weight):
-    model, batch = large_model(variant, 9, target_size=4), small.batch([(4, 1), (0, 1)], 9)
+    model, batch = large_model(variant, 9, target_size=4), small_models.batch([(4, 1), (0, 1)], 9)
     count = 1 + 3 + 9 + 27  # translations of at most 4 ids over 4, </s> included
     wide = run_beam(model, batch, count, 0.8, best=count, limit=4)
     expected = run_beam(model, batch, count, weight, limit=4)
@@ -88,10 +88,10 @@ def test_a_search_that_does_not_rank_by_length_alone_has_no_weights_to_choose_fr
 def run(tmp_path_factory):
     """A short training that ends with a choice, and what lies in its folder."""
     folder = tmp_path_factory.mktemp("tuned")
-    data, out = tiny.corpus(folder / "data", 300), folder / "out"
+    data, out = tiny_runs.corpus(folder / "data", 300), folder / "out"
     search = {"infer_mode": "beam_search", "beam_width": 4, "length_penalty_weights": "0,0.5,4"}
     steps = {"num_train_steps": 40, "steps_per_external_eval": 40, "avg_ckpts": "true"}
-    assert nmt.main(tiny.flags(data, out, **search, **steps)) == 0
+    assert nmt.main(tiny_runs.flags(data, out, **search, **steps)) == 0
     return out
 
 

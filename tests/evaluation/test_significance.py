@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 import sacrebleu
-from helpers.invented_systems import corpus, damage
+from helpers.simulated_systems import corpus, damage
 
 from tfmann.errors import UsageError, UserError
 from tfmann.evaluation import significance

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.memory_cells import SIZES, build
 
 from tfmann.api import Model
@@ -35,7 +35,7 @@ CELLS = {
 
 def languages():
     words = ([f"{letter}{i}" for i in range(3, size)] for letter, size in
-             (("a", small.SOURCE_SIZE), ("b", small.TARGET_SIZE)))  # fmt: skip
+             (("a", small_models.SOURCE_SIZE), ("b", small_models.TARGET_SIZE)))  # fmt: skip
     return LanguagePair(
         *(TextEncoder(Vocabulary.from_tokens(side), WordSegmenter()) for side in words)
     )
@@ -146,7 +146,7 @@ def test_each_head_has_what_is_its_own(untraced):
     }  # fmt: skip
     assert np.array_equal(write["content_weights"], trace["content_weights"][:, 3 + 1])
     assert np.array_equal(read["read_modes"], trace["read_modes"][:, 2])
-    model = small.model("luong")
+    model = small_models.model("luong")
     without = Model(Translator(model, languages(), model.hparams), "nowhere").trace(PAIR)
     assert without.heads == {} and set(without) == {"alignments"}
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 
 from tfmann.data import subword
 from tfmann.data.text_encoder import TextEncoder
@@ -104,7 +104,7 @@ def test_overlapping_pairs_are_merged_from_the_left(folder):
 @pytest.mark.parametrize("append", [True, False])
 def test_the_same_ids(cap, append):
     side = TextEncoder(Vocabulary.from_tokens(["a", "b", "中", "\u00a0"]), subword.WordSegmenter())
-    hparams = small.hparams(src_max_len_infer=cap, append_source_eos=append)
+    hparams = small_models.hparams(src_max_len_infer=cap, append_source_eos=append)
     lines = ["a b 中", "", "</s> <s> <unk> a", "\u00a0 b a a b other", " ", "\ufeffa b", "a\x0bb"]
     encoded = SourceText(side, hparams).encode(tf.constant(lines))
     for row, line in enumerate(lines):
@@ -126,7 +126,7 @@ def test_the_same_replacements(lexicon):
     draw = random.Random(5)
     side = TextEncoder(Vocabulary.from_tokens(["b", "c"]), subword.WordSegmenter())
     lines = ["w1 w2 w3", "", "w4", "w3 w3 w1 w2 w5"]
-    encoded = SourceText(side, small.hparams()).encode(tf.constant(lines))
+    encoded = SourceText(side, small_models.hparams()).encode(tf.constant(lines))
     steps, width = 6, encoded.ids.shape[1]
     weights = [
         [[[draw.choice([0.0, 0.0, 0.25, 0.5]) for _ in range(width)] for _ in range(steps)]] * 2

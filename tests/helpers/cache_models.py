@@ -2,7 +2,7 @@
 
 import numpy as np
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 
 from tfmann.memory import continuous_cache
 from tfmann.training.objective import sum_loss
@@ -17,7 +17,7 @@ def settings(fusion="deep", **changes):
 
 
 def model_of(fusion="deep", **changes):
-    return small.model("rnnsearch", **settings(fusion, **changes))
+    return small_models.model("rnnsearch", **settings(fusion, **changes))
 
 
 def random_caches(model, batch, seed=0):
@@ -27,7 +27,7 @@ def random_caches(model, batch, seed=0):
         continuous_cache.empty(batch, model.hparams.cache_size, D, U),
         tf.constant(stream.normal(scale=0.5, size=[batch, 5, D]), tf.float32),
         tf.constant(stream.normal(size=[batch, 5, U]), tf.float32),
-        tf.constant(stream.integers(0, small.TARGET_SIZE, [batch, 5]), tf.int32),
+        tf.constant(stream.integers(0, small_models.TARGET_SIZE, [batch, 5]), tf.int32),
         tf.constant([5, 0, 2, 4, 3][:batch]),
         model.hparams.cache_overwrite,
     )
@@ -40,10 +40,10 @@ def prepare(model, batch, document=()):
 
 def weights_of(model):
     """The weights as the oracle of documents wants them."""
-    arrays = small.arrays(model)
+    arrays = small_models.arrays(model)
     projection = {name: arrays[name] for name in ("projection_kernel", "projection_bias")}
     gain = {"matching_gain": arrays.get("cell/matching/attention_scale", 1.0)}
-    return {**small.oracle_weights(model), **projection, **gain}
+    return {**small_models.oracle_weights(model), **projection, **gain}
 
 
 def loss_of(model, batch, caches=None):

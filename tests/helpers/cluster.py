@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from helpers import tiny
+from helpers import tiny_runs
 from helpers.replicas import python_path
 
 SECONDS = 900  # a process that takes longer hangs
@@ -53,7 +53,7 @@ class Cluster:
                 self.processes.append(
                     subprocess.Popen(
                         [sys.executable, *command],
-                        cwd=tiny.ROOT,
+                        cwd=tiny_runs.ROOT,
                         env=environment,
                         stdin=subprocess.DEVNULL,
                         stdout=stream,

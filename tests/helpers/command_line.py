@@ -68,11 +68,13 @@ def write_model(folder, variant="luong", words=None, **changes):
 
     `words` are of both sides, if they are not to be WORDS and the same in capitals.
     """
-    from helpers import small  # here, so that what needs no TensorFlow does not load it
+    from helpers import small_models  # here, so that what needs no TensorFlow does not load it
 
     from tfmann.models.seq2seq import Seq2Seq
 
-    h = small.hparams(variant, src="src", tgt="tgt", tgt_max_len_infer=CAP, infer_batch_size=4)
+    h = small_models.hparams(
+        variant, src="src", tgt="tgt", tgt_max_len_infer=CAP, infer_batch_size=4
+    )
     h = h.replace(infer_mode="beam_search", beam_width=3, **changes)
     segmenter = make_segmenter(h.subword_option, h.subword_model)
     sides = [

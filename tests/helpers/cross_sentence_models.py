@@ -2,7 +2,7 @@
 
 import numpy as np
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 
 from tfmann.decoding.teacher_forcing import teacher_forced
 from tfmann.models.history_encoder import History
@@ -15,7 +15,7 @@ PARTS = ("kernel", "recurrent_kernel", "bias")
 
 
 def model(system, **changes):
-    return small.model("rnnsearch", **{"cell": system, **changes})
+    return small_models.model("rnnsearch", **{"cell": system, **changes})
 
 
 def histories(before=BEFORE, sentences=3, seed=1):
@@ -25,7 +25,7 @@ def histories(before=BEFORE, sentences=3, seed=1):
     for row, lengths in enumerate(before):
         length[row, sentences - len(lengths) :] = lengths
     shape = [len(before), sentences, length.max()]
-    return History(stream.integers(3, small.SOURCE_SIZE, shape, np.int32), length)
+    return History(stream.integers(3, small_models.SOURCE_SIZE, shape, np.int32), length)
 
 
 def variables_by_name(built):

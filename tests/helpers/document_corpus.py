@@ -1,7 +1,7 @@
 """A corpus of four short documents, and settings of a cache model for it."""
 
 import numpy as np
-from helpers import small
+from helpers import small_models
 from helpers.batches import encoded, random_lengths
 
 from tfmann.data.encoded_corpus import EncodedCorpus
@@ -14,7 +14,7 @@ CACHE = {"cell": "cache", "cache_size": 5, "unit_type": "gru", "projection_bias"
 def corpus(documents=None):
     lengths = random_lengths(sum(SIZES), high=7)
     data = encoded(lengths)
-    source, target = small.SOURCE_SIZE - 3, small.TARGET_SIZE - 3
+    source, target = small_models.SOURCE_SIZE - 3, small_models.TARGET_SIZE - 3
     return EncodedCorpus(  # of as many words as the small models know
         data.source_ids % source + 3,
         data.source_starts,

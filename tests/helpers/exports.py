@@ -19,7 +19,7 @@ GREEDY = ["--infer_mode=greedy", "--num_translations_per_input=1"]
 SIZES = {"num_memory_locations": 6, "memory_unit_size": 4, "read_heads": 2}
 RNNSEARCH = {"unit_type": "gru", "projection_bias": True}
 
-# every family of cells: the variant of tests/small.py, what is changed, and how it searches
+# every family of cells: the variant of small_models.py, changed settings, and search settings
 FAMILIES = {
     "luong": ("luong", {}, N_BEST),
     "luong-greedy": ("luong-gru", {"append_source_eos": False}, GREEDY),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 
 from tfmann.decoding import search
 from tfmann.decoding.beam_scoring import BeamOptions
@@ -17,11 +17,11 @@ SOS, EOS = 1, 2
 SOME_VARIANTS = ["luong", "ntm-heads", "rnnsearch"]
 
 
-def large_model(variant, seed=5, target_size=small.TARGET_SIZE, **changes):
+def large_model(variant, seed=5, target_size=small_models.TARGET_SIZE, **changes):
     """A model with large weights, whose translations end at many lengths."""
     sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": seed}
-    h = small.hparams(variant, **{**sizes, **changes})
-    model = Seq2Seq(h, small.SOURCE_SIZE, target_size)
+    h = small_models.hparams(variant, **{**sizes, **changes})
+    model = Seq2Seq(h, small_models.SOURCE_SIZE, target_size)
     stream = np.random.default_rng(seed)
     for variable in model.trainable_variables:
         if "bias" in variable.name:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from helpers import tiny
+from helpers import tiny_runs
 
 FIRST = "luong"  # the one that is looked at more closely
 WATCHED = {  # what is drawn of a dev sentence
@@ -28,8 +28,8 @@ SHRUNK = {
 
 def training_command(name, data, out, **changes):
     """The command line that trains a shipped tiny configuration, made smaller."""
-    path = tiny.ROOT / "hparams" / "tiny" / f"{name}.json"
-    return [f"--hparams_path={path}", *tiny.path_flags(data, out, **{**SHRUNK, **changes})]
+    path = tiny_runs.ROOT / "hparams" / "tiny" / f"{name}.json"
+    return [f"--hparams_path={path}", *tiny_runs.path_flags(data, out, **{**SHRUNK, **changes})]
 
 
 def read(path):

@@ -3,15 +3,15 @@
 import functools
 
 import numpy as np
-from helpers import small
+from helpers import small_models
 
 from tfmann.data.subword import WordSegmenter
 from tfmann.data.text_encoder import LanguagePair, TextEncoder
 from tfmann.data.vocab import Vocabulary
 from tfmann.decoding.translator import Translator
 
-SOURCE_WORDS = [f"a{i}" for i in range(3, small.SOURCE_SIZE)]
-TARGET_WORDS = [f"b{i}" for i in range(3, small.TARGET_SIZE)]
+SOURCE_WORDS = [f"a{i}" for i in range(3, small_models.SOURCE_SIZE)]
+TARGET_WORDS = [f"b{i}" for i in range(3, small_models.TARGET_SIZE)]
 LINES = [
     "a3 a9 a14 a5 a20 a7",
     "",
@@ -47,7 +47,7 @@ def languages():
 def translator(variant="ntm", **settings):
     """A translator; the same settings give the same one, traced once."""
     sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": 1}
-    model = small.model(variant, **sizes, **settings)
+    model = small_models.model(variant, **sizes, **settings)
     kernel = model.projection_kernel.numpy()
     kernel[:, 2] *= 3.0  # </s> is likely at some steps and not at others
     model.projection_kernel.assign(kernel)

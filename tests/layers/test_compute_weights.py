@@ -1,14 +1,14 @@
 """A copy of a module that computes with other tensors than its variables."""
 
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 
 from tfmann.layers.compute_weights import compute_weights, with_weights
 from tfmann.layers.dropout import DropoutMasks
 
 
 def test_kernels_are_cast_and_other_weights_are_not():
-    cell = small.model("kvmematt-3").cell
+    cell = small_models.model("kvmematt-3").cell
     bound = with_weights(cell, compute_weights(cell, tf.bfloat16))
     last = bound.rounds[2]
     assert last.state_gru.kernel.dtype == last.forget_kernel.dtype == tf.bfloat16
@@ -19,7 +19,7 @@ def test_kernels_are_cast_and_other_weights_are_not():
 
 def test_every_variable_is_replaced():
     for variant in ("luong", "kvmematt-3", "key-value"):
-        cell = small.model(variant).cell
+        cell = small_models.model(variant).cell
         weights = compute_weights(cell, tf.float32)
         assert len(weights) == len(cell.trainable_variables)
         bound = with_weights(cell, weights)
@@ -39,7 +39,7 @@ def leaves(part):
 
 
 def test_gradients_reach_the_variables():
-    cell = small.model("rnnsearch").cell
+    cell = small_models.model("rnnsearch").cell
     words = tf.ones([2, cell.hparams.embedding_size])
     kernel = cell.decoder.query_gru.kernel
     with tf.GradientTape() as tape:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.oracle_weights import random_unit
 from oracles import key_value, recurrent
 
@@ -20,7 +20,7 @@ PARTS = ("kernel", "recurrent_kernel", "bias")
 
 def stack(model, direction):
     """The layers of one direction as the oracles want them, from the bottom."""
-    arrays = small.arrays(model)
+    arrays = small_models.arrays(model)
     return [
         {part: arrays[f"encoder/layer_{layer}/{direction}/{part}"] for part in PARTS}
         for layer in range(len(model.encoder.layers))
@@ -70,15 +70,15 @@ def test_the_oracle_of_two_stacks_is_the_other_oracles(unit):
     [("bi", 1, "concat"), ("bi", 4, "concat"), ("bi", 6, "sum"), ("uni", 2, "concat")],
 )
 def test_encoder_equals_its_oracle(unit, kind, layers, merge):
-    model = small.model(
+    model = small_models.model(
         "luong", unit_type=unit, encoder_type=kind, num_encoder_layers=layers, bridge="tanh",
         annotation_merge=merge,
     )  # fmt: skip
-    batch = small.batch(LENGTHS)
+    batch = small_models.batch(LENGTHS)
     encoded = model.prepare(batch.source, batch.source_length).encoded
     assert encoded.annotations.shape[-1] == model.encoder.annotation_width
     assert len(encoded.final_state) == model.hparams.final_states
-    table = small.arrays(model)["source_embedding"]
+    table = small_models.arrays(model)["source_embedding"]
     for row, length in enumerate(batch.source_length):
         hidden, finals = expected(model, table[batch.source[row]], length)
         np.testing.assert_allclose(encoded.annotations[row, :length], hidden, atol=1e-5)
@@ -90,13 +90,13 @@ def test_encoder_equals_its_oracle(unit, kind, layers, merge):
 
 
 def test_a_layer_above_reads_its_own_direction_only():
-    model = small.model("luong", num_encoder_layers=4, bridge="tanh")
+    model = small_models.model("luong", num_encoder_layers=4, bridge="tanh")
     rows = {v.name: v.shape[0] for v in model.encoder.trainable_variables if "/kernel" in v.name}
     units, width = model.hparams.num_units, model.hparams.embedding_width
     for direction in ("forward", "backward"):
         assert rows[f"model/encoder/layer_0/{direction}/kernel:0"] == width
         assert rows[f"model/encoder/layer_1/{direction}/kernel:0"] == units
-    batch = small.batch([(5, 4)])
+    batch = small_models.batch([(5, 4)])
     before = model.prepare(batch.source, batch.source_length).encoded.annotations
     weights = {v.name: v for v in model.encoder.trainable_variables}
     weights["model/encoder/layer_0/backward/kernel:0"].assign_add(tf.ones([width, 4 * units]))
@@ -111,8 +111,8 @@ def noisy(seed=7):
 
 def test_top_dropout_of_the_encoder_is_of_what_leaves_it():
     """Annotations are the same without it, but for zeros; final states are the same."""
-    batch = small.batch([(9, 3), (4, 3)])
-    model = small.model("luong", num_encoder_layers=4, bridge="tanh", top_dropout=0.5)
+    batch = small_models.batch([(9, 3), (4, 3)])
+    model = small_models.model("luong", num_encoder_layers=4, bridge="tanh", top_dropout=0.5)
     clean = model.prepare(batch.source, batch.source_length).encoded
     dropped = model.prepare(batch.source, batch.source_length, noisy()).encoded
     tf.nest.map_structure(np.testing.assert_array_equal, dropped.final_state, clean.final_state)
@@ -133,9 +133,9 @@ def run_key_value(model, batch, noise):
 def test_top_dropout_of_the_decoder_is_of_d_where_it_asks_and_is_read(dropout):
     """The layers above read d without dropout; the next query is d with dropout."""
     settings = {"num_decoder_layers": 2, "dropout": dropout}
-    model = small.model("key-value", top_dropout=0.5, **settings)
-    plain = small.model("key-value", **settings)
-    batch = small.batch([(6, 5), (3, 5)])
+    model = small_models.model("key-value", top_dropout=0.5, **settings)
+    plain = small_models.model("key-value", **settings)
+    batch = small_models.batch([(6, 5), (3, 5)])
     units = model.hparams.num_units
     prepared, actual, alignments = run_key_value(model, batch, noisy())
     _, without_dropout, _ = run_key_value(plain, batch, noisy())

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 
 from tfmann.errors import UsageError
 from tfmann.training.objective import sum_loss
@@ -12,10 +12,10 @@ SIZES = {"embedding_size": 8}  # num_units: what luong projects
 
 
 def test_logits_are_products_with_the_embeddings_and_there_is_one_weight_less():
-    tied = small.model("luong", tie_output_embedding=True, **SIZES)
-    free = small.model("luong", **SIZES)
-    names = {name for name in small.arrays(free)}
-    assert names - set(small.arrays(tied)) == {"projection_kernel"}
+    tied = small_models.model("luong", tie_output_embedding=True, **SIZES)
+    free = small_models.model("luong", **SIZES)
+    names = {name for name in small_models.arrays(free)}
+    assert names - set(small_models.arrays(tied)) == {"projection_kernel"}
     outputs, embedded = tf.random.normal([3, 8], seed=1), tf.zeros([3, 8])
     np.testing.assert_allclose(
         tied.logits(outputs, embedded), outputs @ tf.transpose(tied.target_embedding), atol=1e-5
@@ -23,10 +23,10 @@ def test_logits_are_products_with_the_embeddings_and_there_is_one_weight_less():
 
 
 def test_the_gradient_of_the_embedding_is_the_sum_of_both_uses():
-    batch = small.batch([(5, 4), (1, 6)])
-    tied = small.model("luong", tie_output_embedding=True, **SIZES)
-    free = small.model("luong", **SIZES)
-    shared = small.arrays(tied)
+    batch = small_models.batch([(5, 4), (1, 6)])
+    tied = small_models.model("luong", tie_output_embedding=True, **SIZES)
+    free = small_models.model("luong", **SIZES)
+    shared = small_models.arrays(tied)
     for variable in free.trainable_variables:
         name = variable.name.split(":")[0].split("/", 1)[1]
         variable.assign(shared.get(name, shared["target_embedding"].T))
@@ -43,4 +43,4 @@ def gradient(model, batch, weights):
 
 def test_a_readout_of_another_width_is_refused():
     with pytest.raises(UsageError, match="width 6 has to be that of the readout, which is 8"):
-        small.model("luong", tie_output_embedding=True)
+        small_models.model("luong", tie_output_embedding=True)

@@ -5,7 +5,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 
 from tfmann.config import CELLS
 from tfmann.layers.rnn import product
@@ -40,7 +40,7 @@ LENGTHS = [(3, 5), (6, 1), (2, 8)]
 
 def gradients(model, dtype=tf.float32):
     """Of the loss of a batch."""
-    parts = tuple(tf.constant(part) for part in small.batch(LENGTHS)[:5])
+    parts = tuple(tf.constant(part) for part in small_models.batch(LENGTHS)[:5])
 
     @tf.function(autograph=False)
     def run():
@@ -54,7 +54,7 @@ def gradients(model, dtype=tf.float32):
 
 def model_of(case):
     changes, _ = CASES[case]
-    return small.model(case if case in small.VARIANTS else "luong", **changes)
+    return small_models.model(case if case in small_models.VARIANTS else "luong", **changes)
 
 
 def float32_kernel(leaf):
@@ -91,7 +91,7 @@ def test_every_cell_is_tried():
 
 @pytest.mark.bfloat16
 def test_bfloat16_sums_are_not_kept_in_bfloat16():
-    model = small.model("rnnsearch")
+    model = small_models.model("rnnsearch")
     exact = gradients(model)
     deferred = gradients(model, tf.bfloat16)
     with mock.patch.object(loop_gradients.LoopGradients, "at", lambda self, time: self.source):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from helpers.memory_cells import build
 from oracles import dnc, mad, ntm
 
@@ -29,7 +29,7 @@ def readouts(model, batch):
 
 def oracle_readouts(model, batch, heads, addressing):
     """The same of a batch of one sentence, in float64."""
-    weights, arrays = small.oracle_weights(model), small.arrays(model)
+    weights, arrays = small_models.oracle_weights(model), small_models.arrays(model)
     target = arrays["target_embedding"][batch.target_in[0]]
     if addressing is None:
         words = np.concatenate([arrays["source_embedding"][batch.source[0]], target])
@@ -37,7 +37,7 @@ def oracle_readouts(model, batch, heads, addressing):
         more = {"num_slots": 6} if kind is dnc else {}
         return kind.run(weights, words, *heads, unit="lstm", **more)["outputs"][-len(target) :]
     prepared = model.prepare(batch.source, batch.source_length)
-    states = [tuple(s) for s in small.row_of(prepared.state.layers, 0)]
+    states = [tuple(s) for s in small_models.row_of(prepared.state.layers, 0)]
     annotations = prepared.encoded.annotations[0].numpy()
     return mad.decode(
         weights, annotations, states, target, *heads, addressing=addressing, num_slots=6
@@ -50,7 +50,7 @@ def test_gradients_are_the_slopes_of_the_oracle(cell, encoder_type, changes):
     # test_memory_cells), and a slope across such a change means nothing.
     heads = (1, 1)
     model = build(cell, heads, encoder_type, **changes)
-    batch = small.batch([(4, 5)])
+    batch = small_models.batch([(4, 5)])
     stream = np.random.default_rng(0)
     expected = stream.normal(size=[6, 1, 8])
     variables = [
@@ -91,7 +91,7 @@ def test_two_hundred_steps_with_sharp_addresses_have_finite_gradients(cell, enco
         per_head = bias[: heads * (width + 6)].reshape(heads, width + 6)
         per_head[:, -1] = 20.0
         model.cell.memory.head_bias.assign(bias)
-    batch = small.batch([(99, 99), (1, 1)])
+    batch = small_models.batch([(99, 99), (1, 1)])
     with tf.GradientTape() as tape:
         loss = tf.reduce_mean(tf.square(readouts(model, batch)))
     assert np.isfinite(float(loss))
@@ -105,7 +105,7 @@ def test_two_hundred_steps_with_sharp_addresses_have_finite_gradients(cell, enco
 @pytest.mark.parametrize("cell,encoder_type,changes", CASES)
 def test_one_sentence_one_slot_one_number(cell, encoder_type, changes):
     model = build(cell, (1, 1), encoder_type, num_memory_locations=1, memory_unit_size=1, **changes)
-    batch = small.batch([(3, 2)])
+    batch = small_models.batch([(3, 2)])
     with tf.GradientTape() as tape:
         outputs = readouts(model, batch)
         loss = tf.reduce_sum(tf.square(outputs))
@@ -116,7 +116,7 @@ def test_one_sentence_one_slot_one_number(cell, encoder_type, changes):
 
 @pytest.mark.parametrize("cell,encoder_type,changes", CASES)
 def test_a_model_restored_from_a_checkpoint_says_the_same(cell, encoder_type, changes, tmp_path):
-    batch = small.batch([(4, 3), (2, 5)])
+    batch = small_models.batch([(4, 3), (2, 5)])
     model = build(cell, (2, 2), encoder_type, **changes)
     arrays = {k: v.numpy() for k, v in named_variables.by_name(model.trainable_variables).items()}
     checkpoint.write(str(tmp_path / "ckpt"), arrays, {}, {})

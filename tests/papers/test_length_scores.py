@@ -1,8 +1,8 @@
 """BLEU by length: the numbers of `tfmann compare` in records and tables, none from old records."""
 
 import pytest
-from helpers.invented_systems import corpus, damage
 from helpers.records import record, table, write_results
+from helpers.simulated_systems import corpus, damage
 
 from tfmann.evaluation import comparison
 from tfmann.papers import length_scores, markdown_blocks, rendering

@@ -2,7 +2,7 @@
 
 import pytest
 from helpers import chromium
-from helpers.served import served
+from helpers.http_server import served
 
 from tfmann.play import library
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from helpers import small
+from helpers import small_models
 from helpers.command_line import write_model
 
 from tfmann import api
@@ -29,7 +29,9 @@ LINES = ["der hund", "die katze sieht die katze", "größe một chó"]
 @pytest.fixture(scope="module", params=list(CHANGES))
 def model(request, tmp_path_factory):
     name = request.param
-    variant = name if name in small.VARIANTS else "luong" if "memory" in name else "rnnsearch"
+    variant = (
+        name if name in small_models.VARIANTS else "luong" if "memory" in name else "rnnsearch"
+    )
     folder = write_model(tmp_path_factory.mktemp("model"), variant, **CHANGES[name])
     return api.load(str(folder))
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from helpers import tiny
+from helpers import tiny_runs
 
 from tfmann.cli import main
 
@@ -48,7 +48,7 @@ def run_shell(script, folder):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tutorial")
-    data = tiny.corpus(folder / "corpus", 90)
+    data = tiny_runs.corpus(folder / "corpus", 90)
     for ours, theirs in (("src", "de"), ("tgt", "en")):
         shutil.copy(data / f"train.{ours}", folder / f"raw.{theirs}")
     for side in ("de", "en"):  # a pair that has an empty side, and one that is there already

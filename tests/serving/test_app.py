@@ -7,7 +7,7 @@ import time
 
 import pytest
 from helpers.command_line import write_model
-from helpers.served import served
+from helpers.http_server import served
 
 from tfmann import api
 from tfmann.serving.requests import Limits, RequestError

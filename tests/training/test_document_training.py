@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import command_line, replicas, small, tiny
+from helpers import command_line, replicas, small_models, tiny_runs
 from helpers.document_corpus import CACHE, SIZES, corpus
 
 from tfmann import nmt
@@ -26,8 +26,8 @@ RUN = {**CACHE, "num_train_steps": 12, "steps_per_checkpoint": 4, "steps_per_ext
 
 def learner(**changes):
     settings = {**CACHE, "batch_size": 2, "optimizer": "adam", "learning_rate": 0.01}
-    h = small.hparams("rnnsearch", **{**settings, **changes})
-    return TrainStep(h, small.SOURCE_SIZE, small.TARGET_SIZE)
+    h = small_models.hparams("rnnsearch", **{**settings, **changes})
+    return TrainStep(h, small_models.SOURCE_SIZE, small_models.TARGET_SIZE)
 
 
 def train(train_step, updates, position=Position()):  # noqa: B008 (immutable)
@@ -139,7 +139,7 @@ def data(tmp_path_factory):
 
 
 def train_here(data, out, **settings):
-    return nmt.main(tiny.flags(data, out, **settings))
+    return nmt.main(tiny_runs.flags(data, out, **settings))
 
 
 def test_stage_two_starts_from_stage_one(data, tmp_path, capsys):
@@ -172,7 +172,7 @@ def test_a_corpus_without_documents_is_refused(cell, data, tmp_path, capsys):
     bare = tmp_path / "bare"
     shutil.copytree(data, bare)
     (bare / "dev.docs").unlink()
-    argv = tiny.flags(bare, tmp_path / "run", cell=cell, unit_type="gru")
+    argv = tiny_runs.flags(bare, tmp_path / "run", cell=cell, unit_type="gru")
     command_line.fails(argv, capsys, 1, r"dev_prefix has no .*dev\.docs: one line for each")
 
 
@@ -184,5 +184,5 @@ def test_a_corpus_without_documents_is_refused(cell, data, tmp_path, capsys):
     ],
 )
 def test_settings_that_a_cache_cannot_have(settings, words, data, tmp_path, capsys):
-    argv = tiny.flags(data, tmp_path / "run", **{**RUN, **settings})
+    argv = tiny_runs.flags(data, tmp_path / "run", **{**RUN, **settings})
     command_line.fails(argv, capsys, 2, words)

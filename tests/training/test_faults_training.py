@@ -45,7 +45,7 @@ def undisturbed(forked, data, tmp_path_factory):
 def stopped(forked, data, tmp_path_factory):
     """The folder of a run that was stopped at step 10."""
     out = tmp_path_factory.mktemp("stopped") / "out"
-    stop = ["doubles:stop_at", 10, signal.SIGTERM]
+    stop = ["run_faults:stop_at", 10, signal.SIGTERM]
     message = forked.refused(command(data, out), 143, prepare=stop)
     assert message == "tfmann: stopped at step 10; the same command continues from there"
     assert checkpoint_series.steps(str(out / "checkpoints"))[-3:] == [6, 9, 10]
@@ -68,7 +68,7 @@ def differing_files(out, undisturbed):
 
 @pytest.mark.slow
 def test_again_on_one_processor(forked, data, undisturbed, tmp_path):
-    forked.succeeds(command(data, tmp_path / "out"), prepare=["doubles:one_processor"])
+    forked.succeeds(command(data, tmp_path / "out"), prepare=["run_faults:one_processor"])
     assert differing_files(tmp_path / "out", undisturbed) == []
 
 
@@ -77,7 +77,9 @@ def test_again_on_one_processor(forked, data, undisturbed, tmp_path):
 def test_again_with_bfloat16_products(forked, data, undisturbed, tmp_path):
     rough = "--precision=mixed_bfloat16"
     forked.succeeds([*command(data, tmp_path / "first"), rough])
-    forked.succeeds([*command(data, tmp_path / "again"), rough], prepare=["doubles:one_processor"])
+    forked.succeeds(
+        [*command(data, tmp_path / "again"), rough], prepare=["run_faults:one_processor"]
+    )
     assert differing_files(tmp_path / "again", tmp_path / "first") == []
     assert differing_files(tmp_path / "first", undisturbed) != []
 
@@ -123,7 +125,9 @@ def test_a_clock_that_goes_backwards_and_a_full_terminal(forked, data, undisturb
         os.utime(path, (4e9, 4e9))
     for path in data.iterdir():
         os.utime(path, (4e9, 4e9))
-    forked.succeeds(command(data, begun_run), prepare=["doubles:clock_backwards"], log="/dev/full")
+    forked.succeeds(
+        command(data, begun_run), prepare=["run_faults:clock_backwards"], log="/dev/full"
+    )
     assert "step 18: dev ppl" in (begun_run / "train.log").read_text()
     assert differing_files(begun_run, undisturbed) == []
 
@@ -132,7 +136,8 @@ def test_a_clock_that_goes_backwards_and_a_full_terminal(forked, data, undisturb
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_stopped_shortly_before_the_end(forked, data, undisturbed, begun_run, number):
     """The checkpoint of step 17 is of no average of the last ones."""
-    message = forked.refused(command(data, begun_run), 143, prepare=["doubles:stop_at", 17, number])
+    stop = ["run_faults:stop_at", 17, number]
+    message = forked.refused(command(data, begun_run), 143, prepare=stop)
     assert "stopped at step 17" in message
     forked.succeeds(command(data, begun_run))
     assert differing_files(begun_run, undisturbed) == []
@@ -152,7 +157,7 @@ def test_a_disk_that_fills_up_and_is_emptied(forked, data, undisturbed, tmp_path
     """By somebody else, so that there is no room for a line of the log."""
     with disk(tmp_path / "disk", "3m") as mount_point:
         argv = command(data, mount_point / "out")
-        message = forked.refused(argv, prepare=["doubles:fill_at", 5, str(mount_point)])
+        message = forked.refused(argv, prepare=["run_faults:fill_at", 5, str(mount_point)])
         assert "No space left on device" in message and "the same command again" in message
         assert checkpoint_series.steps(str(mount_point / "out" / "checkpoints")) == [3]
         assert not list((mount_point / "out").rglob("*.tmp*"))
@@ -214,7 +219,7 @@ def test_settings_changed_between_runs(forked, data, begun_run):
 
 def test_a_gradient_that_is_not_a_number(forked, data, begun_run):
     before = files_of(begun_run)
-    message = forked.refused(command(data, begun_run), prepare=["doubles:nan_at", 11])
+    message = forked.refused(command(data, begun_run), prepare=["run_faults:nan_at", 11])
     assert "loss or gradient is not finite at step 10" in message
     assert files_of(begun_run) == before
 
@@ -244,7 +249,7 @@ def test_checkpoints_that_cannot_be_written_any_more(forked, data, begun_run, tm
         before, checkpoints = files_of(begun_run), str(begun_run / "checkpoints")
     try:
         message = forked.refused(
-            command(data, begun_run), prepare=["doubles:read_only_at", 11, checkpoints]
+            command(data, begun_run), prepare=["run_faults:read_only_at", 11, checkpoints]
         )
     finally:
         subprocess.run(["umount", checkpoints], check=True)
@@ -279,7 +284,7 @@ def test_a_disk_that_is_full_of_translations(forked, data, stopped, tmp_path):
 
 
 def test_nowhere_to_put_translations(forked, data, stopped):
-    message = forked.refused(translate(data, stopped), prepare=["doubles:no_output"])
+    message = forked.refused(translate(data, stopped), prepare=["run_faults:no_output"])
     assert message == "tfmann: standard output is closed: give --inference_output_file"
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from oracles import objective
 
 from tfmann.decoding.teacher_forcing import forced_log_probs, teacher_forced
@@ -150,8 +150,8 @@ def logits_alone(model, batch, row):
 @pytest.mark.parametrize("variant", CELLS)
 def test_padding_changes_nothing(variant, smoothing):
     """The loss of a padded batch is the sum of the oracle's over each sentence alone."""
-    model = small.model(variant, label_smoothing=smoothing)
-    batch = small.batch(LENGTHS)
+    model = small_models.model(variant, label_smoothing=smoothing)
+    batch = small_models.batch(LENGTHS)
     loss = loss_of(model, batch)
     assert int(loss.words) == sum(target + 1 for _, target in LENGTHS)
     logits = [logits_alone(model, batch, row) for row in range(len(LENGTHS))]
@@ -163,7 +163,7 @@ def test_padding_changes_nothing(variant, smoothing):
 
 @pytest.mark.parametrize("variant", CELLS)
 def test_more_padding_changes_neither_loss_nor_gradient(variant):
-    model, batch = small.model(variant), small.batch(LENGTHS)
+    model, batch = small_models.model(variant), small_models.batch(LENGTHS)
     fields = ("source", "target_in", "target_out")
     wider = batch._replace(
         **{
@@ -184,7 +184,7 @@ def test_more_padding_changes_neither_loss_nor_gradient(variant):
 
 @pytest.mark.parametrize("variant", CELLS)
 def test_loss_is_minus_the_forced_log_probability(variant):
-    model, batch = small.model(variant), small.batch(LENGTHS)
+    model, batch = small_models.model(variant), small_models.batch(LENGTHS)
     prepared = model.prepare(batch.source, batch.source_length)
     log_probs, *_ = forced_log_probs(
         model, prepared, batch.target_in, batch.target_out, batch.target_length
@@ -197,7 +197,7 @@ def test_loss_is_minus_the_forced_log_probability(variant):
 @pytest.mark.bfloat16
 @pytest.mark.parametrize("variant", CELLS)
 def test_loss_in_bfloat16_is_close(variant):
-    model, batch = small.model(variant, init_weight=0.4), small.batch(LENGTHS)
+    model, batch = small_models.model(variant, init_weight=0.4), small_models.batch(LENGTHS)
     exact, rounded = loss_of(model, batch), loss_of(model, batch, tf.bfloat16)
     assert rounded.total.dtype == tf.float32
     assert float(rounded.total) == pytest.approx(float(exact.total), rel=0.02)

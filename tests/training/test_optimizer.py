@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from oracles import objective
 
 from tfmann.config import HParams
@@ -171,12 +171,12 @@ CASES = {
 @pytest.mark.parametrize("case", list(CASES))
 def test_updates_equal_the_oracle(case):
     changes, rates = CASES[case]
-    h = small.hparams("luong", num_layers=1, encoder_type="uni", init_weight=0.3, **changes)
-    learner = TrainStep(h, small.SOURCE_SIZE, small.TARGET_SIZE)
+    h = small_models.hparams("luong", num_layers=1, encoder_type="uni", init_weight=0.3, **changes)
+    learner = TrainStep(h, small_models.SOURCE_SIZE, small_models.TARGET_SIZE)
     start = {v.name: v.numpy() for v in learner.variables}
     replay = Replay(learner)
     for step, lengths in enumerate(BATCHES):
-        batch = small.batch(lengths, seed=step)
+        batch = small_models.batch(lengths, seed=step)
         norm = replay.update(batch, rates[step])
         update = learner.update(batch, step, rates[step])
         assert float(update.gradient_norm) == pytest.approx(norm, rel=1e-4)

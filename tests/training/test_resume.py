@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from helpers import tiny
+from helpers import tiny_runs
 from helpers.archives import archives
 
 from tfmann.training import checkpoint, checkpoint_series
@@ -25,7 +25,7 @@ RUN = {
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    return tiny.corpus(tmp_path_factory.mktemp("corpus"), 300)
+    return tiny_runs.corpus(tmp_path_factory.mktemp("corpus"), 300)
 
 
 # --- moments of a run, in their order ---------------------------------------------------------
@@ -74,7 +74,7 @@ def run_until_signal(argv, out, moment, number, delay, log):
     """Starts the run and sends it a signal at a moment; returns its exit status."""
     path = out / "train.log"
     position = path.stat().st_size if path.exists() else 0
-    process = tiny.start(argv, log)
+    process = tiny_runs.start(argv, log)
     try:
         while process.poll() is None:
             if path.exists() and moment(out, position):
@@ -106,9 +106,9 @@ def ending(out):
 def test_killed_at_five_random_moments_and_terminated_once(data, tmp_path):
     """SIGTERM once, `kill -9` five times: the same weights, bit for bit, and the same scores."""
     uninterrupted, out, log = tmp_path / "whole", tmp_path / "hurt", tmp_path / "log"
-    reference = tiny.start(tiny.flags(data, uninterrupted, **RUN), tmp_path / "reference")
+    reference = tiny_runs.start(tiny_runs.flags(data, uninterrupted, **RUN), tmp_path / "reference")
     try:
-        argv = tiny.flags(data, out, **RUN)
+        argv = tiny_runs.flags(data, out, **RUN)
         assert run_until_signal(argv, out, trained(3), signal.SIGTERM, 0, log) == 143, (
             log.read_text()
         )
@@ -121,7 +121,7 @@ def test_killed_at_five_random_moments_and_terminated_once(data, tmp_path):
             delay = stream.uniform(0, 0.01)
             status = run_until_signal(argv, out, moment, signal.SIGKILL, delay, log)
             assert status == -signal.SIGKILL, (name, log.read_text())
-        assert tiny.start(argv, log).wait() == 0, log.read_text()
+        assert tiny_runs.start(argv, log).wait() == 0, log.read_text()
         assert reference.wait() == 0, (tmp_path / "reference").read_text()
     finally:
         reference.kill()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small
+from helpers import small_models
 from oracles import sampled_softmax as oracle
 
 from tfmann.config import HParams
@@ -179,10 +179,10 @@ def test_bfloat16_is_close_to_float32():
 
 @pytest.mark.parametrize("variant", ["luong", "rnnsearch"])
 def test_training_samples_and_validation_does_not(variant):
-    batch = small.batch(LENGTHS)[:5]
+    batch = small_models.batch(LENGTHS)[:5]
 
     def loss(size, noise):
-        model = small.model(variant, num_sampled_softmax=size)
+        model = small_models.model(variant, num_sampled_softmax=size)
         return float(sum_loss(model, batch, noise, tf.float32).total)
 
     def update(number):
@@ -190,7 +190,7 @@ def test_training_samples_and_validation_does_not(variant):
 
     full_loss = loss(0, None)
     assert loss(2, None) == full_loss
-    assert loss(small.TARGET_SIZE, update(1)) == full_loss
+    assert loss(small_models.TARGET_SIZE, update(1)) == full_loss
     assert loss(2, update(1)) == loss(2, update(1))
     assert len({full_loss, loss(2, update(1)), loss(2, update(2))}) == 3
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import small, tiny
+from helpers import small_models, tiny_runs
 from oracles import sharpness as oracle
 
 from tfmann import nmt
@@ -25,7 +25,7 @@ WITH_ATTENTION = ["luong", "ntm-heads", "rnnsearch", "mematt", "kvmematt-3", "ke
 
 
 def pairs(lengths, append_source_eos=True):
-    return small.batch(lengths, append_source_eos=append_source_eos)
+    return small_models.batch(lengths, append_source_eos=append_source_eos)
 
 
 def measures_of_oracle(model, batch):
@@ -64,7 +64,7 @@ def assert_close(actual, expected):
 
 @pytest.mark.parametrize("variant", WITH_ATTENTION)
 def test_of_an_attention_as_by_the_oracle(variant):
-    model = small.model(variant)
+    model = small_models.model(variant)
     batch = pairs(LENGTHS)
     perplexity = Perplexity(model)
     perplexity.mean_loss([batch])
@@ -74,7 +74,7 @@ def test_of_an_attention_as_by_the_oracle(variant):
 
 @pytest.mark.parametrize("variant", MEMORIES)
 def test_of_a_memory_as_by_the_oracle(variant):
-    model = small.model("luong", **MEMORIES[variant])
+    model = small_models.model("luong", **MEMORIES[variant])
     batch = pairs(LENGTHS)
     perplexity = Perplexity(model)
     perplexity.mean_loss([batch])
@@ -85,11 +85,11 @@ def test_of_a_memory_as_by_the_oracle(variant):
 
 
 def test_batches_add_up_to_the_mean_over_their_steps():
-    model = small.model("luong")
+    model = small_models.model("luong")
     perplexity = Perplexity(model)
     perplexity.mean_loss([pairs(LENGTHS)])
     together = perplexity.sharpness
-    parts = [small.batch(LENGTHS)]
+    parts = [small_models.batch(LENGTHS)]
     rows = [[part[row : row + 1] for part in parts[0][:5]] for row in range(len(LENGTHS))]
     fields = parts[0]._replace
     singles = [
@@ -101,7 +101,7 @@ def test_batches_add_up_to_the_mean_over_their_steps():
 
 
 def test_without_an_end_of_source_its_weight_is_not_reported():
-    perplexity = Perplexity(small.model("luong", append_source_eos=False))
+    perplexity = Perplexity(small_models.model("luong", append_source_eos=False))
     perplexity.mean_loss([pairs([(5, 4), (3, 2)], append_source_eos=False)])
     assert "end_weight" not in perplexity.sharpness["attention"]
     assert "</s>" not in "".join(sharpness.lines(perplexity.sharpness))
@@ -147,8 +147,8 @@ WARNING = "the attention has collapsed: its scores have outgrown the softmax; at
 
 def trained(folder, hparams_path, **changes):
     """Entropies of the attention at the evaluations of a shipped configuration, and the log."""
-    data, out = tiny.corpus(folder / "data", 2000, dev=24), folder / "out"
-    settings = tiny.path_flags(data, out, hparams_path=f"hparams/cpu/{hparams_path}.json")
+    data, out = tiny_runs.corpus(folder / "data", 2000, dev=24), folder / "out"
+    settings = tiny_runs.path_flags(data, out, hparams_path=f"hparams/cpu/{hparams_path}.json")
     assert nmt.main([*settings, *(f"--{k}={v}" for k, v in {**SHRUNK, **changes}.items())]) == 0
     history = json.loads((out / "results.json").read_text())["history"]
     assert [entry["step"] for entry in history] == [20, 40, 60]

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import replicas, small
+from helpers import replicas, small_models
 from helpers.updates import BATCHES, CASES, poison
 
 from tfmann.data.batching import shard_batch
@@ -15,8 +15,8 @@ from tfmann.training.train_step import TrainStep
 
 def learner(variant="luong", **changes):
     settings = {"num_layers": 1, "encoder_type": "uni", "init_weight": 0.4}
-    h = small.hparams(variant, **{**settings, **changes})
-    return TrainStep(h, small.SOURCE_SIZE, small.TARGET_SIZE)
+    h = small_models.hparams(variant, **{**settings, **changes})
+    return TrainStep(h, small_models.SOURCE_SIZE, small_models.TARGET_SIZE)
 
 
 def train(train_step):
@@ -24,7 +24,7 @@ def train(train_step):
     rate = 0.01 if train_step.hparams.optimizer == "adam" else 0.5
     statistics = []
     for step, lengths in enumerate(BATCHES):
-        update = train_step.update(small.batch(lengths, seed=step), step, rate)
+        update = train_step.update(small_models.batch(lengths, seed=step), step, rate)
         statistics.append([float(value) for value in update])
     return train_step.weight_arrays(), np.array(statistics)
 
@@ -45,7 +45,7 @@ def main(folder):
         slots = mirrored.optimizer_arrays()
         checkpoint.write(str(Path(folder, name)), weights, slots, {})
     poison(mirrored)
-    mirrored.update(small.batch(BATCHES[0]), 8, 0.1)
+    mirrored.update(small_models.batch(BATCHES[0]), 8, 0.1)
     assert int(mirrored.bad_step.numpy()) == 8, "a replica's infinity went unnoticed"
     print("done")
 
@@ -86,7 +86,7 @@ def test_accumulated_gradients_make_the_update_of_the_whole_batch(case):
 
 
 def test_parts_of_a_batch_draw_their_own_dropout():
-    twice = small.batch([(4, 3)] * 2)
+    twice = small_models.batch([(4, 3)] * 2)
     for part in (twice.source, twice.target_in, twice.target_out):
         part[1] = part[0]
     for rate, alike in ((0.0, True), (0.5, False)):
@@ -100,7 +100,7 @@ def test_an_update_opens_no_file(monkeypatch):
     """Settings and cells are looked at once, before the first update."""
     import io
 
-    train_step, batch = learner("ntm"), small.batch(BATCHES[0])
+    train_step, batch = learner("ntm"), small_models.batch(BATCHES[0])
     train_step.update(batch, 0, 0.1)
 
     def refuse(*arguments, **options):
@@ -124,7 +124,7 @@ def test_one_device_resumes_from_a_checkpoint_of_two(mirrored):
 
 
 def test_rows_are_dealt_once_each():
-    batch = small.batch(BATCHES[0])
+    batch = small_models.batch(BATCHES[0])
     parts = shard_batch(batch, 3)
     assert sorted(np.concatenate([part.sentences for part in parts])) == list(range(5))
     assert [len(part.source) for part in parts] == [2, 2, 1]
@@ -133,7 +133,7 @@ def test_rows_are_dealt_once_each():
 
 def test_the_first_step_that_is_not_finite_is_kept():
     train_step = learner(max_gradient_norm=5.0)
-    batch = small.batch(BATCHES[0])
+    batch = small_models.batch(BATCHES[0])
     update = train_step.update(batch, 3, 0.1)
     assert int(train_step.bad_step.numpy()) == -1
     assert float(update.cross_entropy) > 0
@@ -153,7 +153,7 @@ def test_an_infinite_gradient_of_a_finite_loss_is_noticed():
         return tf.identity(values), lambda gradient: gradient * np.inf
 
     train_step.model.cell.readout = lambda *args: broken(real(*args))
-    update = train_step.update(small.batch(BATCHES[0]), 7, 0.1)
+    update = train_step.update(small_models.batch(BATCHES[0]), 7, 0.1)
     assert np.isfinite(float(update.cross_entropy))
     assert int(train_step.bad_step.numpy()) == 7
 
@@ -165,7 +165,7 @@ def test_weights_follow_from_the_seed_and_dropout_from_the_step():
     second_weights, second_statistics = train(second)
     assert all(np.array_equal(value, second_weights[name]) for name, value in weights.items())
     assert np.array_equal(statistics, second_statistics)
-    batch = small.batch(BATCHES[0])
+    batch = small_models.batch(BATCHES[0])
     losses = [float(second.update(batch, step, 0.0).cross_entropy) for step in (0, 1, 0)]
     assert losses[0] == losses[2] != losses[1]
 

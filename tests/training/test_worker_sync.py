@@ -9,7 +9,7 @@ import textwrap
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import tiny
+from helpers import tiny_runs
 from helpers.batches import are_same, encoded, random_lengths
 
 from tfmann.config import HParams
@@ -201,7 +201,7 @@ def test_only_several_workers_lose_each_other():
 
 
 def section():
-    return (tiny.ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    return (tiny_runs.ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
 
 
 def blocks(language):

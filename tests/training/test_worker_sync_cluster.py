@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import cluster, document_corpus, replicas, small, tiny
+from helpers import cluster, document_corpus, replicas, small_models, tiny_runs
 from helpers.archives import archives
 from helpers.updates import BATCHES, CASES, poison
 
@@ -31,8 +31,8 @@ TOGETHER = {**document_corpus.CACHE, "batch_size": 3, "optimizer": "sgd"}
 
 def learner(workers, variant="luong", **changes):
     settings = {"num_layers": 1, "encoder_type": "uni", "init_weight": 0.4}
-    h = small.hparams(variant, **{**settings, **changes})
-    return TrainStep(h, small.SOURCE_SIZE, small.TARGET_SIZE, workers)
+    h = small_models.hparams(variant, **{**settings, **changes})
+    return TrainStep(h, small_models.SOURCE_SIZE, small_models.TARGET_SIZE, workers)
 
 
 def train(train_step):
@@ -40,7 +40,7 @@ def train(train_step):
     rate = 0.01 if train_step.hparams.optimizer == "adam" else 0.5
     statistics = []
     for step, lengths in enumerate(BATCHES):
-        batch = small.batch(lengths, seed=step)
+        batch = small_models.batch(lengths, seed=step)
         rows = train_step.workers.share.rows(len(lengths))
         own_rows = Batch(*(part[rows] for part in batch[:-1]), batch.totals)
         update = train_step.update(own_rows if len(rows) else without_words(batch), step, rate)
@@ -70,7 +70,9 @@ def main(folder, count):
         save_arrays(folder, name, train_step, train(train_step))
     poison(train_step)
     train_step.update(
-        without_words(small.batch(BATCHES[0])) if not workers.chief else batch_of_one_row(), 8, 0.1
+        without_words(small_models.batch(BATCHES[0])) if not workers.chief else batch_of_one_row(),
+        8,
+        0.1,
     )
     assert int(train_step.bad_step.numpy()) == 8, "the chief's infinity went unnoticed"
     train_step = learner(workers, "rnnsearch", **TOGETHER)
@@ -79,7 +81,7 @@ def main(folder, count):
 
 
 def batch_of_one_row():
-    return small.batch(BATCHES[1])
+    return small_models.batch(BATCHES[1])
 
 
 def take_both_cpus():
@@ -174,12 +176,12 @@ def steps_of_restarts(stdout):
 @pytest.mark.timeout(3600)
 def test_workers_are_killed_and_stopped_and_end_as_those_that_were_not(data, tmp_path):
     uninterrupted, out = tmp_path / "whole", tmp_path / "hurt"
-    with cluster.train(tiny.flags(data, uninterrupted, **RUN), 2, tmp_path / "log") as started:
+    with cluster.train(tiny_runs.flags(data, uninterrupted, **RUN), 2, tmp_path / "log") as started:
         assert started.statuses() == [0, 0], started.outputs
         outputs = started.outputs
     assert outputs[1] == "" and outputs[0] == (uninterrupted / "train.log").read_text()
     assert len(list((uninterrupted / "train_log").iterdir())) == 1
-    argv = tiny.flags(data, out, **RUN)
+    argv = tiny_runs.flags(data, out, **RUN)
     saved, lost_message = 0, "tfmann: worker {} of 2 has lost the others: "
     for victim, step in ((1, 4), (0, 7)):
         statuses, outputs = signal_worker(
@@ -210,7 +212,9 @@ def test_workers_are_killed_and_stopped_and_end_as_those_that_were_not(data, tmp
 @pytest.mark.timeout(1200)
 def test_what_workers_cannot_do_ends_in_one_message_each(data, tmp_path):
     out = tmp_path / "out"
-    commands = [["-m", "tfmann.nmt", *tiny.flags(data, out, dropout=rate)] for rate in (0.1, 0.2)]
+    commands = [
+        ["-m", "tfmann.nmt", *tiny_runs.flags(data, out, dropout=rate)] for rate in (0.1, 0.2)
+    ]
     with cluster.Cluster(commands, tmp_path / "unlike") as started:
         assert started.statuses() == [1, 1], started.outputs
         for output in started.outputs:
@@ -218,14 +222,14 @@ def test_what_workers_cannot_do_ends_in_one_message_each(data, tmp_path):
                 output
             )
             assert output.count("\n") == 1
-    commands = [["-m", "tfmann.nmt", *tiny.flags(data, tmp_path / name)] for name in "ab"]
+    commands = [["-m", "tfmann.nmt", *tiny_runs.flags(data, tmp_path / name)] for name in "ab"]
     with cluster.Cluster(commands, tmp_path / "apart") as started:
         assert started.statuses() == [75, 1], started.outputs
         assert "on a file system that they share" in started.outputs[1]
         assert not (tmp_path / "b").exists()
     with open(out / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with cluster.train(tiny.flags(data, out), 2, tmp_path / "locked") as started:
+        with cluster.train(tiny_runs.flags(data, out), 2, tmp_path / "locked") as started:
             assert started.statuses() == [1, 75], started.outputs
             assert "another process is training in" in started.outputs[0]
             assert "has lost the others" in started.outputs[1]
@@ -238,7 +242,7 @@ def test_an_address_that_is_taken_is_named(data, tmp_path, monkeypatch):
         listener.listen()
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         monkeypatch.setattr(cluster, "addresses", lambda count: [address, "127.0.0.1:1"][:count])
-        argv = tiny.flags(data, tmp_path / "out")
+        argv = tiny_runs.flags(data, tmp_path / "out")
         with cluster.Cluster([["-m", "tfmann.nmt", *argv]], tmp_path / "log", of=2) as started:
             assert started.statuses() == [1], started.outputs
             assert f"cannot listen at {address}" in started.outputs[0]

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from helpers import tiny
+from helpers import tiny_runs
 
 from tfmann import nmt
 from tfmann.errors import UsageError, run_command
@@ -31,7 +31,7 @@ def test_the_memory_is_the_machines_or_what_a_limit_leaves_of_it():
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
     result = subprocess.run(
-        [sys.executable, "-c", code], preexec_fn=lower, stdout=subprocess.PIPE, cwd=tiny.ROOT
+        [sys.executable, "-c", code], preexec_fn=lower, stdout=subprocess.PIPE, cwd=tiny_runs.ROOT
     )
     assert float(result.stdout) == limit
 
@@ -47,7 +47,7 @@ def test_weights_are_counted_together(monkeypatch):
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    return tiny.corpus(tmp_path_factory.mktemp("corpus"), 40)
+    return tiny_runs.corpus(tmp_path_factory.mktemp("corpus"), 40)
 
 
 # some 140 words of the source and of the target; 16 sentences of 12 words, and </s>, a batch
@@ -71,7 +71,7 @@ def test_what_is_too_large_is_refused_with_its_bytes(
     data, tmp_path, capsys, monkeypatch, changes, memory, words
 ):
     monkeypatch.setattr(memory_limits, "available_memory", lambda: memory)
-    argv = tiny.flags(data, tmp_path / "out", num_train_steps=1, **changes)
+    argv = tiny_runs.flags(data, tmp_path / "out", num_train_steps=1, **changes)
     assert nmt.main(argv) == 2
     stderr = capsys.readouterr().err
     assert stderr.startswith("tfmann: ") and stderr.count("\n") == 1, stderr

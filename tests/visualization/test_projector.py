@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from google.protobuf import text_format
-from helpers import small
+from helpers import small_models
 from tensorboard.plugins.projector import projector_config_pb2
 
 from tfmann.data import text_encoder
@@ -25,7 +25,7 @@ PURE_MANN = {
 
 
 def read_contents(model):
-    vocabulary = Vocabulary.from_tokens(f"w{i}" for i in range(3, small.SOURCE_SIZE))
+    vocabulary = Vocabulary.from_tokens(f"w{i}" for i in range(3, small_models.SOURCE_SIZE))
     side = text_encoder.TextEncoder(vocabulary, make_segmenter(""))
     return memory_contents(
         model, TextProcessor(text_encoder.LanguagePair(side, side), model.hparams, None), IDS
@@ -34,7 +34,7 @@ def read_contents(model):
 
 @pytest.mark.parametrize("changes", [{}, {"cell": "cache", "cache_size": 4}, {"cell": "summary"}])
 def test_annotations_have_their_words(changes):
-    model = small.model("rnnsearch", **changes)
+    model = small_models.model("rnnsearch", **changes)
     contents = read_contents(model)
     assert contents.labels == ["w5", "w3", "w9", "w4", "</s>"]
     ids = tf.constant([[*IDS, 2]])
@@ -44,7 +44,7 @@ def test_annotations_have_their_words(changes):
 
 @pytest.mark.parametrize("cell", ["ntm", "dnc"])
 def test_slots_have_the_word_at_which_they_were_written_most(cell):
-    model = small.model("luong", cell=cell, **PURE_MANN)
+    model = small_models.model("luong", cell=cell, **PURE_MANN)
     contents = read_contents(model)
     words = tf.gather(model.source_embedding, [*IDS, 2])[:, None]
     start = model.prepare(tf.constant([[3]]), tf.constant([1]))

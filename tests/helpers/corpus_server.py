@@ -1,4 +1,4 @@
-"""A published corpus that nobody has published, and a server for it on 127.0.0.1."""
+"""An invented corpus with its manifest, and a server for it on 127.0.0.1."""
 
 import hashlib
 import http.server
