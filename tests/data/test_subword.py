@@ -1,4 +1,4 @@
-"""Segmentation: words, byte pairs, sentence pieces, and the way back."""
+"""Segmentation: words, byte pairs, sentence pieces, and their inverse."""
 
 import random
 import subprocess
