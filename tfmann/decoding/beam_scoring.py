@@ -291,20 +291,8 @@ def select(
         is_possible &= (~is_done[:, None] | beam.finished)[..., None]
         totals = tf.where(is_possible, totals, -float("inf"))
     growing = tf.cast(~beam.finished, tf.int64)
-    coverage = beam.coverage
-    scores = totals
-    if options.length_penalty_weight:
-        counted = growing[..., None] * tf.cast(continuations.ids != EOS_ID, tf.int64)
-        lengths = beam.lengths[..., None] + counted
-        scores /= length_penalty(lengths, options.length_penalty_weight)
-    if options.coverage_penalty_weight:
-        coverage += tf.where(beam.finished[..., None], 0.0, alignments)
-        scores += coverage_penalty(coverage, options.coverage_penalty_weight)[..., None]
-    if phrases is None:
-        best, index = tf.math.top_k(_flat(scores), options.beam_width)
-    else:
-        banks = tokens_present(phrases, progress)
-        best, index = best_of_banks(_flat(scores), _flat(banks), phrases.total, options.beam_width)
+    scores, coverage = _scores(totals, continuations.ids, beam, alignments, growing, options)
+    best, index = _best(scores, phrases, progress, options.beam_width)
     parents = index // _size(continuations.ids, 2)
     chosen = tf.gather(_flat(continuations.ids), index, batch_dims=1)
 
@@ -327,6 +315,45 @@ def select(
     dropped = is_done[:, None] & ~finished  # live hypotheses of a sentence that is done
     new = new._replace(log_probs=tf.where(dropped, -float("inf"), new.log_probs))
     return Selection(chosen, parents, best), new
+
+
+def _scores(
+    totals: tf.Tensor,
+    ids: tf.Tensor,
+    beam: Beam,
+    alignments: tf.Tensor | None,
+    growing: tf.Tensor,
+    options: BeamOptions,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Computes scores `[B, K, C]` of continuations, and the coverage `[B, K, S]` of hypotheses.
+
+    Args:
+      totals: log-probabilities `[B, K, C]` of hypotheses with their continuations.
+      ids: `[B, K, C]`.
+      beam: the hypotheses so far.
+      alignments: as of `select`.
+      growing: `[B, K]` int64, 1 for a live hypothesis.
+      options: how hypotheses are scored.
+    """
+    scores, coverage = totals, beam.coverage
+    if options.length_penalty_weight:
+        counted = growing[..., None] * tf.cast(ids != EOS_ID, tf.int64)
+        lengths = beam.lengths[..., None] + counted
+        scores /= length_penalty(lengths, options.length_penalty_weight)
+    if options.coverage_penalty_weight:
+        coverage += tf.where(beam.finished[..., None], 0.0, alignments)
+        scores += coverage_penalty(coverage, options.coverage_penalty_weight)[..., None]
+    return scores, coverage
+
+
+def _best(
+    scores: tf.Tensor, phrases: Phrases | None, progress: Any, width: int
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Finds the K best of scores `[B, K, C]`: the scores, and their indexes into the K * C."""
+    if phrases is None:
+        return tf.math.top_k(_flat(scores), width)
+    banks = tokens_present(phrases, progress)
+    return best_of_banks(_flat(scores), _flat(banks), phrases.total, width)
 
 
 def _is_possible(

@@ -31,12 +31,12 @@ def extend_limits(
     limits: tf.Tensor, prefix: tf.Tensor | None, phrases: Phrases | None = None
 ) -> tf.Tensor:
     """Returns limits `[B]` in steps that have room for prefixes `[B, P]`, phrases and `</s>`."""
-    if prefix is None and phrases is None:
-        return limits
-    lengths = tf.zeros_like(limits) if phrases is None else phrases.total
+    needed = 1  # </s>
     if prefix is not None:
-        lengths += tf.reduce_sum(tf.cast(tf.not_equal(prefix, ANY_WORD), tf.int32), axis=1)
-    return tf.maximum(limits, lengths + 1)
+        needed += tf.reduce_sum(tf.cast(tf.not_equal(prefix, ANY_WORD), tf.int32), axis=1)
+    if phrases is not None:
+        needed += phrases.total
+    return limits if prefix is None and phrases is None else tf.maximum(limits, needed)
 
 
 def given_words(prefix: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
