@@ -79,6 +79,24 @@ def test_n_best_and_alignments_are_shown_on_request(folder, conversation):
     assert conversation.answer(LINES[0]) == [expected[0].text]
 
 
+def test_answers_begin_with_and_contain_given_words(folder, conversation):
+    free = conversation.answer(LINES[0])
+    assert conversation.run_command(":prefix KATZE DER") == []
+    [begun] = conversation.answer(LINES[0])
+    assert begun.startswith("KATZE DER ")
+    assert conversation.run_command(":contain HUND UND | GRÖSSE") == []
+    [both] = conversation.answer(LINES[0])
+    assert both.startswith("KATZE DER ") and "HUND UND" in both and "GRÖSSE" in both
+    model = api.load(str(folder), num_translations_per_input=3)
+    given = {"prefixes": ["KATZE DER"], "constraints": [["HUND UND", "GRÖSSE"]]}
+    assert next(model.translate(LINES[:1], **given))[0].text == both
+    with pytest.raises(UserError, match=":contain: no translation can contain 'no'"):
+        conversation.run_command(":contain no")
+    assert conversation.answer(LINES[0]) == [both]
+    assert conversation.run_command(":prefix") == conversation.run_command(":contain") == []
+    assert conversation.answer(LINES[0]) == free
+
+
 def test_impossible_commands_at_the_prompt_are_reported(conversation, folder, tmp_path):
     for command, words in ((":n 4", "from 1 to 3"), (":n", "from 1"), (":n -1", "from 1"),
                            (":attention", "name of a file")):  # fmt: skip

@@ -77,6 +77,23 @@ def test_beam_and_n_best_are_those_of_the_search(client, loaded, beam):
         assert are_close([item["score"] for item in hypotheses], [item.score for item in expected])
 
 
+def test_prefixes_and_constraints_are_those_of_the_search(client, loaded):
+    prefixes = ["DER", "", "", "HUND UND", ""]
+    constraints = [["KATZE", "DIE HUND"], [], ["SIEHT"], [], []]
+    body = {"lines": LINES, "beam": 5, "prefixes": prefixes, "constraints": constraints}
+    searched = loaded.with_search(infer_mode="beam_search", beam_width=5)
+    expected = [
+        n_best[0]
+        for n_best in searched.translate(LINES, prefixes=prefixes, constraints=constraints)
+    ]
+    status, answer = client.post("/translate", body)
+    assert status == 200 and answer["lines"] == [best.text for best in expected]
+    assert are_close(answer["scores"], [best.score for best in expected])
+    assert answer["lines"][0].startswith("DER ") and "DIE HUND" in answer["lines"][0]
+    free = client.post("/translate", {"lines": LINES, "beam": 5})[1]["lines"]
+    assert free[4] == answer["lines"][4] and free[3] != answer["lines"][3]
+
+
 @pytest.mark.parametrize(
     "body, status, words",
     [
@@ -98,6 +115,18 @@ def test_beam_and_n_best_are_those_of_the_search(client, loaded, beam):
         ({"lines": ["a"], "beam": "3"}, 422, "from 1 to 5"),
         ({"lines": ["a"], "n_best": 4}, 422, "raise beam"),
         ({"lines": ["a"], "session": "s"}, 422, "every sentence by itself"),
+        (
+            {"lines": ["a"], "prefixes": "A"},
+            422,
+            "prefixes: expected a list with an entry for each",
+        ),
+        ({"lines": ["a"], "prefixes": ["A", "B"]}, 422, "each of the 1 lines"),
+        ({"lines": ["a"], "prefixes": [1]}, 422, r"prefixes\[0\]: expected a string"),
+        ({"lines": ["a"], "prefixes": ["A" * 61]}, 413, "prefix 0 has 61 characters"),
+        ({"lines": ["a"], "constraints": ["A"]}, 422, r"constraints\[0\]: expected a list of"),
+        ({"lines": ["a"], "constraints": [["A", 1]]}, 422, r"constraints\[0\]\[1\]: expected"),
+        ({"lines": ["a"], "constraints": [["\ud800"]]}, 422, "constraint 0 has half a surrogate"),
+        ({"lines": ["a"], "constraints": [["no"]]}, 422, "line 0: no translation can contain 'no'"),
         ({"lines": ["a"] * 10}, 413, "at most 9 a request"),
         ({"lines": ["a" * 61]}, 413, "line 0 has 61 characters"),
         ({"text": "a" * 5000}, 413, "larger than 4000 bytes"),

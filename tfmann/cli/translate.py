@@ -11,8 +11,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tfmann import nmt
 from tfmann.cli import validation
@@ -24,6 +24,8 @@ from tfmann.errors import UsageError, UserError, interruptible, print_message, r
 
 if TYPE_CHECKING:
     from tfmann.api import Model, Translation
+
+T = TypeVar("T")
 
 # The settings that apply to the translation of a single line.
 _SETTINGS = (
@@ -45,6 +47,8 @@ _HELP = """\
   a line of text  is translated
   a blank line    begins another document, for models that look at other sentences
   :n 3            shows the three best translations of a line, with their scores; :n 1 the best
+  :prefix WORDS   lets the next translations begin with the words; :prefix alone with any
+  :contain A|B    lets the next translations contain the phrases A and B; :contain alone any
   :a              switches the display of each token's most attended source token on or off
   :attention F    draws the attention of the last translation; F ends in .png, .svg or .pdf
   :q              ends, as Ctrl-D does"""
@@ -56,6 +60,8 @@ class Conversation:
     Attributes:
       n_best: how many translations an answer has.
       alignments: show the most attended source token of each token.
+      prefix: what translations begin with; blank: anything.
+      phrases: what translations contain.
     """
 
     def __init__(self, model: Model, n_best: int = 1, alignments: bool = False):
@@ -67,16 +73,25 @@ class Conversation:
           alignments: see the class; the cell has alignments then.
         """
         self.n_best, self.alignments = n_best, alignments
+        self.prefix: str = ""
+        self.phrases: list[str] = []
+        self._text = model.translator.text
         self._most = model.hparams.num_translations_per_input
         self._attends = model.has_alignments
         self._last: Translation | None = None
         self._line = "."
         list(model.translate([self._line], self._attends, 1))
-        self._answers = model.translate(self._lines(), self._attends, 1)
+        self._answers = model.translate(
+            self._repeat(lambda: self._line),
+            self._attends,
+            1,
+            prefixes=self._repeat(lambda: self.prefix),
+            constraints=self._repeat(lambda: self.phrases),
+        )
 
-    def _lines(self) -> Iterator[str]:
+    def _repeat(self, value: Callable[[], T]) -> Iterator[T]:
         while True:  # the generator that reads this one holds the state of the document
-            yield self._line
+            yield value()
 
     def answer(self, line: str) -> list[str]:
         """Translates a line; returns the lines to print: by default the best translation."""
@@ -107,6 +122,12 @@ class Conversation:
         if name == ":n":
             self.n_best = self._count(argument)
             return []
+        if name == ":prefix":
+            self.prefix = argument
+            return []
+        if name == ":contain":
+            self._contain([phrase for phrase in argument.split("|") if phrase.strip()])
+            return []
         if name == ":a":
             self._require_attention(name)
             self.alignments = not self.alignments
@@ -114,6 +135,12 @@ class Conversation:
         if name == ":attention":
             return [self._draw(argument)]
         return [_HELP] if name in (":h", ":help") else [f"what is {name}?", _HELP]
+
+    def _contain(self, phrases: list[str]) -> None:
+        if phrases:  # checked here, because an error would end the generator of answers
+            self._text.encode_phrases(phrases, ":contain")
+            self._text.require_beam_search(":contain")
+        self.phrases = phrases
 
     def _count(self, text: str) -> int:
         if not text.isdecimal() or not 1 <= int(text) <= self._most:

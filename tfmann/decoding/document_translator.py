@@ -23,6 +23,7 @@ from tfmann.decoding.text_processor import (
     EncodedPair,
     Forced,
     HistoryPair,
+    LineRequirements,
     SourceLine,
     Translation,
 )
@@ -153,12 +154,16 @@ class DocumentTranslator(Translator):
         return self._store.empty(1), super().begin_document()
 
     def resume(
-        self, documents: Sequence[Sequence[str]], states: Sequence[Any]
+        self,
+        documents: Sequence[Sequence[str]],
+        states: Sequence[Any],
+        required: Sequence[Sequence[LineRequirements]] | None = None,
     ) -> tuple[list[list[list[Translation]]], list[Any]]:
         """Translates as `Translator.resume` does; a cache in a state has one row."""
         lines, histories, caches = [], [], []
         for number, (texts, (cache, history)) in enumerate(zip(documents, states)):
-            document_lines, history = self._resumed_lines(texts, history, number)
+            of_lines = None if required is None else required[number]
+            document_lines, history = self._resumed_lines(texts, history, number, of_lines)
             lines.append(document_lines)
             histories.append(history)
             caches.append(cache)

@@ -61,6 +61,10 @@ class Translation(NamedTuple):
 HistoryPair = Union[tuple[str, str], Translation, None]
 
 
+# The first words of a line's translation, and the phrases that it contains: ("", ()) for none.
+LineRequirements = tuple[str, Sequence[str]]
+
+
 class Slots(NamedTuple):
     """The slots of a cache at the beginning of a sentence, in the order of `cache_match`."""
 
@@ -165,10 +169,22 @@ class TextProcessor:
 
         Raises:
           UserError: a phrase cannot be a part of a translation.
+          UsageError: there is one, and the search is not a beam search.
         """
         target = self.languages.target
         encoded = Prefix(target.segmenter.segment(prefix), target.encode(prefix))
-        return line._replace(prefix=encoded, phrases=self.encode_phrases(phrases, where))
+        ids = self.encode_phrases(phrases, where)
+        if ids:
+            self.require_beam_search(where)
+        return line._replace(prefix=encoded, phrases=ids)
+
+    def require_beam_search(self, where: str) -> None:
+        """Raises UsageError where there are phrases, and the search is not a beam search."""
+        if self.hparams.infer_mode != "beam_search":
+            raise UsageError(
+                f"{where}: constraints need a beam search, and infer_mode is "
+                f"{self.hparams.infer_mode}: set infer_mode=beam_search"
+            )
 
     def encode_phrases(self, phrases: Sequence[str], where: str) -> list[list[int]]:
         """Returns the ids of phrases, each once, without blank ones.
@@ -176,7 +192,6 @@ class TextProcessor:
         Raises:
           UserError: the vocabulary lacks a word, or the phrase is a part of a word; the message
             begins with `where`.
-          UsageError: there is one, and the search is not a beam search.
         """
         target, encoded = self.languages.target, {}
         for phrase in phrases:
@@ -193,11 +208,6 @@ class TextProcessor:
                 )
             if ids:
                 encoded[tuple(ids)] = ids
-        if encoded and self.hparams.infer_mode != "beam_search":
-            raise UsageError(
-                f"{where}: constraints need a beam search, and infer_mode is "
-                f"{self.hparams.infer_mode}: set infer_mode=beam_search"
-            )
         return list(encoded.values())
 
     @functools.cached_property

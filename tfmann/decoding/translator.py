@@ -19,6 +19,7 @@ from tfmann.decoding.teacher_forcing import forced_log_probs
 from tfmann.decoding.text_processor import (
     Forced,
     HistoryPair,
+    LineRequirements,
     SourceLine,
     TextProcessor,
     Translation,
@@ -118,20 +119,25 @@ class Translator:
         return [None] * self.text.history_size
 
     def resume(
-        self, documents: Sequence[Sequence[str]], states: Sequence[Any]
+        self,
+        documents: Sequence[Sequence[str]],
+        states: Sequence[Any],
+        required: Sequence[Sequence[LineRequirements]] | None = None,
     ) -> tuple[list[list[list[Translation]]], list[Any]]:
         """Translates the next lines of several documents together.
 
         Args:
           documents: the lines of each, none of them blank.
           states: the state of each, from `begin_document` or an earlier `resume`.
+          required: what the translations of the lines of each must begin with, and contain.
 
         Returns:
           for each document the n best of each line, and its state after them.
         """
         lines, states_after = [], []
         for number, (texts, state) in enumerate(zip(documents, states)):
-            document_lines, history = self._resumed_lines(texts, state, number)
+            of_lines = None if required is None else required[number]
+            document_lines, history = self._resumed_lines(texts, state, number, of_lines)
             lines += document_lines
             states_after.append(history)
         results = iter(self._translate_chunk(lines, False))
@@ -143,14 +149,21 @@ class Translator:
         return self.model.prepare(*self._source_batch(lines), document=self._document_inputs(lines))
 
     def _resumed_lines(
-        self, texts: Sequence[str], before: Sequence[Any], document: int
+        self,
+        texts: Sequence[str],
+        before: Sequence[Any],
+        document: int,
+        required: Sequence[LineRequirements] | None = None,
     ) -> tuple[list[SourceLine], list[Any]]:
         """Encodes lines, each with the ids of those before it; returns the last of these too."""
         size, lines = self.text.history_size, []
         history = list(before)
-        for text in texts:
+        for number, text in enumerate(texts):
             ids = self.text.source_ids(text)
-            lines.append(SourceLine(text, ids, document, history))
+            line = SourceLine(text, ids, document, history)
+            if required is not None:
+                line = self.text.add_requirements(line, *required[number], f"line {number}")
+            lines.append(line)
             history = [*history, ids][-size:] if size else history
         return lines, history
 

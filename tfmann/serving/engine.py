@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from tfmann.api import Model
-    from tfmann.decoding.text_processor import Translation
+    from tfmann.decoding.text_processor import LineRequirements, Translation
 
 _SEARCHES = 4  # compiled at a time besides the model's own; each takes seconds and some memory
 
@@ -21,11 +21,14 @@ class Job(NamedTuple):
       lines: one sentence each; a blank one ends a document.
       beam: the width of the search; 0 as the model's settings have it.
       state: of the document before the first line (`Translator.resume`); None: it begins.
+      required: what each translation must begin with, and contain (`Translator.resume`); empty:
+        nothing.
     """
 
     lines: Sequence[str]
     beam: int = 0
     state: Any = None
+    required: Sequence[LineRequirements] = ()
 
 
 class Result(NamedTuple):
@@ -65,6 +68,17 @@ class Engine:
         """Returns the number of translations of a line that a search of this width finds."""
         return beam or self.model.hparams.num_translations_per_input
 
+    def check(self, required: Sequence[LineRequirements], beam: int) -> None:
+        """Checks phrases before their job waits; several threads may.
+
+        Raises:
+          UserError: a translation cannot contain one, or the search of this width takes none.
+        """
+        text = self.model.translator.text
+        for number, (_, phrases) in enumerate(required):
+            if text.encode_phrases(phrases, f"line {number}") and not beam:
+                text.require_beam_search(f"line {number}")
+
     def warm_up(self) -> None:
         """Compiles the model's own search, so that the first request is as fast as the others."""
         self.run([Job(["."])])
@@ -73,13 +87,17 @@ class Engine:
         """Translates jobs of one beam width; see the class."""
         translator = self._search(jobs[0].beam).translator
         documents_of_jobs = [_documents(job.lines) for job in jobs]
-        texts, states = [], []
+        texts, states, required = [], [], []
         for job, documents in zip(jobs, documents_of_jobs):
             for number, document in enumerate(documents):
-                texts.append([job.lines[i] for i in document if job.lines[i].strip()])
+                lines = [i for i in document if job.lines[i].strip()]
+                texts.append([job.lines[i] for i in lines])
+                required.append([job.required[i] if job.required else ("", ()) for i in lines])
                 begun = number == 0 and job.state is not None
                 states.append(job.state if begun else translator.begin_document())
-        translated, after = translator.resume(texts, states)
+        translated, after = translator.resume(
+            texts, states, required if any(job.required for job in jobs) else None
+        )
         results = iter(zip(translated, after))
         blank = translator.text.blank_translations()
         return [

@@ -44,6 +44,8 @@ class Translate(NamedTuple):
       beam: the width of the search; 0 as the model's settings have it.
       n_best: translations of a line to return; 0 the best alone, without a list.
       session: the name of a document that continues from request to request, or "".
+      required: what the translation of each line begins with, and the phrases that it contains;
+        empty if the request has neither.
     """
 
     lines: list[str]
@@ -51,6 +53,16 @@ class Translate(NamedTuple):
     beam: int
     n_best: int
     session: str
+    required: list[tuple[str, list[str]]]
+
+    @property
+    def kind(self) -> tuple[int, bool, bool]:
+        """Requests of one kind are translated by the same search."""
+        return (
+            self.beam,
+            any(prefix.strip() for prefix, _ in self.required),
+            any(phrase.strip() for _, phrases in self.required for phrase in phrases),
+        )
 
 
 def read_json(body: bytes) -> Mapping[str, Any]:
@@ -80,12 +92,13 @@ def read_translate(body: bytes, limits: Limits, documents: bool) -> Translate:
       RequestError: 422 for what cannot be understood, 413 for what is too large.
     """
     value = read_json(body)
-    refuse_unknown(value, ("lines", "text", "beam", "n_best", "session"))
+    refuse_unknown(value, ("lines", "text", "beam", "n_best", "session", "prefixes", "constraints"))
     lines, one_text = _lines(value)
     check_lines(lines, limits)
     beam = read_number(value, "beam", limits.beam)
     n_best = read_number(value, "n_best", limits.beam)
-    return Translate(lines, one_text, beam, n_best, _session(value, documents))
+    required = _requirements(value, len(lines), limits)
+    return Translate(lines, one_text, beam, n_best, _session(value, documents), required)
 
 
 def refuse_unknown(value: Mapping[str, Any], keys: tuple[str, ...]) -> None:
@@ -95,7 +108,7 @@ def refuse_unknown(value: Mapping[str, Any], keys: tuple[str, ...]) -> None:
             raise RequestError(422, f"unknown key {key[:40]!r}: there are {', '.join(keys)}")
 
 
-def check_lines(lines: list[str], limits: Limits) -> None:
+def check_lines(lines: list[str], limits: Limits, kind: str = "line") -> None:
     """Raises RequestError where there are too many lines, or one is too long."""
     if len(lines) > limits.lines:
         raise RequestError(413, f"{len(lines)} lines: at most {limits.lines} a request")
@@ -103,10 +116,10 @@ def check_lines(lines: list[str], limits: Limits) -> None:
         if len(line) > limits.characters:
             raise RequestError(
                 413,
-                f"line {number} has {len(line)} characters: at most {limits.characters} a line",
+                f"{kind} {number} has {len(line)} characters: at most {limits.characters} a line",
             )
         if not _is_unicode(line):
-            raise RequestError(422, f"line {number} has half a surrogate pair: it is no Unicode")
+            raise RequestError(422, f"{kind} {number} has half a surrogate pair: it is no Unicode")
 
 
 def read_number(value: Mapping[str, Any], key: str, most: int) -> int:
@@ -143,6 +156,27 @@ def _lines(value: Mapping[str, Any]) -> tuple[list[str], bool]:
         if "\n" in line:
             raise RequestError(422, f'lines[{number}] has several lines: send it as "text"')
     return lines, False
+
+
+def _requirements(
+    value: Mapping[str, Any], count: int, limits: Limits
+) -> list[tuple[str, list[str]]]:
+    """Reads `prefixes` and `constraints`, an entry for each of `count` lines."""
+    keys = [key for key in ("prefixes", "constraints") if value.get(key) is not None]
+    for key in keys:
+        entries = value[key]
+        if not isinstance(entries, list) or len(entries) != count:
+            raise RequestError(
+                422, f"{key}: expected a list with an entry for each of the {count} lines"
+            )
+    prefixes = read_strings(value, "prefixes") if "prefixes" in keys else [""] * count
+    constraints = [
+        read_strings({f"constraints[{number}]": phrases}, f"constraints[{number}]")
+        for number, phrases in enumerate(value["constraints"] if "constraints" in keys else ())
+    ] or [[] for _ in range(count)]
+    check_lines(prefixes, limits, "prefix")
+    check_lines(["\t".join(phrases) for phrases in constraints], limits, "constraint")
+    return list(zip(prefixes, constraints)) if keys else []
 
 
 def _session(value: Mapping[str, Any], documents: bool) -> str:

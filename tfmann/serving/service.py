@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfmann import __version__
+from tfmann.errors import UserError
 from tfmann.serving import metrics
 from tfmann.serving.batcher import Batcher
 from tfmann.serving.engine import Engine, Job, Result
@@ -112,6 +113,10 @@ class Service:
             raise RequestError(
                 422, f"n_best={request.n_best} is more than the search finds, {most}: raise beam"
             )
+        try:
+            self.engine.check(request.required, request.beam)
+        except UserError as error:
+            raise RequestError(422, str(error)) from None
         if request.session:
             self._sessions.get(request.session)  # refuses at once if there is no room
         result, sentences = await self._within_time(self._run(request))
@@ -130,7 +135,7 @@ class Service:
     async def _run(self, request: Translate) -> tuple[Result, int]:
         work = _Work(self._sessions, request)
         return await self.batcher.submit(
-            work, len(request.lines), request.beam, alone=request.session
+            work, len(request.lines), request.kind, alone=request.session
         )
 
 
@@ -151,7 +156,7 @@ class _Work:
         session = self._sessions.get(name) if name else None
         if session is not None:
             state, self._before = session.state, session.sentences
-        return Job(self._request.lines, self._request.beam, state)
+        return Job(self._request.lines, self._request.beam, state, self._request.required)
 
     def end(self, result: Result) -> tuple[Result, int]:
         """Saves the state of the document; returns the result, and its number of sentences now."""
