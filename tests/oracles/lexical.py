@@ -5,7 +5,7 @@ tokens of each hypothesis and the next token of each phrase that the hypothesis 
 sorted into banks by the number of phrase tokens they have, 0 to n, and each bank has its share of
 the beam. A hypothesis ends only if it has every phrase.
 
-The phrases of a hypothesis are searched for in its ids here, anew for each candidate.
+The phrases of a hypothesis are searched for in its ids here, again for each candidate.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from oracles.beam import (
 
 
 class Subwords(NamedTuple):
-    """Which tokens are parts of words: `low@@ est` is one word, and so is `▁low est`.
+    """Tokens that are parts of words: `low@@ est` is one word, and so is `▁low est`.
 
     A phrase consists of whole words: its first token is not `joining`, its last not `open`.
     """
@@ -37,7 +37,7 @@ class Subwords(NamedTuple):
     joining: frozenset = frozenset()  # it belongs to the word of the token before it
 
     def are_joined(self, left: int, right: int) -> bool:
-        """Whether two tokens in a row are parts of one word."""
+        """Returns whether two tokens in a row are parts of one word."""
         return left in self.open or right in self.joining
 
 
@@ -45,7 +45,7 @@ WORDS = Subwords()  # each token is a word
 
 
 def contains(ids, phrase, subwords: Subwords = WORDS) -> bool:
-    """Whether `ids` contain the phrase, and not as a part of longer words."""
+    """Returns whether `ids` contain the phrase, and not as a part of longer words."""
     size = len(phrase)
     for begin in range(len(ids) - size + 1):
         end = begin + size
@@ -60,7 +60,7 @@ def contains(ids, phrase, subwords: Subwords = WORDS) -> bool:
 
 
 def matched(ids, phrase, subwords: Subwords) -> int:
-    """How many of the first tokens of the phrase, not all, `ids` end in."""
+    """Counts the first tokens of the phrase, not all of them, that `ids` end in."""
     for size in range(min(len(phrase) - 1, len(ids)), 0, -1):
         begin = len(ids) - size
         begins_a_word = begin == 0 or not subwords.are_joined(ids[begin - 1], ids[begin])
@@ -102,7 +102,7 @@ def tokens_left(ids, phrases, subwords: Subwords) -> int:
 
 
 def shares(counts, beam_width: int) -> list[int]:
-    """How much of the beam each bank gets, of `counts` candidates in banks 0 to n.
+    """Divides the beam among the banks, of `counts` candidates in banks 0 to n.
 
     Equal parts, and the rest for the last bank. A bank with too few candidates gives what it
     cannot use to others: first to those next to it, and outwards.
@@ -196,7 +196,7 @@ def beam_search(
 
 
 def _is_certain(beam, limit: int, alpha: float, beta: float, num_best: int) -> bool:
-    """Whether no live hypothesis can become better than the `num_best` best finished ones."""
+    """Returns whether no live hypothesis can beat the `num_best` best finished ones."""
     live = [h.log_prob / length_penalty(limit, alpha) for h in beam if not h.finished]
     finished = sorted(_settle(h, alpha, beta).score for h in beam if h.finished)
     if not live:

@@ -14,7 +14,7 @@ _SPACE = "\u2581"  # begins a piece of SentencePiece that follows a space
 
 
 class WordBoundaries(NamedTuple):
-    """Which of V tokens are parts of words; None where none is."""
+    """Marks of the V tokens that are parts of words; None where none is."""
 
     is_open: np.ndarray | None  # [V] bool: the next token belongs to the same word, as of `low@@`
     joins: np.ndarray | None  # [V] bool: it belongs to the word before it, as a piece without space

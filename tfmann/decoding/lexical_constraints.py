@@ -57,7 +57,7 @@ class Phrases(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What hypotheses have of the phrases; the first axes are `[B, K]`, or `[B, K, C]`."""
+    """Phrases found in hypotheses so far; the first axes are `[B, K]`, or `[B, K, C]`."""
 
     matched: tf.Tensor  # [..., P, L] bool: the last j + 1 tokens are the first j + 1 of the phrase
     included: tf.Tensor  # [..., P] bool: the phrase ends before the last token

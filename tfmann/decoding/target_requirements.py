@@ -1,4 +1,4 @@
-"""What the translations of a batch must have: given first words, and phrases."""
+"""Requirements of the translations of a batch: given first words, and phrases."""
 
 from __future__ import annotations
 
