@@ -1,4 +1,4 @@
-"""Settings that must stand before TensorFlow is imported, and shared fixtures."""
+"""Settings that TensorFlow reads when it is imported, and shared fixtures."""
 
 import ctypes
 import gc

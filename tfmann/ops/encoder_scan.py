@@ -69,14 +69,14 @@ def _multiply(values: tf.Tensor, kernel: tf.Tensor, transpose: bool = False) -> 
     return tf.cast(tf.matmul(values, kernel, transpose_b=transpose), tf.float32)
 
 
-def _thrice(values: tf.Tensor, factors: tf.Tensor) -> tf.Tensor:
+def _scale_each_gate(values: tf.Tensor, factors: tf.Tensor) -> tf.Tensor:
     """Multiplies `[C, B, U]` by each third of `[C, B, 3U]`, in one operation."""
     chains, _, units = values.shape
     thirds = tf.expand_dims(values, 2) * tf.reshape(factors, [chains, -1, 3, units])
     return tf.reshape(thirds, [chains, -1, 3 * units])
 
 
-def _before(states: tf.Tensor, initial: tf.Tensor) -> tf.Tensor:
+def _previous_states(states: tf.Tensor, initial: tf.Tensor) -> tf.Tensor:
     """States one step earlier."""
     return tf.concat([initial[None], states[:-1]], axis=0)
 
@@ -121,7 +121,7 @@ def _gru(
 
         def gradient(dh: tf.Tensor):
             z, r = tf.split(gates, 2, axis=-1)
-            before = _before(h, initial)
+            before = _previous_states(h, initial)
             by_z = (before - candidate) * z * (1.0 - z)
             by_candidate = (1.0 - z) * (1.0 - tf.square(candidate))
             by_r = by_candidate * inner * r * (1.0 - r)
@@ -130,7 +130,7 @@ def _gru(
             def backward(inputs: list, state: tuple) -> tuple:
                 factors, z = inputs[1:]
                 d = inputs[0] + state[0]
-                sums = _thrice(d, factors)
+                sums = _scale_each_gate(d, factors)
                 down = d * z + _multiply(sums, cast, transpose=True)
                 return (sums, d), (down,)
 
@@ -166,7 +166,7 @@ def _lstm(
         def gradient(dh: tf.Tensor, dc: tf.Tensor):
             i, f, g, o = tf.split(gates, 4, axis=-1)
             squashed = tf.tanh(c)
-            by_f = _before(c, zero) * f * (1.0 - f)
+            by_f = _previous_states(c, zero) * f * (1.0 - f)
             by_c = tf.concat([g * i * (1.0 - i), by_f, i * (1.0 - tf.square(g))], axis=-1)
             by_h = squashed * o * (1.0 - o)
             through = o * (1.0 - tf.square(squashed))
@@ -175,13 +175,13 @@ def _lstm(
                 by_c, by_h, through, f = inputs[2:]
                 d = inputs[0] + state[0]
                 e = inputs[1] + state[1] + d * through
-                sums = tf.concat([_thrice(e, by_c), d * by_h], axis=-1)
+                sums = tf.concat([_scale_each_gate(e, by_c), d * by_h], axis=-1)
                 return (sums,), (_multiply(sums, cast, transpose=True), e * f)
 
             (sums,), (d_initial, _) = _loop(
                 backward, (dh, dc, by_c, by_h, through, f), (zero, zero), reverse=True
             )
-            return sums, _kernel_gradient(_before(h, initial), sums, dtype), d_initial
+            return sums, _kernel_gradient(_previous_states(h, initial), sums, dtype), d_initial
 
         return (h, c), gradient
 
