@@ -1,5 +1,7 @@
 """Phrases that translations must contain, in beam search: banks, progress, hypotheses."""
 
+import types
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -17,7 +19,8 @@ from hypothesis import strategies as st
 from oracles import beam as free_oracle
 from oracles import lexical as oracle
 
-from tfmann.decoding import backend, beam_banks, lexical_constraints, search
+from tfmann.data.vocab import EOS_ID
+from tfmann.decoding import backend, beam_banks, beam_scoring, lexical_constraints, search
 from tfmann.decoding.beam_scoring import BeamOptions
 from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.lexical_constraints import Phrases, pad_phrases
@@ -123,6 +126,21 @@ def test_progress_is_what_the_oracle_reads_from_the_text(kind):
             }
             different.add(expected)
     assert len(different) > 20
+
+
+def test_an_open_word_is_ended_by_the_best_token_that_ends_it():
+    size, lasts = small_models.TARGET_SIZE, [3, 4]  # of two hypotheses: the first's word is open
+    phrases = phrases_of([[(6,)]], SUBWORDS["open"])
+    progress = lexical_constraints.first_progress(phrases, 2)
+    progress = lexical_constraints.advance(phrases, progress, tf.constant(lasts)[None, :, None])
+    progress = tf.nest.map_structure(lambda value: value[:, :, 0], progress)
+    logits = np.zeros([2, size], np.float32)
+    logits[:, [5, EOS_ID, 7]] = 9.0, 8.0, 6.0  # 5 leaves the word open
+    beam = types.SimpleNamespace(progress=progress, words=tf.zeros([1, 2, 1], tf.int32))
+    required = beam_scoring._required_tokens(
+        tf.constant(logits), tf.constant([[0], [1]]), beam, tf.constant(1), Constraints(), phrases
+    )
+    np.testing.assert_array_equal(required, [[6, 7], [6, lexical_constraints.NO_TOKEN]])
 
 
 def compiled_search(model, beam, limit, subwords=oracle.WORDS, constraints=(), prefixes=False):

@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from tfmann.config import HParams
+from tfmann.config import DataSettings
 from tfmann.errors import UserError
 from tfmann.utils.checksummed_json import add_checksum, read_checked
 from tfmann.utils.files import atomic_write, file_digest, read_bytes
@@ -27,7 +27,7 @@ _FILES = ("subword_model", "lexicon_file")  # the other settings are prefixes
 _KEYS = ("train_prefix", "dev_prefix", "vocab_prefix", *_FILES)
 
 
-def record(hparams: HParams, out_dir: str, vocabularies: Mapping[str, str]) -> None:
+def record(hparams: DataSettings, out_dir: str, vocabularies: Mapping[str, str]) -> None:
     """Writes the fingerprints of a run's inputs.
 
     Args:
@@ -65,7 +65,7 @@ def require_same_vocabularies(out_dir: str, vocabularies: Mapping[str, str]) -> 
             )
 
 
-def require_same_inputs(hparams: HParams, out_dir: str) -> None:
+def require_same_inputs(hparams: DataSettings, out_dir: str) -> None:
     """Raises UserError if a file at the same path has changed since the run began."""
     inputs = _read(out_dir)
     if inputs is None:
@@ -83,7 +83,7 @@ def require_same_inputs(hparams: HParams, out_dir: str) -> None:
             )
 
 
-def _digests(hparams: HParams, key: str) -> dict[str, str]:
+def _digests(hparams: DataSettings, key: str) -> dict[str, str]:
     """Returns the SHA-256, by path, of a setting's files: of a prefix, both sides and documents."""
     setting = getattr(hparams, key)
     paths = [setting]
@@ -93,7 +93,7 @@ def _digests(hparams: HParams, key: str) -> dict[str, str]:
     return {path: file_digest(path) for path in paths if os.path.isfile(path)}
 
 
-def _text_files(hparams: HParams, prefix: str) -> list[str]:
+def _text_files(hparams: DataSettings, prefix: str) -> list[str]:
     """Returns where both sides, further references and the documents of a prefix would be."""
     source, target = f"{prefix}.{hparams.src}", f"{prefix}.{hparams.tgt}"
     references = glob.glob(f"{glob.escape(target)}[0-9]*")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfmann.config import HParams
+from tfmann.config import TranslationSettings
 from tfmann.data.vocab import EOS_ID, UNK_ID
 from tfmann.decoding.search import READOUT, Hypotheses
 from tfmann.memory import neural_cache
@@ -108,7 +108,7 @@ class NeuralStore(DocumentStore):
 
     record = (READOUT,)
 
-    def __init__(self, model: Seq2Seq, hparams: HParams):
+    def __init__(self, model: Seq2Seq, hparams: TranslationSettings):
         """Takes the model, and the settings `neural_cache_*`."""
         self._width, self._hparams = model.readout_width, hparams
 
@@ -157,7 +157,7 @@ class NeuralStore(DocumentStore):
         return neural_cache.write(caches, readouts, words, real)
 
 
-def make_store(model: Seq2Seq, hparams: HParams) -> DocumentStore | None:
+def make_store(model: Seq2Seq, hparams: TranslationSettings) -> DocumentStore | None:
     """Returns the store that a model and the settings of its search need; None without a cache."""
     if document_cache.has_memory(model):
         return CellStore(model)
