@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from oracles import recurrent
+from oracles import dnc_interface, recurrent
 
 HEADS = [(1, 1), (2, 1), (1, 2), (2, 3), (3, 2)]
 
@@ -88,3 +88,26 @@ def dnc_numbers(num_read, num_write, width):
 def random_dnc(rng, num_read, num_write, width=3, inputs=2, scale=1.0):
     numbers = dnc_numbers(num_read, num_write, width)
     return random_controller(rng, inputs, 4, num_read * width, numbers, "interface", scale)
+
+
+def random_hop(rng, reads, units=4):
+    """GRU_hop of a controller of so many units over so many numbers that are read."""
+    return random_unit(rng, reads, units, 3)
+
+
+def random_repaired_dnc(rng, num_read, num_write, options, width=3):
+    """Weights of a DNC with any options, layer normalisation and GRU_hop among them."""
+    numbers = dnc_interface.interface_size(width, num_read, num_write, options)
+    weights = random_controller(rng, 2, 4, num_read * width, numbers, "interface")
+    weights["interface_gain"] = rng.normal(size=numbers)
+    weights["interface_offset"] = rng.normal(size=numbers)
+    weights["hop"] = random_hop(rng, num_read * width)
+    return weights
+
+
+def repaired_interface(num_read, num_write, options, width=3, **parts):
+    """A DNC's interface vector with these parts before activation, and 0 elsewhere."""
+    shapes = dnc_interface.part_shapes(width, num_read, num_write, options)
+    assert set(parts) <= set(shapes)
+    arrays = [np.broadcast_to(parts.get(name, 0.0), shape) for name, shape in shapes.items()]
+    return np.concatenate([np.ravel(array) for array in arrays])

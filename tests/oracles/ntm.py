@@ -5,6 +5,12 @@ conventions of Collier & Beel 2018: every number of the head layer is clipped to
 [-20, 20] before its activation, the initial memory, addresses and reads are weights, and
 the heads read M_{t-1}, the memory as it was before this step's writes.
 
+With n memory hops the memory is asked n times in one step: o^1 = h_t, the controller's
+output, and o^{k+1} = GRU_hop(o^k, r^k). The hops share the head layer. In hops 1 to n-1 the
+read heads alone move and read, each from its weights of the hop before; hop n is the full
+step, on o^n. So a read head can shift n times in one step, and a write head, which moves in
+hop n only, once. All hops read M_{t-1}.
+
 Weights:
     layers: from the bottom, each a dictionary of `kernel`, `recurrent_kernel`, `bias`
         (see recurrent.py); the first kernel is [X + R*W, G*U], rows ordered [x; r_{t-1}],
@@ -16,7 +22,10 @@ Weights:
     initial_memory: M_0 [N, W].
     initial_weights: [R + H, N], logits of w_0 (softmax), read heads first.
     initial_reads: [R, W], r_0 before its tanh.
-    output_kernel: [U + R*W, O], rows ordered [h_t; r_t];  output_bias: [O].
+    hop: GRU_hop, for more than one hop: `kernel` [R*W, 3U], `recurrent_kernel` [U, 3U],
+        `bias` [3U], see `next_query`.
+    output_kernel: [U + R*W, O], rows ordered [h_t; r_t], with hops [o^n; r_t];
+        output_bias: [O].
 """
 
 from __future__ import annotations
@@ -28,7 +37,7 @@ import numpy as np
 
 from .addressing import circular_shift, cosine_similarity, interpolate, sharpen, softmax
 from .ntm_attention import HEAD_CLIP, Head, split_heads
-from .recurrent import sigmoid, stack_step, zero_state
+from .recurrent import gru_step, sigmoid, stack_step, zero_state
 
 
 class State(NamedTuple):
@@ -146,6 +155,54 @@ def step(raw, state: State) -> tuple[State, dict[str, np.ndarray]]:
     return state, quantities
 
 
+def read_hop(raw, state: State) -> State:
+    """A hop that only reads, from the output of the head layer [P]: the read heads move."""
+    num_read, num_write = len(state.read_weights), len(state.write_weights)
+    heads, _, _ = split(raw, num_read, num_write, state.memory.shape[1])
+    addresses = []
+    for head, previous in zip(heads, state.read_weights):
+        addresses.append(address(head, state.memory, previous)[1])
+    reads = [read(state.memory, weights) for weights in addresses]
+    return state._replace(read_weights=np.array(addresses), reads=np.array(reads))
+
+
+def next_query(weights: Mapping, query, reads) -> np.ndarray:
+    """o^{k+1} [U] = GRU_hop(o^k, r^k).
+
+    Args:
+        weights: of GRU_hop, `kernel` [R*W, 3U], `recurrent_kernel` [U, 3U] and `bias` [3U]
+            in the form of `recurrent.gru_step`: columns z, r, candidate;
+            o^{k+1} = z * o^k + (1 - z) * candidate, the reset gate after the recurrent
+            product.
+        query: o^k [U], the state of the unit.
+        reads: r^k [R, W], one head after the other the input of the unit.
+    """
+    arrays = weights["kernel"], weights["recurrent_kernel"], weights["bias"]
+    return gru_step(np.ravel(reads), query, *arrays)
+
+
+def hop_steps(
+    weights: Mapping, output, state: State, hops: int = 1
+) -> tuple[np.ndarray, State, dict[str, np.ndarray]]:
+    """One step of the memory, of all its hops, from the controller's output h_t [U].
+
+    Returns:
+        o^n [U], which is h_t itself when n = 1; the next state; and the quantities of this
+        step by name (see `run`).
+    """
+    if hops < 1:
+        raise ValueError(f"hops {hops}: expected 1 or more")
+    addresses = []
+    for _ in range(hops - 1):
+        state = read_hop(output @ weights["head_kernel"] + weights["head_bias"], state)
+        addresses.append(state.read_weights)
+        output = next_query(weights["hop"], output, state.reads)
+    state, quantities = step(output @ weights["head_kernel"] + weights["head_bias"], state)
+    if hops > 1:
+        quantities["hop_read_weights"] = np.array([*addresses, state.read_weights])
+    return output, state, quantities
+
+
 def run(
     weights: Mapping,
     inputs,
@@ -153,6 +210,7 @@ def run(
     num_write: int,
     unit: str = "lstm",
     initial_states: Sequence | None = None,
+    hops: int = 1,
 ) -> dict[str, Any]:
     """Runs the machine over one sequence.
 
@@ -164,13 +222,15 @@ def run(
         unit: 'lstm' or 'gru'.
         initial_states: of each controller layer from the bottom, h for a GRU, (h, c) for
             an LSTM; zeros when None.
+        hops: n, see the module's docstring.
 
     Returns:
         `outputs` [L, O]; `memory` [L, N, W], as each step leaves it; `read_weights`
         [L, R, N]; `write_weights` [L, H, N]; `reads` [L, R, W]; of all heads, read heads
         first, `content_weights` [L, R+H, N], `interpolation_gate` [L, R+H],
         `shift_kernel` [L, R+H, J], `sharpening` [L, R+H]; `erase` and `add` [L, H, W];
-        and `state`, the final controller states from the bottom.
+        and `state`, the final controller states from the bottom. Of several hops these
+        are of the last one, and `hop_read_weights` [L, n, R, N] are of all.
     """
     if len(weights["initial_weights"]) != num_read + num_write:
         raise ValueError(f"initial_weights: expected {num_read} + {num_write} rows")
@@ -182,7 +242,7 @@ def run(
     for x in inputs:
         x = np.concatenate([x, state.reads.ravel()])  # r_{t-1}
         h, states = stack_step(unit, weights["layers"], x, states)
-        state, quantities = step(h @ weights["head_kernel"] + weights["head_bias"], state)
+        h, state, quantities = hop_steps(weights, h, state, hops)
         features = np.concatenate([h, state.reads.ravel()])
         output = features @ weights["output_kernel"] + weights["output_bias"]
         rows.append({"outputs": output, **quantities})
