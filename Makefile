@@ -18,7 +18,7 @@ UNKNOWN := $(filter-out $(VARIABLES) PY MAKE% -%,$(GIVEN))
 $(if $(UNKNOWN),$(error there is no variable $(UNKNOWN): expected some of $(VARIABLES)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-gpu test test-avx2 test-slow test-next lint format check docs package demo \
+.PHONY: help install install-gpu test test-thorough test-avx2 test-slow test-next lint format check docs package demo \
 	reproduce-vi-en reproduce-ro-en \
 	reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja reproduce-en-ja-ntcir \
 	reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic reproduce-synthetic-adequacy \
@@ -41,9 +41,12 @@ install-gpu: $(INSTALLED) ## adds the CUDA libraries, for an NVIDIA GPU
 
 # pytest caches the compiled tests, whatever the environment says: without the cache, each of the two
 # processes compiles them again, which doubles the time before the first test.
-test test-avx2: export PYTHONDONTWRITEBYTECODE =
+test test-thorough test-avx2: export PYTHONDONTWRITEBYTECODE =
 test: $(INSTALLED) ## runs the quick tests, in under ten minutes
-	$(PY) -m pytest -m "not slow" -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(PY) -m pytest -m "not slow and not thorough" -n 2 --dist loadfile $(PYTEST_ARGS)
+
+test-thorough: $(INSTALLED) ## runs quick tests with further cells and settings, and longer tests
+	$(PY) -m pytest -m "thorough and not slow" -n 2 --dist loadfile $(PYTEST_ARGS)
 
 # AVX2 sums products in a different order than AVX-512 or AMX.
 test-avx2: export ONEDNN_MAX_CPU_ISA = AVX2

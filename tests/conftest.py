@@ -15,7 +15,29 @@ GROWTH = 50_000_000  # bytes; to collect takes 0.1 s and more, which is too long
 _resident_bytes = {"after the last collection": 0}
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
+    """Marks what is thorough, and skips what would crash."""
+    _mark_thorough(items)
+    _skip_bfloat16(items)
+
+
+def _mark_thorough(items):
+    """Marks the parameters that `@pytest.mark.quick` does not name."""
+    ids = {}
+    for item in items:
+        quick = item.get_closest_marker("quick")
+        if quick is not None:
+            ids.setdefault((item.function, quick.args), set()).add(item.callspec.id)
+            if item.callspec.id not in quick.args:
+                item.add_marker(pytest.mark.thorough)
+    for (function, quick), collected in ids.items():
+        unknown = set(quick) - collected
+        if unknown and len(collected) > 1:  # not where the command line names a parameter
+            raise pytest.UsageError(f"{function.__name__} has no parameters {sorted(unknown)}")
+
+
+def _skip_bfloat16(items):
     """Skips products in bfloat16 where AVX-512 is hidden from oneDNN, but not from TensorFlow.
 
     TensorFlow 2.15 looks at the processor, finds AVX-512, and hands oneDNN a product in bfloat16

@@ -83,6 +83,7 @@ def test_no_command_is_left_out():
 # --- ablation -----------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_ablation_measures_every_variant(corpus, capfd, untraced):
     where = [f"--hparams_path={ROOT}/hparams/tiny/luong.json", f"--corpus_dir={corpus}"]
     ablation.main([*where, "--rounds=1", "--updates=1", "--warmup=1"])
@@ -131,6 +132,7 @@ def test_the_plain_scan_is_the_scan(unit_type, initial):
 # --- others -------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_cache_measures_training_and_decoding(tmp_path, untraced):
     out = tmp_path / "cache.jsonl"
     cache.main(["--sizes=tiny", "--precisions=float32", "--rounds=1", f"--out={out}"])
@@ -139,6 +141,7 @@ def test_cache_measures_training_and_decoding(tmp_path, untraced):
     assert all(record["ratio"] > 0 and record["base"] > 0 for record in records)
 
 
+@pytest.mark.thorough
 def test_rewriting_measures_every_variant(tmp_path, untraced):
     out = tmp_path / "rewriting.jsonl"
     rewriting.main(["--sizes=tiny", "--precisions=float32", "--rounds=1", f"--out={out}"])
@@ -147,6 +150,7 @@ def test_rewriting_measures_every_variant(tmp_path, untraced):
     assert all(record["reached"] > 0 for record in records)
 
 
+@pytest.mark.thorough
 def test_a_memory_is_measured_in_an_invented_domain(capfd):
     translation_memory.main(["domain", "--pairs=20", "--shares=1", "--lines=4"])
     without_memory, *systems = read_records(capfd)
@@ -157,6 +161,7 @@ def test_a_memory_is_measured_in_an_invented_domain(capfd):
         assert record["tau"] == pytest.approx(record["median"] * record["factor"])
 
 
+@pytest.mark.thorough
 def test_a_trained_model_is_measured_with_a_memory(corpus, capfd):
     prefixes = [f"--{name}={corpus}/{file}" for name, file in
                 (("memory", "train"), ("dev", "val"), ("test", "test"))]  # fmt: skip
@@ -224,6 +229,7 @@ def test_cost_measures_slots_and_peaks(monkeypatch, capfd, untraced):
     assert peak["row"] == "ntm_1" and peak["peak_mib"] > 0 and peak["num_units"] == 8
 
 
+@pytest.mark.thorough
 def test_memory_tells_the_peak_of_a_training(tmp_path, capfd):
     argv = ["--pairs=200", "--vocabulary=30", "--steps=2", f"--work_dir={tmp_path}"]
     assert memory.main(argv) == 0
@@ -231,6 +237,7 @@ def test_memory_tells_the_peak_of_a_training(tmp_path, capfd):
     assert record["pairs"] == 200 and 0 < record["peak_rss_mib"] <= record["limit_mib"]
 
 
+@pytest.mark.thorough
 def test_compare_trains_ours_in_turns(corpus, tmp_path):
     out = tmp_path / "turns.jsonl"
     compare.main([
@@ -260,6 +267,7 @@ def test_trust_draws_bad_input(tmp_path, monkeypatch):
     assert record["taken"] + record["refused"] >= 10 and record["failed"] == 0
 
 
+@pytest.mark.thorough
 def test_trust_checks_what_decoding_promises(tmp_path, monkeypatch, untraced):
     monkeypatch.setattr(decode, "CELLS", {"luong": {}, "cache": decode.CELLS["cache"]})
     monkeypatch.setattr(decode, "LINES", 2)

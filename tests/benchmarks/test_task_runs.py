@@ -48,6 +48,7 @@ def without_times(record):
     return {**{key: record[key] for key in keys}, "curve": curve}
 
 
+@pytest.mark.quick("lstm")
 @pytest.mark.parametrize("cell", ["ntm", "lstm"])
 def test_a_run_killed_and_continued_equals_an_uninterrupted_one(tmp_path, monkeypatch, quick, cell):
     uninterrupted = tiny_run(tmp_path / "whole", cell)

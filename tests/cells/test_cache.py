@@ -57,6 +57,7 @@ VARIANTS = [
 ]
 
 
+@pytest.mark.quick("deep-True-dot", "shallow-False-dot")
 @pytest.mark.parametrize("fusion,overwrite,matching", VARIANTS)
 def test_documents_equal_the_oracle(fusion, overwrite, matching):
     model = model_of(fusion, cache_overwrite=overwrite, cache_matching=matching)
@@ -162,6 +163,7 @@ def run_search(model, batch, document, width=None):
     return [part.numpy() for part in hypotheses[:4]]
 
 
+@pytest.mark.quick("deep-True-dot", "shallow-False-dot")
 @pytest.mark.parametrize("fusion,overwrite,matching", VARIANTS)
 def test_a_search_reads_the_cache_as_forced_decoding_does(fusion, overwrite, matching):
     changes = {"cache_overwrite": overwrite, "cache_matching": matching}

@@ -66,6 +66,7 @@ def test_the_gate_s_gradients_are_the_slopes_of_the_oracle(fusion):
         assert float((gradient.numpy() * direction).sum()) == pytest.approx(slope, rel=1e-3), name
 
 
+@pytest.mark.quick("deep-cosine", "shallow-dot")
 @pytest.mark.parametrize(
     "fusion,matching", [*((kind, "dot") for kind in FUSIONS), *itertools.product(["deep"], OTHERS)]
 )

@@ -118,6 +118,7 @@ def test_cell_equals_its_oracle(variant, compiled):
             np.testing.assert_allclose(actual, reference, atol=1e-5, err_msg=f"{name}, row {row}")
 
 
+@pytest.mark.quick(*small_models.QUICK_VARIANTS)
 @pytest.mark.parametrize("variant", list(small_models.VARIANTS))
 def test_each_column_of_each_weight_gets_a_gradient(variant):
     model = small_models.model(variant)

@@ -46,6 +46,9 @@ def squeeze(value, expected):
     return value[..., 0] if value.ndim > expected.ndim else value
 
 
+@pytest.mark.quick(
+    "ntm-lstm-1-heads2", "ntm-gru-2-heads1", "dnc-lstm-1-heads0", "dnc-lstm-1-heads2"
+)
 @pytest.mark.parametrize("heads", HEADS)
 @pytest.mark.parametrize(
     "cell,unit,taps", [("ntm", "lstm", 1), ("ntm", "gru", 2), ("dnc", "lstm", 1)]
@@ -84,6 +87,7 @@ def test_pure_mann_equals_its_oracle(cell, unit, taps, heads):
         np.testing.assert_allclose(memory, expected["memory"][source - 1], atol=1e-5)
 
 
+@pytest.mark.quick("ntm-dot-heads1", "ntm-cosine-heads0", "dnc-dot-heads2", "dnc-scaled_dot-heads1")
 @pytest.mark.parametrize("heads", HEADS)
 @pytest.mark.parametrize(
     "addressing,kind", [("ntm", "dot"), ("dnc", "dot"), ("ntm", "cosine"), ("dnc", "scaled_dot")]

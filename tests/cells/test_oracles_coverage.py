@@ -153,6 +153,7 @@ def small_model(model, **changes):
     return small_models.model(variant, annotation_merge="sum", attention_size=0, **changes)
 
 
+@pytest.mark.quick("neural")
 @pytest.mark.parametrize("model", MODELS)
 def test_it_starts_as_the_rnnsearch_that_it_starts_from(model):
     baseline = small_models.model("rnnsearch-sum")
@@ -170,6 +171,7 @@ def test_it_starts_as_the_rnnsearch_that_it_starts_from(model):
     assert distances[0] < 0.02 < distances[1]
 
 
+@pytest.mark.quick("fertility")
 @pytest.mark.parametrize("model", MODELS)
 def test_padding_changes_nothing(model):
     built = small_model(model)

@@ -148,6 +148,7 @@ def losses(model, batch):
     return list(sums.values())
 
 
+@pytest.mark.quick("gru-False", "gru_o-True", "gru_i-False")
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_three_losses_are_the_oracle_s(kind, bias):
@@ -209,6 +210,7 @@ def test_it_starts_from_rnnsearch_with_both_softmaxes_as_copies():
     )
 
 
+@pytest.mark.quick("gru_o")
 @pytest.mark.parametrize("kind", KINDS)
 def test_padding_changes_nothing(kind):
     model, batch = small_model(kind), small_models.batch([(2, 6), (7, 6)])

@@ -21,6 +21,7 @@ def test_bad_input_is_refused_or_taken_whole(name):
     assert accepted or name in ALWAYS_REFUSED, "everything was refused: the cases are too bad"
 
 
+@pytest.mark.thorough
 def test_a_very_long_line_has_one_answer(tmp_path):
     content = b"hund " * 100_000 + b"\nhund\n"
     assert bad_text.translated(Folder(tmp_path), content)

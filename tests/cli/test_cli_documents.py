@@ -127,6 +127,7 @@ def test_ids_must_fit_the_lines(ids, words, model, folder, capsys):
 REFERENCES = ["DER HUND", "KATZE SIEHT DIE", "HUND", "CHÓ", "DIE UND", "KATZE 。"]
 
 
+@pytest.mark.thorough
 def test_the_history_of_the_references_and_of_another_document(model, folder, capsys):
     text_files.write_lines(folder / "ref", REFERENCES)
     flags = {"inference_input_file": folder / "in", "inference_document_file": folder / "docs"}

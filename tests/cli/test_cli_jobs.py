@@ -30,6 +30,7 @@ def fields(path):
     return [[*line[:2], *(round(float(score), 4) for score in line[2:])] for line in cut]
 
 
+@pytest.mark.quick("cache")
 @pytest.mark.parametrize("kind", KINDS)
 def test_jobs_write_what_one_command_writes(kind, source, tmp_path):
     variant, changes, inputs = KINDS[kind]

@@ -91,6 +91,16 @@ def test_a_reader_that_goes_away_is_no_error_of_ours(model, source, tmp_path):
     assert done.stderr.startswith(b"weights of ") and done.stderr.count(b"\n") == 1, done.stderr
 
 
+@pytest.fixture
+def default_handler(number):
+    """Python's own handler of a signal, which `nohup` and background jobs of a shell turn off."""
+    before = signal.getsignal(number)
+    handler = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+    signal.signal(number, handler)
+    yield handler
+    signal.signal(number, before)
+
+
 @pytest.mark.parametrize(
     ("number", "status", "words"),
     [
@@ -100,7 +110,7 @@ def test_a_reader_that_goes_away_is_no_error_of_ours(model, source, tmp_path):
     ],
 )
 def test_an_interrupted_translation_leaves_the_old_file(
-    model, tmp_path, monkeypatch, capsys, number, status, words
+    model, tmp_path, monkeypatch, capsys, number, status, words, default_handler
 ):
     from tfmann import api
 
@@ -117,7 +127,6 @@ def test_an_interrupted_translation_leaves_the_old_file(
     argv = command(
         model, inference_input_file=tmp_path / "in", inference_output_file=tmp_path / "out"
     )
-    before_it = signal.getsignal(number)
     assert nmt.main(argv) == status
     assert capsys.readouterr().err.endswith(f"tfmann: {words}\n")
-    assert tree(tmp_path) == before and signal.getsignal(number) == before_it
+    assert tree(tmp_path) == before and signal.getsignal(number) == default_handler

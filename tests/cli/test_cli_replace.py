@@ -108,6 +108,7 @@ def test_training_needs_the_lexicon_first(tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.thorough
 def test_a_run_scores_what_it_replaces(tmp_path, untraced):
     """Of a vocabulary of one word, the full stop, translations are unknown words: all copied."""
     data, out = tiny_runs.corpus(tmp_path / "data", 40), tmp_path / "run"

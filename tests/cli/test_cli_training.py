@@ -270,6 +270,7 @@ def test_two_corpora_are_trained_by_their_weights(corpus, tmp_path, capsys):
     fails(argv, capsys, 2, "give one weight for each")
 
 
+@pytest.mark.thorough
 def test_a_run_with_bpe_dropout_resumes_as_if_it_had_not_stopped(corpus, tmp_path, capsys):
     subword.learn_bpe([corpus / "train.src", corpus / "train.tgt"], tmp_path / "codes", 8)
     words = " ".join(WORDS) + " " + " ".join(WORDS).upper()

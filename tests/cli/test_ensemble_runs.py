@@ -61,6 +61,7 @@ def test_runs_are_loaded_with_their_own_weights(runs, loaded):
     assert best_texts(loaded) not in [best_texts(model) for model in single_models]
 
 
+@pytest.mark.thorough
 def test_the_command_line_translates_by_several_runs(runs, loaded, tmp_path, capsys):
     expected = best_texts(loaded)
     flags = {"ensemble": runs / "ntm", "inference_input_file": runs / "in"}

@@ -49,6 +49,7 @@ def means(record, weights=None):
     }
 
 
+@pytest.mark.thorough
 def test_a_pure_mann_over_a_reference(pure_mann, text, tmp_path, capsys):
     output = tmp_path / "addresses.json"
     command = [f"--model={pure_mann}", f"--input={text / 'src'}", f"--reference={text / 'tgt'}"]

@@ -17,6 +17,7 @@ from tfmann.utils import resources
 
 CONFIGURATIONS = [tiny_runs.ROOT / "hparams" / name for name in resources.settings_names()]
 TINY = [path.stem for path in CONFIGURATIONS if path.parent.name == "tiny"]
+QUICK = ["luong", "ntm", "mad", "dnc", "kvmematt", "cache"]
 WITHOUT_ALIGNMENTS = ("dnc", "ntm")
 
 
@@ -41,6 +42,7 @@ def test_every_cell_has_a_tiny_configuration():
     assert cells == set(config.CELLS)
 
 
+@pytest.mark.quick(*QUICK)
 @pytest.mark.parametrize("name", TINY)
 def test_a_shipped_configuration_trains(name, data, trained):
     out = trained(name)
@@ -66,6 +68,7 @@ def test_a_shipped_configuration_trains(name, data, trained):
     assert checkpoint_series.steps(str(out / "checkpoints")) == [STEPS - 1, STEPS]
 
 
+@pytest.mark.quick(*QUICK)
 @pytest.mark.parametrize("name", TINY)
 def test_a_trained_configuration_translates_scores_and_aligns(name, data, trained, tmp_path):
     out, source = trained(name), data / "test.src"

@@ -31,6 +31,7 @@ def test_early_stopping(data, tmp_path):
     assert sum(" lr " in line for line in log) == 6
 
 
+@pytest.mark.thorough
 def test_another_model_starts_from_what_fits(data, trained, tmp_path):
     """An NTM attention on the encoder and embeddings of a luong model; several references."""
     older = trained("luong")
@@ -81,6 +82,7 @@ def test_a_loss_that_is_not_finite_ends_the_run(data, trained, tmp_path, capsys)
     assert (contents(out / "checkpoints"), contents(out / "best_bleu")) == before
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_that_no_lower_rate_helps_is_named(data, tmp_path, capsys):
     """Its weights were saved before the next update showed that they have no loss."""
     out = tmp_path / "out"

@@ -30,6 +30,7 @@ def has(text, phrase):
     return not phrase or f" {phrase} " in f" {text} "
 
 
+@pytest.mark.quick("alone", "cache")
 @pytest.mark.parametrize("kind", ["alone", "cache", "ensemble"])
 def test_translations_contain_the_phrases_whatever_their_batch(kind):
     system = translator("rnnsearch", **BEAM)

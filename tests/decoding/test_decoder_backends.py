@@ -66,6 +66,7 @@ def assert_same(results):
             np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.quick("luong")
 @pytest.mark.parametrize("variant", CELLS)
 def test_forced_decoding_and_its_gradients(variant):
     def scored(model, prepared, batch):
@@ -84,6 +85,7 @@ def test_forced_decoding_and_its_gradients(variant):
     assert_same(run_backends(variant, scored))
 
 
+@pytest.mark.quick("kvmematt-1")
 @pytest.mark.parametrize("variant", CELLS)
 def test_greedy_search_and_sampling(variant):
     def chosen(model, prepared, batch):
@@ -93,6 +95,7 @@ def test_greedy_search_and_sampling(variant):
     assert_same(run_backends(variant, chosen))
 
 
+@pytest.mark.quick("luong-penalties", "kvmematt-1-constraints")
 @pytest.mark.parametrize("options", BEAMS)
 @pytest.mark.parametrize("variant", CELLS)
 def test_beam_search(variant, options):

@@ -51,6 +51,7 @@ def test_a_translator_for_each_kind():
     assert type(translator("summary")) is Translator
 
 
+@pytest.mark.quick("deep", "summary")
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_neither_neighbours_nor_chunks_change_a_document(name):
     expected = [n_best for lines in DOCUMENTS for n_best in run(name, lines, ids=[0] * len(lines))]

@@ -66,6 +66,7 @@ def forced_after(name, before, line, translation):
     return translator(name).force(pairs, documents=[0] * len(pairs))[-1].log_prob
 
 
+@pytest.mark.quick("cache", "previous")
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_the_own_history_changes_nothing(name):
     expected = run(name)

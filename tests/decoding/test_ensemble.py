@@ -81,6 +81,7 @@ def test_an_ensemble_finds_what_none_of_its_models_finds_alone(mixture):
     assert all(of_ensemble != texts(member.translate(LINES)) for member in members)
 
 
+@pytest.mark.quick("beam_search")
 @pytest.mark.parametrize("mode", ["beam_search", "greedy", "sample"])
 def test_a_model_with_itself_translates_and_scores_as_alone(mode):
     count = 1 if mode == "greedy" else 3

@@ -97,6 +97,7 @@ def read_progress(phrases, tokens):
     return facts
 
 
+@pytest.mark.quick("joining")
 @pytest.mark.parametrize("kind", SUBWORDS)
 def test_progress_is_what_the_oracle_reads_from_the_text(kind):
     subwords, different = SUBWORDS[kind], set()
@@ -169,6 +170,9 @@ def run_search(function, batch, phrases, prefixes=None):
     )
 
 
+@pytest.mark.quick(
+    "luong-words-setting1-4-tfa", "luong-joining-setting3-6-tfa", "ntm-heads-words-setting4-5-plain"
+)
 @pytest.mark.parametrize(
     ("variant", "kind", "setting", "width", "loop"),
     [
@@ -212,6 +216,7 @@ def test_beam_search_equals_the_oracle(variant, kind, setting, width, loop):
     assert changed > 5, "the phrases were in the translations without being given"
 
 
+@pytest.mark.quick("open")
 @pytest.mark.parametrize("kind", SUBWORDS)
 def test_a_wide_beam_finds_every_translation_with_the_phrases(kind):
     subwords, size, limit, width = SUBWORDS[kind], 7, 4, 160

@@ -97,6 +97,7 @@ def datastore_of(name, line):
     return entries
 
 
+@pytest.mark.quick("luong", "kvmematt")
 @pytest.mark.parametrize("name", list(CELLS))
 def test_forced_decoding_equals_the_oracle(name, files):
     system = translator(name, files)
@@ -117,6 +118,7 @@ def test_forced_decoding_equals_the_oracle(name, files):
     assert max(gains) > 0.1 and gains[2] < 1e-6  # the memory has nothing like "a4 a4"
 
 
+@pytest.mark.quick("1-ntm", "3-rnnsearch")
 @pytest.mark.parametrize("name", ["rnnsearch", "ntm"])
 @pytest.mark.parametrize("width", [1, 3])
 def test_a_search_equals_the_oracle(name, width, files):
@@ -131,6 +133,7 @@ def test_a_search_equals_the_oracle(name, width, files):
         assert result.score == pytest.approx(best.score, rel=1e-3, abs=1e-3)
 
 
+@pytest.mark.quick("beam_search-luong", "greedy-rnnsearch")
 @pytest.mark.parametrize("name", ["luong", "rnnsearch"])
 @pytest.mark.parametrize("mode", ["greedy", "beam_search"])
 def test_a_sentence_of_the_memory_is_translated_as_there(name, mode, files):

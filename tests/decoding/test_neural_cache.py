@@ -92,6 +92,7 @@ def test_forced_decoding_of_a_document_equals_the_oracle(name):
     assert gains[0] < 1e-6 and min(gains[1:]) > 0.1
 
 
+@pytest.mark.quick("1-rnnsearch", "3-ntm")
 @pytest.mark.parametrize("name", ["rnnsearch", "previous", "ntm"])
 @pytest.mark.parametrize("width", [1, 3])
 def test_a_search_through_a_document_equals_the_oracle(name, width):
@@ -108,6 +109,7 @@ def test_a_search_through_a_document_equals_the_oracle(name, width):
         cache = oracle.after(cache, sentence.forced(words)[1], words, SLOTS)
 
 
+@pytest.mark.quick("rnnsearch")
 @pytest.mark.parametrize("name", ["rnnsearch", "summary", "previous"])
 def test_neither_neighbours_nor_chunks_change_a_document(name):
     expected = [n_best for lines in DOCUMENTS for n_best in run(name, lines, [0] * len(lines))]

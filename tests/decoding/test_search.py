@@ -34,6 +34,7 @@ from tfmann.decoding.sampling import SamplingOptions
 PENALTIES = [(0.0, 0.0), (0.8, 0.0), (0.0, 0.3), (0.8, 0.3)]  # (alpha, beta)
 
 
+@pytest.mark.quick(*small_models.QUICK_VARIANTS)
 @pytest.mark.parametrize("variant", list(small_models.VARIANTS))
 def test_beam_search_equals_the_oracle(variant):
     number, lengths = list(small_models.VARIANTS).index(variant), set()
@@ -52,6 +53,7 @@ def test_beam_search_equals_the_oracle(variant):
     assert len(lengths) > 1, "hypotheses of one length show nothing"
 
 
+@pytest.mark.quick(*(f"0.8-{variant}" for variant in small_models.QUICK_VARIANTS))
 @pytest.mark.parametrize("variant", list(small_models.VARIANTS))
 @pytest.mark.parametrize("alpha", [0.0, 0.8])
 def test_hypothesis_is_what_forced_decoding_of_it_says(variant, alpha):
@@ -68,6 +70,7 @@ def test_hypothesis_is_what_forced_decoding_of_it_says(variant, alpha):
         )
 
 
+@pytest.mark.quick(*small_models.QUICK_VARIANTS)
 @pytest.mark.parametrize("variant", list(small_models.VARIANTS))
 def test_beam_of_one_is_greedy_and_both_are_the_oracle(variant):
     model, batch = large_model(variant, 11), small_models.batch(LENGTHS, 11)
@@ -240,6 +243,7 @@ def products(graph):
     return Counter(tf.as_dtype(n.attr["T"].type).name for n in nodes if n.op == "MatMul")
 
 
+@pytest.mark.quick("0-luong", "3-ntm-heads", "3-rnnsearch")
 @pytest.mark.bfloat16
 @pytest.mark.parametrize("variant", SOME_VARIANTS)
 @pytest.mark.parametrize("beam_width", [0, 3])

@@ -112,6 +112,7 @@ def scores(out, tmp_path, **settings):
     return {name: by_split[name][0]["value"] for name in ("dev", "test")}
 
 
+@pytest.mark.thorough
 def test_a_training_ends_with_the_weight_that_suits_dev(run, tmp_path):
     results = json.loads((run / "results.json").read_text())
     penalty, average = results["length_penalty"], results["average_length_penalty"]

@@ -56,6 +56,11 @@ VARIANTS = {
         "annotation_merge": "sum", "readout_size": 11,
     },
 }  # fmt: skip
+# A variant of each cell, for tests that take seconds a variant.
+QUICK_VARIANTS = [
+    "luong", "ntm-heads", "rnnsearch", "mematt", "kvmematt-3", "key-value-iw", "coverage-neural",
+    "memdec", "past-future-gru_o",
+]  # fmt: skip
 
 
 def hparams(variant="luong", **changes):

@@ -75,6 +75,7 @@ def test_gradients_are_the_slopes_of_the_oracle(cell, encoder_type, changes):
         assert actual == pytest.approx(slope, rel=5e-3, abs=3e-4), variable.name
 
 
+@pytest.mark.quick("ntm-memory-changes0")
 @pytest.mark.parametrize(
     "cell,encoder_type,changes",
     [

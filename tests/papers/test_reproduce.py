@@ -81,6 +81,7 @@ def raw_toy_root(toy_root, monkeypatch):
     return root, corpus
 
 
+@pytest.mark.thorough
 def test_raw_text_is_prepared_once_and_scored_as_text_too(raw_toy_root, capsys):
     root, corpus = raw_toy_root
     command = [

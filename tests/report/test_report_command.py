@@ -205,6 +205,7 @@ def test_refusals(models, texts, tmp_path, capsys, changes, status, message):
 # --- gallery ------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_gallery_has_the_most_telling_figure_of_each_cell(models, tmp_path):
     runs, out = tmp_path / "runs", tmp_path / "out"
     runs.mkdir()

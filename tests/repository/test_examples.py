@@ -74,6 +74,7 @@ def test_the_copy_task_runs(tmp_path, monkeypatch):
     assert len(names["history"].history["loss"]) == 1
 
 
+@pytest.mark.thorough
 def test_the_notebook_runs(notebook, tmp_path, monkeypatch):
     program, images = notebook
     assert shrink_program(program) != program

@@ -61,6 +61,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.thorough
 def test_the_commands_of_the_tutorial_lead_from_raw_text_to_a_translation(
     folder, monkeypatch, capsys
 ):

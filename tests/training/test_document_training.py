@@ -114,6 +114,7 @@ def main(folder):
     print("done")
 
 
+@pytest.mark.thorough
 def test_two_replicas_keep_what_one_device_keeps(tmp_path):
     replicas.run_main(__file__, tmp_path)
     for rows in (3, 1):
@@ -142,6 +143,7 @@ def train_here(data, out, **settings):
     return nmt.main(tiny_runs.flags(data, out, **settings))
 
 
+@pytest.mark.thorough
 def test_stage_two_starts_from_stage_one(data, tmp_path, capsys):
     first, second = tmp_path / "one", tmp_path / "two"
     base = {"cell": "rnnsearch", "unit_type": "gru", "projection_bias": True, "num_train_steps": 4}

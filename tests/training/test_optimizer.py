@@ -168,6 +168,7 @@ CASES = {
 }
 
 
+@pytest.mark.quick("sgd-clipped", "adam-clipped", "adadelta-clipped")
 @pytest.mark.parametrize("case", list(CASES))
 def test_updates_equal_the_oracle(case):
     changes, rates = CASES[case]

@@ -102,6 +102,7 @@ def ending(out):
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(1500)
 def test_killed_at_five_random_moments_and_terminated_once(data, tmp_path):
     """SIGTERM once, `kill -9` five times: the same weights, bit for bit, and the same scores."""

@@ -156,6 +156,7 @@ def trained(folder, hparams_path, **changes):
     return entropies, (out / "train.log").read_text()
 
 
+@pytest.mark.quick("multi30k/de_en_luong")
 @pytest.mark.parametrize(
     "hparams_path",
     [
@@ -171,6 +172,7 @@ def test_the_attention_of_a_shipped_configuration_is_alive(tmp_path, hparams_pat
     assert WARNING not in log
 
 
+@pytest.mark.thorough
 def test_an_unscaled_dot_collapses_and_the_log_says_so_once(tmp_path):
     plain = {"attention_score": "dot", "label_smoothing": 0.0}
     entropies, log = trained(tmp_path, "multi30k/de_en_luong", **plain)

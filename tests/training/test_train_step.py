@@ -73,6 +73,7 @@ def test_two_replicas_make_the_updates_of_one_device(case, mirrored):
             np.testing.assert_allclose(arrays[name], value, atol=atol, err_msg=name)
 
 
+@pytest.mark.quick("luong-sgd-sentences")
 @pytest.mark.parametrize("case", list(CASES))
 def test_accumulated_gradients_make_the_update_of_the_whole_batch(case):
     """In three parts of 5, 1 and 4 rows, so that some parts are empty."""
