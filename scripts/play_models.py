@@ -83,11 +83,11 @@ def main() -> int:
 
 
 def _corpus(out_dir: Path, documents: bool) -> Path:
-    from tfmann.synthetic import write_corpus
+    from tfmann.synthetic import Style, write_corpus
 
     folder = out_dir / ("corpus_documents" if documents else "corpus")
     if not (folder / "vocab.tgt").exists():
-        write_corpus(str(folder), **PAIRS, seed=SEED, document_tense=documents)
+        write_corpus(str(folder), **PAIRS, seed=SEED, style=Style(document_tense=documents))
     return folder
 
 

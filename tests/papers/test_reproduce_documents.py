@@ -9,6 +9,7 @@ from helpers.toy_table import settings_of, started_command
 from tfmann.data.text_files import iter_lines
 from tfmann.papers import reproduce, run_scores, table_corpus, table_runs
 from tfmann.papers.tables import TABLES
+from tfmann.synthetic import Style
 
 
 def change(path, **settings):
@@ -190,7 +191,7 @@ def test_a_baseline_that_was_not_trained_is_left_out(compared):
 
 def test_the_tense_of_a_table_is_measured(started, monkeypatch, capsys):
     root, corpus, _ = started
-    table = TABLES["vi-en"]._replace(document_tense=True)
+    table = TABLES["vi-en"]._replace(style=Style(document_tense=True))
     monkeypatch.setitem(TABLES, "vi-en", table)
     assert reproduce.main(started_command(root, corpus, "--rows=base")) == 0
     tense = saved_records(root)["base"]["tense"]

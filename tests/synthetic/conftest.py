@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfmann.synthetic import generate
+from tfmann.synthetic import Style, generate
 
 
 @pytest.fixture(scope="module")
@@ -14,4 +14,4 @@ def pairs():
 
 @pytest.fixture(scope="module")
 def unmarked_pairs():
-    return generate(4000, seed=1, document_tense=True)
+    return generate(4000, seed=1, style=Style(document_tense=True))

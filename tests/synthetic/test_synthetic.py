@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 import pytest
 from helpers.synthetic_pairs import counterparts
 
-from tfmann.synthetic import PHENOMENA, generate, lexicon, tables, tense_of
+from tfmann.synthetic import PHENOMENA, Style, generate, lexicon, tables, tense_of
 
 
 def occurrences(pair, entries):
@@ -93,9 +93,12 @@ def test_documents_are_contiguous_and_short(pairs):
         assert left.document != right.document or left.tense == right.tense
 
 
-@pytest.mark.parametrize("document_tense", [False, True])
-def test_alignment_covers_every_word_and_stays_in_range(document_tense):
-    for pair in generate(2000, seed=4, document_tense=document_tense):
+STYLES = [Style(), Style(document_tense=True), Style(long_sentences=True)]
+
+
+@pytest.mark.parametrize("style", STYLES, ids=str)
+def test_alignment_covers_every_word_and_stays_in_range(style):
+    for pair in generate(2000, seed=4, style=style):
         assert list(pair.alignment) == sorted(set(pair.alignment))
         assert {i for i, _ in pair.alignment} == set(range(len(pair.source)))
         assert {j for _, j in pair.alignment} == set(range(len(pair.target)))
@@ -126,7 +129,7 @@ def test_translation_is_a_function_of_the_source_only_if_tense_is_marked(pairs, 
         return max(map(len, translations.values()))
 
     assert most_translations([*pairs, *generate(4000, seed=2)]) == 1
-    of_unmarked_tense = [*unmarked_pairs, *generate(4000, seed=2, document_tense=True)]
+    of_unmarked_tense = [*unmarked_pairs, *generate(4000, seed=2, style=Style(document_tense=True))]
     assert most_translations(of_unmarked_tense) > 1
 
 

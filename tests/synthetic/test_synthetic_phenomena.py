@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from helpers.synthetic_pairs import counterparts
 
-from tfmann.synthetic import PHENOMENA, documents, generate, lexicon, tables, tense_of
+from tfmann.synthetic import PHENOMENA, Style, generate, lexicon, tables, tense_of
 
 
 def test_reordering_the_verb_is_last_in_the_source_and_second_in_the_target(pairs):
@@ -119,7 +119,10 @@ def test_tense_is_shown_by_a_particle_or_by_the_first_sentence_alone(pairs, unma
 
 
 def test_both_kinds_of_tense_keep_the_same_sentences_at_the_length_limit(monkeypatch):
-    monkeypatch.setattr(documents, "SENTENCE_LENGTHS", (4, 9))
-    marked, unmarked = generate(1000, seed=1), generate(1000, seed=1, document_tense=True)
+    monkeypatch.setattr(Style, "sentence_lengths", (4, 9))
+    marked, unmarked = (
+        generate(1000, seed=1),
+        generate(1000, seed=1, style=Style(document_tense=True)),
+    )
     assert max(len(pair.source) for pair in marked) == 9
     assert [pair.target for pair in marked] == [pair.target for pair in unmarked]

@@ -13,7 +13,7 @@ from tfmann import nmt
 from tfmann.data.batching import Position
 from tfmann.data.document_batches import DocumentBatches, document_evaluation_batches
 from tfmann.models import document_cache
-from tfmann.synthetic import write_corpus
+from tfmann.synthetic import Style, write_corpus
 from tfmann.training import checkpoint, checkpoint_series, named_variables, trainer
 from tfmann.training.objective import sum_loss
 from tfmann.training.perplexity import Perplexity
@@ -135,7 +135,7 @@ def test_two_replicas_keep_what_one_device_keeps(tmp_path):
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("documents")
-    write_corpus(folder, 120, 12, 12, seed=3, document_tense=True)
+    write_corpus(folder, 120, 12, 12, seed=3, style=Style(document_tense=True))
     return folder
 
 

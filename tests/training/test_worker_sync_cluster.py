@@ -16,7 +16,7 @@ from helpers.updates import BATCHES, CASES, poison
 from tfmann.config import HParams
 from tfmann.data.batching import Batch, Position, without_words
 from tfmann.data.document_batches import DocumentBatches
-from tfmann.synthetic import write_corpus
+from tfmann.synthetic import Style, write_corpus
 from tfmann.training import checkpoint_series, strategy
 from tfmann.training.train_step import TrainStep
 
@@ -150,7 +150,7 @@ RUN = {
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("documents")
-    write_corpus(folder, 120, 12, 12, seed=3, document_tense=True)
+    write_corpus(folder, 120, 12, 12, seed=3, style=Style(document_tense=True))
     return folder
 
 

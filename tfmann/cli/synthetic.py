@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from tfmann.errors import run_command
+from tfmann.synthetic.style import Style
 from tfmann.synthetic.writer import write_corpus
 
 
@@ -27,13 +28,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         action="store_true",
         help="tell the tense only in the first sentence of a document",
     )
+    parser.add_argument(
+        "--long_sentences",
+        action="store_true",
+        help="sentences of several clauses in free order, which repeat phrases",
+    )
     args = parser.parse_args(argv)
     return run_command(lambda: _write(args))
 
 
 def _write(args: argparse.Namespace) -> None:
     sizes = (args.train, args.dev, args.test)
-    write_corpus(args.output_dir, *sizes, args.seed, args.document_tense)
+    style = Style(args.document_tense, args.long_sentences)
+    write_corpus(args.output_dir, *sizes, args.seed, style)
     total = " + ".join(map(str, sizes))
     print(f"{args.output_dir}: a synthetic corpus of {total} sentence pairs")
 

@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tfmann.synthetic.style import PLAIN, Style
+
 
 class Row(NamedTuple):
     """One system of a table, with the figures that the paper prints."""
@@ -61,7 +63,7 @@ class Table(NamedTuple):
     baselines: tuple[str, ...] = ()  # rows; each is compared with those before it
     paper_pairs: int = 0
     literature: tuple[LiteratureRow, ...] = ()
-    document_tense: bool = False  # for a synthetic corpus whose documents reveal their tense once
+    style: Style = PLAIN  # of a synthetic corpus
 
     def at(self, scale: str) -> Table:
         """Returns the table at a scale: itself, unless it has a stand-in for it."""

@@ -109,9 +109,9 @@ def find_corpus(table: Table, scale: str, corpus_dir: str | None, folder: str) -
 
 def _report(table: Table, corpus_dir: str | None, folder: str) -> catalog.Report:
     if table.manifest is None:
-        pairs = SYNTHETIC_TENSE_PAIRS if table.document_tense else SYNTHETIC_PAIRS
+        pairs = SYNTHETIC_TENSE_PAIRS if table.style.document_tense else SYNTHETIC_PAIRS
         directory = corpus_dir or os.path.join(folder, "corpus")
-        return synthetic.as_report(directory, **pairs, document_tense=table.document_tense)
+        return synthetic.as_report(directory, **pairs, style=table.style)
     manifest = catalog.load_manifest(resources.shipped("data", table.manifest))
     if table.reverse:  # its links would have to be reversed too
         manifest = dataclasses.replace(

@@ -60,7 +60,7 @@ class TableRuns:
                 settings["init_checkpoint"] = start
             train(self.table, self.scale, row, settings, out_dir)
         record = make_record(self.name, self.scale, row, seed, self.corpus, out_dir)
-        if self.table.document_tense:
+        if self.table.style.document_tense:
             record["tense"] = run_scores.tense(self.corpus, out_dir)
         return record
 

@@ -1,14 +1,15 @@
 """A synthetic parallel corpus with gold word alignments and documents, from a seeded grammar.
 
 It has what a translator with a memory should handle: reordering, fertility, repeated words,
-ambiguous nouns, a tense that only the first sentence of a document marks, and rare words. Every
-number measured on it must be labelled synthetic.
+ambiguous nouns, a tense that only the first sentence of a document marks, rare words, and, if
+wanted, long sentences. Every number measured on it must be labelled synthetic.
 """
 
 from __future__ import annotations
 
 from tfmann.synthetic.documents import Example, generate
 from tfmann.synthetic.phenomena import PHENOMENA, tense_of
+from tfmann.synthetic.style import Style
 from tfmann.synthetic.writer import write_corpus
 
-__all__ = ["PHENOMENA", "Example", "generate", "tense_of", "write_corpus"]
+__all__ = ["PHENOMENA", "Example", "Style", "generate", "tense_of", "write_corpus"]

@@ -12,8 +12,8 @@ from tfmann.synthetic import grammar, lexicon
 from tfmann.synthetic.draws import Draws
 from tfmann.synthetic.nominals import Setting, setting
 from tfmann.synthetic.phrases import Phrase
+from tfmann.synthetic.style import PLAIN, Style
 
-SENTENCE_LENGTHS = (4, 18)  # in words, the full stop counted, on either side
 DOCUMENT_LENGTHS = (3, 4, 5, 6, 7, 8)
 # So many refusals in a row mean that the conditions cannot be met, not bad luck.
 _SENTENCE_TRIES = 100
@@ -31,18 +31,18 @@ class Example:
     tense: str  # one of tables.TENSES
 
 
-def generate(num_examples: int, seed: int, document_tense: bool = False) -> list[Example]:
+def generate(num_examples: int, seed: int, style: Style = PLAIN) -> list[Example]:
     """Returns the first sentence pairs of an endless stream of documents.
 
-    With ``document_tense`` only the first sentence of a document marks the tense; the same
-    seed gives the same target text and the same source text without its tense particles.
+    With ``document_tense`` the same seed gives the same target text and the same source text
+    without its tense particles.
     """
-    return list(itertools.islice(examples(Draws(seed, "train"), document_tense), num_examples))
+    return list(itertools.islice(examples(Draws(seed, "train"), style), num_examples))
 
 
 def examples(
     draws: Draws,
-    document_tense: bool,
+    style: Style,
     accept: Callable[[Phrase], bool] | None = None,
 ) -> Iterator[Example]:
     """Yields sentence pairs without end, document by document; all of them pass ``accept``.
@@ -51,7 +51,7 @@ def examples(
         UserError: no document is found whose sentences are all accepted.
     """
     for document in itertools.count():
-        scene, sentences = _document(draws, document_tense, accept or (lambda sentence: True))
+        scene, sentences = _document(draws, style, accept or (lambda sentence: True))
         for sentence in sentences:
             yield Example(
                 tuple(word.text for word in sentence.source),
@@ -63,15 +63,15 @@ def examples(
 
 
 def _document(
-    draws: Draws, document_tense: bool, accept: Callable[[Phrase], bool]
+    draws: Draws, style: Style, accept: Callable[[Phrase], bool]
 ) -> tuple[Setting, list[Phrase]]:
     """Draws a document; starts again if a sentence is never accepted, e.g. for its tense."""
     for _ in range(_DOCUMENT_TRIES):
-        scene, sentences = setting(draws), []
+        scene, sentences = setting(draws, style), []
         for position in range(draws.one_of(DOCUMENT_LENGTHS)):
             for _ in range(_SENTENCE_TRIES):
-                sentence = grammar.sentence(draws, scene, position == 0, not document_tense)
-                if _is_well_formed(sentence, document_tense) and accept(sentence):
+                sentence = grammar.sentence(draws, scene, position == 0)
+                if _is_well_formed(sentence, style) and accept(sentence):
                     sentences.append(sentence)
                     break
             else:
@@ -84,20 +84,21 @@ def _document(
     )
 
 
-def _is_well_formed(sentence: Phrase, document_tense: bool) -> bool:
-    """Returns whether a sentence has an allowed length, no person twice, and a clear topic.
+def _is_well_formed(sentence: Phrase, style: Style) -> bool:
+    """Returns whether a sentence has an allowed length, people as it should, and a clear topic.
 
-    A sentence with an ambiguous noun needs another word that only its topic has.
+    A sentence with an ambiguous noun needs another word that only its topic has. Only in long
+    sentences may a person occur twice.
     """
-    shortest, longest = SENTENCE_LENGTHS
+    shortest, longest = style.sentence_lengths
     # Measured with the tense particle, so that both kinds of corpus consist of the same sentences.
-    length = len(sentence.source) + document_tense
+    length = len(sentence.source) + style.document_tense
     words = [word.text for word in sentence.source]
     people = [word for word in words if word in lexicon.PEOPLE]
     has_cue = not lexicon.CUES.keys().isdisjoint(words)
     return (
         length <= longest
         and shortest <= len(sentence.target) <= longest
-        and len(set(people)) == len(people)
+        and (style.long_sentences or len(set(people)) == len(people))
         and (has_cue or lexicon.AMBIGUOUS.keys().isdisjoint(words))
     )

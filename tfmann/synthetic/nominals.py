@@ -9,6 +9,7 @@ from tfmann.synthetic import lexicon, tables
 from tfmann.synthetic.draws import Draws
 from tfmann.synthetic.lexicon import Noun
 from tfmann.synthetic.phrases import Image, Phrase, entry, join
+from tfmann.synthetic.style import Style
 
 COLOURED = ("thing", "animal")
 # Zipf-Mandelbrot: the shift keeps the rarest of the names within reach of a small training set.
@@ -23,15 +24,16 @@ class Setting:
     topic: str
     tense: str
     cast: tuple[str, ...]  # the names that occur in it
+    style: Style
 
 
-def setting(draws: Draws) -> Setting:
+def setting(draws: Draws, style: Style) -> Setting:
     """Draws what a document is about, when it happens and who is in it."""
     topic, tense = draws.one_of(tables.TOPICS), draws.one_of(tables.TENSES)
     hero = other = draws.weighted(lexicon.NAMES, _NAME_WEIGHTS)
     while other == hero:
         other = draws.weighted(lexicon.NAMES, _NAME_WEIGHTS)
-    return Setting(topic, tense, cast=(hero, other))
+    return Setting(topic, tense, (hero, other), style)
 
 
 def word(draws: Draws, table: Mapping[str, str]) -> Phrase:
@@ -48,7 +50,7 @@ def person(draws: Draws, scene: Setting) -> Phrase:
     if draws.chance(0.4):
         name = draws.one_of(scene.cast)
         return entry((name,), (lexicon.transliterate(name),))
-    return described(draws, pick_noun(draws, scene, "person"))
+    return described(draws, scene, pick_noun(draws, scene, "person"))
 
 
 def pick_noun(draws: Draws, scene: Setting, kind: str) -> Noun:
@@ -64,7 +66,7 @@ def pick_noun(draws: Draws, scene: Setting, kind: str) -> Noun:
     return draws.one_of(general)
 
 
-def described(draws: Draws, noun: Noun) -> Phrase:
+def described(draws: Draws, scene: Setting, noun: Noun) -> Phrase:
     """<Noun Adjective* Closing ; Closing Adjective* Noun>: the one side mirrors the other.
 
     The closing is a numeral (the noun is plural then), a determiner, or nothing in the source and
@@ -73,7 +75,8 @@ def described(draws: Draws, noun: Noun) -> Phrase:
     pool = {source: lexicon.ADJECTIVES[source][0] for source in lexicon.adjectives(noun.kind)}
     if noun.kind in COLOURED:
         pool.update(tables.COLOURS)
-    count = draws.weighted((0, 1, 2), (60, 32, 8))
+    weights = scene.style.modifiers
+    count = draws.weighted(range(len(weights)), weights)
     adjectives = [entry((source,), (pool[source],)) for source in draws.some_of(tuple(pool), count)]
     closing = draws.weighted(("article", "determiner", "numeral"), (65, 15, 20))
     plural = closing == "numeral" and noun.kind != "place"

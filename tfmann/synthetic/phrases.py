@@ -46,6 +46,20 @@ class Phrase:
         )
 
 
+def copy(phrase: Phrase) -> Phrase:
+    """Returns a second occurrence of a phrase: the same spellings, other words."""
+    words = {word: Word(word.text) for word in phrase.source}
+    target = (Image(i.text, tuple(words[word] for word in i.sources)) for i in phrase.target)
+    return Phrase(tuple(words.values()), tuple(target), phrase.plural)
+
+
+def mark(phrase: Phrase, marker: str) -> Phrase:
+    """Adds a source word behind a phrase; it belongs to the last word of the translation."""
+    word, (*images, last) = Word(marker), phrase.target
+    last = Image(last.text, (*last.sources, word))
+    return Phrase((*phrase.source, word), (*images, last), phrase.plural)
+
+
 def entry(source: Iterable[str], target: Iterable[str]) -> Phrase:
     """Makes a dictionary entry: every target word comes from every source word."""
     words = tuple(Word(text) for text in source)

@@ -6,6 +6,7 @@ import os
 
 from tfmann.datasets import catalog
 from tfmann.datasets.manifest import FileEntry, Manifest
+from tfmann.synthetic.style import PLAIN, Style
 from tfmann.synthetic.writer import write_corpus
 from tfmann.utils.files import PathLike
 
@@ -13,7 +14,7 @@ SEED = 1
 
 
 def as_report(
-    directory: PathLike, train: int, dev: int, test: int, document_tense: bool = False
+    directory: PathLike, train: int, dev: int, test: int, style: Style = PLAIN
 ) -> catalog.Report:
     """Writes the corpus if it is missing, and checks it.
 
@@ -22,13 +23,13 @@ def as_report(
       train: number of sentence pairs for training.
       dev: number of sentence pairs that checkpoints are chosen by.
       test: number of sentence pairs for the scores.
-      document_tense: mark the tense only in the first source sentence of a document.
+      style: what its sentences and documents are like.
 
     Raises:
       UserError: existing files have other sizes, or it cannot be written.
     """
     if not os.path.exists(os.path.join(directory, "vocab.tgt")):
-        write_corpus(directory, train, dev, test, SEED, document_tense)
+        write_corpus(directory, train, dev, test, SEED, style)
     return catalog.use_local(_manifest({"train": train, "dev": dev, "test": test}), directory)
 
 

@@ -288,6 +288,9 @@ TIMES = {
 }
 TENSE_PARTICLES = {"past": "ta", "present": "ni", "future": "ru"}
 AND, NOT, TO, STOP, NUMBERS = "ve", "nu", "al", ".", "nomra"
+# In long sentences only: between clauses, and behind an object, whose place is free.
+CONJUNCTIONS = {"zan": "and then", "vel": "while", "kar": "because", "lon": "although"}
+OBJECT = "em"
 
 # Most frequent first; a copied name and one that changes its spelling take turns.
 NAMES = """

@@ -15,6 +15,7 @@ from tfmann.errors import UserError
 from tfmann.synthetic.documents import Example, examples
 from tfmann.synthetic.draws import Draws
 from tfmann.synthetic.phrases import Phrase
+from tfmann.synthetic.style import PLAIN, Style
 
 SPLIT_FILES = ("src", "tgt", "docs", "align")
 SPECIALS = ("<unk>", "<s>", "</s>")
@@ -28,7 +29,7 @@ the phenomena it was built from; they say nothing about real text and have to be
 Made by:
 
     tfmann synthetic --output_dir=DIR --train={train} --dev={dev} --test={test} \\
-        --seed={seed}{flag}
+        --seed={seed}{flags}
 
 | file | one line |
 | --- | --- |
@@ -53,7 +54,7 @@ def write_corpus(
     dev: int,
     test: int,
     seed: int,
-    document_tense: bool = False,
+    style: Style = PLAIN,
 ) -> None:
     """Writes splits of these numbers of sentence pairs, their vocabularies and a README.
 
@@ -67,16 +68,15 @@ def write_corpus(
     sizes = {"train": train, "dev": dev, "test": test}
     if train < 1 or dev < 0 or test < 0:
         raise UserError(f"synthetic corpus: train must be at least 1, dev and test 0; got {sizes}")
-    flag = " --document_tense" if document_tense else ""
     readme = _README.format(
-        title=_TITLE, flag=flag, seed=seed, tense=_TENSE[document_tense], **sizes
+        title=_TITLE, flags=style.flags(), seed=seed, tense=_TENSE[style.document_tense], **sizes
     )
     folder = Path(directory)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder) as temporary:
             _write(Path(temporary), ["README"], ((line,) for line in readme.splitlines()))
-            _write_splits(Path(temporary), sizes, seed, document_tense)
+            _write_splits(Path(temporary), sizes, seed, style)
             names = sorted(os.listdir(temporary))  # README first: it marks the others as ours
             _refuse_foreign_files(folder, names)
             for name in names:
@@ -99,7 +99,7 @@ def _refuse_foreign_files(folder: Path, names: Sequence[str]) -> None:
             )
 
 
-def _write_splits(folder: Path, sizes: dict[str, int], seed: int, document_tense: bool) -> None:
+def _write_splits(folder: Path, sizes: dict[str, int], seed: int, style: Style) -> None:
     words: tuple[Counter[str], Counter[str]] = Counter(), Counter()  # source, target; of train
     written: set[bytes] = set()  # digests of the pairs written so far
 
@@ -120,7 +120,8 @@ def _write_splits(folder: Path, sizes: dict[str, int], seed: int, document_tense
 
     for split, size in sizes.items():
         of_train = split == "train"
-        pairs = examples(Draws(seed, split), document_tense, None if of_train else accept)
+        of_split = style if of_train else style.for_evaluation()
+        pairs = examples(Draws(seed, split), of_split, None if of_train else accept)
         names = [f"{split}.{suffix}" for suffix in SPLIT_FILES]
         _write(folder, names, lines(itertools.islice(pairs, size), words if of_train else ()))
     for name, count in zip(("vocab.src", "vocab.tgt"), words):

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tfmann.papers.table import Row, Table
+from tfmann.synthetic import Style
 
 _BASELINES = ("rnnsearch", "rnnsearch_longer", "cache_nothing")
 _TITLES = {
@@ -217,6 +218,6 @@ TABLES = {
         scales=("tiny",),
         seeds=(1, 2, 3),
         baselines=_BASELINES,
-        document_tense=True,
+        style=Style(document_tense=True),
     ),
 }
