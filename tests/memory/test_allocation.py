@@ -36,7 +36,7 @@ def numeric_gradient(function, values, step=1e-6):
 def test_usage_equals_the_oracle(readers, writers):
     usage = STREAM.uniform(size=[BATCH, SLOTS]).astype(np.float32)
     written, read, free = weights(writers), weights(readers), gates(readers)
-    actual = allocation.update_usage(usage, written, free, read).numpy()
+    actual = allocation.update_usage(usage, written, allocation.retention(free, read)).numpy()
     for row in range(BATCH):
         expected = oracle.usage_after(usage[row], written[row], free[row, :, 0], read[row])
         np.testing.assert_allclose(actual[row], expected, atol=1e-6)
@@ -47,9 +47,10 @@ def test_a_full_write_uses_a_slot_and_a_full_free_read_gives_it_back():
     full = np.eye(SLOTS, dtype=np.float32)[None, None, 2]
     nothing = np.zeros_like(full)
     keep, free = np.zeros([1, 1, 1], np.float32), np.ones([1, 1, 1], np.float32)
-    used = allocation.update_usage(np.zeros([1, SLOTS], np.float32), full, keep, nothing)
+    retained = allocation.retention(keep, nothing)
+    used = allocation.update_usage(np.zeros([1, SLOTS], np.float32), full, retained)
     np.testing.assert_array_equal(used, full[:, 0])
-    freed = allocation.update_usage(used, nothing, free, full)
+    freed = allocation.update_usage(used, nothing, allocation.retention(free, full))
     np.testing.assert_array_equal(freed, np.zeros([1, SLOTS]))
 
 

@@ -1,8 +1,9 @@
 """Diagnostics of a step: standard names, their shapes, and the choice among them.
 
 Letters: S source positions, S' those of the source sentence before, R read heads, H write heads,
-J shift taps, N memory slots (where the source is the memory its S positions), I cache slots. Of
-kvmematt and mematt every round has one read and one write head. The batch axis goes before.
+J shift taps, N memory slots of W numbers (where the source is the memory its S positions), I cache
+slots. Of kvmematt and mematt every round has one read and one write head. The batch axis goes
+before.
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ SHAPES: Mapping[str, tuple[str, ...]] = {
     "write_gate": ("H", "1"),  # 0: nothing is written
     "free_gate": ("R", "1"),  # 1: what was read last is free now
     "read_modes": ("R", "1+2H"),  # shares: backward 1..H, content, forward 1..H
+    "mask": ("R+H", "W"),  # with dnc_masking: 0: the content lookup overlooks this number
+    "backward_sharpness": ("R", "1"),  # with dnc_sharp_links: at least 1
+    "forward_sharpness": ("R", "1"),
     "precedence": ("H", "N"),  # how much each slot was the last one written, after the write
     "link": ("H", "N", "N"),  # [i, j]: slot i was written right after slot j; after the write
 }

@@ -213,6 +213,30 @@ class ExternalMemoryOptions(SlotOptions):
 
 
 @dataclass(frozen=True)
+class DNCOptions(ExternalMemoryOptions):
+    """A memory that is addressed as that of a DNC, with repairs of Csordás & Schmidhuber 2019."""
+
+    dnc_masking: bool = field(
+        False,
+        "DNC memory: every head says by a mask which of the W numbers its content lookup compares.",
+    )
+    dnc_mask_floor: float = field(
+        0.0,
+        "DNC memory: the least that a mask can be; 0.1 leaves every number some weight.",
+        minimum=0.0,
+        below=1.0,
+    )
+    dnc_deallocation: bool = field(
+        False, "DNC memory: what the free gates set free is also erased, by the same share."
+    )
+    dnc_sharp_links: bool = field(
+        False,
+        "DNC memory: forward and backward weights are sharpened, each by a number of its read "
+        "head.",
+    )
+
+
+@dataclass(frozen=True)
 class NTMOptions(ExternalMemoryOptions, ShiftOptions):
     """A memory that is addressed as that of a Neural Turing Machine."""
 
@@ -230,7 +254,7 @@ class NTMOptions(ExternalMemoryOptions, ShiftOptions):
 
 
 @dataclass(frozen=True)
-class MADOptions(NTMOptions, DotProductOptions):
+class MADOptions(NTMOptions, DNCOptions, DotProductOptions):
     """The memory-augmented decoder of Collier and Beel 2019."""
 
     external_addressing: str = field(
@@ -288,7 +312,7 @@ class CellSpec:
 CELLS: Mapping[str, CellSpec] = {
     "cache": CellSpec("cache", "CacheCell", CacheOptions, has_cache=True),
     "coverage": CellSpec("coverage", "CoverageCell", CoverageOptions),
-    "dnc": CellSpec("dnc", "DNCCell", ExternalMemoryOptions, has_alignments=False),
+    "dnc": CellSpec("dnc", "DNCCell", DNCOptions, has_alignments=False),
     "key_value": CellSpec("key_value", "KeyValueCell", KeyValueOptions),
     "kvmematt": CellSpec("kvmematt", "KVMemAttCell", KVMemAttOptions),
     "luong": CellSpec("luong", "LuongCell", LuongOptions),

@@ -2,19 +2,19 @@
 
 Letters are the paper's: xi the interface vector, u usage, a allocation, w^w and w^r write and read
 weights, c^w and c^r content weights, M memory, L links, p precedence, b and f backward and forward
-weights, pi read modes.
+weights, pi read modes. The settings `dnc_*` are the repairs of Csordás & Schmidhuber 2019
+(arXiv:1904.10278), each by itself.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
-from tfmann.config import ExternalMemoryOptions
+from tfmann.config import DNCOptions
+from tfmann.layers.dnc_interface import DNCInterface, Interface
 from tfmann.layers.initializers import VariableFactory
-from tfmann.layers.rnn import product
 from tfmann.memory import access, allocation
 
 # Inside the norms of the similarity, as in deepmind/dnc. The allocation's own epsilon leaves a
@@ -34,36 +34,18 @@ class DNCMemoryState(NamedTuple):
     precedence: tf.Tensor  # [B, H, N] p_t
 
 
-class Interface(NamedTuple):
-    """The interface vector xi_t, in its parts."""
-
-    read_keys: tf.Tensor  # [B, R, W] k^r
-    read_strengths: tf.Tensor  # [B, R, 1] beta^r
-    write_keys: tf.Tensor  # [B, H, W] k^w
-    write_strengths: tf.Tensor  # [B, H, 1] beta^w
-    erase: tf.Tensor  # [B, H, W] e
-    write_vectors: tf.Tensor  # [B, H, W] v
-    free_gates: tf.Tensor  # [B, R, 1] f
-    allocation_gates: tf.Tensor  # [B, H, 1] g^a
-    write_gates: tf.Tensor  # [B, H, 1] g^w
-    read_modes: tf.Tensor  # [B, R, 1 + 2H] pi
-
-
 class DNCMemory(tf.keras.layers.Layer):
     """N slots of W numbers, R read heads, H write heads; it reads what it has just written."""
 
-    def __init__(self, hparams: ExternalMemoryOptions, units: int, weights: VariableFactory):
-        """Creates the interface layer `[U, RW + 3HW + 2R + 3H + R(1+2H)]`."""
+    def __init__(self, hparams: DNCOptions, units: int, weights: VariableFactory):
+        """Creates the interface layer."""
         super().__init__(name="memory")
         self.slots, self.width = hparams.num_memory_locations, hparams.memory_unit_size
-        self.readers, self.writers = r, h = hparams.read_heads, hparams.write_heads
-        self.numbers = self.slots * (self.width + h * self.slots)  # the links are h*N*N
-        w = self.width
-        self._shapes = [(r, w), (r, 1), (h, w), (h, 1), (h, w), (h, w), (r, 1), (h, 1), (h, 1)]
-        self._shapes.append((r, 1 + 2 * h))
-        numbers = sum(heads * size for heads, size in self._shapes)
-        self.interface_kernel = weights.matrix("interface_kernel", [units, numbers])
-        self.interface_bias = weights.constant("interface_bias", np.zeros(numbers))
+        self.readers, self.writers = hparams.read_heads, hparams.write_heads
+        # the links are H*N*N
+        self.numbers = self.slots * (self.width + self.writers * self.slots)
+        self.deallocates = hparams.dnc_deallocation
+        self.interface = DNCInterface(hparams, units, weights)
 
     def initial_state(self, batch_size: tf.Tensor) -> DNCMemoryState:
         """Returns zeros."""
@@ -94,72 +76,79 @@ class DNCMemory(tf.keras.layers.Layer):
         Returns:
           the memory after this step; diagnostics (`cells.diagnostics`).
         """
-        interface = self._interface(hidden)  # xi_t
+        interface = self.interface.emit(hidden)  # xi_t
+        state, allocation_weights, write_content_weights = self._write(interface, state)
+        state, read_content_weights = self._read(interface, state)
+        return state, {
+            **_diagnostics(interface, state),
+            "content_weights": tf.concat([read_content_weights, write_content_weights], axis=1),
+            "allocation_weights": allocation_weights,
+        }
+
+    def _write(
+        self, interface: Interface, state: DNCMemoryState
+    ) -> tuple[DNCMemoryState, tf.Tensor, tf.Tensor]:
+        """Writes and links: the new state but for w^r_t and r_t, a_t and c^w_t `[B, H, N]`."""
         # Where to write: u_t, a_t, c^w_t and w^w_t = g^w (g^a a_t + (1 - g^a) c^w_t)
-        usage = allocation.update_usage(
-            state.usage, state.write_weights, interface.free_gates, state.read_weights
-        )
+        retained = allocation.retention(interface.free_gates, state.read_weights)  # psi_t
+        usage = allocation.update_usage(state.usage, state.write_weights, retained)
         allocation_weights = allocation.allocate(
             usage, interface.write_gates, interface.allocation_gates
         )
         write_content_weights = access.content_weights(
-            interface.write_keys, interface.write_strengths, state.memory, NORM_FLOOR
+            interface.write_keys,
+            interface.write_strengths,
+            state.memory,
+            NORM_FLOOR,
+            interface.write_masks,
         )
         write_weights = interface.write_gates * access.interpolate(
             interface.allocation_gates, allocation_weights, write_content_weights
         )
         # What is written, M_t, and in which order, L_t and p_t
+        retained_memory = state.memory
+        if self.deallocates:  # what a slot that is set free held would be found by its content
+            retained_memory *= retained[..., None]
         memory = access.erase_and_add(
-            state.memory, write_weights, interface.erase, interface.write_vectors
+            retained_memory, write_weights, interface.erase, interface.write_vectors
         )
-        link = allocation.update_link(state.link, state.precedence, write_weights)
-        precedence = allocation.update_precedence(state.precedence, write_weights)
-        # Where to read: c^r_t, b_t, f_t and w^r_t, their mixture by pi
-        read_content_weights = access.content_weights(
-            interface.read_keys, interface.read_strengths, memory, NORM_FLOOR
-        )
-        backward_weights, forward_weights = allocation.follow_links(link, state.read_weights)
-        read_weights = allocation.mix_read_weights(
-            interface.read_modes, backward_weights, read_content_weights, forward_weights
-        )
-        new_state = DNCMemoryState(
-            reads=access.read(read_weights, memory),  # r_t = M_t^T w^r_t
-            read_weights=read_weights,
-            write_weights=write_weights,
+        written = state._replace(
             memory=memory,
+            write_weights=write_weights,
             usage=usage,
-            link=link,
-            precedence=precedence,
+            link=allocation.update_link(state.link, state.precedence, write_weights),
+            precedence=allocation.update_precedence(state.precedence, write_weights),
         )
-        return new_state, {
-            **_diagnostics(interface, new_state),
-            "content_weights": tf.concat([read_content_weights, write_content_weights], axis=1),
-            "allocation_weights": allocation_weights,
-        }
+        return written, allocation_weights, write_content_weights
 
-    def _interface(self, hidden: tf.Tensor) -> Interface:
-        """Computes `xi_t = W h_t + b`, and splits it into parts, each squashed into its range."""
-        vector = product(hidden, self.interface_kernel) + self.interface_bias
-        sizes = [heads * size for heads, size in self._shapes]
-        parts = [
-            tf.reshape(part, [-1, *shape])
-            for part, shape in zip(tf.split(vector, sizes, axis=-1), self._shapes)
-        ]
-        raw = Interface(*parts)
-        return raw._replace(
-            read_strengths=1 + tf.nn.softplus(raw.read_strengths),  # oneplus
-            write_strengths=1 + tf.nn.softplus(raw.write_strengths),
-            erase=tf.sigmoid(raw.erase),
-            free_gates=tf.sigmoid(raw.free_gates),
-            allocation_gates=tf.sigmoid(raw.allocation_gates),
-            write_gates=tf.sigmoid(raw.write_gates),
-            read_modes=tf.nn.softmax(raw.read_modes),
+    def _read(
+        self, interface: Interface, state: DNCMemoryState
+    ) -> tuple[DNCMemoryState, tf.Tensor]:
+        """Reads what was written: the state with w^r_t and r_t, and c^r_t `[B, R, N]`."""
+        # Where to read: c^r_t, b_t, f_t and w^r_t, their mixture by pi
+        content_weights = access.content_weights(
+            interface.read_keys,
+            interface.read_strengths,
+            state.memory,
+            NORM_FLOOR,
+            interface.read_masks,
         )
+        backward_weights, forward_weights = allocation.follow_links(state.link, state.read_weights)
+        if interface.forward_sharpness is not None:
+            backward_weights = allocation.sharpen_moves(
+                backward_weights, interface.backward_sharpness
+            )
+            forward_weights = allocation.sharpen_moves(forward_weights, interface.forward_sharpness)
+        read_weights = allocation.mix_read_weights(
+            interface.read_modes, backward_weights, content_weights, forward_weights
+        )
+        reads = access.read(read_weights, state.memory)  # r_t = M_t^T w^r_t
+        return state._replace(reads=reads, read_weights=read_weights), content_weights
 
 
 def _diagnostics(interface: Interface, state: DNCMemoryState) -> dict[str, tf.Tensor]:
     """Names the parts of the interface and of the new state as in `cells.diagnostics`."""
-    return {
+    diagnostics = {
         "read_weights": state.read_weights,
         "write_weights": state.write_weights,
         "usage": state.usage,
@@ -172,3 +161,9 @@ def _diagnostics(interface: Interface, state: DNCMemoryState) -> dict[str, tf.Te
         "erase_norm": access.norm(interface.erase)[..., None],
         "add_norm": access.norm(interface.write_vectors)[..., None],
     }
+    if interface.read_masks is not None:
+        diagnostics["mask"] = tf.concat([interface.read_masks, interface.write_masks], axis=1)
+    if interface.forward_sharpness is not None:
+        diagnostics["backward_sharpness"] = interface.backward_sharpness
+        diagnostics["forward_sharpness"] = interface.forward_sharpness
+    return diagnostics

@@ -99,6 +99,20 @@ def cosine_similarity(keys: tf.Tensor, memory: tf.Tensor, floor: float = 1e-30) 
     return dots / (norms + 1e-8)
 
 
+def masked_cosine_similarity(
+    keys: tf.Tensor, memory: tf.Tensor, masks: tf.Tensor, floor: float = 1e-30
+) -> tf.Tensor:
+    """Computes `cosine_similarity` of `mu k` and `mu M(i)` `[B, H, N]`; the masks mu `[B, H, W]`.
+
+    Every head has a mask of its own (Csordás & Schmidhuber 2019, section 3.1). Its squares go into
+    two products, so that no masked memory `[B, H, N, W]` is made.
+    """
+    squares = tf.square(masks)
+    dots = tf.matmul(squares * keys, memory, transpose_b=True)
+    slot_norms = tf.sqrt(tf.matmul(squares, tf.square(memory), transpose_b=True) + floor)
+    return dots / (norm(masks * keys, floor)[:, :, None] * slot_norms + 1e-8)
+
+
 def norm(vectors: tf.Tensor, floor: float = 1e-30) -> tf.Tensor:
     """Computes `sqrt(sum x^2 + floor)` of vectors `[..., W]`, with a finite gradient at zero."""
     return tf.sqrt(tf.reduce_sum(tf.square(vectors), axis=-1) + floor)
@@ -110,10 +124,19 @@ def normalize(vectors: tf.Tensor) -> tf.Tensor:
 
 
 def content_weights(
-    keys: tf.Tensor, strengths: tf.Tensor, memory: tf.Tensor, floor: float = 1e-30
+    keys: tf.Tensor,
+    strengths: tf.Tensor,
+    memory: tf.Tensor,
+    floor: float = 1e-30,
+    masks: tf.Tensor | None = None,
 ) -> tf.Tensor:
-    """Computes `softmax(beta K[k, M(i)])` (Collier eq 3): `[B, H, W]`, `[B, H, 1]`, `[B, N, W]`."""
-    return tf.nn.softmax(strengths * cosine_similarity(keys, memory, floor))
+    """Computes `softmax(beta K[k, M(i)])` (Collier eq 3): `[B, H, W]`, `[B, H, 1]`, `[B, N, W]`.
+
+    With masks `[B, H, W]`, K is the `masked_cosine_similarity`.
+    """
+    if masks is None:
+        return tf.nn.softmax(strengths * cosine_similarity(keys, memory, floor))
+    return tf.nn.softmax(strengths * masked_cosine_similarity(keys, memory, masks, floor))
 
 
 def read(weights: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:

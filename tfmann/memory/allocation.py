@@ -8,24 +8,29 @@ from __future__ import annotations
 import tensorflow as tf
 
 _EPSILON = 1e-6  # usage is squeezed above it: the gradient of a cumulative product divides by it
+_LINK_EPSILON = 1e-6  # keeps the logarithm of a slot finite to which no link leads
 
 
-def update_usage(
-    usage: tf.Tensor, write_weights: tf.Tensor, free_gates: tf.Tensor, read_weights: tf.Tensor
-) -> tf.Tensor:
+def retention(free_gates: tf.Tensor, read_weights: tf.Tensor) -> tf.Tensor:
+    """Computes `psi_t = prod_r(1 - f_r w^r_r)`, what the free gates retain of each slot: `[B, N]`.
+
+    Args:
+      free_gates: `[B, R, 1]` of this step.
+      read_weights: `[B, R, N]` of the last step.
+    """
+    return tf.reduce_prod(1.0 - free_gates * read_weights, axis=1)
+
+
+def update_usage(usage: tf.Tensor, write_weights: tf.Tensor, retained: tf.Tensor) -> tf.Tensor:
     """Computes `u_t = (u_{t-1} + (1 - u_{t-1}) (1 - prod_h(1 - w^w_h))) psi_t`: `[B, N]`.
-
-    `psi_t = prod_r(1 - f_r w^r_r)` is what the free gates retain.
 
     Args:
       usage: `[B, N]` before.
       write_weights: `[B, H, N]` of the last step.
-      free_gates: `[B, R, 1]` of this step.
-      read_weights: `[B, R, N]` of the last step.
+      retained: `[B, N]` psi_t (`retention`).
     """
     written = 1.0 - tf.reduce_prod(1.0 - write_weights, axis=1)
-    retention = tf.reduce_prod(1.0 - free_gates * read_weights, axis=1)  # psi_t
-    return (usage + (1.0 - usage) * written) * retention
+    return (usage + (1.0 - usage) * written) * retained
 
 
 def allocation(usage: tf.Tensor) -> tf.Tensor:
@@ -93,6 +98,20 @@ def follow_links(link: tf.Tensor, read_weights: tf.Tensor) -> tuple[tf.Tensor, t
     backward = tf.einsum("bhij,bri->brhj", link, read_weights)
     forward = tf.einsum("bhij,brj->brhi", link, read_weights)
     return backward, forward
+
+
+def sharpen_moves(weights: tf.Tensor, sharpness: tf.Tensor) -> tf.Tensor:
+    """Computes `softmax(s log(d + 1e-6))` of backward or forward weights d `[B, R, H, N]`.
+
+    This is `(d + 1e-6)^s / sum`, which sums to 1: from a slot without a link it leads to all slots
+    alike (Csordás & Schmidhuber 2019, section 3.3).
+
+    Args:
+      weights: `[B, R, H, N]` from `follow_links`; rounding can leave one just below zero.
+      sharpness: `[B, R, 1]`, at least 1.
+    """
+    logarithms = tf.math.log(tf.maximum(weights, 0.0) + _LINK_EPSILON)
+    return tf.nn.softmax(sharpness[:, :, None] * logarithms)
 
 
 def mix_read_weights(

@@ -36,7 +36,13 @@ _ROWS = {
     "read_modes": "read modes",
     "free_gate": "free gate",
 }
-_CURVES = {"sharpening": "sharpening", "erase_norm": "erase norm", "add_norm": "add norm"}
+_CURVES = {
+    "sharpening": "sharpening",
+    "backward_sharpness": "backward\nsharpness",
+    "forward_sharpness": "forward\nsharpness",
+    "erase_norm": "erase norm",
+    "add_norm": "add norm",
+}
 
 _SLOT, _LOW, _HIGH = 0.06, 1.2, 2.6  # inches: of a slot, of few slots, of many slots
 _ROW, _CURVE, _GAP = 0.24, 0.6, 0.14  # inches

@@ -154,10 +154,12 @@ const BANDS = [
   ["allocation_gate", "allocation gate: 1 where free, 0 by content"],
   ["free_gate", "free gate: what was read is free now"],
   ["sharpening", "sharpening γ"],
+  ["backward_sharpness", "sharpness of the backward weights"],
+  ["forward_sharpness", "sharpness of the forward weights"],
   ["erase_norm", "erased"],
   ["add_norm", "added"],
 ];
-const CURVES = { sharpening: 1, erase_norm: 0, add_norm: 0, interpolation_gate: 0, write_gate: 0, allocation_gate: 0, free_gate: 0 };
+const CURVES = { sharpening: 1, backward_sharpness: 1, forward_sharpness: 1, erase_norm: 0, add_norm: 0, interpolation_gate: 0, write_gate: 0, allocation_gate: 0, free_gate: 0 };
 const GATES = ["interpolation_gate", "write_gate", "allocation_gate", "free_gate"];
 
 function heads(trace, step) {
