@@ -85,6 +85,10 @@ class DNCCell(DecoderCell):
     def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
         """Computes `W_o [h_t; r_t] + b`, linear: `[M, U]`."""
         del embedded
+        rate = self.hparams.dnc_bypass_dropout
+        if rate and noise.training:
+            hidden, reads = tf.split(outputs, [self.hparams.num_units, -1], axis=-1)
+            outputs = tf.concat([noise.dropout("bypass", rate, hidden), reads], axis=-1)
         output = product(outputs, self.output_kernel) + self.output_bias
         output = _clip(output)
         return noise.dropout("readout", self.hparams.readout_dropout, output)

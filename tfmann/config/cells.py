@@ -214,7 +214,11 @@ class ExternalMemoryOptions(SlotOptions):
 
 @dataclass(frozen=True)
 class DNCOptions(ExternalMemoryOptions):
-    """A memory that is addressed as that of a DNC, with repairs of Csordás & Schmidhuber 2019."""
+    """A memory that is addressed as that of a DNC.
+
+    Its repairs are those of Csordás & Schmidhuber 2019 (masks, de-allocation, sharp links) and of
+    Franke et al. 2018 (contents only, normalisation).
+    """
 
     dnc_masking: bool = field(
         False,
@@ -233,6 +237,27 @@ class DNCOptions(ExternalMemoryOptions):
         False,
         "DNC memory: forward and backward weights are sharpened, each by a number of its read "
         "head.",
+    )
+    dnc_content_only: bool = field(
+        False,
+        "DNC memory: heads read by content alone, without links and read modes; the memory is then "
+        "slimmer and a step faster.",
+    )
+    dnc_layer_norm: bool = field(
+        False, "DNC memory: layer normalisation of the numbers that the controller emits to it."
+    )
+
+
+@dataclass(frozen=True)
+class DNCCellOptions(DNCOptions):
+    """The DNC as a cell, with the dropout of Franke et al. 2018."""
+
+    dnc_bypass_dropout: float = field(
+        0.0,
+        "dnc cell: dropout of the controller's state where it bypasses the memory, on its way to "
+        "the output; the more is to be learned from what was read.",
+        minimum=0.0,
+        below=1.0,
     )
 
 
@@ -268,6 +293,7 @@ class MADOptions(NTMOptions, DNCOptions, DotProductOptions):
 @dataclass(frozen=True)
 class CellOptions(
     MADOptions,
+    DNCCellOptions,
     NTMAttentionOptions,
     LuongOptions,
     KVMemAttOptions,
@@ -312,7 +338,7 @@ class CellSpec:
 CELLS: Mapping[str, CellSpec] = {
     "cache": CellSpec("cache", "CacheCell", CacheOptions, has_cache=True),
     "coverage": CellSpec("coverage", "CoverageCell", CoverageOptions),
-    "dnc": CellSpec("dnc", "DNCCell", DNCOptions, has_alignments=False),
+    "dnc": CellSpec("dnc", "DNCCell", DNCCellOptions, has_alignments=False),
     "key_value": CellSpec("key_value", "KeyValueCell", KeyValueOptions),
     "kvmematt": CellSpec("kvmematt", "KVMemAttCell", KVMemAttOptions),
     "luong": CellSpec("luong", "LuongCell", LuongOptions),

@@ -65,7 +65,8 @@ def refuse_unknown(keys: Iterable[str], where: str) -> None:
 
 
 def _check_combinations(h: HParams) -> None:
-    for broken, message in (*_rules_of_data(h), *_rules_of_models(h), *_rules_of_searches(h)):
+    rules = (_rules_of_data, _rules_of_models, _rules_of_cells, _rules_of_searches)
+    for broken, message in (rule for rules_of_part in rules for rule in rules_of_part(h)):
         if broken:
             raise UsageError(message)
     if h.encoder_type == "memory" and cell_spec(h.cell).has_alignments:
@@ -118,8 +119,22 @@ def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
             "num_sampled_softmax=0",
         ),
         (
+            h.top_dropout and h.encoder_type == "memory",
+            "top_dropout is about the encoder's last layer, and encoder_type='memory' has none",
+        ),
+    ]
+
+
+def _rules_of_cells(h: HParams) -> list[tuple[Any, str]]:
+    return [
+        (
             h.cell in ("ntm", "mad") and h.head_start == "tape" and h.shift_range < 1,
             "head_start='tape' moves a slot a step: it needs shift_range of at least 1",
+        ),
+        (
+            h.dnc_content_only and h.dnc_sharp_links,
+            "dnc_sharp_links sharpens what links lead to, and dnc_content_only leaves the links "
+            "out: set one of them to false",
         ),
         (
             h.cell == "cache" and h.cache_matching == "nothing" and h.cache_fusion == "shallow",
@@ -130,10 +145,6 @@ def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
             h.attention_score != "dot" and h.cell == "luong" and "bahdanau" in h.attention,
             f"attention_score={h.attention_score!r} is about dot products, and "
             f"attention={h.attention!r} is additive: change one of them",
-        ),
-        (
-            h.top_dropout and h.encoder_type == "memory",
-            "top_dropout is about the encoder's last layer, and encoder_type='memory' has none",
         ),
     ]
 

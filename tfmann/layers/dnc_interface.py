@@ -2,7 +2,8 @@
 
 Letters are the paper's: xi the interface vector, k keys, beta strengths, e erase and v write
 vectors, f, g^a and g^w gates, pi read modes. The masks mu and the sharpness s^f and s^b are those
-of Csordás & Schmidhuber 2019 (arXiv:1904.10278).
+of Csordás & Schmidhuber 2019 (arXiv:1904.10278), the normalisation that of Franke et al. 2018
+(arXiv:1807.02658).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import tensorflow as tf
 from tfmann.config import DNCOptions
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import product
+
+_NORM_EPSILON = 1e-6  # of the variance
 
 
 class Interface(NamedTuple):
@@ -29,7 +32,7 @@ class Interface(NamedTuple):
     free_gates: tf.Tensor  # [B, R, 1] f
     allocation_gates: tf.Tensor  # [B, H, 1] g^a
     write_gates: tf.Tensor  # [B, H, 1] g^w
-    read_modes: tf.Tensor  # [B, R, 1 + 2H] pi
+    read_modes: tf.Tensor | None = None  # [B, R, 1 + 2H] pi, without `dnc_content_only`
     read_masks: tf.Tensor | None = None  # [B, R, W] mu^r, with `dnc_masking`
     write_masks: tf.Tensor | None = None  # [B, H, W] mu^w, with `dnc_masking`
     forward_sharpness: tf.Tensor | None = None  # [B, R, 1] s^f, with `dnc_sharp_links`
@@ -40,17 +43,23 @@ class DNCInterface(tf.keras.layers.Layer):
     """`xi_t = W h_t + b`, split into its parts, each squashed into its range."""
 
     def __init__(self, hparams: DNCOptions, units: int, weights: VariableFactory):
-        """Creates W `[U, P]` and b `[P]`; P is the sum of `part_shapes`."""
+        """Creates W `[U, P]` and b `[P]`, P as in `part_shapes`; the norm's gain and bias `[P]`."""
         super().__init__(name="interface")
         self._shapes = part_shapes(hparams)
         self.mask_floor = hparams.dnc_mask_floor
         numbers = sum(heads * size for heads, size in self._shapes.values())
         self.kernel = weights.matrix("interface_kernel", [units, numbers])
         self.bias = weights.constant("interface_bias", np.zeros(numbers))
+        self.is_normalized = hparams.dnc_layer_norm
+        if self.is_normalized:
+            self.norm_gain = weights.constant("interface_norm_gain", np.ones(numbers))
+            self.norm_bias = weights.constant("interface_norm_bias", np.zeros(numbers))
 
     def emit(self, hidden: tf.Tensor) -> Interface:
         """Maps h_t `[B, U]` to the parts of xi_t."""
         vector = product(hidden, self.kernel) + self.bias
+        if self.is_normalized:
+            vector = self.norm_gain * _standardized(vector) + self.norm_bias
         sizes = [heads * size for heads, size in self._shapes.values()]
         parts = tf.split(vector, sizes, axis=-1)
         raw = Interface(
@@ -66,8 +75,9 @@ class DNCInterface(tf.keras.layers.Layer):
             free_gates=tf.sigmoid(raw.free_gates),
             allocation_gates=tf.sigmoid(raw.allocation_gates),
             write_gates=tf.sigmoid(raw.write_gates),
-            read_modes=tf.nn.softmax(raw.read_modes),
         )
+        if raw.read_modes is not None:
+            interface = interface._replace(read_modes=tf.nn.softmax(raw.read_modes))
         if raw.read_masks is not None:
             interface = interface._replace(
                 read_masks=self._mask(raw.read_masks), write_masks=self._mask(raw.write_masks)
@@ -87,8 +97,8 @@ class DNCInterface(tf.keras.layers.Layer):
 def part_shapes(hparams: DNCOptions) -> dict[str, tuple[int, int]]:
     """Returns (heads, numbers a head) of each part of xi_t, in their order.
 
-    They are RW + 3HW + 2R + 3H + R(1 + 2H) numbers, and (R + H)W with `dnc_masking` and 2R with
-    `dnc_sharp_links` more.
+    They are P = RW + 3HW + 2R + 3H + R(1 + 2H) numbers; R(1 + 2H) fewer with `dnc_content_only`,
+    (R + H)W more with `dnc_masking`, and 2R more with `dnc_sharp_links`.
     """
     r, h, w = hparams.read_heads, hparams.write_heads, hparams.memory_unit_size
     shapes = {
@@ -101,13 +111,21 @@ def part_shapes(hparams: DNCOptions) -> dict[str, tuple[int, int]]:
         "free_gates": (r, 1),
         "allocation_gates": (h, 1),
         "write_gates": (h, 1),
-        "read_modes": (r, 1 + 2 * h),
     }
+    if not hparams.dnc_content_only:
+        shapes.update(read_modes=(r, 1 + 2 * h))
     if hparams.dnc_masking:
         shapes.update(read_masks=(r, w), write_masks=(h, w))
     if hparams.dnc_sharp_links:
         shapes.update(forward_sharpness=(r, 1), backward_sharpness=(r, 1))
     return shapes
+
+
+def _standardized(values: tf.Tensor) -> tf.Tensor:
+    """Gives each row of values `[B, P]` the mean 0 and the variance 1."""
+    deviations = values - tf.reduce_mean(values, axis=-1, keepdims=True)
+    variance = tf.reduce_mean(tf.square(deviations), axis=-1, keepdims=True)
+    return deviations / tf.sqrt(variance + _NORM_EPSILON)
 
 
 def _oneplus(values: tf.Tensor) -> tf.Tensor:

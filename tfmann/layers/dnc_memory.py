@@ -2,13 +2,14 @@
 
 Letters are the paper's: xi the interface vector, u usage, a allocation, w^w and w^r write and read
 weights, c^w and c^r content weights, M memory, L links, p precedence, b and f backward and forward
-weights, pi read modes. The settings `dnc_*` are the repairs of Csordás & Schmidhuber 2019
-(arXiv:1904.10278), each by itself.
+weights, pi read modes. The settings `dnc_*` are repairs, each by itself: masks, de-allocation and
+sharp links of Csordás & Schmidhuber 2019 (arXiv:1904.10278), reading by content alone and a
+normalised interface of Franke et al. 2018 (arXiv:1807.02658).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -30,8 +31,8 @@ class DNCMemoryState(NamedTuple):
     write_weights: tf.Tensor  # [B, H, N] w^w_t
     memory: tf.Tensor  # [B, N, W] M_t
     usage: tf.Tensor  # [B, N] u_t
-    link: tf.Tensor  # [B, H, N, N] L_t
-    precedence: tf.Tensor  # [B, H, N] p_t
+    link: Any  # [B, H, N, N] L_t; () where reads are by content alone
+    precedence: Any  # [B, H, N] p_t; () likewise
 
 
 class DNCMemory(tf.keras.layers.Layer):
@@ -42,9 +43,9 @@ class DNCMemory(tf.keras.layers.Layer):
         super().__init__(name="memory")
         self.slots, self.width = hparams.num_memory_locations, hparams.memory_unit_size
         self.readers, self.writers = hparams.read_heads, hparams.write_heads
-        # the links are H*N*N
-        self.numbers = self.slots * (self.width + self.writers * self.slots)
-        self.deallocates = hparams.dnc_deallocation
+        self.deallocates, self.has_links = hparams.dnc_deallocation, not hparams.dnc_content_only
+        links = self.writers * self.slots * self.slots if self.has_links else 0
+        self.numbers = self.slots * self.width + links
         self.interface = DNCInterface(hparams, units, weights)
 
     def initial_state(self, batch_size: tf.Tensor) -> DNCMemoryState:
@@ -60,8 +61,8 @@ class DNCMemory(tf.keras.layers.Layer):
             write_weights=zeros(h, n),
             memory=zeros(n, self.width),
             usage=zeros(n),
-            link=zeros(h, n, n),
-            precedence=zeros(h, n),
+            link=zeros(h, n, n) if self.has_links else (),
+            precedence=zeros(h, n) if self.has_links else (),
         )
 
     def step(
@@ -105,27 +106,25 @@ class DNCMemory(tf.keras.layers.Layer):
         write_weights = interface.write_gates * access.interpolate(
             interface.allocation_gates, allocation_weights, write_content_weights
         )
-        # What is written, M_t, and in which order, L_t and p_t
+        # What is written: M_t
         retained_memory = state.memory
         if self.deallocates:  # what a slot that is set free held would be found by its content
             retained_memory *= retained[..., None]
         memory = access.erase_and_add(
             retained_memory, write_weights, interface.erase, interface.write_vectors
         )
-        written = state._replace(
-            memory=memory,
-            write_weights=write_weights,
-            usage=usage,
-            link=allocation.update_link(state.link, state.precedence, write_weights),
-            precedence=allocation.update_precedence(state.precedence, write_weights),
-        )
+        written = state._replace(memory=memory, write_weights=write_weights, usage=usage)
+        if self.has_links:  # in which order: L_t and p_t
+            written = written._replace(
+                link=allocation.update_link(state.link, state.precedence, write_weights),
+                precedence=allocation.update_precedence(state.precedence, write_weights),
+            )
         return written, allocation_weights, write_content_weights
 
     def _read(
         self, interface: Interface, state: DNCMemoryState
     ) -> tuple[DNCMemoryState, tf.Tensor]:
         """Reads what was written: the state with w^r_t and r_t, and c^r_t `[B, R, N]`."""
-        # Where to read: c^r_t, b_t, f_t and w^r_t, their mixture by pi
         content_weights = access.content_weights(
             interface.read_keys,
             interface.read_strengths,
@@ -133,17 +132,25 @@ class DNCMemory(tf.keras.layers.Layer):
             NORM_FLOOR,
             interface.read_masks,
         )
+        read_weights = content_weights
+        if self.has_links:
+            read_weights = self._mix(interface, state, content_weights)
+        reads = access.read(read_weights, state.memory)  # r_t = M_t^T w^r_t
+        return state._replace(reads=reads, read_weights=read_weights), content_weights
+
+    def _mix(
+        self, interface: Interface, state: DNCMemoryState, content_weights: tf.Tensor
+    ) -> tf.Tensor:
+        """Mixes b_t, c^r_t and f_t by pi: w^r_t `[B, R, N]`."""
         backward_weights, forward_weights = allocation.follow_links(state.link, state.read_weights)
         if interface.forward_sharpness is not None:
             backward_weights = allocation.sharpen_moves(
                 backward_weights, interface.backward_sharpness
             )
             forward_weights = allocation.sharpen_moves(forward_weights, interface.forward_sharpness)
-        read_weights = allocation.mix_read_weights(
+        return allocation.mix_read_weights(
             interface.read_modes, backward_weights, content_weights, forward_weights
         )
-        reads = access.read(read_weights, state.memory)  # r_t = M_t^T w^r_t
-        return state._replace(reads=reads, read_weights=read_weights), content_weights
 
 
 def _diagnostics(interface: Interface, state: DNCMemoryState) -> dict[str, tf.Tensor]:
@@ -155,12 +162,12 @@ def _diagnostics(interface: Interface, state: DNCMemoryState) -> dict[str, tf.Te
         "allocation_gate": interface.allocation_gates,
         "write_gate": interface.write_gates,
         "free_gate": interface.free_gates,
-        "read_modes": interface.read_modes,
-        "link": state.link,
-        "precedence": state.precedence,
         "erase_norm": access.norm(interface.erase)[..., None],
         "add_norm": access.norm(interface.write_vectors)[..., None],
     }
+    if interface.read_modes is not None:
+        diagnostics["read_modes"] = interface.read_modes
+        diagnostics["link"], diagnostics["precedence"] = state.link, state.precedence
     if interface.read_masks is not None:
         diagnostics["mask"] = tf.concat([interface.read_masks, interface.write_masks], axis=1)
     if interface.forward_sharpness is not None:
