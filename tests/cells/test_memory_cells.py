@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 from helpers import small_models
 from helpers.cell_runs import gradients
-from helpers.memory_cells import build
-from oracles import dnc, mad, ntm
+from helpers.memory_cells import VARIANTS, build, run_oracle
+from oracles import mad
 
 from tfmann.cells.base import EncoderOutput
 from tfmann.cells.diagnostics import EVERYTHING
@@ -17,11 +17,17 @@ from tfmann.decoding.teacher_forcing import forced_log_probs, teacher_forced
 from tfmann.errors import UsageError
 
 LENGTHS = [(4, 3), (0, 5), (2, 1)]
-ORACLE_NAMES = {"allocation_weights": "allocation"}  # where the two differ
+# where the two differ
+ORACLE_NAMES = {
+    "allocation_weights": "allocation", "read_mask": "read_masks", "write_mask": "write_masks",
+}  # fmt: skip
 HEADS = [(1, 1), (2, 3), (3, 2)]
 # From a zero state, unused slots differ only in the last bit of their usage: with several
 # heads float32 and float64 may fill them in another order. What follows does not depend on it.
-ANY_ORDER = ("outputs", "alignments", "allocation_gate", "write_gate", "free_gate", "read_modes")
+ANY_ORDER = (
+    "outputs", "alignments", "allocation_gate", "write_gate", "free_gate", "read_modes",
+    "read_mask", "write_mask", "forward_sharpness", "backward_sharpness",
+)  # fmt: skip
 
 
 def decode(model, batch):
@@ -56,7 +62,23 @@ def squeeze(value, expected):
 def test_pure_mann_equals_its_oracle(cell, unit, taps, heads):
     changes = {"shift_range": taps} if cell == "ntm" else {}
     model = build(cell, heads, "memory", unit_type=unit, **changes)
-    batch = small_models.batch(LENGTHS)
+    assert_equals_oracle(model)
+
+
+@pytest.mark.quick(
+    "dnc-msd-heads0", "dnc-content-only-heads1", "dnc-hops-heads0", "ntm-hops-heads2"
+)
+@pytest.mark.parametrize("heads", HEADS)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_variant_equals_its_oracle(variant, heads):
+    cell, changes = VARIANTS[variant]
+    assert_equals_oracle(build(cell, heads, "memory", **changes))
+
+
+def assert_equals_oracle(model):
+    """Compares all that a pure MANN shows, and its outputs, with the oracle's."""
+    h, batch = model.hparams, small_models.batch(LENGTHS)
+    only_if_ordered = h.cell == "dnc" and (h.read_heads, h.write_heads) != (1, 1)
     prepared, values = decode(model, batch)
     weights, actual = small_models.oracle_weights(model), small_models.arrays(model)
     for row in range(len(LENGTHS)):
@@ -67,12 +89,9 @@ def test_pure_mann_equals_its_oracle(cell, unit, taps, heads):
                 actual["target_embedding"][batch.target_in[row, :steps]],
             ]
         )
-        more = {"num_slots": 6} if cell == "dnc" else {}
-        expected = {"ntm": ntm, "dnc": dnc}[cell].run(weights, words, *heads, unit=unit, **more)
+        expected = run_oracle(h, weights, words)
         for name, value in values.items():
-            if name.endswith("_norm") or (
-                cell == "dnc" and heads != (1, 1) and name not in ANY_ORDER
-            ):
+            if name.endswith("_norm") or (only_if_ordered and name not in ANY_ORDER):
                 continue
             phases = [value[:steps, row].numpy()]
             if name in prepared.diagnostics:
@@ -80,7 +99,7 @@ def test_pure_mann_equals_its_oracle(cell, unit, taps, heads):
             reference = expected[ORACLE_NAMES.get(name, name)][-sum(map(len, phases)) :]
             value = squeeze(np.concatenate(phases), reference)
             np.testing.assert_allclose(value, reference, atol=1e-5, err_msg=f"{name}, row {row}")
-        if cell == "dnc" and heads != (1, 1):
+        if only_if_ordered:
             continue
         # padding never touched the memory: the state after the source is that of the real words
         memory = prepared.state.memory.memory[row].numpy()
@@ -123,6 +142,10 @@ def test_mad_equals_its_oracle(addressing, kind, heads):
             )
 
 
+@pytest.mark.quick(
+    "ntm-memory-changes0", "dnc-memory-changes1", "mad-bi-changes2", "mad-bi-changes3",
+    "ntm-bi-changes4", "dnc-content-only", "mad-dnc-msd",
+)  # fmt: skip
 @pytest.mark.parametrize(
     "cell,encoder_type,changes",
     [
@@ -131,6 +154,13 @@ def test_mad_equals_its_oracle(addressing, kind, heads):
         ("mad", "bi", {}),
         ("mad", "bi", {"external_addressing": "dnc"}),
         ("ntm", "bi", {}),
+        pytest.param("dnc", "memory", VARIANTS["dnc-msd"][1], id="dnc-msd"),
+        pytest.param("dnc", "bi", VARIANTS["dnc-content-only"][1], id="dnc-content-only"),
+        pytest.param("dnc", "bi", VARIANTS["dnc-hops"][1], id="dnc-hops"),
+        pytest.param("ntm", "memory", VARIANTS["ntm-hops"][1], id="ntm-hops"),
+        pytest.param(
+            "mad", "bi", {"external_addressing": "dnc", **VARIANTS["dnc-msd"][1]}, id="mad-dnc-msd"
+        ),
     ],
 )
 def test_each_column_of_each_weight_gets_a_gradient(cell, encoder_type, changes):
@@ -144,9 +174,21 @@ def test_each_column_of_each_weight_gets_a_gradient(cell, encoder_type, changes)
         assert np.all(np.abs(columns).max(axis=0) > 1e-9), name
 
 
-@pytest.mark.parametrize("cell,encoder_type", [("ntm", "memory"), ("dnc", "memory"), ("mad", "bi")])
-def test_a_sentence_does_not_depend_on_its_batch(cell, encoder_type):
-    model = build(cell, (2, 2), encoder_type)
+@pytest.mark.quick("ntm-memory-changes0", "dnc-memory-changes1", "mad-bi-changes2", "dnc-hops")
+@pytest.mark.parametrize(
+    "cell,encoder_type,changes",
+    [
+        ("ntm", "memory", {}),
+        ("dnc", "memory", {}),
+        ("mad", "bi", {}),
+        *(
+            pytest.param(cell, "memory", changes, id=name)
+            for name, (cell, changes) in VARIANTS.items()
+        ),
+    ],
+)
+def test_a_sentence_does_not_depend_on_its_batch(cell, encoder_type, changes):
+    model = build(cell, (2, 2), encoder_type, **changes)
     batch = small_models.batch(LENGTHS)
     beam = BeamOptions(4, num_best=4)
 

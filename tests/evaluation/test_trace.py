@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers import small_models
-from helpers.memory_cells import SIZES, build
+from helpers.memory_cells import SIZES, VARIANTS, build
 
 from tfmann.api import Model
 from tfmann.cells.diagnostics import EVERYTHING, SHAPES, VECTORS
@@ -21,6 +21,7 @@ DNC = {
     "usage", "allocation_weights", "allocation_gate", "write_gate", "free_gate", "read_modes",
     "precedence", "link",
 }  # fmt: skip
+MSD = {"read_mask", "write_mask", "backward_sharpness", "forward_sharpness"}
 HEADS = {"read_weights", "write_weights", "content_weights", "erase_norm", "add_norm"}
 CELLS = {
     "ntm": ("ntm", (1, 1), "memory", {}),
@@ -30,6 +31,7 @@ CELLS = {
     "ntm-encoder": ("ntm", (1, 2), "bi", {}),
     "mad": ("mad", (2, 1), "bi", {}),
     "mad-dnc": ("mad", (1, 2), "bi", {"external_addressing": "dnc"}),
+    "dnc-msd": ("dnc", (2, 1), "memory", VARIANTS["dnc-msd"][1]),
 }
 
 
@@ -77,10 +79,12 @@ def test_every_quantity_of_the_cell_in_its_documented_shape(untraced, name):
         assert trace.boundary == 0 and trace.step_tokens == tokens
     addressed_as_dnc = "dnc" in (cell, changes.get("external_addressing"))
     expected = HEADS | (DNC if addressed_as_dnc else NTM) | ({"alignments"} & {*trace})
+    expected |= MSD if name == "dnc-msd" else set()
     assert set(trace) == expected
     assert ("alignments" in trace) == (cell == "mad")
     sizes = {
         "S": len(source), "R": r, "H": h, "R+H": r + h, "N": SIZES["num_memory_locations"],
+        "W": SIZES["memory_unit_size"],
         "J": 2 * changes.get("shift_range", 1) + 1, "1": 1, "1+2H": 1 + 2 * h,
     }  # fmt: skip
     for key, value in trace.items():

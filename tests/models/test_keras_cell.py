@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from helpers.memory_cells import VARIANTS
 
 from tfmann.config import CELLS
 from tfmann.errors import UsageError
@@ -33,9 +34,10 @@ def test_the_layer_runs_the_cell_step_by_step(name, unit_type):
         state = result.state
 
 
-@pytest.mark.parametrize("name", ["ntm", "dnc"])
+@pytest.mark.parametrize("name", ["ntm", "dnc", *VARIANTS])
 def test_a_sequence_can_be_continued_from_the_state_that_is_returned(name):
-    layer, inputs = layer_and_inputs(name)
+    cell, settings = VARIANTS.get(name, (name, {}))
+    layer, inputs = layer_and_inputs(cell, **settings)
     uninterrupted = layer(inputs)[0]
     first, *state = layer(inputs[:, :2])
     second = layer(inputs[:, 2:], initial_state=state)[0]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers import small_models
+from helpers.memory_cells import VARIANTS as MEMORY_VARIANTS
 
 from tfmann.config import CELLS
 from tfmann.layers.rnn import product
@@ -31,6 +32,13 @@ CASES = {
     "mad": ({"cell": "mad", **SLOTS}, 7),
     "ntm": ({"cell": "ntm", "encoder_type": "memory", **SLOTS}, 5),
     "dnc": ({"cell": "dnc", "encoder_type": "memory", **SLOTS}, 5),
+    **{
+        name: (
+            {"cell": cell, "encoder_type": "memory", **SLOTS, **changes},
+            5 + 2 * ("hops" in name),
+        )
+        for name, (cell, changes) in MEMORY_VARIANTS.items()  # hops have a GRU
+    },
     "summary": ({"cell": "summary", "unit_type": "gru"}, 7),
     "previous": ({"cell": "previous", "unit_type": "gru"}, 6),
     "cache": ({"cell": "cache", "unit_type": "gru"}, 4),
@@ -63,7 +71,8 @@ def float32_kernel(leaf):
     return is_array and leaf.shape.rank == 2 and leaf.shape[0] != len(LENGTHS)
 
 
-@pytest.mark.quick("luong", "ntm-heads", "kvmematt-3", "past-future-gru_o", "mad", "dnc", "cache")
+@pytest.mark.quick("luong", "ntm-heads", "kvmematt-3", "past-future-gru_o", "mad", "dnc",
+                   "dnc-msd", "ntm-hops", "cache")  # fmt: skip
 @pytest.mark.parametrize("case", CASES)
 def test_the_gradients_are_those_of_the_loop(case):
     model, deferred = model_of(case), set()

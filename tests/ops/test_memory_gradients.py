@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers import small_models
-from helpers.memory_cells import build
-from oracles import dnc, mad, ntm
+from helpers.memory_cells import VARIANTS, build, run_oracle
+from oracles import mad
 
 from tfmann.decoding.teacher_forcing import teacher_forced
 from tfmann.training import checkpoint, named_variables
@@ -15,7 +15,12 @@ CASES = [
     ("dnc", "memory", {}),
     ("mad", "bi", {"external_addressing": "ntm"}),
     ("mad", "bi", {"external_addressing": "dnc"}),
+    *(pytest.param(cell, "memory", changes, id=name) for name, (cell, changes) in VARIANTS.items()),
 ]
+# of them, those that the quick tests try
+BASES = [
+    "ntm-memory-changes0", "dnc-memory-changes1", "mad-bi-changes2", "mad-bi-changes3",
+]  # fmt: skip
 
 
 def readouts(model, batch):
@@ -33,9 +38,7 @@ def oracle_readouts(model, batch, heads, addressing):
     target = arrays["target_embedding"][batch.target_in[0]]
     if addressing is None:
         words = np.concatenate([arrays["source_embedding"][batch.source[0]], target])
-        kind = ntm if model.hparams.cell == "ntm" else dnc
-        more = {"num_slots": 6} if kind is dnc else {}
-        return kind.run(weights, words, *heads, unit="lstm", **more)["outputs"][-len(target) :]
+        return run_oracle(model.hparams, weights, words)["outputs"][-len(target) :]
     prepared = model.prepare(batch.source, batch.source_length)
     states = [tuple(s) for s in small_models.row_of(prepared.state.layers, 0)]
     annotations = prepared.encoded.annotations[0].numpy()
@@ -44,6 +47,7 @@ def oracle_readouts(model, batch, heads, addressing):
     )["outputs"]
 
 
+@pytest.mark.quick(*BASES, "dnc-msd", "ntm-hops")
 @pytest.mark.parametrize("cell,encoder_type,changes", CASES)
 def test_gradients_are_the_slopes_of_the_oracle(cell, encoder_type, changes):
     # One head each: equal slots of several heads change places in the last bit (see
@@ -103,6 +107,7 @@ def test_two_hundred_steps_with_sharp_addresses_have_finite_gradients(cell, enco
             assert np.all(np.isfinite(tf.convert_to_tensor(gradient))), variable.name
 
 
+@pytest.mark.quick(*BASES, "dnc-content-only")
 @pytest.mark.parametrize("cell,encoder_type,changes", CASES)
 def test_one_sentence_one_slot_one_number(cell, encoder_type, changes):
     model = build(cell, (1, 1), encoder_type, num_memory_locations=1, memory_unit_size=1, **changes)
@@ -115,6 +120,7 @@ def test_one_sentence_one_slot_one_number(cell, encoder_type, changes):
     assert np.all(np.isfinite(gradient)) and np.any(gradient != 0)
 
 
+@pytest.mark.quick(*BASES, "dnc-hops")
 @pytest.mark.parametrize("cell,encoder_type,changes", CASES)
 def test_a_model_restored_from_a_checkpoint_says_the_same(cell, encoder_type, changes, tmp_path):
     batch = small_models.batch([(4, 3), (2, 5)])

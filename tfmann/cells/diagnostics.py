@@ -51,7 +51,8 @@ SHAPES: Mapping[str, tuple[str, ...]] = {
     "write_gate": ("H", "1"),  # 0: nothing is written
     "free_gate": ("R", "1"),  # 1: what was read last is free now
     "read_modes": ("R", "1+2H"),  # shares: backward 1..H, content, forward 1..H
-    "mask": ("R+H", "W"),  # with dnc_masking: 0: the content lookup overlooks this number
+    "read_mask": ("R", "W"),  # with dnc_masking; 0: the content lookup overlooks this number
+    "write_mask": ("H", "W"),
     "backward_sharpness": ("R", "1"),  # with dnc_sharp_links: at least 1
     "forward_sharpness": ("R", "1"),
     "precedence": ("H", "N"),  # how much each slot was the last one written, after the write

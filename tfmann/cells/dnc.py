@@ -3,6 +3,11 @@
 An LSTM controller reads the word and what the heads read last; its state makes the interface vector
 of the memory (`layers.dnc_memory`). With `encoder_type` memory the cell is the pure MANN of Collier
 & Beel 2019, section 3.3: it reads the source too, word by word.
+
+With `memory_hops` n, the heads read n times in a step: `o^1 = h_t`, `o^{k+1} = GRU(o^k, r^k)`. The
+first hop is a whole step. The others read again what it wrote, forward and backward from where hop
+k-1 read, so that a chain of n links can be followed in a step. In the output, o^n and r^n take the
+places of h_t and r_t.
 """
 
 from __future__ import annotations
@@ -17,9 +22,10 @@ from tfmann.config import HParams
 from tfmann.layers.dnc_memory import DNCMemory, DNCMemoryState
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
-from tfmann.layers.rnn import DecoderStack, State, product
+from tfmann.layers.rnn import DecoderStack, GRUCell, State, product
 
 CLIP = 20.0  # of the controller's states and the output, as in deepmind/dnc
+_KEEP = 2.0  # start of the bias of the hops' update gate: o^{k+1} has 0.88 of o^k
 
 
 class DNCState(NamedTuple):
@@ -49,6 +55,8 @@ class DNCCell(DecoderCell):
         self.controller = DecoderStack(hparams, read_width, weights)
         self.memory = DNCMemory(hparams, units, weights.scope("memory"))
         self.memory_numbers = self.memory.numbers
+        if hparams.memory_hops > 1:
+            self.hop_gru = GRUCell(read_width, units, weights.scope("hop_gru"), _KEEP)
         self.output_kernel = weights.matrix("output_kernel", [units + read_width, units])
         self.output_bias = weights.constant("output_bias", np.zeros(units))
 
@@ -70,12 +78,15 @@ class DNCCell(DecoderCell):
         return self.controller.prepare_inputs(embedded, noise.scope("stack"))
 
     def step(self, inputs: tf.Tensor, state: DNCState, source: DNCSource) -> StepOutput:
-        """Runs the controller, then the memory."""
+        """Runs the controller, then the memory: it writes in the first hop alone."""
         reads = self._flat(state.memory.reads)  # r_{t-1}
         hidden, layers = self.controller.step(inputs, reads, state.layers, source.feed_kernel)
         layers = tf.nest.map_structure(_clip, layers)
-        memory, diagnostics = self.memory.step(hidden, state.memory)
-        reads = self._flat(memory.reads)  # r_t
+        memory, diagnostics = self.memory.step(hidden, state.memory)  # r^1
+        for _ in range(self.hparams.memory_hops - 1):
+            hidden = self.hop_gru(self._flat(memory.reads), hidden)  # o^{k+1}
+            memory, diagnostics = self.memory.read_again(hidden, memory, diagnostics)  # r^{k+1}
+        reads = self._flat(memory.reads)  # r_t = r^n
         return StepOutput(
             output=tf.concat([hidden, reads], axis=-1),  # [h_t; r_t]
             state=DNCState(memory, layers),

@@ -3,6 +3,10 @@
 An LSTM controller reads the word and what the heads read last; its state moves the heads of the
 memory (`layers.ntm_memory`). With `encoder_type` memory the cell is the pure MANN of Collier & Beel
 2019, section 3.3: it reads the source too, word by word.
+
+With `memory_hops` n, the heads read n times in a step: `o^1 = h_t`, `o^{k+1} = GRU(o^k, r^k)`. Hop
+k moves the addresses of the reads from those of hop k-1, so that n shifts become possible. The last
+hop also writes; o^n and r^n take the places of h_t and r_t in the output.
 """
 
 from __future__ import annotations
@@ -17,7 +21,9 @@ from tfmann.config import HParams
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.ntm_memory import NTMMemory, NTMMemoryState
-from tfmann.layers.rnn import DecoderStack, State, product
+from tfmann.layers.rnn import DecoderStack, GRUCell, State, product
+
+_KEEP = 2.0  # start of the bias of the hops' update gate: o^{k+1} has 0.88 of o^k
 
 
 class NTMState(NamedTuple):
@@ -44,6 +50,8 @@ class NTMCell(DecoderCell):
         self.controller = DecoderStack(hparams, read_width, weights)
         self.memory = NTMMemory(hparams, units, weights.scope("memory"))
         self.memory_numbers = self.memory.numbers
+        if hparams.memory_hops > 1:
+            self.hop_gru = GRUCell(read_width, units, weights.scope("hop_gru"), _KEEP)
         self.output_kernel = weights.matrix("output_kernel", [units + read_width, units])
         self.output_bias = weights.constant("output_bias", np.zeros(units))
 
@@ -65,11 +73,15 @@ class NTMCell(DecoderCell):
         return self.controller.prepare_inputs(embedded, noise.scope("stack"))
 
     def step(self, inputs: tf.Tensor, state: NTMState, source: NTMSource) -> StepOutput:
-        """Runs the controller, then the memory."""
+        """Runs the controller, then the memory: it only reads in all hops but the last."""
         reads = self._flat(state.memory.reads)  # r_{t-1}
         hidden, layers = self.controller.step(inputs, reads, state.layers, source.feed_kernel)
-        memory, diagnostics = self.memory.step(hidden, state.memory)
-        reads = self._flat(memory.reads)  # r_t
+        memory = state.memory
+        for _ in range(self.hparams.memory_hops - 1):
+            memory = self.memory.read(hidden, memory)  # r^k
+            hidden = self.hop_gru(self._flat(memory.reads), hidden)  # o^{k+1}
+        memory, diagnostics = self.memory.step(hidden, memory)
+        reads = self._flat(memory.reads)  # r_t = r^n
         return StepOutput(
             output=tf.concat([hidden, reads], axis=-1),  # [h_t; r_t]
             state=NTMState(memory, layers),

@@ -213,6 +213,19 @@ class ExternalMemoryOptions(SlotOptions):
 
 
 @dataclass(frozen=True)
+class HopOptions(CellSettings):
+    """Several reads of a memory in a step, which Collier & Beel 2019 propose as future work."""
+
+    memory_hops: int = field(
+        1,
+        "ntm, dnc: hops n in a step: n reads, each by a state that has taken in the one before; "
+        "there is one write.",
+        minimum=1,
+        maximum=_PARTS,
+    )
+
+
+@dataclass(frozen=True)
 class DNCOptions(ExternalMemoryOptions):
     """A memory that is addressed as that of a DNC.
 
@@ -240,8 +253,7 @@ class DNCOptions(ExternalMemoryOptions):
     )
     dnc_content_only: bool = field(
         False,
-        "DNC memory: heads read by content alone, without links and read modes; the memory is then "
-        "slimmer and a step faster.",
+        "DNC memory: heads read by content alone, without links and read modes.",
     )
     dnc_layer_norm: bool = field(
         False, "DNC memory: layer normalisation of the numbers that the controller emits to it."
@@ -249,7 +261,7 @@ class DNCOptions(ExternalMemoryOptions):
 
 
 @dataclass(frozen=True)
-class DNCCellOptions(DNCOptions):
+class DNCCellOptions(DNCOptions, HopOptions):
     """The DNC as a cell, with the dropout of Franke et al. 2018."""
 
     dnc_bypass_dropout: float = field(
@@ -279,6 +291,11 @@ class NTMOptions(ExternalMemoryOptions, ShiftOptions):
 
 
 @dataclass(frozen=True)
+class NTMCellOptions(NTMOptions, HopOptions):
+    """The NTM as a cell."""
+
+
+@dataclass(frozen=True)
 class MADOptions(NTMOptions, DNCOptions, DotProductOptions):
     """The memory-augmented decoder of Collier and Beel 2019."""
 
@@ -293,6 +310,7 @@ class MADOptions(NTMOptions, DNCOptions, DotProductOptions):
 @dataclass(frozen=True)
 class CellOptions(
     MADOptions,
+    NTMCellOptions,
     DNCCellOptions,
     NTMAttentionOptions,
     LuongOptions,
@@ -345,7 +363,7 @@ CELLS: Mapping[str, CellSpec] = {
     "mad": CellSpec("mad", "MADCell", MADOptions),
     "mematt": CellSpec("kvmematt", "KVMemAttCell", RNNSearchOptions),
     "memdec": CellSpec("memdec", "MemDecCell", MemDecOptions),
-    "ntm": CellSpec("ntm", "NTMCell", NTMOptions, has_alignments=False),
+    "ntm": CellSpec("ntm", "NTMCell", NTMCellOptions, has_alignments=False),
     "ntm_attention": CellSpec("ntm_attention", "NTMAttentionCell", NTMAttentionOptions),
     "past_future": CellSpec("past_future", "PastFutureCell", PastFutureOptions),
     "previous": CellSpec(

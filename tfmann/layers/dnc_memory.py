@@ -9,6 +9,7 @@ normalised interface of Franke et al. 2018 (arXiv:1807.02658).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -81,9 +82,34 @@ class DNCMemory(tf.keras.layers.Layer):
         state, allocation_weights, write_content_weights = self._write(interface, state)
         state, read_content_weights = self._read(interface, state)
         return state, {
-            **_diagnostics(interface, state),
-            "content_weights": tf.concat([read_content_weights, write_content_weights], axis=1),
+            **_write_diagnostics(interface, state),
             "allocation_weights": allocation_weights,
+            **_read_diagnostics(interface, state),
+            "content_weights": tf.concat([read_content_weights, write_content_weights], axis=1),
+        }
+
+    def read_again(
+        self, hidden: tf.Tensor, state: DNCMemoryState, diagnostics: Mapping[str, tf.Tensor]
+    ) -> tuple[DNCMemoryState, dict[str, tf.Tensor]]:
+        """Reads in a further hop of a step what the first hop wrote and linked.
+
+        Args:
+          hidden: `[B, U]` o^k.
+          state: the memory after hop k-1, from whose w^r the links are followed.
+          diagnostics: of this step, after hop k-1.
+
+        Returns:
+          the memory with new w^r and r; the diagnostics, those of the reads being new.
+        """
+        interface = self.interface.emit(hidden)
+        state, content_weights = self._read(interface, state)
+        _, write_content_weights = tf.split(
+            diagnostics["content_weights"], [self.readers, self.writers], axis=1
+        )
+        return state, {
+            **diagnostics,
+            **_read_diagnostics(interface, state),
+            "content_weights": tf.concat([content_weights, write_content_weights], axis=1),
         }
 
     def _write(
@@ -153,10 +179,9 @@ class DNCMemory(tf.keras.layers.Layer):
         )
 
 
-def _diagnostics(interface: Interface, state: DNCMemoryState) -> dict[str, tf.Tensor]:
-    """Names the parts of the interface and of the new state as in `cells.diagnostics`."""
+def _write_diagnostics(interface: Interface, state: DNCMemoryState) -> dict[str, tf.Tensor]:
+    """Names what a write was made of and has left, as in `cells.diagnostics`."""
     diagnostics = {
-        "read_weights": state.read_weights,
         "write_weights": state.write_weights,
         "usage": state.usage,
         "allocation_gate": interface.allocation_gates,
@@ -165,12 +190,20 @@ def _diagnostics(interface: Interface, state: DNCMemoryState) -> dict[str, tf.Te
         "erase_norm": access.norm(interface.erase)[..., None],
         "add_norm": access.norm(interface.write_vectors)[..., None],
     }
+    if interface.write_masks is not None:
+        diagnostics["write_mask"] = interface.write_masks
     if interface.read_modes is not None:
-        diagnostics["read_modes"] = interface.read_modes
         diagnostics["link"], diagnostics["precedence"] = state.link, state.precedence
-    if interface.read_masks is not None:
-        diagnostics["mask"] = tf.concat([interface.read_masks, interface.write_masks], axis=1)
-    if interface.forward_sharpness is not None:
-        diagnostics["backward_sharpness"] = interface.backward_sharpness
-        diagnostics["forward_sharpness"] = interface.forward_sharpness
     return diagnostics
+
+
+def _read_diagnostics(interface: Interface, state: DNCMemoryState) -> dict[str, tf.Tensor]:
+    """Names where the heads read, and what moved them there, as in `cells.diagnostics`."""
+    moves = {
+        "read_modes": interface.read_modes,
+        "read_mask": interface.read_masks,
+        "backward_sharpness": interface.backward_sharpness,
+        "forward_sharpness": interface.forward_sharpness,
+    }
+    present = {name: value for name, value in moves.items() if value is not None}
+    return {"read_weights": state.read_weights, **present}

@@ -97,13 +97,11 @@ class NTMMemory(tf.keras.layers.Layer):
         Returns:
           M_t, w_t and r_t; diagnostics (`cells.diagnostics`).
         """
-        parameters = product(hidden, self.head_kernel) + self.head_bias
-        parameters = tf.clip_by_value(parameters, -HEAD_CLIP, HEAD_CLIP)
-        heads, vectors = tf.split(parameters, [-1, 2 * self.writers * self.width], axis=-1)
+        heads, vectors = self._parameters(hidden)
         erase, add = tf.split(tf.reshape(vectors, [-1, self.writers, 2 * self.width]), 2, axis=-1)
         erase, add = tf.sigmoid(erase), tf.tanh(add)  # e_t, a_t
 
-        weights, diagnostics = self._address(heads, state)  # w_t (3-7)
+        weights, diagnostics = self._address(heads, state.weights, state.memory)  # w_t (3-7)
         read_weights, write_weights = tf.split(weights, [self.readers, self.writers], axis=1)
         reads = access.read(read_weights, state.memory)  # r_t (8)
         memory = access.erase_and_add(state.memory, write_weights, erase, add)  # M_t (9, 10)
@@ -115,19 +113,45 @@ class NTMMemory(tf.keras.layers.Layer):
             "add_norm": access.norm(add)[..., None],
         }
 
+    def read(self, hidden: tf.Tensor, state: NTMMemoryState) -> NTMMemoryState:
+        """Reads M_{t-1} in a hop before the last; the write heads stay where they are.
+
+        Args:
+          hidden: `[B, U]` o^k.
+          state: M_{t-1} and the addresses after hop k-1.
+
+        Returns:
+          the state with new addresses and reads of the read heads.
+        """
+        sizes = [self.readers, self.writers]
+        heads, _ = tf.split(self._parameters(hidden)[0], sizes, axis=1)
+        last_weights, write_weights = tf.split(state.weights, sizes, axis=1)
+        read_weights, _ = self._address(heads, last_weights, state.memory)
+        return state._replace(
+            reads=access.read(read_weights, state.memory),
+            weights=tf.concat([read_weights, write_weights], axis=1),
+        )
+
+    def _parameters(self, hidden: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the numbers that move the heads `[B, R+H, W+J+3]`, and 2HW of what is written."""
+        parameters = product(hidden, self.head_kernel) + self.head_bias
+        parameters = tf.clip_by_value(parameters, -HEAD_CLIP, HEAD_CLIP)
+        heads, vectors = tf.split(parameters, [-1, 2 * self.writers * self.width], axis=-1)
+        shape = [-1, self.readers + self.writers, self.width + self.taps + 3]
+        return tf.reshape(heads, shape), vectors
+
     def _address(
-        self, heads: tf.Tensor, state: NTMMemoryState
+        self, heads: tf.Tensor, last_weights: tf.Tensor, memory: tf.Tensor
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-        """Parameters `[B, (R+H)(W+J+3)]` of all heads to addresses w_t `[B, R+H, N]`."""
-        width, taps = self.width, self.taps
-        heads = tf.reshape(heads, [-1, self.readers + self.writers, width + taps + 3])
-        key, strength, gate, kernel, gamma = tf.split(heads, [width, 1, 1, taps, 1], axis=-1)
+        """Moves n heads from `[B, n, N]` by their numbers `[B, n, W+J+3]`: w_t `[B, n, N]`."""
+        sizes = [self.width, 1, 1, self.taps, 1]
+        key, strength, gate, kernel, gamma = tf.split(heads, sizes, axis=-1)
         key, strength = tf.tanh(key), tf.nn.softplus(strength)  # k_t, beta_t
         gate, kernel = tf.sigmoid(gate), tf.nn.softmax(kernel)  # g_t, s_t
         gamma = 1 + tf.nn.softplus(gamma)  # gamma_t
 
-        content_weights = access.content_weights(key, strength, state.memory)  # w^c (3, 4)
-        gated_weights = access.interpolate(gate, content_weights, state.weights)  # w^g (5)
+        content_weights = access.content_weights(key, strength, memory)  # w^c (3, 4)
+        gated_weights = access.interpolate(gate, content_weights, last_weights)  # w^g (5)
         shifted_weights = access.shift(gated_weights, kernel)  # w~ (6)
         weights = access.sharpen(shifted_weights, gamma, None)  # w_t (7)
         return weights, {

@@ -61,12 +61,21 @@ def gru_step(projected: tf.Tensor, recurrent: tf.Tensor, state: State) -> State:
 class GRUCell(tf.Module):
     """`h' = z h + (1 - z) tanh(W x + b + r (U h))`, gates z and r; one bias vector a gate."""
 
-    def __init__(self, input_width: int, units: int, weights: VariableFactory):
-        """Creates W `[I, 3U]`, U `[U, 3U]` and b `[3U]`."""
+    def __init__(
+        self, input_width: int, units: int, weights: VariableFactory, update_start: float = 0.0
+    ):
+        """Creates W `[I, 3U]`, U `[U, 3U]` and b `[3U]`.
+
+        Args:
+          input_width: I.
+          units: U.
+          weights: makes the weights.
+          update_start: start value of the update gate's bias; above 0, h changes little at first.
+        """
         super().__init__(name="gru")
         self.kernel = weights.matrix("kernel", [input_width, 3 * units])
         self.recurrent_kernel = weights.recurrent("recurrent_kernel", units, 3)
-        self.bias = weights.constant("bias", np.zeros(3 * units))
+        self.bias = weights.constant("bias", np.repeat([update_start, 0.0, 0.0], units))
 
     def __call__(
         self, inputs: tf.Tensor, hidden: tf.Tensor, addend: tf.Tensor | None = None
