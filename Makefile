@@ -118,9 +118,9 @@ figures: $(INSTALLED) ## draws the figures of docs/models.md from the runs of re
 play-models: $(INSTALLED) ## trains and packs the models of `tfmann play`; OUT_DIR=runs/play CELLS=luong,ntm
 	$(PY) scripts/play_models.py $(if $(OUT_DIR),--out_dir="$(OUT_DIR)") $(if $(CELLS),--cells="$(CELLS)")
 
-learning-tasks: $(INSTALLED) ## trains NTM, DNC and LSTM to copy and recall; SEEDS="1 2 3" JOBS=2, hours
+learning-tasks: $(INSTALLED) ## trains NTM, DNC and LSTM to copy and recall; CELLS="ntm dnc-msd" SEEDS="1 2 3" JOBS=2, hours
 	@for seed in $(or $(SEEDS),1 2 3); do for task in copy repeat_copy associative_recall; do \
-	for cell in ntm dnc lstm; do echo "--task=$$task --cell=$$cell --seed=$$seed"; done; done; done \
+	for cell in $(or $(CELLS),ntm dnc lstm); do echo "--task=$$task --cell=$$cell --seed=$$seed"; done; done; done \
 	| xargs -P $(or $(JOBS),1) -L 1 $(PY) -m benchmarks.tasks --out=runs/learning-tasks
 	$(PY) -m benchmarks.tasks.plot runs/learning-tasks/*.jsonl --out=runs/learning-tasks
 

@@ -167,23 +167,35 @@ def _stack(h: Any, feed: int) -> tuple[Work, Work]:
 
 
 def _ntm_memory(h: Any) -> Work:
-    """Counts a step of Collier & Beel 2019, equations 3-10."""
+    """Counts a step of Collier & Beel 2019, equations 3-10, and reads of hops before."""
     n, w, r, writers = _memory_sizes(h)
     heads, taps = r + writers, 2 * h.shift_range + 1
     numbers = heads * (w + taps + 3) + 2 * writers * w
-    content = product(heads, w, n)
-    return product(1, h.num_units, numbers) + content + product(r, n, w) + _add(h)
+    emitted, read = product(1, h.num_units, numbers), product(r, n, w)
+    hop = emitted + product(r, w, n) + read
+    return emitted + product(heads, w, n) + read + _add(h) + hop * _further_hops(h)
 
 
 def _dnc_memory(h: Any) -> Work:
-    """Counts a step of Graves et al. 2016: interface, contents, links, modes, reads."""
+    """Counts a step of Graves et al. 2016: interface, contents, links, modes, reads, and hops.
+
+    Of a mask, the norms of the masked slots are a product, too.
+    """
     n, w, r, writers = _memory_sizes(h)
-    numbers = r * w + 3 * writers * w + 2 * r + 3 * writers + r * (1 + 2 * writers)
-    content = product(writers + r, w, n)
-    links = product(r * writers, n, n) * 2
-    modes = product(r, 1 + 2 * writers, n)
-    interface = product(1, h.num_units, numbers)
-    return interface + content + links + modes + product(r, n, w) + _add(h)
+    numbers = r * w + 3 * writers * w + 2 * r + 3 * writers
+    numbers += (r + writers) * w * h.dnc_masking + 2 * r * h.dnc_sharp_links
+    moves, lookups = Work(), 2 if h.dnc_masking else 1
+    if not h.dnc_content_only:
+        numbers += r * (1 + 2 * writers)
+        moves = product(r * writers, n, n) * 2 + product(r, 1 + 2 * writers, n)
+    hop = product(1, h.num_units, numbers) + product(r, w, n) * lookups + moves + product(r, n, w)
+    written = product(writers, w, n) * lookups + _add(h)
+    return hop + written + hop * _further_hops(h)
+
+
+def _further_hops(h: Any) -> int:
+    """Returns how often a step reads once more; a cell that contains a memory has no hops."""
+    return h.memory_hops - 1 if h.cell in ("ntm", "dnc") else 0
 
 
 def _memory_sizes(h: Any) -> tuple[int, int, int, int]:
@@ -240,7 +252,9 @@ def _mann(memory: Callable[[Any], Work]) -> Callable[[Any, Lengths], Cost]:
         read = h.read_heads * h.memory_unit_size
         inputs, step = _stack(h, feed=read)
         readout = product(1, h.num_units + read, h.num_units)
-        return Cost(_bridge(h), inputs, step + memory(h), readout)
+        gru = product(1, read + h.num_units, 3 * h.num_units)
+        step += memory(h) + gru * _further_hops(h)
+        return Cost(_bridge(h), inputs, step, readout)
 
     return cost
 

@@ -23,6 +23,13 @@ from tfmann.training.optimizer import make_optimizer
 
 CONTROL = "lstm"
 CELLS = ("ntm", "dnc", CONTROL)
+# The repairs of a DNC, and several hops: the cell, and the settings that it does not have itself.
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "dnc-msd": ("dnc", {"dnc_masking": True, "dnc_deallocation": True, "dnc_sharp_links": True}),
+    "dnc-content-only": ("dnc", {"dnc_content_only": True, "dnc_layer_norm": True}),
+    "dnc-hops-2": ("dnc", {"memory_hops": 2}),
+    "ntm-hops-2": ("ntm", {"memory_hops": 2}),
+}
 
 
 class TaskModel(tf.Module):

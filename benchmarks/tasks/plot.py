@@ -33,6 +33,16 @@ _STYLES = {  # distinct in black and white too
     SPREAD: {"color": "#86a8d4", "marker": "v", "linestyle": "-."},
     "DNC": {"color": "#d1751f", "marker": "s"},
     "LSTM": {"color": "#6d6d6d", "marker": "^", "linestyle": "--"},
+    "NTM, 2 hops": {"color": "#1a9850", "marker": "P", "linestyle": "--"},
+    "DNC, 2 hops": {"color": "#8c510a", "marker": "X", "linestyle": "--"},
+    "DNC-MSD": {"color": "#a6195d", "marker": "D", "linestyle": "-."},
+    "DNC, contents only": {"color": "#5e3c99", "marker": "*", "linestyle": ":"},
+}
+_LABELS = {
+    "ntm-hops-2": "NTM, 2 hops",
+    "dnc-hops-2": "DNC, 2 hops",
+    "dnc-msd": "DNC-MSD",
+    "dnc-content-only": "DNC, contents only",
 }
 _PANEL = (4.0, 3.2)  # inches
 _LINEAR_TO = 0.1  # wrong bits; fewer are as good as none
@@ -63,10 +73,10 @@ def read(paths: Sequence[str]) -> list[Record]:
 
 
 def variant(record: Record) -> str:
-    """Returns a run's cell; for an NTM also whether its addresses begin spread."""
+    """Returns a run's cell or variant; for an NTM also whether its addresses begin spread."""
     config = record["config"]
     spread = config["cell"] == "ntm" and not config["settings"].get("address_start")
-    return SPREAD if spread else config["cell"].upper()
+    return SPREAD if spread else _LABELS.get(config["cell"], config["cell"].upper())
 
 
 def length_figure(records: Sequence[Record]) -> Figure:

@@ -11,7 +11,8 @@ NTMs whose addresses began spread over all slots, two never learnt to use single
 sequence in the memory as a whole, and failed on unseen lengths (--address_start=0). The DNC is
 trained with 32 slots, four times as fast, and has 128 in the test on unseen sizes. The LSTM control
 has about as many weights; Graves et al. had three layers of 256 units (--num_layers=3
---num_units=256).
+--num_units=256). The variants of a cell (`model.VARIANTS`) have its sizes and some more weights. No
+run has dropout, not even the one that Franke et al. 2018 have besides reading by content alone.
 
 Every 250 updates the model answers 640 validation sequences of trained sizes. The weights that did
 best on them are tested at the end, with 192 sequences of each size. The error is
@@ -38,7 +39,7 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 from benchmarks.tasks import generate  # noqa: E402
-from benchmarks.tasks.model import CELLS, CONTROL, TrainStep  # noqa: E402
+from benchmarks.tasks.model import CELLS, CONTROL, VARIANTS, TrainStep  # noqa: E402
 from tfmann.config import HParams  # noqa: E402
 from tfmann.errors import UsageError, UserError  # noqa: E402
 from tfmann.training.named_variables import assign, by_name  # noqa: E402
@@ -74,12 +75,13 @@ _CONVERGED = 0.1  # wrong bits a sequence, on validation
 
 def configuration(task: str, cell: str, seed: int, **changes: Any) -> dict[str, Any]:
     """Returns all that determines the result of a run, except its length."""
-    settings = {**_COMMON, **_OWN[cell], "random_seed": seed, **changes}
+    base, own = VARIANTS.get(cell, (cell, {}))
+    settings = {**_COMMON, **_OWN[base], **own, "random_seed": seed, **changes}
     settings["embedding_size"] = generate.TASKS[task].input_width
     if cell == CONTROL:
         del settings["encoder_type"]  # the control reads no source by itself
     else:
-        settings["cell"] = cell
+        settings["cell"] = base
     return {"task": task, "cell": cell, "settings": settings}
 
 
@@ -182,10 +184,10 @@ class Run:
         Sizes seen in training keep the memory of the training: a model trained with 32 slots reads
         less reliably among 128.
         """
-        if self.config["cell"] != "dnc" or self.hparams.num_memory_locations >= _SLOTS:
+        if self.hparams.cell != "dnc" or self.hparams.num_memory_locations >= _SLOTS:
             return self.learner
         larger = self.hparams.replace(num_memory_locations=_SLOTS)
-        return TrainStep(larger, "dnc", self.task)
+        return TrainStep(larger, self.config["cell"], self.task)
 
     def _weights(self) -> dict[str, np.ndarray]:
         return {name: v.numpy() for name, v in by_name(self.learner.variables).items()}
@@ -276,7 +278,7 @@ def main(argv: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--task", choices=generate.TASKS, required=True)
-    parser.add_argument("--cell", choices=CELLS, required=True)
+    parser.add_argument("--cell", choices=(*CELLS, *VARIANTS), required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, help="updates; by task if not given")
     parser.add_argument("--out", required=True, help="folder of checkpoint and record")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.memory_cells import VARIANTS as MEMORY_VARIANTS
 
 from tfmann.config import CELLS, HParams
 from tfmann.decoding.beam_scoring import BLOCK
@@ -72,6 +73,10 @@ CASES = {
     "mad-dnc": {**OWN, "cell": "mad", "external_addressing": "dnc", "encoder_type": "uni"},
     "ntm": {**OWN, "cell": "ntm", "encoder_type": "memory"},
     "dnc": {**OWN, "cell": "dnc", "encoder_type": "memory"},
+    **{
+        name: {**OWN, "cell": cell, "encoder_type": "memory", **changes}
+        for name, (cell, changes) in MEMORY_VARIANTS.items()
+    },
     "rnnsearch": {**GRU, "cell": "rnnsearch", "attention_size": 7, "readout_size": 11},
     "rnnsearch-eos": {**GRU, "cell": "rnnsearch", "eos_attention_weight": 1.0},
     "coverage": {**GRU, "cell": "coverage", "attention_size": 7},

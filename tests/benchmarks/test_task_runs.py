@@ -119,8 +119,8 @@ def test_the_best_weights_are_tested_not_the_last(monkeypatch, quick):
 
 def test_a_dnc_gets_a_larger_memory_for_sizes_it_never_saw(monkeypatch):
     slots = {}
-    for cell in ("ntm", "dnc"):
-        run = train.Run(train.configuration("copy", cell, 2, **TINY[cell]))
+    for cell in ("ntm", "dnc", "dnc-content-only"):
+        run = train.Run(train.configuration("copy", cell, 2, **TINY[cell[:3]]))
         trained = {v.name: v.shape for v in run.learner.variables}
         slots_of_tests = []
 
@@ -134,6 +134,7 @@ def test_a_dnc_gets_a_larger_memory_for_sizes_it_never_saw(monkeypatch):
         slots[cell] = slots_of_tests
     lengths = [size[0] for size in generate.TASKS["copy"].sweeps[0].sizes]
     assert slots["ntm"] == [6] * len(lengths)
+    assert slots["dnc"] == slots["dnc-content-only"]
     assert slots["dnc"] == [6 if length <= 10 else 128 for length in lengths]
 
 
@@ -199,6 +200,20 @@ def test_plots_show_the_median_of_the_runs_and_where_training_ended():
     curves = {line.get_label(): line for line in plot.curves_figure(records).axes[0].lines}
     assert list(curves["NTM, 3 runs"].get_xdata()) == [250, 500]
     assert list(curves["NTM, 3 runs"].get_ydata()) == pytest.approx([0.32, 0.16])
+
+
+def test_a_variant_is_its_cell_with_other_settings_and_a_line_of_its_own():
+    labels = set()
+    for name, (cell, changes) in model.VARIANTS.items():
+        settings = train.configuration("copy", cell, 2)["settings"]
+        config = train.configuration("copy", name, 2)
+        assert config["cell"] == name and config["settings"] == {**settings, **changes}
+        run = record_of(name, 1)
+        labels.add(plot.variant(run))
+        assert plot.variant(run) in {
+            line.get_label() for line in plot.length_figure([run]).axes[0].lines
+        }
+    assert len(labels) == 4 and not labels & {"NTM", "DNC", "LSTM", plot.SPREAD}
 
 
 def test_plots_are_written(tmp_path, capsys):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers import small_models
+from helpers.memory_cells import run_oracle
 from helpers.task_sizes import TINY
-from oracles import dnc, ntm, recurrent
+from oracles import recurrent
 
 _ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(_ROOT))  # the benchmarks are not installed
@@ -155,17 +156,16 @@ def test_guessing_costs_half_the_bits():
 
 
 def hparams(cell, task):
-    settings = train.configuration(task.name, cell, 5, **TINY[cell])["settings"]
+    base, _ = model.VARIANTS.get(cell, (cell, {}))
+    settings = train.configuration(task.name, cell, 5, **TINY[base])["settings"]
     changes = {"init_op": "uniform", "init_weight": 0.7, "learning_rate": 0.01}
     return HParams(**{**settings, **changes})
 
 
-def outputs_of(cell, weights, inputs):
+def outputs_of(cell, h, weights, inputs):
     """Readouts `[T, U]` of one row, by the oracles."""
-    if cell == "ntm":
-        return ntm.run(weights, inputs, 1, 1)["outputs"]
-    if cell == "dnc":
-        return dnc.run(weights, inputs, 1, 1, num_slots=6)["outputs"]
+    if cell != model.CONTROL:
+        return run_oracle(h, weights, inputs)["outputs"]
     states, outputs = [recurrent.zero_state("lstm", layer) for layer in weights["layers"]], []
     for x in inputs:
         h, states = recurrent.stack_step("lstm", weights["layers"], x, states)
@@ -173,7 +173,8 @@ def outputs_of(cell, weights, inputs):
     return np.array(outputs)
 
 
-@pytest.mark.parametrize("cell", model.CELLS)
+@pytest.mark.quick(*model.CELLS, "dnc-content-only")
+@pytest.mark.parametrize("cell", [*model.CELLS, *model.VARIANTS])
 def test_forward_equals_its_oracle(cell):
     task = generate.TASKS["associative_recall"]
     learner = model.TrainStep(hparams(cell, task), cell, task)
@@ -187,7 +188,9 @@ def test_forward_equals_its_oracle(cell):
     arrays = small_models.arrays(learner.model)
     total = 0.0
     for row in range(4):
-        readout = outputs_of(cell, weights, batch.inputs[:, row].astype(np.float64))
+        readout = outputs_of(
+            cell, learner.hparams, weights, batch.inputs[:, row].astype(np.float64)
+        )
         expected = readout @ arrays["projection_kernel"] + arrays["projection_bias"]
         np.testing.assert_allclose(logits[:, row], expected, atol=1e-5)
         for time_step in range(len(expected)):
