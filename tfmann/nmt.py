@@ -1,9 +1,9 @@
 """The command line: `python -m tfmann.nmt --hparams_path=FILE --out_dir=DIR`.
 
 Trains and evaluates; with --inference_input_file it translates; with --mode=lexicon it learns what
---replace_unk needs; with --mode=export it writes a SavedModel. An explicit flag wins over the JSON
-file, which wins over the default. TensorFlow is imported only after the command line has been
-checked.
+--replace_unk needs, with --mode=shortlist what --shortlist needs; with --mode=export it writes a
+SavedModel. An explicit flag wins over the JSON file, which wins over the default. TensorFlow is
+imported only after the command line has been checked.
 """
 
 from __future__ import annotations
@@ -155,13 +155,19 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     path = resources.settings_path(values.hparams_path) if values.hparams_path else None
     if values.data:
         explicit = {**raw_corpus.load_settings(values.data), **explicit}
-    if mode in ("train", "lexicon"):
+    if mode in ("train", "lexicon", "shortlist"):
         hparams = validation.settings_for_training(values.out_dir, path, explicit)
     if mode == "lexicon":
         from tfmann.cli.learn_lexicon import learn_lexicon
 
         with interruptible():
             learn_lexicon(hparams, values.out_dir, log=_print)
+        return
+    if mode == "shortlist":
+        from tfmann.cli.learn_shortlist import learn_shortlist
+
+        with interruptible():
+            learn_shortlist(hparams, values.out_dir, log=_print)
         return
     if mode == "train":
         input_checks.require_training_files(hparams, values.out_dir)

@@ -23,6 +23,7 @@ from benchmarks import (  # noqa: E402
     memory,
     report,
     rewriting,
+    shortlist,
     translation_memory,
 )
 from benchmarks.peers import compare  # noqa: E402
@@ -49,7 +50,7 @@ INTERNAL = {"benchmarks.trust.forks", "benchmarks.trust.settings"}
 TESTED_HERE = {
     "benchmarks.ablation", "benchmarks.cache", "benchmarks.cost", "benchmarks.memory",
     "benchmarks.peers.compare", "benchmarks.report", "benchmarks.rewriting",
-    "benchmarks.translation_memory", "benchmarks.trust",
+    "benchmarks.shortlist", "benchmarks.translation_memory", "benchmarks.trust",
 }  # fmt: skip
 
 
@@ -148,6 +149,31 @@ def test_rewriting_measures_every_variant(tmp_path, untraced):
     records = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
     assert [record["variant"] for record in records] == list(rewriting.VARIANTS)
     assert all(record["reached"] > 0 for record in records)
+
+
+@pytest.mark.thorough
+def test_a_shortlist_is_measured_with_a_drawn_and_a_trained_model(
+    corpus, tmp_path, capfd, untraced
+):
+    shortlist.main(["--sizes=tiny", "--rounds=1", "--first=3", "--best=4"])
+    drawn = read_records(capfd)
+    lexicon = tmp_path / "l"
+    source, words = ((corpus / f"train.{side}").read_text().split() for side in ("src", "tgt"))
+    lines = [f"{source[0]} {words[0]} 0.5", *(f"<s> {word} 0.1" for word in sorted(set(words)))]
+    lexicon.write_text("\n".join(lines))
+    model = f"{ROOT}/tfmann/play/models/luong"
+    text = [f"--source={corpus / 'test.src'}", f"--reference={corpus / 'test.tgt'}", "--lines=3"]
+    everything = [f"--first={len(words)}", "--rounds=2"]
+    shortlist.main([f"--out_dir={model}", f"--lexicon={lexicon}", *text, *everything])
+    trained = read_records(capfd)
+    for records in (drawn, trained):
+        assert [record["search"] for record in records] == ["beam", "greedy"]
+        assert all(record["ratio"] > 0 for record in records)
+    assert all(record["list"] <= record["columns"] for record in drawn)
+    assert all(0 < record["bleu"] <= 100 and 0 <= record["equal"] <= 1 for record in trained)
+    with pytest.raises(SystemExit):
+        shortlist.main([f"--out_dir={model}"])
+    assert "--out_dir needs --lexicon" in capfd.readouterr().err
 
 
 @pytest.mark.thorough

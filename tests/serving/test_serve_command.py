@@ -52,6 +52,7 @@ def test_a_port_that_is_taken_is_refused_at_once(capsys, model):
         ("--max_lines=0", "expected more than 0"),
         ("--session_minutes=0", "expected more than 0"),
         ("--beam_width=0", "beam_width: 0 is below"),
+        ("--shortlist=none", "shortlist: there is no file none"),
     ],
 )
 def test_what_cannot_be_done_is_refused(capsys, model, flag, words):

@@ -32,6 +32,9 @@ tfmann tune --out_dir=runs/mine""",
     "lexicon": """\
 tfmann lexicon --out_dir=runs/mine
 tfmann translate --model=runs/mine --replace_unk --input=FILE""",
+    "shortlist": """\
+tfmann shortlist --out_dir=runs/mine
+tfmann translate --model=runs/mine --shortlist=runs/mine/shortlist.txt --input=FILE""",
     "export": """\
 tfmann export --out_dir=runs/mine --beam_width=5 --export_dir=runs/mine/export""",
 }
@@ -44,6 +47,8 @@ _OPENING = {
     "align": "Prints the word alignment of each given pair, by the attention of a forced decoding.",
     "tune": "Chooses the length penalty on a development set, and saves it in the run.",
     "lexicon": "Learns from the training text which word translates which, for --replace_unk.",
+    "shortlist": "Learns from the training text which tokens translate which, for --shortlist:\n"
+    "--shortlist_best translations of each token, and --shortlist_first frequent tokens.",
     "export": "Writes a SavedModel, which plain TensorFlow loads.",
 }  # fmt: skip
 # The kinds of settings that a mode takes; a mode that is not listed takes those of its search.
@@ -51,6 +56,7 @@ _ALL = ("architecture", "data", "training", "inference")
 _KINDS = {
     "train": _ALL,
     "lexicon": ("data",),
+    "shortlist": ("data",),
     "eval": ("data", "inference"),
     "tune": ("data", "inference"),
 }

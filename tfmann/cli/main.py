@@ -39,6 +39,7 @@ GROUPS: dict[str, dict[str, Command]] = {
         "align": Command("word alignments of given translations", "nmt", ("--mode=align",)),
         "tune": Command("choose the length penalty on dev", "nmt", ("--mode=tune",)),
         "lexicon": Command("learn what --replace_unk needs", "nmt", ("--mode=lexicon",)),
+        "shortlist": Command("learn what --shortlist needs", "nmt", ("--mode=shortlist",)),
         "datastore": Command("prepare a translation memory", "cli.datastore"),
         "serve": Command("answer requests over HTTP", "cli.serve"),
         "export": Command("write a SavedModel, for TensorFlow Serving", "nmt", ("--mode=export",)),

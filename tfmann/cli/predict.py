@@ -130,7 +130,7 @@ def _infer_part(model: api.Model, values: Any) -> None:
     words = lexicon.path(model.hparams, values.out_dir) if model.hparams.replace_unk else None
     memory = memory_files.paths(model.hparams)
     given = values.inference_prefix_file, values.inference_constraint_file
-    files = (source, documents, *given, words, *memory)
+    files = (source, documents, *given, words, *memory, model.hparams.shortlist or None)
     fingerprint = file_shards.input_fingerprint(settings, *files)
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(

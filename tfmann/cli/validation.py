@@ -15,7 +15,7 @@ from tfmann.export import export_folder
 from tfmann.export import settings as export_settings
 from tfmann.utils.run_folder import HPARAMS, has_weights
 
-MODES = ("train", "infer", "score", "align", "eval", "tune", "lexicon", "export")
+MODES = ("train", "infer", "score", "align", "eval", "tune", "lexicon", "shortlist", "export")
 
 # Flags that only some modes use: these modes, and advice for the others.
 _USED = {
@@ -131,7 +131,7 @@ def _check_outputs(flags: Any) -> None:
     """Raises UsageError if an output file is also an input, or the output of another flag."""
     read = ("inference_input_file", "inference_ref_file", "inference_contrast_file",
             "inference_document_file", "inference_prefix_file", "inference_constraint_file",
-            "gold_file", "lexicon_file", "hparams_path")  # fmt: skip
+            "gold_file", "lexicon_file", "shortlist", "hparams_path")  # fmt: skip
     output, alignments = flags.inference_output_file, flags.alignment_file
     memory = (flags.translation_memory or "").split(",")
     input_checks.refuse_overwriting(

@@ -197,6 +197,7 @@ def _rules_of_searches(h: HParams) -> list[tuple[Any, str]]:
             f"translation_memory and neural_cache_size={h.neural_cache_size} cannot go together: "
             "leave one of them out",
         ),
+        *_rules_of_shortlists(h),
         (
             h.infer_mode == "beam_search" and h.beam_width < 1,
             "infer_mode='beam_search' needs beam_width of at least 1",
@@ -224,5 +225,27 @@ def _rules_of_searches(h: HParams) -> list[tuple[Any, str]]:
             h.replace_unk and h.subword_option,
             f"replace_unk is about words, and subword_option={h.subword_option!r} leaves hardly "
             "any unknown",
+        ),
+    ]
+
+
+def _rules_of_shortlists(h: HParams) -> list[tuple[Any, str]]:
+    """Returns what proposes words of its own, which a sentence's shortlist may lack."""
+    proposes = "proposes words that the shortlist of a sentence may lack: leave one of them out"
+    return [
+        (
+            h.shortlist and h.neural_cache_size,
+            f"shortlist={h.shortlist!r} and neural_cache_size={h.neural_cache_size}: a cache "
+            f"{proposes}",
+        ),
+        (
+            h.shortlist and h.translation_memory,
+            f"shortlist={h.shortlist!r} and translation_memory={h.translation_memory!r}: a memory "
+            f"{proposes}",
+        ),
+        (
+            h.shortlist and h.cell == "cache" and h.cache_fusion == "shallow",
+            f"shortlist={h.shortlist!r} and cache_fusion='shallow': the cache proposes words that "
+            "the shortlist of a sentence may lack: leave the shortlist out",
         ),
     ]

@@ -15,6 +15,7 @@ _WIDEST = 1000  # hypotheses of a sentence
 _LONGEST = 10_000  # tokens of a translation
 _SLOTS = 10_000  # readouts of a document
 _PAIRS = 1000  # forced decodings for a sentence
+_WORDS = 1_000_000  # of a vocabulary
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,24 @@ class SearchSettings(Settings):
         "/ translation_memory_tau of the nearest entry.",
         minimum=0.0,
         below=1.0,
+    )
+    shortlist: str | None = field(
+        None,
+        "Lexicon of `tfmann shortlist`: a translation has only words that it has for the source "
+        "words, and frequent ones; if not given, all words.",
+    )
+    shortlist_first: int = field(
+        100,
+        "shortlist: most frequent target words, which every translation may have.",
+        minimum=0,
+        maximum=_WORDS,
+    )
+    shortlist_best: int = field(
+        100,
+        "shortlist: most probable translations of a source word, which translations of its "
+        "sentence may have.",
+        minimum=0,
+        maximum=_WORDS,
     )
     infer_precision: str = field(
         "float32",

@@ -1,7 +1,7 @@
 """Fingerprints of a run's inputs, which show whether a resumed run still reads the same ones.
 
 A new run writes out_dir/inputs.json. It has the SHA-256 of the text that decides what is learned
-and which weights are the best, of the given vocabulary files, subword model and lexicon, and of
+and which weights are the best, of the given vocabulary files, subword model and lexicons, and of
 the vocabularies in the run's own folder. Resuming on text that has changed under the same path
 would mix two experiments; another path is the user's decision and is not compared.
 """
@@ -21,7 +21,7 @@ from tfmann.utils.checksummed_json import add_checksum, read_checked
 from tfmann.utils.files import atomic_write, file_digest, read_bytes
 
 _NAME = "inputs.json"
-_FILES = ("subword_model", "lexicon_file")  # the other settings are prefixes
+_FILES = ("subword_model", "lexicon_file", "shortlist")  # the other settings are prefixes
 # Files that are missing are no concern here: other checks refuse them if they are needed, and the
 # run has its own vocabularies and subwords. The test set decides nothing and is not recorded.
 _KEYS = ("train_prefix", "dev_prefix", "vocab_prefix", *_FILES)

@@ -1,14 +1,15 @@
 """Lexicon files: on each line a source word, a target word and a weight from 0 to 1.
 
 The three are separated by white space. The weight may be a probability or any other measure of
-association: of several lines for a source word the greatest weight wins, of equal weights the
-first line. An empty file is a lexicon without words.
+association. For `replace_unk`, the line with the greatest weight wins among several for a source
+word, and the first among equal ones; for `shortlist`, all count (`shortlist_lexicon`). An empty
+file is a lexicon without words.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tfmann.config import Architecture, TranslationSettings
@@ -18,6 +19,7 @@ from tfmann.errors import UsageError, UserError
 from tfmann.utils.files import PathLike
 
 _NAME = "lexicon.txt"
+_SHORTLIST_NAME = "shortlist.txt"
 
 
 class Entry(NamedTuple):
@@ -33,8 +35,18 @@ def path(hparams: TranslationSettings, out_dir: str) -> str:
     return hparams.lexicon_file or os.path.join(out_dir, _NAME)
 
 
+def shortlist_path(hparams: TranslationSettings, out_dir: str) -> str:
+    """Returns where a run's lexicon of `shortlist` is written."""
+    return hparams.shortlist or os.path.join(out_dir, _SHORTLIST_NAME)
+
+
 def require(hparams: TranslationSettings, out_dir: str) -> None:
-    """Raises UserError if `replace_unk` is set and there is no lexicon."""
+    """Raises UserError if there is no lexicon of `replace_unk` or `shortlist`, where one is set."""
+    if hparams.shortlist and not os.path.isfile(hparams.shortlist):
+        raise UserError(
+            f"shortlist: there is no file {hparams.shortlist}: `tfmann shortlist --out_dir="
+            f"{out_dir}` learns a lexicon for this model"
+        )
     name = path(hparams, out_dir)
     if hparams.replace_unk and not os.path.exists(name):
         raise UserError(
@@ -74,6 +86,15 @@ def read(name: PathLike) -> dict[str, str]:
       UserError: the file cannot be read, or a line has another form.
     """
     best: dict[str, Entry] = {}
+    for entry in iter_entries(name):
+        other = best.get(entry.source)
+        if other is None or entry.weight > other.weight:
+            best[entry.source] = entry
+    return {source: entry.target for source, entry in best.items()}
+
+
+def iter_entries(name: PathLike) -> Iterator[Entry]:
+    """Yields the lines of a lexicon; raises UserError as `read` does."""
     for number, line in enumerate(iter_lines(name), start=1):
         entry = _parse(line)
         if entry is None:
@@ -81,14 +102,13 @@ def read(name: PathLike) -> dict[str, str]:
                 f"{name}, line {number}: {line[:60]!r} is no line of a lexicon; expected a source "
                 "word, a target word and a weight from 0 to 1"
             )
-        other = best.get(entry.source)
-        if other is None or entry.weight > other.weight:
-            best[entry.source] = entry
-    return {source: entry.target for source, entry in best.items()}
+        yield entry
 
 
 def _parse(line: str) -> Entry | None:
-    parts = [part for part in WHITE_SPACE.split(line) if part]
+    parts = line.split("\t")  # as `write` does: a lexicon has up to millions of lines
+    if len(parts) != 3 or not all(parts) or " " in line or "\r" in line:
+        parts = [part for part in WHITE_SPACE.split(line) if part]
     try:
         source, target, weight = parts
         entry = Entry(source, target, float(weight))

@@ -240,15 +240,30 @@ def top_words(logits: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor]:
     maxima, which vector instructions compute.
 
     Args:
-      logits: `[M, V]`; where V is no multiple of `BLOCK`, or small, this is `top_k` itself.
+      logits: `[M, V]`; where V is no multiple of `BLOCK`, or small, this is `top_k` itself. A V
+        that is not known until the graph runs is a multiple.
       count: number of words.
 
     Returns:
       values `[M, count]`, ids `[M, count]`.
     """
+    if logits.shape[1] is None:
+        blocks = tf.shape(logits)[1] // BLOCK
+        return tf.cond(
+            blocks < 2 * count,
+            lambda: tuple(tf.math.top_k(logits, count)),
+            lambda: _top_of_blocks(logits, count, blocks),
+        )
     blocks, remainder = divmod(logits.shape[1], BLOCK)
     if remainder or blocks < 2 * count:
         return tuple(tf.math.top_k(logits, count))
+    return _top_of_blocks(logits, count, blocks)
+
+
+def _top_of_blocks(
+    logits: tf.Tensor, count: int, blocks: int | tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Computes `top_words` of rows with at least `count` blocks."""
     split = tf.reshape(logits, [-1, blocks, BLOCK])
     chosen = tf.math.top_k(tf.reduce_max(split, axis=2), count).indices
     chosen = tf.sort(chosen, axis=1)  # so that the lowest id wins a tie

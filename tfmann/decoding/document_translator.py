@@ -11,7 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from tfmann.config import HParams
+from tfmann.data import shortlist_lexicon
 from tfmann.data.documents import sentences_by_document
+from tfmann.data.shortlist_lexicon import TranslationLists
 from tfmann.data.text_encoder import LanguagePair
 from tfmann.decoding import target_requirements
 from tfmann.decoding.document_stores import DocumentStore, make_store
@@ -221,7 +223,7 @@ class DocumentTranslator(Translator):
             return hypotheses._replace(diagnostics=None), after
 
         caches = [self._store.signature(), _ROWS, _STARTS]
-        required = target_requirements.signature(lines)
+        required = target_requirements.signature(lines, self.lists)
         signature = [IDS, LENGTHS, required, self._document_signature(), *caches]
         return self._compile(("search", attends, target_requirements.kinds(lines)), run, signature)
 
@@ -281,12 +283,26 @@ def make_translator(
 ) -> Translator:
     """Makes the translator that a model or an ensemble needs; arguments as of `Translator`.
 
-    `previous` is one of the same model, from which `MemoryTranslator` takes what it can.
+    `previous` is one of the same model, whose memory and lexicon are not read again where the
+    settings name the same.
 
     Raises:
       UsageError: the settings and the model cannot go together.
-      UserError: the translation memory that the settings name cannot be used.
+      UserError: the translation memory or the shortlist that the settings name cannot be used.
     """
+    translator = _make_translator(model, languages, hparams, lexicon, previous)
+    translator.lists = _translation_lists(languages, hparams, previous)
+    return translator
+
+
+def _make_translator(
+    model: SearchModel,
+    languages: LanguagePair,
+    hparams: HParams,
+    lexicon: Mapping[str, str] | None,
+    previous: Translator | None,
+) -> Translator:
+    """Makes the translator, without the lexicon of a shortlist."""
     if isinstance(model, Ensemble):
         return EnsembleTranslator(model, languages, hparams, lexicon)
     if hparams.translation_memory:
@@ -295,6 +311,21 @@ def make_translator(
     if store is None:
         return Translator(model, languages, hparams, lexicon)
     return DocumentTranslator(model, languages, hparams, lexicon, store)
+
+
+def _translation_lists(
+    languages: LanguagePair, hparams: HParams, previous: Translator | None
+) -> TranslationLists | None:
+    """Reads the lexicon of a shortlist, if the settings name one."""
+    if not hparams.shortlist:
+        return None
+    settings = hparams.shortlist, hparams.shortlist_first, hparams.shortlist_best
+    if previous is not None:
+        h = previous.hparams
+        if settings == (h.shortlist, h.shortlist_first, h.shortlist_best):
+            return previous.lists
+    name, first, best = settings
+    return shortlist_lexicon.read(name, languages, first, best)
 
 
 def _documents(lines: Sequence[SourceLine]) -> list[list[int]]:

@@ -125,18 +125,19 @@ class Ensemble:
         return tuple(model.embed_target(ids) for model in self.members)
 
     def projection(
-        self, dtype: tf.DType = tf.float32, multiple_of: int = 1
-    ) -> Callable[[tf.Tensor], tf.Tensor]:
+        self, dtype: tf.DType = tf.float32, multiple_of: int = 1, words: tf.Tensor | None = None
+    ) -> Callable[..., tf.Tensor]:
         """Returns the function of readouts `[M, R1 + R2 + ...]` to log-probabilities `[M, V]`.
 
         Arguments as of `Seq2Seq.projection`.
         """
-        project = [model.projection(dtype, multiple_of) for model in self.members]
+        project = [model.projection(dtype, multiple_of, words) for model in self.members]
         widths = [model.readout_width for model in self.members]
 
-        def log_probs(readouts: tf.Tensor) -> tf.Tensor:
+        def log_probs(readouts: tf.Tensor, *is_allowed: tf.Tensor) -> tf.Tensor:
             parts = zip(project, tf.split(readouts, widths, axis=-1))
-            return log_mean([tf.nn.log_softmax(member(readout)) for member, readout in parts])
+            logits = [member(readout, *is_allowed) for member, readout in parts]
+            return log_mean([tf.nn.log_softmax(values) for values in logits])
 
         return log_probs
 

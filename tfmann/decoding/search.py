@@ -18,6 +18,7 @@ from tfmann.decoding.ensemble import EnsembleCell, SearchModel
 from tfmann.decoding.lexical_constraints import Phrases
 from tfmann.decoding.row_decoders import choose_step_by_step
 from tfmann.decoding.sampling import SamplingOptions, draw
+from tfmann.decoding.shortlist import Shortlist
 from tfmann.decoding.target_prefix import extend_limits
 from tfmann.decoding.teacher_forcing import recorded_shapes
 from tfmann.layers.beams import merge_beams, split_beams
@@ -41,6 +42,25 @@ class SearchOptions(NamedTuple):
     constraints: Constraints = UNCONSTRAINED
     prefix: tf.Tensor | None = None  # [B, P] given first words of the translations
     phrases: Phrases | None = None  # that the translations contain; of beam search alone
+    shortlist: Shortlist | None = None  # the words that they may have; None: all
+
+    def in_columns(self) -> SearchOptions:
+        """Returns the same options with columns of the shortlist, if there is one, for ids."""
+        if self.shortlist is None:
+            return self
+        prefix, phrases = self.prefix, self.phrases
+        return self._replace(
+            prefix=None if prefix is None else self.shortlist.columns(prefix),
+            phrases=None if phrases is None else self.shortlist.phrases(phrases),
+        )
+
+    def projection(
+        self, model: SearchModel, multiple_of: int = 1
+    ) -> Callable[[tf.Tensor], tf.Tensor]:
+        """Returns the map from the readouts of steps to logits, as `Seq2Seq.projection` does."""
+        if self.shortlist is None:
+            return model.projection(self.dtype, multiple_of)
+        return self.shortlist.projection(model, self.dtype)
 
     def recorded_names(self, attention_is_used: bool = False) -> tuple[str, ...]:
         """Returns the diagnostics that the steps of a search record."""
@@ -75,22 +95,24 @@ def beam_search(
     options: SearchOptions = SearchOptions(),  # noqa: B008 (immutable)
 ) -> Hypotheses:
     """Searches by beams; returns the `beam.num_best` best hypotheses of each sentence."""
-    length, dtype = prepared.encoded.length, options.dtype
-    cell = model.compute_cell(dtype)
+    options = options.in_columns()
+    length, shortlist = prepared.encoded.length, options.shortlist
+    cell = model.compute_cell(options.dtype)
     start = tf.fill(tf.shape(length), SOS_ID)
 
     def bind(sentences: tf.Tensor) -> StepFunction:
         encoded = tf.nest.map_structure(lambda v: tf.gather(v, sentences), prepared.encoded)
-        return step_words(model, cell, encoded, cell.prepare(encoded))
+        lists = None if shortlist is None else shortlist.of_sentences(sentences)
+        return step_words(model, cell, encoded, cell.prepare(encoded), shortlist=lists)
 
-    first_step = step_words(model, cell, prepared.encoded, prepared.source)
+    first_step = step_words(model, cell, prepared.encoded, prepared.source, shortlist=shortlist)
     names = options.recorded_names(attention_is_used=bool(beam.coverage_penalty_weight))
     proposer = prepared.encoded.word_proposer
     limits = extend_limits(step_limits(length, options.max_length), options.prefix, options.phrases)
     problem = beam_decoder.BeamProblem(
         bind=bind,
-        project=word_mixture.projection(model.projection(dtype, multiple_of=BLOCK), proposer),
-        readout_width=model.readout_width + word_mixture.extra_width(proposer),
+        project=word_mixture.projection(options.projection(model, multiple_of=BLOCK), proposer),
+        readout_width=model.readout_width + _extra_width(proposer, shortlist),
         vocabulary_size=model.target_size,
         state=prepared.state,
         limits=limits,
@@ -145,8 +167,11 @@ def _choose(
     options: SearchOptions,
 ) -> Hypotheses:
     """Decodes one hypothesis a sentence; `choose` maps logits `[B, V]` and time to ids `[B]`."""
-    project, cell = model.projection(options.dtype), model.compute_cell(options.dtype)
-    step = step_words(model, cell, prepared.encoded, prepared.source, project)
+    options = options.in_columns()
+    project, cell = options.projection(model), model.compute_cell(options.dtype)
+    step = step_words(
+        model, cell, prepared.encoded, prepared.source, project, shortlist=options.shortlist
+    )
     length = prepared.encoded.length
     start = tf.fill(tf.shape(length), SOS_ID)
     ids, lengths, log_probs, diagnostics = choose_step_by_step(
@@ -179,7 +204,14 @@ def _hypotheses(
     """Returns the result of a search, with the diagnostics that the options name."""
     alignments = diagnostics[_ALIGNMENTS] if options.with_alignments else None
     returned = {name: diagnostics[name] for name in options.record} or None
+    if options.shortlist is not None:
+        ids = options.shortlist.ids(ids)
     return Hypotheses(ids, lengths, scores, alignments, returned)
+
+
+def _extra_width(proposer: Any, shortlist: Shortlist | None) -> int:
+    """Returns what a step appends to its readout."""
+    return word_mixture.extra_width(proposer) + (shortlist is not None)
 
 
 def step_words(
@@ -188,16 +220,18 @@ def step_words(
     encoded: EncoderOutput,
     source: Any,
     project: Callable[[tf.Tensor], tf.Tensor] | None = None,
+    shortlist: Shortlist | None = None,
 ) -> StepFunction:
     """Makes the step of a search: ids `[B]` and state to readout `[B, R]`, or to logits `[B, V]`.
 
-    With a word proposer a readout is as `word_mixture.read` returns it.
+    With a word proposer a readout is as `word_mixture.read` returns it; with a shortlist the ids
+    are columns, and a readout is as `Shortlist.mark` returns it.
     """
     if project:
         project = word_mixture.projection(project, encoded.word_proposer)
 
     def step(ids: tf.Tensor, state: Any) -> StepOutput:
-        embedded = model.embed_target(ids)
+        embedded = model.embed_target(ids if shortlist is None else shortlist.ids(ids))
         inputs = cell.prepare_inputs(embedded, DropoutMasks.none())
         result = cell.step(inputs, state, source)
         if cell.document_memory:
@@ -208,6 +242,8 @@ def step_words(
             result = result._replace(diagnostics=diagnostics)
             grouped = split_beams(readout, encoded.length)
             readout = merge_beams(word_mixture.read(grouped, encoded.word_proposer))
+        if shortlist is not None:
+            readout = shortlist.mark(readout)
         return result._replace(output=project(readout) if project else readout)
 
     return step

@@ -14,6 +14,7 @@ from tfmann.decoding.ensemble import SearchModel
 from tfmann.decoding.lexical_constraints import Phrases
 from tfmann.decoding.sampling import SamplingOptions
 from tfmann.decoding.search import Hypotheses, SearchOptions
+from tfmann.decoding.shortlist import Shortlist
 from tfmann.models.seq2seq import Prepared, compute_dtype
 from tfmann.utils import memory_limits
 
@@ -25,12 +26,16 @@ class Searcher:
         """Searches with `model` as the `infer_` settings of `hparams` say."""
         self.model, self.hparams = model, hparams
 
+    @property
+    def hypotheses(self) -> int:
+        """The hypotheses of a sentence."""
+        h = self.hparams
+        widths = {"beam_search": h.beam_width, "sample": h.num_translations_per_input}
+        return widths.get(h.infer_mode, 1)
+
     def require_room(self, sentences: int) -> None:
         """Raises UsageError if a batch of `sentences` does not fit into memory."""
-        h = self.hparams
-        rows = min(sentences, h.infer_batch_size)
-        widths = {"beam_search": h.beam_width, "sample": h.num_translations_per_input}
-        width = widths.get(h.infer_mode, 1)
+        rows, width = min(sentences, self.hparams.infer_batch_size), self.hypotheses
         memory_limits.require_without_gpu(
             rows * width * (self.model.target_size + self.model.cell.memory_numbers),
             f"a search for {rows} sentences with {width} hypotheses each",
@@ -46,6 +51,7 @@ class Searcher:
         record: tuple[str, ...] = (),
         prefix: tf.Tensor | None = None,
         phrases: Phrases | None = None,
+        shortlist: Shortlist | None = None,
     ) -> tuple[Prepared, Hypotheses]:
         """Searches for the translations of encoded sentences.
 
@@ -57,6 +63,7 @@ class Searcher:
           record: diagnostics to return with them.
           prefix: `[B, P]` first words that the hypotheses must have (`target_prefix`).
           phrases: what the hypotheses must contain; of a beam search.
+          shortlist: the words that they may have.
 
         Returns:
           the prepared sources, and the hypotheses.
@@ -70,6 +77,7 @@ class Searcher:
             constraints=Constraints(h.tgt_min_len_infer, h.no_repeat_ngram_size),
             prefix=prefix,
             phrases=phrases,
+            shortlist=shortlist,
         )
         prepared = self._prepare(source, length, document)
         if h.infer_mode == "beam_search":
@@ -98,6 +106,8 @@ class Searcher:
         )
         if options.prefix is not None:
             options = options._replace(prefix=tf.repeat(options.prefix, count, axis=0))
+        if options.shortlist is not None:
+            options = options._replace(shortlist=options.shortlist.repeat(count))
         content = tf.reduce_sum(source)  # so that another batch draws other numbers
         hypotheses = search.sample(
             self.model,

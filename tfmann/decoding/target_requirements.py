@@ -1,4 +1,4 @@
-"""Requirements of the translations of a batch: given first words, and phrases."""
+"""Requirements of the translations of a batch: given first words, phrases, and shortlists."""
 
 from __future__ import annotations
 
@@ -7,28 +7,33 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from tfmann.data.shortlist_lexicon import TranslationLists
 from tfmann.data.word_boundaries import WordBoundaries
-from tfmann.decoding import lexical_constraints, target_prefix
+from tfmann.decoding import lexical_constraints, shortlist, target_prefix
 from tfmann.decoding.lexical_constraints import Phrases
+from tfmann.decoding.shortlist import Shortlist
 from tfmann.decoding.text_processor import SourceLine
 
 
 class Requirements(NamedTuple):
-    """Ids that translations of B sentences must have; `()` where a search is without them.
+    """Ids that translations of B sentences must or may have; `()` where a search is without them.
 
     A search with them is another graph than one without.
     """
 
     prefix: Any = ()  # [B, P] first words (`target_prefix`)
     phrases: Any = ()  # [B, P, L] (`lexical_constraints`)
+    shortlist: Any = ()  # a `Shortlist`
 
     def search_arguments(self, boundaries: WordBoundaries) -> dict[str, Any]:
-        """Returns the arguments `prefix` and `phrases` of `Searcher.search`."""
+        """Returns the arguments `prefix`, `phrases` and `shortlist` of `Searcher.search`."""
         arguments: dict[str, Any] = {}
         if isinstance(self.prefix, tf.Tensor):
             arguments["prefix"] = self.prefix
         if isinstance(self.phrases, tf.Tensor):
             arguments["phrases"] = Phrases(self.phrases, *boundaries)
+        if isinstance(self.shortlist, Shortlist):
+            arguments["shortlist"] = self.shortlist
         return arguments
 
 
@@ -37,19 +42,33 @@ def kinds(lines: Sequence[SourceLine]) -> tuple[bool, bool]:
     return any(line.prefix.ids for line in lines), any(line.phrases for line in lines)
 
 
-def requirements(batch: Sequence[SourceLine], lines: Sequence[SourceLine]) -> Requirements:
-    """Returns the requirements of a batch of `lines`, with what `signature` has for all of them."""
+def requirements(
+    batch: Sequence[SourceLine],
+    lines: Sequence[SourceLine],
+    lists: TranslationLists | None,
+    hypotheses: int,
+) -> Requirements:
+    """Returns the requirements of a batch of `lines`, with what `signature` has for all of them.
+
+    Args:
+      batch: some of the lines.
+      lines: all.
+      lists: what a shortlist is made of; None: translations may have any word.
+      hypotheses: of a sentence.
+    """
     has_prefix, has_phrases = kinds(lines)
     return Requirements(
         target_prefix.pad_prefixes([line.prefix.ids for line in batch]) if has_prefix else (),
         lexical_constraints.pad_phrases([line.phrases for line in batch]) if has_phrases else (),
+        () if lists is None else shortlist.of_batch(lists, batch, hypotheses),
     )
 
 
-def signature(lines: Sequence[SourceLine]) -> Requirements:
-    """Returns the TensorSpecs of the requirements of `lines`."""
+def signature(lines: Sequence[SourceLine], lists: TranslationLists | None) -> Requirements:
+    """Returns the TensorSpecs of the `requirements` of `lines`."""
     has_prefix, has_phrases = kinds(lines)
     return Requirements(
         target_prefix.SIGNATURE if has_prefix else (),
         lexical_constraints.SIGNATURE if has_phrases else (),
+        () if lists is None else shortlist.SIGNATURE,
     )

@@ -11,6 +11,7 @@ import tensorflow as tf
 from tfmann.cells.diagnostics import EVERYTHING, VECTORS
 from tfmann.config import HParams
 from tfmann.data.batching import make_batch, pad_histories, pad_sources
+from tfmann.data.shortlist_lexicon import TranslationLists
 from tfmann.data.text_encoder import LanguagePair
 from tfmann.decoding import target_requirements
 from tfmann.decoding.search import Hypotheses
@@ -38,7 +39,11 @@ class Translator:
     Attributes:
       searcher: finds hypotheses for encoded lines.
       text: encodes lines and decodes translations.
+      lists: what the shortlist of a sentence is made of, which `make_translator` reads; None:
+        translations may have any word.
     """
+
+    lists: TranslationLists | None = None
 
     def __init__(
         self,
@@ -194,7 +199,9 @@ class Translator:
         self, batch: Sequence[SourceLine], lines: Sequence[SourceLine]
     ) -> tuple[Any, ...]:
         """Returns ids, lengths, requirements and document inputs of a batch of `lines`."""
-        required = target_requirements.requirements(batch, lines)
+        required = target_requirements.requirements(
+            batch, lines, self.lists, self.searcher.hypotheses
+        )
         return (*self._source_batch(batch), required, self._document_inputs(batch))
 
     def _search_function(
@@ -207,7 +214,7 @@ class Translator:
             arguments = required.search_arguments(self.text.word_boundaries)
             return self.searcher.search(source, length, document, attends, **arguments)[1]
 
-        required = target_requirements.signature(lines)
+        required = target_requirements.signature(lines, self.lists)
         signature = [IDS, LENGTHS, required, self._document_signature()]
         return self._compile(("search", attends, target_requirements.kinds(lines)), run, signature)
 

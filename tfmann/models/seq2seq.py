@@ -198,26 +198,40 @@ class Seq2Seq(tf.Module):
         return self.compute_cell(dtype).readout(outputs, embedded, noise.scope("cell"))
 
     def projection(
-        self, dtype: tf.DType = tf.float32, multiple_of: int = 1
-    ) -> Callable[[tf.Tensor], tf.Tensor]:
+        self, dtype: tf.DType = tf.float32, multiple_of: int = 1, words: tf.Tensor | None = None
+    ) -> Callable[..., tf.Tensor]:
         """Returns the map from readouts `[M, R]`, and their extra features, to logits `[M, V]`.
 
         The kernel is cast once, so the map is made before a loop. `multiple_of` rounds V up by
-        adding impossible words.
+        adding impossible words. With `words`, ids `[C]`, the map is to the logits `[M, C]` of these
+        words; its second argument, `[M, C]`, tells which of them a row may have: others are -inf.
         """
-        kernel, bias = tf.cast(self.projection_kernel, dtype), self.projection_bias
-        padding = -self.target_size % multiple_of
+        kernel, bias = tf.cast(self._columns(words), dtype), self.projection_bias
+        if words is not None and bias is not None:
+            bias = tf.gather(bias, words)
+        padding = -self.target_size % multiple_of if words is None else 0
         if padding:
             kernel = tf.pad(kernel, [[0, 0], [0, padding]])
             bias = tf.zeros([self.target_size]) if bias is None else bias
             bias = tf.pad(bias, [[0, padding]], constant_values=_IMPOSSIBLE)
 
-        def project(readout: tf.Tensor) -> tf.Tensor:
+        def project(readout: tf.Tensor, is_allowed: tf.Tensor | None = None) -> tf.Tensor:
             logits = product(readout, kernel)
-            return logits if bias is None else logits + bias
+            logits = logits if bias is None else logits + bias
+            return logits if is_allowed is None else tf.where(is_allowed, logits, -float("inf"))
 
         memory = self.cell.document_memory
-        return project if memory is None else lambda readout: memory.distribution(readout, project)
+        if memory is None or words is not None:
+            return project
+        return lambda readout: memory.distribution(readout, project)
+
+    def _columns(self, words: tf.Tensor | None) -> tf.Tensor:
+        """Returns the kernel of the projection to some words, or to all, `[readout_width, C]`."""
+        if words is None:
+            return self.projection_kernel
+        if self._projection_kernel is None:
+            return tf.transpose(tf.gather(self.target_embedding, words))
+        return tf.gather(self._projection_kernel, words, axis=1)
 
     def logits(self, outputs: tf.Tensor, embedded: tf.Tensor) -> tf.Tensor:
         """Computes logits `[M, V]` from cell outputs `[M, O]` and their input words `[M, E]`."""

@@ -95,7 +95,7 @@ def _without_paths(
         key: value
         for key, value in results["hparams"].items()
         if not (kinds.get(key) == "data" and key.endswith(("_prefix", "_model")))
-        and key not in ("init_checkpoint", "lexicon_file", "translation_memory")
+        and key not in ("init_checkpoint", "lexicon_file", "translation_memory", "shortlist")
     }
     splits = report.splits.items()
     return {
