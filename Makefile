@@ -22,8 +22,8 @@ $(if $(UNKNOWN),$(error there is no variable $(UNKNOWN): expected some of $(VARI
 	reproduce-vi-en reproduce-ro-en \
 	reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja reproduce-en-ja-ntcir \
 	reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic reproduce-synthetic-adequacy \
-	reproduce-synthetic-tense reproduce-alignment reproduce-cache reproduce-bcontrast-de-en \
-	reproduce-bcontrast-en-de report figures play-models learning-tasks bench \
+	reproduce-synthetic-tense reproduce-synthetic-senses reproduce-alignment reproduce-cache \
+	reproduce-bcontrast-de-en reproduce-bcontrast-en-de report figures play-models learning-tasks bench \
 	bench-peers lock audit clean
 
 help: ## prints this list
@@ -96,12 +96,13 @@ reproduce-multi30k: $(INSTALLED) ## Meng's systems on Multi30k, at a size for a 
 reproduce-synthetic: $(INSTALLED) ## every cell at its tiny size on the synthetic corpus
 reproduce-synthetic-adequacy: $(INSTALLED) ## Meng's systems there, three seeds: AER, adequacy
 reproduce-synthetic-tense: $(INSTALLED) ## Tu's systems on documents that state their tense once, three seeds
+reproduce-synthetic-senses: $(INSTALLED) ## the same on documents that show the senses of their nouns once
 reproduce-%: TABLE = $(@:reproduce-%=%)
 reproduce-cache: TABLE = cache-$(or $(DOMAIN),subtitle)
 reproduce-vi-en reproduce-ro-en reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja \
 reproduce-en-ja-ntcir reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic \
-reproduce-synthetic-adequacy reproduce-synthetic-tense reproduce-alignment reproduce-cache \
-reproduce-bcontrast-de-en reproduce-bcontrast-en-de:
+reproduce-synthetic-adequacy reproduce-synthetic-tense reproduce-synthetic-senses \
+reproduce-alignment reproduce-cache reproduce-bcontrast-de-en reproduce-bcontrast-en-de:
 	$(PY) -m tfmann reproduce $(TABLE) $(if $(SCALE),--scale="$(SCALE)") \
 		$(if $(CORPUS_DIR),--corpus_dir="$(CORPUS_DIR)") $(if $(OUT_DIR),--out_dir="$(OUT_DIR)") \
 		$(if $(SEEDS),--seeds="$(SEEDS)") $(if $(ROWS),--rows="$(ROWS)")

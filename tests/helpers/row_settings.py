@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OWN_FIELDS = {cell: set(config.fields_of(spec.options)) for cell, spec in config.CELLS.items()}
 TU = {"cache-news": "paper", "cache-subtitle": "paper", "cache-ted": "paper"}
 TENSE = ("synthetic-tense", "tiny")
+SENSES = ("synthetic-senses", "tiny")
 DIALOGUES = [("bcontrast-de-en", "cpu"), ("bcontrast-en-de", "cpu")]
 
 

@@ -1,11 +1,11 @@
 """Rows of Tu and of Collier & Beel: the settings and numbers of their papers."""
 
 import pytest
-from helpers.row_settings import DIALOGUES, OWN_FIELDS, TENSE, TU, differences, rows
+from helpers.row_settings import DIALOGUES, OWN_FIELDS, SENSES, TENSE, TU, differences, rows
 
 from tfmann.papers.tables import TABLES
 
-ALL_TU = [*TU.items(), ("cache-subtitle", "cpu"), TENSE, *DIALOGUES]
+ALL_TU = [*TU.items(), ("cache-subtitle", "cpu"), TENSE, SENSES, *DIALOGUES]
 GATE = "cell/gate_*"
 # Settings that training the gate alone changes besides the cell: updates, batch size, dropout.
 STAGE_TWO = {

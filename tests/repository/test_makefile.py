@@ -51,6 +51,7 @@ def test_reproduce_passes_on_what_was_given(checkout: Machine, variables: list[s
         ("reproduce-cache", [], "cache-subtitle"),
         ("reproduce-cache", ["DOMAIN=news"], "cache-news"),
         ("reproduce-synthetic-tense", ["DOMAIN=news"], "synthetic-tense"),
+        ("reproduce-synthetic-senses", [], "synthetic-senses"),
     ],
 )
 def test_a_target_has_its_table(checkout: Machine, target: str, variables: list[str], table: str):

@@ -29,6 +29,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="tell the tense only in the first sentence of a document",
     )
     parser.add_argument(
+        "--document_topic",
+        action="store_true",
+        help="show the topic, which ambiguous nouns depend on, only in the first sentence",
+    )
+    parser.add_argument(
         "--long_sentences",
         action="store_true",
         help="sentences of several clauses in free order, which repeat phrases",
@@ -39,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _write(args: argparse.Namespace) -> None:
     sizes = (args.train, args.dev, args.test)
-    style = Style(args.document_tense, args.long_sentences)
+    style = Style(args.document_tense, args.document_topic, args.long_sentences)
     write_corpus(args.output_dir, *sizes, args.seed, style)
     total = " + ".join(map(str, sizes))
     print(f"{args.output_dir}: a synthetic corpus of {total} sentence pairs")

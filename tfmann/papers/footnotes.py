@@ -31,6 +31,7 @@ def footnotes(records: Sequence[Record], several_seeds: bool) -> list[str]:
         *_histories(records),
         *_unseen(records),
         *_tense(records),
+        *_senses(records),
         *_significance(records),
         *_intervals(records),
         *(f"+ updates: in addition to those of {name}" for name in starts),
@@ -101,6 +102,14 @@ def _tense(records: Sequence[Record]) -> Iterator[str]:
         yield (
             f"tense: % of {sentences} sentences, without the first of each document, that have the "
             f"reference's tense{controls}"
+        )
+
+
+def _senses(records: Sequence[Record]) -> Iterator[str]:
+    for nouns in sorted({record["senses"]["nouns"] for record in records if "senses" in record}):
+        yield (
+            f"senses: % of {nouns} ambiguous nouns, without the first sentence of each document, "
+            "that have the reference's sense and no other; other document: with its history"
         )
 
 

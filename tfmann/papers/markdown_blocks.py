@@ -26,6 +26,8 @@ _COLUMNS = (
     "over-translated",
     "tense",
     "tense, other document",
+    "senses",
+    "senses, other document",
 )
 _FOOTNOTES = (
     "literature:", "mean ±", "seeds far apart:", "vs.:", "§", "[low, high]", "train:", "dev:",

@@ -117,6 +117,12 @@ def tense_percentage(record: Record, key: str) -> float | None:
     return 100 * counts[key] / counts["sentences"] if key in counts else None
 
 
+def sense_percentage(record: Record, key: str) -> float | None:
+    """Returns how many ambiguous nouns have the reference's sense; `right` or `other_right`."""
+    counts = record.get("senses", {})
+    return 100 * counts[key] / counts["nouns"] if key in counts else None
+
+
 def repeated_ngrams(record: Record) -> float | None:
     """Returns the share of repeated n-grams, unless over-translated words are known instead."""
     for counts in record.get("repetition", ()):

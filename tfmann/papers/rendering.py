@@ -241,6 +241,10 @@ def _measured_columns(table: Table) -> Iterator[_MeasuredColumn]:
     yield _MeasuredColumn(
         "tense, shuffled", lambda run: metrics.tense_percentage(run, "shuffled_right")
     )
+    yield _MeasuredColumn("senses", lambda run: metrics.sense_percentage(run, "right"))
+    yield _MeasuredColumn(
+        "senses, other document", lambda run: metrics.sense_percentage(run, "other_right")
+    )
 
 
 def _measured_cell(column: _MeasuredColumn, runs: Sequence[Record]) -> str:

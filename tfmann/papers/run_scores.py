@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from tfmann.errors import UserError
 from tfmann.evaluation import bleu, significance
 from tfmann.evaluation.gold_alignments import words_of
 from tfmann.evaluation.repetition import repetition
+from tfmann.evaluation.sense_consistency import sense_accuracy
 from tfmann.evaluation.tense_consistency import tense_accuracy
 from tfmann.papers import history_scores, length_scores, output_scores
 from tfmann.papers.table_corpus import Corpus, gold_files
@@ -131,16 +132,47 @@ def tense(corpus: Corpus, out_dir: str) -> dict[str, int]:
       `sentences`, those that are `right`, and those that are right with the history of another
       document (`other_right`).
     """
+    documents, references = _test_documents(corpus)
+    own, other = (
+        tense_accuracy(translations, references, documents)
+        for translations in _with_histories(out_dir)
+    )
+    return {"sentences": own.sentences, "right": own.right, "other_right": other.right}
+
+
+def senses(corpus: Corpus, out_dir: str) -> dict[str, int]:
+    """Counts the ambiguous nouns in the right sense, also with the history of another document.
+
+    Args:
+      corpus: that the run was trained on.
+      out_dir: folder of the run, with all translations that `all_scores` needs.
+
+    Returns:
+      `nouns`, those that are `right`, and those that are right with the history of another document
+      (`other_right`).
+    """
+    documents, references = _test_documents(corpus)
+    sources = words_of(iter_lines(f"{corpus.settings['test_prefix']}.{corpus.settings['src']}"))
+    own, other = (
+        sense_accuracy(sources, translations, references, documents)
+        for translations in _with_histories(out_dir)
+    )
+    return {"nouns": own.nouns, "right": own.right, "other_right": other.right}
+
+
+def _test_documents(corpus: Corpus) -> tuple[list[int], list[list[str]]]:
+    """Returns the documents of the test sentences, and their references."""
     documents = list(iter_documents(f"{corpus.settings['test_prefix']}.docs"))
-    references = words_of(iter_lines(corpus.references()[0]))
+    return documents, words_of(iter_lines(corpus.references()[0]))
+
+
+def _with_histories(out_dir: str) -> Iterator[list[list[str]]]:
+    """Yields the translations of test with their own history and with that of another document."""
     other = history_scores.output_name("output_test", "other")
     if not os.path.exists(os.path.join(out_dir, other)):  # the cell reads no other sentence
         other = "output_test"
-    (right, sentences), (other_right, _) = (
-        tense_accuracy(words_of(_lines(out_dir, output)), references, documents)
-        for output in ("output_test", other)
-    )
-    return {"sentences": sentences, "right": right, "other_right": other_right}
+    for output in ("output_test", other):
+        yield words_of(_lines(out_dir, output))
 
 
 def detokenised_bleu(report: catalog.Report, out_dir: str) -> dict[str, Any]:

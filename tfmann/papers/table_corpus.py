@@ -16,7 +16,7 @@ from tfmann.utils import resources
 
 SYNTHETIC_PAIRS = {"train": 10000, "dev": 500, "test": 500}
 # A greater test, because only the sentences after the first of a document count.
-SYNTHETIC_TENSE_PAIRS = {"train": 10000, "dev": 500, "test": 1000}
+SYNTHETIC_DOCUMENT_PAIRS = {"train": 10000, "dev": 500, "test": 1000}
 
 
 class Corpus(NamedTuple):
@@ -109,7 +109,8 @@ def find_corpus(table: Table, scale: str, corpus_dir: str | None, folder: str) -
 
 def _report(table: Table, corpus_dir: str | None, folder: str) -> catalog.Report:
     if table.manifest is None:
-        pairs = SYNTHETIC_TENSE_PAIRS if table.style.document_tense else SYNTHETIC_PAIRS
+        in_documents = table.style.document_tense or table.style.document_topic
+        pairs = SYNTHETIC_DOCUMENT_PAIRS if in_documents else SYNTHETIC_PAIRS
         directory = corpus_dir or os.path.join(folder, "corpus")
         return synthetic.as_report(directory, **pairs, style=table.style)
     manifest = catalog.load_manifest(resources.shipped("data", table.manifest))

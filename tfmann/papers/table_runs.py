@@ -62,6 +62,8 @@ class TableRuns:
         record = make_record(self.name, self.scale, row, seed, self.corpus, out_dir)
         if self.table.style.document_tense:
             record["tense"] = run_scores.tense(self.corpus, out_dir)
+        if self.table.style.document_topic:
+            record["senses"] = run_scores.senses(self.corpus, out_dir)
         return record
 
     def rivals(self, row: str) -> list[str]:

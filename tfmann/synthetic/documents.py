@@ -71,7 +71,7 @@ def _document(
         for position in range(draws.one_of(DOCUMENT_LENGTHS)):
             for _ in range(_SENTENCE_TRIES):
                 sentence = grammar.sentence(draws, scene, position == 0)
-                if _is_well_formed(sentence, style) and accept(sentence):
+                if _is_well_formed(sentence, style, position == 0) and accept(sentence):
                     sentences.append(sentence)
                     break
             else:
@@ -84,21 +84,32 @@ def _document(
     )
 
 
-def _is_well_formed(sentence: Phrase, style: Style) -> bool:
+def _is_well_formed(sentence: Phrase, style: Style, first: bool) -> bool:
     """Returns whether a sentence has an allowed length, people as it should, and a clear topic.
 
-    A sentence with an ambiguous noun needs another word that only its topic has. Only in long
-    sentences may a person occur twice.
+    Only in long sentences may a person occur twice.
     """
     shortest, longest = style.sentence_lengths
     # Measured with the tense particle, so that both kinds of corpus consist of the same sentences.
     length = len(sentence.source) + style.document_tense
     words = [word.text for word in sentence.source]
     people = [word for word in words if word in lexicon.PEOPLE]
-    has_cue = not lexicon.CUES.keys().isdisjoint(words)
     return (
         length <= longest
         and shortest <= len(sentence.target) <= longest
         and (style.long_sentences or len(set(people)) == len(people))
-        and (has_cue or lexicon.AMBIGUOUS.keys().isdisjoint(words))
+        and _shows_its_topic(words, style, first)
     )
+
+
+def _shows_its_topic(words: list[str], style: Style, first: bool) -> bool:
+    """Returns whether the topic can be known where it has to be, and only there.
+
+    A sentence with an ambiguous noun needs another word that only its topic has. With
+    `document_topic` every sentence has an ambiguous noun, and only the first such a word.
+    """
+    has_cue = not lexicon.CUES.keys().isdisjoint(words)
+    is_ambiguous = not lexicon.AMBIGUOUS.keys().isdisjoint(words)
+    if not style.document_topic:
+        return has_cue or not is_ambiguous
+    return is_ambiguous and has_cue == first

@@ -15,6 +15,8 @@ class Style:
     Attributes:
       document_tense: only the first sentence of a document marks the tense, so that the others
         cannot be translated alone.
+      document_topic: every sentence has an ambiguous noun, whose translation follows from the
+        topic, and only the first of a document has a word that shows the topic.
       long_sentences: sentences of several clauses, with more modifiers, in which the words before
         the verb stand in free order and later clauses repeat phrases of earlier ones. Those of dev
         and test are longer than those of train: there an RNNSearch that translates what it was
@@ -22,18 +24,19 @@ class Style:
       unseen_lengths: with long sentences: longer ones than those of train.
 
     Raises:
-      UserError: both are asked for.
+      UserError: long sentences are to depend on their document.
     """
 
     document_tense: bool = False
+    document_topic: bool = False
     long_sentences: bool = False
     unseen_lengths: bool = False
 
     def __post_init__(self) -> None:
-        if self.document_tense and self.long_sentences:
+        if self.long_sentences and (self.document_tense or self.document_topic):
             raise UserError(
-                "synthetic corpus: choose document_tense or long_sentences; long sentences always "
-                "mark the tense"
+                "synthetic corpus: long_sentences does not go with document_tense or "
+                "document_topic; a long sentence can be translated alone"
             )
 
     def for_evaluation(self) -> Style:
@@ -63,6 +66,7 @@ class Style:
         """Returns the flags of the command that writes such a corpus."""
         chosen = {
             "document_tense": self.document_tense,
+            "document_topic": self.document_topic,
             "long_sentences": self.long_sentences,
         }
         return "".join(f" --{name}" for name, value in chosen.items() if value)

@@ -39,12 +39,17 @@ Made by:
 | `vocab.src`, `vocab.tgt` | is a word of train, frequent words first, after the special ones |
 
 Tense: {tense}
+Topic: {topic}
 
 Dev and test use only words that train has, and share no sentence pair with train or each other.
 """
 _TENSE = {
     False: "every source sentence has a tense particle and alone determines its translation.",
     True: "only the first source sentence of a document says when it happens, by a time adverb.",
+}
+_TOPIC = {
+    False: "a sentence with an ambiguous noun has another word that shows its topic.",
+    True: "only the first sentence of a document shows it; all have an ambiguous noun.",
 }
 
 
@@ -69,7 +74,12 @@ def write_corpus(
     if train < 1 or dev < 0 or test < 0:
         raise UserError(f"synthetic corpus: train must be at least 1, dev and test 0; got {sizes}")
     readme = _README.format(
-        title=_TITLE, flags=style.flags(), seed=seed, tense=_TENSE[style.document_tense], **sizes
+        title=_TITLE,
+        flags=style.flags(),
+        seed=seed,
+        tense=_TENSE[style.document_tense],
+        topic=_TOPIC[style.document_topic],
+        **sizes,
     )
     folder = Path(directory)
     try:

@@ -15,7 +15,7 @@ from tfmann.papers.history_scores import row_name
 _PAPER = "control (Li et al. 2020)"
 _TABLES = (
     "bcontrast-de-en", "bcontrast-en-de", "cache-news", "cache-subtitle", "cache-ted",
-    "synthetic-tense",
+    "synthetic-senses", "synthetic-tense",
 )  # fmt: skip
 _SYSTEMS = {
     "cache": "The continuous cache",

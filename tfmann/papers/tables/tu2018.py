@@ -220,4 +220,18 @@ TABLES = {
         baselines=_BASELINES,
         style=Style(document_tense=True),
     ),
+    "synthetic-senses": Table(
+        title="Synthetic corpus in which only the first sentence of a document reveals its topic: "
+        "systems of Tu et al. 2018, BLEU and the senses of ambiguous nouns",
+        manifest=None,
+        folder="tiny/tense",
+        prefix="",
+        dev="dev",
+        test="test",
+        rows=_plain_rows(_with_added(_IN_TENSE)),
+        scales=("tiny",),
+        seeds=(1, 2, 3),
+        baselines=_BASELINES,
+        style=Style(document_topic=True),
+    ),
 }

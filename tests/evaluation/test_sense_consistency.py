@@ -1,0 +1,88 @@
+"""Senses over documents: counted exactly, and gone with the history of another document."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tfmann.data.text_files import write_lines
+from tfmann.errors import UserError
+from tfmann.evaluation.sense_consistency import sense_accuracy
+from tfmann.papers import run_scores
+from tfmann.papers.table_corpus import Corpus
+from tfmann.synthetic import Style, generate, lexicon
+
+# riva: shore by the river, bank at the market; shefa: owner there, chef in the kitchen.
+SOURCES = ["riva porta", "riva ve shefa", "riva", "tola", "riva", "riva"]
+REFERENCES = ["shore harbour", "shore and owner", "two shores", "man", "bank", "bank"]
+DOCUMENTS = [0, 0, 0, 0, 1, 1]
+NOTHING = lexicon.Noun((), (), (), "", "")
+
+
+def words(lines):
+    return [line.split() for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("translations", "right"),
+    [
+        (REFERENCES, 4),
+        (["bank", "shore and owner", "two shores", "man", "shore", "bank"], 4),  # first: left out
+        (["", "shore and chef", "a shore", "man", "", "the bank"], 3),
+        (["", "bank", "shore and bank", "man", "", "shore"], 0),  # both senses: not right
+        (["", "", "", "", "", ""], 0),
+    ],
+)
+def test_nouns_of_later_sentences_are_counted(translations, right):
+    counts = sense_accuracy(words(SOURCES), words(translations), words(REFERENCES), DOCUMENTS)
+    assert counts == (right, 4)
+
+
+def test_forms_of_several_words_are_found_whole():
+    sources, references = words(["zolda figa riva", "tela"]), words(["bank", "cloths"])
+    assert sense_accuracy(sources, words(["", "sails"]), references, [0, 0]) == (0, 1)
+    assert sense_accuracy(sources, words(["", "cloth"]), references, [0, 0]) == (1, 1)
+
+
+def test_unequal_numbers_of_lines_are_refused():
+    with pytest.raises(UserError, match="the documents"):
+        sense_accuracy(words(SOURCES), words(REFERENCES), words(REFERENCES), [0])
+
+
+def test_one_topic_for_all_documents_is_right_by_chance():
+    pairs = generate(3000, seed=1, style=Style(document_topic=True))
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    documents = [pair.document for pair in pairs]
+    right, nouns = sense_accuracy(sources, references, references, documents)
+    assert right == nouns > 2000
+    translations = [
+        [
+            target
+            for word in source
+            for target in lexicon.AMBIGUOUS.get(word, {}).get("market", NOTHING).singular
+        ]
+        for source in sources
+    ]
+    right, nouns = sense_accuracy(sources, translations, references, documents)
+    assert 0.15 < right / nouns < 0.4  # a quarter of the documents has this topic
+
+
+def test_the_record_has_both_histories(tmp_path):
+    corpus_folder, out = tmp_path / "corpus", tmp_path / "run"
+    corpus_folder.mkdir()
+    out.mkdir()
+    write_lines(str(corpus_folder / "test.docs"), map(str, DOCUMENTS))
+    write_lines(str(corpus_folder / "test.src"), SOURCES)
+    write_lines(str(corpus_folder / "test.tgt"), REFERENCES)
+    write_lines(str(out / "output_test"), REFERENCES)
+    prefix = str(corpus_folder / "test")
+    settings = {"test_prefix": prefix, "src": "src", "tgt": "tgt"}
+    manifest = SimpleNamespace(
+        source="src", target="tgt", splits={"test": "test"}, more_tests=(), alignments=None
+    )
+    report = SimpleNamespace(directory=str(corpus_folder), manifest=manifest)
+    corpus = Corpus(report, settings, None)
+    expected = {"nouns": 4, "right": 4, "other_right": 4}  # without a history: the same
+    assert run_scores.senses(corpus, str(out)) == expected
+    other = run_scores.history_scores.output_name("output_test", "other")
+    write_lines(str(out / other), ["", "bank", "shore", "man", "", "bank"])
+    assert run_scores.senses(corpus, str(out)) == {**expected, "other_right": 2}
