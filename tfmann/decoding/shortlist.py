@@ -47,8 +47,8 @@ class Shortlist(NamedTuple):
     def columns(self, ids: tf.Tensor) -> tf.Tensor:
         """Returns the columns of ids `[...]` that have one; what is below 0 is no id and stays."""
         flat = tf.reshape(tf.maximum(ids, 0), [-1])
-        found = tf.reshape(tf.searchsorted(self.words, flat), tf.shape(ids))
-        return tf.where(ids < 0, ids, found)
+        columns = tf.reshape(tf.searchsorted(self.words, flat), tf.shape(ids))
+        return tf.where(ids < 0, ids, columns)
 
     def phrases(self, phrases: Phrases) -> Phrases:
         """Returns phrases of columns."""
