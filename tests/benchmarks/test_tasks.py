@@ -210,7 +210,7 @@ def test_updates_lower_the_loss(cell):
     assert losses[-1] < 0.8 * losses[0]
 
 
-@pytest.mark.quick("ntm", "lstm")
+@pytest.mark.quick("lstm")
 @pytest.mark.parametrize("cell", model.CELLS)
 def test_an_update_compiled_by_xla_is_the_same_update(cell):
     task = generate.TASKS["copy"]

@@ -132,6 +132,7 @@ def test_each_column_of_each_weight_gets_a_gradient(variant):
         assert np.all(np.abs(columns).max(axis=0) > 1e-8), name
 
 
+@pytest.mark.quick("luong-cosine", "ntm-heads", "rnnsearch", "memdec", "past-future")
 @pytest.mark.parametrize(
     "variant", ["luong", "luong-cosine", "luong-normed", "ntm-heads", "ntm-cosine", "rnnsearch",
                 "coverage", "coverage-neural", "memdec", "past-future"],
@@ -171,6 +172,7 @@ def test_the_rnnsearch_family_has_the_papers_parameter_counts(cell, rounds, mill
     assert round(Seq2Seq(h, 30000, 30000).count_parameters() / 1e6, 2) == millions
 
 
+@pytest.mark.quick(*small_models.QUICK_VARIANTS)
 @pytest.mark.parametrize("variant", list(small_models.VARIANTS))
 def test_keras_rnn_runs_the_cell(variant):
     """`tf.keras.layers.RNN` over the cell gives what our own decoding gives."""

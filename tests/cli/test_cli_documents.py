@@ -65,6 +65,7 @@ def test_ids_and_blank_lines_say_the_same(model, folder):
     assert are_alike(as_one[:6], by_id[:6]) and not are_alike(as_one[6:], by_id[6:])
 
 
+@pytest.mark.thorough
 def test_standard_input_answers_as_a_file_does(model, folder):
     expected = run(model, folder / "out", inference_input_file=folder / "blank")
     with open(folder / "blank", "rb") as stream:

@@ -49,6 +49,7 @@ def datastore(folder, *flags):
     return main.main(["datastore", f"--model={folder / 'model'}", files_of(folder), *flags])
 
 
+@pytest.mark.thorough
 def test_files_and_folders_with_and_without_keys_translate_alike(folder, capsys):
     assert datastore(folder, f"--output={folder / 'index'}") == 0
     assert datastore(folder, f"--output={folder / 'keys'}", "--keys") == 0

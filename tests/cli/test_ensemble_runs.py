@@ -45,6 +45,7 @@ def best_texts(model):
     return [n_best[0].text for n_best in model.translate(LINES)]
 
 
+@pytest.mark.thorough
 def test_runs_are_loaded_with_their_own_weights(runs, loaded):
     single_models = [tfmann.load(str(runs / name)) for name in ("luong", "ntm")]
     assert (loaded.checkpoint, *loaded.ensemble) == tuple(

@@ -81,6 +81,7 @@ def test_untrained_weights_are_those_that_a_run_starts_from(pure_mann):
     assert "untrained" in repr(model.untrained())
 
 
+@pytest.mark.thorough
 def test_a_cache_over_its_own_translations_counts_documents(text, tmp_path, capsys):
     folder = write_model(tmp_path, "rnnsearch", cell="cache", cache_size=4)
     command = [f"--model={folder}", f"--input={text / 'src'}", f"--documents={text / 'docs'}"]

@@ -17,7 +17,7 @@ from tfmann.utils import resources
 
 CONFIGURATIONS = [tiny_runs.ROOT / "hparams" / name for name in resources.settings_names()]
 TINY = [path.stem for path in CONFIGURATIONS if path.parent.name == "tiny"]
-QUICK = ["luong", "ntm", "mad", "dnc", "kvmematt", "cache"]
+QUICK = ["luong", "ntm", "kvmematt", "cache"]
 WITHOUT_ALIGNMENTS = ("dnc", "ntm")
 
 
@@ -129,6 +129,7 @@ def steps_of_tags(out):
     return {tag: [e.step for e in events.Tensors(tag)] for tag in events.Tags()["tensors"]}
 
 
+@pytest.mark.quick("luong", "ntm")
 @pytest.mark.parametrize("name", ["dnc", *WATCHED])
 def test_tensorboard_has_the_memory_at_the_watched_sentences(name, trained):
     steps = steps_of_tags(trained(name))

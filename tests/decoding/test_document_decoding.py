@@ -51,7 +51,7 @@ def test_a_translator_for_each_kind():
     assert type(translator("summary")) is Translator
 
 
-@pytest.mark.quick("deep", "summary")
+@pytest.mark.quick("deep")
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_neither_neighbours_nor_chunks_change_a_document(name):
     expected = [n_best for lines in DOCUMENTS for n_best in run(name, lines, ids=[0] * len(lines))]
@@ -97,6 +97,7 @@ def test_beam_of_one_is_greedy_across_sentences(name):
     translations.assert_same(run(name, beam_width=1), run(name, infer_mode="greedy"), atol=2e-5)
 
 
+@pytest.mark.quick("deep", "shallow", "summary")
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_a_forced_translation_has_the_score_of_its_search(name):
     n_best_lists = run(name)

@@ -66,7 +66,7 @@ def forced_after(name, before, line, translation):
     return translator(name).force(pairs, documents=[0] * len(pairs))[-1].log_prob
 
 
-@pytest.mark.quick("cache", "previous")
+@pytest.mark.quick("previous")
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_the_own_history_changes_nothing(name):
     expected = run(name)
@@ -75,6 +75,7 @@ def test_the_own_history_changes_nothing(name):
     assert_same(run(name, history=as_text), expected)
 
 
+@pytest.mark.quick("cache", "neural")
 @pytest.mark.parametrize("name", CACHES)
 def test_a_sentence_is_read_after_the_references_of_those_before_it(name):
     translated = run(name, reference_history(LINES, REFERENCES))

@@ -170,9 +170,7 @@ def run_search(function, batch, phrases, prefixes=None):
     )
 
 
-@pytest.mark.quick(
-    "luong-words-setting1-4-tfa", "luong-joining-setting3-6-tfa", "ntm-heads-words-setting4-5-plain"
-)
+@pytest.mark.quick("luong-joining-setting3-6-tfa", "ntm-heads-words-setting4-5-plain")
 @pytest.mark.parametrize(
     ("variant", "kind", "setting", "width", "loop"),
     [

@@ -74,6 +74,7 @@ def sentences_of(name, document):
 TARGETS = ["b5 b6 b5", "b6 b5 b18 b4", "b5", "b11 unheard-of b3 b6"]
 
 
+@pytest.mark.quick("luong", "previous", "ntm")
 @pytest.mark.parametrize("name", list(CELLS))
 def test_forced_decoding_of_a_document_equals_the_oracle(name):
     forced = translator(name).force(zip(DOCUMENTS[0], TARGETS), documents=[3] * 4)
@@ -92,7 +93,7 @@ def test_forced_decoding_of_a_document_equals_the_oracle(name):
     assert gains[0] < 1e-6 and min(gains[1:]) > 0.1
 
 
-@pytest.mark.quick("1-rnnsearch", "3-ntm")
+@pytest.mark.quick("1-rnnsearch")
 @pytest.mark.parametrize("name", ["rnnsearch", "previous", "ntm"])
 @pytest.mark.parametrize("width", [1, 3])
 def test_a_search_through_a_document_equals_the_oracle(name, width):

@@ -96,6 +96,7 @@ def test_coverage_counts_a_position_whose_attention_is_exactly_nothing():
     assert unseen, "every position was looked at a little"
 
 
+@pytest.mark.quick("luong", "ntm-heads")
 @pytest.mark.parametrize("variant", SOME_VARIANTS)
 def test_no_result_depends_on_the_rest_of_its_batch(variant):
     model, batch = large_model(variant, 3), small_models.batch(LENGTHS, 3)
@@ -123,6 +124,7 @@ def test_no_result_depends_on_the_rest_of_its_batch(variant):
         assert_same_hypotheses(together, row, padded, row)
 
 
+@pytest.mark.quick("ntm-heads")
 @pytest.mark.parametrize("variant", SOME_VARIANTS)
 def test_compiled_search_equals_the_eager_one(variant):
     model, batch = large_model(variant, 4), small_models.batch(LENGTHS, 4)
@@ -142,6 +144,7 @@ def test_compiled_search_equals_the_eager_one(variant):
             assert_same_hypotheses(eager, row, hypotheses, row)
 
 
+@pytest.mark.quick("0.0-0.0-luong", "0.8-0.3-ntm-heads", "0.0-0.3-rnnsearch")
 @pytest.mark.parametrize("variant", SOME_VARIANTS)
 @pytest.mark.parametrize("alpha,beta", PENALTIES)
 def test_wide_beam_finds_the_best_of_all_translations(variant, alpha, beta):

@@ -130,6 +130,7 @@ def test_a_training_ends_with_the_weight_that_suits_dev(run, tmp_path):
     assert "length_penalty_weight on dev:" in (run / "train.log").read_text()
 
 
+@pytest.mark.thorough
 def test_the_command_chooses_and_saves_nothing_else(tunable, capsys):
     before = json.loads((tunable / "hparams.json").read_text())
     argv = [f"--out_dir={tunable}", "--mode=tune", "--beam_width=3"]

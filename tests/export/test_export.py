@@ -101,6 +101,7 @@ def examples():
     return "\n".join(programs)
 
 
+@pytest.mark.thorough
 def test_strings_in_and_out_without_this_program(answered_elsewhere):
     (answers, *_), (expected, *_), _ = answered_elsewhere
     exports.assert_same(answers[0], expected)
@@ -109,6 +110,7 @@ def test_strings_in_and_out_without_this_program(answered_elsewhere):
     assert any(len(n_best) == 3 for n_best in expected)
 
 
+@pytest.mark.thorough
 def test_a_batch_of_any_size_says_the_same(answered_elsewhere):
     (answers, *_), _, _ = answered_elsewhere
     together, *apart = answers
@@ -118,17 +120,20 @@ def test_a_batch_of_any_size_says_the_same(answered_elsewhere):
     assert apart[3]["translations"].tolist() == together["translations"][3:5].tolist()
 
 
+@pytest.mark.thorough
 def test_documents_without_this_program(answered_elsewhere):
     (_, answers, _), (_, expected, _), _ = answered_elsewhere
     exports.assert_same(by_documents(answers), expected)
 
 
+@pytest.mark.thorough
 def test_pieces_without_this_program(answered_elsewhere):
     (*_, answers), (*_, expected), printed = answered_elsewhere
     exports.assert_same(answers[0], expected)
     assert printed[-1] == "True"  # tensorflow_text was there, for this one alone
 
 
+@pytest.mark.thorough
 def test_the_examples_of_the_readme(answered_elsewhere):
     printed = answered_elsewhere[2][:-1]
     assert len(printed) == 4

@@ -132,6 +132,7 @@ def test_another_word_changes_what_follows_and_can_be_taken_back(page):
     assert text(page, ".target") == before
 
 
+@pytest.mark.quick("luong", "kvmematt", "cache")
 @needs_browser
 @pytest.mark.parametrize("entry", library.shipped(), ids=lambda entry: entry.name)
 def test_every_model_is_drawn_at_every_step(page, entry):

@@ -36,7 +36,7 @@ def model(request, tmp_path_factory):
     return api.load(str(folder))
 
 
-@pytest.mark.quick("kvmematt-3", "cache", "dnc_memory")
+@pytest.mark.quick("kvmematt-3", "cache")
 def test_the_page_draws_what_the_trace_says(model):
     answer = trace_line(model, LINES)
     json.dumps(answer, allow_nan=False)

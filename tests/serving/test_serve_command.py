@@ -60,6 +60,7 @@ def test_what_cannot_be_done_is_refused(capsys, model, flag, words):
     fails([f"--model={model}", "--port=0", flag], capsys, status, words, main=serve.main)
 
 
+@pytest.mark.thorough
 @needs_extra
 def test_sigterm_lets_what_has_begun_be_finished(model):
     program = subprocess.Popen(

@@ -162,6 +162,7 @@ def test_stage_two_starts_from_stage_one(data, tmp_path, capsys):
     assert new == ["gate_context_kernel", "gate_retrieved_kernel", "gate_state_kernel"]
 
 
+@pytest.mark.quick("summary")
 @pytest.mark.parametrize("cell", ["summary", "previous"])
 def test_cells_with_a_history_train_and_translate(cell, data, tmp_path, capsys):
     settings = {"cell": cell, "unit_type": "gru", "num_train_steps": 2}

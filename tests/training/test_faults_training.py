@@ -84,6 +84,7 @@ def test_again_with_bfloat16_products(forked, data, undisturbed, tmp_path):
     assert differing_files(tmp_path / "first", undisturbed) != []
 
 
+@pytest.mark.thorough
 def test_damaged_files_are_rebuilt(forked, data, undisturbed, begun_run):
     """The newest checkpoint, the best weights and both encoded corpora."""
     flip_bit(begun_run / "checkpoints" / "step-00000010" / "optimizer.npz")
@@ -99,6 +100,7 @@ def test_damaged_files_are_rebuilt(forked, data, undisturbed, begun_run):
     assert differing_files(begun_run, undisturbed) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", ["cut", "empty"])
 def test_a_damaged_checkpoint_between_two_saves_is_passed_over(
     forked, data, undisturbed, begun_run, damage

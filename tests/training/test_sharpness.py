@@ -62,6 +62,7 @@ def assert_close(actual, expected):
             np.testing.assert_allclose(actual[head][name], value, atol=2e-5, err_msg=title)
 
 
+@pytest.mark.quick("luong", "kvmematt-3")
 @pytest.mark.parametrize("variant", WITH_ATTENTION)
 def test_of_an_attention_as_by_the_oracle(variant):
     model = small_models.model(variant)
@@ -72,6 +73,7 @@ def test_of_an_attention_as_by_the_oracle(variant):
     assert 0.05 < perplexity.sharpness["attention"]["entropy"] < 0.999
 
 
+@pytest.mark.quick("ntm", "mad-dnc")
 @pytest.mark.parametrize("variant", MEMORIES)
 def test_of_a_memory_as_by_the_oracle(variant):
     model = small_models.model("luong", **MEMORIES[variant])

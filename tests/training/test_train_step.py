@@ -58,6 +58,7 @@ def mirrored(tmp_path_factory):
     return folder
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", list(CASES))
 def test_two_replicas_make_the_updates_of_one_device(case, mirrored):
     train_step = learner(**CASES[case])
@@ -86,6 +87,7 @@ def test_accumulated_gradients_make_the_update_of_the_whole_batch(case):
         np.testing.assert_allclose(parts[name], value, atol=atol, err_msg=name)
 
 
+@pytest.mark.thorough
 def test_parts_of_a_batch_draw_their_own_dropout():
     twice = small_models.batch([(4, 3)] * 2)
     for part in (twice.source, twice.target_in, twice.target_out):
