@@ -191,19 +191,21 @@ def test_the_best_words_of_a_wide_shortlist_are_found_by_blocks():
     lines = [SourceLine("", [0], 0, []), *lines_of(batch)[1:]]  # one has all words
     choices, beam = options(lists, lines, 3), BeamOptions(3, num_best=3)
 
-    @tf.function(autograph=False, input_signature=[shortlist.SIGNATURE])
-    def run(lists_of_batch):
-        wide = choices._replace(shortlist=lists_of_batch)
-        return search.beam_search(model, prepare(model, batch), beam, wide)
+    ids, lengths = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
 
-    found = as_arrays(run(choices.shortlist))
+    @tf.function(autograph=False, input_signature=[ids, lengths, shortlist.SIGNATURE])
+    def run(source, length, lists_of_batch):
+        wide = choices._replace(shortlist=lists_of_batch)
+        return search.beam_search(model, model.prepare(source, length), beam, wide)
+
+    hypotheses = as_arrays(run(batch.source, batch.source_length, choices.shortlist))
     exact = as_arrays(
         search.beam_search(model, prepare(model, batch), beam, choices._replace(shortlist=None))
     )
-    steps = min(found.ids.shape[2], exact.ids.shape[2])
-    np.testing.assert_array_equal(found.ids[0, :, :steps], exact.ids[0, :, :steps])
-    np.testing.assert_allclose(found.scores[0], exact.scores[0], atol=1e-4)
-    assert set(found.ids[3].ravel()) <= {0, 2, 600}
+    steps = min(hypotheses.ids.shape[2], exact.ids.shape[2])
+    np.testing.assert_array_equal(hypotheses.ids[0, :, :steps], exact.ids[0, :, :steps])
+    np.testing.assert_allclose(hypotheses.scores[0], exact.scores[0], atol=1e-4)
+    assert set(hypotheses.ids[3].ravel()) <= {0, 2, 600}
 
 
 # --- Translators --------------------------------------------------------------------------------
