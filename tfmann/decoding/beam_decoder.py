@@ -155,11 +155,14 @@ def beam_search(
       `</s>`, scores `[B, n]`, diagnostics `[B, n, T, ...]`.
     """
     first = _first_search_state(problem, start, mask, options)
+    shapes = _open_shapes(first)
+    # TensorFlow's graph optimizer folds a known first shape into the loop, invariants or not.
+    first = tf.nest.map_structure(tf.compat.v1.placeholder_with_default, first, shapes)
     (last,) = tf.while_loop(
         lambda current: tf.size(current.sentences) > 0,
         lambda current: (_run_until_shrunk(problem, options, current),),
         (first,),
-        shape_invariants=(_open_shapes(first),),
+        shape_invariants=(shapes,),
     )
     scores, ranks = tf.math.top_k(
         beam_scoring.final_scores(last.final_beam, options), options.num_best
