@@ -21,8 +21,17 @@ from tfmann.cli.flag_help import flag_help
 from tfmann.config.search import DOCUMENT_HISTORIES
 from tfmann.data import input_checks
 from tfmann.datasets import raw_corpus
-from tfmann.errors import UsageError, interruptible, run_command
+from tfmann.errors import UsageError, interruptible, note_loading, run_command
 from tfmann.utils import resources
+
+# Flags of tensorflow/nmt and other programs, whose nearest names here mean something else.
+_OTHER_FLAGS = {
+    "attention_architecture": "--cell chooses the model",
+    "data_prefix": "--train_prefix, --dev_prefix and --test_prefix name the text",
+    "metrics": "BLEU, chrF and TER are always computed",
+    "num_gpus": "--distribution=mirrored trains on all GPUs, CUDA_VISIBLE_DEVICES chooses them",
+    "override_loaded_hparams": "flags override the saved settings anyway",
+}
 
 
 def define_flags() -> flags.FlagValues:
@@ -89,7 +98,14 @@ def _define_settings(values: flags.FlagValues) -> None:
     """Defines one flag per setting."""
     for name, field in config.FIELDS.items():
         if field.choices is not None:
-            flags.DEFINE_enum(name, field.default, field.choices, field.help, flag_values=values)
+            flags.DEFINE_enum(
+                name,
+                field.default,
+                field.choices,
+                field.help,
+                flag_values=values,
+                case_sensitive=False,
+            )
             continue
         define: Any = {
             bool: flags.DEFINE_boolean,
@@ -114,6 +130,11 @@ def parse(argv: Sequence[str]) -> tuple[flags.FlagValues, dict[str, Any]]:
         unparsed = values(["nmt", *argv])[1:]
     except UnicodeDecodeError as error:
         raise UsageError(f"--flagfile: {error}") from None
+    except flags.UnrecognizedFlagError as error:
+        if error.flagname not in _OTHER_FLAGS:
+            raise UsageError(str(error)) from None
+        advice = _OTHER_FLAGS[error.flagname]
+        raise UsageError(f"there is no flag --{error.flagname}: {advice}") from None
     except (flags.Error, ValueError) as error:  # ValueError: --nocell=3, of a boolean
         raise UsageError(str(error)) from None
     if unparsed:
@@ -172,6 +193,7 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     if mode == "train":
         input_checks.require_training_files(hparams, values.out_dir)
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        note_loading()
         from tfmann.cli import train
 
         train.train(hparams, values.out_dir, log=_print)
@@ -180,6 +202,7 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     settings = {**from_json, **explicit}
     validation.check_model(mode, values, validation.settings_of_model(values.out_dir, settings))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    note_loading()
     from tfmann.cli import predict
 
     with interruptible():

@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from tfmann.cli import validation
-from tfmann.config import CELLS, FIELDS, fields_of
+from tfmann.config import CELLS, FIELDS, cells_by_setting, fields_of
 from tfmann.config.fields import Field
 
 TINY: dict[str, Any] = {
     "src": "src", "tgt": "tgt", "num_units": 4, "embedding_size": 4, "num_layers": 1,
     "batch_size": 4, "num_train_steps": 2, "steps_per_stats": 1, "steps_per_external_eval": 2,
     "infer_mode": "greedy", "tgt_max_len_infer": 4, "num_attention_images": 0,
-    "num_memory_locations": 4, "memory_unit_size": 4, "cache_size": 3,
 }  # fmt: skip
+TINY_MEMORIES = {"num_memory_locations": 4, "memory_unit_size": 4, "cache_size": 3}
 PREFIXES = ("train_prefix", "dev_prefix", "test_prefix", "vocab_prefix")
 _PATHS = (*PREFIXES, "init_checkpoint", "subword_model", "lexicon_file", "translation_memory")
+_OF_CELLS = cells_by_setting()
 _HUGE = {
     int: ("1000000", "1000000000", "1000000000", "1000000000000", f"{10**30}", "9" * 400, "-1"),
     float: ("1000000000", "-1", "1e38", "3.5e38", "1e300", "1e-300", "1e-45", "inf", "nan", "-0.0"),
@@ -41,13 +42,19 @@ def command(name: str, data: Path, out: Path) -> list[str]:
     cell = stream.choice(sorted(CELLS))
     if stream.random() < 0.7:
         values["cell"] = cell
-    keys = sorted(FIELDS)
+    else:
+        cell = FIELDS["cell"].default
     cell_keys = sorted(fields_of(CELLS[cell].options))
+    keys = sorted(FIELDS)
+    if stream.random() < 0.9:  # a setting of another cell is refused
+        keys = [key for key in keys if key not in _OF_CELLS or key in cell_keys]
     for _ in range(stream.choice((1, 1, 2, 3, 5))):
         pool = cell_keys if cell_keys and stream.random() < 0.3 else keys
         key = stream.choice(pool)
         values[key] = _value(FIELDS[key], key, stream, data)
-    flags = {**TINY, **{prefix: data / prefix.split("_")[0] for prefix in PREFIXES[:2]}, **values}
+    sizes = {key: value for key, value in TINY_MEMORIES.items() if key in cell_keys}
+    prefixes = {prefix: data / prefix.split("_")[0] for prefix in PREFIXES[:2]}
+    flags = {**TINY, **sizes, **prefixes, **values}
     if stream.random() < 0.08:
         flags[stream.choice(_OTHER)] = stream.choice(_ODD)
     if stream.random() < 0.04:

@@ -21,7 +21,8 @@ def test_a_draw_follows_from_its_name():
 
 
 def test_every_setting_is_drawn_and_so_are_the_edges_of_its_range():
-    plain = {f"--{key}={value}" for key, value in draws.TINY.items()}
+    sizes = {**draws.TINY, **draws.TINY_MEMORIES}
+    plain = {f"--{key}={value}" for key, value in sizes.items()}
     flags = {flag for argv in draw_commands(30000) for flag in argv} - plain
     assert {flag[2:].partition("=")[0] for flag in flags} >= set(FIELDS)
     for expected in ("--num_units=0", "--num_units=1", "--dropout=1.0", "--num_layers=33",

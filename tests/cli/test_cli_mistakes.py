@@ -2,13 +2,14 @@
 
 import os
 import shutil
+import sys
 
 import pytest
 from helpers import tiny_runs
 from helpers.command_line import command, fails, run_in_a_process, tree
 
-from tfmann import api, config, nmt
-from tfmann.cli import main
+from tfmann import api, config, errors, nmt
+from tfmann.cli import main, validation
 from tfmann.data import text_files
 from tfmann.errors import UserError
 from tfmann.training import checkpoint
@@ -224,3 +225,84 @@ def test_the_quick_look_at_a_corpus(tmp_path, source, target, words):
     for look in (text_files.require_parallel, text_files.count_parallel):
         with pytest.raises(UserError, match=words):
             look(*paths)
+
+
+# --- settings ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "flags, words",
+    [
+        ({"cell": "rnnsearch", "read_heads": 4}, "--read_heads is of no use: the cell 'rnnsearch'"),
+        (
+            {"cell": "luong", "gate_start": 3},
+            "--gate_start .* does not read it, only ntm_attention",
+        ),
+        ({"cell": "luong", "shift_range": 1}, "--shift_range is of no use"),  # the default, too
+        ({"cell": "mematt", "num_rounds": 2}, "only kvmematt$"),
+    ],
+)
+def test_a_setting_of_another_cell_is_refused(tmp_path, capsys, flags, words):
+    fails(command(tmp_path / "out", **flags), capsys, 2, words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_does_not_continue_with_a_setting_of_another_cell(run, capsys):
+    fails(command(run, num_rounds=1), capsys, 2, "the cell 'luong' does not read it, only kvmematt")
+
+
+def test_a_file_may_have_settings_of_several_cells(tmp_path):
+    path = tmp_path / "h.json"
+    path.write_text('{"cell": "rnnsearch", "read_heads": 4, "attention_size": 8}')
+    settings = validation.settings_for_training(str(tmp_path), str(path), {"cell": "ntm"})
+    assert (settings.cell, settings.read_heads) == ("ntm", 4)
+
+
+@pytest.mark.parametrize("cell", config.CELLS)
+def test_a_cell_takes_its_own_settings(cell, tmp_path):
+    names = config.fields_of(config.cell_spec(cell).options)
+    settings = {name: config.FIELDS[name].default for name in names}
+    assert validation.settings_for_training(str(tmp_path), None, {"cell": cell, **settings})
+
+
+def test_weights_that_are_none_are_named_before_the_text_is_read(tmp_path, capsys):
+    data = tiny_runs.corpus(tmp_path / "text", 40)
+    argv = tiny_runs.flags(data, tmp_path / "out", trainable_parameters="cell/*, nope*")
+    assert nmt.main(argv) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""  # no vocabulary, nothing encoded
+    assert "'nope*' is no weight of this model, which has" in captured.err
+
+
+@pytest.mark.parametrize(
+    "flag, words",
+    [
+        ("--num_gpus=1", "there is no flag --num_gpus: --distribution=mirrored trains on all GPUs"),
+        ("--data_prefix=x", "--train_prefix, --dev_prefix and --test_prefix name the text"),
+        ("--attention_architecture=gnmt", "--cell chooses the model"),
+    ],
+)
+def test_flags_of_other_programs_are_explained(capsys, flag, words):
+    fails([flag], capsys, 2, words)
+
+
+def test_capitals_of_a_choice_do_not_matter():
+    values, explicit = nmt.parse(["--cell=Luong", "--infer_mode=Beam_Search"])
+    assert (values.cell, explicit["infer_mode"]) == ("luong", "beam_search")
+
+
+def test_an_empty_text_is_answered_with_a_note(model, tmp_path, capsys):
+    empty = tmp_path / "empty"
+    empty.touch()
+    argv = command(model, inference_input_file=empty, inference_output_file=tmp_path / "out")
+    assert nmt.main(argv) == 0
+    assert f"{empty} is empty: no translation\n" in capsys.readouterr().err
+    assert (tmp_path / "out").read_bytes() == b""
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_is_told_what_takes_so_long(monkeypatch, capsys, terminal):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
+    errors.note_loading()
+    assert capsys.readouterr().err == ("loading TensorFlow\n" if terminal else "")

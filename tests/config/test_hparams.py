@@ -126,7 +126,7 @@ def test_numbers_that_are_none_are_refused(tmp_path, number):
         ('{"num_units": 1,}', "is not JSON"),
         ("[" * 100_000, "is not JSON"),
         ('{"num_units": ' * 50_000, "is not JSON"),
-        ("\ufeff{}", "is not JSON"),
+        ("{}\ufeff", "is not JSON"),
     ],
 )
 def test_what_is_no_flat_object_is_refused_by_file(tmp_path, text, words):
@@ -191,6 +191,12 @@ def test_a_wrong_combination_in_a_file_names_the_file(tmp_path):
     path = json_file(tmp_path, {"subword_option": "spm"})
     with pytest.raises(UsageError, match=r"h\.json: subword_option='spm' needs"):
         config.make({}, path)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
+    path = tmp_path / "h.json"
+    path.write_bytes(b'\xef\xbb\xbf{"num_units": 7}')
+    assert config.read_json(path) == {"num_units": 7}
 
 
 def test_derived_sizes():

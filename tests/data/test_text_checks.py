@@ -29,6 +29,17 @@ def test_the_advice_names_the_raw_side_alone(tmp_path):
     assert text_checks.raw_text_advice((tokens, tokens)) == ""
 
 
+@pytest.mark.parametrize("space", ["\u00a0", "\u2009", "\u3000"])
+def test_lines_that_are_one_token_are_noticed(tmp_path, space):
+    joined = write(tmp_path / "t.de", [line.replace(" ", space) for line in TOKENS])
+    tokens = write(tmp_path / "t.en", TOKENS)
+    advice = text_checks.raw_text_advice((joined, tokens))
+    assert advice.startswith(f"{joined}: ") and "each line is one token" in advice
+    mixed = write(tmp_path / "mixed", [f"10{space}000 {line}" for line in TOKENS])
+    words = write(tmp_path / "words", ["a", "b", "c"])
+    assert not text_checks.is_joined(mixed) and not text_checks.is_joined(words)
+
+
 @pytest.mark.parametrize(
     "ids, share", [([0, 5, 6, 7], "25.00% of 4"), ([5], "0.00% of 1"), ([], "0.00% of 0")]
 )

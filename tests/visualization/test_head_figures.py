@@ -7,7 +7,14 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers.traces import SOURCE, TARGET, drawn_weights, head_trace, tick_labels
+from helpers.traces import (
+    SOURCE,
+    TARGET,
+    drawn_weights,
+    head_trace,
+    rounds_trace,
+    tick_labels,
+)
 from matplotlib import image as matplotlib_image
 
 from tfmann.visualization import image_files
@@ -104,6 +111,12 @@ def test_locations_of_a_cell_that_only_reads_are_the_source_words():
     assert list(of_head) == ["address", *NTM_READ[1:]]
     assert tick_labels(of_head["address"], "y") == tick_labels(of_head[CONTENT], "y") == SOURCE
     assert tick_labels(of_head["address"], "x") == TARGET
+
+
+def test_locations_of_keys_that_are_rewritten_are_the_source_words():
+    of_heads = figures(rounds_trace(rounds=2))
+    for name in ("read_head_0", "read_head_1", "write_head_0", "write_head_1"):
+        assert tick_labels(panels(of_heads[name])["address"], "y") == SOURCE
 
 
 def test_no_lone_peak_is_lost_among_many_locations():

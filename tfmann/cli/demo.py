@@ -12,7 +12,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from tfmann.errors import run_command
+from tfmann.errors import note_loading, run_command
 from tfmann.utils import resources
 
 _STEPS = 1500  # two minutes; the number in the settings file is for the slowest cell
@@ -25,6 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out_dir", default="runs/demo", help="folder of the demo")
     out_dir = parser.parse_args(argv).out_dir
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    note_loading()
     return run_command(lambda: _demo(out_dir), "interrupted: the same command continues from here")
 
 

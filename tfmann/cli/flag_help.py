@@ -90,10 +90,7 @@ def flag_help(values: Any, opening: str) -> str:
 
 def _groups(kind: str) -> Iterator[tuple[str, list[str]]]:
     """Yields titles and settings of a kind; those of some cells come after those of all."""
-    owners: dict[str, list[str]] = {}
-    for cell, spec in config.CELLS.items():
-        for name in config.fields_of(spec.options):
-            owners.setdefault(name, []).append(cell)
+    owners = config.cells_by_setting()
     names = [name for name, field in config.FIELDS.items() if field.kind == kind]
     yield _TITLES[kind], [name for name in names if name not in owners]
     by_cells: dict[str, list[str]] = {}

@@ -101,6 +101,7 @@ def _infer(
         chunk = 1
     with_ranks = h.num_translations_per_input > 1
     text = itertools.islice(_input(source), *bounds)
+    number = None
     for number, n_best in enumerate(
         model.translate(text, links is not None, chunk, documents, pairs, prefixes, constraints),
         start=bounds[0],
@@ -116,6 +117,8 @@ def _infer(
                 links.write(f"{format_pharaoh(_links(translation))}\n".encode())
         if source == "-":
             out.flush()
+    if number is None and lines is None:
+        print_message(f"{'standard input' if source == '-' else source} is empty: no translation")
 
 
 def _infer_part(model: api.Model, values: Any) -> None:

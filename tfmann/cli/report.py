@@ -200,7 +200,10 @@ def _gallery(args: argparse.Namespace) -> None:
 
 def _results(args: argparse.Namespace) -> Path:
     if not os.path.isdir(args.results_dir):
-        raise UserError(f"there is no folder {args.results_dir}: --results_dir has the records")
+        raise UserError(
+            f"there is no folder {args.results_dir}: --results_dir has the records of `tfmann "
+            "reproduce`. `tfmann compare` compares other runs, `tfmann play --model=RUN` shows them"
+        )
     return Path(args.results_dir)
 
 

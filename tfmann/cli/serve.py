@@ -16,7 +16,7 @@ from typing import Any
 from tfmann.cli import validation
 from tfmann.cli.flag_help import add_settings
 from tfmann.data import lexicon, memory_files
-from tfmann.errors import UsageError, run_command
+from tfmann.errors import UsageError, note_loading, run_command
 from tfmann.serving import server
 from tfmann.serving.requests import Limits
 
@@ -48,6 +48,7 @@ def _run(args: argparse.Namespace) -> None:
     listener = server.bind(args.host, args.port)
     with listener:
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        note_loading()
         from tfmann import api
         from tfmann.serving import app
         from tfmann.serving.service import Service

@@ -40,7 +40,7 @@ from tfmann.decoding.translator import Translator
 from tfmann.errors import UserError
 from tfmann.training import checkpoint, checkpoint_series, named_variables, strategy, trainer
 from tfmann.training.train_state import TrainState
-from tfmann.training.train_step import TrainStep
+from tfmann.training.train_step import TrainStep, require_trainable
 from tfmann.training.worker_sync import Workers
 from tfmann.utils.files import atomic_write
 from tfmann.utils.provenance import provenance
@@ -71,6 +71,7 @@ class TrainingSession:
         self.hparams, self.folder, self.log = hparams, folder, folder.log
         self.workers = workers
         workers.require_same("settings", hparams.as_dict())
+        require_trainable(hparams)
         with workers.chief_first():
             self.languages = run_vocabularies.load_or_build(hparams, folder.root, self.log)
             hparams.require("train_prefix", "training needs it")

@@ -20,7 +20,14 @@ from tfmann.cli.flag_help import add_settings
 from tfmann.config.search import DOCUMENT_HISTORIES
 from tfmann.data import lexicon, memory_files
 from tfmann.data.text_files import stream_lines
-from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
+from tfmann.errors import (
+    UsageError,
+    UserError,
+    interruptible,
+    note_loading,
+    print_message,
+    run_command,
+)
 
 if TYPE_CHECKING:
     from tfmann.api import Model, Translation
@@ -289,6 +296,7 @@ def _begin(args: argparse.Namespace) -> Conversation:
             f"--n_best={args.n_best}: {hparams.infer_mode} has from 1 to {most} of a line"
         )
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    note_loading()
     from tfmann import api
 
     settings["num_translations_per_input"] = most

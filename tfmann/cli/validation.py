@@ -164,12 +164,23 @@ def _check_jobs(mode: str, flags: Any) -> None:
 def settings_for_training(
     out_dir: str, hparams_path: str | None, explicit: Mapping[str, Any]
 ) -> HParams:
-    """Merges settings: explicit > JSON > those of the model in `out_dir` > defaults."""
-    if not has_weights(out_dir):
-        return config.make(explicit, hparams_path)
-    from_json = config.read_json(hparams_path) if hparams_path else {}
-    saved = config.read_json(os.path.join(out_dir, HPARAMS))
-    return config.merge_saved(saved, {**from_json, **explicit}, where=out_dir)
+    """Merges settings: explicit > JSON > those of the model in `out_dir` > defaults.
+
+    A file may have settings of several cells. On the command line, one that the cell ignores is a
+    mistake.
+
+    Raises:
+      UsageError: a wrong setting, one of another cell among `explicit`, or one that would make
+        another model of that in `out_dir`.
+    """
+    if has_weights(out_dir):
+        from_json = config.read_json(hparams_path) if hparams_path else {}
+        saved = config.read_json(os.path.join(out_dir, HPARAMS))
+        hparams = config.merge_saved(saved, {**from_json, **explicit}, where=out_dir)
+    else:
+        hparams = config.make(explicit, hparams_path)
+    config.refuse_unread(explicit, hparams.cell)
+    return hparams
 
 
 def settings_of_model(out_dir: str, settings: Mapping[str, Any]) -> HParams:

@@ -4,6 +4,7 @@ Nothing here imports TensorFlow.
 """
 
 from tfmann.config.architecture import Architecture
+from tfmann.config.cell_settings import cells_by_setting, refuse_unread
 from tfmann.config.cells import (
     CELLS,
     CacheOptions,
@@ -63,11 +64,13 @@ __all__ = [
     "TranslationSettings",
     "UpdateSettings",
     "cell_spec",
+    "cells_by_setting",
     "changes",
     "fields_of",
     "make",
     "merge_saved",
     "read_json",
+    "refuse_unread",
     "require_alignments",
     "save",
     "to_json",

@@ -59,7 +59,7 @@ def _read_object(path: str | os.PathLike[str]) -> dict[str, Any]:
         return values
 
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")  # with or without a byte order mark
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the name
         raise UsageError(f"cannot read the hparams file {path}: {error}") from None
     try:

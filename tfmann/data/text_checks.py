@@ -1,4 +1,4 @@
-"""Reports about the text of a run: unknown tokens, and text that was not tokenized."""
+"""Reports about the text of a run: unknown tokens, and text that is not split at spaces."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tfmann.utils.files import PathLike
 
 _LINES = 2000  # that are looked at
 _RAW_SHARE = 0.5  # of the lines: tokenized text has next to none, raw text nearly all
+_OTHER_SPACE = re.compile(r"[^\S \t\r\n]")  # such as U+00A0
 _RAW_END = re.compile(r"[^\W\d_][.!?,;:]+[\"'»”)]*\s*$")  # a letter, and punctuation attached to it
 
 
@@ -42,8 +43,25 @@ def is_raw(path: PathLike) -> bool:
     return raw > _RAW_SHARE * len(lines)
 
 
+def is_joined(path: PathLike) -> bool:
+    """Returns whether most lines have other spaces than U+0020 alone, and so are one token.
+
+    Raises:
+      UserError: the file cannot be read.
+    """
+    lines = [line for line in itertools.islice(iter_lines(path), _LINES) if line.strip()]
+    joined = sum(" " not in line.strip() and bool(_OTHER_SPACE.search(line)) for line in lines)
+    return joined > _RAW_SHARE * len(lines)
+
+
 def raw_text_advice(paths: tuple[PathLike, PathLike]) -> str:
     """Returns a warning that names the raw text among files that are split at spaces, or ""."""
+    joined = [str(path) for path in paths if is_joined(path)]
+    if joined:
+        return (
+            f"{' and '.join(joined)}: words are not separated by the plain space U+0020 but by "
+            "other spaces, such as U+00A0, so that each line is one token: replace these"
+        )
     raw = [str(path) for path in paths if is_raw(path)]
     if not raw:
         return ""

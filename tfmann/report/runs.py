@@ -93,7 +93,8 @@ def unfinished_runs(out_dir: str) -> list[str]:
     if not runs:
         return [
             f"{out_dir} has no run of a table (OUT_DIR/TABLE/SCALE/ROW, as `tfmann reproduce` "
-            "writes them): the page has no sentences of yours"
+            "writes them): the page has no sentences of yours. `tfmann compare` compares the "
+            "translations of other runs, `tfmann play --model=RUN` shows their memories"
         ]
     return [
         f"{run} has not ended{_progress(run)}, and is not on the page: "

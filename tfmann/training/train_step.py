@@ -239,6 +239,18 @@ class TrainStep:
             )
 
 
+def require_trainable(hparams: HParams) -> None:
+    """Checks `trainable_parameters` before the vocabularies are known.
+
+    Raises:
+      UsageError: a pattern matches no weight of the model.
+    """
+    if hparams.trainable_parameters:
+        specials = 4  # any vocabulary will do: names do not depend on it
+        variables = Seq2Seq(hparams, specials, specials).trainable_variables
+        matching(variables, hparams.trainable_parameters)
+
+
 def matching(variables: Sequence[Any], patterns: str) -> list[Any]:
     """Selects the variables whose name, without `model/`, one of the patterns matches, or all.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 from typing import Callable
 
 from tqdm import tqdm
@@ -31,9 +32,16 @@ class Hooks:
 
 
 class Stopped(UserError):
-    """A signal asked the run to stop; it has saved and can be continued."""
+    """A signal asked the run to stop; it has saved and can be continued.
 
-    exit_status = 143
+    Attributes:
+      exit_status: 128 and the number of the signal, as shells have it.
+    """
+
+    def __init__(self, message: str, number: int = signal.SIGTERM):
+        """Takes the message and the signal."""
+        super().__init__(message)
+        self.exit_status = 128 + number
 
 
 def train(
@@ -55,6 +63,7 @@ def train(
     h, workers = train_step.hparams, train_step.workers
     evaluate_every, save_every = _periods(h)
     meter, bar = Meter(), progress_bar(h, state, visible=workers.chief)
+    first_step = state.step
 
     def due(every: int) -> bool:
         return state.step % every == 0 or state.step == h.num_train_steps
@@ -64,8 +73,11 @@ def train(
         while state.step < h.num_train_steps and not _out_of_patience(h, state):
             batch, state.position = next(batches)
             rate = learning_rate(h, state.step, state.rate_halvings)
+            compiling = state.step == first_step
             meter.add(train_step.update(batch, state.step, rate), int(batch.totals[0]))
             state.step += 1
+            if compiling:
+                bar.unpause()  # the bar's estimate leaves the time to compile out
             bar.update(1)
             stopping = workers.reduce_any(
                 bool(stop)
@@ -84,7 +96,8 @@ def train(
                     bool(stop)
                 ):  # so that no worker ends before the chief has saved
                     raise Stopped(
-                        f"stopped at step {state.step}; the same command continues from there"
+                        f"stopped at step {state.step}; the same command continues from there",
+                        stop.number or signal.SIGTERM,  # of another worker, whose it is unknown
                     )
     if state.step < h.num_train_steps:
         hooks.log(
@@ -99,14 +112,14 @@ def _report(
     if meter.empty:
         return
     state.words += meter.words
-    statistics = meter.read()
+    steady, statistics = meter.steady, meter.read()
     state.train_seconds += statistics.pop("seconds")
     statistics["learning_rate"] = learning_rate(hparams, state.step - 1, state.rate_halvings)
     bar.set_postfix_str(
         f"words/s {statistics['words_per_second']:.0f} ppl {statistics['perplexity']:.2f}",
         refresh=False,
     )
-    hooks.log(log_line(hparams, state, statistics))
+    hooks.log(log_line(hparams, state, statistics, steady))
     hooks.on_stats(state.step, statistics)
 
 

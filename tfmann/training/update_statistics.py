@@ -15,18 +15,29 @@ from tfmann.training.train_step import Update
 
 
 class Meter:
-    """The updates since the last statistics; `read` alone synchronises with the device."""
+    """The updates since the last statistics.
+
+    The first update of all also compiles the program, which can take a hundred times as long. It
+    counts in the speed only where there is no other. `read`, and the first `add`, synchronise with
+    the device.
+    """
 
     def __init__(self) -> None:
         """Starts at zero."""
         self._updates: list[Update] = []
         self.words = 0
         self._start = time.perf_counter()
+        self._compiled = False
+        self._first_words, self._first_seconds = 0, 0.0  # of the update that compiled
 
     def add(self, update: Update, words: int) -> None:
         """Adds an update."""
         self._updates.append(update)
         self.words += words
+        if not self._compiled:
+            update.cross_entropy.numpy()  # waits for it
+            self._compiled = True
+            self._first_words, self._first_seconds = words, time.perf_counter() - self._start
 
     def read(self) -> dict[str, float]:
         """Returns perplexity, gradient norm, words/s and seconds since the last reading."""
@@ -34,11 +45,15 @@ class Meter:
         norm = float(self._updates[-1].gradient_norm)
         seconds = time.perf_counter() - self._start
         mean = total / max(1, self.words)
+        count, words, steady_seconds = len(self._updates), self.words, seconds
+        if self._first_seconds and self.steady:
+            count, words = count - 1, words - self._first_words
+            steady_seconds -= self._first_seconds
         statistics = {
             "perplexity": perplexity(mean),
             "gradient_norm": norm,
-            "words_per_second": self.words / seconds,
-            "step_seconds": seconds / len(self._updates),
+            "words_per_second": words / steady_seconds,
+            "step_seconds": steady_seconds / count,
             "seconds": seconds,
         }
         self.reset()
@@ -47,6 +62,12 @@ class Meter:
     def reset(self) -> None:
         """Starts again, e.g. after an evaluation."""
         self._updates, self.words, self._start = [], 0, time.perf_counter()
+        self._first_words, self._first_seconds = 0, 0.0
+
+    @property
+    def steady(self) -> bool:
+        """True if an update was added besides the one that compiled the program."""
+        return len(self._updates) > (1 if self._first_seconds else 0)
 
     @property
     def empty(self) -> bool:
@@ -54,17 +75,20 @@ class Meter:
         return not self._updates
 
 
-def log_line(hparams: TrainingSettings, state: TrainState, statistics: dict[str, float]) -> str:
-    """Formats the statistics of a step, with the time left."""
+def log_line(
+    hparams: TrainingSettings, state: TrainState, statistics: dict[str, float], steady: bool
+) -> str:
+    """Formats the statistics of a step, with the time left if they are `Meter.steady`."""
     best = ""
     if state.best_step >= 0:
         best = f" best bleu {state.best_bleu:.2f} at {state.best_step}"
-    left = (hparams.num_train_steps - state.step) * statistics["step_seconds"]
+    seconds = (hparams.num_train_steps - state.step) * statistics["step_seconds"]
+    left = f"{_duration(seconds)} of updates left" if steady else "with the time to compile it"
     return (
         f"step {state.step} lr {statistics['learning_rate']:.4g} "
         f"step-time {statistics['step_seconds']:.3f}s "
         f"words/s {statistics['words_per_second']:.0f} ppl {statistics['perplexity']:.2f} "
-        f"gN {statistics['gradient_norm']:.2f}{best}, {_duration(left)} of updates left"
+        f"gN {statistics['gradient_norm']:.2f}{best}, {left}"
     )
 
 

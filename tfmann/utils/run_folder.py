@@ -113,8 +113,11 @@ class RunFolder:
         """Prints a line and appends it to `train.log`."""
         if not self._writes:
             return
+        from tqdm import tqdm  # not before something is logged
+
         try:
-            self._print(str(message))
+            with tqdm.external_write_mode():  # lines go above a progress bar
+                self._print(str(message))
         except OSError:  # the reader of the pipe has gone, or its disk is full: training continues
             self._print = _print_nothing
             _redirect_output_to_null()

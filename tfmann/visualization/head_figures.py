@@ -86,8 +86,9 @@ def head_panels(trace: Trace, name: str) -> list[Panel]:
     quantities = trace.heads[name]
     if name.startswith("write") and "usage" in trace:
         quantities["usage"] = trace["usage"]
-    # A cell that only reads has no memory but the source, so its locations are words.
-    words = None if "write_weights" in trace else trace.source_tokens
+    # The locations of a cell that only reads, or that rewrites source keys, are source words.
+    slots = "write_weights" in trace and not trace.rounds
+    words = None if slots else trace.source_tokens
     locations = [
         Panel(label, quantities[key], words)
         for key, label in _LOCATIONS.items()

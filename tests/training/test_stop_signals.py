@@ -1,0 +1,28 @@
+"""Signals that ask a run to stop: what is remembered and said."""
+
+import os
+import signal
+
+import pytest
+
+from tfmann.training.stop_signals import catch_stop_signals
+from tfmann.training.trainer import Stopped
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_is_a_flag_and_is_answered_at_once(number, status, capfd):
+    with catch_stop_signals() as stop:
+        assert not stop
+        os.kill(os.getpid(), number)
+        assert stop and stop.number == number
+        assert capfd.readouterr().err == "stopping after this update or evaluation\n"
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert capfd.readouterr().err == ""  # once is enough
+    assert Stopped("stopped", number).exit_status == status
+
+
+def test_the_second_interrupt_interrupts(capfd):
+    with pytest.raises(KeyboardInterrupt), catch_stop_signals():
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
