@@ -55,6 +55,9 @@ RECIPES = {
     "key_value": Recipe("Key-value attention", "tiny/key_value.json", 1500),
     "mad": Recipe("M.A.D.", "tiny/mad.json", 1500),
     "dnc": Recipe("DNC", "tiny/dnc.json", 2500),
+    "coverage": Recipe("Coverage", "tiny/coverage.json", 1500),
+    "memdec": Recipe("MemDec", "tiny/memdec.json", 1500),
+    "past_future": Recipe("Past and Future", "tiny/past_future.json", 1500),
     "previous": Recipe(
         "The sentence before", "tiny/tense/previous.json", 1250, True, "rnnsearch_tense"
     ),
@@ -71,13 +74,14 @@ def main() -> int:
     parser.add_argument("--cells", default=",".join(RECIPES), help="names, with commas")
     args = parser.parse_args()
     out_dir = Path(args.out_dir)
+    origin = _provenance()  # before a packed model changes the checkout
     for name in args.cells.split(","):
         recipe = RECIPES[name]
         if recipe.start:
             _train(recipe.start, RECIPES[recipe.start], out_dir)
         _train(name, recipe, out_dir)
         if recipe.packed:
-            entry = _pack(name, recipe, out_dir)
+            entry = _pack(name, recipe, out_dir, origin)
             print(f"{name}: BLEU {entry['bleu']:.1f}, {entry['bytes']} bytes", flush=True)
     return 0
 
@@ -111,12 +115,17 @@ def _train(name: str, recipe: Recipe, out_dir: Path) -> None:
     subprocess.run([sys.executable, "-m", "tfmann", *command], check=True)
 
 
-def _pack(name: str, recipe: Recipe, out_dir: Path) -> dict[str, Any]:
+def _provenance() -> dict[str, Any]:
+    from tfmann.utils.provenance import provenance
+
+    return provenance()
+
+
+def _pack(name: str, recipe: Recipe, out_dir: Path, origin: dict[str, Any]) -> dict[str, Any]:
     """Writes the model's folder in the package, measures it, and updates the record."""
     from tfmann import config
     from tfmann.data import run_vocabularies
     from tfmann.training import checkpoint
-    from tfmann.utils.provenance import provenance
 
     run, folder = out_dir / name, MODELS / name
     saved = json.loads((run / "hparams.json").read_text(encoding="utf-8"))
@@ -146,7 +155,7 @@ def _pack(name: str, recipe: Recipe, out_dir: Path) -> dict[str, Any]:
         "pairs": PAIRS,
         "bleu": _bleu(folder, _corpus(out_dir, recipe.documents)),
         "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
-        **provenance(),
+        **origin,
     }
     record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     record[name] = entry

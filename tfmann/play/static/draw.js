@@ -248,6 +248,38 @@ export function slots({ fill, write, read, names, label, colors, wide = 52 }) {
   return root;
 }
 
+// Columns that fill up to a frame, or above it: one for each word.
+export function levels({ words, frames, fills, names, label, colors }) {
+  const column = 30;
+  const unit = 44; // pixels for 1
+  const left = 34;
+  const slanted = widest(words) * 0.82 + 18;
+  const most = Math.max(1, ...frames, ...fills);
+  const bottom = slanted + most * unit + 4;
+  const root = svg(Math.ceil(left + words.length * column + slanted * 0.48 + 4), Math.ceil(bottom + 4), label);
+  for (let tick = 0; tick <= most; tick += 1) {
+    const y = bottom - tick * unit;
+    root.append(text(left - 8, y, String(tick), colors.soft, { anchor: "end", size: 10.5, sans: true, baseline: "central" }));
+    root.append(element("line", { x1: left, x2: left + words.length * column - 6, y1: y, y2: y, stroke: colors.line }));
+  }
+  words.forEach((word, i) => {
+    const x = left + i * column;
+    const full = fills[i] >= 0.9 * frames[i];
+    const box = (value, more) => element("rect", {
+      x: x + 3, y: bottom - value * unit, width: column - 12, height: value * unit, rx: 2, ...more,
+    });
+    root.append(text(x + column / 2 - 3, slanted - 9, word, full ? colors.ink : colors.soft, {
+      transform: `rotate(-52 ${x + column / 2 - 3} ${slanted - 9})`, bold: full, italic: true,
+    }));
+    root.append(box(fills[i], { fill: colors.write, "fill-opacity": 0.75 }));
+    root.append(box(frames[i], { fill: "none", stroke: colors.ink, "stroke-width": 1.4 }));
+    root.append(box(most, {
+      fill: "transparent", "data-tip": `${word}\n${names[0]} ${number(frames[i])}\n${names[1]} ${number(fills[i])}`,
+    }));
+  });
+  return root;
+}
+
 function fitted(word, width) {
   let shown = word;
   while (shown && widest([shown], 11.5) > width + 4) shown = shown.slice(0, -1);

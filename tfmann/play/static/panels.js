@@ -5,11 +5,12 @@ import * as draw from "./draw.js";
 // The step of the whole trace at which target word t is produced.
 export const stepOf = (trace, t) => trace.boundary + t;
 
-export function panels(trace, step) {
+export function panels(trace, step, cell) {
   const target = step - trace.boundary;
   return [
     ...attention(trace, target),
-    ...rounds(trace, target),
+    ...coverage(trace, target),
+    ...rounds(trace, target, cell),
     ...cache(trace, step),
     ...memory(trace, step),
     ...(trace.rounds ? [] : heads(trace, step)),
@@ -45,7 +46,59 @@ function attention(trace, target) {
   return figures;
 }
 
-function rounds(trace, target) {
+// What each source word has received: the sum of its attention in shares of its fertility, or the
+// length of a vector where coverage is a GRU's.
+function coverage(trace, target) {
+  const { coverage: covered, fertility, past_change: past, future_change: future } = trace.arrays;
+  const figures = [];
+  if (covered) {
+    figures.push({
+      title: "Coverage",
+      note: fertility
+        ? "How much of its share each source word has had by the end of the step; at 1 and more it has the full colour."
+        : "How much of each source word is covered by the end of the step.",
+      draw: (colors) => draw.heatmap({
+        values: covered, columns: trace.source_tokens, rows: trace.tokens, current: target,
+        colour: colors.write, label: `Coverage of ${trace.source_tokens.length} source words after each of ${trace.tokens.length} target words`, colors,
+      }),
+    });
+  }
+  if (covered && fertility) {
+    const needs = fertility[target];
+    figures.push({
+      title: "Fertility",
+      note: "A frame is as high as the number of target words that the model expects of a source word; "
+        + "it fills with the attention that the word has received.",
+      draw: (colors) => draw.levels({
+        words: trace.source_tokens, frames: needs, fills: covered[target].map((share, j) => share * needs[j]),
+        names: ["expected", "received"], label: `Fertility of ${needs.length} source words, and the attention that each has received`, colors,
+      }),
+    });
+  }
+  if (past && future) {
+    figures.push({
+      title: "Past and Future",
+      note: "Past takes in what each step has read, Future loses it: how far each of the two vectors moves.",
+      draw: (colors) => draw.timeline({
+        bands: [
+          { title: "how far Past moves", values: past, curve: true, colour: colors.read },
+          { title: "how far Future moves", values: future, curve: true, colour: colors.write },
+        ],
+        words: trace.tokens, boundary: 0, current: target, label: "How far Past and Future move at each step", colors,
+      }),
+    });
+  }
+  return figures;
+}
+
+const WRITTEN = {
+  kvmematt: "Every round finds source words by their keys and reads their values, the annotations; then it "
+    + "rewrites the keys. The values never change.",
+  mematt: "The memory begins as a copy of the annotations. Every step reads it and then rewrites it, so that "
+    + "later steps find and read what was written.",
+};
+
+function rounds(trace, target, cell) {
   if (!trace.rounds) return [];
   const figures = [];
   const column = (name, round) => trace.arrays[name].map((step) => step[round]);
@@ -55,14 +108,14 @@ function rounds(trace, target) {
   const bands = [
     curve("forgotten (length of FORGET)", "erase_norm", "soft"),
     curve("added (length of ADD)", "add_norm", "write"),
-    curve("how far the keys have moved", "key_drift", "read"),
+    curve(`how far the ${cell === "mematt" ? "memory has" : "keys have"} moved`, "key_drift", "read"),
   ];
   const written = () => ({
     title: "What the rounds write",
-    note: "The keys are the memory: every round reads the source through them and then rewrites them.",
+    note: WRITTEN[cell] ?? "",
     draw: (colors) => draw.timeline({
       bands: bands.flatMap((band) => band(colors)), words: trace.tokens, boundary: 0, current: target,
-      label: "What each round erases and adds, and how far the keys have moved", colors,
+      label: "What each round erases and adds, and how far it has moved what it rewrites", colors,
     }),
   });
   for (let round = 0; round < trace.rounds; round += 1) {
@@ -163,10 +216,12 @@ const CURVES = { sharpening: 1, backward_sharpness: 1, forward_sharpness: 1, era
 const GATES = ["interpolation_gate", "write_gate", "allocation_gate", "free_gate"];
 
 function heads(trace, step) {
-  return Object.entries(trace.heads).map(([name, seen]) => {
+  const together = sharedAddress(trace.arrays);
+  return Object.entries(trace.heads).filter(([name]) => !together || name.startsWith("write")).map(([name, seen]) => {
     const [kind, , index] = name.split("_");
     const several = Object.keys(trace.heads).filter((other) => other.startsWith(kind)).length > 1;
-    const title = `${kind === "read" ? "Read" : "Write"} head${several ? ` ${Number(index) + 1}` : ""}`;
+    const title = together ? "Address of reading and writing"
+      : `${kind === "read" ? "Read" : "Write"} head${several ? ` ${Number(index) + 1}` : ""}`;
     return {
       title,
       note: sentence(trace, seen, step),
@@ -176,6 +231,11 @@ function heads(trace, step) {
       }),
     };
   });
+}
+
+// Whether every step writes where it has read: one figure shows both.
+function sharedAddress({ read_weights: read, write_weights: write }) {
+  return Boolean(write) && JSON.stringify(read) === JSON.stringify(write);
 }
 
 function bands(trace, seen, colors, kind) {

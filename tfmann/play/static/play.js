@@ -266,7 +266,7 @@ function force(i, target, token) {
 
 function figures(place, i, trace, step) {
   const colors = { ...palette(), room: place.clientWidth - 34 };
-  const drawn = panels(trace, step);
+  const drawn = panels(trace, step, model(i).cell);
   const old = [...place.children];
   drawn.forEach((panel, k) => {
     let figure = old[k];
