@@ -77,6 +77,16 @@ def test_the_smooth_schedules_values():
     assert rates == pytest.approx([2.0, 2.0, 1.0, 0.0, 0.0])
 
 
+@pytest.mark.parametrize("scheme", ["", "luong5", "luong10", "luong234", "cosine", "inverse_sqrt"])
+def test_the_rate_stays_after_the_decay_steps(scheme):
+    """A longer run with decay_steps begins as the shorter run, and goes on at its last rate."""
+    short = HParams(learning_rate=1.0, decay_scheme=scheme, warmup_steps=20, num_train_steps=500)
+    longer = short.replace(num_train_steps=700, decay_steps=500)
+    for step in (0, 19, 20, 250, 333, 400, 499, 500):
+        assert learning_rate(longer, step) == learning_rate(short, step), step
+    assert learning_rate(longer, 699) == learning_rate(longer, 500)
+
+
 @pytest.mark.parametrize("optimizer,rate", [("sgd", 1.0), ("adam", 0.001), ("adadelta", 1.0)])
 def test_a_rate_that_is_not_given_follows_the_optimizer(optimizer, rate):
     assert learning_rate(HParams(optimizer=optimizer), 0) == rate

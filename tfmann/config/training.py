@@ -59,6 +59,11 @@ class OptimizerSettings(Settings):
         "inverse_sqrt and cosine fall from the end of the warm-up on.",
         choices=("", "luong5", "luong10", "luong234", "plateau", "inverse_sqrt", "cosine"),
     )
+    decay_steps: int = field(
+        0,
+        "Updates over which the rate falls; it stays as it is after them. 0: num_train_steps.",
+        minimum=0,
+    )
     plateau_patience: int = field(
         2,
         "decay_scheme=plateau: evaluations without a better dev BLEU before a halving.",

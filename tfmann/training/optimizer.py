@@ -47,7 +47,10 @@ def _warmup(hparams: OptimizerSettings, step: int) -> float:
 
 def _decay(hparams: TrainingSettings, step: int) -> float:
     """Returns the decay's factor: halvings as in tensorflow/nmt, an inverse root or a cosine."""
-    scheme, warmup, steps = hparams.decay_scheme, hparams.warmup_steps, hparams.num_train_steps
+    scheme, warmup = hparams.decay_scheme, hparams.warmup_steps
+    steps = hparams.decay_steps or hparams.num_train_steps
+    if hparams.decay_steps:
+        step = min(step, steps)
     if scheme in _HALVINGS:
         share, times = _HALVINGS[scheme]
         start = int(steps * share)
