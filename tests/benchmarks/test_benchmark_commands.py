@@ -85,6 +85,7 @@ def test_no_command_is_left_out():
 
 
 @pytest.mark.thorough
+@pytest.mark.bfloat16
 def test_ablation_measures_every_variant(corpus, capfd, untraced):
     where = [f"--hparams_path={ROOT}/hparams/tiny/luong.json", f"--corpus_dir={corpus}"]
     ablation.main([*where, "--rounds=1", "--updates=1", "--warmup=1"])
