@@ -3,7 +3,10 @@
 #   docker build -t tfmann .
 #   docker run --rm -it --user "$(id -u):$(id -g)" -v "$PWD:/work" tfmann demo
 #
-# The arguments after the image's name are a command of tfmann. /work has the runs and the text.
+# The arguments after the image's name are a command of tfmann. /work has the runs and the text. Without
+# --user and -v, an ordinary user writes to a /work that goes with the container. A server or the page:
+#
+#   docker run --rm -p 127.0.0.1:8000:8000 tfmann play --host=0.0.0.0
 FROM python:3.11-bookworm AS build
 WORKDIR /source
 RUN python -m venv /opt/tfmann
@@ -23,6 +26,8 @@ FROM python:3.11-slim-bookworm
 COPY --from=build /opt/tfmann /opt/tfmann
 # The user may have no home directory, so caches of fonts and the like go to /tmp.
 ENV PATH=/opt/tfmann/bin:$PATH HOME=/tmp TF_CPP_MIN_LOG_LEVEL=3
+RUN useradd --uid 1000 --no-create-home tfmann && install -d -o tfmann -g tfmann /work
+USER tfmann
 WORKDIR /work
 ENTRYPOINT ["tfmann"]
 CMD ["-h"]

@@ -225,6 +225,19 @@ def test_a_broken_model_is_refused(model, tmp_path, cut):
         sentencepiece_vocabulary(path)
 
 
+def test_warnings_of_an_older_package_are_not_shown(model, tmp_path, monkeypatch):
+    package = tmp_path / "tensorflow_text.py"
+    package.write_text(
+        "import warnings\nwarnings.warn('an import is deprecated', UserWarning)\n"
+        "SentencepieceTokenizer = lambda **options: options\n"
+    )
+    monkeypatch.delitem(sys.modules, "tensorflow_text", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    segmenter = make_segmenter("spm", model)  # a warning would be an error in this test
+    del sys.modules["tensorflow_text"]
+    assert segmenter.tokenizer["model"] == Path(model).read_bytes()
+
+
 def test_fingerprints_tell_segmenters_apart(codes, model, tmp_path):
     other_codes = tmp_path / "other"
     other_codes.write_text("#version: 0.2\nl o\n")

@@ -3,14 +3,17 @@
 import gzip
 import json
 import os
+import re
+import shlex
 
 import pytest
 
-from tfmann import config, synthetic
+from tfmann import config, nmt, synthetic
 from tfmann.cli import prepare
 from tfmann.data import run_vocabularies
 from tfmann.datasets import raw_corpus
 from tfmann.errors import UserError
+from tfmann.utils import resources
 
 
 @pytest.fixture
@@ -56,7 +59,10 @@ def test_a_run_takes_the_folder_as_it_is(raw, tmp_path, more, capsys):
     assert counts["tokens"] == len(ids) and counts["vocabulary"] == len(languages.target.vocabulary)
     assert counts["unknown_percent"] == round(100 * ids.count(0) / len(ids), 3)
     printed = capsys.readouterr().out
-    assert f"tgt {len(ids):,} tokens" in printed and f"tfmann train --data={output}" in printed
+    assert f"tgt {len(ids):,} tokens" in printed
+    [suggested] = re.findall(r"^ready: tfmann train (.*)$", printed, re.MULTILINE)
+    values, _ = nmt.parse(shlex.split(suggested))
+    assert values.data == str(output) and resources.settings_path(values.hparams_path)
 
 
 def test_packed_text_is_read(raw, tmp_path):

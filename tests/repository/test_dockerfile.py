@@ -39,3 +39,12 @@ def test_what_is_copied_makes_the_package(copied_files, tmp_path):
     done = subprocess.run(argv, cwd=source, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.glob("tfmann-*.whl"))
+
+
+def test_the_image_is_that_of_the_lock_and_runs_tfmann_as_an_ordinary_user():
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    installed = [line for line in lines if line.startswith("RUN") and "pip install" in line]
+    assert "--require-hashes -r requirements.lock" in installed[0]
+    assert all("--no-deps" in line for line in installed[1:])
+    assert lines.index("USER tfmann") > max(i for i, line in enumerate(lines) if "RUN" in line)
+    assert 'ENTRYPOINT ["tfmann"]' in lines

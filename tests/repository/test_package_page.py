@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tfmann import nmt
-from tfmann.cli import main, translate
+from tfmann.cli import main, prepare, serve, translate
 from tfmann.utils import resources
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,19 +36,21 @@ def test_the_page_of_the_package_can_be_followed():
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     assert setup["metadata"]["long_description"] == f"file: {page.relative_to(ROOT)}"
+    modules = {"prepare": prepare, "translate": translate, "serve": serve}
+    parsers = {name: module._parser() for name, module in modules.items()}
     followed = set()
     for program, *rest in command_lines(page):
-        if program == "pip" or rest[0] in ("-h", "demo", "settings", "reproduce", "report"):
+        if program == "pip" or rest[0] in ("-h", "demo", "play", "settings", "reproduce", "report"):
             continue
         command = main.COMMANDS[rest[0]]
         followed.add(rest[0])
-        if command.module == "cli.translate":
-            translate._parser().parse_args(rest[1:])
+        if rest[0] in parsers:
+            parsers[rest[0]].parse_args(rest[1:])
             continue
         values, _ = nmt.parse([*command.first, *rest[1:]])
         if values.hparams_path:
             assert resources.settings_path(values.hparams_path)
-    assert followed == {"train", "translate", "evaluate", "export"}
+    assert followed == {"prepare", "train", "translate", "serve", "evaluate", "export"}
 
 
 def test_the_page_of_the_package_points_nowhere_in_the_repository():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 
@@ -16,6 +17,7 @@ examples:
   tfmann prepare --src=de --tgt=en --train_prefix=raw/train --dev_prefix=raw/val \\
       --output=data/bpe --subwords=bpe --max_length=80 --max_ratio=4 --drop_duplicates
   tfmann train --data=data/spm --hparams_path=cpu/multi30k/de_en_luong.json --out_dir=runs/mine"""
+_SETTINGS = "cpu/multi30k/de_en_luong.json"  # a size for one or two cores
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -82,7 +84,11 @@ def _prepare(arguments: argparse.Namespace) -> None:
         record = prepare_corpus(recipe, prefixes, arguments.output, _print)
     for line in summary(record):
         _print(line)
-    _print(f"ready: tfmann train --data={arguments.output} --hparams_path=FILE --out_dir=FOLDER")
+    folder = shlex.quote(arguments.output)
+    _print(
+        f"ready: tfmann train --data={folder} --hparams_path={_SETTINGS} --out_dir=runs/mine\n"
+        "       (`tfmann settings` lists other files of settings)"
+    )
 
 
 def _recipe(arguments: argparse.Namespace) -> Recipe:

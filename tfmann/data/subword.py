@@ -16,6 +16,7 @@ import io
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, final
 
@@ -123,7 +124,10 @@ class SentencePieceSegmenter(Segmenter):
     def __init__(self, model_path: PathLike) -> None:
         model = _read_model(model_path)
         import tensorflow as tf
-        import tensorflow_text
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # tensorflow_hub's notice about its own imports
+            import tensorflow_text
 
         self._tokenizer = tensorflow_text.SentencepieceTokenizer(model=model, out_type=tf.string)
         self._string = tf.string

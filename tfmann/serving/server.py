@@ -19,8 +19,8 @@ def require_extra(command: str) -> None:
     missing = [name for name in EXTRA if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(
-            f"`tfmann {command}` needs {' and '.join(missing)}, which the extra `serve` brings: "
-            "pip install 'tfmann[serve]'"
+            f"`tfmann {command}` needs {' and '.join(missing)}, of the extra `serve`: "
+            f"pip install {' '.join(missing)}"
         )
 
 
