@@ -142,6 +142,9 @@ lock: ## resolves requirements.lock again, for Python 3.9, 3.10 and 3.11
 audit: ## checks the versions of requirements.lock against the Python advisory database
 	sh scripts/audit.sh
 
+.DEFAULT:
+	@echo "there is no target $@: make lists them" >&2; exit 2
+
 clean: ## removes caches and build products, but not .venv or trained models
 	rm -rf build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name '.?*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -59,6 +59,13 @@ def test_a_target_has_its_table(checkout: Machine, target: str, variables: list[
     assert f"-m tfmann reproduce {table} " in result.stdout
 
 
+@pytest.mark.parametrize("target", ["reproduce-vien", "tset"])
+def test_a_target_that_does_not_exist_is_named(checkout: Machine, target: str):
+    result = checkout.run("make", target)
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"there is no target {target}: make lists them\n")
+
+
 def test_a_variable_that_no_target_knows_is_refused(checkout: Machine):
     misspelled = checkout.run("make", "-n", "reproduce-vi-en", "SEED=2", "SCALE=cpu")
     assert misspelled.returncode == 2 and "there is no variable SEED:" in misspelled.stderr
