@@ -10,21 +10,13 @@ from benchmarks.peers import turns
 from benchmarks.speed import table
 from benchmarks.tasks.generate import TASKS
 from benchmarks.tasks.plot import variant
+from benchmarks.trust import tables as trust_tables
 
 _ROOT = Path(__file__).resolve().parent.parent
 UNITS = {
     "train": "target words/s",
     "decode": "sentences/s, beam 10",
     "to-bleu": "minutes to a development BLEU of 25",
-}
-
-_KILLS = {
-    "points": "runs",
-    "identical": "identical results",
-    "killed": "kill -9",
-    "terminated": "SIGTERM",
-    "while_at_files": "during a call to the file system",
-    "saved_and_exited_143": "saved and exited 143",
 }
 
 
@@ -227,71 +219,11 @@ def cost() -> list[str]:
 
 
 def trust() -> list[str]:
-    """Returns the sections on killed runs, bad input, settings and decoding."""
-    kills = [r for r in read_benchmark("trust") if r["benchmark"] == "trust kills"]
-    inputs = [r for r in read_benchmark("trust") if r["benchmark"] == "trust/inputs"]
+    """Returns the sections on robustness."""
     out = []
-    if kills:
-        total = {key: sum(r[key] for r in kills) for key in _KILLS}
-        out += _section(
-            "Killed runs",
-            "A short run is killed or stopped once or twice at random moments and resumed by "
-            "the same command. Are all weights, scores and translations the same as those of an "
-            "undisturbed run, bit for bit?",
-        )
-        out += [f"| {' | '.join(_KILLS.values())} |", f"|{'-|' * len(_KILLS)}"]
-        out += [f"| {' | '.join(f'{total[key]:,}' for key in _KILLS)} |", ""]
-    if inputs:
-        out += _section(
-            "Bad input",
-            "Random inputs of each kind must be accepted as a whole, or refused as a whole with "
-            "one message. A traceback, a wrong number of lines, a file outside the folder or "
-            "too much memory is a failure.",
-        )
-        out += ["| kind | accepted | refused | failed |", "|-|-|-|-|"]
-        rows = [(r["kind"], r["taken"], r["refused"], r["failed"]) for r in inputs]
-        rows.append(("all", *(sum(row[i] for row in rows) for i in (1, 2, 3))))
-        out += [f"| {kind} | {a:,} | {b:,} | {c:,} |" for kind, a, b, c in rows] + [""]
-    return out + settings() + decoding()
-
-
-def settings() -> list[str]:
-    """Returns the section on command lines with random settings."""
-    records = [r for r in read_benchmark("trust") if r["benchmark"] == "trust/settings"]
-    if not records:
-        return []
-    names = ("draws", "trained", "refused")
-    total = {name: sum(r[name] for r in records) for name in names}
-    bad = sum(len(r["not_well"]) for r in records)
-    out = _section(
-        "Random settings",
-        "Values are drawn from their ranges, at the limits and beyond. A run must train, or be "
-        "refused in one line. A traceback, a crash or an endless run is a failure.",
-    )
-    out += ["| drawn | trained | refused | failed |", "|-|-|-|-|"]
-    numbers = (*total.values(), bad)
-    return [*out, "| " + " | ".join(f"{number:,}" for number in numbers) + " |", ""]
-
-
-def decoding() -> list[str]:
-    """Returns the section on the guarantees of decoding, on models with random weights."""
-    records = [r for r in read_benchmark("trust") if r["benchmark"] == "trust/decode"]
-    if not records:
-        return []
-    out = _section(
-        "Guarantees of decoding",
-        "For models with random weights, these must be equal: a line translated alone and among "
-        "others, lines in another order, beam width 1 and greedy search, scores and alignments "
-        "of a search and of forced decoding. Weights are sensitive if a change by a millionth "
-        "moves a score by more than a tenth of the tolerance; these are not compared.",
-    )
-    out += ["| cell | draws | sensitive | failed |", "|-|-|-|-|"]
-    for cell in dict.fromkeys(r["cell"] for r in records):
-        of_cell = [r for r in records if r["cell"] == cell]
-        draws, sensitive = (sum(r[key] for r in of_cell) for key in ("draws", "sensitive"))
-        wrong = len({(r["first"], w["draw"]) for r in of_cell for w in r["wrong"]})
-        out.append(f"| {cell} | {draws:,} | {sensitive:,} | {wrong:,} |")
-    return [*out, ""]
+    for title, text, lines in trust_tables.sections(read_benchmark("trust")):
+        out += _section(title, text) + [*lines, ""]
+    return out
 
 
 def verdicts() -> list[str]:

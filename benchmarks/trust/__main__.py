@@ -12,7 +12,7 @@ import os
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-KINDS = ("kills", "inputs", "settings", "decode")
+KINDS = ("kills", "inputs", "settings", "decode", "lines", "soak")
 
 
 def main(argv: list[str]) -> int:

@@ -13,18 +13,13 @@ from unittest import mock
 
 from hypothesis import strategies as st
 
+from benchmarks.trust import random_model
 from benchmarks.trust.judge import Folder, Outcome, judge_command
-from tfmann import api, config, nmt
-from tfmann.data import run_vocabularies, text_encoder
-from tfmann.data.subword import make_segmenter
-from tfmann.data.vocab import Vocabulary
-from tfmann.models.seq2seq import Seq2Seq
-from tfmann.training import checkpoint, named_variables
+from tfmann import api, nmt
 
-_WORDS = ("der", "hund", "und", "die", "größe", "một", "猫", "كلب")
 _CAP = 4  # words of a translation
 
-_words = st.sampled_from([*_WORDS, "<unk>", "<s>", "</s>", "@@", "|||", "unbekannt"])
+_words = st.sampled_from([*random_model.WORDS, "<unk>", "<s>", "</s>", "@@", "|||", "unbekannt"])
 _characters = st.characters(exclude_categories=["Cs"])
 _controls = st.sampled_from("\0\x01\x0b\x0c\r\x1b\x1c\x85\u2028\u2029\u200f\u202e\ufeff\ufffe")
 _line = st.one_of(
@@ -57,17 +52,8 @@ files = st.one_of(_valid, _valid, _spoilt, st.binary(max_size=80))
 def _model(cell: str) -> tuple[str, api.Model]:
     """Returns a folder with a model of random weights, and the model, which is loaded once."""
     folder = Path(tempfile.mkdtemp(prefix="tfmann-trust-"))
-    changes = {"cell": cell, "src": "src", "tgt": "tgt", "num_units": 6, "embedding_size": 4}
     search = {"beam_width": 3, "infer_batch_size": 4, "tgt_max_len_infer": _CAP}
-    h = config.make({**changes, **search})
-    side = text_encoder.TextEncoder(Vocabulary.from_tokens(_WORDS), make_segmenter(""))
-    languages = text_encoder.LanguagePair(side, side)
-    model = Seq2Seq(h, len(side.vocabulary), len(side.vocabulary))
-    named = named_variables.by_name(model.trainable_variables)
-    run_vocabularies.save(languages, h, str(folder))
-    config.save(h, folder / "hparams.json")
-    weights = {name: variable.numpy() for name, variable in named.items()}
-    checkpoint.write(str(folder / "best_bleu"), weights, None, {})
+    random_model.write(folder, cell=cell, **search)
     return str(folder), api.load(str(folder))
 
 

@@ -25,10 +25,13 @@ def ending(out: Path) -> dict[str, str]:
             for key, value in checkpoint.read_arrays(str(path.parent), path.stem).items():
                 bits = f"{value.dtype} {value.shape} ".encode() + value.tobytes()
                 parts[f"{name}: {key}"] = _short(bits)
-        elif path.name in ("results.json", "state.json"):
+        elif path.name in ("results.json", "state.json", "tfmann.json"):
             for key, value in json.loads(path.read_text()).items():
                 if key not in _TIMES | _OURS:
                     parts[f"{name}: {key}"] = json.dumps(_timeless(value))
+        elif path.suffix == ".jsonl":
+            for number, line in enumerate(path.read_text().splitlines()):
+                parts[f"{name}: {number}"] = json.dumps(_timeless(json.loads(line)))
         else:
             parts[name] = _short(path.read_bytes())
     return parts

@@ -2,15 +2,17 @@
 
 A server imports tfmann and TensorFlow but runs no operation: TensorFlow starts its threads with the
 first one, so a fork loses none. For each command line it forks a child, which calls
-`tfmann.nmt.main` as the command line does. A run is a process of its own and can be killed, and
-does not spend the seconds of loading TensorFlow.
+`tfmann.nmt.main` or, if the first word is a command, `tfmann`'s. A run is a process of its own and
+can be killed, and does not spend the seconds of loading TensorFlow.
 
-A child can be made to kill itself: after some seconds of CPU time, or at its n-th call to the file
-system within `out_dir` plus a delay. These moments do not depend on the load of the machine.
+A child can be made to kill itself and the processes that it has started: after some seconds of CPU
+time, or at its n-th call to the file system within a folder plus a delay, which do not depend on
+the load of the machine; or after some seconds, for a command that waits for other processes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import itertools
 import json
@@ -43,6 +45,7 @@ class Forks:
 
     def __init__(self, path: str | os.PathLike[str] = ROOT):
         """Starts the server; the function of `prepare` is imported from `path`."""
+        self._pid = 0  # of the last child
         self._server = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.trust.forks"],
             cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -60,18 +63,22 @@ class Forks:
         kill: dict[str, Any] | None = None,
         prepare: Sequence[Any] = (),
         file_size: int = 0,
+        root: str | os.PathLike[str] = "",
     ) -> int:
-        """Starts a run and returns its process id.
+        """Starts a run and returns its process id, which is also that of its group.
 
         Args:
           argv: the command line.
           log: file to append the output to.
-          kill: `{"signal": s, "cpu": seconds}` or `{"signal": s, "call": n, "delay": seconds}`.
+          kill: `{"signal": s, "cpu": seconds}`, `{"signal": s, "seconds": seconds}` or
+            `{"signal": s, "call": n, "delay": seconds}`.
           prepare: `module:function` and its arguments, called in the child first.
           file_size: limit for the size of files; 0 = no limit.
+          root: folder whose opened files are counted; that of `--out_dir` if empty.
         """
-        self._send([list(argv), os.fspath(log), kill, list(prepare), file_size])
-        return self._receive()
+        self._send([list(argv), os.fspath(log), kill, list(prepare), file_size, os.fspath(root)])
+        self._pid = self._receive()
+        return self._pid
 
     def wait(self) -> Ended:
         """Waits for the end of the run."""
@@ -84,7 +91,9 @@ class Forks:
 
     def close(self) -> None:
         """Ends the server and a child that is still running."""
-        os.killpg(self._server.pid, signal.SIGKILL)
+        for group in (self._server.pid, self._pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group or self._server.pid, signal.SIGKILL)
         self._server.communicate()
 
     def __enter__(self) -> Forks:
@@ -122,27 +131,28 @@ def serve() -> None:
         counter = os.memfd_create("calls")
         ended = os.fork()
         if not ended:
-            argv, log, kill, prepare, file_size = json.loads(line)
-            _child(argv, log, kill, prepare, file_size, counter)
+            os.setpgid(0, 0)
+            _child(json.loads(line), counter)
+        with contextlib.suppress(OSError):  # the child has done so, or has ended
+            os.setpgid(ended, ended)
         answers.write(f"{ended}\n")
         end = os.waitid(os.P_PID, ended, os.WEXITED | os.WNOWAIT)
         assert end is not None  # WNOHANG was not given
         status = end.si_status if end.si_code == os.CLD_EXITED else -end.si_status
         calls = int(os.pread(counter, 20, 0) or 0)
         os.close(counter)
-        answers.write(json.dumps([status, _cpu_of(ended), calls]) + "\n")
+        answers.write(json.dumps([status, cpu_of(ended), calls]) + "\n")
 
 
-def _cpu_of(pid: int) -> float:
+def cpu_of(pid: int) -> float:
+    """Returns the seconds of a process and of those that it has waited for."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def _child(
-    argv: list[str], log: str, kill: dict[str, Any] | None, prepare: list, file_size: int,
-    counter: int,
-) -> None:  # fmt: skip
-    """Runs a command line; never returns."""
+def _child(request: list[Any], counter: int) -> None:
+    """Runs the command line of a request (`Forks.start`); never returns."""
+    argv, log, kill, prepare, file_size, root = request
     status = 1
     try:
         out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -151,13 +161,17 @@ def _child(
         if file_size:
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
         roots = [flag.partition("=")[2] for flag in argv if flag.startswith("--out_dir=")]
-        calls = _watch(roots[0] if roots else os.devnull, kill or {})
+        calls = _watch(root or (roots[0] if roots else os.devnull), kill or {})
         if prepare:
             module, _, function = prepare[0].partition(":")
             getattr(importlib.import_module(module), function)(*prepare[1:])
         from tfmann import nmt
+        from tfmann.cli import main as commands
 
-        status = nmt.main(argv)
+        try:
+            status = (nmt if argv[0].startswith("-") else commands).main(argv)
+        except SystemExit as error:
+            status = error.code if isinstance(error.code, int) else 1
         if sys.stdout is not None:
             sys.stdout.flush()
         os.pwrite(counter, str(next(calls)).encode(), 0)
@@ -173,7 +187,7 @@ def _watch(root: str, kill: dict[str, Any]) -> itertools.count:
     calls = itertools.count()
 
     def send() -> None:
-        os.kill(os.getpid(), kill["signal"])
+        os.killpg(0, kill["signal"])
 
     def on_event(event: str, args: tuple) -> None:
         if event not in _CALLS:
@@ -193,6 +207,10 @@ def _watch(root: str, kill: dict[str, Any]) -> itertools.count:
         send()
 
     sys.addaudithook(on_event)
+    if "seconds" in kill:
+        timer = threading.Timer(kill["seconds"], send)
+        timer.daemon = True
+        timer.start()
     if "cpu" in kill:
         threading.Thread(target=watch_cpu, daemon=True).start()
     return calls

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import signal
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -46,6 +50,30 @@ def test_files_are_the_same_bytes_for_the_same_seed(corpus, tmp_path):
 def test_golden_bytes(corpus):
     """Golden: notices any change of the text, between Python versions too. Not a sign of error."""
     assert digest(corpus) == "e51cccd1955a41571fa476b4b19c8bcf5fae690eedbec1b649a7d188cb49df18"
+
+
+KILLED = """
+import os, sys
+from tfmann.synthetic import writer
+writer._write_splits = lambda *arguments: os._exit(9)
+writer.write_corpus(sys.argv[1], 30, 2, 2, 1)
+"""
+
+
+def test_what_a_killed_command_left_is_removed(tmp_path):
+    assert subprocess.run([sys.executable, "-c", KILLED, tmp_path]).returncode == 9
+    assert len(list(tmp_path.iterdir())) == 1
+    write_corpus(tmp_path, 30, 2, 2, seed=1)
+    write_corpus(tmp_path / "whole", 30, 2, 2, seed=1)
+    names = {path.name for path in (tmp_path / "whole").iterdir()}
+    assert {path.name for path in tmp_path.iterdir()} == {"whole", *names}
+
+
+def test_sigterm_leaves_nothing_behind(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(writer, "_write_splits", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    assert main([f"--output_dir={tmp_path}"]) == 143
+    assert "ended by SIGTERM" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_files_hold_the_examples(corpus):

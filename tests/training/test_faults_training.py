@@ -13,7 +13,8 @@ import pytest
 from helpers.faults import ForkedCommand, disk, files_of, flip_bit, remount, truncate
 
 from benchmarks.trust.ending import differences, ending
-from benchmarks.trust.kills import PAIRS, command
+from benchmarks.trust.killable import PAIRS
+from benchmarks.trust.killable import training_flags as command
 from tfmann.synthetic import write_corpus
 from tfmann.training import checkpoint_series
 from tfmann.utils.run_folder import RunFolder

@@ -197,6 +197,37 @@ def test_only_several_workers_lose_each_other():
             raise unrelated
 
 
+def test_a_worker_parts_after_the_others_have_its_part_of_the_last_sum(monkeypatch):
+    """A sum that fails because others have parted is of no concern; any other failure is."""
+    two = Workers(tf.distribute.get_strategy(), Task(0, 2))
+    calls = []
+
+    def fail(self, values):
+        calls.append(values)
+        raise errors.pop()
+
+    monkeypatch.setattr(Workers, "total", fail)
+    errors = [tf.errors.UnavailableError(None, None, "Socket closed")]
+    two.part()
+    assert len(calls) == 1
+    errors = [tf.errors.InvalidArgumentError(None, None, "")]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        two.part()
+
+
+def test_no_worker_ends_before_the_others_know_that_settings_differ(monkeypatch):
+    two, sums = Workers(tf.distribute.get_strategy(), Task(0, 2)), []
+
+    def total(self, values):
+        sums.append(len(values))
+        return np.asarray(values) + 1  # another digest than this worker's
+
+    monkeypatch.setattr(Workers, "total", total)
+    with pytest.raises(UserError, match="do not have the chief's settings"):
+        two.require_same("settings", {"a": 1})
+    assert sums == [4, 1, 1]  # the digest, the number of workers, and the parting
+
+
 # --- the examples of docs/cluster.md -------------------------------------------------------------
 
 

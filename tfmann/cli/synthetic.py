@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tfmann.errors import run_command
+from tfmann.errors import interruptible, run_command
 from tfmann.synthetic.style import Style
 from tfmann.synthetic.writer import write_corpus
 
@@ -39,7 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="sentences of several clauses in free order, which repeat phrases",
     )
     args = parser.parse_args(argv)
-    return run_command(lambda: _write(args))
+    with interruptible():
+        return run_command(lambda: _write(args))
 
 
 def _write(args: argparse.Namespace) -> None:

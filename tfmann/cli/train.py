@@ -140,6 +140,7 @@ class TrainingSession:
         finally:
             self.board.close()
         self.workers.wait()
+        self.workers.part()
         return results
 
     def _follow(self, state: TrainState) -> None:
@@ -147,6 +148,7 @@ class TrainingSession:
         hooks = trainer.Hooks(self.log, lambda *_: None, lambda _: 0.0, lambda _: None)
         trainer.train(self.train_step, self.data, state, self.folder.checkpoints, hooks)
         self.workers.wait()
+        self.workers.part()
 
     def _save_settings(self) -> None:
         """Saves settings and vocabularies in the folder, now that all inputs are valid."""

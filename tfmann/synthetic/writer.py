@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
@@ -16,6 +15,7 @@ from tfmann.synthetic.documents import Example, examples
 from tfmann.synthetic.draws import Draws
 from tfmann.synthetic.phrases import Phrase
 from tfmann.synthetic.style import PLAIN, Style
+from tfmann.utils import atomic_files
 
 SPLIT_FILES = ("src", "tgt", "docs", "align")
 SPECIALS = ("<unk>", "<s>", "</s>")
@@ -84,7 +84,7 @@ def write_corpus(
     folder = Path(directory)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder) as temporary:
+        with atomic_files.temporary_folder(str(folder / ".writing")) as temporary:
             _write(Path(temporary), ["README"], ((line,) for line in readme.splitlines()))
             _write_splits(Path(temporary), sizes, seed, style)
             names = sorted(os.listdir(temporary))  # README first: it marks the others as ours

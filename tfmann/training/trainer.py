@@ -95,6 +95,7 @@ def train(
                 if workers.reduce_any(
                     bool(stop)
                 ):  # so that no worker ends before the chief has saved
+                    workers.part()
                     raise Stopped(
                         f"stopped at step {state.step}; the same command continues from there",
                         stop.number or signal.SIGTERM,  # of another worker, whose it is unknown

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,15 @@ class Workers:
         """Returns when all workers have called it."""
         self.total([0])
 
+    def part(self) -> None:
+        """Waits, before this worker ends, until the others no longer need it.
+
+        In a sum, a worker may have the result while another still reads from it, and that one
+        would fail if the first ended. A failure in this last wait no longer matters.
+        """
+        with suppress(*_LOST):
+            self.wait()
+
     @contextmanager
     def chief_first(self) -> Iterator[None]:
         """Runs the block on the chief before the others."""
@@ -117,6 +126,7 @@ class Workers:
         chief_digest = self.merge(digest if self.chief else np.zeros_like(digest))
         different = int(self.total([not np.array_equal(digest, chief_digest)])[0])
         if different:
+            self.part()
             raise UserError(
                 f"{different} of {self.size} workers do not have the chief's {name}: start all of "
                 "them by the same command, on the same files"
