@@ -26,7 +26,7 @@ from tfmann.config import HParams
 from tfmann.data.batching import make_batch
 from tfmann.data.vocab import EOS_ID
 from tfmann.decoding import search
-from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.beam import BeamOptions
 from tfmann.memory.continuous_cache import Cache
 from tfmann.models import document_cache
 from tfmann.training.optimizer import base_rate

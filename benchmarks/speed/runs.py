@@ -14,7 +14,7 @@ from tfmann import config
 from tfmann.data.batching import Batch
 from tfmann.data.vocab import EOS_ID
 from tfmann.decoding import search
-from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.translator import IDS, LENGTHS
 from tfmann.models import document_cache, history_encoder
 from tfmann.models.seq2seq import Seq2Seq

@@ -8,7 +8,7 @@ import pytest
 from helpers.memory_cells import VARIANTS as MEMORY_VARIANTS
 
 from tfmann.config import CELLS, HParams
-from tfmann.decoding.beam_scoring import BLOCK
+from tfmann.decoding.next_words import BLOCK
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the benchmarks are not installed
 

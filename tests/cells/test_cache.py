@@ -23,7 +23,7 @@ from oracles import cache as oracle
 
 from tfmann.config import HParams
 from tfmann.decoding import search
-from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.teacher_forcing import forced_log_probs, teacher_forced
 from tfmann.memory import continuous_cache
 from tfmann.models.seq2seq import Seq2Seq

@@ -12,7 +12,7 @@ from helpers.cross_sentence_models import (
 from helpers.searches import as_arrays, assert_same_hypotheses, large_model
 
 from tfmann.decoding import search
-from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.teacher_forcing import forced_log_probs
 from tfmann.models.history_encoder import History
 

@@ -12,7 +12,7 @@ from tfmann.cells.base import EncoderOutput
 from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.config import HParams
 from tfmann.decoding import search
-from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.teacher_forcing import forced_log_probs, teacher_forced
 from tfmann.errors import UsageError
 

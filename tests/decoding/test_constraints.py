@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracles import beam as oracle
 
 from tfmann.decoding import search
-from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.constraints import Constraints, add_words, forbid, no_words
 from tfmann.decoding.sampling import SamplingOptions
 

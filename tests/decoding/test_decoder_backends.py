@@ -8,7 +8,7 @@ import tensorflow as tf
 from helpers import small_models
 
 from tfmann.decoding import backend, search
-from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.sampling import SamplingOptions
 from tfmann.decoding.teacher_forcing import forced_log_probs

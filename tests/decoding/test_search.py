@@ -28,7 +28,9 @@ from hypothesis import strategies as st
 from oracles import beam as oracle
 
 from tfmann.decoding import search
-from tfmann.decoding.beam_scoring import BLOCK, Beam, BeamOptions, certain, top_words
+from tfmann.decoding.beam import Beam, BeamOptions
+from tfmann.decoding.beam_scoring import certain
+from tfmann.decoding.next_words import BLOCK, top_words
 from tfmann.decoding.sampling import SamplingOptions
 
 PENALTIES = [(0.0, 0.0), (0.8, 0.0), (0.0, 0.3), (0.8, 0.3)]  # (alpha, beta)

@@ -20,7 +20,7 @@ from tfmann.data.subword import WordSegmenter
 from tfmann.data.text_encoder import LanguagePair, TextEncoder
 from tfmann.data.vocab import Vocabulary
 from tfmann.decoding import backend, search, shortlist
-from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.document_translator import make_translator
 from tfmann.decoding.ensemble import Ensemble

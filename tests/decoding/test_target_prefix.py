@@ -9,7 +9,7 @@ from helpers.translations import BEAM, LINES, PAIRS, languages, scores, texts, t
 from oracles import beam as oracle
 
 from tfmann.decoding import backend, search
-from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.document_translator import make_translator
 from tfmann.decoding.ensemble import Ensemble

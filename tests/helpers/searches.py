@@ -5,7 +5,7 @@ import tensorflow as tf
 from helpers import small_models
 
 from tfmann.decoding import search
-from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.teacher_forcing import forced_log_probs
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.models.seq2seq import Seq2Seq

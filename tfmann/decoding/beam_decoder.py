@@ -15,11 +15,12 @@ import tensorflow as tf
 from tfmann.data.vocab import EOS_ID
 from tfmann.decoding import beam_scoring
 from tfmann.decoding.backend import decode
+from tfmann.decoding.beam import Beam, BeamOptions, first_beam
 from tfmann.decoding.beam_outputs import BeamOutput, append_outputs, trace_back
-from tfmann.decoding.beam_scoring import Beam, BeamOptions
 from tfmann.decoding.bound_cell import BoundCell, FlatState, StepFunction
 from tfmann.decoding.constraints import UNCONSTRAINED, Constraints
 from tfmann.decoding.lexical_constraints import Phrases
+from tfmann.decoding.next_words import best_continuations
 from tfmann.decoding.target_prefix import given_words
 
 
@@ -101,7 +102,7 @@ class _BeamDecoder:
         beam, problem = state.beam, self._problem
         readout, next_state = self.cell(inputs, state.state)
         time = self._begin.time + time
-        continuations = beam_scoring.best_continuations(
+        continuations = best_continuations(
             problem.project,
             readout,
             beam,
@@ -181,9 +182,7 @@ def _first_search_state(
     batch, width = tf.size(start), options.beam_width
     sentences = tf.range(batch)
     coverage = 1.0 - mask if options.coverage_penalty_weight else mask[:, :0]
-    beam = beam_scoring.first_beam(
-        problem.limits, coverage, width, problem.constraints, problem.phrases
-    )
+    beam = first_beam(problem.limits, coverage, width, problem.constraints, problem.phrases)
     state = tf.nest.map_structure(
         lambda leaf: tf.repeat(leaf, width, axis=0), problem.cell(sentences).first_state()
     )

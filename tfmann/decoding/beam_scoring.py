@@ -8,83 +8,23 @@ is counted ever after.
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
-from tfmann.data.vocab import EOS_ID, SOS_ID
+from tfmann.data.vocab import EOS_ID
+from tfmann.decoding.beam import Beam, BeamOptions, Continuations, Selection
 from tfmann.decoding.beam_banks import best_of_banks
-from tfmann.decoding.constraints import UNCONSTRAINED, Constraints, add_words, forbid, no_words
+from tfmann.decoding.constraints import UNCONSTRAINED, Constraints, add_words
 from tfmann.decoding.lexical_constraints import (
-    NO_TOKEN,
     Phrases,
     Progress,
-    add_tokens,
     advance,
-    first_progress,
-    next_tokens,
     tokens_left,
     tokens_present,
 )
-from tfmann.decoding.target_prefix import ANY_WORD
 
-BLOCK = 64  # words; `top_words` is fast where a row of logits is a multiple of it long
 _EPSILON = 1e-9  # the least coverage of a position, so that its logarithm is finite
-
-
-class BeamOptions(NamedTuple):
-    """The width of a beam search, and how it scores."""
-
-    beam_width: int  # K
-    length_penalty_weight: float = 0.0  # alpha
-    coverage_penalty_weight: float = 0.0  # beta
-    num_best: int = 1  # of the K, to be returned: a sentence is done when these are certain
-
-
-class Beam(NamedTuple):
-    """The hypotheses of B sentences."""
-
-    log_probs: tf.Tensor  # [B, K]
-    finished: tf.Tensor  # [B, K] bool
-    lengths: tf.Tensor  # [B, K] int64, with </s>
-    coverage: tf.Tensor  # [B, K, S] attention summed over steps, 1 at padding; S = 0 if not used
-    words: tf.Tensor  # [B, K, L] chosen so far; L = 0 if not used (`constraints`)
-    progress: Any = ()  # `Progress` with given phrases
-
-
-class Continuations(NamedTuple):
-    """The C best next words of each hypothesis."""
-
-    log_probs: tf.Tensor  # [B, K, C]
-    ids: tf.Tensor  # [B, K, C]
-
-
-class Selection(NamedTuple):
-    """The chosen continuations."""
-
-    ids: tf.Tensor  # [B, K]
-    parents: tf.Tensor  # [B, K]
-    scores: tf.Tensor  # [B, K]
-
-
-def first_beam(
-    limits: tf.Tensor,
-    coverage: tf.Tensor,
-    beam_width: int,
-    constraints: Constraints = UNCONSTRAINED,
-    phrases: Phrases | None = None,
-) -> Beam:
-    """Returns one live hypothesis per sentence, with `coverage` `[B, S]`; others are impossible."""
-    batch_size = tf.size(limits)
-    first = tf.one_hot(tf.zeros([batch_size], tf.int32), beam_width, 0.0, -float("inf"))
-    return Beam(
-        log_probs=first,
-        finished=tf.zeros([batch_size, beam_width], tf.bool),
-        lengths=tf.zeros([batch_size, beam_width], tf.int64),
-        coverage=tf.repeat(coverage[:, None], beam_width, axis=1),
-        words=no_words([batch_size, beam_width], limits, constraints),
-        progress=() if phrases is None else first_progress(phrases, beam_width),
-    )
 
 
 def length_penalty(lengths: tf.Tensor, alpha: float) -> tf.Tensor:
@@ -121,155 +61,6 @@ def certain(beam: Beam, limits: tf.Tensor, options: BeamOptions) -> tf.Tensor:
     finished = tf.where(beam.finished, scores, -float("inf"))
     worst_returned = tf.math.top_k(finished, options.num_best).values[:, -1]
     return (worst_returned >= best_live) & (worst_returned > -float("inf"))
-
-
-def best_continuations(
-    project: Callable[[tf.Tensor], tf.Tensor],
-    readout: tf.Tensor,
-    beam: Beam,
-    time: tf.Tensor,
-    limits: tf.Tensor,
-    vocabulary_size: int,
-    constraints: Constraints = UNCONSTRAINED,
-    forced_word: tf.Tensor | None = None,
-    phrases: Phrases | None = None,
-) -> Continuations:
-    """Finds the best C = min(K + 1, V - 1) words after each hypothesis; projects only live ones.
-
-    C is one more than K, because `</s>` alone has a length penalty of its own: it may be among the
-    K most probable words and yet not among the K best. `<s>` is never chosen.
-
-    Args:
-      project: `[M, R]` to logits `[M, V]`, or more columns, of impossible words.
-      readout: `[B*K, R]`, of all hypotheses.
-      beam: the hypotheses so far.
-      time: the step's index from 0.
-      limits: `[B]` steps a sentence may take; at its last only `</s>` is allowed.
-      vocabulary_size: V.
-      constraints: words that may not be chosen.
-      forced_word: `[B]`, the only word of this step, or `ANY_WORD` (`target_prefix`).
-      phrases: what translations must contain; the next tokens are added to the C.
-    """
-    width = min(beam.log_probs.shape[1] + 1, vocabulary_size - 1)
-    live = tf.where(tf.reshape(~beam.finished, [-1]))  # [M, 1]
-    logits = project(tf.gather(readout, live[:, 0]))
-    values, ids, normaliser = _best_words(logits, live, beam, time, width, constraints)
-    if phrases is not None:
-        required = _required_tokens(logits, live, beam, time, constraints, phrases)
-        values, ids = add_tokens((values, ids), required, logits)
-        width += tf.shape(required)[1]
-    impossible = tf.fill(tf.shape(values[:, 1:]), -float("inf"))
-    ending = tf.concat([logits[:, EOS_ID : EOS_ID + 1] - normaliser, impossible], axis=-1)
-    sentences = live // beam.log_probs.shape[1]  # [M, 1]
-    at_limit = tf.gather(time >= limits - 1, sentences)
-    log_probs = tf.where(at_limit, ending, values - normaliser)
-    ids = tf.where(at_limit, EOS_ID, ids)
-    if forced_word is not None:
-        words = tf.gather(forced_word, sentences)
-        is_forced = tf.not_equal(words, ANY_WORD)
-        logit = tf.gather(logits, tf.where(is_forced, words, EOS_ID), batch_dims=1)
-        alone = tf.concat([logit - normaliser, impossible], axis=-1)
-        log_probs = tf.where(is_forced, alone, log_probs)
-        ids = tf.where(is_forced, words, ids)
-    rows = tf.size(beam.finished)
-    free = tf.concat([tf.zeros([rows, 1]), tf.fill([rows, width - 1], -float("inf"))], axis=-1)
-    shape = [tf.shape(limits)[0], beam.log_probs.shape[1], width]
-    return Continuations(
-        log_probs=tf.reshape(tf.tensor_scatter_nd_update(free, live, log_probs), shape),
-        ids=tf.reshape(
-            tf.tensor_scatter_nd_update(tf.fill([rows, width], EOS_ID), live, ids), shape
-        ),
-    )
-
-
-def _best_words(
-    logits: tf.Tensor,
-    live: tf.Tensor,
-    beam: Beam,
-    time: tf.Tensor,
-    count: int,
-    constraints: Constraints,
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Finds the best allowed words: logits and ids `[M, count]`, and the logsumexp `[M, 1]`."""
-    if constraints == UNCONSTRAINED:
-        values, ids = top_words(logits, count + 1)
-        # from the greatest probability, which no softmax rounds to zero: half a logsumexp's time
-        greatest = tf.gather(tf.nn.softmax(logits), ids[:, :1], batch_dims=1)
-        normaliser = values[:, :1] - tf.math.log(greatest)
-        allowed = tf.where(tf.equal(ids, SOS_ID), -float("inf"), values)
-        values, columns = tf.math.top_k(allowed, count)
-        return values, tf.gather(ids, columns, batch_dims=1), normaliser
-    words = tf.reshape(beam.words, [-1, tf.shape(beam.words)[2]])
-    allowed = forbid(logits, tf.gather(words, live[:, 0]), time, constraints)
-    values, ids = top_words(allowed, count)
-    return values, ids, tf.reduce_logsumexp(logits, axis=1, keepdims=True)
-
-
-def _required_tokens(
-    logits: tf.Tensor,
-    live: tf.Tensor,
-    beam: Beam,
-    time: tf.Tensor,
-    constraints: Constraints,
-    phrases: Phrases,
-) -> tf.Tensor:
-    """Finds the ids `[M, P]`, or NO_TOKEN, by which live hypotheses come nearer to their phrases.
-
-    With parts of words they are `[M, P + 1]`: the last is the best token to end an open word.
-    """
-    following = next_tokens(phrases, beam.progress)
-    following = tf.gather(tf.reshape(following, [-1, tf.shape(following)[2]]), live[:, 0])
-    if phrases.is_open is None:
-        return following
-    words = tf.reshape(beam.words, [-1, tf.shape(beam.words)[2]])
-    allowed = forbid(logits, tf.gather(words, live[:, 0]), time, constraints)
-    size = tf.size(phrases.is_open)
-    ends_word = ~phrases.is_open & tf.not_equal(tf.range(size), EOS_ID)
-    closing = tf.argmax(tf.where(ends_word, allowed[:, :size], -float("inf")), 1, tf.int32)
-    is_open = tf.gather(tf.reshape(beam.progress.is_open, [-1]), live[:, 0])
-    lacks = tf.reduce_any(tf.not_equal(following, NO_TOKEN), axis=1)
-    closing = tf.where(is_open & lacks, closing, NO_TOKEN)
-    return tf.concat([following, closing[:, None]], axis=1)
-
-
-def top_words(logits: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Computes `tf.math.top_k` of long rows in half the time: the same values, ids and ties.
-
-    The best `count` words lie in the `count` blocks with the greatest maxima; of two equal ones the
-    first is taken, among blocks as among words. So whole rows are read only for their blocks'
-    maxima, which vector instructions compute.
-
-    Args:
-      logits: `[M, V]`; where V is no multiple of `BLOCK`, or small, this is `top_k` itself. A V
-        that is not known until the graph runs is a multiple.
-      count: number of words.
-
-    Returns:
-      values `[M, count]`, ids `[M, count]`.
-    """
-    if logits.shape[1] is None:
-        blocks = tf.shape(logits)[1] // BLOCK
-        return tf.cond(
-            blocks < 2 * count,
-            lambda: tuple(tf.math.top_k(logits, count)),
-            lambda: _top_of_blocks(logits, count, blocks),
-        )
-    blocks, remainder = divmod(logits.shape[1], BLOCK)
-    if remainder or blocks < 2 * count:
-        return tuple(tf.math.top_k(logits, count))
-    return _top_of_blocks(logits, count, blocks)
-
-
-def _top_of_blocks(
-    logits: tf.Tensor, count: int, blocks: int | tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Computes `top_words` of rows with at least `count` blocks."""
-    split = tf.reshape(logits, [-1, blocks, BLOCK])
-    chosen = tf.math.top_k(tf.reduce_max(split, axis=2), count).indices
-    chosen = tf.sort(chosen, axis=1)  # so that the lowest id wins a tie
-    candidates = tf.reshape(tf.gather(split, chosen, batch_dims=1), [-1, count * BLOCK])
-    values, columns = tf.math.top_k(candidates, count)
-    return values, tf.gather(chosen, columns // BLOCK, batch_dims=1) * BLOCK + columns % BLOCK
 
 
 def select(

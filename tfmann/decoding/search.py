@@ -11,11 +11,12 @@ from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
 from tfmann.cells.document_memory import DocumentMemory
 from tfmann.data.vocab import EOS_ID, SOS_ID
 from tfmann.decoding import beam_decoder
-from tfmann.decoding.beam_scoring import BLOCK, BeamOptions
+from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.bound_cell import StepFunction
 from tfmann.decoding.constraints import UNCONSTRAINED, Constraints
 from tfmann.decoding.ensemble import EnsembleCell, SearchModel
 from tfmann.decoding.lexical_constraints import Phrases
+from tfmann.decoding.next_words import BLOCK
 from tfmann.decoding.row_decoders import choose_step_by_step
 from tfmann.decoding.sampling import SamplingOptions, draw
 from tfmann.decoding.shortlist import Shortlist

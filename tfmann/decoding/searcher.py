@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tfmann.config import HParams
 from tfmann.decoding import search
-from tfmann.decoding.beam_scoring import BeamOptions
+from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.ensemble import SearchModel
 from tfmann.decoding.lexical_constraints import Phrases

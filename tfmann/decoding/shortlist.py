@@ -19,9 +19,9 @@ import numpy as np
 import tensorflow as tf
 
 from tfmann.data.shortlist_lexicon import TranslationLists
-from tfmann.decoding.beam_scoring import BLOCK
 from tfmann.decoding.ensemble import SearchModel
 from tfmann.decoding.lexical_constraints import Phrases
+from tfmann.decoding.next_words import BLOCK
 from tfmann.decoding.text_processor import SourceLine
 
 
@@ -98,7 +98,7 @@ def of_batch(lists: TranslationLists, lines: Sequence[SourceLine], hypotheses: i
     ]
     words = np.unique(np.concatenate(ids))
     size = max(len(words), hypotheses + 2)
-    size += -size % BLOCK  # `beam_scoring.top_words`
+    size += -size % BLOCK  # `next_words.top_words`
     is_allowed = np.zeros([len(lines), size], bool)
     for row, allowed in zip(is_allowed, ids):
         row[np.searchsorted(words, allowed)] = True
