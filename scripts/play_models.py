@@ -57,7 +57,7 @@ RECIPES = {
     "dnc": Recipe("DNC", "tiny/dnc.json", 2500),
     "coverage": Recipe("Coverage", "tiny/coverage.json", 1500),
     "memdec": Recipe("MemDec", "tiny/memdec.json", 1500),
-    "past_future": Recipe("Past and Future", "tiny/past_future.json", 1500),
+    "past_future": Recipe("Past and Future", "tiny/past_future.json", 2500),
     "previous": Recipe(
         "The sentence before", "tiny/tense/previous.json", 1250, True, "rnnsearch_tense"
     ),
