@@ -86,11 +86,13 @@ def run_command(work: Callable[[], int | None], interrupted: str = "interrupted"
         if not _out_of_memory(error):
             raise
         reason = next(iter(str(error).splitlines()), "no details are given")
-        print(
-            f"tfmann: memory has run out: {reason}. Smaller batches (batch_size, infer_batch_size, "
-            "beam_width) or a smaller model need less.",
-            file=sys.stderr,
+        advice = (
+            "Smaller batches (batch_size, infer_batch_size, beam_width) or a smaller model need "
+            "less."
         )
+        if isinstance(error, ImportError):
+            advice = "This is a library alone: allow the process more (`ulimit -v`)."
+        print(f"tfmann: memory has run out: {reason}. {advice}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(f"tfmann: {interrupted}", file=sys.stderr)
@@ -109,10 +111,15 @@ def print_message(message: str) -> None:
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Returns whether Python, NumPy or TensorFlow, if it is loaded, could not allocate memory."""
+    """Returns whether Python, NumPy or TensorFlow could not allocate memory, or be loaded."""
+    if isinstance(error, ImportError):  # as the dynamic linker says it
+        return any(words in str(error) for words in _NOT_MAPPED)
     errors = sys.modules.get("tensorflow.python.framework.errors_impl")
     kinds = (MemoryError, *((errors.ResourceExhaustedError,) if errors else ()))
     return isinstance(error, kinds)
+
+
+_NOT_MAPPED = ("failed to map segment from shared object", "cannot allocate memory")
 
 
 def _fill_standard_streams() -> None:

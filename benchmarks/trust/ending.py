@@ -12,6 +12,8 @@ from tfmann.training import checkpoint
 _TIMES = {"train_seconds", "words_per_second", "date", "seconds", "revision"}
 _OURS = {"sha256", "sha256_of_this"}  # of the archives, whose arrays are compared
 _LOGS = ("train_log", "train.log", "lock")
+_RECORDS = ("results.json", "state.json", "tfmann.json", "inspection.json")
+_RENDERED = "results/README.md"  # from the records of a table, with their times
 
 
 def ending(out: Path) -> dict[str, str]:
@@ -19,13 +21,14 @@ def ending(out: Path) -> dict[str, str]:
     parts = {}
     for path in sorted(out.rglob("*")):
         name = str(path.relative_to(out))
-        if path.is_dir() or name.startswith(_LOGS):
+        is_log = any(part in _LOGS for part in path.relative_to(out).parts)
+        if path.is_dir() or is_log or name == _RENDERED:
             continue
         if path.suffix == ".npz":
             for key, value in checkpoint.read_arrays(str(path.parent), path.stem).items():
                 bits = f"{value.dtype} {value.shape} ".encode() + value.tobytes()
                 parts[f"{name}: {key}"] = _short(bits)
-        elif path.name in ("results.json", "state.json", "tfmann.json"):
+        elif path.name in _RECORDS:
             for key, value in json.loads(path.read_text()).items():
                 if key not in _TIMES | _OURS:
                     parts[f"{name}: {key}"] = json.dumps(_timeless(value))

@@ -27,6 +27,27 @@ def test_what_goes_wrong_is_one_message(error, status, message, capsys):
     assert capsys.readouterr() == ("", message)
 
 
+@pytest.mark.parametrize(
+    "reason", ["failed to map segment from shared object", "cannot allocate memory in static TLS"]
+)
+def test_a_library_that_does_not_fit_into_memory_is_one_message(reason, capsys):
+    def work():
+        raise ImportError(f"libtensorflow_cc.so.2: {reason}")
+
+    assert run_command(work) == 1
+    message = f"tfmann: memory has run out: libtensorflow_cc.so.2: {reason}. This is a library"
+    err = capsys.readouterr().err
+    assert err.startswith(message) and err.count("\n") == 1
+
+
+def test_a_library_that_is_missing_keeps_its_traceback():
+    def work():
+        raise ImportError("libcuda.so.1: cannot open shared object file")
+
+    with pytest.raises(ImportError):
+        run_command(work)
+
+
 def test_work_that_is_done_returns_its_status():
     assert [run_command(lambda value=value: value) for value in (None, 0, 3)] == [0, 0, 3]
 
