@@ -1,5 +1,6 @@
 """The page in a real browser, and the addresses behind it."""
 
+import numpy as np
 import pytest
 from helpers import chromium
 from helpers.http_server import served
@@ -194,3 +195,59 @@ def test_a_figure_is_saved_as_a_picture(page):
     assert page.run("window.names") == ["luong-attention.svg", "luong-attention.png"]
     saved = dict(page.run("window.saved"))
     assert saved["image/svg+xml"] > 10_000 and saved["image/png"] > 10_000
+
+
+def choose(page, name):
+    """Shows a shipped model at its first example."""
+    page.run(
+        f"(document.querySelector('#model-0').value = {name!r},"
+        "document.querySelector('#model-0').dispatchEvent(new Event('change')))"
+    )
+    page.wait(f"location.hash.includes('model={name}&') && !document.querySelector('.stage.busy')")
+
+
+def tips(page, title):
+    """What the pointer shows in the figure of that title, cell by cell."""
+    return page.run(
+        "[...[...document.querySelectorAll('figure')]"
+        f".find((figure) => figure.dataset.title === {title!r}).querySelectorAll('[data-tip]')]"
+        ".map((cell) => cell.dataset.tip)"
+    )
+
+
+def trace_of(client, name):
+    _, models = client.get("/play/models")
+    lines = next(model for model in models["models"] if model["name"] == name)["examples"][0]
+    return client.post("/play/trace", {"model": name, "lines": lines})[1]
+
+
+@needs_browser
+def test_coverage_and_fertility_are_those_of_the_trace(page, client):
+    choose(page, "coverage")
+    page.key("End")
+    arrays = trace_of(client, "coverage")["arrays"]
+    shown = [float(tip.rpartition("\n")[2]) for tip in tips(page, "Coverage")]
+    assert shown == pytest.approx([share for row in arrays["coverage"] for share in row], abs=6e-4)
+    columns = [tip.split("\n")[1:] for tip in tips(page, "Fertility")]
+    shown = [[float(line.split()[1]) for line in column] for column in columns]
+    expected = [
+        [need, need * share] for need, share in zip(arrays["fertility"][-1], arrays["coverage"][-1])
+    ]
+    assert np.array(shown) == pytest.approx(np.array(expected), abs=6e-4)
+
+
+@needs_browser
+def test_an_address_of_reading_and_writing_is_drawn_once(page):
+    choose(page, "memdec")
+    titles = page.run("[...document.querySelectorAll('figure')].map((f) => f.dataset.title)")
+    assert titles == ["Attention", "Memory", "Address of reading and writing"]
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    "name, words", [("mematt", "copy of the annotations"), ("kvmematt", "The values never change")]
+)
+def test_the_note_on_rewriting_is_that_of_the_cell(page, name, words):
+    choose(page, name)
+    assert words in text(page, ".panels")
+    assert ("keys" in text(page, ".panels")) == (name == "kvmematt")
