@@ -13,12 +13,12 @@ from tfmann.papers.judgement import NOT_MEASURED
 
 
 def test_runs_that_have_not_converged_prove_nothing():
-    # 0.11 more than ever before, in the last fifth
-    rising = history(9.0, 10.0, 10.0, 10.0, 10.11)
     for ours in ([12.0, 12.1, 12.2], [8.0, 8.1, 8.2]):
-        assert status(claim(), runs(ours, [10.0] * 3)) != INCONCLUSIVE
         records = runs(ours, [10.0] * 3)
-        records[-1]["history"] = rising  # of one run alone
+        # in the last fifth 0.27 more than ever before, of one run alone; then 0.33
+        records[-1]["history"] = history(9.0, 10.0, 10.0, 10.0, 10.27)
+        assert status(claim(), records) != INCONCLUSIVE
+        records[-1]["history"] = history(9.0, 10.0, 10.0, 10.0, 10.33)
         (verdict,) = judge_claim(claim(), records)
         assert verdict.status == INCONCLUSIVE and verdict.evidence.startswith("not converged; ")
         assert "contrary" in verdict.evidence and "not adjusted" in verdict.evidence

@@ -81,15 +81,14 @@ def test_the_small_scale_of_tu_is_of_the_size_of_multi30k():
     subtitles, multi30k = rows("cache-subtitle", "cpu"), rows("multi30k", "cpu")
     assert differences(subtitles["rnnsearch"], multi30k["rnnsearch"]) == {
         "src", "batch_size", "steps_per_external_eval", "steps_per_checkpoint", "replace_unk",
-        "num_train_steps", "label_smoothing", "avg_ckpts", "num_keep_ckpts",
+        "num_train_steps", "decay_steps", "label_smoothing", "avg_ckpts", "num_keep_ckpts",
     }  # fmt: skip
     for row, hparams in subtitles.items():
         assert hparams.steps_per_external_eval * 2 == hparams.num_train_steps or row == "cache_0"
     with_cache = subtitles["cache"]
     assert (with_cache.batch_size, with_cache.num_train_steps) == (50, 1500)
     tense, adequacy = rows(*TENSE), rows("synthetic-adequacy", "tiny")
-    schedule = {"num_train_steps", "decay_scheme"}
-    assert differences(tense["rnnsearch"], adequacy["rnnsearch"]) == schedule
+    assert differences(tense["rnnsearch"], adequacy["rnnsearch"]) == {"decay_steps"}
     assert tense["cache"].batch_size == 64 and tense["cache"].num_train_steps == 1500
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from tfmann.papers.metrics import Record
 from tfmann.papers.seed_pairs import SeedPairs
 from tfmann.papers.tables import TABLES
 
-MAX_RISE = 0.1  # dev BLEU: a run that rises by more at its end has not converged
+MAX_RISE = 0.1  # dev BLEU: runs that rise by more on average at their end have not converged
 _END = 0.2  # the last share of the updates, in which a rise is looked for
 
 
@@ -72,8 +73,8 @@ def rise_at_end(record: Record) -> float | None:
     """Returns how much dev BLEU still rose at the end of a run; None if that is unknown.
 
     It is the best dev BLEU of the evaluations in the last fifth of the recorded updates (after 0.8
-    of the last step) minus the best before. It is unknown if there was no evaluation before. A run
-    has converged if the rise is known and at most `MAX_RISE`.
+    of the last step) minus the best before. It is unknown if there was no evaluation before. A row
+    has converged if the rises of its runs are known and `MAX_RISE` at most on average.
     """
     history = [
         (point["step"], point["dev_bleu"])
@@ -87,15 +88,19 @@ def rise_at_end(record: Record) -> float | None:
 
 
 def _not_converged(pairs: SeedPairs) -> str:
-    """Names the rows that have not converged, or of which it is unknown."""
+    """Names the rows that have not converged, or of which it is unknown.
+
+    A row's score is the mean of its seeds, and so is its rise: the best of a few noisy evaluations
+    rises by chance in one seed or another.
+    """
     rising, unknown = [], []
     for runs in filter(None, (pairs.runs, pairs.rival_runs)):  # a claim about one row has no rival
         rises = [rise_at_end(record) for record in runs]
         measured_rises = [rise for rise in rises if rise is not None]
         if len(measured_rises) < len(rises):
             unknown.append(runs[0]["row"])
-        elif max(measured_rises) > MAX_RISE:
-            rising.append(f"{runs[0]['row']} by {max(measured_rises):.2f}")
+        elif (rise := statistics.fmean(measured_rises)) > MAX_RISE:
+            rising.append(f"{runs[0]['row']} by {rise:.2f}")
     reasons = []
     if rising:
         reasons.append(f"dev BLEU was still rising, {' and '.join(rising)}")
