@@ -7,7 +7,8 @@ gradient costs two more of its size in back-propagation.
 
 Letters as in the cells: S source words, T target words (`</s>` counted in both), E embedding, U
 units, G gates, D annotation width, A attention width, V vocabulary, N slots of W numbers, R read
-heads, H write heads, I slots of a cache, Q and C the widths of keys and values.
+heads, H write heads, I slots of a cache, Q and C the widths of keys and values, F the width of a
+feed-forward network.
 
 Padding is not counted. `tests/benchmarks/test_benchmark_counts.py` compares the counts with the
 products that TensorFlow executes.
@@ -140,6 +141,9 @@ def _layer(h: Any, inputs: int) -> Work:
 def _encoder(h: Any, words: int) -> Work:
     if h.encoder_type == "memory":
         return Work()
+    if h.encoder_type == "transformer":
+        a_layer = _transformer_layer(h, words)
+        return (_word_scale(h) + a_layer * h.encoder_layers) * words
     directions = 2 if h.encoder_type == "bi" else 1
     above = max(1, h.encoder_layers // directions) - 1
     a_word = _layer(h, h.embedding_width) + _layer(h, h.num_units) * above
@@ -154,7 +158,7 @@ def _source(h: Any, n: Lengths, cost: Cost) -> Work:
 
 
 def _bridge(h: Any) -> Work:
-    if h.bridge != "tanh" or h.encoder_type == "memory":
+    if h.bridge != "tanh" or not h.final_states:
         return Work()
     return product(1, h.final_states * h.num_units, h.decoder_layers * h.num_units)
 
@@ -376,6 +380,34 @@ def _previous(h: Any, n: Lengths) -> Cost:
     )
 
 
+def _word_scale(h: Any) -> Work:
+    """Counts W_x of a Transformer, a word."""
+    different = h.embedding_width != h.num_units
+    return product(1, h.embedding_width, h.num_units) if different else Work()
+
+
+def _transformer_layer(h: Any, words: int) -> Work:
+    """Counts self-attention to some words and the feed-forward network, a word."""
+    u = h.num_units
+    return product(1, u, 4 * u) + product(1, u, words) * 2 + product(1, u, h.feed_forward_width) * 2
+
+
+def _transformer(h: Any, n: Lengths) -> Cost:
+    """Counts layers over a window of words, and what rewrites the last one's keys.
+
+    A search projects these keys twice: as the first state, and to see how far they move.
+    """
+    u, layers = h.num_units, h.decoder_layers
+    window = h.self_attention_window or h.tgt_max_len + 1
+    a_layer = _transformer_layer(h, window) + product(1, u, 2 * u) + product(1, u, n.source) * 2
+    step, d = a_layer * layers, annotation_width(h)
+    source, again = product(n.source, d, 2 * u) * layers, Work()
+    if h.cell == "kvmematt_transformer":
+        step += product(1, u, 3 * u) + product(1, u, n.source)
+        again = product(n.source, d, u)
+    return Cost(source=source, inputs=_word_scale(h), step=step, search_source=again)
+
+
 def _key_value(h: Any, n: Lengths) -> Cost:
     u, system = h.num_units, h.key_value_system
     query_width = u if system == "attn" else u // 2  # Q
@@ -410,5 +442,7 @@ CELLS: dict[str, Callable[[Any, Lengths], Cost]] = {
     "cache": _cache,
     "summary": _summary,
     "previous": _previous,
+    "transformer": _transformer,
+    "kvmematt_transformer": _transformer,
     "key_value": _key_value,
 }

@@ -73,6 +73,8 @@ ROWS: dict[str, Row] = {
     "mad": _layers("mad"),
     "ntm": _layers("ntm", encoder_type="memory"),
     "dnc": _layers("dnc", encoder_type="memory"),
+    "transformer": _layers("transformer", encoder_type="transformer"),
+    "kvmematt_transformer": _layers("kvmematt_transformer", encoder_type="transformer"),
     "key_value_attn": _layers("key_value", key_value_system="attn"),
     "key_value": _layers("key_value", key_value_system="key_value"),
     "modifying_iw": _layers("key_value", key_value_system="modifying_iw"),

@@ -14,6 +14,7 @@ from oracles import (
     ntm_attention,
     past_future,
     rnnsearch,
+    transformer,
 )
 
 from tfmann.config import CELLS
@@ -22,7 +23,10 @@ from tfmann.layers.dropout import DropoutMasks
 LENGTHS = [(5, 4), (1, 6), (3, 1), (0, 2), (7, 5)]
 
 
-FAMILY = ("rnnsearch", "mematt", "kvmematt", "coverage", "memdec", "past_future")
+FAMILY = (
+    "rnnsearch", "mematt", "kvmematt", "coverage", "memdec", "past_future", "transformer",
+    "kvmematt_transformer",
+)  # fmt: skip
 ROUNDS = ("read_weights", "write_weights", "erase_norm", "add_norm", "key_drift")
 RECORDED = {
     "ntm_attention": (
@@ -30,6 +34,7 @@ RECORDED = {
     ),
     "mematt": ROUNDS,
     "kvmematt": ROUNDS,
+    "kvmematt_transformer": ROUNDS,
     "coverage": ("coverage",),
     "past_future": ("past_change", "future_change"),
     "memdec": (
@@ -50,6 +55,10 @@ def decode_to_readout(h, weights, annotations, words):
         return past_future.decode(weights, h.future_layer, annotations, words)
     if h.cell == "memdec":
         return memdec.decode(weights, annotations, words)
+    if h.is_transformer:
+        window, rewrites = h.self_attention_window or 51, h.cell == "kvmematt_transformer"
+        heads = h.transformer_heads
+        return transformer.decode(weights, annotations, words, heads, window, rewrites)
     if h.cell == "key_value":
         system = {"key_value": "key-value", "modifying_iw": "modifying-IW"}
         name = system.get(h.key_value_system, "attn")

@@ -16,7 +16,7 @@ from tfmann.errors import UserError
 from tfmann.models.seq2seq import Seq2Seq
 
 LENGTHS = [(5, 4), (0, 1), (2, 6), (7, 3)]  # the second sentence is a blank line
-CELLS = ["luong", "kvmematt-1", "key-value-iw"]
+CELLS = ["luong", "kvmematt-1", "key-value-iw", "transformer-rewriting"]
 OPTIONS = search.SearchOptions(max_length=6, with_alignments=True)
 BEAMS = {
     "penalties": (BeamOptions(3, 0.8, 0.3, 2), OPTIONS),

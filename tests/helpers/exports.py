@@ -38,6 +38,8 @@ FAMILIES = {
     "past-future": ("past-future", {}, N_BEST),
     "mematt": ("mematt", {}, GREEDY),
     "kvmematt": ("kvmematt-3", {}, N_BEST),
+    "transformer": ("transformer", {}, N_BEST),
+    "kvmematt-transformer": ("transformer-rewriting", {}, N_BEST),
     "key-value": ("key-value", {}, N_BEST),
     "attn": ("key-value-attn", {}, GREEDY),
     "modifying-iw": ("key-value-iw", {}, N_BEST),

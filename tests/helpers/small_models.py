@@ -55,11 +55,22 @@ VARIANTS = {
         "cell": "past_future", "unit_type": "gru", "future_layer": "gru_o",
         "annotation_merge": "sum", "readout_size": 11,
     },
+    "transformer": {
+        "cell": "transformer", "encoder_type": "transformer", "embedding_size": 0,
+        "transformer_heads": 2, "feed_forward_size": 11,
+    },
+    "transformer-window": {
+        "cell": "transformer", "self_attention_window": 3, "num_layers": 1,
+        "annotation_merge": "sum", "projection_bias": True,
+    },
+    "transformer-rewriting": {
+        "cell": "kvmematt_transformer", "encoder_type": "transformer", "transformer_heads": 2,
+    },
 }  # fmt: skip
 # A variant of each cell, for tests that take seconds a variant.
 QUICK_VARIANTS = [
     "luong", "ntm-heads", "rnnsearch", "mematt", "kvmematt-3", "key-value-iw", "coverage-neural",
-    "memdec", "past-future-gru_o",
+    "memdec", "past-future-gru_o", "transformer-window", "transformer-rewriting",
 ]  # fmt: skip
 
 
@@ -81,8 +92,8 @@ def model(variant="luong", **changes):
     """A model of that configuration."""
     built = Seq2Seq(hparams(variant, **changes), SOURCE_SIZE, TARGET_SIZE)
     stream = np.random.default_rng(3)
-    for variable in built.trainable_variables:  # biases that are not zero
-        if "bias" in variable.name:
+    for variable in built.trainable_variables:  # biases that are not zero, gains that are not 1
+        if "bias" in variable.name or "norm_gain" in variable.name or not np.any(variable):
             variable.assign_add(stream.normal(scale=0.3, size=variable.shape))
     return built
 
@@ -115,12 +126,27 @@ def oracle_weights(built):
     weights.update({k.split("/")[1]: v for k, v in cell.items() if k.startswith("memory/")})
     for gru in {k.split("/")[0] for k in cell if re.fullmatch(r"\w+_gru/kernel", k)}:
         weights[gru] = {p: cell[f"{gru}/{p}"] for p in parts}
+    weights["layers"] += _transformer_layers(cell)
     weights["rounds"] = []
     while of_round := _below(cell, f"round_{len(weights['rounds']) + 1}/"):
         round_weights = {k: v for k, v in of_round.items() if "/" not in k}
         round_weights["state_gru"] = _below(of_round, "state_gru/")
         weights["rounds"].append(round_weights)
     return weights
+
+
+def encoder_weights(built):
+    """The weights of a Transformer's encoder under the oracle's names."""
+    encoder = _below(arrays(built), "encoder/")
+    weights = {k: v for k, v in encoder.items() if "/" not in k}
+    return {**weights, "layers": _transformer_layers(encoder)}
+
+
+def _transformer_layers(part):
+    numbers = sorted(
+        {int(k.split("/")[0][len("layer_") :]) for k in part if k.startswith("layer_")}
+    )
+    return [_below(part, f"layer_{number}/") for number in numbers]
 
 
 def _below(arrays, prefix):

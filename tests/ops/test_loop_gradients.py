@@ -27,6 +27,8 @@ CASES = {
     "past-future-gru_o": ({}, 13),
     "mematt": ({}, 7),
     "kvmematt-3": ({}, 19),
+    "transformer": ({}, 12),  # six kernels a layer
+    "transformer-rewriting": ({"dropout": 0.3}, 15),
     "key-value": ({}, 5),
     "key-value-iw": ({}, 5),
     "mad": ({"cell": "mad", **SLOTS}, 7),

@@ -10,15 +10,10 @@ from tfmann.config.cells import (
     CacheOptions,
     CellOptions,
     CellSpec,
-    DNCOptions,
-    DotProductOptions,
-    ExternalMemoryOptions,
     KeyValueOptions,
     KVMemAttOptions,
     LuongOptions,
-    MADOptions,
     NTMAttentionOptions,
-    NTMOptions,
     RNNSearchOptions,
     cell_spec,
     require_alignments,
@@ -27,6 +22,13 @@ from tfmann.config.data import DataSettings
 from tfmann.config.fields import Field, fields_of
 from tfmann.config.files import changes, make, merge_saved, read_json, save, to_json
 from tfmann.config.hparams import FIELDS, HParams
+from tfmann.config.memory_options import (
+    DNCOptions,
+    DotProductOptions,
+    ExternalMemoryOptions,
+    MADOptions,
+    NTMOptions,
+)
 from tfmann.config.search import SearchSettings, TranslationSettings
 from tfmann.config.training import (
     InitializationSettings,

@@ -9,6 +9,7 @@ from tfmann.config.cells import CELLS
 from tfmann.config.fields import Settings, field
 
 _LAYERS = 32  # layers make the program longer, not its tensors wider
+_HEADS = 256
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Architecture(Settings):
     kind: ClassVar[str] = "architecture"
 
     cell: str = field("luong", "Decoder cell, by name.", choices=tuple(CELLS))
-    num_units: int = field(32, "Width U of every recurrent layer.", minimum=1)
+    num_units: int = field(32, "Width U of every layer.", minimum=1)
     embedding_size: int = field(0, "Embedding width E; 0 = num_units.", minimum=0)
     num_layers: int = field(2, "Layers of encoder and decoder.", minimum=1, maximum=_LAYERS)
     num_encoder_layers: int = field(
@@ -30,9 +31,20 @@ class Architecture(Settings):
     encoder_type: str = field(
         "uni",
         "uni, or bi: L layers are two stacks of L/2, one from each end, joined at the top (1 "
-        "layer is one each way), or memory: no encoder, the decoder's cell reads the source "
-        "itself (pure MANN).",
-        choices=("uni", "bi", "memory"),
+        "layer is one each way), or transformer: L layers of self-attention, or memory: no "
+        "encoder, the decoder's cell reads the source itself (pure MANN).",
+        choices=("uni", "bi", "transformer", "memory"),
+    )
+    transformer_heads: int = field(
+        4,
+        "Heads of each attention of a Transformer, encoder or cell; they divide num_units.",
+        minimum=1,
+        maximum=_HEADS,
+    )
+    feed_forward_size: int = field(
+        0,
+        "Width of the feed-forward network in a Transformer's layers; 0 = 4 * num_units.",
+        minimum=0,
     )
     unit_type: str = field("lstm", "Recurrent unit.", choices=("lstm", "gru"))
     annotation_merge: str = field(
@@ -75,8 +87,8 @@ class Architecture(Settings):
 
     @property
     def final_states(self) -> int:
-        """Number of the encoder's final states: one per layer and direction, 0 without encoder."""
-        if self.encoder_type == "memory":
+        """Number of the encoder's final states: one per recurrent layer and direction."""
+        if self.encoder_type in ("memory", "transformer"):
             return 0
         return max(2, self.encoder_layers) if self.encoder_type == "bi" else self.encoder_layers
 
@@ -84,3 +96,8 @@ class Architecture(Settings):
     def embedding_width(self) -> int:
         """E: `embedding_size`, or `num_units`."""
         return self.embedding_size or self.num_units
+
+    @property
+    def feed_forward_width(self) -> int:
+        """Width of a Transformer's feed-forward networks: `feed_forward_size`, or 4U."""
+        return self.feed_forward_size or 4 * self.num_units

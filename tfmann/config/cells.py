@@ -9,32 +9,21 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
-from tfmann.config.fields import Settings, field
+from tfmann.config.fields import field
+from tfmann.config.memory_options import (
+    PARTS,
+    CellSettings,
+    DNCCellOptions,
+    DotProductOptions,
+    MADOptions,
+    NTMCellOptions,
+    ShiftOptions,
+    SlotOptions,
+)
 from tfmann.errors import UsageError
 
-_PARTS = 64  # heads, rounds and taps make the program longer, not its tensors wider
-
-
-@dataclass(frozen=True)
-class CellSettings(Settings):
-    """Settings that only some cells read; the shapes of a checkpoint depend on them."""
-
-    kind: ClassVar[str] = "architecture"
-
-
-@dataclass(frozen=True)
-class DotProductOptions(CellSettings):
-    """Scores of attention that are dot products."""
-
-    attention_score: str = field(
-        "dot",
-        "Scores that are dot products: dot, as printed; scaled_dot, divided by the square "
-        "root of the width, with a learned gain that starts at 1; cosine, with a learned gain that "
-        "starts at 5.",
-        choices=("dot", "scaled_dot", "cosine"),
-    )
+_WINDOW = 10_000  # words
 
 
 @dataclass(frozen=True)
@@ -143,7 +132,7 @@ class KVMemAttOptions(RNNSearchOptions):
         1,
         "kvmematt cell: rounds R of reading and rewriting in a step; the paper has 1 and 2.",
         minimum=1,
-        maximum=_PARTS,
+        maximum=PARTS,
     )
 
 
@@ -159,23 +148,11 @@ class KeyValueOptions(DotProductOptions):
 
 
 @dataclass(frozen=True)
-class ShiftOptions(CellSettings):
-    """Addresses that move by a convolution, as in the Neural Turing Machine."""
-
-    shift_range: int = field(
-        1,
-        "How far an address moves in a step; J = 2 * shift_range + 1 taps.",
-        minimum=0,
-        maximum=_PARTS,
-    )
-
-
-@dataclass(frozen=True)
 class NTMAttentionOptions(ShiftOptions, DotProductOptions):
     """Attention whose heads are addressed as those of a Neural Turing Machine."""
 
     num_attention_heads: int = field(
-        1, "ntm_attention cell: read heads R on the source.", minimum=1, maximum=_PARTS
+        1, "ntm_attention cell: read heads R on the source.", minimum=1, maximum=PARTS
     )
     # With these two an address begins as nearly its content's (g = 0.88, middle tap 0.91). From 0
     # half of it is the last address, blurred over three positions: at cpu scale on Vi-En it drifts
@@ -190,119 +167,20 @@ class NTMAttentionOptions(ShiftOptions, DotProductOptions):
 
 
 @dataclass(frozen=True)
-class SlotOptions(CellSettings):
-    """Sizes of a memory that is not the source's annotations."""
-
-    num_memory_locations: int = field(
-        128, "ntm, dnc, mad, memdec: slots N of the memory; the paper of memdec has 8.", minimum=1
-    )
-    memory_unit_size: int = field(512, "ntm, dnc, mad, memdec: width W of a slot.", minimum=1)
-
-
-@dataclass(frozen=True)
 class MemDecOptions(SlotOptions, RNNSearchOptions):
     """The memory-enhanced decoder of Wang et al. 2016."""
 
 
 @dataclass(frozen=True)
-class ExternalMemoryOptions(SlotOptions):
-    """A memory with heads, and its sizes."""
+class TransformerOptions(CellSettings):
+    """The decoder of Vaswani et al. 2017."""
 
-    read_heads: int = field(1, "ntm, dnc, mad: read heads R.", minimum=1, maximum=_PARTS)
-    write_heads: int = field(1, "ntm, dnc, mad: write heads H.", minimum=1, maximum=_PARTS)
-
-
-@dataclass(frozen=True)
-class HopOptions(CellSettings):
-    """Several reads of a memory in a step, which Collier & Beel 2019 propose as future work."""
-
-    memory_hops: int = field(
-        1,
-        "ntm, dnc: hops n in a step: n reads, each by a state that has taken in the one before; "
-        "there is one write.",
-        minimum=1,
-        maximum=_PARTS,
-    )
-
-
-@dataclass(frozen=True)
-class DNCOptions(ExternalMemoryOptions):
-    """A memory that is addressed as that of a DNC.
-
-    Its repairs are those of Csordás & Schmidhuber 2019 (masks, de-allocation, sharp links) and of
-    Franke et al. 2018 (contents only, normalisation).
-    """
-
-    dnc_masking: bool = field(
-        False,
-        "DNC memory: every head says by a mask which of the W numbers its content lookup compares.",
-    )
-    dnc_mask_floor: float = field(
-        0.0,
-        "DNC memory: the least that a mask can be; 0.1 leaves every number some weight.",
-        minimum=0.0,
-        below=1.0,
-    )
-    dnc_deallocation: bool = field(
-        False, "DNC memory: what the free gates set free is also erased, by the same share."
-    )
-    dnc_sharp_links: bool = field(
-        False,
-        "DNC memory: forward and backward weights are sharpened, each by a number of its read "
-        "head.",
-    )
-    dnc_content_only: bool = field(
-        False,
-        "DNC memory: heads read by content alone, without links and read modes.",
-    )
-    dnc_layer_norm: bool = field(
-        False, "DNC memory: layer normalisation of the numbers that the controller emits to it."
-    )
-
-
-@dataclass(frozen=True)
-class DNCCellOptions(DNCOptions, HopOptions):
-    """The DNC as a cell, with the dropout of Franke et al. 2018."""
-
-    dnc_bypass_dropout: float = field(
-        0.0,
-        "dnc cell: dropout of the controller's state where it bypasses the memory, on its way to "
-        "the output; the more is to be learned from what was read.",
-        minimum=0.0,
-        below=1.0,
-    )
-
-
-@dataclass(frozen=True)
-class NTMOptions(ExternalMemoryOptions, ShiftOptions):
-    """A memory that is addressed as that of a Neural Turing Machine."""
-
-    address_start: float = field(
-        0.0,
-        "Added to the first slot's number in the softmax of an NTM's first addresses; 0: "
-        "they begin spread over all slots.",
-    )
-    head_start: str = field(
-        "zero",
-        "ntm, mad: how an NTM's heads begin: all biases 0; or as on a tape, each write one "
-        "slot further than the last, and reads by content.",
-        choices=("zero", "tape"),
-    )
-
-
-@dataclass(frozen=True)
-class NTMCellOptions(NTMOptions, HopOptions):
-    """The NTM as a cell."""
-
-
-@dataclass(frozen=True)
-class MADOptions(NTMOptions, DNCOptions, DotProductOptions):
-    """The memory-augmented decoder of Collier and Beel 2019."""
-
-    external_addressing: str = field(
-        "ntm",
-        "mad cell: how its memory is addressed; the paper has ntm and names dnc.",
-        choices=("ntm", "dnc"),
+    self_attention_window: int = field(
+        0,
+        "transformer and kvmematt_transformer cells: last target words W that self-attention sees; "
+        "0 = tgt_max_len and 1 more, for </s>.",
+        minimum=0,
+        maximum=_WINDOW,
     )
 
 
@@ -320,6 +198,7 @@ class CellOptions(
     CoverageOptions,
     MemDecOptions,
     PastFutureOptions,
+    TransformerOptions,
 ):
     """The settings of all cells, which are settings of every run."""
 
@@ -359,6 +238,7 @@ CELLS: Mapping[str, CellSpec] = {
     "dnc": CellSpec("dnc", "DNCCell", DNCCellOptions, has_alignments=False),
     "key_value": CellSpec("key_value", "KeyValueCell", KeyValueOptions),
     "kvmematt": CellSpec("kvmematt", "KVMemAttCell", KVMemAttOptions),
+    "kvmematt_transformer": CellSpec("transformer", "TransformerCell", TransformerOptions),
     "luong": CellSpec("luong", "LuongCell", LuongOptions),
     "mad": CellSpec("mad", "MADCell", MADOptions),
     "mematt": CellSpec("kvmematt", "KVMemAttCell", RNNSearchOptions),
@@ -373,6 +253,7 @@ CELLS: Mapping[str, CellSpec] = {
     "summary": CellSpec(
         "summary", "SummaryCell", RNNSearchOptions, history="summary", history_size=3
     ),
+    "transformer": CellSpec("transformer", "TransformerCell", TransformerOptions),
 }
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfmann.config.architecture import Architecture
-from tfmann.config.cells import CellOptions, cell_spec, require_alignments
+from tfmann.config.cells import CellOptions, TransformerOptions, cell_spec, require_alignments
 from tfmann.config.data import DataSettings
 from tfmann.config.fields import Field, fields_of
 from tfmann.config.search import TranslationSettings
@@ -45,6 +45,12 @@ class HParams(CellOptions, TranslationSettings, TrainingSettings, DataSettings, 
     def reads_translations(self) -> bool:
         """True if it depends on the translations of the sentences before it."""
         return self.neural_cache_size > 0 or cell_spec(self.cell).has_cache
+
+    @property
+    def is_transformer(self) -> bool:
+        """True if the encoder or the cell is a Transformer's."""
+        of_cell = issubclass(cell_spec(self.cell).options, TransformerOptions)
+        return of_cell or self.encoder_type == "transformer"
 
     def replace(self, **changes: Any) -> HParams:
         """Returns a copy with some values changed; unknown keys are errors."""
@@ -145,6 +151,16 @@ def _rules_of_cells(h: HParams) -> list[tuple[Any, str]]:
             h.attention_score != "dot" and h.cell == "luong" and "bahdanau" in h.attention,
             f"attention_score={h.attention_score!r} is about dot products, and "
             f"attention={h.attention!r} is additive: change one of them",
+        ),
+        (
+            h.is_transformer and h.num_units % h.transformer_heads,
+            f"transformer_heads={h.transformer_heads} share the num_units={h.num_units} of a "
+            "Transformer: give a divisor",
+        ),
+        (
+            h.encoder_type == "transformer" and cell_spec(h.cell).history == "summary",
+            f"the cell {h.cell!r} begins the encoder's states, and encoder_type='transformer' has "
+            "none: set encoder_type to bi or uni",
         ),
     ]
 

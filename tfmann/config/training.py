@@ -90,7 +90,11 @@ class UpdateSettings(Settings):
         100, "Batches whose sentences are sorted by length together; 0 = no sorting.", minimum=0
     )
     dropout: float = field(
-        0.2, "Dropout on the inputs of recurrent layers.", minimum=0.0, below=1.0
+        0.2,
+        "Dropout on the inputs of recurrent layers; on the inputs of a Transformer, and on what "
+        "each part of its layers adds.",
+        minimum=0.0,
+        below=1.0,
     )
     top_dropout: float = field(
         0.0,

@@ -117,8 +117,8 @@ class DecoderStack(tf.keras.layers.Layer):
 
     The setting `bridge` says how the layers start. `copy` hands the encoder's final states to the
     layers from the bottom, forward and backward alternately, as tensorflow/nmt does. `tanh` starts
-    every layer's h from an affine map of all final states' h, and its c from zero. `zero`, and an
-    `encoder_type` of memory, which leaves no states, start every layer at zero.
+    every layer's h from an affine map of all final states' h, and its c from zero. `zero` starts
+    every layer at zero, and so does an encoder without final states (memory, transformer).
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class DecoderStack(tf.keras.layers.Layer):
             self.recurrent_kernels.append(scope.recurrent("recurrent_kernel", self.units, gates))
             bias = gate_bias(self.unit_type, self.units, h.forget_bias)
             self.biases.append(scope.constant("bias", bias))
-        self.bridge = bridge or ("zero" if h.encoder_type == "memory" else h.bridge)
+        self.bridge = bridge or (h.bridge if h.final_states else "zero")
         if self.bridge == "copy" and h.final_states != self.num_layers:
             raise UsageError(
                 f"bridge='copy' needs as many decoder layers as the encoder has final states: "

@@ -9,6 +9,7 @@ from tfmann.config import HParams
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import GATES, gate_bias, product
+from tfmann.models.transformer_encoder import TransformerEncoder
 from tfmann.ops.encoder_scan import scan
 
 
@@ -130,6 +131,12 @@ class Encoder(tf.Module):
         mask = tf.sequence_mask(length, tf.shape(embedded)[1], dtype=tf.float32)
         annotations = tf.transpose(hidden, [1, 0, 2]) * mask[:, :, None]
         return EncoderOutput(annotations, mask, length, final_state=tuple(finals))
+
+
+def make_encoder(hparams: HParams, weights: VariableFactory) -> Encoder | TransformerEncoder:
+    """Builds the encoder that `hparams.encoder_type` names."""
+    encoder = TransformerEncoder if hparams.encoder_type == "transformer" else Encoder
+    return encoder(hparams, weights)
 
 
 def _reverse(values: tf.Tensor, length: tf.Tensor) -> tf.Tensor:

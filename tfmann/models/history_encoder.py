@@ -15,7 +15,7 @@ from tfmann.cells.history import Previous, Summary
 from tfmann.config import HParams
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
-from tfmann.models.encoder import Encoder, EncoderLayer
+from tfmann.models.encoder import EncoderLayer, make_encoder
 
 
 class History(NamedTuple):
@@ -88,7 +88,7 @@ class PreviousEncoder(tf.Module):
     def __init__(self, hparams: HParams, weights: VariableFactory):
         """Creates the encoder."""
         super().__init__(name="history")
-        self.encoder = Encoder(hparams, weights)
+        self.encoder = make_encoder(hparams, weights)
 
     def encode(
         self, embedded: tf.Tensor, length: tf.Tensor, noise: DropoutMasks, dtype: tf.DType

@@ -19,7 +19,7 @@ from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import product
 from tfmann.memory.word_mixture import DocumentAndProposer
 from tfmann.models import history_encoder
-from tfmann.models.encoder import Encoder
+from tfmann.models.encoder import make_encoder
 from tfmann.models.source_reader import read_source
 from tfmann.utils import memory_limits
 
@@ -77,7 +77,7 @@ class Seq2Seq(tf.Module):
             self.target_embedding = weights.embedding("target_embedding", target_size, width)
         self.encoder = None
         if hparams.encoder_type != "memory":
-            self.encoder = Encoder(hparams, weights.scope("encoder"))
+            self.encoder = make_encoder(hparams, weights.scope("encoder"))
         annotation_width = self.encoder.annotation_width if self.encoder else 0
         self.cell = make_cell(hparams, annotation_width, weights.scope("cell"))
         memory_limits.require_without_gpu(

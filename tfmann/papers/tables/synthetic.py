@@ -21,6 +21,8 @@ TABLES = {
             Row("past_future", "RNNSearch + Past and Future layers (Zheng et al. 2018)"),
             Row("mematt", "MemAtt"),
             Row("kvmematt", "KVMemAtt, 2 rounds"),
+            Row("transformer", "Transformer, 2 layers (Vaswani et al. 2017)"),
+            Row("kvmematt_transformer", "Transformer + KVMemAtt in its last layer"),
             Row("key_value", "key-value attention"),
             Row("summary", "RNNSearch + summary of three previous sentences (Wang et al. 2017a)"),
             Row("previous", "RNNSearch + attention to the previous sentence (Jean et al. 2017)"),
