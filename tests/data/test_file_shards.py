@@ -178,6 +178,36 @@ def test_a_job_that_begins_to_join_while_another_ends_takes_no_line(tmp_path, mo
     assert path.read_text() == "line 1\n" and os.listdir(tmp_path) == ["out"]
 
 
+@pytest.mark.parametrize("removals", range(9))
+def test_a_job_killed_while_it_removes_shards_leaves_nothing_when_run_again(
+    removals, tmp_path, monkeypatch
+):
+    """Of two outputs; the other job ended well and is not run again."""
+    paths = [str(tmp_path / name) for name in ("out", "links")]
+
+    def run(jobid):
+        with file_shards.write_shards(paths, Job(jobid, 2), "w") as streams:
+            for stream in streams:
+                stream.write(f"line {jobid}\n".encode())
+
+    run(0)
+    remove, left = file_shards._remove, list(range(removals))
+
+    def killed(path):
+        if not left:
+            raise InterruptedError
+        left.pop()
+        remove(path)
+
+    monkeypatch.setattr(file_shards, "_remove", killed)
+    with pytest.raises(InterruptedError):
+        run(1)
+    monkeypatch.setattr(file_shards, "_remove", remove)
+    run(1)
+    assert sorted(os.listdir(tmp_path)) == ["links", "out"]
+    assert {(tmp_path / name).read_text() for name in ("out", "links")} == {"line 0\nline 1\n"}
+
+
 def test_an_identity_is_of_settings_and_files(tmp_path):
     first, second = tmp_path / "a", tmp_path / "b"
     first.write_text("x\n")

@@ -135,16 +135,9 @@ def _infer_part(model: api.Model, values: Any) -> None:
     given = values.inference_prefix_file, values.inference_constraint_file
     files = (source, documents, *given, words, *memory, model.hparams.shortlist or None)
     fingerprint = file_shards.input_fingerprint(settings, *files)
-    with contextlib.ExitStack() as stack:
-        out = stack.enter_context(
-            file_shards.write_shard(values.inference_output_file, job, fingerprint)
-        )
-        links = None
-        if values.alignment_file:
-            links = stack.enter_context(
-                file_shards.write_shard(values.alignment_file, job, fingerprint)
-            )
-        _infer(model, values, out, links, None, lines)
+    outputs = [path for path in (values.inference_output_file, values.alignment_file) if path]
+    with file_shards.write_shards(outputs, job, fingerprint) as streams:
+        _infer(model, values, streams[0], streams[1] if len(streams) > 1 else None, None, lines)
     print_message(f"job {job.jobid} of {job.num_workers}: lines {lines.start} to {lines.stop}")
     conflicting = file_shards.conflicting_jobs(
         values.inference_output_file, job.num_workers, fingerprint

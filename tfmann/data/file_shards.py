@@ -101,25 +101,36 @@ def input_fingerprint(settings: Mapping[str, Any], *paths: str | None) -> str:
 
 @contextlib.contextmanager
 def write_shard(path: str, job: Job, fingerprint: str) -> Iterator[BinaryIO]:
-    """Opens a job's shard of `path` for writing; joins all shards once the last is complete.
+    """Does as `write_shards` for a single output."""
+    with write_shards([path], job, fingerprint) as (stream,):
+        yield stream
+
+
+@contextlib.contextmanager
+def write_shards(
+    paths: Sequence[str], job: Job, fingerprint: str
+) -> Iterator[tuple[BinaryIO, ...]]:
+    """Opens a job's shards of some outputs for writing; the last job to end joins all shards.
 
     Args:
-      path: the file that all shards make up.
-      job: the job whose shard it is.
+      paths: the files that all shards make up.
+      job: the job whose shards they are.
       fingerprint: `input_fingerprint` of what is being translated.
 
     Raises:
       UserError: a file cannot be written, or a shard has changed since its job wrote it.
     """
-    shard = job.shard_path(path)
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(_record_path(shard))
-    with atomic_write(shard) as stream:
-        yield stream
-    record = {"whole": fingerprint, "sha256": file_digest(shard)}
-    with atomic_write(_record_path(shard)) as stream:
-        stream.write(json.dumps(record).encode())
-    _join(path, job.num_workers, fingerprint)
+    shards = [job.shard_path(path) for path in paths]
+    for shard in shards:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(_record_path(shard))
+    with contextlib.ExitStack() as stack:
+        yield tuple(stack.enter_context(atomic_write(shard)) for shard in shards)
+    for shard in shards:
+        record = {"whole": fingerprint, "sha256": file_digest(shard)}
+        with atomic_write(_record_path(shard)) as stream:
+            stream.write(json.dumps(record).encode())
+    _join(paths, job.num_workers, fingerprint)
 
 
 def conflicting_jobs(path: str, count: int, fingerprint: str) -> list[int]:
@@ -132,26 +143,46 @@ def conflicting_jobs(path: str, count: int, fingerprint: str) -> list[int]:
     ]
 
 
-def _join(path: str, count: int, fingerprint: str) -> None:
-    """Joins the shards if all are complete.
+def _join(paths: Sequence[str], count: int, fingerprint: str) -> None:
+    """Joins the shards of all outputs if they are complete.
 
     Two jobs that end at the same time may both do so, and write the same bytes. If the other job
-    has already removed the shards, its result stays.
+    has already removed the shards, its result stays. A job that is killed while it removes them
+    leaves a record of the outputs, by which the same job, run again, removes the others.
     """
-    shards = [Job(index, count).shard_path(path) for index in range(count)]
-    records = [_read_record(shard) for shard in shards]
-    if any(record.get("whole") != fingerprint for record in records):
-        return
-    try:
-        with atomic_write(path) as stream:
-            for shard, record in zip(shards, records):
-                _copy(shard, record["sha256"], stream)
-    except _AlreadyJoinedError:
-        return
-    for shard in shards:
-        for name in (_record_path(shard), shard):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(name)
+    shards = {path: [Job(i, count).shard_path(path) for i in range(count)] for path in paths}
+    joined = f"{paths[0]}-joined-of-{count:05d}.json"
+    if not _were_joined(paths, joined, fingerprint):
+        records = {path: [_read_record(shard) for shard in shards[path]] for path in paths}
+        if any(r.get("whole") != fingerprint for path in paths for r in records[path]):
+            return
+        try:
+            for path in paths:
+                with atomic_write(path) as stream:
+                    for shard, record in zip(shards[path], records[path]):
+                        _copy(shard, record["sha256"], stream)
+        except _AlreadyJoinedError:
+            return
+        digests = [file_digest(path) for path in paths]
+        with atomic_write(joined) as stream:
+            stream.write(json.dumps({"whole": fingerprint, "sha256": digests}).encode())
+    for shard in (shard for path in paths for shard in shards[path]):
+        _remove(_record_path(shard))
+        _remove(shard)
+    _remove(joined)
+
+
+def _were_joined(paths: Sequence[str], joined: str, fingerprint: str) -> bool:
+    """Returns whether a job has joined the outputs, and was killed while it removed the shards."""
+    record = _read_json(joined)
+    if record.get("whole") != fingerprint or not all(map(os.path.isfile, paths)):
+        return False
+    return record.get("sha256") == [file_digest(path) for path in paths]
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 class _AlreadyJoinedError(Exception):
@@ -174,9 +205,15 @@ def _record_path(shard: str) -> str:
 
 def _read_record(shard: str) -> dict[str, Any]:
     """Returns the record of a complete shard, else an empty one."""
+    record = _read_json(_record_path(shard))
+    return record if "sha256" in record else {}
+
+
+def _read_json(path: str) -> dict[str, Any]:
+    """Returns the object of a JSON file; an empty one if there is none."""
     try:
-        with open(_record_path(shard), encoding="utf-8") as stream:
-            record = json.load(stream)
+        with open(path, encoding="utf-8") as stream:
+            value = json.load(stream)
     except (OSError, ValueError):
         return {}
-    return record if isinstance(record, dict) and "sha256" in record else {}
+    return value if isinstance(value, dict) else {}
