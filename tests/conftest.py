@@ -116,9 +116,10 @@ def free_graphs():
     """
     yield
     ops = sys.modules.get("tensorflow.python.framework.ops")
-    if ops is None:  # nothing has imported TensorFlow
+    registry = getattr(ops, "gradient_registry", None)
+    if registry is None:  # nothing has imported TensorFlow, or a thread is just doing it
         return
-    gradients = ops.gradient_registry._registry
+    gradients = registry._registry
     for name in [name for name in gradients if name.startswith("CustomGradient-")]:
         del gradients[name]
     if _resident() > _resident_bytes["after the last collection"] + GROWTH:

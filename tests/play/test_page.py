@@ -237,6 +237,15 @@ def test_coverage_and_fertility_are_those_of_the_trace(page, client):
 
 
 @needs_browser
+def test_past_and_future_are_those_of_the_trace(page, client):
+    choose(page, "past_future")
+    arrays = trace_of(client, "past_future")["arrays"]
+    shown = [float(tip.rpartition("\n")[2]) for tip in tips(page, "Past and Future")]
+    expected = [step[0] for name in ("past_change", "future_change") for step in arrays[name]]
+    assert shown == pytest.approx(expected, abs=6e-4)
+
+
+@needs_browser
 def test_an_address_of_reading_and_writing_is_drawn_once(page):
     choose(page, "memdec")
     titles = page.run("[...document.querySelectorAll('figure')].map((f) => f.dataset.title)")
