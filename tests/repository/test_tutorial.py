@@ -62,6 +62,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.thorough
+@pytest.mark.bfloat16
 def test_the_commands_of_the_tutorial_lead_from_raw_text_to_a_translation(
     folder, monkeypatch, capsys
 ):
