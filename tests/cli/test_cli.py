@@ -137,7 +137,7 @@ def test_help_names_every_flag_with_its_default(capsys):
         assert f"--{name}: " in help_text and " ".join(field.help.split()) in help_text, name
     for name in ("out_dir", "hparams_path", "mode", "ckpt", "alignment_file"):
         assert f"--{name}: " in help_text
-    assert "--num_units: Width U of every recurrent layer. (default: 32)" in help_text
+    assert "--num_units: Width U of every layer. (default: 32)" in help_text
 
 
 @pytest.mark.parametrize(
