@@ -8,6 +8,7 @@ model that reads other sentences are in documents. For each draw these propertie
 - neighbours: a line, or a document, has the same translation alone as among others;
 - order: it has the same translation in another order of the lines;
 - beam 1 is greedy: both have the same words and the same score;
+- export: a SavedModel with the same weights gives the same translations and scores;
 - the score of the best translation is the log-probability of its words in a forced decoding;
 - its alignment is that of the forced decoding, if the cell has alignments.
 
@@ -33,6 +34,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 
 from benchmarks import harness
+from benchmarks.trust.exported_model import Answer, ExportedModel
 from tfmann.config import HParams, cell_spec
 from tfmann.data import text_encoder
 from tfmann.data.subword import make_segmenter
@@ -50,6 +52,12 @@ LINES = 7
 _LSTM_OR_GRU = {"unit_type": ("lstm", "gru")}
 _GRU = {"unit_type": ("gru",), "projection_bias": (True, False)}
 _SLOTS = {"num_memory_locations": (3, 6), "memory_unit_size": (4,), "read_heads": (1, 2)}
+_TRANSFORMER = {
+    "encoder_type": ("transformer",),
+    "transformer_heads": (1, 2),
+    "num_layers": (1, 2),
+    "self_attention_window": (0, 3),
+}
 # The settings that are drawn for each cell, besides the sizes.
 CELLS: dict[str, dict[str, tuple]] = {
     "luong": {
@@ -73,6 +81,8 @@ CELLS: dict[str, dict[str, tuple]] = {
     },
     "summary": _GRU,
     "previous": _GRU,
+    "transformer": _TRANSFORMER,
+    "kvmematt_transformer": _TRANSFORMER,
 }  # fmt: skip
 
 
@@ -109,6 +119,7 @@ class Subject:
         self.beam = make_search()
         self.single = make_search(beam_width=1, num_translations_per_input=1)
         self.greedy = make_search(infer_mode="greedy", num_translations_per_input=1)
+        self.export = ExportedModel(self.beam)
         self.in_documents = document_cache.has_memory(self.model) or bool(
             self.beam.text.history_size
         )
@@ -142,6 +153,7 @@ class Subject:
         single = self.translate(self.single, lines, documents)
         greedy = self.translate(self.greedy, lines, documents)
         wrong += compare("beam 1 is greedy", single, greedy)
+        wrong += compare("export", n_best_lists, self.export.translate(lines, documents))
         wrong += self.compare_forced(n_best_lists, documents)
         return wrong
 
@@ -210,7 +222,9 @@ def reordered(documents: list[int] | None, count: int, draw: random.Random) -> l
 
 
 def compare(
-    name: str, expected: list[list[Translation]], actual: list[list[Translation]]
+    name: str,
+    expected: Sequence[Sequence[Translation]],
+    actual: Sequence[Sequence[Translation | Answer]],
 ) -> Iterator[str]:
     """Describes the lines whose translations differ, or whose scores are too far apart."""
     for first, second in zip(expected, actual):

@@ -109,10 +109,13 @@ def _forget_graphs() -> None:
     """Removes the gradients of traced graphs, which TensorFlow never frees (tests/conftest.py)."""
     from tensorflow.python.framework import ops
 
+    from tfmann.utils import memory_limits
+
     gradients = ops.gradient_registry._registry
     for name in [name for name in gradients if name.startswith("CustomGradient-")]:
         del gradients[name]
     gc.collect()
+    memory_limits.available_memory.cache_clear()
 
 
 def _resident() -> int:

@@ -87,9 +87,10 @@ def _decoding(records: list[Record]) -> Section:
     return (
         "Guarantees of decoding",
         "For models with random weights, these must be equal: a line translated alone and among "
-        "others, lines in another order, beam width 1 and greedy search, scores and alignments "
-        "of a search and of forced decoding. Weights are sensitive if a change by a millionth "
-        "moves a score by more than a tenth of the tolerance; these are not compared.",
+        "others, lines in another order, beam width 1 and greedy search, an exported model and "
+        "the one it was exported from, scores and alignments of a search and of forced decoding. "
+        "Weights are sensitive if a change by a millionth moves a score by more than a tenth of "
+        "the tolerance; these are not compared.",
         table(["cell", "draws", "sensitive", "failed"], rows),
     )
 

@@ -55,8 +55,8 @@ class VariableFactory:
         h = self._hparams
         shape = [vocabulary_size, width]
         self._count(name, shape)
-        values = draw(h.embedding_init_op, h.embedding_init_weight, shape, self._stream(name))
-        return self._make(name, values)
+        stream = self._stream(name)
+        return self._make(name, draw(h.embedding_init_op, h.embedding_init_weight, shape, stream))
 
     def constant(self, name: str, values: np.ndarray | float) -> tf.Variable:
         """Creates a weight with these start values (biases, gains)."""
@@ -69,8 +69,8 @@ class VariableFactory:
     def _make(self, name: str, values: np.ndarray) -> tf.Variable:
         full_name = f"{self._scope}/{name}"
         with np.errstate(over="ignore"):  # training reports weights that are not finite
-            numbers = values.astype(np.float32)
-        return tf.Variable(numbers, name=full_name, trainable=True)
+            values = values.astype(np.float32)  # frees the larger array, which nobody else holds
+        return tf.Variable(values, name=full_name, trainable=True)
 
     def _stream(self, name: str) -> np.random.Generator:
         key = zlib.crc32(f"{self._scope}/{name}".encode())

@@ -13,17 +13,25 @@ from pathlib import Path
 from tfmann.errors import UsageError
 
 _BYTES = 4  # of a number: weights, states and logits are float32
+_DRAWN = 4  # times its size is what a weight takes while it is created: drawn in float64, converted
+_LIMITS = ((resource.RLIMIT_AS, 0), (resource.RLIMIT_DATA, 5))  # with their field of statm
 _CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 @functools.cache
 def available_memory() -> float:
-    """Bytes that this process may use: the least of the machine's, container's and `ulimit`'s."""
-    least = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+    """Bytes that this process may use: the least that machine, container and `ulimit` leave it.
+
+    What the process already takes is subtracted from the limits of `ulimit` only: they end it at
+    once, without a message where TensorFlow allocates.
+    """
+    page = os.sysconf("SC_PAGE_SIZE")
+    least = float(os.sysconf("SC_PHYS_PAGES") * page)
+    for kind, field in _LIMITS:
         limit = resource.getrlimit(kind)[0]
         if limit != resource.RLIM_INFINITY:
-            least = min(least, limit)
+            pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
+            least = min(least, max(0, limit - int(pages[field]) * page))
     for path in _CONTAINER_LIMITS:
         with contextlib.suppress(OSError, ValueError):  # not there, or "max"
             least = min(least, int(Path(path).read_text(encoding="ascii")))
@@ -78,11 +86,12 @@ class WeightBudget:
         """Counts a weight.
 
         Raises:
-          UsageError: it does not fit into memory with those before it.
+          UsageError: it cannot be created in memory with those before it.
         """
-        self.numbers += math.prod(map(int, shape))
+        size = math.prod(map(int, shape))
+        before, self.numbers = self.numbers, self.numbers + size
         require_memory(
-            self.numbers,
+            before + _DRAWN * size,
             f"the weights up to {name} {list(map(int, shape))}",
             "give smaller sizes (num_units, embedding_size, num_layers, those of the cell)",
         )
