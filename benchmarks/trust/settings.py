@@ -4,8 +4,8 @@
 
 A draw is a command line (draws.py). A worker process runs one after the other, so TensorFlow is
 loaded once. Most runs are eager; every tenth, and each mirrored one, is compiled like the command
-line. A run is stopped after three updates. A draw that ends the worker, or does not end in time, is
-counted, and another worker continues.
+line, and so is a second try of one that does not end in time. A run is stopped after three updates.
+A draw that ends the worker, or does not end in time, is counted, and another worker continues.
 
 Draws are made in blocks, one line each in `--out`. A draw depends only on the seed and its number,
 so it can be repeated: `--first=NUMBER --count=1`.
@@ -39,6 +39,7 @@ _UPDATES = 3
 _COMPILED = 10  # one of ten draws is compiled
 _MEMORY = 6_000_000_000  # bytes; a larger run is refused, or fails for lack of memory
 _FULL = 2_000_000_000  # bytes; a worker with more is replaced, since graphs are never freed
+_OVER_TIME = "over time"
 GOOD = ("trained", "refused")
 
 
@@ -61,10 +62,11 @@ def work(seed: int, data: Path) -> None:
     tf.get_logger().setLevel("ERROR")  # many runs in one process look like retracing
     _stop_after_some_updates()
     for line in sys.stdin:
-        number = int(line)
+        number = int(line.split()[0])
         with tempfile.TemporaryDirectory(prefix="tfmann-trust-") as out:
             argv = command(f"{seed} {number}", data, Path(out, "out"))
             compiled = number % _COMPILED == 0 or "--distribution=mirrored" in argv
+            compiled |= line.endswith(" compiled\n")
             tf.config.run_functions_eagerly(not compiled)
             answers.write(json.dumps(_run(argv)) + "\n")
         _forget_graphs()
@@ -132,15 +134,17 @@ class Worker:
 
     def draw(self, number: int) -> list[str]:
         """Returns the outcome of a draw and its messages."""
-        outcome = self._ask(number)
-        return outcome or self._ask(number) or ["ended", "a worker ended before it began"]
+        outcome = self._ask(f"{number}") or self._ask(f"{number}")
+        if outcome and outcome[0] == _OVER_TIME:
+            outcome = self._ask(f"{number} compiled")
+        return outcome or ["ended", "a worker ended before it began"]
 
-    def _ask(self, number: int) -> list[str] | None:
+    def _ask(self, request: str) -> list[str] | None:
         """Returns None if the worker has ended to be replaced."""
         process = self._process = self._process or self._start()
         assert process.stdin is not None and process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(f"{number}\n".encode())
+            process.stdin.write(f"{request}\n".encode())
             process.stdin.flush()
         ready, _, _ = select.select([process.stdout], [], [], self._limit)
         line = process.stdout.readline() if ready else b""
@@ -149,7 +153,7 @@ class Worker:
         status = process.wait() if ready else None
         self.close()
         if status is None:
-            return ["over time", f"no end after {self._limit:.0f} s"]
+            return [_OVER_TIME, f"no end after {self._limit:.0f} s"]
         return ["ended", f"the worker ended with status {status}"] if status else None
 
     def _start(self) -> subprocess.Popen:
