@@ -165,6 +165,8 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
         ({"subword_option": "spm"}, "needs subword_model"),
         ({"cell": "ntm", "coverage_penalty_weight": 0.1}, "=0.1 needs alignments.*'ntm' has no"),
         ({"src": "en", "tgt": "en"}, "src and tgt are both 'en'"),
+        ({"cell": "dnc", "bridge": "zero"}, "bridge='zero' has none for it"),
+        ({"cell": "ntm", "encoder_type": "transformer"}, "set encoder_type='memory'"),
     ],
 )
 def test_settings_that_cannot_go_together(changes, words):
@@ -181,6 +183,8 @@ def test_settings_that_cannot_go_together(changes, words):
         {"infer_mode": "greedy", "sampling_temperature": 0.0},
         {"beam_width": 4, "num_translations_per_input": 4},
         {"subword_option": "spm", "subword_model": "m"},
+        {"cell": "dnc", "encoder_type": "memory", "bridge": "zero"},
+        {"cell": "luong", "bridge": "zero"},
     ],
 )
 def test_settings_that_can(changes):

@@ -138,6 +138,14 @@ def _rules_of_cells(h: HParams) -> list[tuple[Any, str]]:
             "head_start='tape' moves a slot a step: it needs shift_range of at least 1",
         ),
         (
+            not cell_spec(h.cell).has_alignments
+            and h.encoder_type != "memory"
+            and (h.bridge == "zero" or not h.final_states),
+            f"the cell {h.cell!r} reads the source itself, or begins with the final states of an "
+            f"encoder, and encoder_type={h.encoder_type!r} with bridge={h.bridge!r} has none for "
+            "it: set encoder_type='memory'",
+        ),
+        (
             h.dnc_content_only and h.dnc_sharp_links,
             "dnc_sharp_links sharpens what links lead to, and dnc_content_only leaves the links "
             "out: set one of them to false",
