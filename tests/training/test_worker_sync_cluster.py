@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import cluster, document_corpus, replicas, small_models, tiny_runs
+from helpers import cluster, document_corpus, odd_machine, replicas, small_models, tiny_runs
 from helpers.archives import archives
 from helpers.updates import BATCHES, CASES, poison
 
@@ -173,14 +173,45 @@ def steps_of_restarts(stdout):
     return [int(step) for step in re.findall(r"continuing from \S+step-(\d+)", stdout)]
 
 
-@pytest.mark.timeout(3600)
-def test_workers_are_killed_and_stopped_and_end_as_those_that_were_not(data, tmp_path):
-    uninterrupted, out = tmp_path / "whole", tmp_path / "hurt"
-    with cluster.train(tiny_runs.flags(data, uninterrupted, **RUN), 2, tmp_path / "log") as started:
+@pytest.fixture(scope="module")
+def uninterrupted(data, tmp_path_factory):
+    """A folder in which two workers have trained."""
+    out, logs = tmp_path_factory.mktemp("whole") / "out", tmp_path_factory.mktemp("logs")
+    with cluster.train(tiny_runs.flags(data, out, **RUN), 2, logs) as started:
         assert started.statuses() == [0, 0], started.outputs
         outputs = started.outputs
-    assert outputs[1] == "" and outputs[0] == (uninterrupted / "train.log").read_text()
-    assert len(list((uninterrupted / "train_log").iterdir())) == 1
+    assert outputs[1] == "" and outputs[0] == (out / "train.log").read_text()
+    assert len(list((out / "train_log").iterdir())) == 1
+    return out
+
+
+def assert_same_ends(out, uninterrupted):
+    """Asserts that the weights, the caches and the translations are the same, bit for bit."""
+    actual, expected = archives(out), archives(uninterrupted)
+    last = {name for name in expected if name.startswith((f"step-{STEPS:08d}", "best"))}
+    assert any("documents/" in name for name in last)
+    assert {n: actual[n] for n in last} == {n: expected[n] for n in last}
+    assert (out / "output_test").read_text() == (uninterrupted / "output_test").read_text()
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("odd", [0, 1])
+def test_a_slow_disk_and_another_clock_change_nothing(data, uninterrupted, tmp_path, odd):
+    out = tmp_path / "out"
+    argv = tiny_runs.flags(data, out, **RUN)
+    programs: list = [["-m", "tfmann.nmt"], ["-m", "tfmann.nmt"]]
+    programs[odd] = [odd_machine.__file__]
+    commands = [[*program, *argv] for program in programs]
+    with cluster.Cluster(commands, tmp_path / "log") as started:
+        assert started.statuses() == [0, 0], started.outputs
+    assert_same_ends(out, uninterrupted)
+
+
+@pytest.mark.timeout(3600)
+def test_workers_are_killed_and_stopped_and_end_as_those_that_were_not(
+    data, uninterrupted, tmp_path
+):
+    out = tmp_path / "hurt"
     argv = tiny_runs.flags(data, out, **RUN)
     saved, lost_message = 0, "tfmann: worker {} of 2 has lost the others: "
     for victim, step in ((1, 4), (0, 7)):
@@ -202,11 +233,7 @@ def test_workers_are_killed_and_stopped_and_end_as_those_that_were_not(data, tmp
     with cluster.train(argv, 2, tmp_path / "last") as started:
         assert started.statuses() == [0, 0], started.outputs
         assert steps_of_restarts(started.outputs[0]) == [int(stopped)]
-    actual, expected = archives(out), archives(uninterrupted)
-    last = {name for name in expected if name.startswith((f"step-{STEPS:08d}", "best"))}
-    assert any("documents/" in name for name in last)
-    assert {n: actual[n] for n in last} == {n: expected[n] for n in last}
-    assert (out / "output_test").read_text() == (uninterrupted / "output_test").read_text()
+    assert_same_ends(out, uninterrupted)
 
 
 @pytest.mark.timeout(1200)
