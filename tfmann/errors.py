@@ -99,12 +99,6 @@ def run_command(work: Callable[[], int | None], interrupted: str = "interrupted"
         return 130
 
 
-def note_loading() -> None:
-    """Says at a terminal what the next seconds are for, before TensorFlow is imported."""
-    if sys.stderr.isatty() and "tensorflow" not in sys.modules:
-        print_message("loading TensorFlow")
-
-
 def print_message(message: str) -> None:
     """Prints a message to standard error, which keeps it out of a command's results."""
     print(message, file=sys.stderr, flush=True)

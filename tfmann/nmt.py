@@ -8,7 +8,6 @@ imported only after the command line has been checked.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -21,8 +20,9 @@ from tfmann.cli.flag_help import flag_help
 from tfmann.config.search import DOCUMENT_HISTORIES
 from tfmann.data import input_checks
 from tfmann.datasets import raw_corpus
-from tfmann.errors import UsageError, interruptible, note_loading, run_command
+from tfmann.errors import UsageError, interruptible, run_command
 from tfmann.utils import resources
+from tfmann.utils.tensorflow_import import import_tensorflow
 
 # Flags of tensorflow/nmt and other programs, whose nearest names here mean something else.
 _OTHER_FLAGS = {
@@ -192,8 +192,7 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
         return
     if mode == "train":
         input_checks.require_training_files(hparams, values.out_dir)
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-        note_loading()
+        import_tensorflow()
         from tfmann.cli import train
 
         train.train(hparams, values.out_dir, log=_print)
@@ -201,8 +200,7 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     from_json = config.read_json(path) if path else {}
     settings = {**from_json, **explicit}
     validation.check_model(mode, values, validation.settings_of_model(values.out_dir, settings))
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    note_loading()
+    import_tensorflow()
     from tfmann.cli import predict
 
     with interruptible():

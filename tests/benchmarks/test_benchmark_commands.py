@@ -319,7 +319,7 @@ def test_trust_sees_decoding_that_breaks_its_promises(monkeypatch, untraced):
     monkeypatch.setattr(decode.Translator, "translate", careless)
     (record,) = decode.run(1, 1, seed=1)
     promises = {wrong["what"].partition(":")[0] for wrong in record["wrong"]}
-    assert promises == {"neighbours", "order", "beam 1 is greedy", "score"}
+    assert promises == {"neighbours", "order", "beam 1 is greedy", "export", "score"}
 
 
 def test_the_report_is_made_of_the_results():

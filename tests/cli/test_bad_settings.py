@@ -59,7 +59,7 @@ import json, os, sys, time
 for line in sys.stdin:
     if line == "2\\n":
         os._exit(7)
-    if line == "3\\n":
+    if line in ("3\\n", "3 compiled\\n"):
         time.sleep(60)
     print(json.dumps(["traceback" if line == "1\\n" else "refused", line]), flush=True)
     if line == "4\\n":

@@ -2,13 +2,12 @@
 
 import os
 import shutil
-import sys
 
 import pytest
 from helpers import tiny_runs
 from helpers.command_line import command, fails, run_in_a_process, tree
 
-from tfmann import api, config, errors, nmt
+from tfmann import api, config, nmt
 from tfmann.cli import main, validation
 from tfmann.data import text_files
 from tfmann.errors import UserError
@@ -298,11 +297,3 @@ def test_an_empty_text_is_answered_with_a_note(model, tmp_path, capsys):
     assert nmt.main(argv) == 0
     assert f"{empty} is empty: no translation\n" in capsys.readouterr().err
     assert (tmp_path / "out").read_bytes() == b""
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_a_terminal_is_told_what_takes_so_long(monkeypatch, capsys, terminal):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
-    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
-    errors.note_loading()
-    assert capsys.readouterr().err == ("loading TensorFlow\n" if terminal else "")

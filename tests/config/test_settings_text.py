@@ -29,7 +29,7 @@ def fuzz_folder(tmp_path_factory):
     return tmp_path_factory.mktemp("fuzz")
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400, derandomize=True)
 @given(text=st.one_of(objects, values.map(json.dumps), near_json, st.text(max_size=20)))
 def test_any_text_gives_settings_or_a_usage_error(fuzz_folder, text):
     path = fuzz_folder / "h.json"

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from helpers import small_models
 from helpers.searches import LENGTHS, Stepper, as_arrays, check, large_model, prepare
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import beam as oracle
 
@@ -25,7 +25,6 @@ def run_beam(model, batch, width, constraints, alpha=0.0):
     return as_arrays(search.beam_search(model, prepare(model, batch), beam, options))
 
 
-@settings(deadline=None)  # the first call of an operation takes long
 @given(st.lists(st.integers(3, 6), max_size=8), st.integers(0, 4), st.integers(0, 9))
 def test_forbidden_words_are_those_of_the_oracle(prefix, ngram, least):
     constraints = Constraints(least, ngram)

@@ -14,7 +14,7 @@ from helpers.searches import (
     large_model,
     run_beam,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import beam as free_oracle
 from oracles import lexical as oracle
@@ -56,7 +56,6 @@ def phrases_of(lists, subwords=oracle.WORDS, size=small_models.TARGET_SIZE):
     return Phrases(tf.constant(pad_phrases(lists)), is_open, joins)
 
 
-@settings(deadline=None)  # the first call of an operation takes long
 @given(
     st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=7), min_size=1, max_size=3),
     st.integers(1, 20),

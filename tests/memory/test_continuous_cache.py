@@ -83,7 +83,7 @@ def random_caches(stream, batch, slots, overwrite=True, vocabulary=9):
 
 @pytest.mark.parametrize("overwrite", [True, False])
 @pytest.mark.parametrize("slots", SLOTS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 7, 60]))
 def test_documents_are_written_as_by_the_oracle(slots, overwrite, seed, vocabulary):
     stream = np.random.default_rng(seed)

@@ -21,7 +21,15 @@ def test_a_signal_is_a_flag_and_is_answered_at_once(number, status, capfd):
     assert Stopped("stopped", number).exit_status == status
 
 
-def test_the_second_interrupt_interrupts(capfd):
+@pytest.fixture
+def heard():
+    """Interrupts are not ignored, as they are in a job of a shell's background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_the_second_interrupt_interrupts(capfd, heard):
     with pytest.raises(KeyboardInterrupt), catch_stop_signals():
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)

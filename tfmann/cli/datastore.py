@@ -23,6 +23,7 @@ from tfmann.data.text_files import iter_parallel, require_parallel
 from tfmann.data.translation_memory import TranslationMemory
 from tfmann.errors import UsageError, interruptible, print_message, run_command
 from tfmann.utils.files import file_digest
+from tfmann.utils.tensorflow_import import import_tensorflow
 
 if TYPE_CHECKING:
     from tfmann.api import Model
@@ -127,7 +128,7 @@ def _described(memory: TranslationMemory) -> str:
 
 
 def _load(args: argparse.Namespace, settings: dict[str, Any]) -> Model:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import_tensorflow()
     from tfmann import api
 
     return api.load(args.model, args.ckpt, print_message, **settings)

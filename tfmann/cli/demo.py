@@ -12,8 +12,9 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from tfmann.errors import note_loading, run_command
+from tfmann.errors import run_command
 from tfmann.utils import resources
+from tfmann.utils.tensorflow_import import import_tensorflow
 
 _STEPS = 1500  # two minutes; the number in the settings file is for the slowest cell
 GOAL = 90.0  # BLEU on the synthetic test set
@@ -24,12 +25,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tfmann demo", description=str(__doc__))
     parser.add_argument("--out_dir", default="runs/demo", help="folder of the demo")
     out_dir = parser.parse_args(argv).out_dir
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    note_loading()
     return run_command(lambda: _demo(out_dir), "interrupted: the same command continues from here")
 
 
 def _demo(out_dir: str) -> int:
+    import_tensorflow()
     bleu = _train(out_dir)
     _show(out_dir)
     if bleu < GOAL:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from tfmann.data.text_files import iter_documents, iter_lines, iter_parallel
 from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
 from tfmann.utils.files import atomic_write
 from tfmann.utils.provenance import provenance
+from tfmann.utils.tensorflow_import import import_tensorflow
 
 if TYPE_CHECKING:
     from tfmann.api import Model
@@ -102,7 +102,7 @@ def _inspect(args: argparse.Namespace) -> None:
     by_document = hparams.reads_documents
     number = len(set(text.documents))
 
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import_tensorflow()
     from tfmann import api
     from tfmann.evaluation import inspection
 

@@ -32,6 +32,7 @@ from tfmann.report import gallery, results_page, sentence_page
 from tfmann.report.runs import unfinished_runs
 from tfmann.utils.files import atomic_write
 from tfmann.utils.run_folder import HPARAMS
+from tfmann.utils.tensorflow_import import import_tensorflow
 from tfmann.visualization import sentence_figures
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _sentence(args: argparse.Namespace) -> None:
     if args.n_best < 1:
         raise UsageError(f"--n_best={args.n_best}: expected 1 or more")
 
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import_tensorflow()
     from tfmann import api
 
     settings = {"num_translations_per_input": min(args.n_best, most)}
@@ -211,7 +212,7 @@ def _tracer(
     out_dir: str, pairs: Sequence[tuple[str, str]], documents: Sequence[int] | None
 ) -> list[Trace]:
     """Traces a forced decoding of pairs by the model of a folder."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import_tensorflow()
     import tensorflow as tf
 
     from tfmann import api
@@ -236,7 +237,7 @@ def _memory(args: argparse.Namespace) -> None:
     sentence_figures.make_folder(args.figures)  # before the computation, so that it fails early
     first, end = _needed(hparams, sources, documents, args.sentence)
 
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import_tensorflow()
     from tfmann import api
 
     model = api.load(args.out_dir, args.ckpt, print_message)

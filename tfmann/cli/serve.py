@@ -8,7 +8,6 @@ requests that it has accepted.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -16,9 +15,10 @@ from typing import Any
 from tfmann.cli import validation
 from tfmann.cli.flag_help import add_settings
 from tfmann.data import lexicon, memory_files
-from tfmann.errors import UsageError, note_loading, run_command
+from tfmann.errors import UsageError, run_command
 from tfmann.serving import server
 from tfmann.serving.requests import Limits
+from tfmann.utils.tensorflow_import import import_tensorflow
 
 _EXAMPLE = """\
 example:
@@ -47,8 +47,7 @@ def _run(args: argparse.Namespace) -> None:
     memory_files.require(hparams)
     listener = server.bind(args.host, args.port)
     with listener:
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-        note_loading()
+        import_tensorflow()
         from tfmann import api
         from tfmann.serving import app
         from tfmann.serving.service import Service

@@ -9,7 +9,6 @@ only after the command line has been checked.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,14 +19,8 @@ from tfmann.cli.flag_help import add_settings
 from tfmann.config.search import DOCUMENT_HISTORIES
 from tfmann.data import lexicon, memory_files
 from tfmann.data.text_files import stream_lines
-from tfmann.errors import (
-    UsageError,
-    UserError,
-    interruptible,
-    note_loading,
-    print_message,
-    run_command,
-)
+from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
+from tfmann.utils.tensorflow_import import import_tensorflow
 
 if TYPE_CHECKING:
     from tfmann.api import Model, Translation
@@ -295,8 +288,7 @@ def _begin(args: argparse.Namespace) -> Conversation:
         raise UsageError(
             f"--n_best={args.n_best}: {hparams.infer_mode} has from 1 to {most} of a line"
         )
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    note_loading()
+    import_tensorflow()
     from tfmann import api
 
     settings["num_translations_per_input"] = most

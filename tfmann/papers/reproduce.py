@@ -23,6 +23,7 @@ from tfmann.papers.table_corpus import Corpus, find_corpus
 from tfmann.papers.table_runs import TableRuns
 from tfmann.papers.tables import TABLES
 from tfmann.utils import resources
+from tfmann.utils.tensorflow_import import import_tensorflow
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -91,7 +92,7 @@ def _scale(table: Table, scale: str | None) -> str:
         raise UsageError(f"--scale: expected {' or '.join(table.scales)}, not {scale!r}")
     if scale or len(table.scales) == 1:
         return scale or table.scales[0]
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import_tensorflow()
     import tensorflow as tf
 
     if tf.config.list_physical_devices("GPU"):
