@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes .venv in the current folder and installs tfmann and the packages of requirements.lock into
-# it: a file whose hash is not in there is refused.
+# it: a file whose hash is not in there is refused. The lock is for Python 3.11 and older; a later
+# one gets the newest packages that setup.cfg allows.
 #
 # Prints one line; pip's own output goes to .venv.log. The marker .venv/installing is there while
 # the installation runs: one that was killed leaves it behind, and the next starts from nothing,
@@ -28,9 +29,14 @@ echo "Installing tfmann into .venv with $python, once: 2 GB, a few minutes" \
 install() {
     [ -x .venv/bin/python ] || "$python" -m venv .venv || return
     pip="env PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install"
-    $pip --require-hashes -r requirements.lock || return
-    # setuptools is there, so building needs no environment of its own; so is all that it needs.
-    $pip --no-deps --no-build-isolation -e . || return
+    case $(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])') in
+        3.12 | 3.13) $pip -e '.[test]' || return ;;
+        *)
+            $pip --require-hashes -r requirements.lock || return
+            # setuptools is there, so building needs no environment of its own.
+            $pip --no-deps --no-build-isolation -e . || return
+            ;;
+    esac
     .venv/bin/python -m pip check
 }
 

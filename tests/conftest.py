@@ -20,6 +20,12 @@ GROWTH = 50_000_000  # bytes; to collect takes 0.1 s and more, which is too long
 _resident_bytes = {"after the last collection": 0}
 
 
+def pytest_configure(config):
+    """Allows the warnings of later packages, which are theirs (setup.cfg: an error otherwise)."""
+    if sys.version_info >= (3, 12):
+        config.addinivalue_line("filterwarnings", "ignore")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Marks what is thorough, and skips what would crash."""

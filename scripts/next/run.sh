@@ -26,7 +26,8 @@ if [ ! -f "$venv/installed" ]; then
     "$python" -m pip install --quiet "tensorflow==$version" "tf-keras==$minor.*" \
         "tensorflow-text==$minor.*" 'setuptools>=65,<81' 'absl-py<3' 'sacrebleu>=2.3,<3' \
         'sentencepiece<0.3' 'subword-nmt<0.4' 'matplotlib<4' 'tqdm<5' 'jinja2<4' \
-        'tensorboard>=2.15,<2.22' hypothesis pytest pytest-timeout pytest-xdist
+        'tensorboard>=2.15,<2.22' 'sacremoses<0.3' 'starlette<2' 'uvicorn<1' \
+        hypothesis pytest pytest-timeout pytest-xdist
     touch "$venv/installed"
 fi
 
