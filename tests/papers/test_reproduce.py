@@ -56,6 +56,13 @@ def test_trains_once_then_only_prints(toy_root, capsys):
     assert reproduce.main(command) == 0
     assert results.stat().st_mtime_ns == stamp
     assert (root / "results" / "README.md").read_text() == rendering.render_all(root / "results")
+    assert "has changed since" not in capsys.readouterr().out
+    settings = root / "hparams" / "cpu" / "toy" / "toy_luong.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "num_train_steps": 6}))
+    assert reproduce.main(command) == 0
+    assert results.stat().st_mtime_ns == stamp
+    out = capsys.readouterr().out
+    assert f"{settings} has changed since (num_train_steps=6 was 4): the run is left as it" in out
 
 
 @pytest.fixture

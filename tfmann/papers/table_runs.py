@@ -22,6 +22,8 @@ from tfmann.papers.table_corpus import Corpus
 from tfmann.papers.tables import TABLES
 from tfmann.utils import resources
 
+_CHOSEN_ON_DEV = ("length_penalty_weight",)
+
 
 @dataclass(frozen=True)
 class TableRuns:
@@ -53,7 +55,10 @@ class TableRuns:
     def record(self, row: Row, seed: int) -> Record:
         """Returns the record of a run, which is trained first if it has not ended."""
         out_dir = self.out_dir(row.name, seed)
-        if results_of(out_dir) is None:
+        results = results_of(out_dir)
+        if results is not None:
+            self._note_changes(row, out_dir, results["hparams"])
+        else:
             settings = {**self.corpus.settings, "random_seed": str(seed), **self._lexicon(row)}
             if row.start:  # that row has ended by now
                 start = os.path.join(self.out_dir(row.start, seed), "best_bleu")
@@ -115,6 +120,20 @@ class TableRuns:
             if results_of(self.out_dir(row.name, seed)) is None
         ]
         return estimate_time(left, len(rows) * len(seeds), self.results)
+
+    def _note_changes(self, row: Row, out_dir: str, trained: Mapping[str, Any]) -> None:
+        """Says which of a row's settings have changed since its run was trained."""
+        path = settings_path(self.table, self.scale, row)
+        changes = [
+            f"{key}={value!r} was {trained[key]!r}"
+            for key, value in config.read_json(path).items()
+            if key not in _CHOSEN_ON_DEV and key in trained and trained[key] != value
+        ]
+        if changes:
+            print(
+                f"{path} has changed since ({', '.join(changes)}): the run is left as it is; "
+                f"remove {out_dir} to train it again"
+            )
 
     def _lexicon(self, row: Row) -> dict[str, str]:
         """Returns the lexicon of a row that replaces unknown words, learned once for all rows."""
