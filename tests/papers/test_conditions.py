@@ -96,11 +96,13 @@ def test_the_paper_s_own_corpus_is_distinguished_from_others():
 def test_speed_is_of_a_benchmark(tmp_path, runs_, expected):
     speed_claim = SpeedClaim("P", "1", "text", "bench.jsonl", {"what": "a"}, 0.82, 0.82)
     assert judge_claim(speed_claim, [], folder=tmp_path)[0].status == NOT_MEASURED
-    line = {"what": "a", "ratio": 9, "runs": runs_, "hardware": {"gpus": []}}
+    line = {"what": "a", "ratio": 9, "runs": runs_, "date": "2026-01-02T03:04:05",
+            "hardware": {"gpus": [], "cpu": "a processor", "cores": 2}}  # fmt: skip
     lines = [{**line, "what": "b"}, line]
     (tmp_path / "bench.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in lines))
     (verdict,) = judge_claim(speed_claim, [], folder=tmp_path)
     assert verdict.status == expected
+    assert verdict.conditions == "a processor, 2 cores; 2026-01-02"
     mean = sum(runs_) / len(runs_)
     assert (
         f"{mean:.0%} of the baseline's words/s on a CPU (mean of {len(runs_)}" in verdict.evidence

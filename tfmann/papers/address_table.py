@@ -7,10 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tfmann.evaluation.inspection import PHASES
+from tfmann.papers.addresses import SENTENCES
 from tfmann.papers.metrics import Record
 from tfmann.papers.table import Table
 
-HEADING = "Attention, heads and cache on the test set; in brackets: with untrained weights"
+HEADING = (
+    f"Attention, heads and cache on the test set (its first {SENTENCES} sentences, if it has more; "
+    "means over the seeds that were measured); in brackets: with untrained weights"
+)
 # Statistics with a column of their own; docs/inspect.md defines them all.
 _COLUMNS: Mapping[str, str] = {
     "entropy": "entropy",

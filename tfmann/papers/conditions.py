@@ -54,6 +54,13 @@ def conditions(pairs: SeedPairs, tables: Sequence[str], name: str, scale: str) -
     )
 
 
+def of_benchmark(record: Record) -> Conditions:
+    """Returns the machine and the day of a benchmark's record."""
+    hardware = record["hardware"]
+    devices = hardware["gpus"] or [f"{hardware['cpu']}, {hardware['cores']} cores"]
+    return Conditions("", f"{', '.join(map(str, devices))}; {record['date'][:10]}", "")
+
+
 def describe_corpus(
     records: Sequence[Record], name: str, scale: str, is_own_table: bool = True
 ) -> str:

@@ -131,7 +131,7 @@ def _significance(records: Sequence[Record]) -> Iterator[str]:
         for test in record.get("significance", ())
         if (test["baseline"], metrics.seed_of(record)) in runs
     ):
-        yield "§: the p values are from an earlier decoding of one of the two"
+        yield "§: no p value, because one of the two was decoded again after the test"
     for signature in sorted({test["signature"] for test in tests}):
         yield f"bootstrap signature: {signature}"
 

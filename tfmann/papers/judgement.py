@@ -59,7 +59,7 @@ class _Case(NamedTuple):
       claim: the claim.
       measured: as in `Verdict`.
       evidence: as in `Verdict`.
-      conditions: None for a benchmark.
+      conditions: None if there is nothing to say of them.
       p_inside: p value against the contrary of the claim.
       p_outside: p value against the claim.
       differences: by seed, each with its error over sentences; empty for a benchmark.
@@ -144,7 +144,7 @@ def _benchmark_cases(claim: SpeedClaim, path: Path) -> Iterator[_Case]:
         )
         measured = ", ".join([f"benchmark {path.stem}", *claim.record.values()])
         yield _Case(
-            claim, measured, evidence, None,
+            claim, measured, evidence, conditions.of_benchmark(record),
             verdicts.p_inside(estimate, low, high), verdicts.p_outside(estimate, low, high),
         )  # fmt: skip
 
@@ -191,7 +191,7 @@ def _compare(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -
         percent = 100 * (ours / theirs - 1)
         status = HOLDS if low < percent < high else FAILS
         evidence = f"{evidence} ({percent:+.2f}%), counted"
-        where = where._replace(summary="")  # training does not change a count
+        where = where._replace(summary="counted; training does not change it")
         return _Case(claim, settled=_verdict(status, measured, evidence, where))
     estimate = pairs.estimate()
     _, note = pairs.sentence_variance()
@@ -293,11 +293,10 @@ def _recorded_tests(claim: Claim, pairs: SeedPairs) -> str:
     tests = [seed_pairs.significance_test(*records) for records in pairs.records]
     if claim.measure != "test BLEU" or not all(tests):
         return ""
-    text = f"; paired bootstrap of each seed: p {_join(tests, 'bootstrap_p')}"
-    text += f", sign test: p {_join(tests, 'sign_p')}" if claim.sign_test else ""
     if any(seed_pairs.test_is_outdated(*records) for records in pairs.records):
-        text += " (from an earlier decoding of one of the two)"
-    return text
+        return ""  # of an earlier decoding of one of the two
+    text = f"; paired bootstrap of each seed: p {_join(tests, 'bootstrap_p')}"
+    return text + (f", sign test: p {_join(tests, 'sign_p')}" if claim.sign_test else "")
 
 
 def _join(tests: Sequence[Record], key: str) -> str:

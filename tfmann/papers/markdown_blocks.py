@@ -92,7 +92,7 @@ def _table(name: str, scale: str, records: list[Record]) -> list[str]:
     """Renders a short table: systems, BLEU on the test in the paper and ours, comparisons."""
     table = TABLES[name].at(scale)
     rendered = rendering.render_cells(table, scale, records, unmeasured=True)
-    if not records:
+    if not records and not table.literature:
         return [rendered.title, "", "Not yet measured."]
     headings = {"system", f"paper {table.test}", *_COLUMNS}
     begin = (f"ours {table.test}", "vs. ")  # ours also of unseen pairs and with other histories

@@ -172,7 +172,7 @@ class _Columns(NamedTuple):
         ]
 
     def _rival_cell(self, rival: str, runs: Sequence[Record]) -> str:
-        """Compares a row with a rival; marks different lengths and outdated p values."""
+        """Compares a row with a rival; marks different lengths and p values that are left out."""
         pairs = [
             (run, self.runs[rival, metrics.seed_of(run)])
             for run in runs
@@ -180,10 +180,11 @@ class _Columns(NamedTuple):
         ]
         if not pairs:
             return "-"
-        cell = _difference(pairs)
+        outdated = any(metrics.test_is_outdated(*pair) for pair in pairs)
+        cell = _difference(pairs, with_p=not outdated)
         if any(metrics.lengths_differ(*pair) for pair in pairs):
             cell += " ‡"
-        return f"{cell} §" if any(metrics.test_is_outdated(*pair) for pair in pairs) else cell
+        return f"{cell} §" if outdated else cell
 
 
 def _columns(table: Table, records: Sequence[Record]) -> _Columns:
@@ -262,14 +263,21 @@ def _measured_cell(column: _MeasuredColumn, runs: Sequence[Record]) -> str:
     return cell
 
 
-def _difference(pairs: Sequence[tuple[Record, Record]]) -> str:
-    """Formats the difference of the means over the seeds, and the greatest p of each test."""
+def _difference(pairs: Sequence[tuple[Record, Record]], with_p: bool) -> str:
+    """Formats the difference of the means over the seeds, and the greatest p of each test.
+
+    Args:
+      pairs: the runs of a row and of its rival, by seed.
+      with_p: whether the tests are of the scores that are shown.
+    """
     ours, theirs = (
         statistics.fmean(metrics.test_bleu(pair[side]) for pair in pairs) for side in (0, 1)
     )
     cell = f"{ours - theirs:+.2f}"
     if theirs:
         cell += f" ({100 * (ours / theirs - 1):+.1f}%)"
+    if not with_p:
+        return cell
     tests = [metrics.significance_test(run, rival["row"]) for run, rival in pairs]
     bootstrap_p, sign_p = metrics.greatest_p(tests)
     mark = "†" if max(bootstrap_p, sign_p) < metrics.SIGNIFICANCE_LEVEL else ""

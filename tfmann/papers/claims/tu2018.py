@@ -10,6 +10,7 @@ _BASELINE = "RNNSearch trained for as many updates"
 _DOMAINS = {"cache-news": "News", "cache-subtitle": "Subtitle", "cache-ted": "TED"}
 _SUBTITLE = ("cache-subtitle",)
 _CACHE_TABLES = (*_DOMAINS, "bcontrast-de-en", "bcontrast-en-de")
+_SYNTHETIC = ("synthetic-senses", "synthetic-tense")
 _FUSION_TABLES = ("cache-news", "cache-subtitle", "synthetic-tense")
 _CONTEXT_SYSTEMS = {
     "summary": "the summary of previous sentences (Wang et al. 2017a)",
@@ -68,7 +69,8 @@ def _variants() -> tuple[AnyClaim, ...]:
               "higher", "cache", "cache_shallow", _FUSION_TABLES, sign_test=True),
         Claim(_PAPER, "1", "Errors in its own translations do not harm the cache: with the "
               "references in their place it does not improve.", "no gain",
-              row_name("cache", "reference"), "cache", _CACHE_TABLES, margin=_NO_GAIN),
+              row_name("cache", "reference"), "cache", (*_CACHE_TABLES, *_SYNTHETIC),
+              margin=_NO_GAIN),
         Claim(_PAPER, "4.5, Figure 4", "The cache keeps tense consistent: more of its sentences "
               "than of RNNSearch's have the tense of their document.", "higher", "cache",
               "rnnsearch", ("synthetic-tense",), "sentences of the right tense"),
@@ -84,8 +86,8 @@ def _matching() -> tuple[AnyClaim, ...]:
             for table, domain in _DOMAINS.items()
         ),
         AddressClaim(_PAPER, "4.5, Figure 4", "The cache matches slots that hold the word to be "
-                     "translated more than slots in general.", "cache", tuple(_DOMAINS), "cache",
-                     "target", "exact_gain", above=0.0),
+                     "translated more than slots in general.", "cache",
+                     (*_DOMAINS, *_SYNTHETIC), "cache", "target", "exact_gain", above=0.0),
     )  # fmt: skip
 
 
