@@ -108,11 +108,14 @@ def _out_of_memory(error: Exception) -> bool:
     """Returns whether Python, NumPy or TensorFlow could not allocate memory, or be loaded."""
     if isinstance(error, ImportError):  # as the dynamic linker says it
         return any(words in str(error) for words in _NOT_MAPPED)
+    if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
+        return True
     errors = sys.modules.get("tensorflow.python.framework.errors_impl")
     kinds = (MemoryError, *((errors.ResourceExhaustedError,) if errors else ()))
     return isinstance(error, kinds)
 
 
+_NO_THREAD = "can't start new thread"  # there is no memory for its stack
 _NOT_MAPPED = ("failed to map segment from shared object", "cannot allocate memory")
 
 

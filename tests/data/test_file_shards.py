@@ -151,7 +151,8 @@ def test_parts_that_another_has_joined_are_left_to_it(tmp_path, monkeypatch):
     def slow(part, expected, out):
         real(part, expected, out)
         monkeypatch.setattr(file_shards, "_copy", real)
-        file_shards._join(str(path), 2, "w")  # the other job
+        file_shards._join([str(path)], 2, "w")  # the other job
+        assert not [*tmp_path.glob("out-*")]
 
     monkeypatch.setattr(file_shards, "_copy", slow)
     write(path, 0, 2)

@@ -103,6 +103,23 @@ def test_the_same_command_again_does_nothing_and_another_starts_over(raw, tmp_pa
     assert lines(output / "dev.src")[-1] == "more"
 
 
+@pytest.mark.parametrize("name", ["train.tgt", "bpe.codes"])
+def test_what_was_changed_afterwards_is_refused_and_prepared_again(raw, tmp_path, capsys, name):
+    output = tmp_path / "out"
+    argv = command(raw, output, "--subwords=bpe", "--vocab_size=40", "--tokenizer=none")
+    assert prepare.main(argv) == 0
+    changed = next(output.glob(name))
+    whole = changed.read_bytes()
+    for damage in (lambda: changed.write_bytes(whole[: len(whole) // 2]), changed.unlink):
+        damage()
+        with pytest.raises(UserError, match=f"{re.escape(str(changed))} is not what"):
+            raw_corpus.load_settings(str(output))
+        capsys.readouterr()
+        assert prepare.main(argv) == 0
+        assert f"{changed} is not what" in capsys.readouterr().out
+        assert changed.read_bytes() == whole
+
+
 def test_what_was_interrupted_is_prepared_again(raw, tmp_path, monkeypatch):
     output = tmp_path / "out"
     arguments = command(raw, output, "--vocab_size=60")

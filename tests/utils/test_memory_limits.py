@@ -87,6 +87,10 @@ def test_what_is_too_large_is_refused_with_its_bytes(
     assert not (tmp_path / "out" / "hparams.json").exists()
 
 
+def without_room_for_a_thread():
+    raise RuntimeError("can't start new thread")
+
+
 def exhausted():
     import tensorflow as tf
 
@@ -98,6 +102,7 @@ def exhausted():
     [
         (exhausted, "OOM when allocating a tensor. Smaller"),
         (lambda: bytearray(2**62), "no details are given. Smaller"),
+        (without_room_for_a_thread, "can't start new thread. Smaller"),
     ],
 )
 def test_memory_that_runs_out_all_the_same_is_one_message(capsys, kind, words):

@@ -36,7 +36,7 @@ from tfmann.data.vocab import UNK_ID, Vocabulary
 from tfmann.datasets.cleaning import Cleaner, CleaningRules
 from tfmann.errors import UsageError, UserError
 from tfmann.utils import atomic_files
-from tfmann.utils.files import atomic_write, open_binary
+from tfmann.utils.files import atomic_write, file_digest, open_binary
 
 RECORD = "data.json"
 _MARK = ".prepared"  # a folder of ours, even where preparing it was interrupted
@@ -111,8 +111,11 @@ def prepare_corpus(
     recipe_record = dataclasses.asdict(recipe)
     record = read_record(directory)
     if record and (record["recipe"], record["inputs"]) == (recipe_record, inputs):
-        log(f"{directory} has been prepared so already")
-        return record
+        changed = _changed_file(record, directory)
+        if not changed:
+            log(f"{directory} has been prepared so already")
+            return record
+        log(f"{changed} is not what `tfmann prepare` wrote: preparing it again")
     _claim(directory, bool(record))
     splits: dict[str, Any] = {}
     for split, prefix in prefixes.items():
@@ -121,7 +124,15 @@ def prepare_corpus(
     for name in prefixes:
         settings[f"{name}_prefix"] = name
         splits[name]["sides"] = _measure_split(sides, directory, name)
-    record = {"settings": settings, "splits": splits, "recipe": recipe_record, "inputs": inputs}
+    files = {
+        name: file_digest(os.path.join(directory, name))
+        for name in sorted(os.listdir(directory))
+        if name != _MARK
+    }
+    record = {
+        "settings": settings, "splits": splits, "recipe": recipe_record, "inputs": inputs,
+        "files": files,
+    }  # fmt: skip
     with atomic_write(os.path.join(directory, RECORD)) as stream:
         stream.write(json.dumps(record, indent=1, ensure_ascii=False).encode())
     return record
@@ -132,10 +143,17 @@ def load_settings(directory: str) -> dict[str, Any]:
 
     Raises:
       UsageError: the folder has no record that can be read.
+      UserError: a file has changed since it was prepared, or is gone.
     """
     record = read_record(directory)
     if not record:
         raise UsageError(f"{directory} holds no {RECORD}: `tfmann prepare` writes it")
+    changed = _changed_file(record, directory)
+    if changed:
+        raise UserError(
+            f"{changed} is not what `tfmann prepare` wrote: give that command once more, which "
+            "prepares it again"
+        )
     settings = dict(record["settings"])
     for key in _PATHS:
         if key in settings:
@@ -159,6 +177,15 @@ def read_record(directory: str) -> dict[str, Any]:
         except (ValueError, KeyError, TypeError):
             raise UserError(f"{path} is damaged: delete it, and prepare the corpus again") from None
     return record
+
+
+def _changed_file(record: Mapping[str, Any], directory: str) -> str:
+    """Returns the path of a file that is not as it was recorded, or an empty text."""
+    for name, digest in record.get("files", {}).items():
+        path = os.path.join(directory, name)
+        if not os.path.isfile(path) or file_digest(path) != digest:
+            return path
+    return ""
 
 
 def summary(record: Mapping[str, Any]) -> list[str]:
