@@ -190,10 +190,13 @@ class _AlreadyJoinedError(Exception):
 
 
 def _copy(shard: str, expected: str, out: BinaryIO) -> None:
-    if not os.path.exists(shard):
-        raise _AlreadyJoinedError
-    with open_binary(shard) as stream:
-        digest = stream_digest(stream, copy_to=out)
+    try:
+        with open_binary(shard) as stream:
+            digest = stream_digest(stream, copy_to=out)
+    except UserError:
+        if not os.path.exists(shard):
+            raise _AlreadyJoinedError from None
+        raise
     if digest != expected:
         job = shard.rpartition("-of-")[0].rpartition("-")[2]
         raise UserError(f"{shard} has changed since it was written: run job {int(job)} again")
