@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import time
 from pathlib import Path
 
 import numpy as np
@@ -154,17 +155,19 @@ def data(tmp_path_factory):
     return folder
 
 
+def has_logged(out, step, begin=0):
+    """Returns whether a step was logged after the first `begin` bytes of the log."""
+    text = (out / "train.log").read_bytes()[begin:].decode()
+    return re.search(rf"^step {step} lr", text, re.MULTILINE)
+
+
 def signal_worker(argv, out, folder, step, victim, number):
     """Signals a worker after a step; returns the exit statuses and what was printed."""
     log = out / "train.log"
     before = log.stat().st_size if log.exists() else 0  # of runs that were hurt earlier
 
-    def logged():
-        text = log.read_bytes()[before:].decode() if log.exists() else ""
-        return re.search(rf"^step {step} lr", text, re.MULTILINE)
-
     with cluster.train(argv, 2, folder) as started:
-        started.until(logged)
+        started.until(lambda: log.exists() and has_logged(out, step, before))
         started.processes[victim].send_signal(number)
         return started.statuses(), started.outputs
 
@@ -203,6 +206,21 @@ def test_a_slow_disk_and_another_clock_change_nothing(data, uninterrupted, tmp_p
     programs[odd] = [odd_machine.__file__]
     commands = [[*program, *argv] for program in programs]
     with cluster.Cluster(commands, tmp_path / "log") as started:
+        assert started.statuses() == [0, 0], started.outputs
+    assert_same_ends(out, uninterrupted)
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_worker_that_stands_still_for_a_while_changes_nothing(
+    data, uninterrupted, tmp_path, victim
+):
+    out = tmp_path / "out"
+    with cluster.train(tiny_runs.flags(data, out, **RUN), 2, tmp_path / "log") as started:
+        started.until(lambda: (out / "train.log").exists() and has_logged(out, 4))
+        started.processes[victim].send_signal(signal.SIGSTOP)
+        time.sleep(5)
+        started.processes[victim].send_signal(signal.SIGCONT)
         assert started.statuses() == [0, 0], started.outputs
     assert_same_ends(out, uninterrupted)
 
@@ -263,7 +281,7 @@ def test_what_workers_cannot_do_ends_in_one_message_each(data, tmp_path):
 
 
 @pytest.mark.timeout(600)
-def test_an_address_that_is_taken_is_named(data, tmp_path, monkeypatch):
+def test_an_address_that_is_taken_is_named(data, uninterrupted, tmp_path, monkeypatch):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -274,3 +292,8 @@ def test_an_address_that_is_taken_is_named(data, tmp_path, monkeypatch):
             assert started.statuses() == [1], started.outputs
             assert f"cannot listen at {address}" in started.outputs[0]
     assert not os.path.exists(tmp_path / "out")
+    monkeypatch.undo()
+    argv = tiny_runs.flags(data, tmp_path / "out", **RUN)
+    with cluster.train(argv, 2, tmp_path / "again") as started:
+        assert started.statuses() == [0, 0], started.outputs
+    assert_same_ends(tmp_path / "out", uninterrupted)
