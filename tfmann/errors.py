@@ -37,25 +37,36 @@ class Terminated(KeyboardInterrupt):
 def interruptible() -> Iterator[None]:
     """Makes SIGTERM and SIGHUP raise, as Ctrl-C does, so that temporary files are removed.
 
+    A signal may arrive while TensorFlow's C++ code calls Python: it takes what is raised there for
+    a missing attribute, say, and raises an error of its own. That error is one of the signal, too.
+
     Not for code that may wait in TensorFlow for other machines: only the default action ends that.
     """
+    received: list[BaseException] = []
 
     def stop(number: int, frame: Any) -> None:
         del frame
-        signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
-        raise Terminated(number)
+        # a second one ends the process at once
+        signal.signal(number, before.get(number, signal.SIG_DFL))
+        received.append(KeyboardInterrupt() if number == signal.SIGINT else Terminated(number))
+        raise received[-1]
 
-    changed = []
+    before: dict[int, Any] = {}
     with contextlib.suppress(ValueError):  # only the main thread may handle signals
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) == signal.SIG_DFL:  # nohup makes SIGHUP ignored
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            handler = signal.getsignal(number)
+            if handler in (signal.SIG_DFL, signal.default_int_handler):  # nohup ignores SIGHUP
                 signal.signal(number, stop)
-                changed.append(number)
+                before[number] = handler
     try:
         yield
+    except Exception as error:
+        if received:
+            raise received[0] from error
+        raise
     finally:
-        for number in changed:
-            signal.signal(number, signal.SIG_DFL)
+        for changed, handler in before.items():
+            signal.signal(changed, handler)
 
 
 def run_command(work: Callable[[], int | None], interrupted: str = "interrupted") -> int:

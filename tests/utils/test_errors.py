@@ -73,6 +73,29 @@ def test_signals_that_somebody_has_settled_stay_settled():
         signal.signal(signal.SIGHUP, settled)
 
 
+@pytest.mark.parametrize(
+    "number, status, message",
+    [(signal.SIGTERM, 143, "ended by SIGTERM"), (signal.SIGINT, 130, "interrupted")],
+)
+def test_a_signal_that_other_code_turns_into_its_own_error_is_still_one(
+    number, status, message, capsys
+):
+    def work():
+        with interruptible():
+            try:
+                os.kill(os.getpid(), number)
+            except BaseException:  # as C++ code does that asks a Python object for an attribute
+                raise AttributeError("'int' object has no attribute 'keys'") from None
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job ignores it
+    try:
+        assert run_command(work) == status
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == f"tfmann: {message}\n"
+
+
 def test_a_second_signal_ends_at_once():
     with pytest.raises(Terminated), interruptible():
         try:
