@@ -9,12 +9,12 @@ from helpers.bootstrap_machine import ROOT, Machine
 
 
 def test_make_says_in_one_line_what_is_missing(checkout: Machine):
-    checkout.add_python("python3", "3.12")
+    checkout.add_python("python3", "3.14")
     result = checkout.run("make", "install")
     assert result.returncode == 2
     messages = [line for line in result.stderr.splitlines() if not line.startswith("make")]
     assert len(messages) == 1
-    assert "Python 3.9, 3.10 or 3.11 is missing" in messages[0]
+    assert "Python 3.9 to 3.13 is missing" in messages[0]
     assert not (checkout.checkout / ".venv").exists()
 
 
