@@ -124,7 +124,9 @@ def test_cell_equals_its_oracle(variant, compiled):
                 actual = actual[..., :source]
             if actual.ndim > reference.ndim:
                 actual = actual[..., 0]
-            np.testing.assert_allclose(actual, reference, atol=1e-5, err_msg=f"{name}, row {row}")
+            np.testing.assert_allclose(
+                actual, reference, rtol=1e-6, atol=1e-5, err_msg=f"{name}, row {row}"
+            )
 
 
 @pytest.mark.quick(*small_models.QUICK_VARIANTS)
