@@ -96,15 +96,16 @@ def _decoding(records: list[Record]) -> Section:
 
 
 def _lines(records: list[Record]) -> Section:
-    keys = ("lines", "answered", "unlike", "wrong_blanks", "peak_mib_at_a_tenth", "peak_mib")
+    keys = ("lines", "answered", "unlike", "wrong_blanks", "peak_mib_at_a_tenth",
+            "peak_mib_at_half", "peak_mib")  # fmt: skip
     head = ["lines in", "lines out", "unlike for equal lines", "wrong for blank ones"]
     return (
         "Lines of every kind",
         "Blank and long lines, unknown words, emoji, separators, control and combining "
         "characters, and random Unicode stream through `tfmann translate`.",
         table(
-            [*head, "peak MiB after a tenth", "peak MiB"],
-            [[r[key] for key in keys] for r in records],
+            [*head, "peak MiB after a tenth", "after half", "at the end"],
+            [[r.get(key, "-") for key in keys] for r in records],
         ),
     )
 
