@@ -184,8 +184,11 @@ class TrainStep:
                 dtype = self.model.compute_dtype
                 loss = sum_loss(self.model, batch, part_noise, dtype, document_context(inputs))
                 scaled = loss.total / divisor
+            # A part without sentences has one step, at which not every weight is used.
+            zero = tf.UnconnectedGradients.ZERO
+            gradients = tape.gradient(scaled, self.trained, unconnected_gradients=zero)
             # dense, because the sum over sparse rows depends on their order
-            gradients = [tf.convert_to_tensor(g) for g in tape.gradient(scaled, self.trained)]
+            gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
             total = [a + b for a, b in zip(total, gradients)] if total else gradients
             losses.append(loss)
         return total, losses
