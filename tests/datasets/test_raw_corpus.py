@@ -108,7 +108,7 @@ def test_what_was_changed_afterwards_is_refused_and_prepared_again(raw, tmp_path
     output = tmp_path / "out"
     argv = command(raw, output, "--subwords=bpe", "--vocab_size=40", "--tokenizer=none")
     assert prepare.main(argv) == 0
-    changed = next(output.glob(name))
+    changed = output / name
     whole = changed.read_bytes()
     for damage in (lambda: changed.write_bytes(whole[: len(whole) // 2]), changed.unlink):
         damage()

@@ -8,13 +8,13 @@ change. It is served to this machine only.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
 from tfmann.cli.serve import add_address, note
 from tfmann.errors import UserError, run_command
 from tfmann.serving import server
-from tfmann.utils.tensorflow_import import import_tensorflow
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,7 +33,8 @@ def _run(args: argparse.Namespace) -> None:
     if not entries:
         raise UserError("no models come with this installation: give one of yours with --model=DIR")
     with server.bind(args.host, args.port) as listener:
-        import_tensorflow()
+        # TensorFlow is imported with the first model, when the page is open already.
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         from tfmann.play import pages
 
         app = pages.make_app(library.Library(entries), args.host, note)
