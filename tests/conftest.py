@@ -4,7 +4,6 @@ import ctypes
 import gc
 import os
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -15,9 +14,6 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 # A slow processor is no failure.
 settings.register_profile("any processor", deadline=None)
 settings.load_profile("any processor")
-
-GROWTH = 50_000_000  # bytes; to collect takes 0.1 s and more, which is too long after every test
-_resident_bytes = {"after the last collection": 0}
 
 
 def pytest_configure(config):
@@ -133,8 +129,7 @@ def free_graphs():
     gradients = registry._registry
     for name in [name for name in gradients if name.startswith("CustomGradient-")]:
         del gradients[name]
-    if _resident() > _resident_bytes["after the last collection"] + GROWTH:
-        _collect()
+    _collect()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -143,33 +138,22 @@ def free_caches(request):
 
     A compiled search takes up to 150 MB.
     """
-    before = _resident()
     yield
     helpers = [module for name, module in sys.modules.items() if name.startswith("helpers.")]
     for module in (request.module, *helpers):
         for value in vars(module).values():
             if hasattr(value, "cache_clear"):
                 value.cache_clear()
-    if _resident() > before + GROWTH:
-        _collect()
+    _collect()
 
 
 def _collect():
+    """Frees garbage and returns its pages to the system, where the C library can.
+
+    After every test: what the garbage of several tests was mixed with keeps its pages. What the
+    modules hold is frozen, so this takes 10 ms.
+    """
     gc.collect()
-    _give_memory_back()
-    _resident_bytes["after the last collection"] = _resident()
-
-
-def _resident():
-    """Bytes of this process in memory; 0 where the system does not say."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
-
-
-def _give_memory_back():
-    """Returns freed pages to the system, where the C library can: glibc keeps them otherwise."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
