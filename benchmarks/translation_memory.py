@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tfmann.api import Model
 
 SYSTEMS = {"SK-MT1": (2, 1), "SK-MT2": (16, 2)}  # pairs m, neighbours k: the rows of the paper
-FACTORS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
+FACTORS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 _COMMON_WORDS = 60  # the first of a vocabulary, function words among them, keep their names
 _HITS = 64
 
