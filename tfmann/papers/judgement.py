@@ -164,13 +164,14 @@ def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
                 verdicts.p_inside(estimate, low, high), verdicts.p_outside(estimate, low, high),
                 dict(zip(measured.seeds, zip(measured.values(), measured.sentence_errors()))),
             )  # fmt: skip
-            yield _settle(case, estimate)
+            yield _settle(case, estimate, measured.too_few())
 
 
-def _settle(case: _Case, estimate: verdicts.Estimate) -> _Case:
-    """Settles a case that no test decides: of one seed, or of runs that have not converged."""
+def _settle(case: _Case, estimate: verdicts.Estimate, too_few: str = "") -> _Case:
+    """Settles a case that no test decides: of one seed, few sentences, or rising runs."""
     assert case.conditions is not None
     reasons = [_ONE_SEED] * (estimate.freedom == 0)
+    reasons += [too_few] * bool(too_few)
     reasons += ["not converged"] * bool(case.conditions.not_converged)
     if not reasons:
         return case
