@@ -21,6 +21,7 @@ from benchmarks import (  # noqa: E402
     cache,
     cost,
     memory,
+    parameters,
     report,
     rewriting,
     shortlist,
@@ -49,8 +50,9 @@ OF_PEERS = {"benchmarks.peers.joey_driver", "benchmarks.peers.onmt_driver"}
 INTERNAL = {"benchmarks.trust.forks", "benchmarks.trust.settings"}
 TESTED_HERE = {
     "benchmarks.ablation", "benchmarks.cache", "benchmarks.cost", "benchmarks.memory",
-    "benchmarks.peers.compare", "benchmarks.report", "benchmarks.rewriting",
-    "benchmarks.shortlist", "benchmarks.translation_memory", "benchmarks.trust",
+    "benchmarks.parameters", "benchmarks.peers.compare", "benchmarks.report",
+    "benchmarks.rewriting", "benchmarks.shortlist", "benchmarks.translation_memory",
+    "benchmarks.trust",
 }  # fmt: skip
 
 
@@ -62,6 +64,9 @@ def corpus(tmp_path_factory):
     for side in ("src", "tgt"):
         (folder / f"dev.{side}").rename(folder / f"val.{side}")
     return folder
+
+
+ROWS = parameters.rows()
 
 
 def read_records(capfd):
@@ -324,3 +329,11 @@ def test_trust_sees_decoding_that_breaks_its_promises(monkeypatch, untraced):
 
 def test_the_report_is_made_of_the_results():
     assert report.render() == (ROOT / "benchmarks" / "RESULTS.md").read_text("utf-8")
+
+
+def test_parameters_of_the_papers_sizes_are_counted(monkeypatch, capfd):
+    monkeypatch.setattr(parameters, "rows", lambda: [("zh-en", "rnnsearch"), ("vi-en", "luong")])
+    parameters.main([])
+    (line,) = read_records(capfd)  # the vocabularies of vi-en are not fixed by its settings
+    assert line["parameters"] == 53_981_488 and line["vocabulary"] == 30_000  # Table 1: 53.98M
+    assert {("zh-en", row) for row in ("rnnsearch", "kvmematt_r1", "kvmematt_r2")} <= set(ROWS)

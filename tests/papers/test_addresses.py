@@ -4,6 +4,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from helpers.claims import NO_FOLDER
 from helpers.command_line import WORDS, write_model
 from helpers.records import record
 
@@ -45,7 +46,7 @@ def runs(*means, spread=0.01, unit="sentence", units=500, of_file=500, **more):
 
 
 def judge_records(records, claim=CLAIM):
-    ((_, verdict),) = judgement.judge([claim], {("vi-en", "cpu"): records}, None)
+    ((_, verdict),) = judgement.judge([claim], {("vi-en", "cpu"): records}, NO_FOLDER)
     return verdict
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.claims import FLAT, claim, judge_claim, resampled, runs, status
+from helpers.claims import FLAT, NO_FOLDER, claim, judge_claim, resampled, runs, status
 from helpers.records import comparison, record
 
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
@@ -64,7 +64,7 @@ def test_the_p_values_of_a_paper_are_adjusted_together():
     results = {("vi-en", "cpu"): runs([11, 12, 13], [10, 10, 10])}
 
     def first_verdict(*more):
-        return judgement.judge([tested_claim, *more], results, None)[0][1]
+        return judgement.judge([tested_claim, *more], results, NO_FOLDER)[0][1]
 
     assert (
         first_verdict().status == HOLDS
@@ -226,7 +226,7 @@ def test_parameters_need_no_test():
 
 def test_what_no_record_can_say_is_listed_with_what_is_lacking():
     untested = UntestedClaim("P", "1", "text", "a benchmark of it")
-    ((claim_, verdict),) = judgement.judge([untested], {}, None)
+    ((claim_, verdict),) = judgement.judge([untested], {}, NO_FOLDER)
     assert claim_ is untested
     assert verdict == judgement.Verdict(NOT_MEASURED, "", "missing: a benchmark of it")
 
