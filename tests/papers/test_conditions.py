@@ -137,7 +137,7 @@ def test_a_rival_is_timed_against_the_same_baseline(tmp_path, rival, expected):
     assert verdict.status == expected and verdict.measured == "benchmark bench, train, a"
     shares = [b / a for a, b in zip([1.0, 1.02, 0.98], rival)]
     assert f"{sum(shares) / 3:.0%} of b's words/s on a CPU (mean of 3" in verdict.evidence
-    assert "; paper: faster)" in verdict.evidence
+    assert "; the claim: faster)" in verdict.evidence
     others = ({"revision": "s"}, {"reference": "luong"}, {"what": "beam"},
               {"hardware": {"gpus": [], "cpu": "another", "cores": 2}})  # fmt: skip
     for other in others:

@@ -210,6 +210,31 @@ def test_where_no_resamples_were_kept_an_upper_bound_is_taken():
     assert sentences(vague, vague) == (0.0, "valid for these test sentences only")
 
 
+@pytest.mark.parametrize(
+    ("documents", "note", "freedom"),
+    [
+        ({}, "", 2),
+        ({"few_documents": 2}, "valid for these 2 documents only, too few to resample", 2),
+        ({"documents": 40}, "resampled by document, of which there are 40", 2),
+        ({"documents": 2}, "resampled by document, of which there are 2", 1),
+    ],
+)
+def test_evidence_says_of_which_documents_it_is(documents, note, freedom):
+    records = runs([12.0, 12.1, 12.2], [10.0, 10.0, 10.0], 0.5)
+    for run in records:
+        run["resampled"]["test"].update(documents)
+    pairs = seed_pairs.pair_seeds("test BLEU", records, "mad_1", "luong")
+    variance, written = pairs.sentence_variance()
+    assert written == note and (
+        not note or f"; {note}; p" in judge_claim(claim(), records)[0].evidence
+    )
+    number = documents.get("documents", math.inf)
+    factor = 1 / (1 - 1 / number)
+    estimate = pairs.estimate()
+    assert estimate.freedom == freedom
+    assert estimate.error**2 == pytest.approx(0.01 / 3 + variance * factor)
+
+
 def test_only_seeds_that_both_have_are_compared():
     records = runs([12.0, 12.0], [10.0, 10.0])[:3]
     assert "12.00 against 10.00 (+2.00)" in judge_claim(claim(), records)[0].evidence

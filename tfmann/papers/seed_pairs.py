@@ -62,8 +62,7 @@ class SeedPairs:
     def sentence_variance(self) -> tuple[float, str]:
         """Returns the variance of the mean over other test sentences, and a note on its source."""
         if self._resampled is not None:
-            note = f"resampled by document, of which there are {self._documents}"
-            return verdicts.sentence_variance(self._resampled), note if self._documents else ""
+            return verdicts.sentence_variance(self._resampled), self._documents_note
         if self._recorded_errors is None:
             return 0.0, _SENTENCES_ONLY
         # An upper bound: as if the differences of all seeds rose and fell together.
@@ -90,7 +89,18 @@ class SeedPairs:
         """The number of documents, if they were resampled; 0 if sentences were, or nothing."""
         if self._resampled is None:
             return 0
-        return self.runs[0]["resampled"][_SPLITS[self.measure]].get("documents", 0)
+        return self._resampled_documents("documents")
+
+    @property
+    def _documents_note(self) -> str:
+        """What the resamples are of, if the number of documents is known."""
+        if self._documents:
+            return f"resampled by document, of which there are {self._documents}"
+        few = self._resampled_documents("few_documents")
+        return f"valid for these {few} documents only, too few to resample" if few else ""
+
+    def _resampled_documents(self, key: str) -> int:
+        return self.runs[0]["resampled"][_SPLITS[self.measure]].get(key, 0)
 
     @functools.cached_property
     def _recorded_errors(self) -> list[float] | None:

@@ -38,9 +38,10 @@ def evidence(claim: SpeedClaim, record: Record, runs: Sequence[float]) -> str:
     """Describes the shares of speed."""
     device = "GPU" if record["hardware"]["gpus"] else "CPU"
     of = " and ".join(claim.rival.values()) or "the baseline"
+    source = "the claim" if claim.rival else "paper"
     return (
         f"{statistics.fmean(runs):.0%} of {of}'s words/s on a {device} (mean of {len(runs)} pairs "
-        f"of runs, {min(runs):.0%} to {max(runs):.0%}; paper: {_range(claim.least, claim.most)})"
+        f"of runs, {min(runs):.0%} to {max(runs):.0%}; {source}: {_range(claim.least, claim.most)})"
     )
 
 
