@@ -51,6 +51,11 @@ def test_a_line_for_each_head_and_phase_and_a_mean_over_the_seeds():
     ]
 
 
+def test_what_rounds_to_zero_has_no_sign():
+    chance = record("a", **statistics(("write_head_0", "target", "marking", -0.004, 0.001, -0.001)))
+    assert address_table(table(*ROWS), [chance]).rows[0][3] == "0.00 [-0.01, 0.00] (0.00)"
+
+
 def test_records_without_statistics_have_no_such_table():
     assert address_table(table(*ROWS), [record("a"), record("b", inspection=None)]) is None
     assert "heads and cache" not in rendering.render(table(*ROWS), "tiny", [record("a")])

@@ -115,9 +115,14 @@ def _mean(entries: Sequence[dict[str, Any]]) -> str:
 
     These are those of the mean if all seeds rise and fall together, else they are wider.
     """
-    mean = f"{statistics.fmean(entry['mean'] for entry in entries):.2f}"
+    mean = _rounded([entry["mean"] for entry in entries])
     intervals = [entry["interval"] for entry in entries]
     if not all(intervals):
         return mean
-    low, high = (f"{statistics.fmean(limits):.2f}" for limits in zip(*intervals))
+    low, high = map(_rounded, zip(*intervals))
     return mean if low == high == mean else f"{mean} [{low}, {high}]"
+
+
+def _rounded(values: Sequence[float]) -> str:
+    """Formats a mean; what rounds to zero has no sign."""
+    return f"{round(statistics.fmean(values), 2) + 0.0:.2f}"
