@@ -67,7 +67,7 @@ def test_the_true_difference_is_that_of_many_documents():
     "case",
     [
         Case(ADDRESSES, "higher", 0.0, Sizes(4, 40, luck=0.0)),
-        Case(ADDRESSES, "higher", 0.0, Sizes(4, 40, luck=0.0, documents=2)),  # 15% if it counted
+        Case(ADDRESSES, "higher", 0.0, Sizes(4, 40, luck=0.0, documents=2)),  # 18% if ignored
         Case(SKEWED, "higher", 0.0, Sizes(4, 40, luck=0.2, documents=20)),
         Case(DOCUMENTS, "higher", 0.0, Sizes(30, 60, 60, 0.0, documents=20)),
         Case(DOCUMENTS, "no gain", 0.3, Sizes(4, 60, 60, 0.5, documents=20), 5),

@@ -71,15 +71,15 @@ def test_evidence_shows_seeds_and_untrained_weights():
     verdict = judge_records(runs(0.70, 0.72, 0.74))
     assert verdict.measured == "vi-en, scale cpu"
     assert verdict.evidence.startswith(
-        f"{DESCRIPTIONS['successive']}: 0.72 (seeds 0.70, 0.72, 0.74); the claim: above 0.5; with "
-        "untrained weights 0.10; 500 sentences; p 0.00"
+        f"{DESCRIPTIONS['successive']}: 0.72 [0.71, 0.73] (seeds 0.70, 0.72, 0.74); the claim: "
+        "above 0.5; with untrained weights 0.10; 500 sentences; p 0.00"
     )
     assert verdict.conditions.endswith("3 seeds; converged")
     one_seed = judge_records(runs(0.72, unit="document"))
     assert one_seed.evidence.startswith("one seed only, which another could contradict; ")
     assert one_seed.evidence.endswith(
-        "95% interval over the sentences [0.71, 0.73]; with untrained weights 0.10; 500 sentences "
-        "in 500 documents"
+        ": 0.72 [0.71, 0.73]; the claim: above 0.5; with untrained weights 0.10; 500 sentences in "
+        "500 documents"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -107,22 +106,5 @@ def _cell(entries: Sequence[dict[str, Any]]) -> str:
     if not entries:
         return "-"
     untrained = [entry["untrained"] for entry in entries if "untrained" in entry]
-    return _mean(entries) + (f" ({_mean(untrained)})" if untrained else "")
-
-
-def _mean(entries: Sequence[dict[str, Any]]) -> str:
-    """Formats a mean over the seeds with the means of their limits.
-
-    These are those of the mean if all seeds rise and fall together, else they are wider.
-    """
-    mean = _rounded([entry["mean"] for entry in entries])
-    intervals = [entry["interval"] for entry in entries]
-    if not all(intervals):
-        return mean
-    low, high = map(_rounded, zip(*intervals))
-    return mean if low == high == mean else f"{mean} [{low}, {high}]"
-
-
-def _rounded(values: Sequence[float]) -> str:
-    """Formats a mean; what rounds to zero has no sign."""
-    return f"{round(statistics.fmean(values), 2) + 0.0:.2f}"
+    mean = addresses.format_mean(entries)
+    return f"{mean} ({addresses.format_mean(untrained)})" if untrained else mean

@@ -139,20 +139,20 @@ def measured_runs(claim: AddressClaim, records: Sequence[Record]) -> MeasuredRun
 
 
 def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
-    """Describes the numbers: of each seed, of the sentences, and of untrained weights."""
+    """Describes the numbers: of each seed, of the sentences, and of untrained weights.
+
+    In brackets are 95% intervals over other sentences or documents.
+    """
     values = measured.values()
     by_seed = f" (seeds {', '.join(f'{value:.2f}' for value in values)})" * (len(values) > 1)
     parts = [
-        f"{DESCRIPTIONS[claim.statistic]}: {statistics.fmean(values):.2f}{by_seed}",
+        f"{DESCRIPTIONS[claim.statistic]}: {format_mean(measured.entries)}{by_seed}",
         "the claim: "
         + (f"above {claim.above:g}" if math.isfinite(claim.above) else f"below {claim.below:g}"),
     ]
-    if len(values) == 1 and measured.entries[0]["interval"]:
-        low, high = measured.entries[0]["interval"]
-        parts.append(f"95% interval over the sentences [{low:.2f}, {high:.2f}]")
-    untrained = [entry["untrained"]["mean"] for entry in measured.entries if "untrained" in entry]
+    untrained = [entry["untrained"] for entry in measured.entries if "untrained" in entry]
     if untrained:
-        parts.append(f"with untrained weights {statistics.fmean(untrained):.2f}")
+        parts.append(f"with untrained weights {format_mean(untrained)}")
     inspected = measured.runs[0]["inspection"]
     units = f" in {inspected['units']} documents" * (inspected["unit"] == "document")
     of_first = {part for part in map(_first_part, measured.runs) if part}
@@ -161,6 +161,25 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
         + f", of {' or '.join(sorted(of_first))}" * bool(of_first)
     )
     return "; ".join(parts)
+
+
+def format_mean(entries: Sequence[dict[str, Any]]) -> str:
+    """Formats a mean over the seeds, and the means of the limits of their 95% intervals.
+
+    These are the limits of the mean if all seeds rise and fall together, else they are wider. An
+    interval that rounds to the mean is left out.
+    """
+    mean = _rounded([entry["mean"] for entry in entries])
+    intervals = [entry["interval"] for entry in entries]
+    if not all(intervals):
+        return mean
+    low, high = map(_rounded, zip(*intervals))
+    return mean if low == high == mean else f"{mean} [{low}, {high}]"
+
+
+def _rounded(values: Sequence[float]) -> str:
+    """Formats a mean; what rounds to zero has no sign."""
+    return f"{round(statistics.fmean(values), 2) + 0.0:.2f}"
 
 
 def extent(record: Record) -> tuple[int, int] | None:
