@@ -230,23 +230,26 @@ def verdicts() -> list[str]:
     """Returns the section on how often verdicts on simulated tables are false, and true."""
     records = read_benchmark("verdicts")
     out = []
+    settings = ("expect", "seeds", "claims", "sentences", "luck")
     for kind, title, columns in (
         ("false", "Claims that are just false, and just not contrary to the truth: at most 5%",
-         ("margin", "holds", "does not hold", "one_seed")),
+         (*settings, "margin", "holds", "does not hold", "one_seed")),
+        ("records", "The same, judged from whole records: at most 5%",
+         ("evidence", *settings[:-1], "documents", "luck", "margin", "holds", "does not hold")),
         ("true", "True claims: the more proofs, the better",
-         ("true", "margin", "holds", "one_seed")),
+         (*settings, "true", "margin", "holds", "one_seed")),
     ):  # fmt: skip
         of_kind = [r for r in records if r["claim_is"] == kind]
         if not of_kind:
             continue
         out += [f"### {title}", "", f"{of_kind[0]['tables']:,} papers per line.", ""]
-        names = ["expect", "seeds", "claims", "sentences", "luck", *columns]
         heads = {"luck": "seed deviation", "true": "true difference", "one_seed": "one seed alone"}
-        out += [f"| {' | '.join(heads.get(name, name) for name in names)} |"]
-        out += ["|-" * len(names) + "|"]
+        out += [f"| {' | '.join(heads.get(name, name) for name in columns)} |"]
+        out += ["|-" * len(columns) + "|"]
         for r in of_kind:
-            forms = dict.fromkeys(columns, ".1%") | {"true": ".2f", "margin": ".2f"}
-            cells = [format(r[name], forms.get(name, "")) for name in names]
+            forms = dict.fromkeys(("holds", "does not hold", "one_seed"), ".1%")
+            forms |= dict.fromkeys(("true", "margin"), ".2f")
+            cells = [format(r[name], forms.get(name, "")) for name in columns]
             out.append(f"| {' | '.join(cells)} |")
         out.append("")
     if not out:
@@ -257,7 +260,9 @@ def verdicts() -> list[str]:
         "hold, or not to hold. The seed deviation is a standard deviation of log odds: 0.03 is "
         "about half a BLEU, 0.2 three. `one seed alone`: the share in which a bootstrap over "
         "sentences finds the first seed of the first system better, a conclusion that the "
-        "verdicts never draw.",
+        "verdicts never draw. From whole records, everything that judges a table is tried: "
+        "statistics of addresses, tests whose documents are resampled, and older records whose "
+        "error is an upper bound from p values and intervals.",
     )
     return head + out
 

@@ -2,11 +2,12 @@
 
     python -m benchmarks.verdicts --out=results/verdicts.jsonl
 
-A simulated run translates N sentences. The number of each sentence's n-grams that match the
-reference is drawn with a probability that depends on the system's quality, on the run's seed, on
-the sentence, which is equally hard for all systems, and on chance for this run at this sentence.
-BLEU is computed from the sums, as usual. The true difference of two systems is the mean over all
-seeds and sentences, by integration; it is also the margin of a claim that should be just false.
+`verdict_scores` simulates the scores of systems whose true difference is known. It is also the
+margin of a claim that should be just false.
+
+The claims `false` and `true` are judged from these scores by the statistics alone. Those of
+`records` are judged from whole records (`verdict_records`), with everything that the judgement of a
+table does: statistics of addresses, tests of whole documents, and records without resamples.
 """
 
 from __future__ import annotations
@@ -19,68 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import harness
+from benchmarks import harness, verdict_records
+from benchmarks.verdict_records import Case
+from benchmarks.verdict_scores import Sizes, scores, true_difference
 from tfmann.evaluation import verdicts
+from tfmann.papers import judgement
 from tfmann.utils.provenance import provenance
 
-ORDERS = np.arange(4)  # a sentence has n - 1 fewer n-grams than words
-BASE = np.array([0.5, -0.4, -1.1, -1.7])  # log odds that an n-gram matches: BLEU about 35
-HARD, OWN = 0.6, 0.8  # standard deviations of a sentence's and of a run's luck at a sentence
-LONGEST, SHORTEST = 30, 8
 Z = 1.645  # one-sided 5%
-
-
-class Sizes(NamedTuple):
-    """The sizes of a simulated table.
-
-    Attributes:
-      seeds: of every system.
-      sentences: of the test.
-      resamples: of the bootstrap.
-      luck: standard deviation over seeds, in log odds; 0.03 is about half a BLEU.
-    """
-
-    seeds: int = 3
-    sentences: int = 200
-    resamples: int = 200
-    luck: float = 0.03
-
-
-def scores(rng: np.random.Generator, gaps: np.ndarray, sizes: Sizes) -> np.ndarray:
-    """Returns BLEU of all runs, measured and on shared resamples [systems, S, 1 + B].
-
-    Args:
-      rng: the random generator.
-      gaps: advantage of each system over the base, in log odds [systems].
-      sizes: of the table.
-    """
-    runs = (len(gaps), sizes.seeds)
-    length = rng.integers(SHORTEST, LONGEST + 1, sizes.sentences)
-    good = gaps[:, None, None] + rng.normal(0, sizes.luck, (*runs, 1))
-    good = good + rng.normal(0, HARD, sizes.sentences) + rng.normal(0, OWN, (*runs, len(length)))
-    positions = length[:, None] - ORDERS
-    matches = rng.binomial(positions, _share(good[..., None] + BASE))
-    resamples = rng.integers(0, len(length), (sizes.resamples, len(length)))
-    times = [np.bincount(sentences, minlength=len(length)) for sentences in resamples]
-    weights = np.vstack([np.ones(len(length)), *times])
-    sums = np.einsum("bn,gsnk->gsbk", weights, matches, optimize=True)
-    return 100 * np.exp(np.log(np.maximum(sums, 0.5) / (weights @ positions)).mean(axis=-1))
-
-
-def true_difference(gap: float, luck: float) -> float:
-    """Returns a system's advantage in BLEU over the base, over all seeds and sentences."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
-    weights = weights / weights.sum()
-
-    def bleu(ability: np.ndarray) -> np.ndarray:
-        sentence = ability[:, None, None] + np.hypot(HARD, OWN) * nodes[:, None] + BASE
-        return 100 * np.exp(np.log(weights @ _share(sentence)).mean(axis=-1))
-
-    return float(weights @ (bleu(gap + luck * nodes) - bleu(luck * nodes)))
-
-
-def _share(odds: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-odds))
 
 
 def statuses(measured: np.ndarray, expect: str, margin: float) -> list[str]:
@@ -140,6 +87,19 @@ def simulate(scenario: Scenario, tables: int, seed: int) -> dict[str, float]:
     return {"true": true, "margin": margin, **{status: counts[status] / tables for status in kinds}}
 
 
+def simulate_records(case: Case, tables: int, seed: int) -> dict[str, float]:
+    """Returns the share of papers with at least one verdict of each status, from whole records."""
+    rng = np.random.default_rng(seed)
+    margin = case.margin
+    counts: Counter[str] = Counter()
+    for _ in range(tables):
+        claims, runs = verdict_records.paper(rng, case, margin)
+        judged = judgement.judge(claims, {verdict_records.TABLE: runs}, Path())
+        counts.update({verdict.status for _, verdict in judged})
+    statuses = (verdicts.HOLDS, verdicts.FAILS, verdicts.INCONCLUSIVE)
+    return {"margin": margin, **{status: counts[status] / tables for status in statuses}}
+
+
 # Neither a just-false claim nor its contrary may be proven in more than 5% of the papers.
 FALSE = [
     Scenario(expect, gap, None, Sizes(seeds, luck=luck), claims)
@@ -155,11 +115,47 @@ TRUE = [
     for seeds, claims in ((3, 1), (5, 1), (10, 1), (3, 10))
 ]  # fmt: skip
 
+# Also false, but judged from whole records.
+BOUNDS = (("higher", 0.0), ("alike", 0.06), ("no gain", 0.06))
+MANY, SEVERAL, THIRTY, OTHERS = (3, 0.2, 10), (5, 0.2, 1), (30, 0.0, 1), (3, 0.03, 1)
+OF_ADDRESSES = {
+    0: (OTHERS, SEVERAL, MANY),
+    2: (SEVERAL,),
+    20: (OTHERS, SEVERAL, THIRTY, MANY),
+    80: (SEVERAL,),
+}  # by documents: seeds, luck, claims
+OF_DOCUMENTS = {20: ((5, 0.0, 1), SEVERAL, THIRTY, MANY), 80: (SEVERAL,)}
+RECORDS = [
+    *(
+        Case(evidence, "higher", 0.0, Sizes(seeds, luck=luck, documents=documents), claims)
+        for evidence in (verdict_records.ADDRESSES, verdict_records.SKEWED)
+        for documents, kinds in OF_ADDRESSES.items()
+        for seeds, luck, claims in kinds
+    ),
+    *(
+        Case(verdict_records.DOCUMENTS, *bound, Sizes(seeds, luck=luck, documents=documents),
+             claims)
+        for bound in BOUNDS
+        for documents, kinds in OF_DOCUMENTS.items()
+        for seeds, luck, claims in kinds
+    ),
+    *(
+        Case(verdict_records.NO_RESAMPLES, *bound, Sizes(seeds, resamples=500, luck=luck), claims)
+        for bound in BOUNDS
+        for seeds, luck, claims in ((10, 0.0, 1), SEVERAL, MANY)
+    ),
+]  # fmt: skip
+
 SCENARIOS = {"false": FALSE, "true": TRUE}
+CLAIMS = (*SCENARIOS, "records")
 
 
 def records(tables: int, kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yields a line for each scenario and for each kind of records."""
     for kind in kinds:
+        if kind == "records":
+            yield from _of_records(tables)
+            continue
         for number, scenario in enumerate(SCENARIOS[kind]):
             shares = simulate(scenario, tables, seed=1000 * (kind == "true") + number)
             settings = {
@@ -170,11 +166,21 @@ def records(tables: int, kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
             yield {"claim_is": kind, "tables": tables, **settings, **shares, **provenance()}
 
 
+def _of_records(tables: int) -> Iterator[dict[str, Any]]:
+    for number, case in enumerate(RECORDS):
+        settings = {"evidence": case.evidence, "expect": case.expect, "claims": case.claims}
+        shares = simulate_records(case, tables, seed=2000 + number)
+        yield {
+            "claim_is": "records", "tables": tables, **settings, **case.sizes._asdict(), **shares,
+            **provenance(),
+        }  # fmt: skip
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.verdicts", description=__doc__)
     parser.add_argument("--out", type=Path, help="a file that the lines are appended to")
     parser.add_argument("--tables", type=int, default=1000, help="simulated papers of a line")
-    harness.add_choice(parser, "claims", SCENARIOS)
+    harness.add_choice(parser, "claims", CLAIMS)
     flags = parser.parse_args(argv)
     harness.write(records(flags.tables, flags.claims), flags.out)
 

@@ -21,16 +21,20 @@ from benchmarks import (  # noqa: E402
     cache,
     cost,
     memory,
+    parameters,
     report,
     rewriting,
     shortlist,
     translation_memory,
 )
 from benchmarks.peers import compare  # noqa: E402
+from benchmarks.speed import cells  # noqa: E402
 from benchmarks.trust import decode, inputs  # noqa: E402
 from benchmarks.trust.__main__ import main as trust  # noqa: E402
 from tfmann import synthetic  # noqa: E402
 from tfmann.ops import encoder_scan as scans  # noqa: E402
+from tfmann.papers.claim import SpeedClaim  # noqa: E402
+from tfmann.papers.claims import CLAIMS  # noqa: E402
 
 # Run as a command by another test.
 TESTED_ELSEWHERE = {
@@ -49,8 +53,9 @@ OF_PEERS = {"benchmarks.peers.joey_driver", "benchmarks.peers.onmt_driver"}
 INTERNAL = {"benchmarks.trust.forks", "benchmarks.trust.settings"}
 TESTED_HERE = {
     "benchmarks.ablation", "benchmarks.cache", "benchmarks.cost", "benchmarks.memory",
-    "benchmarks.peers.compare", "benchmarks.report", "benchmarks.rewriting",
-    "benchmarks.shortlist", "benchmarks.translation_memory", "benchmarks.trust",
+    "benchmarks.parameters", "benchmarks.peers.compare", "benchmarks.report",
+    "benchmarks.rewriting", "benchmarks.shortlist", "benchmarks.translation_memory",
+    "benchmarks.trust",
 }  # fmt: skip
 
 
@@ -62,6 +67,9 @@ def corpus(tmp_path_factory):
     for side in ("src", "tgt"):
         (folder / f"dev.{side}").rename(folder / f"val.{side}")
     return folder
+
+
+ROWS = parameters.rows()
 
 
 def read_records(capfd):
@@ -324,3 +332,18 @@ def test_trust_sees_decoding_that_breaks_its_promises(monkeypatch, untraced):
 
 def test_the_report_is_made_of_the_results():
     assert report.render() == (ROOT / "benchmarks" / "RESULTS.md").read_text("utf-8")
+
+
+def test_parameters_of_the_papers_sizes_are_counted(monkeypatch, capfd):
+    monkeypatch.setattr(parameters, "rows", lambda: [("zh-en", "rnnsearch"), ("vi-en", "luong")])
+    parameters.main([])
+    (line,) = read_records(capfd)  # the vocabularies of vi-en are not fixed by its settings
+    assert line["parameters"] == 53_981_488 and line["vocabulary"] == 30_000  # Table 1: 53.98M
+    assert {("zh-en", row) for row in ("rnnsearch", "kvmematt_r1", "kvmematt_r2")} <= set(ROWS)
+
+
+def test_claims_about_speed_name_cells_that_are_timed():
+    timed = [c for c in CLAIMS if isinstance(c, SpeedClaim) and c.file == "speed.jsonl"]
+    named = {cell["cell"] for c in timed for cell in (c.record, {**c.record, **c.rival})}
+    assert len(named) >= 5 and named <= set(cells.ROWS)
+    assert {c.record["what"] for c in timed} <= {"train", "beam"}

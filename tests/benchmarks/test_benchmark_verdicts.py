@@ -2,13 +2,16 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks import report, verdicts
+from benchmarks import report, verdict_records, verdicts
+from benchmarks.verdict_records import ADDRESSES, DOCUMENTS, NO_RESAMPLES, SKEWED, Case
 from benchmarks.verdicts import Scenario, Sizes
 from tfmann.evaluation.verdicts import FAILS, HOLDS, LEVEL
+from tfmann.papers import judgement
 
 TABLES = 400
 # Of so many papers with 5% false proofs, more than these have one in less than 1 of 1,000 tries.
@@ -51,18 +54,63 @@ def test_the_true_difference_is_that_of_many_runs():
     assert measured == pytest.approx(verdicts.true_difference(0.3, 0.1), abs=4 * error)
 
 
+def test_the_true_difference_is_that_of_many_documents():
+    sizes = Sizes(seeds=2, sentences=2000, resamples=1, luck=0.0, documents=2000)
+    rng = np.random.default_rng(5)
+    tables = [verdicts.scores(rng, np.array([0.0, 0.5]), sizes)[:, :, 0] for _ in range(40)]
+    measured = [float((scores[1] - scores[0]).mean()) for scores in tables]
+    true = verdicts.true_difference(0.5, 0.0, in_documents=True)
+    assert np.mean(measured) == pytest.approx(true, abs=4 * np.std(measured) / math.sqrt(40))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case(ADDRESSES, "higher", 0.0, Sizes(4, 40, luck=0.0)),
+        Case(ADDRESSES, "higher", 0.0, Sizes(4, 40, luck=0.0, documents=2)),  # 18% if ignored
+        Case(SKEWED, "higher", 0.0, Sizes(4, 40, luck=0.2, documents=20)),
+        Case(DOCUMENTS, "higher", 0.0, Sizes(30, 60, 60, 0.0, documents=20)),
+        Case(DOCUMENTS, "no gain", 0.3, Sizes(4, 60, 60, 0.5, documents=20), 5),
+        Case(NO_RESAMPLES, "higher", 0.0, Sizes(6, 40, 200, 0.0)),
+        Case(NO_RESAMPLES, "alike", 0.3, Sizes(4, 40, 200, 0.5), 5),
+    ],
+)
+def test_barely_false_claims_seldom_hold_by_their_records(case):
+    tables = 100
+    most = LEVEL + 3.1 * math.sqrt(LEVEL * (1 - LEVEL) / tables)
+    shares = verdicts.simulate_records(case, tables, seed=6)
+    assert shares[HOLDS] <= most and shares[FAILS] <= most
+
+
+def test_records_can_prove_what_is_true():
+    """Else no false claim holding would mean nothing."""
+    rng = np.random.default_rng(7)
+    for evidence, documents in ((DOCUMENTS, 20), (NO_RESAMPLES, 0)):
+        sizes = Sizes(5, 100, 200, 0.0, documents)
+        case = Case(evidence, "higher", 0.8, sizes)
+        claims, runs = verdict_records.paper(rng, case, 0.0)
+        ((_, verdict),) = judgement.judge(claims, {verdict_records.TABLE: runs}, Path())
+        assert verdict.status == HOLDS, verdict
+    claims, runs = verdict_records.paper(rng, Case(ADDRESSES, "higher", 0.0, Sizes(5)), 0.0)
+    claim = claims[0]._replace(above=0.4)
+    ((_, verdict),) = judgement.judge([claim], {verdict_records.TABLE: runs}, Path())
+    assert verdict.status == HOLDS, verdict
+
+
 def test_figures_are_recorded_line_by_line_and_shown(tmp_path, monkeypatch, capsys):
     out = tmp_path / "verdicts.jsonl"
     few = {kind: scenarios[:2] for kind, scenarios in verdicts.SCENARIOS.items()}
     monkeypatch.setattr(verdicts, "SCENARIOS", few)
+    monkeypatch.setattr(verdicts, "RECORDS", verdicts.RECORDS[-1:])
     verdicts.main(["--tables=2", f"--out={out}"])
     records = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [record["claim_is"] for record in records] == ["false"] * 2 + ["true"] * 2
-    for record in records:
+    assert [record["claim_is"] for record in records] == ["false"] * 2 + ["true"] * 2 + ["records"]
+    for record in records[:4]:
         assert (
             record["holds"] + record["does not hold"] + record["inconclusive"] == 1
         )  # one claim a paper
     monkeypatch.setattr(report, "read_benchmark", lambda name: records)
     lines = report.verdicts()
     assert sum(line.startswith("| higher | ") for line in lines) == 4
+    assert sum(line.startswith("| BLEU, no resamples | no gain | 3 | 10 |") for line in lines) == 1
     assert "2 papers per line." in lines and "revision" in capsys.readouterr().out

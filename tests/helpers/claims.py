@@ -1,10 +1,14 @@
 """Claims and records of runs whose verdict is known."""
 
+from pathlib import Path
+
 import numpy as np
 from helpers.records import record
 
 from tfmann.papers import judgement
 from tfmann.papers.claim import Claim
+
+NO_FOLDER = Path("no benchmarks")
 
 
 def claim(expect="higher", **changes):
@@ -41,7 +45,7 @@ def runs(ours, theirs, spread=0.0, **more):
     return records
 
 
-def judge_claim(tested_claim, records, name="vi-en", scale="cpu", folder=None):
+def judge_claim(tested_claim, records, name="vi-en", scale="cpu", folder=NO_FOLDER):
     """The verdicts on one claim alone, so that no p value is adjusted."""
     verdicts = judgement.judge([tested_claim], {(name, scale): records} if records else {}, folder)
     return [verdict for _, verdict in verdicts]

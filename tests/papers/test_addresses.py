@@ -4,6 +4,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from helpers.claims import NO_FOLDER
 from helpers.command_line import WORDS, write_model
 from helpers.records import record
 
@@ -31,18 +32,21 @@ def entry(mean, spread=0.01, untrained=0.1, name="successive"):
     }  # fmt: skip
 
 
-def runs(*means, spread=0.01, unit="sentence", **more):
+def runs(*means, spread=0.01, unit="sentence", units=500, of_file=500, **more):
     return [
         record(
             "ntm_1", seed=seed, **{**FLAT, **more},
-            inspection={"statistics": [entry(mean, spread)], "unit": unit, "units": 2},
+            inspection={
+                "statistics": [entry(mean, spread)], "unit": unit, "units": units,
+                "sentences": 500, "sentences_of_file": of_file,
+            },
         )
         for seed, mean in enumerate(means, start=1)
     ]  # fmt: skip
 
 
 def judge_records(records, claim=CLAIM):
-    ((_, verdict),) = judgement.judge([claim], {("vi-en", "cpu"): records}, None)
+    ((_, verdict),) = judgement.judge([claim], {("vi-en", "cpu"): records}, NO_FOLDER)
     return verdict
 
 
@@ -67,16 +71,36 @@ def test_evidence_shows_seeds_and_untrained_weights():
     verdict = judge_records(runs(0.70, 0.72, 0.74))
     assert verdict.measured == "vi-en, scale cpu"
     assert verdict.evidence.startswith(
-        f"{DESCRIPTIONS['successive']}: 0.72 (seeds 0.70, 0.72, 0.74); the claim: above 0.5; with "
-        "untrained weights 0.10; 500 sentences; p 0.00"
+        f"{DESCRIPTIONS['successive']}: 0.72 [0.71, 0.73] (seeds 0.70, 0.72, 0.74); the claim: "
+        "above 0.5; with untrained weights 0.10; 500 sentences; p 0.00"
     )
     assert verdict.conditions.endswith("3 seeds; converged")
     one_seed = judge_records(runs(0.72, unit="document"))
     assert one_seed.evidence.startswith("one seed only, which another could contradict; ")
     assert one_seed.evidence.endswith(
-        "95% interval over the sentences [0.71, 0.73]; with untrained weights 0.10; 500 sentences "
-        "in 2 documents"
+        ": 0.72 [0.71, 0.73]; the claim: above 0.5; with untrained weights 0.10; 500 sentences in "
+        "500 documents"
     )
+
+
+def test_few_documents_prove_nothing():
+    verdict = judge_records(runs(0.70, 0.72, 0.74, unit="document", units=19))
+    assert verdict.status == INCONCLUSIVE
+    assert verdict.evidence.startswith("of 19 documents only, too few to speak for others; ")
+    enough = judge_records(runs(0.70, 0.72, 0.74, unit="document", units=20))
+    assert enough.status == HOLDS
+
+
+def test_documents_fewer_than_seeds_count_as_seeds_do():
+    means = [0.7] * 30
+    thirty = addresses.measured_runs(CLAIM, runs(*means, spread=0.1, units=20)).estimate()
+    assert thirty.freedom == 19
+    assert thirty.error == pytest.approx(0.1 / 1.96 * (20 / 19) ** 0.5, rel=1e-3)
+
+
+def test_the_first_part_of_a_test_set_is_called_so():
+    evidence = judge_records(runs(0.70, 0.72, 0.74, of_file=1000)).evidence
+    assert "; 500 sentences, of the first 500 of 1,000; p 0.00" in evidence
 
 
 def test_runs_that_have_not_converged_prove_nothing():
@@ -110,15 +134,14 @@ def fake_corpus(folder):
     )
 
 
-def test_a_run_is_measured_over_its_own_translations_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(addresses, "SENTENCES", 5)
+def test_a_run_is_measured_over_its_own_translations_once(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     write_model(folder)
     corpus = fake_corpus(tmp_path)
     (folder / "output_test").write_text("".join(f"{word.upper()}\n" for word in WORDS[1:]), "utf-8")
     measured = addresses.measure(corpus, str(folder), "luong")
-    assert (measured["sentences"], measured["sentences_of_file"]) == (5, len(WORDS) - 1)
+    assert addresses.extent({"inspection": measured}) == (len(WORDS) - 1, len(WORDS) - 1)
     assert measured["forced"] == "translations" and measured["revision"]
     assert not {"hardware", "versions", "date"} & set(measured)
     (folder / "best_bleu").rename(tmp_path / "elsewhere")  # what is in the folder is enough
@@ -139,7 +162,8 @@ def test_documents_are_given_to_cells_that_read_them(tmp_path, monkeypatch):
     with_documents, without = commands
     assert f"--documents={tmp_path / 'test'}.docs" in with_documents
     assert set(with_documents) - set(without) == {f"--documents={tmp_path / 'test'}.docs"}
-    assert "--sentences=500" in without and f"--input={tmp_path / 'test.src'}" in without
+    assert not any(flag.startswith("--sentences") for flag in without)  # the whole test set
+    assert f"--input={tmp_path / 'test.src'}" in without
 
 
 def test_a_run_without_weights_is_left_out(tmp_path, capsys):

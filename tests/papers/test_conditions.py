@@ -1,13 +1,14 @@
 """Conditions of a verdict: convergence, the size of the corpus, and its kind."""
 
 import json
+import math
 
 import pytest
 from helpers.claims import FLAT, claim, history, judge_claim, runs, status
 from helpers.records import record
 
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
-from tfmann.papers import conditions
+from tfmann.papers import conditions, judgement
 from tfmann.papers.claim import SpeedClaim
 from tfmann.papers.judgement import NOT_MEASURED
 
@@ -107,3 +108,56 @@ def test_speed_is_of_a_benchmark(tmp_path, runs_, expected):
     assert (
         f"{mean:.0%} of the baseline's words/s on a CPU (mean of {len(runs_)}" in verdict.evidence
     )
+
+
+def timing(cell, *seconds, **more):
+    return {
+        "what": "train", "cell": cell, "reference": "rnnsearch", "revision": "r",
+        "date": "2026-01-02T03:04:05", "hardware": {"gpus": [], "cpu": "a processor", "cores": 2},
+        "turns": [{"reference": 2.0, "seconds": second} for second in seconds], **more,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rival", "expected"),
+    [([2.5, 2.6, 2.4], HOLDS), ([0.5, 0.6, 0.4], FAILS), ([1.0, 1.2, 0.8], INCONCLUSIVE)],
+)
+def test_a_rival_is_timed_against_the_same_baseline(tmp_path, rival, expected):
+    claim_ = SpeedClaim(
+        "P", "1", "text", "bench.jsonl", {"what": "train", "cell": "a"}, 1.02, math.inf,
+        {"cell": "b"},
+    )  # fmt: skip
+    ours = timing("a", 1.0, 1.02, 0.98)
+
+    def judge_lines(*lines):
+        (tmp_path / "bench.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return judge_claim(claim_, [], folder=tmp_path)
+
+    (verdict,) = judge_lines(ours, timing("b", *rival), timing("c", 9.0, 9.0, 9.0))
+    assert verdict.status == expected and verdict.measured == "benchmark bench, train, a"
+    shares = [b / a for a, b in zip([1.0, 1.02, 0.98], rival)]
+    assert f"{sum(shares) / 3:.0%} of b's words/s on a CPU (mean of 3" in verdict.evidence
+    assert "; the claim: faster)" in verdict.evidence
+    others = ({"revision": "s"}, {"reference": "luong"}, {"what": "beam"},
+              {"hardware": {"gpus": [], "cpu": "another", "cores": 2}})  # fmt: skip
+    for other in others:
+        (verdict,) = judge_lines(ours, timing("b", *rival, **other))
+        assert verdict.status == NOT_MEASURED
+
+
+def test_parameters_are_counted_from_settings_where_nothing_was_trained(tmp_path):
+    counted = claim("between", measure="million parameters", between=(49.9, 50.1))
+    lines = [
+        {"table": table, "scale": "paper", "row": row, "vocabulary": 30000, "parameters": number}
+        for table, row, number in (
+            ("vi-en", "mad_1", 3_000_000), ("vi-en", "luong", 2_000_000), ("ro-en", "luong", 5),
+        )
+    ]  # fmt: skip
+    assert judge_claim(counted, [], folder=tmp_path)[0].status == NOT_MEASURED
+    (tmp_path / "parameters.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (verdict,) = judge_claim(counted, [], folder=tmp_path)
+    assert verdict == judgement.Verdict(
+        HOLDS, "vi-en, scale paper",
+        "million parameters 3.00 against 2.00 (+50.00%), counted", "",
+        "counted from the settings, with vocabularies of 30,000 words on either side",
+    )  # fmt: skip

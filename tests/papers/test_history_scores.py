@@ -95,8 +95,9 @@ def test_documents_are_resampled_if_there_are_enough():
     assert (resamples["documents"], resamples["sentences"]) == (least, 60)
     expected = significance.resampled_bleu(*invent_output(60, many)[:2], documents=many)
     assert resamples["bleu"] == [round(100 * score) for score in expected]
-    for output in (invent_output(60, few), invent_output(60, None)):
-        assert "documents" not in output_scores.resample([output], SETTINGS)
+    for documents, number in ((few, least - 1), (None, None)):
+        resamples = output_scores.resample([invent_output(60, documents)], SETTINGS)
+        assert "documents" not in resamples and resamples.get("few_documents") == number
     of_two_tests = output_scores.resample(
         [invent_output(60, many), invent_output(60, few)], SETTINGS
     )

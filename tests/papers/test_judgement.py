@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.claims import FLAT, claim, judge_claim, resampled, runs, status
+from helpers.claims import FLAT, NO_FOLDER, claim, judge_claim, resampled, runs, status
 from helpers.records import comparison, record
 
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
@@ -64,7 +64,7 @@ def test_the_p_values_of_a_paper_are_adjusted_together():
     results = {("vi-en", "cpu"): runs([11, 12, 13], [10, 10, 10])}
 
     def first_verdict(*more):
-        return judgement.judge([tested_claim, *more], results, None)[0][1]
+        return judgement.judge([tested_claim, *more], results, NO_FOLDER)[0][1]
 
     assert (
         first_verdict().status == HOLDS
@@ -210,6 +210,31 @@ def test_where_no_resamples_were_kept_an_upper_bound_is_taken():
     assert sentences(vague, vague) == (0.0, "valid for these test sentences only")
 
 
+@pytest.mark.parametrize(
+    ("documents", "note", "freedom"),
+    [
+        ({}, "", 2),
+        ({"few_documents": 2}, "valid for these 2 documents only, too few to resample", 2),
+        ({"documents": 40}, "resampled by document, of which there are 40", 2),
+        ({"documents": 2}, "resampled by document, of which there are 2", 1),
+    ],
+)
+def test_evidence_says_of_which_documents_it_is(documents, note, freedom):
+    records = runs([12.0, 12.1, 12.2], [10.0, 10.0, 10.0], 0.5)
+    for run in records:
+        run["resampled"]["test"].update(documents)
+    pairs = seed_pairs.pair_seeds("test BLEU", records, "mad_1", "luong")
+    variance, written = pairs.sentence_variance()
+    assert written == note and (
+        not note or f"; {note}; p" in judge_claim(claim(), records)[0].evidence
+    )
+    number = documents.get("documents", math.inf)
+    factor = 1 / (1 - 1 / number)
+    estimate = pairs.estimate()
+    assert estimate.freedom == freedom
+    assert estimate.error**2 == pytest.approx(0.01 / 3 + variance * factor)
+
+
 def test_only_seeds_that_both_have_are_compared():
     records = runs([12.0, 12.0], [10.0, 10.0])[:3]
     assert "12.00 against 10.00 (+2.00)" in judge_claim(claim(), records)[0].evidence
@@ -226,7 +251,7 @@ def test_parameters_need_no_test():
 
 def test_what_no_record_can_say_is_listed_with_what_is_lacking():
     untested = UntestedClaim("P", "1", "text", "a benchmark of it")
-    ((claim_, verdict),) = judgement.judge([untested], {}, None)
+    ((claim_, verdict),) = judgement.judge([untested], {}, NO_FOLDER)
     assert claim_ is untested
     assert verdict == judgement.Verdict(NOT_MEASURED, "", "missing: a benchmark of it")
 

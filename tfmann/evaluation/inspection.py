@@ -19,6 +19,7 @@ from tfmann.evaluation.trace import Trace
 
 FEW_UNITS = 10  # fewer of them say little about others
 _LEVELS = (2.5, 97.5)  # percent
+_DRAWN_AT_ONCE = 1_000_000  # units; a bound on the memory
 
 # In the order in which they are shown.
 DESCRIPTIONS: Mapping[str, str] = {
@@ -151,9 +152,11 @@ def bootstrap_intervals(values: np.ndarray, units: np.ndarray) -> list[tuple[flo
     np.add.at(counts, units, real)
     rng = np.random.default_rng(RESAMPLES_SEED)
     means = np.full([RESAMPLES, values.shape[1]], np.nan)
-    for row in means:
-        resample = np.bincount(rng.integers(0, number, number), minlength=number)
-        np.divide(resample @ sums, resample @ counts, out=row, where=resample @ counts > 0)
+    for part in np.array_split(means, -(-RESAMPLES * number // _DRAWN_AT_ONCE)):
+        drawn = rng.integers(0, number, (len(part), number))
+        times = np.array([np.bincount(row, minlength=number) for row in drawn], np.float64)
+        of_resamples = times @ counts
+        np.divide(times @ sums, of_resamples, out=part, where=of_resamples > 0)
     enough = (counts > 0).sum(axis=0) > 1
     intervals: list[tuple[float, float] | None] = []
     for column, is_enough in zip(means.T, enough):

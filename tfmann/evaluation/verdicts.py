@@ -18,7 +18,9 @@ twice, so the error is too large rather than too small.
 say little about their own spread. With V_seeds alone this is the t-test over the seeds, which is
 exact for normal differences; V_sentences makes it more conservative. (Satterthwaite 1946 has more
 degrees of freedom, so that three seeds prove more, but then up to 14% of simulated papers had a
-false proof where seeds differed by more than the sentences explain.)
+false proof where seeds differed by more than the sentences explain.) Where D documents are
+resampled, V_sentences is multiplied by D / (D - 1), as much as the variance of resamples is too
+small, and the degrees of freedom are at most D - 1.
 
 Every claim says that the true difference lies in an open interval (low, high). It is proven if the
 hypotheses "at or below low" and "at or above high" are both rejected by one-sided tests; for a
@@ -61,13 +63,19 @@ class Estimate(NamedTuple):
     freedom: int
 
 
-def estimate(differences: Sequence[float] | np.ndarray, sentence_variance: float = 0.0) -> Estimate:
+def estimate(
+    differences: Sequence[float] | np.ndarray,
+    sentence_variance: float = 0.0,
+    units: int | None = None,
+) -> Estimate:
     """Estimates the true difference of two systems.
 
     Args:
       differences: one for each seed [S].
       sentence_variance: V_sentences or an upper bound; with 0 the estimate is valid for these test
         sentences only.
+      units: how many sentences or documents were resampled, two or more; None if that is unknown
+        or many. Few documents say as little about their spread as few seeds.
     """
     values = np.asarray(differences, dtype=np.float64)
     seeds = len(values)
@@ -75,7 +83,11 @@ def estimate(differences: Sequence[float] | np.ndarray, sentence_variance: float
         return Estimate(float(values.mean()), math.inf, 0)
     # Shifted by the first value, so that equal values have a variance of exactly 0.
     seed_variance = float((values - values[0]).var(ddof=1)) / seeds
-    return Estimate(float(values.mean()), math.sqrt(seed_variance + sentence_variance), seeds - 1)
+    freedom = seeds - 1
+    if units is not None:
+        sentence_variance *= units / (units - 1)  # that of resamples is smaller by this
+        freedom = min(freedom, units - 1)
+    return Estimate(float(values.mean()), math.sqrt(seed_variance + sentence_variance), freedom)
 
 
 def sentence_variance(resampled: np.ndarray) -> float:

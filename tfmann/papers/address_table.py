@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tfmann.evaluation.inspection import PHASES
-from tfmann.papers.addresses import SENTENCES
+from tfmann.papers import addresses
 from tfmann.papers.metrics import Record
 from tfmann.papers.table import Table
 
-HEADING = (
-    f"Attention, heads and cache on the test set (its first {SENTENCES} sentences, if it has more; "
-    "means over the seeds that were measured); in brackets: with untrained weights"
-)
 # Statistics with a column of their own; docs/inspect.md defines them all.
 _COLUMNS: Mapping[str, str] = {
     "entropy": "entropy",
@@ -31,37 +26,85 @@ _COLUMNS: Mapping[str, str] = {
 
 
 class AddressTable(NamedTuple):
-    """Statistics of each head of each system, as text."""
+    """Statistics of each head of each system, as text.
 
+    Attributes:
+      title: the sentences that they are of, and what the cells contain.
+      heading: of the columns.
+      rows: their cells.
+    """
+
+    title: str
     heading: list[str]
     rows: list[list[str]]
 
 
-def address_table(table: Table, records: Sequence[Record]) -> AddressTable | None:
-    """Returns means over the seeds; None if no record has such statistics.
+class _Head(NamedTuple):
+    """A row of the table."""
 
-    A column without any value is left out.
+    system: str
+    head: str
+    phase: str
+
+
+def address_table(table: Table, records: Sequence[Record]) -> AddressTable | None:
+    """Returns means over the seeds with their intervals; None if no record has such statistics.
+
+    A column without any value is left out. If the records are not all of as many sentences, a
+    column has their numbers.
     """
-    by_head: dict[tuple[str, str, str], dict[str, list[dict[str, Any]]]] = {}
+    by_head: dict[_Head, dict[str, list[dict[str, Any]]]] = {}
+    extents: dict[str, set[tuple[int, int] | None]] = {}
     for row in table.rows:
         for record in records:
-            if record["row"] == row.name:
-                for entry in (record.get("inspection") or {}).get("statistics", ()):
-                    values = by_head.setdefault((row.title, entry["head"], entry["phase"]), {})
+            statistics_of_run = (record.get("inspection") or {}).get("statistics", ())
+            if record["row"] == row.name and statistics_of_run:
+                extents.setdefault(row.title, set()).add(addresses.extent(record))
+                for entry in statistics_of_run:
+                    values = by_head.setdefault(_Head(row.title, entry["head"], entry["phase"]), {})
                     values.setdefault(entry["name"], []).append(entry)
     names = [name for name in _COLUMNS if any(name in values for values in by_head.values())]
     if not names:
         return None
+    every_extent = set().union(*extents.values())
+    mixed = len(every_extent) > 1
     rows = [
-        [title, head.replace("_", " "), PHASES[phase], *(_cell(values.get(n, ())) for n in names)]
-        for (title, head, phase), values in by_head.items()
+        [
+            head.system,
+            head.head.replace("_", " "),
+            PHASES[head.phase],
+            *([_extent_cell(extents[head.system])] if mixed else []),
+            *(_cell(values.get(name, ())) for name in names),
+        ]
+        for head, values in by_head.items()
     ]
-    return AddressTable(["system", "head", "phase", *(_COLUMNS[name] for name in names)], rows)
+    several_tests = any(record.get("more_tests") for record in records)
+    heading = ["system", "head", "phase", *(["sentences"] if mixed else [])]
+    heading += [_COLUMNS[name] for name in names]
+    return AddressTable(_title(every_extent, several_tests), heading, rows)
+
+
+def _title(extents: set[tuple[int, int] | None], several_tests: bool) -> str:
+    where = "the first test set" if several_tests else "the test set"
+    if len(extents) == 1 and None not in extents:
+        (extent,) = extents
+        assert extent is not None
+        where = f"{addresses.describe_extent(*extent)} sentences of {where}"
+    return (
+        f"Attention, heads and cache over {where}: means over the seeds that were measured; "
+        "[low, high]: 95% interval of the bootstrap over sentences or documents, left out where it "
+        "rounds to the mean; (...): with untrained weights"
+    )
+
+
+def _extent_cell(extents: set[tuple[int, int] | None]) -> str:
+    known = sorted(extent for extent in extents if extent is not None)
+    return "; ".join(addresses.describe_extent(*extent) for extent in known) or "-"
 
 
 def _cell(entries: Sequence[dict[str, Any]]) -> str:
     if not entries:
         return "-"
-    cell = f"{statistics.fmean(entry['mean'] for entry in entries):.2f}"
-    untrained = [entry["untrained"]["mean"] for entry in entries if "untrained" in entry]
-    return f"{cell} ({statistics.fmean(untrained):.2f})" if untrained else cell
+    untrained = [entry["untrained"] for entry in entries if "untrained" in entry]
+    mean = addresses.format_mean(entries)
+    return f"{mean} ({addresses.format_mean(untrained)})" if untrained else mean

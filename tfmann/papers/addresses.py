@@ -18,7 +18,7 @@ from typing import Any
 
 from tfmann import config
 from tfmann.errors import UserError
-from tfmann.evaluation import verdicts
+from tfmann.evaluation import significance, verdicts
 from tfmann.evaluation.inspection import DESCRIPTIONS
 from tfmann.papers import metrics
 from tfmann.papers.claim import AddressClaim
@@ -26,16 +26,16 @@ from tfmann.papers.metrics import Record
 from tfmann.papers.table_corpus import Corpus
 from tfmann.utils.run_folder import has_weights
 
-SENTENCES = 500  # of the test set, the first; a bound on the time
 _FILE = "inspection.json"
 _PROVENANCE = ("date", "revision", "versions", "hardware")
 _INTERVAL = 2 * NormalDist().inv_cdf(0.975)  # standard errors that a 95% interval is wide
 
 
 def measure(corpus: Corpus, out_dir: str, cell: str) -> dict[str, Any] | None:
-    """Measures a run over its own translations of the test set, in a process of its own.
+    """Measures a run over its own translations of the whole test set, in a process of its own.
 
-    The numbers are those of `tfmann inspect`, which stay in the run's folder.
+    The numbers are those of `tfmann inspect`, which stay in the run's folder. Of several test sets
+    only the first is measured.
 
     Args:
       corpus: that the run was trained on.
@@ -66,7 +66,6 @@ def _inspect(corpus: Corpus, out_dir: str, cell: str, path: Path) -> None:
         "model": out_dir,
         "input": corpus.test_sources()["output_test"],
         "translations": str(Path(out_dir, "output_test")),
-        "sentences": SENTENCES,
         "output": str(path),
     }
     if config.cell_spec(cell).reads_documents:
@@ -100,6 +99,22 @@ class MeasuredRuns:
         intervals = [entry["interval"] or (0.0, 0.0) for entry in self.entries]
         return [(high - low) / _INTERVAL for low, high in intervals]
 
+    def too_few(self) -> str:
+        """Returns why the sentences cannot speak for others; '' if they can.
+
+        The bootstrap over few units underestimates their spread, and what they have in common does
+        not show in the spread over seeds.
+        """
+        if self._units >= significance.ENOUGH_DOCUMENTS:
+            return ""
+        unit = self.runs[0]["inspection"]["unit"]
+        return f"of {self._units} {unit}s only, too few to speak for others"
+
+    @property
+    def _units(self) -> int:
+        """The sentences or documents, at least as many in every run."""
+        return min(run["inspection"]["units"] for run in self.runs)
+
     def estimate(self) -> verdicts.Estimate:
         """Returns the mean over the seeds and its error.
 
@@ -107,7 +122,7 @@ class MeasuredRuns:
         all seeds rose and fell together.
         """
         variance = statistics.fmean(self.sentence_errors()) ** 2
-        return verdicts.estimate(self.values(), variance)
+        return verdicts.estimate(self.values(), variance, max(2, self._units))
 
 
 def measured_runs(claim: AddressClaim, records: Sequence[Record]) -> MeasuredRuns:
@@ -124,24 +139,66 @@ def measured_runs(claim: AddressClaim, records: Sequence[Record]) -> MeasuredRun
 
 
 def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
-    """Describes the numbers: of each seed, of the sentences, and of untrained weights."""
+    """Describes the numbers: of each seed, of the sentences, and of untrained weights.
+
+    In brackets are 95% intervals over other sentences or documents.
+    """
     values = measured.values()
     by_seed = f" (seeds {', '.join(f'{value:.2f}' for value in values)})" * (len(values) > 1)
     parts = [
-        f"{DESCRIPTIONS[claim.statistic]}: {statistics.fmean(values):.2f}{by_seed}",
+        f"{DESCRIPTIONS[claim.statistic]}: {format_mean(measured.entries)}{by_seed}",
         "the claim: "
         + (f"above {claim.above:g}" if math.isfinite(claim.above) else f"below {claim.below:g}"),
     ]
-    if len(values) == 1 and measured.entries[0]["interval"]:
-        low, high = measured.entries[0]["interval"]
-        parts.append(f"95% interval over the sentences [{low:.2f}, {high:.2f}]")
-    untrained = [entry["untrained"]["mean"] for entry in measured.entries if "untrained" in entry]
+    untrained = [entry["untrained"] for entry in measured.entries if "untrained" in entry]
     if untrained:
-        parts.append(f"with untrained weights {statistics.fmean(untrained):.2f}")
+        parts.append(f"with untrained weights {format_mean(untrained)}")
     inspected = measured.runs[0]["inspection"]
     units = f" in {inspected['units']} documents" * (inspected["unit"] == "document")
-    parts.append(f"{measured.entries[0]['sentences']} sentences{units}")
+    of_first = {part for part in map(_first_part, measured.runs) if part}
+    parts.append(
+        f"{measured.entries[0]['sentences']:,} sentences{units}"
+        + f", of {' or '.join(sorted(of_first))}" * bool(of_first)
+    )
     return "; ".join(parts)
+
+
+def format_mean(entries: Sequence[dict[str, Any]]) -> str:
+    """Formats a mean over the seeds, and the means of the limits of their 95% intervals.
+
+    These are the limits of the mean if all seeds rise and fall together, else they are wider. An
+    interval that rounds to the mean is left out.
+    """
+    mean = _rounded([entry["mean"] for entry in entries])
+    intervals = [entry["interval"] for entry in entries]
+    if not all(intervals):
+        return mean
+    low, high = map(_rounded, zip(*intervals))
+    return mean if low == high == mean else f"{mean} [{low}, {high}]"
+
+
+def _rounded(values: Sequence[float]) -> str:
+    """Formats a mean; what rounds to zero has no sign."""
+    return f"{round(statistics.fmean(values), 2) + 0.0:.2f}"
+
+
+def extent(record: Record) -> tuple[int, int] | None:
+    """Returns how many test sentences were measured, and of how many; None if that is unknown."""
+    inspected = record.get("inspection") or {}
+    if "sentences_of_file" not in inspected:
+        return None
+    return inspected["sentences"], inspected["sentences_of_file"]
+
+
+def describe_extent(measured: int, total: int) -> str:
+    """Returns `all 1,000` or, of older records, `the first 500 of 1,000`."""
+    return f"all {total:,}" if measured == total else f"the first {measured:,} of {total:,}"
+
+
+def _first_part(record: Record) -> str:
+    """Returns which part of the test set was measured; '' if all of it, or if that is unknown."""
+    measured = extent(record)
+    return "" if measured is None or len(set(measured)) == 1 else describe_extent(*measured)
 
 
 def _entry(claim: AddressClaim, record: Record) -> dict[str, Any] | None:

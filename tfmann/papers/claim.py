@@ -51,6 +51,8 @@ class SpeedClaim(NamedTuple):
       least: smallest share of the baseline's speed according to the paper.
       most: greatest share. A share beyond these limits by no more than two timings of the same
         program differ agrees with the claim too.
+      rival: those values that differ in the records of a rival. Then the limits are of the share of
+        the rival's speed, where both were timed against the same baseline.
     """
 
     paper: str
@@ -60,6 +62,7 @@ class SpeedClaim(NamedTuple):
     record: Mapping[str, str]
     least: float
     most: float
+    rival: Mapping[str, str] = {}
 
 
 class AddressClaim(NamedTuple):

@@ -61,6 +61,12 @@ def of_benchmark(record: Record) -> Conditions:
     return Conditions("", f"{', '.join(map(str, devices))}; {record['date'][:10]}", "")
 
 
+def of_settings(record: Record) -> Conditions:
+    """Returns the settings from which parameters were counted."""
+    words = f"{record['vocabulary']:,} words on either side"
+    return Conditions("", f"counted from the settings, with vocabularies of {words}", "")
+
+
 def describe_corpus(
     records: Sequence[Record], name: str, scale: str, is_own_table: bool = True
 ) -> str:

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 from tfmann.evaluation import verdicts
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
-from tfmann.papers import addresses, conditions, history_scores, metrics, seed_pairs
+from tfmann.papers import addresses, conditions, history_scores, metrics, seed_pairs, speeds
 from tfmann.papers.claim import AddressClaim, AnyClaim, Claim, SpeedClaim, UntestedClaim
 from tfmann.papers.conditions import Conditions
 from tfmann.papers.metrics import Record
-from tfmann.papers.records import read_records
+from tfmann.papers.records import counted_records, read_records
 from tfmann.papers.seed_pairs import SeedPairs
 from tfmann.papers.tables import TABLES
 
@@ -31,7 +31,7 @@ STATUSES = (FAILS, INCONCLUSIVE, HOLDS, NOT_MEASURED)
 Results = Mapping[tuple[str, str], Sequence[Record]]
 
 _ONE_SEED = "one seed only, which another could contradict"
-_TIMING_ERROR = 0.02  # by how much two timings of the same program differ
+_COUNTED = "counted; training does not change it"
 
 
 class Verdict(NamedTuple):
@@ -115,36 +115,38 @@ def _cases(claim: AnyClaim, results: Results, results_dir: Path) -> list[_Case]:
     elif isinstance(claim, AddressClaim):
         cases = _address_cases(claim, results)
     else:
-        cases = _table_cases(claim, results)
+        cases = _table_cases(claim, results, results_dir)
     return list(cases) or [_Case(claim, settled=Verdict(NOT_MEASURED, "", ""))]
 
 
-def _table_cases(claim: Claim, results: Results) -> Iterator[_Case]:
+def _table_cases(claim: Claim, results: Results, results_dir: Path) -> Iterator[_Case]:
     for name in claim.tables:
         for scale in TABLES[name].scales:
+            measured = f"{name}, scale {scale}"
             records = history_scores.with_histories(results.get((name, scale), ()))
             pairs = seed_pairs.pair_seeds(claim.measure, records, claim.row, claim.rival)
-            if pairs.seeds:
+            if pairs.seeds and claim.measure in metrics.COUNTED:
                 where = conditions.conditions(pairs, claim.tables, name, scale)
-                yield _compare(claim, pairs, f"{name}, scale {scale}", where)
+                yield _count(claim, pairs, measured, where._replace(summary=_COUNTED))
+            elif pairs.seeds:
+                where = conditions.conditions(pairs, claim.tables, name, scale)
+                yield _compare(claim, pairs, measured, where)
+            elif claim.measure in metrics.COUNTED:
+                counts = counted_records(results_dir, name, scale)
+                pairs = seed_pairs.pair_seeds(claim.measure, counts, claim.row, claim.rival)
+                if pairs.seeds:
+                    yield _count(claim, pairs, measured, conditions.of_settings(pairs.runs[0]))
 
 
 def _benchmark_cases(claim: SpeedClaim, path: Path) -> Iterator[_Case]:
     low, high = _bounds(claim)
-    for record in read_records(path) if path.exists() else ():
-        if any(record.get(key) != value for key, value in claim.record.items()):
-            continue
-        runs = record["runs"]
+    records = read_records(path) if path.exists() else []
+    for record, runs in speeds.shares(claim, records):
         estimate = verdicts.estimate(runs)
-        device = "GPU" if record["hardware"]["gpus"] else "CPU"
-        evidence = (
-            f"{estimate.mean:.0%} of the baseline's words/s on a {device} (mean of {len(runs)} "
-            f"pairs of runs, {min(runs):.0%} to {max(runs):.0%}; paper: "
-            f"{_percent_range(claim.least, claim.most)})"
-        )
         measured = ", ".join([f"benchmark {path.stem}", *claim.record.values()])
         yield _Case(
-            claim, measured, evidence, conditions.of_benchmark(record),
+            claim, measured, speeds.evidence(claim, record, runs),
+            conditions.of_benchmark(record),
             verdicts.p_inside(estimate, low, high), verdicts.p_outside(estimate, low, high),
         )  # fmt: skip
 
@@ -164,13 +166,14 @@ def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
                 verdicts.p_inside(estimate, low, high), verdicts.p_outside(estimate, low, high),
                 dict(zip(measured.seeds, zip(measured.values(), measured.sentence_errors()))),
             )  # fmt: skip
-            yield _settle(case, estimate)
+            yield _settle(case, estimate, measured.too_few())
 
 
-def _settle(case: _Case, estimate: verdicts.Estimate) -> _Case:
-    """Settles a case that no test decides: of one seed, or of runs that have not converged."""
+def _settle(case: _Case, estimate: verdicts.Estimate, too_few: str = "") -> _Case:
+    """Settles a case that no test decides: of one seed, few sentences, or rising runs."""
     assert case.conditions is not None
     reasons = [_ONE_SEED] * (estimate.freedom == 0)
+    reasons += [too_few] * bool(too_few)
     reasons += ["not converged"] * bool(case.conditions.not_converged)
     if not reasons:
         return case
@@ -187,12 +190,6 @@ def _compare(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -
     low, high = _bounds(claim)
     ours, theirs = map(statistics.fmean, pairs.values())
     evidence = f"{claim.measure} {ours:.2f} against {theirs:.2f}"
-    if claim.measure in metrics.COUNTED:
-        percent = 100 * (ours / theirs - 1)
-        status = HOLDS if low < percent < high else FAILS
-        evidence = f"{evidence} ({percent:+.2f}%), counted"
-        where = where._replace(summary="counted; training does not change it")
-        return _Case(claim, settled=_verdict(status, measured, evidence, where))
     estimate = pairs.estimate()
     _, note = pairs.sentence_variance()
     evidence += f" ({_difference(pairs, estimate)}{_margin(claim)}){_recorded_tests(claim, pairs)}"
@@ -202,6 +199,16 @@ def _compare(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -
     by_seed = dict(zip(pairs.seeds, zip(pairs.differences(), pairs.sentence_errors())))
     case = _Case(claim, measured, evidence, where, p_inside, p_outside, by_seed)
     return _settle(case, estimate)
+
+
+def _count(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -> _Case:
+    """Compares numbers that need no proof."""
+    low, high = _bounds(claim)
+    ours, theirs = map(statistics.fmean, pairs.values())
+    percent = 100 * (ours / theirs - 1)
+    status = HOLDS if low < percent < high else FAILS
+    evidence = f"{claim.measure} {ours:.2f} against {theirs:.2f} ({percent:+.2f}%), counted"
+    return _Case(claim, settled=_verdict(status, measured, evidence, where))
 
 
 def _decide(cases: Sequence[_Case]) -> Iterator[tuple[AnyClaim, Verdict]]:
@@ -235,7 +242,7 @@ def _verdict(status: str, measured: str, evidence: str, where: Conditions | None
 def _bounds(claim: AnyClaim) -> tuple[float, float]:
     """Returns the interval that the claim gives for the difference, or for the share of speed."""
     if isinstance(claim, SpeedClaim):
-        return claim.least - _TIMING_ERROR, claim.most + _TIMING_ERROR
+        return speeds.bounds(claim)
     if isinstance(claim, AddressClaim):
         return claim.above, claim.below
     assert isinstance(claim, Claim)
@@ -301,8 +308,3 @@ def _recorded_tests(claim: Claim, pairs: SeedPairs) -> str:
 
 def _join(tests: Sequence[Record], key: str) -> str:
     return " / ".join(f"{test[key]:.3f}" for test in tests)
-
-
-def _percent_range(least: float, most: float) -> str:
-    low, high = f"{least:.0%}", f"{most:.0%}"
-    return low if low == high else f"{low} to {high}"

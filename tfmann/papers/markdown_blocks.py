@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tfmann.errors import UserError
-from tfmann.papers import address_table, judgement, length_scores, rendering
+from tfmann.papers import judgement, length_scores, rendering
 from tfmann.papers.claims import CLAIMS
 from tfmann.papers.metrics import Record
 from tfmann.papers.records import read_results
@@ -111,7 +111,7 @@ def _table(name: str, scale: str, records: list[Record]) -> list[str]:
         *rendering.markdown([rendered.heading[number] for number in columns], rows),
         *(["", "; ".join(notes) + "."] if notes else []),
         *(_folded(length_scores.HEADING, *rendered.lengths) if rendered.lengths else []),
-        *(_folded(address_table.HEADING, *rendered.addresses) if rendered.addresses else []),
+        *(_folded(*rendered.addresses) if rendered.addresses else []),
     ]
 
 

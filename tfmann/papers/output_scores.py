@@ -79,7 +79,8 @@ def resample(outputs: Sequence[Output], settings: Settings) -> dict[str, Any]:
     document have their topic and their history in common, so that they do not err independently.
 
     Returns:
-      `sentences` and, if these are resampled, `documents`: their number; `seed`; `bleu`.
+      `sentences`; `documents`, their number, if these are resampled, or `few_documents` if they are
+      known but too few; `seed`; `bleu`.
     """
     documents = [significance.count_documents(output.documents) for output in outputs]
     by_document = min(documents) >= significance.ENOUGH_DOCUMENTS
@@ -96,10 +97,15 @@ def resample(outputs: Sequence[Output], settings: Settings) -> dict[str, Any]:
     ]
     return {
         "sentences": sum(len(output.translations) for output in outputs),
-        **({"documents": sum(documents)} if by_document else {}),
+        **_documents_entry(sum(documents), by_document),
         "seed": significance.RESAMPLES_SEED,
         "bleu": [round(metrics.RESAMPLED_UNITS * fmean(values)) for values in zip(*scores)],
     }
+
+
+def _documents_entry(documents: int, resampled: bool) -> dict[str, int]:
+    key = "documents" if resampled else "few_documents"
+    return {key: documents} if documents else {}
 
 
 def score(

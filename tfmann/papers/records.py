@@ -18,6 +18,8 @@ from tfmann.papers.table_corpus import Corpus
 from tfmann.papers.tables import TABLES
 from tfmann.utils.run_folder import RESULTS
 
+_COUNTS = "parameters.jsonl"  # written by benchmarks.parameters
+
 
 def read_results(results_dir: Path) -> dict[tuple[str, str], list[Record]]:
     """Returns the records of results/ by table and scale, in the order of the files' names."""
@@ -32,6 +34,13 @@ def read_results(results_dir: Path) -> dict[tuple[str, str], list[Record]]:
 def read_records(path: Path) -> list[Record]:
     """Returns the records of a file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def counted_records(results_dir: Path, name: str, scale: str) -> list[Record]:
+    """Returns the rows of a table whose parameters were counted from their settings."""
+    path = results_dir / _COUNTS
+    records = read_records(path) if path.exists() else []
+    return [record for record in records if (record["table"], record["scale"]) == (name, scale)]
 
 
 def save_records(records: Sequence[Record], path: Path) -> None:

@@ -92,7 +92,8 @@ def render(table: Table, scale: str, records: Sequence[Record]) -> str:
     if rendered.lengths:
         lines += ["", f"{length_scores.HEADING}:", "", *markdown(*rendered.lengths)]
     if rendered.addresses:
-        lines += ["", f"{address_table.HEADING}:", "", *markdown(*rendered.addresses)]
+        title, heading, rows = rendered.addresses
+        lines += ["", f"{title}:", "", *markdown(heading, rows)]
     return "\n".join(lines)
 
 

@@ -57,12 +57,12 @@ class SeedPairs:
     def estimate(self) -> verdicts.Estimate:
         """Returns the mean difference and its error."""
         variance, _ = self.sentence_variance()
-        return verdicts.estimate(self.differences(), variance)
+        return verdicts.estimate(self.differences(), variance, self._documents or None)
 
     def sentence_variance(self) -> tuple[float, str]:
         """Returns the variance of the mean over other test sentences, and a note on its source."""
         if self._resampled is not None:
-            return verdicts.sentence_variance(self._resampled), self._resampled_documents
+            return verdicts.sentence_variance(self._resampled), self._documents_note
         if self._recorded_errors is None:
             return 0.0, _SENTENCES_ONLY
         # An upper bound: as if the differences of all seeds rose and fell together.
@@ -85,11 +85,22 @@ class SeedPairs:
         return np.array(measured) if len(measured) == len(differences) else None
 
     @property
-    def _resampled_documents(self) -> str:
-        """A note on the number of documents, if they were resampled rather than sentences."""
-        resampled = self.runs[0]["resampled"][_SPLITS[self.measure]]
-        documents = resampled.get("documents")
-        return f"resampled by document, of which there are {documents}" if documents else ""
+    def _documents(self) -> int:
+        """The number of documents, if they were resampled; 0 if sentences were, or nothing."""
+        if self._resampled is None:
+            return 0
+        return self._resampled_documents("documents")
+
+    @property
+    def _documents_note(self) -> str:
+        """What the resamples are of, if the number of documents is known."""
+        if self._documents:
+            return f"resampled by document, of which there are {self._documents}"
+        few = self._resampled_documents("few_documents")
+        return f"valid for these {few} documents only, too few to resample" if few else ""
+
+    def _resampled_documents(self, key: str) -> int:
+        return self.runs[0]["resampled"][_SPLITS[self.measure]].get(key, 0)
 
     @functools.cached_property
     def _recorded_errors(self) -> list[float] | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
-from tfmann.papers import address_table, judgement, metrics, rendering
+from tfmann.papers import judgement, metrics, rendering
 from tfmann.papers.claims import CLAIMS
 from tfmann.papers.judgement import Results
 from tfmann.papers.markdown_blocks import CLAIM_HEADING
@@ -118,7 +118,6 @@ def render_results(results_dir: Path) -> str:
             papers={paper: _table_panels(tables, results) for paper, tables in _PAPERS.items()},
             claims=judged,
             claim_heading=CLAIM_HEADING,
-            address_heading=address_table.HEADING,
             counts=judgement.count(verdict for _, verdict in judged),
             papers_with_claims=list(dict.fromkeys(claim.paper for claim in CLAIMS)),
             adequacy=_adequacy_tables(results),

@@ -93,4 +93,8 @@ CLAIMS: tuple[AnyClaim, ...] = (
         )
         for text, head, phase, statistic, limit in _ALGORITHM
     ),
+    AddressClaim(
+        _PAPER, "5.1, Figure 3", f"The attention of {_BASELINE} mostly moves to later words.",
+        "luong", ("ro-en", "vi-en"), "attention", "target", "forward", **_MOSTLY,
+    ),
 )  # fmt: skip
