@@ -35,7 +35,7 @@ def parse() -> argparse.Namespace:
     decode.add_argument("--input", type=_path, required=True, help="without the suffix")
     decode.add_argument("--output", type=_path, required=True)
     decode.add_argument("--beam_width", type=int, default=10, help="1: greedy search")
-    decode.add_argument("--model", default="model.npz", help="Marian's file in model_dir")
+    decode.add_argument("--gemm_type", help="Marian's type of products; float32 if not given")
     decode.add_argument("--shortlist", type=_path, help="Marian's lexicon")
     return parser.parse_args()
 

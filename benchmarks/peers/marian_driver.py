@@ -52,6 +52,7 @@ DECODING = {
     "maxi-batch": 100,
     "maxi-batch-sort": "src",
     "max-length-factor": 3,
+    "allow-unk": None,  # as ours
     "workspace": 512,
     "quiet": None,
     "quiet-translation": None,
@@ -197,13 +198,15 @@ def decode_options(flags: Namespace) -> dict[str, object]:
     """Returns the options of a translator; greedy search needs no probabilities."""
     options = {
         **DECODING,
-        "models": flags.model_dir / flags.model,
+        "models": flags.model_dir / "model.npz",
         "vocabs": vocabularies(flags),
         "beam-size": flags.beam_width,
         "cpu-threads": flags.threads,
     }
     if flags.beam_width == 1:
         options["skip-cost"] = None
+    if flags.gemm_type:
+        options.update({"gemm-type": flags.gemm_type, "optimize": None})
     if flags.shortlist:
         options["shortlist"] = f"{flags.shortlist} 100 100 0"
     return options

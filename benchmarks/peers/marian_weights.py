@@ -2,6 +2,7 @@
 
     python -m benchmarks.peers.marian_weights train --corpus_dir=DIR --vocab_prefix=P --out_dir=O
     python -m benchmarks.peers.marian_weights convert --out_dir=O --template=T --output=F
+    python -m benchmarks.peers.marian_weights shortlist --lexicon=L --output=F
 
 Marian's `--type s2s` is RNNSearch with two GRUs a step, and differs from ours in two points, which
 `train` removes: the first word follows an embedding of zeros (that of `<s>` is kept at zero), and
@@ -23,7 +24,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 
 from benchmarks.peers import systems
-from tfmann.data.vocab import EOS_ID, SOS_ID, UNK_ID
+from tfmann.data.vocab import EOS_ID, SOS, SOS_ID, UNK_ID
 
 _TARGET_EMBEDDING = "model/target_embedding"
 _SECOND_BIAS = "model/cell/state_gru/bias"
@@ -147,24 +148,37 @@ def write_marian(flags: argparse.Namespace) -> None:
     write_model(convert(arrays), flags.template, flags.output)
 
 
+def write_shortlist(flags: argparse.Namespace) -> None:
+    """Writes the lexicon of `tfmann shortlist` as Marian reads it: `TARGET SOURCE PROBABILITY`.
+
+    The frequent words, which ours has under the source `<s>`, are the first of Marian's vocabulary.
+    """
+    from tfmann.data.lexicon import iter_entries
+
+    entries = (entry for entry in iter_entries(flags.lexicon) if entry.source != SOS)
+    lines = [f"{entry.target} {entry.source} {entry.weight:g}\n" for entry in entries]
+    flags.output.write_text("".join(lines), "utf-8")
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     kinds = parser.add_subparsers(required=True)
-    for name, run in (("train", train), ("convert", write_marian)):
+    paths: dict[Any, tuple[str, ...]] = {
+        train: ("corpus_dir", "vocab_prefix", "out_dir"),
+        write_marian: ("out_dir", "template", "output"),
+        write_shortlist: ("lexicon", "output"),
+    }
+    for name, run in zip(("train", "convert", "shortlist"), paths):
         command = kinds.add_parser(name)
         command.set_defaults(run=run)
-        command.add_argument("--out_dir", type=Path, required=True)
+        for path in paths[run]:
+            command.add_argument(f"--{path}", type=Path, required=True)
         if run is train:
-            add = command.add_argument
-            add("--corpus_dir", type=Path, required=True, help="has train and val files")
-            add("--vocab_prefix", type=Path, required=True, help="ours, without the suffix")
-            add("--steps", type=int, default=900)
-            add("--precision", default="mixed_bfloat16")
-        else:
+            command.add_argument("--steps", type=int, default=900)
+            command.add_argument("--precision", default="mixed_bfloat16")
+        elif run is write_marian:
             command.add_argument("--ckpt", type=Path, help="of out_dir; the best if not given")
-            command.add_argument("--template", type=Path, required=True)
-            command.add_argument("--output", type=Path, required=True)
     flags = parser.parse_args(argv)
     flags.run(flags)
 

@@ -13,11 +13,12 @@ from pathlib import Path
 PEERS = Path(__file__).resolve().parent
 ROOT = PEERS.parents[1]
 # Marian's variants, for decoding: products in int8, and the words of a lexical shortlist alone.
+_INT8, _SHORTLIST = "--gemm_type=packed8", "--shortlist={model_dir}/shortlist.txt"
 MARIAN = {
     "marian": [],
-    "marian_int8": ["--model=model.int8.bin"],
-    "marian_shortlist": ["--shortlist={model_dir}/shortlist.txt"],
-    "marian_int8_shortlist": ["--model=model.int8.bin", "--shortlist={model_dir}/shortlist.txt"],
+    "marian_int8": [_INT8],
+    "marian_shortlist": [_SHORTLIST],
+    "marian_int8_shortlist": [_INT8, _SHORTLIST],
 }
 PEER_SYSTEMS = ("joey", "onmt", *MARIAN)
 # Marian's model: attention as wide as an annotation.

@@ -90,7 +90,7 @@ def summary(what: str, runs: list[dict], ours: Collection[str] = tuple(systems.O
     JSON, and a peer's as the time at which it was given up. Where both count processor seconds, a
     line also has the ratio by these, which another program on the machine changes less.
     """
-    by_cpu = _by_cpu(runs)
+    by_cpu = by_processor_second(runs)
     values: dict[str, dict[int, float]] = {}
     for run in runs:
         endless = run["system"] in ours and not run.get("reached", True)
@@ -113,8 +113,8 @@ def summary(what: str, runs: list[dict], ours: Collection[str] = tuple(systems.O
     return medians
 
 
-def _by_cpu(runs: Iterable[dict]) -> dict[tuple[str, int], float]:
-    """Returns what a run did in a processor second, by system and turn."""
+def by_processor_second(runs: Iterable[dict]) -> dict[tuple[str, int], float]:
+    """Returns what each run did in a processor second, by system and turn, where it is known."""
     return {
         (run["system"], run["pair"]): run["value"] * run["seconds"] / run["cpu_seconds"]
         for run in runs

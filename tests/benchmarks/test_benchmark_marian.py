@@ -98,8 +98,9 @@ def test_an_update_of_marian_has_64_sentences(marian, threads):
 def test_marians_variants_decode(marian, system):
     flags = marian.parse(systems.decode_command(SETUP, system))
     named = options(marian.arguments(marian.decode_options(flags)))
-    model = "model.int8.bin" if "int8" in system else "model.npz"
-    assert named["models"] == f"/w/marian/{model}" and named["beam-size"] == "10"
+    assert named["models"] == "/w/marian/model.npz" and named["beam-size"] == "10"
+    assert named.get("gemm-type") == ("packed8" if "int8" in system else None)
+    assert ("optimize" in named) == ("int8" in system)
     shortlist = "/w/marian/shortlist.txt 100 100 0" if "shortlist" in system else None
     assert named.get("shortlist") == shortlist and "skip-cost" not in named
     greedy = marian.parse(systems.decode_command(SETUP, system, beam_width=1))
@@ -209,6 +210,14 @@ def test_a_model_of_other_sizes_is_no_template(tmp_path):
         with pytest.raises(SystemExit, match=r"model.npz: b is \(1, 2\) there"):
             marian_weights.write_model(wrong, tmp_path / "model.npz", tmp_path / "no.npz")
     assert not (tmp_path / "no.npz").exists()
+
+
+def test_a_lexicon_is_written_for_marian(tmp_path):
+    lexicon = tmp_path / "ours.txt"
+    lexicon.write_text("<s>\tthe\t0.2\nmann\tman\t0.9\nmann\tguy\t0.1\n", "utf-8")
+    output = tmp_path / "theirs.txt"
+    marian_weights.main(["shortlist", f"--lexicon={lexicon}", f"--output={output}"])
+    assert output.read_text("utf-8") == "man mann 0.9\nguy mann 0.1\n"
 
 
 # --- turns of resident processes ----------------------------------------------------------------
