@@ -32,10 +32,10 @@ MEMORIES = {
     for threads in (1, 2)
 }
 MARIAN_TEXT = (
-    "The same text and vocabularies; `marian` is its RNNSearch (`--type s2s`), to which `rnnsearch` "
-    "is nearest. In decoding these two have the same weights. The machine was busy with other "
-    "programs, which change the clock more than processor time: the ratio by processor seconds is "
-    "the one to read."
+    "The same text and vocabularies; `marian` is its RNNSearch (`--type s2s`), to which ours "
+    "(`rnnsearch`) is nearest. In decoding these two have the same weights. The machine was busy "
+    "with other programs, which change the clock more than processor time: the ratio by processor "
+    "seconds is the one to read."
 )
 MEMORIES_TEXT = (
     "The copy task at equal sizes: `dnc` is the package of that name for PyTorch, `ours` our DNC "

@@ -17,6 +17,7 @@ from oracles.recurrent import sigmoid  # noqa: E402
 from benchmarks.peers import (  # noqa: E402
     compare,
     copy_task,
+    corpus,
     marian_weights,
     memories,
     meter,
@@ -25,7 +26,10 @@ from benchmarks.peers import (  # noqa: E402
     systems,
     turns,
 )
+from tfmann import synthetic  # noqa: E402
 from tfmann.data.vocab import EOS_ID, SOS_ID, UNK_ID  # noqa: E402
+from tfmann.training import checkpoint  # noqa: E402
+from tfmann.training.train_step import TrainStep  # noqa: E402
 
 SETUP = systems.Setup(Path("/c"), "de", "en", Path("/w"), Path("/h.json"), Path("/model"), 2)
 LOG = """\
@@ -196,6 +200,32 @@ def test_marian_computes_the_same_from_the_weights():
     columns = [EOS_ID, UNK_ID, *range(EOS_ID + 1, small_models.TARGET_SIZE)]
     np.testing.assert_allclose(theirs, ours[:, columns], atol=1e-4)
     assert SOS_ID not in columns
+
+
+@pytest.mark.slow
+def test_the_shared_model_is_trained_and_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(TrainStep, "update", TrainStep.update)  # put back afterwards
+    folder = tmp_path / "corpus"
+    synthetic.write_corpus(folder, train=300, dev=4, test=4, seed=1)
+    for side, language in (("src", "de"), ("tgt", "en")):
+        for part, name in (("train", "train"), ("dev", "val")):
+            (folder / f"{part}.{side}").rename(folder / f"{name}.{language}")
+        corpus.write_vocabularies(folder / "train", language, tmp_path / "vocab")
+    run = [f"--out_dir={tmp_path / 'ours'}"]
+    where = [f"--corpus_dir={folder}", f"--vocab_prefix={tmp_path / 'vocab' / 'ours'}"]
+    marian_weights.main(["train", *run, *where, "--steps=2", "--precision=float32"])
+    arrays = checkpoint.read_arrays(str(tmp_path / "ours" / "best_bleu"))
+    start = arrays["model/target_embedding"][SOS_ID]
+    bias = arrays["model/cell/state_gru/bias"]
+    assert not start.any() and not bias[512:].any() and bias[:512].all()
+    sizes = {name: np.zeros_like(a) for name, a in marian_weights.convert(arrays).items()}
+    np.savez(tmp_path / "template.npz", **sizes)
+    written = tmp_path / "model.npz"
+    template = f"--template={tmp_path / 'template.npz'}"
+    marian_weights.main(["convert", *run, template, f"--output={written}"])
+    with np.load(written) as model:
+        words = len((tmp_path / "vocab" / "marian.en").read_text("utf-8").splitlines())
+        assert len(model["decoder_Wemb"]) == words and model["decoder_Wemb"].any()
 
 
 def test_a_model_of_other_sizes_is_no_template(tmp_path):
