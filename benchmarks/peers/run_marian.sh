@@ -29,13 +29,15 @@ weights() {
 # One RNNSearch for both programs: Marian writes a model, and gets the weights of ours.
 work=benchmarks/peers/.work
 marian=$work/marian
-if [ ! -d "$marian/ours/best_bleu" ]; then
+if [ ! -f "$marian/template.npz" ]; then
     compare --what=checkpoint --systems=marian --threads=1 --warmup=1 --steps=1
+    mv "$marian/model.npz" "$marian/template.npz"
+fi
+if [ ! -d "$marian/ours/best_bleu" ]; then
     weights train --corpus_dir="$CORPUS_DIR" --vocab_prefix=$work/vocab/ours \
         --out_dir="$marian/ours" --steps="${STEPS:-900}"
 fi
 if [ ! -f "$marian/shortlist.txt" ]; then
-    mv "$marian/model.npz" "$marian/template.npz"
     weights convert --out_dir="$marian/ours" --template="$marian/template.npz" \
         --output="$marian/model.npz"
     .venv/bin/python -m tfmann shortlist --out_dir="$marian/ours" >&2

@@ -24,6 +24,7 @@ from benchmarks.peers import (  # noqa: E402
     ours_driver,
     ours_memory_driver,
     systems,
+    table,
     turns,
 )
 from tfmann import synthetic  # noqa: E402
@@ -295,6 +296,31 @@ def test_ratios_are_also_of_processor_seconds():
     # 60 / 2 and 120 / 2 words a processor second; turn 1 lacks those of Marian.
     assert line["cpu_pairs"] == [3.0] and line["cpu_median"] == 3.0
     assert "cpu_pairs" not in turns.summary("beam", runs[2:])[-1]
+
+
+def test_tables_have_both_rates_where_processor_seconds_are_known():
+    def run(system, rate, **more):
+        return {"pair": 0, "system": system, "value": rate, "seconds": 6.0, "cpu": "X", "cores": 2,
+                "threads": 1, **more}  # fmt: skip
+
+    files = {
+        "peers-marian-beam-1": [
+            run("marian", 10.0, cpu_seconds=3.0, bleu=20.06, words_per_sentence=12.5),
+            run("ours", 20.0, cpu_seconds=2.0, bleu=17.0, words_per_sentence=10.5),
+        ],
+        "peers-memory-tasks-2": [
+            run("dnc", 1.0, cpu_seconds=6.0, size={}), run("ours_xla", 5.0, size={})
+        ],
+    }  # fmt: skip
+    marian, memory = table.sections(lambda name: files.get(name, []))
+    assert marian[0] == "Compared with Marian" and "### Beam 10, words/s, 1 thread" in marian[2]
+    assert "| marian | 1 | 10.0 | 20.0 | 20.1 | 12.5 |" in marian[2]
+    assert "- ours/marian: 2.00, turns: 1 (2.00); by processor seconds 3.00 (3.00)" in marian[2]
+    assert "### Updates/s, size tasks, 2 threads" in memory[2]
+    assert (
+        "| ours_xla | 1 | 5.0 | - |" in memory[2]
+        and "- ours_xla/dnc: 5.00, turns: 1 (5.00)" in memory[2]
+    )
 
 
 # --- memories -----------------------------------------------------------------------------------
