@@ -73,7 +73,7 @@ def train_options(flags: Namespace) -> dict[str, object]:
     """Returns the options of a training of `warmup` + `steps` updates.
 
     With several threads each takes its own part of an update's sentences (`--sync-sgd`), which is
-    how Marian uses processors; 64 sentences are an update for any number of threads.
+    how Marian uses processors.
     """
     sides = [driver.suffixed(flags.train, language) for language in (flags.src, flags.tgt)]
     options = {
@@ -84,7 +84,7 @@ def train_options(flags: Namespace) -> dict[str, object]:
         "model": flags.model_dir / "model.npz",
         "overwrite": None,
         "after": "0e" if flags.resident else f"{flags.warmup + flags.steps}u",  # 0: no end
-        "mini-batch": BATCH // flags.threads,
+        "mini-batch": BATCH,
         "cpu-threads": flags.threads,
     }
     if flags.threads > 1:

@@ -91,7 +91,7 @@ def test_an_update_of_marian_has_64_sentences(marian, threads):
     command = systems.train_command(setup, "marian", Path("/m"), 20, 120)
     assert command[0].endswith("/marian/bin/python")
     named = options(marian.arguments(marian.train_options(marian.parse(command))))
-    assert int(named["mini-batch"]) * threads == 64 and named["cpu-threads"] == str(threads)
+    assert named["mini-batch"] == "64" and named["cpu-threads"] == str(threads)
     assert ("sync-sgd" in named) == (threads > 1)
     assert named["train-sets"] == "/c/train.de /c/train.en" and named["after"] == "140u"
     assert named["vocabs"] == "/w/vocab/marian.de /w/vocab/marian.en"
