@@ -103,7 +103,7 @@ def _ratio(line: dict) -> str:
 
 
 def _turns(values: list[float | None]) -> str:
-    return f" ({', '.join(_number(value, 2) for value in values)})" if len(values) <= 7 else ""
+    return f" ({', '.join(_number(value, 2) for value in values)})" if len(values) <= 10 else ""
 
 
 def _rate(value: float | None) -> str:
