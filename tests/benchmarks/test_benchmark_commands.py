@@ -45,8 +45,8 @@ TESTED_ELSEWHERE = {
     "benchmarks.peers.to_bleu": "test_benchmark_peers.py",
     "benchmarks.peers.marian_driver": "test_benchmark_marian.py",
     "benchmarks.peers.marian_weights": "test_benchmark_marian.py",
-    "benchmarks.peers.memories": "test_benchmark_marian.py",
-    "benchmarks.peers.ours_memory_driver": "test_benchmark_marian.py",
+    "benchmarks.peers.memories": "test_benchmark_memories.py",
+    "benchmarks.peers.ours_memory_driver": "test_benchmark_memories.py",
 }
 # These import the peers, which have environments of their own.
 OF_PEERS = {f"benchmarks.peers.{name}_driver" for name in ("joey", "onmt", "dnc")}
