@@ -11,7 +11,7 @@ INSTALLED := $(VENV)/installed
 PYTEST_ARGS ?=
 
 # Rejects unknown variables: a typo would otherwise be ignored in a training of hours.
-VARIABLES := CELLS CORPUS_DIR DOMAIN JOBS OURS_OUT_DIR OUTPUT OUT_DIR PAIRS PEERS_DIR PYTEST_ARGS \
+VARIABLES := CELLS CORPUS_DIR DOMAIN JOBS OURS_OUT_DIR OUTPUT OUT_DIR PAIRS PEERS_DIR PYTEST_ARGS STEPS \
 	PYTHON ROWS SCALE SEEDS SIZES TENSORFLOW TF_CPP_MIN_LOG_LEVEL THREADS TORCH WHAT
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
 UNKNOWN := $(filter-out $(VARIABLES) PY MAKE% -%,$(GIVEN))
@@ -24,7 +24,7 @@ $(if $(UNKNOWN),$(error there is no variable $(UNKNOWN): expected some of $(VARI
 	reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic reproduce-synthetic-adequacy \
 	reproduce-synthetic-tense reproduce-synthetic-senses reproduce-alignment reproduce-cache \
 	reproduce-bcontrast-de-en reproduce-bcontrast-en-de report figures play-models learning-tasks bench \
-	bench-peers lock audit clean
+	bench-peers bench-marian lock audit clean
 
 help: ## prints this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-28s %s\n", $$1, $$2 }' Makefile
@@ -135,6 +135,9 @@ bench: $(INSTALLED) ## measures speed, memory and start-up; SIZES=small,paper CE
 
 bench-peers: $(INSTALLED) ## compares with JoeyNMT and OpenNMT-tf; CORPUS_DIR= OURS_OUT_DIR= PAIRS=5, hours
 	sh benchmarks/peers/run.sh
+
+bench-marian: $(INSTALLED) ## compares with Marian, and our DNC with PyTorch's; as bench-peers, hours
+	sh benchmarks/peers/run_marian.sh
 
 lock: ## resolves requirements.lock again, for Python 3.9, 3.10 and 3.11
 	sh scripts/lock.sh

@@ -6,18 +6,13 @@ import textwrap
 from pathlib import Path
 
 from benchmarks import harness
-from benchmarks.peers import turns
+from benchmarks.peers import table as peer_table
 from benchmarks.speed import table
 from benchmarks.tasks.generate import TASKS
 from benchmarks.tasks.plot import variant
 from benchmarks.trust import tables as trust_tables
 
 _ROOT = Path(__file__).resolve().parent.parent
-UNITS = {
-    "train": "target words/s",
-    "decode": "sentences/s, beam 10",
-    "to-bleu": "minutes to a development BLEU of 25",
-}
 
 
 def read_benchmark(name: str) -> list[dict]:
@@ -32,36 +27,10 @@ def _section(title: str, text: str = "") -> list[str]:
 
 
 def peers() -> list[str]:
-    out = _section("Compared with JoeyNMT and OpenNMT-tf")
-    for kind, unit in UNITS.items():
-        records = read_benchmark(f"peers-{kind}")
-        runs = [r for r in records if "pair" in r]
-        if not runs:
-            continue
-        summary = turns.summary(kind, runs)
-        out += [f"### {unit}", "", f"Medians on {runs[0]['cpu']}, {runs[0]['threads']} threads; "]
-        out[-1] += "products in float32 unless named otherwise."
-        out += ["", "| system | turns | median | BLEU | words per sentence |", "|-|-|-|-|-|"]
-        for line in (line for line in summary if "system" in line):
-            of_system = [r for r in runs if r["system"] == line["system"]]
-            values = (of_system[0].get(key) for key in ("bleu", "words_per_sentence"))
-            bleu, length = (f"{v:.1f}" if isinstance(v, (int, float)) else "-" for v in values)
-            median = _number(line["median"], 0 if (line["median"] or 0) >= 30 else 1)
-            row = (line["system"], len(of_system), median, bleu, length)
-            out.append(f"| {' | '.join(map(str, row))} |")
-        out += ["", *(_ratio(line) for line in summary if "ratio" in line), ""]
-    return out if len(out) > 2 else []
-
-
-def _ratio(line: dict) -> str:
-    pairs = line["pairs"]
-    values = ", ".join(_number(value, 2) for value in pairs)
-    brackets = f" ({values})" if len(pairs) <= 5 else ""
-    return f"- {line['ratio']}: {_number(line['median'], 2)}, turns: {len(pairs)}{brackets}"
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "never" if value is None else f"{value:.{digits}f}"
+    out = []
+    for title, text, lines in peer_table.sections(read_benchmark):
+        out += [*_section(title, text), *lines]
+    return out
 
 
 def speed() -> list[str]:

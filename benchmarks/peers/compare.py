@@ -1,10 +1,10 @@
-"""Comparison of this package with JoeyNMT and OpenNMT-tf: the same model, corpus and threads.
+"""Comparison of this package with JoeyNMT, OpenNMT-tf and Marian: the same corpus and threads.
 
-    python -m benchmarks.peers.compare --corpus_dir=DIR --what=train|decode|checkpoint
+    python -m benchmarks.peers.compare --corpus_dir=DIR --what=train|decode|beam|greedy|checkpoint
 
 Runs the systems in turn (A, B, C, A, B, C, ...), each time in a process of its own, and prints a
-JSON line for each run, then the medians of the ratios ours / peer. Ours runs twice a turn, with
-products in float32 and in bfloat16. See README.md in this folder.
+JSON line for each run, then the medians of the ratios ours / peer. Ours runs with products in
+float32 and in bfloat16. See README.md in this folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ RATES = {
     "train": ("words", "target words/s"),
     "checkpoint": ("words", "target words/s"),
     "decode": ("sentences", "sentences/s"),
+    "beam": ("words", "words/s, beam 10"),
+    "greedy": ("words", "words/s, greedy"),
 }
+BEAM_WIDTHS = {"decode": 10, "beam": 10, "greedy": 1}
 
 
 def make_parser(description: str, default_systems: Iterable[str]) -> argparse.ArgumentParser:
@@ -43,19 +46,27 @@ def make_parser(description: str, default_systems: Iterable[str]) -> argparse.Ar
 
 def parse(argv: list[str] | None = None) -> argparse.Namespace:
     """Parses the command line."""
-    parser = make_parser(__doc__.split("\n")[0], systems.SYSTEMS)
+    parser = make_parser(__doc__.split("\n")[0], systems.DEFAULT_SYSTEMS)
     add = parser.add_argument
     add("--what", choices=RATES, required=True, help="checkpoint: trains the peers for decode")
     add("--warmup", type=int, default=20, help="updates before the clock starts")
     add("--steps", type=int, default=120, help="updates that are measured")
     add("--test", default="test_2016_flickr", help="the test files, without suffix")
     add("--sentences", type=int, help="decode only so many test sentences; all if not given")
+    add("--resident", action="store_true", help="one process a system for all turns")
     add("--ours_out_dir", type=Path, help="our trained model, for decode")
     flags = parser.parse_args(argv)
     flags.systems = choose_systems(parser, flags, systems.SYSTEMS)
     ours = set(flags.systems) & set(systems.OURS)
-    if flags.what == "decode" and ours and not flags.ours_out_dir:
-        parser.error("--what=decode needs --ours_out_dir=DIR, or --systems=joey,onmt")
+    luong = [system for system in flags.systems if system in ours and not systems.OURS[system][1]]
+    if flags.what in BEAM_WIDTHS and luong and not flags.ours_out_dir:
+        parser.error(f"--what={flags.what} needs --ours_out_dir=DIR, or --systems=joey,onmt")
+    variants = set(flags.systems) & set(systems.MARIAN) - {"marian"}
+    if flags.what not in BEAM_WIDTHS and variants:
+        parser.error(f"--what={flags.what}: {', '.join(sorted(variants))} only decode")
+    refused = {"joey", "onmt"} & set(flags.systems)
+    if flags.resident and (refused or flags.what == "checkpoint"):
+        parser.error("--resident is for ours and Marian, in train, decode, beam and greedy")
     if flags.what == "checkpoint":
         # Ours are trained with its own command line.
         flags.systems = [system for system in flags.systems if system not in ours]
@@ -82,6 +93,7 @@ def make_setup(flags: argparse.Namespace, ours_out_dir: Path | None = None) -> s
         work_dir=flags.work_dir.resolve(),
         ours_hparams=flags.ours_hparams.resolve(),
         ours_out_dir=ours_out_dir and ours_out_dir.resolve(),
+        threads=flags.threads,
     )
     for language in (flags.src, flags.tgt):
         corpus.write_vocabularies(setup.corpus_dir / "train", language, setup.work_dir / "vocab")
@@ -98,28 +110,58 @@ def prepare(flags: argparse.Namespace) -> systems.Setup:
     return setup
 
 
-def measure(flags: argparse.Namespace, setup: systems.Setup, system: str) -> dict:
-    """Runs one system once; a decoding's record includes the quality of its hypotheses."""
-    log = setup.work_dir / "logs" / f"{flags.what}-{system}.log"
-    if flags.what == "decode":
-        record = systems.run(systems.decode_command(setup, system), flags.threads, log)
-        record.update(quality(flags, setup, system))
-    else:
-        model_dir = setup.work_dir / f"{system}.training"
+class Runs:
+    """The runs of all systems; resident processes stay until `end`."""
+
+    def __init__(self, flags: argparse.Namespace, setup: systems.Setup):
+        """Starts nothing yet."""
+        self._flags, self._setup = flags, setup
+        self._resident: dict[str, systems.Process] = {}
+
+    def __call__(self, system: str) -> dict:
+        """Runs one system once; a decoding's record includes the quality of its hypotheses."""
+        what = self._flags.what
+        record = self._record(system)
+        if what in BEAM_WIDTHS:
+            record.update(quality(self._flags, self._setup, system))
+        elif what == "checkpoint":
+            # The model moves to the folder that decoding reads only after the training has ended.
+            shutil.rmtree(self._setup.model_dir(system), ignore_errors=True)
+            self._training_dir(system).rename(self._setup.model_dir(system))
+        elif not self._flags.resident:
+            shutil.rmtree(self._training_dir(system), ignore_errors=True)
+        counted, unit = RATES[what]
+        value = record[counted] / record["seconds"]
+        return {"system": system, "what": what, "value": value, "unit": unit, **record}
+
+    def end(self) -> None:
+        """Ends the resident processes and removes what they wrote."""
+        for system, process in self._resident.items():
+            process.end()
+            shutil.rmtree(self._training_dir(system), ignore_errors=True)
+
+    def _record(self, system: str) -> dict:
+        flags = self._flags
+        if system in self._resident:
+            return self._resident[system].next_turn()
+        log = self._setup.work_dir / "logs" / f"{flags.what}-{system}.log"
+        if not flags.resident:
+            return systems.run(self._command(system), flags.threads, log)
+        command = [*self._command(system), "--resident"]
+        self._resident[system] = systems.Process(command, flags.threads, log)
+        return self._resident[system].record()
+
+    def _command(self, system: str) -> list[str]:
+        flags, setup = self._flags, self._setup
+        if flags.what in BEAM_WIDTHS:
+            return systems.decode_command(setup, system, BEAM_WIDTHS[flags.what])
         make_command = (
             systems.checkpoint_command if flags.what == "checkpoint" else systems.train_command
         )
-        command = make_command(setup, system, model_dir, flags.warmup, flags.steps)
-        record = systems.run(command, flags.threads, log)
-        if flags.what == "checkpoint":
-            # The model moves to the folder that decoding reads only after the training has ended.
-            shutil.rmtree(setup.model_dir(system), ignore_errors=True)
-            model_dir.rename(setup.model_dir(system))
-        else:
-            shutil.rmtree(model_dir, ignore_errors=True)
-    counted, unit = RATES[flags.what]
-    value = record[counted] / record["seconds"]
-    return {"system": system, "what": flags.what, "value": value, "unit": unit, **record}
+        return make_command(setup, system, self._training_dir(system), flags.warmup, flags.steps)
+
+    def _training_dir(self, system: str) -> Path:
+        return self._setup.work_dir / f"{system}.training"
 
 
 def quality(flags: argparse.Namespace, setup: systems.Setup, system: str) -> dict:
@@ -136,6 +178,7 @@ def quality(flags: argparse.Namespace, setup: systems.Setup, system: str) -> dic
     return {
         "bleu": round(score.score, 2),
         "signature": str(bleu.get_signature()),
+        "words": score.sys_len,
         "words_per_sentence": round(score.sys_len / len(hypotheses), 2),
     }
 
@@ -145,7 +188,11 @@ def main(argv: list[str] | None = None) -> None:
     flags = parse(argv)
     setup = prepare(flags)
     systems.keep_processors(flags.threads)
-    turns.take(flags, flags.what, lambda system, _: measure(flags, setup, system))
+    runs = Runs(flags, setup)
+    try:
+        turns.take(flags, flags.what, lambda system, _: runs(system))
+    finally:
+        runs.end()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ MIN_FREQUENCY = 2
 SPECIALS = {
     "joey": [],
     "onmt": ["<blank>", "<s>", "</s>"],
+    "marian": ["</s>", "<unk>"],
     "ours": ["<unk>", "<s>", "</s>"],
 }
 

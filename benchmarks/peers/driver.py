@@ -19,6 +19,9 @@ def parse() -> argparse.Namespace:
         command.add_argument("--src", required=True, help="source language: a file suffix")
         command.add_argument("--tgt", required=True)
         command.add_argument("--vocab", type=_path, required=True, help="without the suffix")
+        command.add_argument("--threads", type=int, default=1, help="of Marian")
+    for command in (train, decode):
+        meter.add_resident(command)
     for command in (train, to_bleu):
         command.add_argument("--train", type=_path, required=True, help="without the suffix")
         command.add_argument("--dev", type=_path, required=True)
@@ -31,6 +34,9 @@ def parse() -> argparse.Namespace:
     decode.add_argument("--warmup_input", type=_path, required=True, help="without the suffix")
     decode.add_argument("--input", type=_path, required=True, help="without the suffix")
     decode.add_argument("--output", type=_path, required=True)
+    decode.add_argument("--beam_width", type=int, default=10, help="1: greedy search")
+    decode.add_argument("--gemm_type", help="Marian's type of products; float32 if not given")
+    decode.add_argument("--shortlist", type=_path, help="Marian's lexicon")
     return parser.parse_args()
 
 
@@ -39,11 +45,16 @@ def suffixed(path: Path, suffix: str) -> str:
     return f"{path}.{suffix}"
 
 
+def peak_mib(process: int | str = "self") -> int:
+    """Returns the most memory that a process has held."""
+    status = Path(f"/proc/{process}/status").read_text("utf-8").splitlines()  # Linux
+    kib = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+    return round(kib / 1024)
+
+
 def report(result: dict, versions: dict[str, str]) -> None:
-    """Prints the JSON line, with the most memory this process has held: compare.py reads it."""
-    status = Path("/proc/self/status").read_text("utf-8").splitlines()  # Linux
-    peak_kib = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
-    print(json.dumps({**result, "versions": versions, "peak_mib": round(peak_kib / 1024)}))
+    """Prints the JSON line, with the peak memory of this process: compare.py reads it."""
+    print(json.dumps({"peak_mib": peak_mib(), **result, "versions": versions}), flush=True)
 
 
 def _path(text: str) -> Path:

@@ -115,6 +115,7 @@ def decode(flags: Namespace) -> dict:
     """Decodes as `joeynmt test`: first the warm-up text, as development set, then the text."""
     settings = config(flags)
     settings["data"].update(dev=str(flags.warmup_input), test=str(flags.input))
+    settings["testing"]["beam_size"] = flags.beam_width
     runs = []
     predict = prediction.predict
 

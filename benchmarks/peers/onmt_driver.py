@@ -79,6 +79,7 @@ def decode(flags: Namespace) -> dict:
     """Decodes as `onmt-main infer`, with the graph traced and warm before the clock starts."""
     settings = config(flags)
     infer = settings["infer"]
+    settings["params"]["beam_width"] = flags.beam_width
     model = rnn_luong()
     model.initialize(settings["data"], params=settings["params"])
     checkpoint = Checkpoint.from_config(settings, model)

@@ -17,7 +17,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from benchmarks import harness
@@ -25,7 +25,7 @@ from benchmarks import harness
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
-def train(args: argparse.Namespace) -> dict:
+def train(args: argparse.Namespace) -> Generator[dict, None, None]:
     """Trains on real batches; measures target words/s with </s>, after the warm-up."""
     from tfmann import config
     from tfmann.data import corpus_paths, encoded_corpus, run_vocabularies
@@ -43,24 +43,27 @@ def train(args: argparse.Namespace) -> dict:
         batches = prefetch(TrainingBatches(corpus, h).batches(Position()))
         sizes = [len(side.vocabulary) for side in languages]
         learner = TrainStep(h, sizes[0], sizes[1])
-        words = 0
-        for step in range(args.warmup + args.steps):
-            batch, _ = next(batches)
-            update = learner.update(batch, step, base_rate(h))
-            words += batch.words
-            if step + 1 in (1, args.warmup, args.warmup + args.steps):
-                loss = float(update.cross_entropy) / int(update.words)  # waits
-            clock.update_done(words)
-    return {
-        **clock.result(),
-        "loss": loss,
-        "parameters": learner.model.count_parameters(),
-        "precision": h.precision,
-        "cell": h.cell,
-    }
+        warmup, step = args.warmup, 0
+        while True:
+            clock, words, first = meter.UpdateMeter(warmup), 0, step
+            for step in range(first, first + warmup + args.steps):
+                batch, _ = next(batches)
+                update = learner.update(batch, step, base_rate(h))
+                words += batch.words
+                if step + 1 - first in (1, warmup, warmup + args.steps):
+                    loss = float(update.cross_entropy) / int(update.words)  # waits
+                clock.update_done(words)
+            yield {
+                **clock.result(),
+                "loss": loss,
+                "parameters": learner.model.count_parameters(),
+                "precision": h.precision,
+                "cell": h.cell,
+            }
+            warmup, step = meter.WARMUP_OF_TURN, step + 1
 
 
-def decode(args: argparse.Namespace) -> dict:
+def decode(args: argparse.Namespace) -> Generator[dict, None, None]:
     """Translates a file with a trained model: sentences/s, after the first 64 sentences."""
     import tfmann
     from tfmann.data.text_files import iter_lines, write_lines
@@ -68,21 +71,23 @@ def decode(args: argparse.Namespace) -> dict:
     model = tfmann.load(args.out_dir, **json.loads(args.settings))
     lines = list(iter_lines(args.inference_input_file))
     list(model.translate(lines[:64]))
-    begin = time.perf_counter()
-    n_best = list(model.translate(lines))
-    seconds = time.perf_counter() - begin
-    if args.inference_output_file:
-        write_lines(args.inference_output_file, [best[0].text for best in n_best])
-    return {
-        "sentences": len(lines),
-        "words": sum(len(best[0].tokens) for best in n_best),
-        "seconds": seconds,
-        "search": model.hparams.infer_mode,
-        "precision": model.hparams.infer_precision,
-    }
+    while True:
+        begin, begin_cpu = time.perf_counter(), time.process_time()
+        n_best = list(model.translate(lines))
+        seconds, cpu_seconds = time.perf_counter() - begin, time.process_time() - begin_cpu
+        if args.inference_output_file:
+            write_lines(args.inference_output_file, [best[0].text for best in n_best])
+        yield {
+            "sentences": len(lines),
+            "words": sum(len(best[0].tokens) for best in n_best),
+            "seconds": seconds,
+            "cpu_seconds": cpu_seconds,
+            "search": model.hparams.infer_mode,
+            "precision": model.hparams.infer_precision,
+        }
 
 
-def to_bleu(args: argparse.Namespace) -> dict:
+def to_bleu(args: argparse.Namespace) -> Generator[dict, None, None]:
     """Trains as `python -m tfmann.nmt`, until an evaluation reaches the goal."""
     from tfmann import config
     from tfmann.cli import train as train_module
@@ -111,7 +116,7 @@ def to_bleu(args: argparse.Namespace) -> dict:
         train_module.train(h, args.out_dir, _note)
     except meter.Reached:
         pass
-    return {**watch.result(), "random_seed": h.random_seed, "precision": h.precision}
+    yield {**watch.result(), "random_seed": h.random_seed, "precision": h.precision}
 
 
 def _settings(args: argparse.Namespace) -> dict:
@@ -146,6 +151,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
             parser_of_run.add_argument("--warmup", type=int, default=20)
         else:
             parser_of_run.add_argument("--out_dir", required=True)
+        meter.add_resident(parser_of_run)
     meter.add_goal(kinds.choices["to_bleu"])
     return parser.parse_args(argv)
 
@@ -153,8 +159,11 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 def main() -> None:
     """Runs the command line; the JSON line is the last of standard output."""
     args = parse()
-    record = args.run(args)
-    print(json.dumps({**record, "peak_mib": round(harness.peak_mib())}))
+
+    def report(record: dict) -> None:
+        print(json.dumps({**record, "peak_mib": round(harness.peak_mib())}), flush=True)
+
+    meter.take_turns(args.run(args), report, args.resident)
 
 
 if __name__ == "__main__":

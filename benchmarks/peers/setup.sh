@@ -1,13 +1,15 @@
 #!/bin/sh
-# Installs the two peer toolkits, each into a virtual environment of its own:
+# Installs the peers, each into a virtual environment of its own:
 #
-#   $PEERS_DIR/joey   JoeyNMT 2.3.0 on PyTorch (CPU build)
-#   $PEERS_DIR/onmt   OpenNMT-tf 2.32.0 on TensorFlow 2.13.1 (the last it supports)
+#   $PEERS_DIR/joey     JoeyNMT 2.3.0 on PyTorch (CPU build)
+#   $PEERS_DIR/onmt     OpenNMT-tf 2.32.0 on TensorFlow 2.13.1 (the last it supports)
+#   $PEERS_DIR/marian   Marian 1.12.42 as pymarian, a wheel of 604 MB
+#   $PEERS_DIR/dnc      the DNC for PyTorch, dnc 1.1.0
 #
-# usage: [PEERS_DIR=dir] [PYTHON=python3.11] sh benchmarks/peers/setup.sh [joey] [onmt]
+# usage: [PEERS_DIR=dir] [PYTHON=python3.11] sh benchmarks/peers/setup.sh [joey|onmt|marian|dnc ...]
 #
-# Without arguments both are installed. An environment that already passes its check is left
-# alone, so that running this twice costs nothing; one that does not is rebuilt. Packages are
+# Without arguments the first two are installed. An environment that already passes its check is
+# left alone, so that running this twice costs nothing; one that does not is rebuilt. Packages are
 # installed as published: what the peers need on today's machines is done in our drivers.
 set -eu
 
@@ -47,6 +49,8 @@ check() {
     case $1 in
         joey) code='import torch, joeynmt.prediction, joeynmt.training' ;;
         onmt) code='import opennmt, tensorflow_addons' ;;
+        marian) code='import _pymarian' ;;
+        dnc) code='import dnc' ;;
     esac
     TF_CPP_MIN_LOG_LEVEL=3 "$envs/$1/bin/python" -W ignore -c "$code" >/dev/null
 }
@@ -66,10 +70,23 @@ install_onmt() {
         tensorflow-addons==0.21.0 OpenNMT-tf==2.32.0
 }
 
+install_marian() {
+    fresh marian
+    # Its dependencies are for downloads and scores, which are not used.
+    pip_install marian --no-deps pymarian==1.12.42
+}
+
+install_dnc() {
+    fresh dnc
+    # Its dependency flann is for the sparse memories, which are not used.
+    pip_install dnc "$torch" numpy
+    pip_install dnc --no-deps dnc==1.1.0
+}
+
 [ $# -gt 0 ] || set -- joey onmt
 for name in "$@"; do
-    case $name in joey | onmt) ;; *)
-        echo "setup.sh: no peer is called '$name' (there are: joey, onmt)" >&2
+    case $name in joey | onmt | marian | dnc) ;; *)
+        echo "setup.sh: no peer is called '$name' (there are: joey, onmt, marian, dnc)" >&2
         exit 2
         ;;
     esac

@@ -18,7 +18,7 @@ import shutil
 
 from benchmarks.peers import compare, meter, systems, turns
 
-SYSTEMS = ("joey", *systems.OURS)
+SYSTEMS = ("joey", "ours", "ours_bfloat16")
 
 
 def parse(argv: list[str] | None = None) -> argparse.Namespace:

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from benchmarks import harness
@@ -21,13 +21,19 @@ from tfmann.data.text_files import write_lines
 from tfmann.utils.provenance import provenance
 
 
-def take(flags: argparse.Namespace, what: str, measure: Callable[[str, int], dict]) -> None:
+def take(
+    flags: argparse.Namespace,
+    what: str,
+    measure: Callable[[str, int], dict],
+    ours: Collection[str] = tuple(systems.OURS),
+) -> None:
     """Runs the missing turns, and writes the medians over all turns.
 
     Args:
       flags: `systems`, `pairs` (the number of turns), `threads` and `out` of the command line.
       what: the kind of measurement.
       measure: runs a system in the turn of a number; returns its record, with a `value`.
+      ours: the systems that are compared with all others.
     """
     machine = {"threads": flags.threads, **hardware()}
     runs = read_runs(flags.out, {"what": what, **machine})
@@ -41,7 +47,7 @@ def take(flags: argparse.Namespace, what: str, measure: Callable[[str, int], dic
             }
             runs.append({"pair": pair, **measure(system, pair), **machine, **circumstances})
             harness.write(runs[-1:], flags.out)
-    medians = [{**line, **provenance()} for line in summary(what, runs)]
+    medians = [{**line, **provenance()} for line in summary(what, runs, ours)]
     harness.write(medians, None)
     if flags.out:
         write_lines(flags.out, map(json.dumps, runs + medians))
@@ -77,28 +83,43 @@ def complete_turns(runs: Iterable[dict], names: Iterable[str]) -> set[int]:
     return set.intersection(*turns)
 
 
-def summary(what: str, runs: list[dict]) -> list[dict]:
+def summary(what: str, runs: list[dict], ours: Collection[str] = tuple(systems.OURS)) -> list[dict]:
     """Returns the median of each system, and of the ratios ours / peer by turn.
 
     A run that has not `reached` its goal has no time: ours counts as infinite, which is null in
-    JSON, and a peer's as the time at which it was given up.
+    JSON, and a peer's as the time at which it was given up. Where both count processor seconds, a
+    line also has the ratio by these, which another program on the machine changes less.
     """
+    by_cpu = by_processor_second(runs)
     values: dict[str, dict[int, float]] = {}
     for run in runs:
-        endless = run["system"] in systems.OURS and not run.get("reached", True)
+        endless = run["system"] in ours and not run.get("reached", True)
         values.setdefault(run["system"], {})[run["pair"]] = math.inf if endless else run["value"]
     medians: list[dict] = []
     for system, by_turn in values.items():
         medians.append({"what": what, "system": system, **_median("runs", [*by_turn.values()])})
-    for our_system in (system for system in values if system in systems.OURS):
-        for peer in (system for system in values if system in systems.PEER_SYSTEMS):
+    for our_system in (system for system in values if system in ours):
+        for peer in (system for system in values if system not in ours):
             common_turns = sorted(values[our_system].keys() & values[peer].keys())
             ratios = [values[our_system][turn] / values[peer][turn] for turn in common_turns]
             if ratios:
-                medians.append(
-                    {"what": what, "ratio": f"{our_system}/{peer}", **_median("pairs", ratios)}
-                )
+                line = {"what": what, "ratio": f"{our_system}/{peer}", **_median("pairs", ratios)}
+                rates = ((by_cpu.get((our_system, t)), by_cpu.get((peer, t))) for t in common_turns)
+                cpu_ratios = [ours / theirs for ours, theirs in rates if ours and theirs]
+                if cpu_ratios:
+                    line["cpu_pairs"] = cpu_ratios
+                    line["cpu_median"] = statistics.median(cpu_ratios)
+                medians.append(line)
     return medians
+
+
+def by_processor_second(runs: Iterable[dict]) -> dict[tuple[str, int], float]:
+    """Returns what each run did in a processor second, by system and turn, where it is known."""
+    return {
+        (run["system"], run["pair"]): run["value"] * run["seconds"] / run["cpu_seconds"]
+        for run in runs
+        if run.get("cpu_seconds")
+    }
 
 
 def _median(name: str, values: list[float]) -> dict:

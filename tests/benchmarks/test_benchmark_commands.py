@@ -6,6 +6,7 @@ import inspect
 import io
 import itertools
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -46,9 +47,13 @@ TESTED_ELSEWHERE = {
     "benchmarks.tasks.plot": "test_task_runs.py",
     "benchmarks.peers.ours_driver": "test_benchmark_peers.py",
     "benchmarks.peers.to_bleu": "test_benchmark_peers.py",
+    "benchmarks.peers.marian_driver": "test_benchmark_marian.py",
+    "benchmarks.peers.marian_weights": "test_benchmark_marian.py",
+    "benchmarks.peers.memories": "test_benchmark_memories.py",
+    "benchmarks.peers.ours_memory_driver": "test_benchmark_memories.py",
 }
-# These import JoeyNMT or OpenNMT-tf, which have environments of their own.
-OF_PEERS = {"benchmarks.peers.joey_driver", "benchmarks.peers.onmt_driver"}
+# These import the peers, which have environments of their own.
+OF_PEERS = {f"benchmarks.peers.{name}_driver" for name in ("joey", "onmt", "dnc")}
 # the processes that `kills` and `settings` start
 INTERNAL = {"benchmarks.trust.forks", "benchmarks.trust.settings"}
 TESTED_HERE = {
@@ -87,6 +92,21 @@ def test_no_command_is_left_out():
     for name, file in TESTED_ELSEWHERE.items():
         module = name.removeprefix("benchmarks.").split(".")[-1]
         assert module in (Path(__file__).parent / file).read_text("utf-8")
+
+
+def test_the_documentation_names_every_command_and_no_other():
+    texts = [
+        (ROOT / "benchmarks" / name).read_text("utf-8") for name in ("README.md", "peers/README.md")
+    ]
+    makefile = (ROOT / "Makefile").read_text("utf-8").replace("$(PY)", "python")
+    named = {
+        name.removesuffix(".__main__")
+        for text in [*texts, makefile]
+        for name in re.findall(r"python -m (benchmarks[\w.]*\w)", text)
+    }
+    started_by_others = {*OF_PEERS, *INTERNAL, "benchmarks.peers.marian_driver",
+                         "benchmarks.peers.ours_memory_driver"}  # fmt: skip
+    assert named == {*TESTED_HERE, *TESTED_ELSEWHERE} - started_by_others
 
 
 # --- ablation -----------------------------------------------------------------------------------

@@ -29,9 +29,12 @@ def test_our_driver_takes_the_commands_that_it_is_called_by(system):
         assert command[1:3] == ["-m", "benchmarks.peers.ours_driver"]
         args = ours_driver.parse(command[3:])
         assert args.run.__name__ == name
-        setting = "infer_precision" if name == "decode" else "precision"
+        precision, model = systems.OURS[system]
+        expected = {"precision": precision, **model}
+        if name == "decode":
+            expected = {"infer_precision": precision, "infer_mode": "beam_search", "beam_width": 10}
         seed = {"random_seed": 3} if name == "to_bleu" else {}
-        assert json.loads(args.settings) == {setting: systems.OURS[system], **seed}
+        assert json.loads(args.settings) == {**expected, **seed}
 
 
 def test_the_peers_driver_takes_them_too(monkeypatch):
@@ -163,7 +166,7 @@ def test_our_training_to_a_bleu(tmp_path, monkeypatch):
     hparams = ROOT / "hparams" / "tiny" / "luong.json"
     where = [f"--hparams_path={hparams}", f"--corpus_dir={corpus}", f"--out_dir={tmp_path / 'm'}"]
     args = ours_driver.parse(["to_bleu", *where, "--goal=0", "--every=2", "--most=6"])
-    result = args.run(args)
+    (result,) = args.run(args)
     assert result["reached"] and result["updates"] == 2
     assert (result["random_seed"], result["precision"]) == (1, "float32")
     assert 0 < result["evaluation_seconds"] < result["seconds"]

@@ -175,3 +175,15 @@ def test_totals_are_sums_by_command():
         "| train | 2 | 2 | 2 | 2 | 2 | 2 |", "| jobs | 4 | 3 | 4 | 4 | 4 | 4 |",
         "| all | 6 | 5 | 6 | 6 | 6 | 6 |",
     ]  # fmt: skip
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+
+@pytest.mark.thorough
+def test_settings_are_drawn_by_the_command(tmp_path):
+    out = tmp_path / "trust.jsonl"
+    assert trust(["settings", "--count=2", "--block=1", f"--out={out}"]) == 0
+    records = read_records(out)
+    assert [(record["first"], record["draws"]) for record in records] == [(0, 1), (1, 1)]
+    assert not any(record["not_well"] for record in records)

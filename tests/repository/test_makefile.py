@@ -76,7 +76,7 @@ def test_a_variable_that_no_target_knows_is_refused(checkout: Machine):
 def test_every_variable_of_the_makefile_is_known(checkout: Machine):
     """A variable that a target or its script reads can be given on make's command line."""
     text = (ROOT / "Makefile").read_text()
-    scripts = [ROOT / "benchmarks/peers/run.sh", ROOT / "benchmarks/peers/setup.sh"]
+    scripts = sorted((ROOT / "benchmarks/peers").glob("*.sh"))
     read = set(re.findall(r"\$\((?:if \$\(|or \$\()?([A-Z_]+)\)?[,)]", text))
     read |= {
         variable for path in scripts for variable in re.findall(r"\$\{([A-Z_]+):", path.read_text())
