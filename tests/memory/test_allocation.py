@@ -1,11 +1,14 @@
 """The DNC's usage, allocation and links: against the oracle, constructed states, gradients."""
 
+import contextlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from oracles import dnc as oracle
 
 from tfmann.memory import access, allocation
+from tfmann.ops import row_products
 
 BATCH, SLOTS = 4, 5
 STREAM = np.random.default_rng(8)
@@ -112,6 +115,22 @@ def test_links_and_precedence_equal_the_oracle_over_time(writers):
             np.testing.assert_allclose(forward[row], expected_forward, atol=1e-6)
             expected_backward = np.einsum("hij,ri->rhj", link[row], read[row])
             np.testing.assert_allclose(backward[row], expected_backward, atol=1e-6)
+
+
+def test_the_written_out_gradient_of_links_is_the_automatic_one():
+    inputs = [tf.constant(weights(n, SLOTS)) for n in (2 * SLOTS, 2, 2)]
+    inputs[0] = tf.reshape(inputs[0], [BATCH, 2, SLOTS, SLOTS])
+    direction = STREAM.normal(size=inputs[0].shape).astype(np.float32)
+    links, slopes = [], []
+    for context in (contextlib.nullcontext, row_products.row_by_row):
+        with context(), tf.GradientTape() as tape:
+            tape.watch(inputs)
+            links.append(allocation.update_link(*inputs))
+            total = tf.reduce_sum(links[-1] * direction)
+        slopes.append(tape.gradient(total, inputs))
+    np.testing.assert_allclose(links[1], links[0], atol=1e-6)
+    for automatic, written_out in zip(*slopes):
+        np.testing.assert_allclose(written_out, automatic, atol=1e-5)
 
 
 def test_links_lead_from_what_was_written_first_to_what_came_next():
