@@ -11,6 +11,7 @@ from tfmann.memory import access
 from tfmann.ops import row_products
 
 BATCH, SLOTS, WIDTH = 3, 5, 4
+CONTEXTS = (contextlib.nullcontext, row_products.row_by_row)  # plain, and as XLA compiles it
 
 
 def arguments(heads, seed=0):
@@ -29,7 +30,7 @@ def erase_and_add_by_head(memory, weights, erase, add):
     return memory + tf.einsum("bhn,bhw->bnw", weights, add)
 
 
-@pytest.mark.parametrize("context", [contextlib.nullcontext, row_products.row_by_row])
+@pytest.mark.parametrize("context", CONTEXTS)
 @pytest.mark.parametrize("heads", [1, 2, 3])
 def test_erase_and_add_equals_the_oracle(heads, context):
     inputs = arguments(heads)
@@ -41,7 +42,7 @@ def test_erase_and_add_equals_the_oracle(heads, context):
         )
 
 
-@pytest.mark.parametrize("context", [contextlib.nullcontext, row_products.row_by_row])
+@pytest.mark.parametrize("context", CONTEXTS)
 @pytest.mark.parametrize("heads", [1, 2, 3])
 def test_its_gradient_is_that_of_the_equations(heads, context):
     inputs = [tf.constant(values) for values in arguments(heads)]

@@ -120,9 +120,6 @@ class DNCMemory(tf.keras.layers.Layer):
         # Where to write: u_t, a_t, c^w_t and w^w_t = g^w (g^a a_t + (1 - g^a) c^w_t)
         retained = allocation.retention(interface.free_gates, state.read_weights)  # psi_t
         usage = allocation.update_usage(state.usage, state.write_weights, retained)
-        allocation_weights = allocation.allocate(
-            usage, interface.write_gates, interface.allocation_gates
-        )
         written = _WRITE(
             state.memory,
             interface.write_keys,
@@ -132,13 +129,13 @@ class DNCMemory(tf.keras.layers.Layer):
             vectors=interface.write_vectors,
             write_gates=interface.write_gates,
             allocation_gates=interface.allocation_gates,
-            allocation_weights=allocation_weights,
+            usage=usage,
             retained=retained if self.deallocates else None,
             link=state.link if self.has_links else None,
             precedence=state.precedence if self.has_links else None,
         )
-        write_content_weights = written.pop("content_weights")
-        return state._replace(usage=usage, **written), allocation_weights, write_content_weights
+        lookups = written.pop("allocation_weights"), written.pop("content_weights")
+        return (state._replace(usage=usage, **written), *lookups)
 
     def _read(
         self, interface: Interface, state: DNCMemoryState
@@ -168,13 +165,14 @@ def _write(
     vectors: tf.Tensor,
     write_gates: tf.Tensor,
     allocation_gates: tf.Tensor,
-    allocation_weights: tf.Tensor,
+    usage: tf.Tensor,
     masks: tf.Tensor | None = None,
     retained: tf.Tensor | None = None,
     link: tf.Tensor | None = None,
     precedence: tf.Tensor | None = None,
 ) -> dict[str, tf.Tensor]:
-    """Computes w^w_t, M_t, L_t and p_t, by the names of the state, and c^w_t."""
+    """Computes w^w_t, M_t, L_t and p_t, by the names of the state, and a_t and c^w_t."""
+    allocation_weights = allocation.allocate(usage, write_gates, allocation_gates)
     content_weights = _content_weights(memory, keys, dots, squares, strengths, masks)
     write_weights = write_gates * access.interpolate(
         allocation_gates, allocation_weights, content_weights
@@ -182,6 +180,7 @@ def _write(
     if retained is not None:  # what a slot that is set free held would be found by its content
         memory *= tf.expand_dims(retained, 2)
     written = {
+        "allocation_weights": allocation_weights,
         "content_weights": content_weights,
         "write_weights": write_weights,
         "memory": access.erase_and_add(memory, write_weights, erase, vectors),

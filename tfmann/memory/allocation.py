@@ -50,12 +50,25 @@ def allocation(usage: tf.Tensor) -> tf.Tensor:
     phi sorts by usage; of equal ones the lowest index comes first. No gradient flows through the
     order.
     """
+    if row_products.is_row_by_row():
+        return _allocation_by_rows(usage)
     usage = _EPSILON + (1.0 - _EPSILON) * usage
     order = tf.math.top_k(-usage, usage.shape[-1]).indices
     ascending = tf.gather(usage, order, batch_dims=1)
     weights = (1.0 - ascending) * tf.math.cumprod(ascending, axis=-1, exclusive=True)
     back = tf.argsort(order, axis=-1)
     return tf.gather(weights, back, batch_dims=1)
+
+
+def _allocation_by_rows(usage: tf.Tensor) -> tf.Tensor:
+    """Computes the same with a comparison of all pairs: XLA sorts slowly."""
+    slots = tf.range(usage.shape[-1])
+    each, other = tf.expand_dims(usage, 2), tf.expand_dims(usage, 1)
+    is_before = (other < each) | ((other == each) & (slots < tf.expand_dims(slots, 1)))
+    usage = _EPSILON + (1.0 - _EPSILON) * usage
+    logarithms = tf.expand_dims(tf.math.log(usage), 1)
+    sums = row_products.times_transposed(logarithms, tf.cast(is_before, tf.float32))
+    return (1.0 - usage) * tf.exp(tf.squeeze(sums, 1))
 
 
 def allocate(usage: tf.Tensor, write_gates: tf.Tensor, allocation_gates: tf.Tensor) -> tf.Tensor:
