@@ -130,15 +130,20 @@ class NTMMemory(tf.keras.layers.Layer):
         return state._replace(reads=reads, weights=tf.concat([read_weights, write_weights], axis=1))
 
     def _parameters(self, hidden: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the numbers that move the heads `[B, R+H, W+J+3]`, and 2HW of what is written."""
+        """Returns the numbers that move the heads `[B, R+H, W+J+3]`, and 2HW of what is written.
+
+        They are not clipped yet.
+        """
         parameters = product(hidden, self.head_kernel) + self.head_bias
-        parameters = tf.clip_by_value(parameters, -HEAD_CLIP, HEAD_CLIP)
         heads, vectors = tf.split(parameters, [-1, 2 * self.writers * self.width], axis=-1)
         shape = [-1, self.readers + self.writers, self.width + self.taps + 3]
         return tf.reshape(heads, shape), vectors
 
     def _keys(self, heads: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Splits `[B, n, W+J+3]` into k_t `[B, n, W]` and what moves an address `[B, n, J+3]`."""
+        """Splits `[B, n, W+J+3]` into k_t `[B, n, W]` and what moves an address `[B, n, J+3]`.
+
+        To clip the keys would change nothing: tanh is 1 from 10 on.
+        """
         keys, moves = tf.split(heads, [self.width, self.taps + 3], axis=-1)
         return tf.tanh(keys), moves
 
@@ -157,7 +162,7 @@ def _rewrite_in(readers: int) -> MemoryStep:
         last_weights: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
         weights, diagnostics = _address(keys, dots, squares, moves, last_weights)  # w_t (3-7)
-        erase, add = tf.split(vectors, 2, axis=-1)
+        erase, add = tf.split(_clip(vectors), 2, axis=-1)
         erase, add = tf.sigmoid(erase), tf.tanh(add)  # e_t, a_t
         read_weights, write_weights = tf.split(weights, [readers, -1], axis=1)
         reads = access.read(read_weights, memory)  # r_t (8)
@@ -188,7 +193,7 @@ def _address(
     keys: tf.Tensor, dots: tf.Tensor, squares: tf.Tensor, moves: tf.Tensor, last_weights: tf.Tensor
 ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
     """Moves n heads from `[B, n, N]` by their numbers `[B, n, J+3]`: w_t `[B, n, N]`."""
-    strength, gate, kernel, gamma = tf.split(moves, [1, 1, -1, 1], axis=-1)
+    strength, gate, kernel, gamma = tf.split(_clip(moves), [1, 1, -1, 1], axis=-1)
     strength = tf.nn.softplus(strength)  # beta_t
     gate, kernel = tf.sigmoid(gate), tf.nn.softmax(kernel)  # g_t, s_t
     gamma = 1 + tf.nn.softplus(gamma)  # gamma_t
@@ -203,3 +208,7 @@ def _address(
         "shift_kernel": kernel,
         "sharpening": gamma,
     }
+
+
+def _clip(numbers: tf.Tensor) -> tf.Tensor:
+    return tf.clip_by_value(numbers, -HEAD_CLIP, HEAD_CLIP)
