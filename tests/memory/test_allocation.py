@@ -1,13 +1,17 @@
 """The DNC's usage, allocation and links: against the oracle, constructed states, gradients."""
 
+import contextlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from oracles import dnc as oracle
 
 from tfmann.memory import access, allocation
+from tfmann.ops import row_products
 
 BATCH, SLOTS = 4, 5
+CONTEXTS = (contextlib.nullcontext, row_products.row_by_row)  # plain, and as XLA compiles it
 STREAM = np.random.default_rng(8)
 
 
@@ -54,12 +58,14 @@ def test_a_full_write_uses_a_slot_and_a_full_free_read_gives_it_back():
     np.testing.assert_array_equal(freed, np.zeros([1, SLOTS]))
 
 
+@pytest.mark.parametrize("context", CONTEXTS)
 @pytest.mark.parametrize("slots", [1, 2, 7, 128])
-def test_allocation_equals_the_oracle(slots):
+def test_allocation_equals_the_oracle(slots, context):
     usage = STREAM.uniform(size=[BATCH, slots]).astype(np.float32)
     usage[0] = 0.0  # ties, as before the first write
     usage[1] = 1.0
-    actual = allocation.allocation(usage).numpy()
+    with context():
+        actual = allocation.allocation(usage).numpy()
     for row in range(BATCH):
         np.testing.assert_allclose(actual[row], oracle.allocation(usage[row]), atol=1e-5)
     assert np.argmax(actual[0]) == 0  # of ties, the lowest index
@@ -114,6 +120,22 @@ def test_links_and_precedence_equal_the_oracle_over_time(writers):
             np.testing.assert_allclose(backward[row], expected_backward, atol=1e-6)
 
 
+def test_the_written_out_gradient_of_links_is_the_automatic_one():
+    inputs = [tf.constant(weights(n, SLOTS)) for n in (2 * SLOTS, 2, 2)]
+    inputs[0] = tf.reshape(inputs[0], [BATCH, 2, SLOTS, SLOTS])
+    direction = STREAM.normal(size=inputs[0].shape).astype(np.float32)
+    links, slopes = [], []
+    for context in CONTEXTS:
+        with context(), tf.GradientTape() as tape:
+            tape.watch(inputs)
+            links.append(allocation.update_link(*inputs))
+            total = tf.reduce_sum(links[-1] * direction)
+        slopes.append(tape.gradient(total, inputs))
+    np.testing.assert_allclose(links[1], links[0], atol=1e-6)
+    for automatic, written_out in zip(*slopes):
+        np.testing.assert_allclose(written_out, automatic, atol=1e-5)
+
+
 def test_links_lead_from_what_was_written_first_to_what_came_next():
     one_hot = np.eye(SLOTS, dtype=np.float32)
     orders = [(0, 3), (1, 2), (4, 0)]  # of head 0 and of head 1
@@ -154,8 +176,9 @@ def test_read_modes_pick_their_way(mode):
     np.testing.assert_array_equal(actual, addresses[mode])
 
 
+@pytest.mark.parametrize("context", CONTEXTS)
 @pytest.mark.parametrize("writers", [1, 2])
-def test_gradients_of_the_allocation_are_the_numeric_ones(writers):
+def test_gradients_of_the_allocation_are_the_numeric_ones(writers, context):
     usage = np.random.default_rng(1).permutation(SLOTS)[None] / SLOTS + 0.05  # no ties nearby
     write, allocate = gates(writers)[:1], gates(writers)[:1]
     direction = np.random.default_rng(2).normal(size=[1, writers, SLOTS])
@@ -165,7 +188,7 @@ def test_gradients_of_the_allocation_are_the_numeric_ones(writers):
         return float(np.sum(np.asarray(actual) * direction[0]))
 
     watched = tf.constant(usage, tf.float32)
-    with tf.GradientTape() as tape:
+    with context(), tf.GradientTape() as tape:
         tape.watch(watched)
         result = allocation.allocate(watched, write, allocate)
         total = tf.reduce_sum(result * tf.cast(direction, tf.float32))
@@ -173,10 +196,11 @@ def test_gradients_of_the_allocation_are_the_numeric_ones(writers):
     np.testing.assert_allclose(tape.gradient(total, watched), expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("context", CONTEXTS)
 @pytest.mark.parametrize("usage", [np.zeros([1, 6]), np.ones([1, 6])])
-def test_gradients_of_the_allocation_are_finite_at_the_ends(usage):
+def test_gradients_of_the_allocation_are_finite_at_the_ends(usage, context):
     watched = tf.constant(usage, tf.float32)
-    with tf.GradientTape() as tape:
+    with context(), tf.GradientTape() as tape:
         tape.watch(watched)
         total = tf.reduce_sum(tf.square(allocation.allocation(watched)))
     assert np.all(np.isfinite(tape.gradient(total, watched)))

@@ -8,6 +8,7 @@ from helpers.memory_cells import VARIANTS, build, run_oracle
 from oracles import mad
 
 from tfmann.decoding.teacher_forcing import teacher_forced
+from tfmann.ops import compiled_step
 from tfmann.training import checkpoint, named_variables
 
 CASES = [
@@ -47,9 +48,7 @@ def oracle_readouts(model, batch, heads, addressing):
     )["outputs"]
 
 
-@pytest.mark.quick(*BASES, "dnc-msd", "ntm-hops")
-@pytest.mark.parametrize("cell,encoder_type,changes", CASES)
-def test_gradients_are_the_slopes_of_the_oracle(cell, encoder_type, changes):
+def assert_slopes_of_the_oracle(cell, encoder_type, changes):
     # One head each: equal slots of several heads change places in the last bit (see
     # test_memory_cells), and a slope across such a change means nothing.
     heads = (1, 1)
@@ -77,6 +76,22 @@ def test_gradients_are_the_slopes_of_the_oracle(cell, encoder_type, changes):
         slope = (losses[0] - losses[1]) / (2 * step)
         actual = float(np.sum(gradient.numpy() * direction))
         assert actual == pytest.approx(slope, rel=5e-3, abs=3e-4), variable.name
+
+
+@pytest.mark.quick(*BASES, "dnc-msd", "ntm-hops")
+@pytest.mark.parametrize("cell,encoder_type,changes", CASES)
+def test_gradients_are_the_slopes_of_the_oracle(cell, encoder_type, changes):
+    assert_slopes_of_the_oracle(cell, encoder_type, changes)
+
+
+@pytest.mark.quick(*BASES[:2])
+@pytest.mark.parametrize("cell,encoder_type,changes", CASES)
+def test_gradients_of_compiled_steps_are_the_slopes_of_the_oracle(
+    cell, encoder_type, changes, monkeypatch
+):
+    monkeypatch.setattr(compiled_step, "SMALLEST", 1)
+    with compiled_step.compiled_steps(True):
+        assert_slopes_of_the_oracle(cell, encoder_type, changes)
 
 
 @pytest.mark.quick("ntm-memory-changes0")

@@ -18,6 +18,7 @@ from tfmann.config import DNCOptions
 from tfmann.layers.dnc_interface import DNCInterface, Interface
 from tfmann.layers.initializers import VariableFactory
 from tfmann.memory import access, allocation
+from tfmann.ops.compiled_step import MemoryStep
 
 # Inside the norms of the similarity, as in deepmind/dnc. The allocation's own epsilon leaves a
 # faint copy of every item on free slots; a cosine blind to length reads the copies as the item.
@@ -119,64 +120,117 @@ class DNCMemory(tf.keras.layers.Layer):
         # Where to write: u_t, a_t, c^w_t and w^w_t = g^w (g^a a_t + (1 - g^a) c^w_t)
         retained = allocation.retention(interface.free_gates, state.read_weights)  # psi_t
         usage = allocation.update_usage(state.usage, state.write_weights, retained)
-        allocation_weights = allocation.allocate(
-            usage, interface.write_gates, interface.allocation_gates
-        )
-        write_content_weights = access.content_weights(
-            interface.write_keys,
-            interface.write_strengths,
+        written = _WRITE(
             state.memory,
-            NORM_FLOOR,
-            interface.write_masks,
+            interface.write_keys,
+            strengths=interface.write_strengths,
+            masks=interface.write_masks,
+            erase=interface.erase,
+            vectors=interface.write_vectors,
+            write_gates=interface.write_gates,
+            allocation_gates=interface.allocation_gates,
+            usage=usage,
+            retained=retained if self.deallocates else None,
+            link=state.link if self.has_links else None,
+            precedence=state.precedence if self.has_links else None,
         )
-        write_weights = interface.write_gates * access.interpolate(
-            interface.allocation_gates, allocation_weights, write_content_weights
-        )
-        # What is written: M_t
-        retained_memory = state.memory
-        if self.deallocates:  # what a slot that is set free held would be found by its content
-            retained_memory *= retained[..., None]
-        memory = access.erase_and_add(
-            retained_memory, write_weights, interface.erase, interface.write_vectors
-        )
-        written = state._replace(memory=memory, write_weights=write_weights, usage=usage)
-        if self.has_links:  # in which order: L_t and p_t
-            written = written._replace(
-                link=allocation.update_link(state.link, state.precedence, write_weights),
-                precedence=allocation.update_precedence(state.precedence, write_weights),
-            )
-        return written, allocation_weights, write_content_weights
+        lookups = written.pop("allocation_weights"), written.pop("content_weights")
+        return (state._replace(usage=usage, **written), *lookups)
 
     def _read(
         self, interface: Interface, state: DNCMemoryState
     ) -> tuple[DNCMemoryState, tf.Tensor]:
         """Reads what was written: the state with w^r_t and r_t, and c^r_t `[B, R, N]`."""
-        content_weights = access.content_weights(
-            interface.read_keys,
-            interface.read_strengths,
+        reads, read_weights, content_weights = _READ(
             state.memory,
-            NORM_FLOOR,
-            interface.read_masks,
+            interface.read_keys,
+            strengths=interface.read_strengths,
+            masks=interface.read_masks,
+            modes=interface.read_modes,
+            forward_sharpness=interface.forward_sharpness,
+            backward_sharpness=interface.backward_sharpness,
+            link=state.link if self.has_links else None,
+            last_weights=state.read_weights if self.has_links else None,
         )
-        read_weights = content_weights
-        if self.has_links:
-            read_weights = self._mix(interface, state, content_weights)
-        reads = access.read(read_weights, state.memory)  # r_t = M_t^T w^r_t
         return state._replace(reads=reads, read_weights=read_weights), content_weights
 
-    def _mix(
-        self, interface: Interface, state: DNCMemoryState, content_weights: tf.Tensor
-    ) -> tf.Tensor:
-        """Mixes b_t, c^r_t and f_t by pi: w^r_t `[B, R, N]`."""
-        backward_weights, forward_weights = allocation.follow_links(state.link, state.read_weights)
-        if interface.forward_sharpness is not None:
-            backward_weights = allocation.sharpen_moves(
-                backward_weights, interface.backward_sharpness
-            )
-            forward_weights = allocation.sharpen_moves(forward_weights, interface.forward_sharpness)
-        return allocation.mix_read_weights(
-            interface.read_modes, backward_weights, content_weights, forward_weights
-        )
+
+def _write(
+    memory: tf.Tensor,
+    keys: tf.Tensor,
+    dots: tf.Tensor,
+    squares: tf.Tensor,
+    strengths: tf.Tensor,
+    erase: tf.Tensor,
+    vectors: tf.Tensor,
+    write_gates: tf.Tensor,
+    allocation_gates: tf.Tensor,
+    usage: tf.Tensor,
+    masks: tf.Tensor | None = None,
+    retained: tf.Tensor | None = None,
+    link: tf.Tensor | None = None,
+    precedence: tf.Tensor | None = None,
+) -> dict[str, tf.Tensor]:
+    """Computes w^w_t, M_t, L_t and p_t, by the names of the state, and a_t and c^w_t."""
+    allocation_weights = allocation.allocate(usage, write_gates, allocation_gates)
+    content_weights = _content_weights(memory, keys, dots, squares, strengths, masks)
+    write_weights = write_gates * access.interpolate(
+        allocation_gates, allocation_weights, content_weights
+    )
+    if retained is not None:  # what a slot that is set free held would be found by its content
+        memory *= tf.expand_dims(retained, 2)
+    written = {
+        "allocation_weights": allocation_weights,
+        "content_weights": content_weights,
+        "write_weights": write_weights,
+        "memory": access.erase_and_add(memory, write_weights, erase, vectors),
+    }
+    if link is not None:  # in which order: L_t and p_t
+        written["link"] = allocation.update_link(link, precedence, write_weights)
+        written["precedence"] = allocation.update_precedence(precedence, write_weights)
+    return written
+
+
+def _read(
+    memory: tf.Tensor,
+    keys: tf.Tensor,
+    dots: tf.Tensor,
+    squares: tf.Tensor,
+    strengths: tf.Tensor,
+    masks: tf.Tensor | None = None,
+    modes: tf.Tensor | None = None,
+    forward_sharpness: tf.Tensor | None = None,
+    backward_sharpness: tf.Tensor | None = None,
+    link: tf.Tensor | None = None,
+    last_weights: tf.Tensor | None = None,
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Computes r_t, w^r_t and c^r_t `[B, R, N]`."""
+    read_weights = content_weights = _content_weights(memory, keys, dots, squares, strengths, masks)
+    if link is not None:  # mixes b_t, c^r_t and f_t by pi
+        backward, forward = allocation.follow_links(link, last_weights)
+        if forward_sharpness is not None:
+            backward = allocation.sharpen_moves(backward, backward_sharpness)
+            forward = allocation.sharpen_moves(forward, forward_sharpness)
+        read_weights = allocation.mix_read_weights(modes, backward, content_weights, forward)
+    reads = access.read(read_weights, memory)  # r_t = M_t^T w^r_t
+    return reads, read_weights, content_weights
+
+
+def _content_weights(
+    memory: tf.Tensor,
+    keys: tf.Tensor,
+    dots: tf.Tensor,
+    squares: tf.Tensor,
+    strengths: tf.Tensor,
+    masks: tf.Tensor | None,
+) -> tf.Tensor:
+    """Computes c^w_t `[B, H, N]` or c^r_t `[B, R, N]`."""
+    if masks is None:
+        return tf.nn.softmax(strengths * access.cosine(dots, keys, squares, NORM_FLOOR))
+    return access.content_weights(keys, strengths, memory, NORM_FLOOR, masks)
+
+
+_WRITE, _READ = MemoryStep(_write), MemoryStep(_read)
 
 
 def _write_diagnostics(interface: Interface, state: DNCMemoryState) -> dict[str, tf.Tensor]:

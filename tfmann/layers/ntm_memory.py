@@ -6,6 +6,7 @@ sharpening (7), read (8), erase (9), add (10). In Graves et al. these are 5 to 9
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from tfmann.config import NTMOptions
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import product
 from tfmann.memory import access
+from tfmann.ops.compiled_step import MemoryStep
 
 HEAD_CLIP = 20.0  # "stable NTM" (Collier & Beel 2018): bounds strength and sharpening
 
@@ -98,19 +100,16 @@ class NTMMemory(tf.keras.layers.Layer):
           M_t, w_t and r_t; diagnostics (`cells.diagnostics`).
         """
         heads, vectors = self._parameters(hidden)
-        erase, add = tf.split(tf.reshape(vectors, [-1, self.writers, 2 * self.width]), 2, axis=-1)
-        erase, add = tf.sigmoid(erase), tf.tanh(add)  # e_t, a_t
-
-        weights, diagnostics = self._address(heads, state.weights, state.memory)  # w_t (3-7)
+        keys, moves = self._keys(heads)
+        vectors = tf.reshape(vectors, [-1, self.writers, 2 * self.width])
+        reads, weights, memory, diagnostics = _rewrite_in(self.readers)(
+            state.memory, keys, moves=moves, vectors=vectors, last_weights=state.weights
+        )
         read_weights, write_weights = tf.split(weights, [self.readers, self.writers], axis=1)
-        reads = access.read(read_weights, state.memory)  # r_t (8)
-        memory = access.erase_and_add(state.memory, write_weights, erase, add)  # M_t (9, 10)
         return NTMMemoryState(reads, weights, memory), {
             **diagnostics,
             "read_weights": read_weights,
             "write_weights": write_weights,
-            "erase_norm": access.norm(erase)[..., None],
-            "add_norm": access.norm(add)[..., None],
         }
 
     def read(self, hidden: tf.Tensor, state: NTMMemoryState) -> NTMMemoryState:
@@ -126,37 +125,90 @@ class NTMMemory(tf.keras.layers.Layer):
         sizes = [self.readers, self.writers]
         heads, _ = tf.split(self._parameters(hidden)[0], sizes, axis=1)
         last_weights, write_weights = tf.split(state.weights, sizes, axis=1)
-        read_weights, _ = self._address(heads, last_weights, state.memory)
-        return state._replace(
-            reads=access.read(read_weights, state.memory),
-            weights=tf.concat([read_weights, write_weights], axis=1),
-        )
+        keys, moves = self._keys(heads)
+        reads, read_weights = _READ(state.memory, keys, moves=moves, last_weights=last_weights)
+        return state._replace(reads=reads, weights=tf.concat([read_weights, write_weights], axis=1))
 
     def _parameters(self, hidden: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the numbers that move the heads `[B, R+H, W+J+3]`, and 2HW of what is written."""
+        """Returns the numbers that move the heads `[B, R+H, W+J+3]`, and 2HW of what is written.
+
+        They are not clipped yet.
+        """
         parameters = product(hidden, self.head_kernel) + self.head_bias
-        parameters = tf.clip_by_value(parameters, -HEAD_CLIP, HEAD_CLIP)
         heads, vectors = tf.split(parameters, [-1, 2 * self.writers * self.width], axis=-1)
         shape = [-1, self.readers + self.writers, self.width + self.taps + 3]
         return tf.reshape(heads, shape), vectors
 
-    def _address(
-        self, heads: tf.Tensor, last_weights: tf.Tensor, memory: tf.Tensor
-    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-        """Moves n heads from `[B, n, N]` by their numbers `[B, n, W+J+3]`: w_t `[B, n, N]`."""
-        sizes = [self.width, 1, 1, self.taps, 1]
-        key, strength, gate, kernel, gamma = tf.split(heads, sizes, axis=-1)
-        key, strength = tf.tanh(key), tf.nn.softplus(strength)  # k_t, beta_t
-        gate, kernel = tf.sigmoid(gate), tf.nn.softmax(kernel)  # g_t, s_t
-        gamma = 1 + tf.nn.softplus(gamma)  # gamma_t
+    def _keys(self, heads: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Splits `[B, n, W+J+3]` into k_t `[B, n, W]` and what moves an address `[B, n, J+3]`.
 
-        content_weights = access.content_weights(key, strength, memory)  # w^c (3, 4)
-        gated_weights = access.interpolate(gate, content_weights, last_weights)  # w^g (5)
-        shifted_weights = access.shift(gated_weights, kernel)  # w~ (6)
-        weights = access.sharpen(shifted_weights, gamma, None)  # w_t (7)
-        return weights, {
-            "content_weights": content_weights,
-            "interpolation_gate": gate,
-            "shift_kernel": kernel,
-            "sharpening": gamma,
-        }
+        To clip the keys would change nothing: tanh is 1 from 10 on.
+        """
+        keys, moves = tf.split(heads, [self.width, self.taps + 3], axis=-1)
+        return tf.tanh(keys), moves
+
+
+@functools.cache
+def _rewrite_in(readers: int) -> MemoryStep:
+    """Returns the step of all heads, of which the first read and the others write."""
+
+    def compute(
+        memory: tf.Tensor,
+        keys: tf.Tensor,
+        dots: tf.Tensor,
+        squares: tf.Tensor,
+        moves: tf.Tensor,
+        vectors: tf.Tensor,
+        last_weights: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
+        weights, diagnostics = _address(keys, dots, squares, moves, last_weights)  # w_t (3-7)
+        erase, add = tf.split(_clip(vectors), 2, axis=-1)
+        erase, add = tf.sigmoid(erase), tf.tanh(add)  # e_t, a_t
+        read_weights, write_weights = tf.split(weights, [readers, -1], axis=1)
+        reads = access.read(read_weights, memory)  # r_t (8)
+        written = access.erase_and_add(memory, write_weights, erase, add)  # M_t (9, 10)
+        diagnostics["erase_norm"] = tf.expand_dims(access.norm(erase), 2)
+        diagnostics["add_norm"] = tf.expand_dims(access.norm(add), 2)
+        return reads, weights, written, diagnostics
+
+    return MemoryStep(compute)
+
+
+def _read(
+    memory: tf.Tensor,
+    keys: tf.Tensor,
+    dots: tf.Tensor,
+    squares: tf.Tensor,
+    moves: tf.Tensor,
+    last_weights: tf.Tensor,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    weights, _ = _address(keys, dots, squares, moves, last_weights)
+    return access.read(weights, memory), weights
+
+
+_READ = MemoryStep(_read)  # of read heads alone
+
+
+def _address(
+    keys: tf.Tensor, dots: tf.Tensor, squares: tf.Tensor, moves: tf.Tensor, last_weights: tf.Tensor
+) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+    """Moves n heads from `[B, n, N]` by their numbers `[B, n, J+3]`: w_t `[B, n, N]`."""
+    strength, gate, kernel, gamma = tf.split(_clip(moves), [1, 1, -1, 1], axis=-1)
+    strength = tf.nn.softplus(strength)  # beta_t
+    gate, kernel = tf.sigmoid(gate), tf.nn.softmax(kernel)  # g_t, s_t
+    gamma = 1 + tf.nn.softplus(gamma)  # gamma_t
+
+    content_weights = tf.nn.softmax(strength * access.cosine(dots, keys, squares))  # w^c (3, 4)
+    gated_weights = access.interpolate(gate, content_weights, last_weights)  # w^g (5)
+    shifted_weights = access.shift(gated_weights, kernel)  # w~ (6)
+    weights = access.sharpen(shifted_weights, gamma, None)  # w_t (7)
+    return weights, {
+        "content_weights": content_weights,
+        "interpolation_gate": gate,
+        "shift_kernel": kernel,
+        "sharpening": gamma,
+    }
+
+
+def _clip(numbers: tf.Tensor) -> tf.Tensor:
+    return tf.clip_by_value(numbers, -HEAD_CLIP, HEAD_CLIP)

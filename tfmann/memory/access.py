@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from tfmann.ops.rewriting import erase_and_add_by_one_head
+from tfmann.ops import rewriting, row_products
 
 _NOWHERE = -1e30  # a score whose exponential is exactly 0 in float32, and whose gradient is 0
 _SHARPEN_EPSILON = 1e-12  # keeps the logarithm of an empty location finite
@@ -94,9 +94,14 @@ def cosine_similarity(keys: tf.Tensor, memory: tf.Tensor, floor: float = 1e-30) 
     The epsilon is added to the denominator: inside the norms it would flatten a memory that starts
     at 1e-6 to no similarity at all. `floor` is added inside the norms, for cells that want that.
     """
-    dots = tf.matmul(keys, memory, transpose_b=True)
-    norms = norm(keys, floor)[:, :, None] * norm(memory, floor)[:, None]
-    return dots / (norms + 1e-8)
+    dots = row_products.times_transposed(keys, memory)
+    return cosine(dots, keys, tf.reduce_sum(tf.square(memory), axis=-1), floor)
+
+
+def cosine(dots: tf.Tensor, keys: tf.Tensor, squares: tf.Tensor, floor: float = 1e-30) -> tf.Tensor:
+    """Computes `cosine_similarity` from the products and the slots' squared lengths `[B, N]`."""
+    slot_norms = tf.expand_dims(tf.sqrt(squares + floor), 1)
+    return dots / (tf.expand_dims(norm(keys, floor), 2) * slot_norms + 1e-8)
 
 
 def masked_cosine_similarity(
@@ -108,9 +113,10 @@ def masked_cosine_similarity(
     two products, so that no masked memory `[B, H, N, W]` is made.
     """
     squares = tf.square(masks)
-    dots = tf.matmul(squares * keys, memory, transpose_b=True)
-    slot_norms = tf.sqrt(tf.matmul(squares, tf.square(memory), transpose_b=True) + floor)
-    return dots / (norm(masks * keys, floor)[:, :, None] * slot_norms + 1e-8)
+    dots = row_products.times_transposed(squares * keys, memory)
+    slot_squares = row_products.times_transposed(squares, tf.square(memory))
+    slot_norms = tf.sqrt(slot_squares + floor)
+    return dots / (tf.expand_dims(norm(masks * keys, floor), 2) * slot_norms + 1e-8)
 
 
 def norm(vectors: tf.Tensor, floor: float = 1e-30) -> tf.Tensor:
@@ -141,7 +147,7 @@ def content_weights(
 
 def read(weights: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:
     """Reads `r = sum_i w(i) M(i)` (8): weights `[B, R, N]` to vectors `[B, R, W]`."""
-    return weights @ memory
+    return row_products.times(weights, memory)
 
 
 def erase_and_add(
@@ -158,11 +164,13 @@ def erase_and_add(
     Returns:
       `[B, N, W]`.
     """
+    if row_products.is_row_by_row():
+        return rewriting.erase_and_add_by_rows(memory, weights, erase, add)
     if weights.shape[1] == 1:
-        return erase_and_add_by_one_head(memory, weights, erase, add)
+        return rewriting.erase_and_add_by_one_head(memory, weights, erase, add)
     for head_weights, head_erase in zip(
         tf.unstack(weights[:, :, None], axis=1), tf.unstack(erase[:, :, None], axis=1)
     ):
         nothing = tf.zeros_like(head_erase)
-        memory = erase_and_add_by_one_head(memory, head_weights, head_erase, nothing)
+        memory = rewriting.erase_and_add_by_one_head(memory, head_weights, head_erase, nothing)
     return memory + tf.matmul(weights, add, transpose_a=True)

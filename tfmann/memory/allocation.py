@@ -5,7 +5,13 @@ Weights are `[B, H, N]` for write heads and `[B, R, N]` for read heads; each sum
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import tensorflow as tf
+
+from tfmann.ops import row_products
+from tfmann.ops.rewriting import update_link_by_rows
 
 _EPSILON = 1e-6  # usage is squeezed above it: the gradient of a cumulative product divides by it
 _LINK_EPSILON = 1e-6  # keeps the logarithm of a slot finite to which no link leads
@@ -18,7 +24,7 @@ def retention(free_gates: tf.Tensor, read_weights: tf.Tensor) -> tf.Tensor:
       free_gates: `[B, R, 1]` of this step.
       read_weights: `[B, R, N]` of the last step.
     """
-    return tf.reduce_prod(1.0 - free_gates * read_weights, axis=1)
+    return _product(1.0 - free_gates * read_weights)
 
 
 def update_usage(usage: tf.Tensor, write_weights: tf.Tensor, retained: tf.Tensor) -> tf.Tensor:
@@ -29,8 +35,13 @@ def update_usage(usage: tf.Tensor, write_weights: tf.Tensor, retained: tf.Tensor
       write_weights: `[B, H, N]` of the last step.
       retained: `[B, N]` psi_t (`retention`).
     """
-    written = 1.0 - tf.reduce_prod(1.0 - write_weights, axis=1)
+    written = 1.0 - _product(1.0 - write_weights)
     return (usage + (1.0 - usage) * written) * retained
+
+
+def _product(values: tf.Tensor) -> tf.Tensor:
+    """Multiplies `[B, R, N]` over the heads; the gradient of `reduce_prod` takes 20 operations."""
+    return functools.reduce(operator.mul, tf.unstack(values, axis=1))
 
 
 def allocation(usage: tf.Tensor) -> tf.Tensor:
@@ -39,12 +50,25 @@ def allocation(usage: tf.Tensor) -> tf.Tensor:
     phi sorts by usage; of equal ones the lowest index comes first. No gradient flows through the
     order.
     """
+    if row_products.is_row_by_row():
+        return _allocation_by_rows(usage)
     usage = _EPSILON + (1.0 - _EPSILON) * usage
     order = tf.math.top_k(-usage, usage.shape[-1]).indices
     ascending = tf.gather(usage, order, batch_dims=1)
     weights = (1.0 - ascending) * tf.math.cumprod(ascending, axis=-1, exclusive=True)
     back = tf.argsort(order, axis=-1)
     return tf.gather(weights, back, batch_dims=1)
+
+
+def _allocation_by_rows(usage: tf.Tensor) -> tf.Tensor:
+    """Computes the same with a comparison of all pairs: XLA sorts slowly."""
+    slots = tf.range(usage.shape[-1])
+    each, other = tf.expand_dims(usage, 2), tf.expand_dims(usage, 1)
+    is_before = (other < each) | ((other == each) & (slots < tf.expand_dims(slots, 1)))
+    usage = _EPSILON + (1.0 - _EPSILON) * usage
+    logarithms = tf.expand_dims(tf.math.log(usage), 1)
+    sums = row_products.times_transposed(logarithms, tf.cast(is_before, tf.float32))
+    return (1.0 - usage) * tf.exp(tf.squeeze(sums, 1))
 
 
 def allocate(usage: tf.Tensor, write_gates: tf.Tensor, allocation_gates: tf.Tensor) -> tf.Tensor:
@@ -74,8 +98,10 @@ def update_link(link: tf.Tensor, precedence: tf.Tensor, write_weights: tf.Tensor
       precedence: `[B, H, N]` before.
       write_weights: `[B, H, N]` of this step.
     """
-    row, column = write_weights[..., None], write_weights[:, :, None]
-    link = (1.0 - row - column) * link + row * precedence[:, :, None]
+    if row_products.is_row_by_row():
+        return update_link_by_rows(link, precedence, write_weights)
+    row, column = tf.expand_dims(write_weights, 3), tf.expand_dims(write_weights, 2)
+    link = (1.0 - row - column) * link + row * tf.expand_dims(precedence, 2)
     return tf.linalg.set_diag(link, tf.zeros_like(write_weights))
 
 
@@ -95,9 +121,10 @@ def follow_links(link: tf.Tensor, read_weights: tf.Tensor) -> tuple[tf.Tensor, t
     Returns:
       two `[B, R, H, N]`.
     """
-    backward = tf.einsum("bhij,bri->brhj", link, read_weights)
-    forward = tf.einsum("bhij,brj->brhi", link, read_weights)
-    return backward, forward
+    rows = tf.tile(tf.expand_dims(read_weights, 1), [1, link.shape[1], 1, 1])  # [B, H, R, N]
+    backward = row_products.times(rows, link)
+    forward = row_products.times_transposed(rows, link)
+    return tf.transpose(backward, [0, 2, 1, 3]), tf.transpose(forward, [0, 2, 1, 3])
 
 
 def sharpen_moves(weights: tf.Tensor, sharpness: tf.Tensor) -> tf.Tensor:

@@ -15,6 +15,7 @@ from tfmann.errors import UsageError
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.memory.continuous_cache import Cache
 from tfmann.models.seq2seq import Seq2Seq
+from tfmann.ops.compiled_step import compiled_steps
 from tfmann.training import strategy
 from tfmann.training.checkpoint import Unreadable, read_arrays, read_state
 from tfmann.training.document_inputs import document_context, document_inputs, signature
@@ -77,6 +78,11 @@ class TrainStep:
             )
         self.caches: tuple[Any, ...] = ()
         self._accumulation = hparams.gradient_accumulation
+        self._compiles = (
+            hparams.compile_memory
+            and hparams.batch_type == "sentences"  # other batches have many sizes
+            and not tf.config.list_physical_devices("GPU")
+        )
         self._compiled = tf.function(
             self._update,
             autograph=False,  # nothing here needs it, and it takes seconds
@@ -180,7 +186,7 @@ class TrainStep:
             part_noise = noise.scope(f"part_{index}") if index else noise
             with tf.control_dependencies(total):  # so that one part at a time is in memory
                 batch, inputs = tf.nest.map_structure(tf.identity, (batch, inputs))
-            with tf.GradientTape() as tape:
+            with compiled_steps(self._compiles), tf.GradientTape() as tape:
                 dtype = self.model.compute_dtype
                 loss = sum_loss(self.model, batch, part_noise, dtype, document_context(inputs))
                 scaled = loss.total / divisor
