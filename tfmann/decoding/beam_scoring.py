@@ -72,6 +72,7 @@ def select(
     options: BeamOptions,
     constraints: Constraints = UNCONSTRAINED,
     phrases: Phrases | None = None,
+    widths: tf.Tensor | None = None,
 ) -> tuple[Selection, Beam]:
     """Chooses the K best continuations of each sentence; with phrases, of its banks.
 
@@ -84,6 +85,7 @@ def select(
       options: how hypotheses are scored.
       constraints: those of `continuations`.
       phrases: those of `continuations`.
+      widths: those of `continuations`.
 
     Returns:
       the chosen continuations, and the hypotheses after them.
@@ -98,7 +100,7 @@ def select(
         totals = tf.where(is_possible, totals, -float("inf"))
     growing = tf.cast(~beam.finished, tf.int64)
     scores, coverage = _scores(totals, continuations.ids, beam, alignments, growing, options)
-    best, index = _best(scores, phrases, progress, options.beam_width)
+    best, index = _best(scores, phrases, progress, options.beam_width, widths)
     parents = index // _size(continuations.ids, 2)
     chosen = tf.gather(_flat(continuations.ids), index, batch_dims=1)
 
@@ -106,8 +108,13 @@ def select(
         return tf.gather(values, parents, batch_dims=1)
 
     finished = inherit(beam.finished) | (chosen == EOS_ID)
+    log_probs = tf.gather(_flat(totals), index, batch_dims=1)
+    if widths is not None:  # a place that a narrow beam leaves empty counts as ended
+        is_empty = tf.equal(best, -float("inf"))
+        finished |= is_empty
+        log_probs = tf.where(is_empty, -float("inf"), log_probs)
     new = Beam(
-        log_probs=tf.gather(_flat(totals), index, batch_dims=1),
+        log_probs=log_probs,
         finished=finished | is_done[:, None],
         lengths=inherit(beam.lengths + growing),
         coverage=inherit(coverage) if options.coverage_penalty_weight else coverage,
@@ -153,13 +160,17 @@ def _scores(
 
 
 def _best(
-    scores: tf.Tensor, phrases: Phrases | None, progress: Any, width: int
+    scores: tf.Tensor,
+    phrases: Phrases | None,
+    progress: Any,
+    width: int,
+    widths: tf.Tensor | None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Finds the K best of scores `[B, K, C]`: the scores, and their indexes into the K * C."""
     if phrases is None:
         return tf.math.top_k(_flat(scores), width)
     banks = tokens_present(phrases, progress)
-    return best_of_banks(_flat(scores), _flat(banks), phrases.total, width)
+    return best_of_banks(_flat(scores), _flat(banks), phrases.total, width, widths)
 
 
 def _is_possible(
