@@ -65,7 +65,7 @@ RECIPES = {
         "Transformer with rewritten keys",
         "tiny/kvmematt_transformer.json",
         2500,
-        changes=(("embedding_size", 64),),
+        changes=(("num_units", 56), ("embedding_size", 56)),
     ),
     "previous": Recipe(
         "The sentence before", "tiny/tense/previous.json", 1250, True, "rnnsearch_tense"
