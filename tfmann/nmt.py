@@ -88,6 +88,12 @@ def define_flags() -> flags.FlagValues:
         "Print all settings as JSON (file and base, flags, defaults), and do nothing else.",
         flag_values=values,
     )
+    flags.DEFINE_boolean(
+        "word_scores",
+        False,
+        "--mode=score writes after each sum the log-probability of every token, after tabs.",
+        flag_values=values,
+    )
     flags.DEFINE_boolean("help", False, "Show this help.", short_name="h", flag_values=values)
     flags.DEFINE_boolean("version", False, "Show tfmann's version.", flag_values=values)
     _define_settings(values)

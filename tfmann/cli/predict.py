@@ -171,7 +171,8 @@ def _forced(mode: str, model: api.Model, values: Any, out: BinaryIO) -> None:
     all_alignments = []
     for block in blocks:
         if mode == "score":
-            lines = [f"{forced.log_prob:.4f}" for forced in model.score(block, documents)]
+            scored = model.score(block, documents)
+            lines = [_score_line(forced, values.word_scores) for forced in scored]
         else:
             alignments = model.attend(block, documents)
             lines = [format_pharaoh(links) for _, links in alignments]
@@ -186,6 +187,14 @@ def _forced(mode: str, model: api.Model, values: Any, out: BinaryIO) -> None:
             f"{score['sentences']} sentences, {score['links']} links found, {score['sure']} sure, "
             f"{score['possible'] - score['sure']} only possible"
         )
+
+
+def _score_line(forced: api.Forced, with_words: bool) -> str:
+    """Returns a log-probability, and after tabs the target tokens with theirs."""
+    words = zip(forced.tokens, forced.word_log_probs) if with_words else ()
+    return "\t".join(
+        [f"{forced.log_prob:.4f}", *(f"{token} {log_prob:.4f}" for token, log_prob in words)]
+    )
 
 
 def _pairs(values: Any) -> Iterator[tuple[str, str]]:

@@ -109,6 +109,15 @@ def changes(saved: Mapping[str, Any], current: HParams) -> list[str]:
     ]
 
 
+def chosen(hparams: HParams) -> dict[str, Any]:
+    """Returns the cell, and the settings that differ from their defaults."""
+    return {
+        key: value
+        for key, value in hparams.as_dict().items()
+        if key == "cell" or value != FIELDS[key].default
+    }
+
+
 def merge_saved(saved: Mapping[str, Any], explicit: Mapping[str, Any], where: str) -> HParams:
     """Merges explicit values with those that a run was saved with; its architecture must stay.
 
