@@ -13,6 +13,11 @@ from tfmann.errors import UsageError
 from tfmann.utils.files import atomic_write
 
 BASE = "base"  # the key that names a file of the same directory
+# What runs are first compared by.
+_MAIN = frozenset(
+    ("cell", "encoder_type", "num_units", "num_layers", "embedding_size", "optimizer",
+     "learning_rate", "batch_size", "dropout", "num_train_steps", "random_seed")
+)  # fmt: skip
 
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -110,11 +115,11 @@ def changes(saved: Mapping[str, Any], current: HParams) -> list[str]:
 
 
 def chosen(hparams: HParams) -> dict[str, Any]:
-    """Returns the cell, and the settings that differ from their defaults."""
+    """Returns the main settings, and of the others those that differ from their defaults."""
     return {
         key: value
         for key, value in hparams.as_dict().items()
-        if key == "cell" or value != FIELDS[key].default
+        if key in _MAIN or value != FIELDS[key].default
     }
 
 
