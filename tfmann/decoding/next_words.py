@@ -68,9 +68,16 @@ def best_continuations(
         alone = tf.concat([logit - normaliser, impossible], axis=-1)
         log_probs = tf.where(is_forced, alone, log_probs)
         ids = tf.where(is_forced, words, ids)
+    return _of_all(log_probs, ids, live, beam, width)
+
+
+def _of_all(
+    log_probs: tf.Tensor, ids: tf.Tensor, live: tf.Tensor, beam: Beam, width: int | tf.Tensor
+) -> Continuations:
+    """Adds finished hypotheses, free to end, to the C = `width` continuations of the live ones."""
     rows = tf.size(beam.finished)
     free = tf.concat([tf.zeros([rows, 1]), tf.fill([rows, width - 1], -float("inf"))], axis=-1)
-    shape = [tf.shape(limits)[0], beam.log_probs.shape[1], width]
+    shape = [tf.shape(beam.finished)[0], beam.log_probs.shape[1], width]
     return Continuations(
         log_probs=tf.reshape(tf.tensor_scatter_nd_update(free, live, log_probs), shape),
         ids=tf.reshape(
