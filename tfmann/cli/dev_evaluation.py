@@ -93,7 +93,8 @@ class DevEvaluation:
             }
         )
         arguments = (board, self.translator, state.step, best, documents)
-        evaluation_summaries.show_sample(board, log, state.step, lines, target, best)
+        watched = self.hparams.num_attention_images
+        evaluation_summaries.show_sample(board, log, state.step, lines, target, best, watched)
         evaluation_summaries.show_memory(*arguments)
         if self._cell.has_cache:
             evaluation_summaries.show_recency(*arguments)

@@ -173,7 +173,9 @@ class RunSettings(Settings):
         0, "Evaluations without a better dev BLEU before stopping; 0 = never.", minimum=0
     )
     num_attention_images: int = field(
-        4, "Dev sentences whose attention and addresses are drawn at evaluations.", minimum=0
+        4,
+        "Dev sentences whose translation, attention and addresses TensorBoard has at evaluations.",
+        minimum=0,
     )
 
 
