@@ -64,7 +64,7 @@ RECIPES = {
     "kvmematt_transformer": Recipe(
         "Transformer with rewritten keys",
         "tiny/kvmematt_transformer.json",
-        1500,
+        2500,
         changes=(("num_units", 56), ("embedding_size", 56)),
     ),
     "previous": Recipe(
