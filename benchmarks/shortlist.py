@@ -119,7 +119,7 @@ def searches(
         return run
 
     def lists_of_batch() -> shortlist.Shortlist:
-        return shortlist.of_batch(lists, lines, searcher.hypotheses)
+        return shortlist.of_batch(lists, lines, searcher.hypotheses())
 
     sizes = {
         "columns": len(lists_of_batch().words),

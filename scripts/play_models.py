@@ -58,6 +58,15 @@ RECIPES = {
     "coverage": Recipe("Coverage", "tiny/coverage.json", 1500),
     "memdec": Recipe("MemDec", "tiny/memdec.json", 1500),
     "past_future": Recipe("Past and Future", "tiny/past_future.json", 2500),
+    "transformer": Recipe(
+        "Transformer", "tiny/transformer.json", 2500, changes=(("embedding_size", 64),)
+    ),
+    "kvmematt_transformer": Recipe(
+        "Transformer with rewritten keys",
+        "tiny/kvmematt_transformer.json",
+        2500,
+        changes=(("num_units", 56), ("embedding_size", 56)),
+    ),
     "previous": Recipe(
         "The sentence before", "tiny/tense/previous.json", 1250, True, "rnnsearch_tense"
     ),

@@ -122,7 +122,7 @@ class Model:
             They count in the score; a prefix longer than `tgt_max_len_infer` is followed to its
             end.
           constraints: for each line the phrases that its translation must contain, as whole words,
-            in any order; an empty list for none. `infer_mode` is beam_search.
+            in any order; an empty list for none. `infer_mode` is beam_search or greedy.
 
         Returns:
           lists of one to `num_translations_per_input` translations, from best to worst: fewer
@@ -130,7 +130,7 @@ class Model:
 
         Raises:
           UsageError: attention of a cell that has no alignments.
-          UsageError: constraints in a search other than beam search.
+          UsageError: constraints, and `infer_mode` is sample.
           TypeError: `lines` or `prefixes` is one string, or contains anything but strings; or
             `constraints` does not contain lists of strings.
           UserError: there are more or fewer prefixes or constraints than lines, or the target

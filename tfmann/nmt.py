@@ -82,12 +82,14 @@ def define_flags() -> flags.FlagValues:
     }
     for name, (default, meaning) in counts.items():
         flags.DEFINE_integer(name, default, meaning, flag_values=values)
-    flags.DEFINE_boolean(
-        "print_hparams",
-        False,
-        "Print all settings as JSON (file and base, flags, defaults), and do nothing else.",
-        flag_values=values,
-    )
+    switches = {
+        "print_hparams": "Print all settings as JSON (file and base, flags, defaults), and do "
+        "nothing else.",
+        "word_scores": "--mode=score writes, after each log-probability and a tab, the tokens with "
+        "theirs.",
+    }
+    for name, meaning in switches.items():
+        flags.DEFINE_boolean(name, False, meaning, flag_values=values)
     flags.DEFINE_boolean("help", False, "Show this help.", short_name="h", flag_values=values)
     flags.DEFINE_boolean("version", False, "Show tfmann's version.", flag_values=values)
     _define_settings(values)

@@ -209,6 +209,12 @@ def test_help_names_every_flag_with_its_default(capsys):
             ["--out_dir=x", "--mode=score", "--inference_input_file=-", "--inference_ref_file=y"],
             "from two files",
         ),
+        (
+            ["--out_dir=x", "--mode=score", "--inference_input_file=a", "--inference_ref_file=y",
+             "--inference_contrast_file=z", "--word_scores"],
+            "--word_scores is not for --inference_contrast_file",
+        ),
+        (["--out_dir=x", "--word_scores"], "--mode=train does not use --word_scores"),
         (["--out_dir=x", "--cell=dnc", "--coverage_penalty_weight=0.2"], "'dnc'.*no alignments"),
     ],
 )  # fmt: skip

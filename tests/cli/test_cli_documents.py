@@ -89,6 +89,15 @@ def test_scores_of_translations_are_those_of_the_search(model, folder):
     assert [float(line) for line in forced] == pytest.approx(
         [float(score) for _, score in searched], abs=1e-4
     )
+    words = run(
+        model, folder / "words", **flags, mode="score", inference_ref_file=folder / "best",
+        word_scores=True,
+    )  # fmt: skip
+    assert [line.split("\t")[0] for line in words] == forced
+    for line, text, total in zip(words, texts, forced):
+        tokens, log_probs = zip(*(field.rsplit(" ", 1) for field in line.split("\t")[1:]))
+        assert [*tokens] == [*text.split(), "</s>"]
+        assert sum(map(float, log_probs)) == pytest.approx(float(total), abs=1e-3)
     links = run(model, folder / "links", **flags, mode="align", inference_ref_file=folder / "best")
     assert len(links) == len(LINES)
     body = "\n".join(

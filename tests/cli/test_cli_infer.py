@@ -69,6 +69,19 @@ def test_translations_begin_with_the_words_of_a_file(model, tmp_path, capsys):
     fails_after_note(argv, capsys, 2, "--mode=score does not use --inference_prefix_file")
 
 
+def test_a_line_that_takes_long_is_named_once(model, tmp_path, capsys):
+    lines = [WORDS[0], " ".join(WORDS[:3] * 200), WORDS[1], " ".join(WORDS[:1] * 501)]
+    text_files.write_lines(tmp_path / "in", lines)
+    flags = {"inference_input_file": tmp_path / "in", "inference_output_file": tmp_path / "out"}
+    argv = command(model, tgt_max_len_infer=3, **flags)
+    for cap, count in ((0, 1), (9, 0)):
+        capsys.readouterr()
+        assert nmt.main([*argv, f"--src_max_len_infer={cap}"]) == 0
+        message = capsys.readouterr().err
+        assert message.count("takes long") == count
+        assert not count or "line 2 has 600 words, and takes long" in message
+
+
 def test_translations_contain_the_phrases_of_a_file(model, tmp_path, capsys):
     words = [word.upper() for word in WORDS]
     rows = [
@@ -91,8 +104,8 @@ def test_translations_contain_the_phrases_of_a_file(model, tmp_path, capsys):
     for line, row, text in zip(LINES, rows, texts):
         for phrase in row:
             assert f" {phrase} " in f" {text} " if line else not text
-    argv = command(model, **{**flags, "infer_mode": "greedy"})
-    fails_after_note(argv, capsys, 2, "--inference_constraint_file needs a beam search")
+    argv = command(model, **{**flags, "infer_mode": "sample"})
+    fails_after_note(argv, capsys, 2, "samples cannot be drawn with --inference_constraint_file")
     argv = command(model, **{**flags, "inference_output_file": tmp_path / "phrases"})
     fails_after_note(argv, capsys, 2, "inference_constraint_file")
     text_files.write_lines(tmp_path / "phrases", ["", "", "no\tyes"])

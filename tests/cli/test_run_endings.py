@@ -11,7 +11,8 @@ import pytest
 from helpers import faults, tiny_runs
 from helpers.shipped_runs import FIRST, STEPS, read, training_command
 
-from tfmann import nmt
+from tfmann import api, nmt
+from tfmann.cli import dev_evaluation
 from tfmann.training import checkpoint, checkpoint_series
 from tfmann.training.perplexity import Perplexity
 from tfmann.training.train_step import TrainStep
@@ -29,6 +30,23 @@ def test_early_stopping(data, tmp_path):
     log = read(tmp_path / "train.log")
     assert "no better dev bleu in 2 evaluations: training ends here" in log
     assert sum(" lr " in line for line in log) == 6
+
+
+def test_evaluations_may_be_greedy_and_of_the_first_sentences(data, tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(dev_evaluation, "write_lines", lambda _, lines: written.append(lines))
+    argv = tiny_runs.flags(
+        data, tmp_path, num_train_steps=1, infer_mode="beam_search", beam_width=4,
+        dev_infer_mode="greedy", dev_sentences=5, init_weight=1.0, embedding_init_weight=3.0,
+    )  # fmt: skip
+    assert nmt.main(argv) == 0
+    model = api.load(str(tmp_path))
+    lines = read(data / "dev.src")
+    greedy = model.with_search(infer_mode="greedy", length_penalty_weight=0.0)
+    assert written == [[n_best[0].text for n_best in greedy.translate(lines[:5])]]
+    final = [n_best[0].text for n_best in model.translate(lines)]
+    assert read(tmp_path / "output_dev") == final
+    assert len(final) == 12 and final[:5] != written[0]
 
 
 @pytest.mark.thorough

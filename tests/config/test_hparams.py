@@ -306,3 +306,10 @@ def test_a_base_that_is_missing_or_has_a_base_or_a_wrong_value_is_refused_by_nam
         config.read_json(path)
     with pytest.raises(UsageError, match="unknown key 'base'"):
         config.make({"base": "base.json"})
+
+
+def test_chosen_settings_are_the_main_ones_and_those_that_are_no_defaults():
+    values = config.chosen(config.make({"num_units": 32, "cell": "ntm", "memory_hops": 2}))
+    assert values.pop("memory_hops") == 2
+    assert (values["cell"], values["num_units"], values["dropout"]) == ("ntm", 32, 0.2)
+    assert len(values) < 15 and "train_prefix" not in values and "beam_width" not in values

@@ -14,6 +14,7 @@ from helpers.translations import (
 )
 
 from tfmann.api import Model
+from tfmann.data.shortlist_lexicon import TranslationLists
 from tfmann.data.subword import BpeSegmenter, WordSegmenter
 from tfmann.data.text_encoder import LanguagePair, TextEncoder
 from tfmann.data.vocab import Vocabulary
@@ -59,6 +60,41 @@ def test_translations_contain_the_phrases_whatever_their_batch(kind):
         [single] = system.translate(line, constraints=phrases)
         assert texts([single]) == texts([constrained[number]])
         np.testing.assert_allclose(scores([single]), scores([constrained[number]]), atol=3e-5)
+
+
+@pytest.mark.quick("alone", "cache")
+@pytest.mark.parametrize("kind", ["alone", "cache", "shortlist"])
+def test_greedy_translations_contain_the_phrases_whatever_their_batch(kind):
+    changes = {"cell": "cache", "cache_size": 4, "unit_type": "gru"} if kind == "cache" else {}
+    model = small_models.model("rnnsearch", **{**LARGE, "infer_mode": "greedy", **changes})
+    system = make_translator(model, languages(), model.hparams, None)
+    if kind == "shortlist":
+        starts = np.zeros([small_models.SOURCE_SIZE + 1], np.int32)
+        system.lists = TranslationLists(np.arange(9, dtype=np.int32), starts, starts[:0])
+    ids = np.arange(len(LINES))
+    free = list(system.translate(LINES, documents=ids))
+    constrained = list(system.translate(LINES, documents=ids, constraints=PHRASES))
+    changed = 0
+    for number, (line, phrases) in enumerate(zip(LINES, PHRASES)):
+        [translation], [free_translation] = constrained[number], free[number]
+        assert all(has(translation.text, phrase) for phrase in phrases if line.strip())
+        if not phrases or not line.strip():
+            assert_same([[translation]], [[free_translation]])
+            continue
+        changed += translation.text != free_translation.text
+        [[single]] = system.translate([line], constraints=[phrases])
+        assert single.text == translation.text
+        if kind != "shortlist":  # its scores are those of the listed words alone
+            [forced] = system.force_translations([translation])
+            assert forced.log_prob == pytest.approx(translation.score, abs=1e-4)
+    assert changed >= 3, "the phrases are in the free translations"
+
+
+def test_greedy_search_has_room_for_the_tokens_of_the_phrases():
+    searcher = translator("rnnsearch", infer_mode="greedy").searcher
+    widths = [searcher.hypotheses(tokens) for tokens in range(80)]
+    assert widths[0] == 1 and len(set(widths)) == 5
+    assert all(width > tokens for tokens, width in enumerate(widths))
 
 
 def test_a_score_is_that_of_the_forced_decoding():
@@ -107,8 +143,8 @@ def test_wrong_constraints_are_refused_in_one_message():
     ):
         with pytest.raises(UserError, match=message):
             list(system.translate(LINES[:3], constraints=phrases))
-    with pytest.raises(UsageError, match="need a beam search, and infer_mode is greedy"):
-        list(translator("rnnsearch", infer_mode="greedy").translate(["a3"], constraints=[["b3"]]))
+    with pytest.raises(UsageError, match="samples cannot be drawn with constraints: set infer_mo"):
+        list(translator("rnnsearch", infer_mode="sample").translate(["a3"], constraints=[["b3"]]))
     model = Model(system, "here")
     for phrases, message in (
         ("b3", "constraints of sentence 0: expected a list"),

@@ -64,10 +64,11 @@ def test_banks_share_the_beam_as_the_oracle_says(counts, width):
     most = max(map(len, counts))
     padded = [[*row, *[0] * (most - len(row))] for row in counts]
     last_bank = tf.constant([len(row) - 1 for row in counts])
-    slots = beam_banks.allocate(tf.constant(padded), last_bank, width).numpy()
-    for row, actual in zip(counts, slots):
-        assert list(actual[: len(row)]) == oracle.shares(row, width)
-        assert sum(actual) == min(width, sum(row))
+    widths = [max(1, width - row) for row in range(len(counts))]
+    slots = beam_banks.allocate(tf.constant(padded), last_bank, tf.constant(widths)).numpy()
+    for row, actual, slots_of_beam in zip(counts, slots, widths):
+        assert list(actual[: len(row)]) == oracle.shares(row, slots_of_beam)
+        assert sum(actual) == min(slots_of_beam, sum(row))
 
 
 def test_one_bank_selects_as_top_k_does():
@@ -143,7 +144,9 @@ def test_an_open_word_is_ended_by_the_best_token_that_ends_it():
     np.testing.assert_array_equal(required, [[6, 7], [6, lexical_constraints.NO_TOKEN]])
 
 
-def compiled_search(model, beam, limit, subwords=oracle.WORDS, constraints=(), prefixes=False):
+def compiled_search(
+    model, beam, limit, subwords=oracle.WORDS, constraints=(), prefixes=False, greedy=False
+):
     """A search as a function of source, length, phrases and prefixes, traced once."""
     is_open, joins = masks(subwords, model.target_size)
 
@@ -155,7 +158,10 @@ def compiled_search(model, beam, limit, subwords=oracle.WORDS, constraints=(), p
             prefix=prefix if prefixes else None,
             phrases=Phrases(ids, is_open, joins),
         )
-        return search.beam_search(model, model.prepare(source, length), beam, options)
+        prepared = model.prepare(source, length)
+        if greedy:
+            return search.greedy(model, prepared, options, beam.beam_width)
+        return search.beam_search(model, prepared, beam, options)
 
     ids = tf.TensorSpec([None, None], tf.int32)
     signature = [ids, tf.TensorSpec([None], tf.int32), lexical_constraints.SIGNATURE, ids]
@@ -232,6 +238,43 @@ def test_a_wide_beam_finds_every_translation_with_the_phrases(kind):
             step, (), width, limit, phrases, subwords, 0.7, num_best=width
         )
         assert [h.ids for h in in_steps] == [h.ids for h in everything]
+
+
+@pytest.mark.quick("luong-joining", "ntm-heads-words")
+@pytest.mark.parametrize(
+    ("variant", "kind"),
+    [("luong", "words"), ("luong", "open"), ("luong", "joining"), ("ntm-heads", "words")],
+)
+def test_greedy_search_has_a_hypothesis_for_each_number_of_tokens(variant, kind):
+    subwords, limit = SUBWORDS[kind], 9
+    model, batch = large_model(variant, 3), small_models.batch(LENGTHS, 3)
+    function = compiled_search(model, BeamOptions(16), limit, subwords, (0, 0), True, greedy=True)
+    steppers = [Stepper(model, batch, row) for row in range(len(LENGTHS))]
+    free = as_arrays(
+        search.greedy(
+            model,
+            model.prepare(batch.source, batch.source_length),
+            search.SearchOptions(limit, with_alignments=True),
+        )
+    )
+    changed = 0
+    for seed in range(4):
+        stream = np.random.default_rng(seed)
+        counts = stream.permutation(4)
+        phrases = [draw_phrases(stream, count, subwords) for count in counts]
+        prefixes = [(4,) if count and seed % 2 else () for count in counts]
+        hypotheses = run_search(function, batch, phrases, prefixes)
+        for row, length in enumerate(batch.source_length):
+            width = sum(map(len, phrases[row])) + 1
+            expected = oracle.beam_search(
+                steppers[row], (), width, limit, phrases[row], subwords, prefix=prefixes[row]
+            )
+            check(hypotheses, row, expected, 1, length)
+            assert not oracle.missing(expected[0].ids[:-1], phrases[row], subwords)
+            if width == 1:
+                assert_same_hypotheses(hypotheses, row, free, row)
+            changed += not np.array_equal(hypotheses.ids[row, 0, :4], free.ids[row, 0, :4])
+    assert changed > 5, "the phrases were in the translations without being given"
 
 
 def test_a_sentence_without_phrases_is_translated_as_in_a_free_search():

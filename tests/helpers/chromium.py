@@ -121,7 +121,8 @@ def chromium():
     profile = tempfile.mkdtemp()
     program = subprocess.Popen(
         [PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-         "--hide-scrollbars", f"--user-data-dir={profile}", "--remote-debugging-pipe"],
+         "--hide-scrollbars", "--disable-background-networking", "--disable-sync", "--no-first-run",
+         f"--user-data-dir={profile}", "--remote-debugging-pipe"],
         close_fds=False, preexec_fn=attach, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     for end in (to_it, from_it, *high):

@@ -16,8 +16,9 @@ SHIPPED = library.shipped()
 
 def test_models_come_with_the_package_and_are_small():
     assert {entry.cell for entry in SHIPPED} == {
-        "cache", "coverage", "dnc", "key_value", "kvmematt", "luong", "mad", "mematt", "memdec",
-        "ntm", "ntm_attention", "past_future", "previous", "rnnsearch", "summary",
+        "cache", "coverage", "dnc", "key_value", "kvmematt", "kvmematt_transformer", "luong", "mad",
+        "mematt", "memdec", "ntm", "ntm_attention", "past_future", "previous", "rnnsearch",
+        "summary", "transformer",
     }  # fmt: skip
     sizes = [path.stat().st_size for path in library.SHIPPED.rglob("*") if path.is_file()]
     assert sum(sizes) <= 10e6

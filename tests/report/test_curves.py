@@ -80,3 +80,11 @@ def test_log_ticks():
     assert curves.log_ticks(9, 900) == [5, 10, 20, 50, 100, 200, 500, 1000]
     assert curves.log_ticks(8.9, 23.5)[0] <= 8.9 and curves.log_ticks(8.9, 23.5)[-1] >= 23.5
     assert curves.log_ticks(1.1, 1.3)[0] <= 1.1
+
+
+def test_a_flat_curve_has_short_labels():
+    runs = [record("a", seed=1, steps=20, train_seconds=60, **history((10, 12.3456789, 1.000001)))]
+    for diagram in curves.charts(table(Row("a", "A")), runs):
+        assert all(len(label) <= 5 for _, label in diagram.y_ticks), diagram.y_ticks
+        [[point]] = [line.points for line in diagram.lines]
+        assert curves.TOP <= point.y <= curves.BOTTOM

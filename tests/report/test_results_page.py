@@ -3,12 +3,12 @@
 import json
 import os
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from helpers.html_reader import read
 from helpers.records import record, write_results
 from helpers.traces import cache_trace
 
@@ -21,43 +21,6 @@ from tfmann.report.runs import translated_test
 
 SOURCES = ["a b c d .", "<b>a</b> & x y z .", "c d e f .", "d e f g .", "e f g h ."]
 REFERENCES = [line.upper() for line in SOURCES]
-VOID = {"meta", "img", "br", "link", "input"}
-
-
-class Reader(HTMLParser):
-    """Checks that elements are closed as they were opened; keeps what points outside."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.links, self.text, self.ids = [], [], [], []
-
-    def handle_starttag(self, tag, attrs):
-        attributes = dict(attrs)
-        self.links += [attributes[key] for key in ("src", "href") if key in attributes]
-        self.ids += [attributes["id"]] if "id" in attributes else []
-        if tag == "img":
-            assert attributes["alt"]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_startendtag(self, tag, attrs):  # of the drawings: <circle/>
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.handle_endtag(tag)
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-
-def read(page):
-    reader = Reader()
-    reader.feed(page)
-    assert not reader.open
-    assert all(link.startswith(("#", "data:")) for link in reader.links), reader.links
-    return reader
 
 
 @pytest.fixture
@@ -135,7 +98,7 @@ def test_sentences_of_all_systems(runs):
 
 def test_sentences_are_chosen_inside_documents(runs):
     test = translated_test(TABLES["synthetic-tense"], str(runs / "synthetic-tense" / "tiny"))
-    assert [run.row.name for run in test.runs] == ["rnnsearch", "cache"]
+    assert [run.name for run in test.runs] == ["rnnsearch", "cache"]
     assert sentences.choose_sentences(test, 8) == [1, 2, 4]
     assert sentences.choose_sentences(test, 1) == [1]
     (comparison,) = sentences.compare_systems(test, [2])
@@ -155,7 +118,7 @@ def test_runs_that_do_not_fit_are_left_out(runs):
     folder = runs / "synthetic-tense" / "tiny"
     write_lines(folder / "cache" / "output_test", REFERENCES[:2])  # of another test
     test = translated_test(TABLES["synthetic-tense"], str(folder))
-    assert [run.row.name for run in test.runs] == ["rnnsearch"]
+    assert [run.name for run in test.runs] == ["rnnsearch"]
     (runs.parent / "corpus" / "test.src").unlink()
     assert translated_test(TABLES["synthetic-tense"], str(folder)) is None
     assert "There are no finished runs" in render_page(runs)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Iterator
+from typing import Any
+
+from tqdm import tqdm
 
 from tfmann import config
 from tfmann.cli import evaluation_summaries
@@ -15,6 +19,7 @@ from tfmann.data.corpus_paths import reference_paths
 from tfmann.data.document_batches import document_evaluation_batches
 from tfmann.data.encoded_corpus import EncodedCorpus
 from tfmann.data.text_files import iter_lines, write_lines
+from tfmann.decoding.text_processor import Translation
 from tfmann.decoding.translator import Translator
 from tfmann.evaluation import bleu
 from tfmann.training import sharpness, trainer
@@ -67,10 +72,10 @@ class DevEvaluation:
         if not math.isfinite(mean_loss):
             raise trainer.diverged("the loss on dev is", state.step, self.folder.checkpoints)
         source, target = corpus_paths.parallel_paths(self.hparams, self._prefix)
-        lines = list(iter_lines(source))
+        lines = list(itertools.islice(iter_lines(source), self.hparams.dev_sentences or None))
         documents = corpus_paths.document_ids(self._prefix)
-        n_best_lists = self.translator.translate(lines, documents=documents)
-        best = [n_best[0] for n_best in n_best_lists]
+        documents = documents and documents[: len(lines)]
+        best = self._translate(lines, documents)
         hypotheses = [translation.text for translation in best]
         write_lines(self.folder.path("output_dev"), hypotheses)
         score = score_hypotheses(self.hparams, hypotheses, target, ("bleu",))[0].value
@@ -88,12 +93,19 @@ class DevEvaluation:
             }
         )
         arguments = (board, self.translator, state.step, best, documents)
-        evaluation_summaries.show_sample(board, log, state.step, lines, target, best)
+        watched = self.hparams.num_attention_images
+        evaluation_summaries.show_sample(board, log, state.step, lines, target, best, watched)
         evaluation_summaries.show_memory(*arguments)
         if self._cell.has_cache:
             evaluation_summaries.show_recency(*arguments)
         board.flush()
         return score
+
+    def _translate(self, lines: list[str], documents: list[int] | None) -> list[Translation]:
+        """Returns the best translations, with a progress bar where a terminal shows it."""
+        n_best_lists = self.translator.translate(lines, documents=documents)
+        bar = tqdm(n_best_lists, "dev", len(lines), leave=False, unit="sentence", disable=None)
+        return [n_best[0] for n_best in bar]
 
     def _batches(self) -> Iterator[Batch]:
         eos = self.hparams.append_source_eos
@@ -111,11 +123,22 @@ class DevEvaluation:
             log(f"the attention has collapsed: {remedy}")
 
 
+def search_settings(hparams: HParams) -> dict[str, Any]:
+    """Returns the settings of the search that the evaluations have and the last scores have not."""
+    mode = hparams.dev_infer_mode or hparams.infer_mode
+    if mode == hparams.infer_mode:
+        return {}
+    return {"infer_mode": mode, "num_translations_per_input": 1}
+
+
 def score_hypotheses(
     hparams: HParams, hypotheses: list[str], target: str, metrics: tuple[str, ...]
 ) -> list[bleu.Score]:
-    """Scores hypotheses against the references of the file `target`."""
-    references = [list(iter_lines(path)) for path in reference_paths(target)]
+    """Scores hypotheses against the first references of the file `target`."""
+    count = len(hypotheses)
+    references = [
+        list(itertools.islice(iter_lines(path), count)) for path in reference_paths(target)
+    ]
     return bleu.evaluate(
         hypotheses, references, metrics, hparams.bleu_tokenize, hparams.bleu_lowercase
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Callable
 
 import numpy as np
@@ -28,8 +28,11 @@ def show_sample(
     lines: Sequence[str],
     target: str,
     best: Sequence[Translation],
+    watched: int,
 ) -> None:
     """Logs one dev sentence, a different one at every step, with reference and translation.
+
+    The board also has the first ones at every step, so that each can be followed.
 
     Args:
       board: takes the sample as a table.
@@ -38,13 +41,24 @@ def show_sample(
       lines: dev sources.
       target: path of their references.
       best: the best translations.
+      watched: how many of the first sentences the board has.
     """
     index = int(np.random.Generator(np.random.PCG64(step)).integers(len(lines)))
-    reference = list(iter_lines(reference_paths(target)[0]))[index]
-    for name, value in (("src", lines[index]), ("ref", reference), ("nmt", best[index].text)):
+    references = list(iter_lines(reference_paths(target)[0]))
+
+    def rows(number: int) -> dict[str, str]:
+        return {"src": lines[number], "ref": references[number], "nmt": best[number].text}
+
+    for name, value in rows(index).items():
         log(f"  {name}: {value}")
-    table = f"| | |\n|-|-|\n|src|{lines[index]}|\n|ref|{reference}|\n|nmt|{best[index].text}|"
-    board.text(step, "sample", table)
+    board.text(step, "sample", _table(rows(index)))
+    for number in range(min(watched, len(lines))):
+        board.text(step, f"translations/{number}", _table(rows(number)))
+
+
+def _table(rows: Mapping[str, str]) -> str:
+    """Returns a table of two columns in Markdown."""
+    return "| | |\n|-|-|\n" + "\n".join(f"|{name}|{value}|" for name, value in rows.items())
 
 
 def show_sharpness(

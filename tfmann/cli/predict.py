@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 from tfmann import api, config
@@ -22,6 +22,8 @@ from tfmann.evaluation.alignment import format_pharaoh
 from tfmann.training import checkpoint
 from tfmann.utils.files import atomic_write
 from tfmann.utils.run_folder import HPARAMS
+
+_LONG_LINE = 500  # words; hardly one sentence
 
 
 def run(mode: str, values: Any, settings: dict[str, Any]) -> None:
@@ -100,7 +102,7 @@ def _infer(
     if source == "-" and sys.stdin.isatty():
         chunk = 1
     with_ranks = h.num_translations_per_input > 1
-    text = itertools.islice(_input(source), *bounds)
+    text = _with_remark(itertools.islice(_input(source), *bounds), bounds[0], h.src_max_len_infer)
     number = None
     for number, n_best in enumerate(
         model.translate(text, links is not None, chunk, documents, pairs, prefixes, constraints),
@@ -119,6 +121,19 @@ def _infer(
             out.flush()
     if number is None and lines is None:
         print_message(f"{'standard input' if source == '-' else source} is empty: no translation")
+
+
+def _with_remark(lines: Iterable[str], first: int, cap: int) -> Iterator[str]:
+    """Yields the lines, the first of which has the number `first`; names one that takes long."""
+    is_named = 0 < cap <= _LONG_LINE
+    for number, line in enumerate(lines, start=first + 1):
+        if not is_named and (words := len(line.split())) > _LONG_LINE:
+            print_message(
+                f"line {number} has {words:,} words, and takes long: is it one sentence? "
+                "src_max_len_infer cuts longer ones"
+            )
+            is_named = True
+        yield line
 
 
 def _infer_part(model: api.Model, values: Any) -> None:
@@ -171,7 +186,8 @@ def _forced(mode: str, model: api.Model, values: Any, out: BinaryIO) -> None:
     all_alignments = []
     for block in blocks:
         if mode == "score":
-            lines = [f"{forced.log_prob:.4f}" for forced in model.score(block, documents)]
+            scored = model.score(block, documents)
+            lines = [_score_line(forced, values.word_scores) for forced in scored]
         else:
             alignments = model.attend(block, documents)
             lines = [format_pharaoh(links) for _, links in alignments]
@@ -186,6 +202,14 @@ def _forced(mode: str, model: api.Model, values: Any, out: BinaryIO) -> None:
             f"{score['sentences']} sentences, {score['links']} links found, {score['sure']} sure, "
             f"{score['possible'] - score['sure']} only possible"
         )
+
+
+def _score_line(forced: api.Forced, with_words: bool) -> str:
+    """Returns a log-probability, and after tabs the target tokens with theirs."""
+    words = zip(forced.tokens, forced.word_log_probs) if with_words else ()
+    return "\t".join(
+        [f"{forced.log_prob:.4f}", *(f"{token} {log_prob:.4f}" for token, log_prob in words)]
+    )
 
 
 def _pairs(values: Any) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
     tfmann report --out_dir=RUN --sentence="..."    one model's memory, as page and PNG
     tfmann report memory ...                        the same for a line of a file, PNG only
+    tfmann report runs --out_dir=runs               scores, curves and sentences of your runs
     tfmann report page                              all results as one HTML page
     tfmann report readme                            the tables of a Markdown file
     tfmann report gallery ...                       one figure of each cell, at a sentence
@@ -28,7 +29,7 @@ from tfmann.data.documents import document_starts
 from tfmann.data.text_files import iter_documents, iter_lines, iter_parallel
 from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
 from tfmann.papers import markdown_blocks
-from tfmann.report import gallery, results_page, sentence_page
+from tfmann.report import gallery, results_page, runs_page, sentence_page
 from tfmann.report.runs import unfinished_runs
 from tfmann.utils.files import atomic_write
 from tfmann.utils.run_folder import HPARAMS
@@ -59,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
     _add_sentence(commands)
     _add_memory(commands)
+    _add_runs(commands)
     _add_results(commands)
     _add_gallery(commands)
     return parser
@@ -104,6 +106,23 @@ def _add_sentence(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
+def _add_runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "runs", help="runs of your own, side by side on an HTML page", allow_abbrev=False
+    )
+    parser.set_defaults(command=_runs)
+    parser.add_argument("--out_dir", default="runs", help="a folder with runs (default: runs)")
+    parser.add_argument("--output", help="the page (default: OUT_DIR/runs.html)")
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    _add_choice_of_sentences(parser, "set")
+
+
+def _add_choice_of_sentences(parser: argparse.ArgumentParser, of_each: str) -> None:
+    parser.add_argument("--sentences", type=int, default=8, help=f"of each {of_each} (default: 8)")
+    parser.add_argument("--drawn", type=int, default=3, help="how many of them with figures")
+    parser.add_argument("--nofigures", action="store_true", help="load no model, draw nothing")
+
+
 def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     page_parser = commands.add_parser(
         "page", help="all results as one HTML page", allow_abbrev=False
@@ -114,9 +133,7 @@ def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     page_parser.add_argument(
         "--synthetic", action="store_true", help="no sentences of real corpora"
     )
-    page_parser.add_argument("--sentences", type=int, default=8, help="of each table (default: 8)")
-    page_parser.add_argument("--drawn", type=int, default=3, help="how many of them with figures")
-    page_parser.add_argument("--nofigures", action="store_true", help="load no model, draw nothing")
+    _add_choice_of_sentences(page_parser, "table")
     page_parser.add_argument(
         "--keep",
         action="store_true",
@@ -168,10 +185,29 @@ def _sentence(args: argparse.Namespace) -> None:
         webbrowser.open(Path(path).resolve().as_uri())
 
 
-def _page(args: argparse.Namespace) -> None:
+def _runs(args: argparse.Namespace) -> None:
+    _check_choice_of_sentences(args)
+    if not os.path.isdir(args.out_dir):
+        raise UserError(f"there is no folder {args.out_dir}: --out_dir has the runs of the page")
+    options = results_page.ExampleOptions(args.out_dir, args.sentences, args.drawn)
+    output = args.output or os.path.join(args.out_dir, "runs.html")
+    sentence_figures.make_folder(os.path.dirname(output) or ".")
+    text = runs_page.render_page(options, None if args.nofigures else _tracer, print_message)
+    with atomic_write(output) as file:
+        file.write(text.encode("utf-8"))
+    print_message(f"{output} ({len(text.encode('utf-8')) / 2**20:.1f} MB)")
+    if args.open:
+        webbrowser.open(Path(output).resolve().as_uri())
+
+
+def _check_choice_of_sentences(args: argparse.Namespace) -> None:
     for name in ("sentences", "drawn"):
         if getattr(args, name) < 0:
             raise UsageError(f"--{name}: expected 0 or more, not {getattr(args, name)}")
+
+
+def _page(args: argparse.Namespace) -> None:
+    _check_choice_of_sentences(args)
     options = results_page.ExampleOptions(args.out_dir, args.sentences, args.drawn, args.synthetic)
     output = args.output or os.path.join(args.out_dir, "report.html")
     sentence_figures.make_folder(os.path.dirname(output) or ".")
@@ -203,7 +239,7 @@ def _results(args: argparse.Namespace) -> Path:
     if not os.path.isdir(args.results_dir):
         raise UserError(
             f"there is no folder {args.results_dir}: --results_dir has the records of `tfmann "
-            "reproduce`. `tfmann compare` compares other runs, `tfmann play --model=RUN` shows them"
+            "reproduce`. `tfmann report runs` makes a page of other runs"
         )
     return Path(args.results_dir)
 

@@ -19,6 +19,7 @@ import os
 from typing import Any, Callable
 
 from tfmann import config
+from tfmann.cli import dev_evaluation
 from tfmann.cli.dev_evaluation import DevEvaluation
 from tfmann.cli.final_scores import FinalScores
 from tfmann.config import HParams
@@ -98,8 +99,9 @@ class TrainingSession:
         self.train_step.require_room(self.data.words_per_batch)
         self.lexicon = lexicon.load(hparams, folder.root)
         self._translators: list[Translator] = []
-        translator = self._make_translator()
-        translator.searcher.require_room(len(dev_corpus))
+        translator = self._make_translator(**dev_evaluation.search_settings(hparams))
+        searcher = translator.searcher
+        searcher.require_room(len(dev_corpus), searcher.hypotheses())
         self.dev_evaluation = DevEvaluation(hparams, folder, translator, dev_corpus)
         self.board: Board | None = None
 
@@ -132,7 +134,7 @@ class TrainingSession:
             f"step {state.step}"
         )
         self.board = Board(self.folder.path("train_log"))
-        self.board.hparams({k: v for k, v in self.hparams.as_dict().items() if v is not None})
+        self.board.hparams(config.chosen(self.hparams))
         hooks = trainer.Hooks(self.log, self._on_stats, self.evaluate, self._on_best)
         try:
             trainer.train(self.train_step, self.data, state, self.folder.checkpoints, hooks)

@@ -139,7 +139,7 @@ class Conversation:
     def _contain(self, phrases: list[str]) -> None:
         if phrases:  # checked here, because an error would end the generator of answers
             self._text.encode_phrases(phrases, ":contain")
-            self._text.require_beam_search(":contain")
+            self._text.require_phrase_search(":contain")
         self.phrases = phrases
 
     def _count(self, text: str) -> int:

@@ -49,6 +49,7 @@ _USED = {
         "training takes documents from TRAIN_PREFIX.docs",
     ),
     "inference_contrast_file": (("score",), "it is compared with --inference_ref_file there"),
+    "word_scores": (("score",), "it is what the lines of scores have"),
     "inference_prefix_file": (("infer",), "it is what translations begin with"),
     "inference_constraint_file": (("infer",), "it is what translations contain"),
     "document_history": (("infer",), "it is what translations depend on"),
@@ -95,6 +96,8 @@ def check_flags(mode: str, flags: Any) -> None:
         raise UsageError(f"--mode={mode} with --inference_input_file needs --inference_ref_file")
     if mode in ("eval", "tune") and reference and not source:
         raise UsageError(f"--mode={mode} with --inference_ref_file needs --inference_input_file")
+    if flags.word_scores and flags.inference_contrast_file:
+        raise UsageError("--word_scores is not for --inference_contrast_file: give one of them")
     if flags.inference_document_file and not source:
         raise UsageError(
             "--inference_document_file is of the lines of a file: give --inference_input_file"
@@ -261,9 +264,10 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
             "sentence by itself"
         )
     _check_history_of_model(flags.document_history, hparams)
-    if flags.inference_constraint_file and hparams.infer_mode != "beam_search":
+    if flags.inference_constraint_file and hparams.infer_mode == "sample":
         raise UsageError(
-            "--inference_constraint_file needs a beam search: give --infer_mode=beam_search"
+            "samples cannot be drawn with --inference_constraint_file: give "
+            "--infer_mode=beam_search or --infer_mode=greedy"
         )
     if flags.ckpt:
         input_checks.require_checkpoint(flags.ckpt, "--ckpt")

@@ -20,7 +20,7 @@ from tfmann.config.cells import (
 )
 from tfmann.config.data import DataSettings
 from tfmann.config.fields import Field, fields_of
-from tfmann.config.files import changes, make, merge_saved, read_json, save, to_json
+from tfmann.config.files import changes, chosen, make, merge_saved, read_json, save, to_json
 from tfmann.config.hparams import FIELDS, HParams
 from tfmann.config.memory_options import (
     DNCOptions,
@@ -68,6 +68,7 @@ __all__ = [
     "cell_spec",
     "cells_by_setting",
     "changes",
+    "chosen",
     "fields_of",
     "make",
     "merge_saved",

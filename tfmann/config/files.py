@@ -13,6 +13,11 @@ from tfmann.errors import UsageError
 from tfmann.utils.files import atomic_write
 
 BASE = "base"  # the key that names a file of the same directory
+# What runs are first compared by.
+_MAIN = frozenset(
+    ("cell", "encoder_type", "num_units", "num_layers", "embedding_size", "optimizer",
+     "learning_rate", "batch_size", "dropout", "num_train_steps", "random_seed")
+)  # fmt: skip
 
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -107,6 +112,15 @@ def changes(saved: Mapping[str, Any], current: HParams) -> list[str]:
         for key, value in current.as_dict().items()
         if value != before[key]
     ]
+
+
+def chosen(hparams: HParams) -> dict[str, Any]:
+    """Returns the main settings, and of the others those that differ from their defaults."""
+    return {
+        key: value
+        for key, value in hparams.as_dict().items()
+        if key in _MAIN or value != FIELDS[key].default
+    }
 
 
 def merge_saved(saved: Mapping[str, Any], explicit: Mapping[str, Any], where: str) -> HParams:

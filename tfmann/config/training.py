@@ -158,6 +158,17 @@ class RunSettings(Settings):
     steps_per_external_eval: int = field(
         0, "Updates between two evaluations; 0 = 10 * steps_per_stats.", minimum=0
     )
+    dev_infer_mode: str = field(
+        "",
+        "Search of the evaluations in training, greedy being the fastest; empty = infer_mode, "
+        "which the scores at the end have anyway.",
+        choices=("", "greedy", "beam_search"),
+    )
+    dev_sentences: int = field(
+        0,
+        "The first dev sentences, which evaluations in training translate; 0 = all, as at the end.",
+        minimum=0,
+    )
     steps_per_checkpoint: int = field(
         0, "Updates between two checkpoints; 0 = at evaluations.", minimum=0
     )
@@ -167,7 +178,9 @@ class RunSettings(Settings):
         0, "Evaluations without a better dev BLEU before stopping; 0 = never.", minimum=0
     )
     num_attention_images: int = field(
-        4, "Dev sentences whose attention and addresses are drawn at evaluations.", minimum=0
+        4,
+        "Dev sentences whose translation, attention and addresses TensorBoard has at evaluations.",
+        minimum=0,
     )
 
 

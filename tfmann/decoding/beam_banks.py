@@ -13,7 +13,11 @@ import tensorflow as tf
 
 
 def best_of_banks(
-    scores: tf.Tensor, banks: tf.Tensor, last_bank: tf.Tensor, width: int
+    scores: tf.Tensor,
+    banks: tf.Tensor,
+    last_bank: tf.Tensor,
+    width: int,
+    widths: tf.Tensor | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Selects the best K candidates of the banks; of one bank alone, those of `tf.math.top_k`.
 
@@ -22,6 +26,7 @@ def best_of_banks(
       banks: `[B, N]` int32, from 0 to n_b.
       last_bank: n_b `[B]`.
       width: K.
+      widths: `[B]` how many a sentence selects, at most K; None: K. The others have -inf.
 
     Returns:
       scores `[B, K]` from best to worst, indexes `[B, K]` into the N.
@@ -30,27 +35,29 @@ def best_of_banks(
     sorted_banks = tf.gather(banks, order, batch_dims=1)
     is_member = tf.one_hot(sorted_banks, tf.reduce_max(last_bank) + 1, dtype=tf.int32)  # [B, N, M]
     is_member *= tf.cast(sorted_scores > -float("inf"), tf.int32)[..., None]
-    slots = allocate(tf.reduce_sum(is_member, axis=1), last_bank, width)
+    selected = tf.fill(tf.shape(last_bank), width) if widths is None else widths
+    slots = allocate(tf.reduce_sum(is_member, axis=1), last_bank, selected)
     ranks = tf.cumsum(is_member, axis=1, exclusive=True)
     is_selected = tf.reduce_any((is_member > 0) & (ranks < slots[:, None]), axis=-1)
     values, columns = tf.math.top_k(tf.where(is_selected, sorted_scores, -float("inf")), width)
     return values, tf.gather(order, columns, batch_dims=1)
 
 
-def allocate(counts: tf.Tensor, last_bank: tf.Tensor, width: int) -> tf.Tensor:
-    """Divides the slots of a beam among its banks.
+def allocate(counts: tf.Tensor, last_bank: tf.Tensor, widths: tf.Tensor) -> tf.Tensor:
+    """Divides the slots of each sentence's beam among its banks.
 
     Args:
       counts: `[B, M]` int32 candidates of each bank.
       last_bank: n_b `[B]` int32; the banks after it are empty.
-      width: K.
+      widths: `[B]` int32 slots of the beams.
 
     Returns:
-      `[B, M]` slots, at most `counts`; K together, or all of `counts` if they are fewer.
+      `[B, M]` slots, at most `counts`; together those of the beam, or all of `counts` if they are
+      fewer.
     """
     banks, last_bank = tf.range(tf.shape(counts)[1])[None], last_bank[:, None]
-    equal_part = width // (last_bank + 1)
-    rest = width - equal_part * (last_bank + 1)
+    equal_part = widths[:, None] // (last_bank + 1)
+    rest = widths[:, None] - equal_part * (last_bank + 1)
     slots = tf.where(banks <= last_bank, equal_part, 0)
     slots += tf.where(tf.equal(banks, last_bank), rest, 0)
     spare, room = tf.nn.relu(slots - counts), tf.nn.relu(counts - slots)

@@ -38,6 +38,8 @@ class BeamProblem(NamedTuple):
     backend: str = "auto"  # the loop (`backend.decode`)
     prefix: tf.Tensor | None = None  # [B, P] given first words, fewer than the limits
     phrases: Phrases | None = None  # that translations contain; the limits have room for them
+    # [B] int32 widths of the sentences' beams, with phrases, at most K; None: K
+    widths: tf.Tensor | None = None
 
     def cell(self, sentences: tf.Tensor) -> BoundCell:
         """Returns the cell over the hypotheses of some sentences."""
@@ -70,9 +72,8 @@ class _BeamDecoder:
         self.cell, self.beam_width = problem.cell(begin.sentences), options.beam_width
         self._problem, self._options, self._begin = problem, options, begin
         self._limits = tf.gather(problem.limits, begin.sentences)
-        self._prefix = problem.prefix
-        if problem.prefix is not None:
-            self._prefix = tf.gather(problem.prefix, begin.sentences)
+        self._prefix = _of_sentences(problem.prefix, begin.sentences)
+        self._widths = _of_sentences(problem.widths, begin.sentences)
         self._phrases = problem.phrases
         if problem.phrases is not None:
             self._phrases = problem.phrases.of_sentences(begin.sentences)
@@ -112,6 +113,7 @@ class _BeamDecoder:
             problem.constraints,
             None if self._prefix is None else given_words(self._prefix, time),
             self._phrases,
+            self._widths,
         )
         selection, new_beam = beam_scoring.select(
             continuations,
@@ -122,6 +124,7 @@ class _BeamDecoder:
             self._options,
             problem.constraints,
             self._phrases,
+            self._widths,
         )
         rows = _rows(tf.range(self.batch_size), self.beam_width, selection.parents)
         selected = tf.nest.map_structure(lambda leaf: tf.gather(leaf, rows), next_state)
@@ -249,6 +252,11 @@ def _open_shapes(state: _SearchState) -> _SearchState:
         final_beam=open_axes(state.final_beam, 1),
         outputs=open_axes(state.outputs, 2),
     )
+
+
+def _of_sentences(values: tf.Tensor | None, sentences: tf.Tensor) -> tf.Tensor | None:
+    """Returns the rows of `values` `[B, ...]` of some sentences."""
+    return None if values is None else tf.gather(values, sentences)
 
 
 def _unfinished(beam: Beam) -> tf.Tensor:

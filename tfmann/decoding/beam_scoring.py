@@ -8,6 +8,7 @@ is counted ever after.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import tensorflow as tf
@@ -72,6 +73,7 @@ def select(
     options: BeamOptions,
     constraints: Constraints = UNCONSTRAINED,
     phrases: Phrases | None = None,
+    widths: tf.Tensor | None = None,
 ) -> tuple[Selection, Beam]:
     """Chooses the K best continuations of each sentence; with phrases, of its banks.
 
@@ -84,9 +86,10 @@ def select(
       options: how hypotheses are scored.
       constraints: those of `continuations`.
       phrases: those of `continuations`.
+      widths: those of `continuations`.
 
     Returns:
-      the chosen continuations, and the hypotheses after them.
+      the chosen ones, and the hypotheses after them.
     """
     is_done = certain(beam, limits, options)
     totals = beam.log_probs[..., None] + continuations.log_probs
@@ -98,28 +101,28 @@ def select(
         totals = tf.where(is_possible, totals, -float("inf"))
     growing = tf.cast(~beam.finished, tf.int64)
     scores, coverage = _scores(totals, continuations.ids, beam, alignments, growing, options)
-    best, index = _best(scores, phrases, progress, options.beam_width)
-    parents = index // _size(continuations.ids, 2)
-    chosen = tf.gather(_flat(continuations.ids), index, batch_dims=1)
+    best, index = _best(scores, phrases, progress, options.beam_width, widths)
+    parents, choose = index // _size(continuations.ids, 2), functools.partial(_choose, index)
+    chosen = choose(continuations.ids)
 
     def inherit(values: tf.Tensor) -> tf.Tensor:
         return tf.gather(values, parents, batch_dims=1)
 
     finished = inherit(beam.finished) | (chosen == EOS_ID)
+    log_probs = choose(totals)
+    if widths is not None:
+        log_probs, finished = _end_empty_places(best, log_probs, finished)
+    dropped = is_done[:, None] & ~finished  # live hypotheses of a sentence that is done
     new = Beam(
-        log_probs=tf.gather(_flat(totals), index, batch_dims=1),
+        log_probs=tf.where(dropped, -float("inf"), log_probs),
         finished=finished | is_done[:, None],
         lengths=inherit(beam.lengths + growing),
         coverage=inherit(coverage) if options.coverage_penalty_weight else coverage,
         words=beam.words,
-        progress=tf.nest.map_structure(
-            lambda value: tf.gather(_flat(value), index, batch_dims=1), progress
-        ),
+        progress=tf.nest.map_structure(choose, progress),
     )
     if constraints.need_words:
         new = new._replace(words=add_words(inherit(beam.words), chosen, time))
-    dropped = is_done[:, None] & ~finished  # live hypotheses of a sentence that is done
-    new = new._replace(log_probs=tf.where(dropped, -float("inf"), new.log_probs))
     return Selection(chosen, parents, best), new
 
 
@@ -153,13 +156,30 @@ def _scores(
 
 
 def _best(
-    scores: tf.Tensor, phrases: Phrases | None, progress: Any, width: int
+    scores: tf.Tensor,
+    phrases: Phrases | None,
+    progress: Any,
+    width: int,
+    widths: tf.Tensor | None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Finds the K best of scores `[B, K, C]`: the scores, and their indexes into the K * C."""
     if phrases is None:
         return tf.math.top_k(_flat(scores), width)
     banks = tokens_present(phrases, progress)
-    return best_of_banks(_flat(scores), _flat(banks), phrases.total, width)
+    return best_of_banks(_flat(scores), _flat(banks), phrases.total, width, widths)
+
+
+def _choose(index: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """Gathers from `[B, K, C, ...]` at an index `[B, K]` into the K * C."""
+    return tf.gather(_flat(values), index, batch_dims=1)
+
+
+def _end_empty_places(
+    best: tf.Tensor, log_probs: tf.Tensor, finished: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Lets the places that narrow beams leave empty count as impossible and ended, `[B, K]`."""
+    is_empty = tf.equal(best, -float("inf"))
+    return tf.where(is_empty, -float("inf"), log_probs), finished | is_empty
 
 
 def _is_possible(

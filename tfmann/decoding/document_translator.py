@@ -207,6 +207,7 @@ class DocumentTranslator(Translator):
     ) -> tf.types.experimental.GenericFunction:
         """Compiles the search of a round: `Hypotheses`, and the caches after them."""
         attends = with_attention or self.text.lexicon is not None
+        width = self._hypotheses(lines)
 
         def run(source, length, required, history, *caches):
             cache = self._select_caches(*caches)
@@ -217,6 +218,7 @@ class DocumentTranslator(Translator):
                 document,
                 attends,
                 self._store.record,
+                width=width,
                 **required.search_arguments(self.text.word_boundaries),
             )
             after = self._store.write_best(cache, prepared, hypotheses)
@@ -225,7 +227,8 @@ class DocumentTranslator(Translator):
         caches = [self._store.signature(), _ROWS, _STARTS]
         required = target_requirements.signature(lines, self.lists)
         signature = [IDS, LENGTHS, required, self._document_signature(), *caches]
-        return self._compile(("search", attends, target_requirements.kinds(lines)), run, signature)
+        kinds = target_requirements.kinds(lines)
+        return self._compile(("search", attends, kinds, width), run, signature)
 
     def _force_ids(self, pairs: Sequence[Pair], record: tuple[str, ...]) -> list[Forced]:
         results: list[Any] = [None] * len(pairs)

@@ -25,6 +25,7 @@ def best_continuations(
     constraints: Constraints = UNCONSTRAINED,
     forced_word: tf.Tensor | None = None,
     phrases: Phrases | None = None,
+    widths: tf.Tensor | None = None,
 ) -> Continuations:
     """Finds the best C = min(K + 1, V - 1) words after each hypothesis; projects only live ones.
 
@@ -41,18 +42,22 @@ def best_continuations(
       constraints: words that may not be chosen.
       forced_word: `[B]`, the only word of this step, or `ANY_WORD` (`target_prefix`).
       phrases: what translations must contain; the next tokens are added to the C.
+      widths: `[B]` of the sentences' beams, in place of K; None: K.
     """
     width = min(beam.log_probs.shape[1] + 1, vocabulary_size - 1)
     live = tf.where(tf.reshape(~beam.finished, [-1]))  # [M, 1]
     logits = project(tf.gather(readout, live[:, 0]))
     values, ids, normaliser = _best_words(logits, live, beam, time, width, constraints)
+    sentences = live // beam.log_probs.shape[1]  # [M, 1]
+    if widths is not None:
+        is_counted = tf.range(width) <= tf.gather(widths, sentences)
+        values = tf.where(is_counted, values, -float("inf"))
     if phrases is not None:
         required = _required_tokens(logits, live, beam, time, constraints, phrases)
         values, ids = add_tokens((values, ids), required, logits)
         width += tf.shape(required)[1]
     impossible = tf.fill(tf.shape(values[:, 1:]), -float("inf"))
     ending = tf.concat([logits[:, EOS_ID : EOS_ID + 1] - normaliser, impossible], axis=-1)
-    sentences = live // beam.log_probs.shape[1]  # [M, 1]
     at_limit = tf.gather(time >= limits - 1, sentences)
     log_probs = tf.where(at_limit, ending, values - normaliser)
     ids = tf.where(at_limit, EOS_ID, ids)
@@ -63,9 +68,16 @@ def best_continuations(
         alone = tf.concat([logit - normaliser, impossible], axis=-1)
         log_probs = tf.where(is_forced, alone, log_probs)
         ids = tf.where(is_forced, words, ids)
+    return _of_all(log_probs, ids, live, beam, width)
+
+
+def _of_all(
+    log_probs: tf.Tensor, ids: tf.Tensor, live: tf.Tensor, beam: Beam, width: int | tf.Tensor
+) -> Continuations:
+    """Adds finished hypotheses, free to end, to the C = `width` continuations of the live ones."""
     rows = tf.size(beam.finished)
     free = tf.concat([tf.zeros([rows, 1]), tf.fill([rows, width - 1], -float("inf"))], axis=-1)
-    shape = [tf.shape(limits)[0], beam.log_probs.shape[1], width]
+    shape = [tf.shape(beam.finished)[0], beam.log_probs.shape[1], width]
     return Continuations(
         log_probs=tf.reshape(tf.tensor_scatter_nd_update(free, live, log_probs), shape),
         ids=tf.reshape(

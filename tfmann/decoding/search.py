@@ -42,7 +42,7 @@ class SearchOptions(NamedTuple):
     dtype: tf.DType = tf.float32  # type of matrix products, as it was for the prepared source
     constraints: Constraints = UNCONSTRAINED
     prefix: tf.Tensor | None = None  # [B, P] given first words of the translations
-    phrases: Phrases | None = None  # that the translations contain; of beam search alone
+    phrases: Phrases | None = None  # that the translations contain; not of `sample`
     shortlist: Shortlist | None = None  # the words that they may have; None: all
 
     def in_columns(self) -> SearchOptions:
@@ -94,8 +94,12 @@ def beam_search(
     prepared: Prepared,
     beam: BeamOptions,
     options: SearchOptions = SearchOptions(),  # noqa: B008 (immutable)
+    widths: tf.Tensor | None = None,
 ) -> Hypotheses:
-    """Searches by beams; returns the `beam.num_best` best hypotheses of each sentence."""
+    """Searches by beams; returns the `beam.num_best` best hypotheses of each sentence.
+
+    With phrases, sentences may have beams of different `widths` `[B]`, at most `beam.beam_width`.
+    """
     options = options.in_columns()
     length, shortlist = prepared.encoded.length, options.shortlist
     cell = model.compute_cell(options.dtype)
@@ -122,6 +126,7 @@ def beam_search(
         backend=model.hparams.decoder_backend,
         prefix=options.prefix,
         phrases=options.phrases,
+        widths=widths,
     )
     ids, lengths, scores, diagnostics = beam_decoder.beam_search(
         problem, start, prepared.encoded.mask, beam
@@ -133,8 +138,23 @@ def greedy(
     model: SearchModel,
     prepared: Prepared,
     options: SearchOptions = SearchOptions(),  # noqa: B008 (immutable)
+    beam_width: int = 1,
 ) -> Hypotheses:
-    """Takes the most probable word at every step."""
+    """Takes the most probable word at every step.
+
+    With phrases of n tokens, different for each sentence, it is a beam search of width n + 1: a
+    hypothesis for each number of their tokens, as with a beam of 1 in the grid of Hokamp & Liu 2017
+    (arXiv:1704.07138). So a sentence without phrases is translated as if no other had any.
+
+    Args:
+      model: the model.
+      prepared: the sources.
+      options: the search.
+      beam_width: with phrases, the greatest n + 1 or more.
+    """
+    if options.phrases is not None:
+        widths = options.phrases.total + 1
+        return beam_search(model, prepared, BeamOptions(beam_width), options, widths)
 
     def choose(logits: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
         del time

@@ -26,16 +26,18 @@ class Searcher:
         """Searches with `model` as the `infer_` settings of `hparams` say."""
         self.model, self.hparams = model, hparams
 
-    @property
-    def hypotheses(self) -> int:
-        """The hypotheses of a sentence."""
+    def hypotheses(self, phrase_tokens: int = 0) -> int:
+        """Returns the hypotheses of a sentence, if phrases have up to `phrase_tokens` tokens.
+
+        In greedy search it is a power of 4, so that few programs are compiled.
+        """
         h = self.hparams
         widths = {"beam_search": h.beam_width, "sample": h.num_translations_per_input}
-        return widths.get(h.infer_mode, 1)
+        return widths.get(h.infer_mode, 4 ** ((phrase_tokens.bit_length() + 1) // 2))
 
-    def require_room(self, sentences: int) -> None:
-        """Raises UsageError if a batch of `sentences` does not fit into memory."""
-        rows, width = min(sentences, self.hparams.infer_batch_size), self.hypotheses
+    def require_room(self, sentences: int, width: int) -> None:
+        """Raises UsageError if `width` hypotheses of `sentences` do not fit into memory."""
+        rows = min(sentences, self.hparams.infer_batch_size)
         memory_limits.require_without_gpu(
             rows * width * (self.model.target_size + self.model.cell.memory_numbers),
             f"a search for {rows} sentences with {width} hypotheses each",
@@ -52,6 +54,7 @@ class Searcher:
         prefix: tf.Tensor | None = None,
         phrases: Phrases | None = None,
         shortlist: Shortlist | None = None,
+        width: int = 1,
     ) -> tuple[Prepared, Hypotheses]:
         """Searches for the translations of encoded sentences.
 
@@ -62,8 +65,9 @@ class Searcher:
           with_attention: return the alignments of the hypotheses.
           record: diagnostics to return with them.
           prefix: `[B, P]` first words that the hypotheses must have (`target_prefix`).
-          phrases: what the hypotheses must contain; of a beam search.
+          phrases: what the hypotheses must contain; not of samples.
           shortlist: the words that they may have.
+          width: `hypotheses` of the tokens of `phrases`.
 
         Returns:
           the prepared sources, and the hypotheses.
@@ -89,7 +93,7 @@ class Searcher:
             )
             return prepared, search.beam_search(self.model, prepared, beam, options)
         if h.infer_mode == "greedy":
-            return prepared, search.greedy(self.model, prepared, options)
+            return prepared, search.greedy(self.model, prepared, options, width)
         return prepared, self._sample(source, length, document, options)
 
     def _prepare(self, source: tf.Tensor, length: tf.Tensor, document: Any) -> Prepared:

@@ -42,6 +42,11 @@ def kinds(lines: Sequence[SourceLine]) -> tuple[bool, bool]:
     return any(line.prefix.ids for line in lines), any(line.phrases for line in lines)
 
 
+def most_phrase_tokens(lines: Sequence[SourceLine]) -> int:
+    """Returns how many tokens the phrases of a line have at most."""
+    return max((sum(map(len, line.phrases)) for line in lines), default=0)
+
+
 def requirements(
     batch: Sequence[SourceLine],
     lines: Sequence[SourceLine],

@@ -169,21 +169,21 @@ class TextProcessor:
 
         Raises:
           UserError: a phrase cannot be a part of a translation.
-          UsageError: there is one, and the search is not a beam search.
+          UsageError: there is one, and the search draws samples.
         """
         target = self.languages.target
         encoded = Prefix(target.segmenter.segment(prefix), target.encode(prefix))
         ids = self.encode_phrases(phrases, where)
         if ids:
-            self.require_beam_search(where)
+            self.require_phrase_search(where)
         return line._replace(prefix=encoded, phrases=ids)
 
-    def require_beam_search(self, where: str) -> None:
-        """Raises UsageError where there are phrases, and the search is not a beam search."""
-        if self.hparams.infer_mode != "beam_search":
+    def require_phrase_search(self, where: str) -> None:
+        """Raises UsageError where there are phrases, and the search draws samples."""
+        if self.hparams.infer_mode == "sample":
             raise UsageError(
-                f"{where}: constraints need a beam search, and infer_mode is "
-                f"{self.hparams.infer_mode}: set infer_mode=beam_search"
+                f"{where}: samples cannot be drawn with constraints: set infer_mode=beam_search or "
+                "infer_mode=greedy"
             )
 
     def encode_phrases(self, phrases: Sequence[str], where: str) -> list[list[int]]:

@@ -89,8 +89,8 @@ class Translator:
             its place, e.g. of another document; None: the line itself and its translation.
           prefixes: for each line the words that its translation must begin with; blank: any. A
             prefix that is longer than `tgt_max_len_infer` is followed to its end.
-          constraints: for each line the phrases that its translation must contain; only a beam
-            search can. It has room for them, whatever `tgt_max_len_infer` is.
+          constraints: for each line the phrases that its translation must contain, in beam search
+            and greedy search. There is room for them, whatever `tgt_max_len_infer` is.
         """
         chunk = chunk or self._chunk_size()
         waiting: list[SourceLine] = []
@@ -110,7 +110,7 @@ class Translator:
         results = [self.text.blank_translations() for _ in lines]
         real = (index for index, line in enumerate(lines) if line.ids)
         order = sorted(real, key=lambda index: len(lines[index].ids))
-        self.searcher.require_room(len(order))
+        self.searcher.require_room(len(order), self._hypotheses(lines))
         run = self._search_function(with_attention, lines)
         for indexes in _batches(order, self.hparams.infer_batch_size):
             batch = [lines[index] for index in indexes]
@@ -118,6 +118,10 @@ class Translator:
             for index, n_best in zip(indexes, self._decode(hypotheses, batch, with_attention)):
                 results[index] = n_best
         return results
+
+    def _hypotheses(self, lines: Sequence[SourceLine]) -> int:
+        """Returns the hypotheses of each of the lines."""
+        return self.searcher.hypotheses(target_requirements.most_phrase_tokens(lines))
 
     def begin_document(self) -> Any:
         """Returns the state of a document before its first line, as `resume` takes it."""
@@ -200,7 +204,7 @@ class Translator:
     ) -> tuple[Any, ...]:
         """Returns ids, lengths, requirements and document inputs of a batch of `lines`."""
         required = target_requirements.requirements(
-            batch, lines, self.lists, self.searcher.hypotheses
+            batch, lines, self.lists, self._hypotheses(lines)
         )
         return (*self._source_batch(batch), required, self._document_inputs(batch))
 
@@ -209,14 +213,19 @@ class Translator:
     ) -> tf.types.experimental.GenericFunction:
         """Compiles the search that `lines` need: `_search_inputs` to `Hypotheses`."""
         attends = with_attention or self.text.lexicon is not None
+        width = self._hypotheses(lines)
 
         def run(source: tf.Tensor, length: tf.Tensor, required: Any, document: Any) -> Hypotheses:
             arguments = required.search_arguments(self.text.word_boundaries)
-            return self.searcher.search(source, length, document, attends, **arguments)[1]
+            _, hypotheses = self.searcher.search(
+                source, length, document, attends, width=width, **arguments
+            )
+            return hypotheses
 
         required = target_requirements.signature(lines, self.lists)
         signature = [IDS, LENGTHS, required, self._document_signature()]
-        return self._compile(("search", attends, target_requirements.kinds(lines)), run, signature)
+        kinds = target_requirements.kinds(lines)
+        return self._compile(("search", attends, kinds, width), run, signature)
 
     def _compile(
         self, key: tuple, run: Any, signature: list

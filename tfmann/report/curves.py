@@ -1,4 +1,4 @@
-"""Learning curves of a table's systems, as coordinates of an SVG drawing.
+"""Learning curves of a table's systems, or of runs, as coordinates of an SVG drawing.
 
 A template draws them and not matplotlib, so that their colours follow the page's, dark or light.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tfmann.papers.metrics import Record, seed_of
@@ -48,17 +48,17 @@ class Chart(NamedTuple):
         return [(line.number, line.name) for line in self.lines]
 
 
-class _Evaluation(NamedTuple):
+class Evaluation(NamedTuple):
     """An evaluation on dev; updates and minutes include those of the row that a run starts from."""
 
-    seed: int
     updates: float
     minutes: float
-    bleu: float
-    perplexity: float
+    values: Mapping[str, float]  # by measure
 
 
-_Curve = tuple[str, int, list[_Evaluation]]  # title and number of a row, its evaluations
+Curve = tuple[str, int, list[Evaluation]]  # title and number of a system, its evaluations
+
+BLEU, PERPLEXITY = "dev BLEU", "dev perplexity"
 
 
 def charts(table: Table, records: Sequence[Record]) -> list[Chart]:
@@ -71,13 +71,13 @@ def charts(table: Table, records: Sequence[Record]) -> list[Chart]:
     if not curves:
         return []
     return [
-        _chart(measure, over, curves)
+        chart(measure, over, curves)
         for over in ("updates", "minutes")
-        for measure in ("dev BLEU", "dev perplexity")
+        for measure in (BLEU, PERPLEXITY)
     ]
 
 
-def _curves(table: Table, records: Sequence[Record]) -> list[_Curve]:
+def _curves(table: Table, records: Sequence[Record]) -> list[Curve]:
     ends = {
         (record["row"], seed_of(record)): (record["steps"], record["train_seconds"] / 60)
         for record in records
@@ -87,13 +87,13 @@ def _curves(table: Table, records: Sequence[Record]) -> list[_Curve]:
         evaluations = []
         for record in records:
             if record["row"] == row.name:
-                seed = seed_of(record)
-                updates, minutes = ends.get((record.get("start", ""), seed), (0, 0.0))
+                start = record.get("start", ""), seed_of(record)
+                updates, minutes = ends.get(start, (0, 0.0))
                 rate = record["train_seconds"] / 60 / record["steps"]
                 evaluations += [
-                    _Evaluation(
-                        seed, updates + point["step"], minutes + point["step"] * rate,
-                        point["dev_bleu"], point["dev_ppl"],
+                    Evaluation(
+                        updates + point["step"], minutes + point["step"] * rate,
+                        {BLEU: point["dev_bleu"], PERPLEXITY: point["dev_ppl"]},
                     )
                     for point in record.get("history", ())
                 ]  # fmt: skip
@@ -102,13 +102,15 @@ def _curves(table: Table, records: Sequence[Record]) -> list[_Curve]:
     return curves
 
 
-def _chart(measure: str, over: str, curves: Sequence[_Curve]) -> Chart:
-    logarithmic = measure == "dev perplexity"
-    value = "perplexity" if logarithmic else "bleu"
-    means = [(title, number, _means(points, over, value)) for title, number, points in curves]
+def chart(measure: str, over: str, curves: Sequence[Curve]) -> Chart:
+    """Returns a measure over `updates` or `minutes`; every curve has evaluations of it."""
+    logarithmic = measure == PERPLEXITY
+    means = [(title, number, _means(points, over, measure)) for title, number, points in curves]
     points = [point for _, _, line in means for point in line]
     x_ticks = ticks(0.0, max(x for x, _ in points))
     low, high = min(y for _, y in points), max(y for _, y in points)
+    if high - low < 0.01 * abs(high):  # so that a flat curve has short labels
+        low, high = 0.95 * low, 1.05 * high
     y_ticks = log_ticks(low, high) if logarithmic else ticks(low, high)
 
     def place_x(x: float) -> float:
@@ -137,15 +139,15 @@ def _chart(measure: str, over: str, curves: Sequence[_Curve]) -> Chart:
     )
 
 
-def _means(evaluations: Sequence[_Evaluation], over: str, value: str) -> list[tuple[float, float]]:
+def _means(evaluations: Sequence[Evaluation], over: str, measure: str) -> list[tuple[float, float]]:
     """Averages the evaluations after the same number of updates over the seeds."""
-    by_updates: dict[float, list[_Evaluation]] = {}
+    by_updates: dict[float, list[Evaluation]] = {}
     for evaluation in evaluations:
         by_updates.setdefault(evaluation.updates, []).append(evaluation)
     return [
         (
             statistics.fmean(getattr(evaluation, over) for evaluation in group),
-            statistics.fmean(getattr(evaluation, value) for evaluation in group),
+            statistics.fmean(evaluation.values[measure] for evaluation in group),
         )
         for _, group in sorted(by_updates.items())
     ]

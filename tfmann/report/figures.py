@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from tfmann import config
 from tfmann.errors import UserError
@@ -144,8 +144,7 @@ def _read_cache(path: Path, key: str) -> list[Drawing] | None:
 def _draw_run(
     test: TranslatedTest, run: SystemRun, numbers: Sequence[int], tracer: Tracer
 ) -> Iterator[Drawing]:
-    results: dict[str, Any] = results_of(run.folder) or {}
-    cell = config.cell_spec(results["hparams"]["cell"])
+    cell = config.cell_spec(run.cell)
     documents = test.documents if cell.reads_documents else None
     lines = list(numbers)
     if documents:
@@ -175,6 +174,6 @@ def _draw_recency(run: SystemRun, traces: Sequence[Trace]) -> Iterator[Drawing]:
         return
     averages = cache_figures.recency(traces)
     if np.isfinite(averages).any():
-        label = f"{run.row.title}, {len(traces)} sentences"
+        label = f"{run.title}, {len(traces)} sentences"
         figure = cache_figures.recency_figure({label: averages})
         yield make_drawing(ALL_SENTENCES, "recency", image_files.figure_to_png(figure))

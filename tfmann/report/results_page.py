@@ -210,13 +210,13 @@ def _all_examples(
             if test is not None:
                 warning = metrics.stand_in_warning(results.get((name, scale), ()))
                 title = f"{at_scale.title} (scale {scale}{f'; {warning}' if warning else ''})"
-                examples.append(_examples(anchor, title, test, options, tracer, log))
+                examples.append(make_examples(anchor, title, test, options, tracer, log))
             elif anchor in earlier:
                 examples.append(earlier[anchor])
     return examples
 
 
-def _examples(
+def make_examples(
     anchor: str,
     title: str,
     test: TranslatedTest,
@@ -224,13 +224,23 @@ def _examples(
     tracer: Tracer | None,
     log: Callable[[str], None],
 ) -> Examples:
+    """Chooses sentences of a set that systems have translated, with figures if there is a tracer.
+
+    Args:
+      anchor: of the panel in the page.
+      title: of the panel.
+      test: the set, with its systems.
+      options: the choice of sentences.
+      tracer: runs models for the figures; None draws no figures.
+      log: receives a line before slow work.
+    """
     numbers = choose_sentences(test, options.number)
     drawings = {}
     if tracer and options.drawn:
         for run in test.runs:
             if figures.has_checkpoint(run.folder):
                 numbers_drawn = numbers[: options.drawn]
-                drawings[run.row.title] = figures.draw_run(test, run, numbers_drawn, tracer, log)
+                drawings[run.title] = figures.draw_run(test, run, numbers_drawn, tracer, log)
     examples = [
         Example(
             sentence,
@@ -247,4 +257,4 @@ def _examples(
         for system, by_sentence in drawings.items()
         if figures.ALL_SENTENCES in by_sentence
     }
-    return Examples(anchor, title, test.runs[0].row.title, test.gold is not None, examples, recency)
+    return Examples(anchor, title, test.runs[0].title, test.gold is not None, examples, recency)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,15 +13,17 @@ from tfmann.data.text_files import iter_documents, iter_lines
 from tfmann.errors import UserError
 from tfmann.evaluation.alignment import GoldAlignment, read_pharaoh
 from tfmann.papers.records import results_of
-from tfmann.papers.table import Row, Table
+from tfmann.papers.table import Table
 from tfmann.papers.tables import TABLES
 from tfmann.utils.run_folder import HPARAMS, RESULTS, last_step
 
 
 class SystemRun(NamedTuple):
-    """A finished run of a row: its folder and its translations of the test."""
+    """A run of a system: its folder and its translations of the test."""
 
-    row: Row
+    name: str
+    title: str
+    cell: str
     folder: str
     translations: list[str]
 
@@ -53,17 +56,23 @@ def translated_test(table: Table, folder: str) -> TranslatedTest | None:
         if results is None or not output.exists():
             continue
         try:
-            test = test or _read_test(results["hparams"])
+            settings = results["hparams"]
+            test = test or read_test(settings, settings["test_prefix"] or "")
             translations = list(iter_lines(output))
         except UserError:
             continue
         if len(translations) == len(test.sources):
-            test.runs.append(SystemRun(row, run_folder, translations))
+            run = SystemRun(row.name, row.title, settings["cell"], run_folder, translations)
+            test.runs.append(run)
     return test if test and test.runs else None
 
 
-def _read_test(settings: dict[str, Any]) -> TranslatedTest:
-    prefix = settings["test_prefix"] or ""
+def read_test(settings: Mapping[str, Any], prefix: str) -> TranslatedTest:
+    """Reads the text at a prefix, of a run with these settings; no run has translated it yet.
+
+    Raises:
+      UserError: it cannot be read.
+    """
     documents, gold = f"{prefix}.docs", f"{prefix}.align"
     return TranslatedTest(
         list(iter_lines(f"{prefix}.{settings['src']}")),
@@ -93,8 +102,8 @@ def unfinished_runs(out_dir: str) -> list[str]:
     if not runs:
         return [
             f"{out_dir} has no run of a table (OUT_DIR/TABLE/SCALE/ROW, as `tfmann reproduce` "
-            "writes them): the page has no sentences of yours. `tfmann compare` compares the "
-            "translations of other runs, `tfmann play --model=RUN` shows their memories"
+            "writes them): the page has no sentences of yours. `tfmann report runs "
+            f"--out_dir={out_dir}` shows other runs, `tfmann compare` compares any translations"
         ]
     return [
         f"{run} has not ended{_progress(run)}, and is not on the page: "

@@ -104,8 +104,8 @@ def _system_output(
     if run is not baseline:
         to_baseline = word_differences(text, baseline.translations[i], test.lowercase)
     return SystemOutput(
-        run.row.title,
-        run.row.name,
+        run.title,
+        run.name,
         word_differences(text, reference, test.lowercase),
         to_baseline,
         under_translated,

@@ -77,7 +77,7 @@ class Engine:
         text = self.model.translator.text
         for number, (_, phrases) in enumerate(required):
             if text.encode_phrases(phrases, f"line {number}") and not beam:
-                text.require_beam_search(f"line {number}")
+                text.require_phrase_search(f"line {number}")
 
     def warm_up(self) -> None:
         """Compiles the model's own search, so that the first request is as fast as the others."""

@@ -1,0 +1,159 @@
+"""The page of a user's own runs: which runs, their numbers, curves, sentences."""
+
+import json
+import re
+
+import pytest
+from helpers.html_reader import read
+from helpers.traces import cache_trace
+
+from tfmann import config
+from tfmann.cli import report as command
+from tfmann.data.text_files import write_lines
+from tfmann.report import own_runs, runs_page
+from tfmann.report.results_page import ExampleOptions
+from tfmann.training import checkpoint
+
+SOURCES = [f"<b>s{i}</b> a b c ." for i in range(8)]
+REFERENCES = [line.upper() for line in SOURCES]
+SCORES = [{"name": name, "value": value} for name, value in (("BLEU", 31.5), ("TER", 50.25))]
+
+
+def history(*bleus, heads=("attention",)):
+    return [
+        {
+            "step": 10 * number,
+            "dev_ppl": 40.0 / number,
+            "dev_bleu": bleu,
+            "addresses": {
+                head: {"entropy": 0.8 / number, "greatest_weight": 0.5, "distinct_positions": 0.25}
+                for head in heads
+            },
+        }
+        for number, bleu in enumerate(bleus, start=1)
+    ]
+
+
+def write_run(folder, prefix, translations, results=None, state=None, **settings):
+    """A run's folder: finished with `results`, else with the `state` of a checkpoint."""
+    folder.mkdir(parents=True)
+    paths = {f"{name}_prefix": str(prefix / name) for name in ("dev", "test")}
+    hparams = config.make({"src": "src", "tgt": "tgt", **paths, **settings})
+    config.save(hparams, folder / "hparams.json")
+    for name, lines in translations.items():
+        write_lines(folder / f"output_{name}", lines)
+    if results is not None:
+        contents = {"hparams": hparams.as_dict(), "date": "today", **results}
+        (folder / "results.json").write_text(json.dumps(contents))
+        (folder / "best_bleu").mkdir()
+    if state is not None:
+        checkpoint.write(str(folder / "checkpoints" / "step-00000020"), {}, None, state)
+    return folder
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Two finished runs, one below a folder, and one that has not ended."""
+    text, root = tmp_path / "text", tmp_path / "runs"
+    text.mkdir()
+    for name in ("dev", "test"):
+        write_lines(text / f"{name}.src", SOURCES)
+        write_lines(text / f"{name}.tgt", REFERENCES)
+    (root / "checkpoints").mkdir(parents=True)
+    numbers = {"steps": 20, "train_seconds": 120.0, "words": 2400, "parameters": 1_250_000}
+    write_run(
+        root / "luong", text, {"dev": REFERENCES, "test": [*REFERENCES[:4], *SOURCES[4:]]},
+        {**numbers, "history": history(4.0, 6.5), "best": {"dev": SCORES, "test": SCORES}},
+        num_units=16,
+    )  # fmt: skip
+    write_run(
+        root / "ntm" / "seed-2", text, {"dev": REFERENCES, "test": SOURCES},
+        {**numbers, "history": history(5.0, 3.0, heads=("read_head_0",)), "best": {"dev": SCORES}},
+        num_units=32, cell="ntm", encoder_type="memory", init_weight=0.25,
+    )  # fmt: skip
+    state = {"step": 20, "position": (1, 0), "best_bleu": 2.0, "best_step": 10, "words": 600,
+             "train_seconds": 60.0, "history": history(2.0)}  # fmt: skip
+    write_run(root / "new", text, {"dev": SOURCES[:3]}, state=state, num_units=64, dev_sentences=3)
+    write_run(root / "begun", text, {})
+    return root
+
+
+def render(root, tracer=None, log=lambda line: None, **options):
+    return runs_page.render_page(ExampleOptions(str(root), **options), tracer, log)
+
+
+def test_scores_and_settings_of_every_run_are_in_the_table(runs):
+    left_out = []
+    page = render(runs, log=left_out.append)
+    text = " ".join("".join(read(page).text).split())
+    luong, new, ntm = re.findall(r'<tr><th scope="row">(.*?)</tr>', page)[:3]
+    cells = [[re.sub("<[^>]*>", "", c) for c in re.split("</t[hd]>", row)] for row in (luong, ntm)]
+    assert cells[0][0] == "luong" and cells[1][0] == "ntm/seed-2"
+    assert cells[0][2:13] == [
+        "20", "6.50", "20", "20.00", "31.50", "–", "50.25", "31.50", "–", "50.25", "1.25",
+    ]  # fmt: skip
+    assert cells[0][13] == "20" and cells[1][2:6] == ["20", "5.00", "10", "40.00"]
+    assert "cell=ntm" in cells[1][1] and "init_weight=0.25" in cells[1][1]
+    assert "cell=luong" in cells[0][1] and "dev_prefix" not in text
+    assert "20 of 12,000" in new
+    assert [line for line in left_out if "begun is left out: it has no evaluation" in line]
+
+
+def test_curves_have_the_evaluations_of_the_runs(runs):
+    page = render(runs)
+    assert "<title>luong: 6.50 at 20 updates</title>" in page
+    assert "<title>luong: 6.50 at 2 minutes</title>" in page
+    assert "<title>new: 40.00 at 10 updates</title>" in page
+    assert "<title>luong: 0.40 at 20 updates</title>" in page  # the entropy of its attention
+    heads = re.findall("<h3>(.*?)</h3>", page)
+    assert heads == ["attention", "read head 0"]
+    attention = page[page.index("<h3>attention") : page.index("<h3>read head 0")]
+    assert "ntm/seed-2" not in attention
+
+
+def test_sentences_are_those_that_runs_have_translated(runs):
+    sets = own_runs.translated_sets(own_runs.find_runs(str(runs), print), print)
+    assert [(name, [run.title for run in test.runs]) for name, test in sets] == [
+        ("test", ["luong", "ntm/seed-2"]), ("dev", ["new"]),
+    ]  # fmt: skip
+    assert [len(test.sources) for _, test in sets] == [8, 3]
+    (runs.parent / "text" / "test.src").unlink()
+    left_out = []
+    sets = own_runs.translated_sets(own_runs.find_runs(str(runs), print), left_out.append)
+    assert [name for name, _ in sets] == ["dev"]
+    assert len(left_out) == 2 and "sentences of" in left_out[0]
+
+
+def test_figures_are_drawn_of_runs_that_have_weights(runs):
+    calls = []
+
+    def tracer(folder, pairs, documents):
+        calls.append((folder, list(pairs), documents))
+        return [cache_trace() for _ in pairs]
+
+    page = render(runs, tracer, number=2, drawn=1)
+    assert {folder for folder, *_ in calls} == {str(runs / "luong"), str(runs / "ntm/seed-2")}
+    assert all(len(pairs) == 1 for _, pairs, _ in calls)
+    assert "data:image/png;base64" in page
+    read(page)
+
+
+def test_one_run_shows_what_it_has_chosen(runs):
+    [run] = own_runs.find_runs(str(runs / "luong"), print)
+    assert run.title == "luong"
+    settings = own_runs.differing_settings([run])["luong"]
+    assert "num_units=16" in settings and "init_weight" not in settings
+
+
+def test_the_command_writes_the_page(runs, tmp_path, capsys):
+    argv = ["runs", f"--out_dir={runs}", "--nofigures"]
+    assert command.main(argv) == 0
+    assert (runs / "runs.html").stat().st_size > 1000
+    for out_dir, words in (
+        (tmp_path / "text", "has no run with an evaluation"),
+        (tmp_path / "none", "there is no folder"),
+    ):
+        capsys.readouterr()
+        output = tmp_path / "page.html"
+        assert command.main(["runs", f"--out_dir={out_dir}", f"--output={output}"]) == 1
+        assert words in capsys.readouterr().err and not output.exists()

@@ -1,0 +1,163 @@
+"""Runs of any kind below a folder: their settings, scores, evaluations and translations."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Callable, NamedTuple
+
+from tfmann import config
+from tfmann.data.text_files import iter_lines
+from tfmann.errors import UserError
+from tfmann.papers.records import results_of
+from tfmann.report.runs import SystemRun, TranslatedTest, read_test
+from tfmann.training import checkpoint
+from tfmann.utils.run_folder import CHECKPOINTS, HPARAMS, STEP
+
+_SETS = ("test", "dev")
+
+
+class OwnRun(NamedTuple):
+    """A run, finished or not.
+
+    Attributes:
+      title: its path below the folder of all runs.
+      folder: its path.
+      settings: all of them.
+      results: of a finished run; else what its last checkpoint says, without scores.
+      finished: whether it has ended.
+    """
+
+    title: str
+    folder: str
+    settings: Mapping[str, Any]
+    results: Mapping[str, Any]
+    finished: bool
+
+    @property
+    def history(self) -> Sequence[Mapping[str, Any]]:
+        """The evaluations, in order."""
+        return self.results.get("history", ())
+
+    def scores(self, name: str) -> dict[str, float]:
+        """Returns the scores of a set by their names; none if there are none."""
+        scores = self.results.get("best", {}).get(name, ())
+        return {score["name"]: score["value"] for score in scores}
+
+
+def find_runs(out_dir: str, log: Callable[[str], None]) -> list[OwnRun]:
+    """Finds the runs in a folder and in those below it, sorted by their paths.
+
+    Args:
+      out_dir: the folder; it may be a run itself.
+      log: receives the reason where one is left out.
+
+    Raises:
+      UserError: there is none.
+    """
+    runs = []
+    for path in sorted(Path(out_dir).rglob(HPARAMS)):
+        try:
+            run = _read_run(out_dir, path)
+        except UserError as error:
+            log(f"{path.parent} is left out: {error}")
+            continue
+        if run is None:
+            log(f"{path.parent} is left out: it has no evaluation yet")
+        else:
+            runs.append(run)
+    if not runs:
+        raise UserError(
+            f"{out_dir} has no run with an evaluation, in itself or below: expected a folder that "
+            "`tfmann train --out_dir` has written"
+        )
+    return runs
+
+
+def _read_run(out_dir: str, path: Path) -> OwnRun | None:
+    """Reads a run by its settings file; None if it has no evaluation."""
+    folder = str(path.parent)
+    title = os.path.relpath(folder, out_dir)
+    title = os.path.basename(os.path.abspath(folder)) if title == "." else title
+    settings = config.make({}, str(path)).as_dict()
+    results = results_of(folder)
+    if results is not None:
+        return OwnRun(title, folder, settings, results, finished=True)
+    steps = [STEP.fullmatch(name.name) for name in Path(folder, CHECKPOINTS).glob("step-*")]
+    last = max((match[0] for match in steps if match), key=lambda name: int(name[5:]), default=None)
+    if last is None:
+        return None
+    state = checkpoint.read_state(str(Path(folder, CHECKPOINTS, last)))
+    if not state.get("history"):
+        return None
+    return OwnRun(title, folder, settings, {**state, "steps": state["step"]}, finished=False)
+
+
+def differing_settings(runs: Sequence[OwnRun]) -> dict[str, str]:
+    """Returns by title the settings in which the runs differ, as `cell=ntm num_units=64`.
+
+    Paths are left out. Of a single run these are the settings that differ from their defaults.
+    """
+    fields = config.FIELDS
+    names = [
+        key
+        for key, field in fields.items()
+        if not (field.kind == "data" and key.endswith(("_prefix", "_model")))
+    ]
+    if len(runs) > 1:
+        values = {key: {json.dumps(run.settings[key]) for run in runs} for key in names}
+        names = [key for key in names if len(values[key]) > 1]
+    else:
+        names = [key for key in names if runs[0].settings[key] != fields[key].default]
+    return {run.title: " ".join(f"{key}={run.settings[key]}" for key in names) for run in runs}
+
+
+def translated_sets(
+    runs: Sequence[OwnRun], log: Callable[[str], None]
+) -> list[tuple[str, TranslatedTest]]:
+    """Returns the sets that runs have translated, each with the runs that have.
+
+    A run is in one of them: with its test, or with dev if it has no test or has not ended. Runs
+    are together if source and references are the same, whatever the files' names.
+
+    Args:
+      runs: the runs.
+      log: receives the reason where a run has no sentences.
+
+    Returns:
+      `dev` or `test`, and the set.
+    """
+    sets: dict[tuple, tuple[str, TranslatedTest]] = {}
+    for run in runs:
+        names = [
+            name
+            for name in (_SETS if run.finished else _SETS[1:])
+            if run.settings[f"{name}_prefix"] and os.path.exists(f"{run.folder}/output_{name}")
+        ]
+        if not names:
+            log(f"{run.folder} has no translations: its sentences are left out")
+            continue
+        try:
+            test = read_test(run.settings, run.settings[f"{names[0]}_prefix"])
+            translations = list(iter_lines(f"{run.folder}/output_{names[0]}"))
+        except UserError as error:
+            log(f"the sentences of {run.folder} are left out: {error}")
+            continue
+        test = _first(test, len(translations))
+        key = names[0], *map(tuple, (test.sources, *test.references))
+        _, test = sets.setdefault(key, (names[0], test))
+        cell = run.settings["cell"]
+        test.runs.append(SystemRun(run.title, run.title, cell, run.folder, translations))
+    return list(sets.values())
+
+
+def _first(test: TranslatedTest, count: int) -> TranslatedTest:
+    """Returns the first sentences of a set, which an evaluation with `dev_sentences` translates."""
+    return test._replace(
+        sources=test.sources[:count],
+        references=[lines[:count] for lines in test.references],
+        documents=test.documents and test.documents[:count],
+        gold=test.gold and test.gold[:count],
+    )
