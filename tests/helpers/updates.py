@@ -13,7 +13,11 @@ BATCHES = [
 CASES = {
     "luong-sgd-sentences": {"variant": "luong", "loss_normalization": "sentences"},
     "ntm-adam-tokens": {"variant": "ntm", "loss_normalization": "tokens", "optimizer": "adam"},
-}
+    "mann-sgd-compiled": {
+        "cell": "ntm", "encoder_type": "memory", "num_memory_locations": 16,
+        "memory_unit_size": 128, "loss_normalization": "sentences",
+    },
+}  # fmt: skip
 
 
 def poison(train_step):
