@@ -37,9 +37,12 @@ def rows() -> list[tuple[str, str]]:
 
 def count(settings: Any) -> int:
     """Returns the trainable numbers of a model whose vocabularies have the settings' size."""
+    import tensorflow as tf
+
     from tfmann.models.seq2seq import Seq2Seq
 
-    return Seq2Seq(settings, settings.vocab_size, settings.vocab_size).count_parameters()
+    with tf.Graph().as_default():  # in which variables take no memory
+        return Seq2Seq(settings, settings.vocab_size, settings.vocab_size).count_parameters()
 
 
 def records() -> Iterator[dict[str, Any]]:

@@ -18,6 +18,7 @@ from helpers.cache_models import (
     settings,
     weights_of,
 )
+from helpers.parameter_counts import count_parameters
 from helpers.searches import EOS, SOS, large_model
 from oracles import cache as oracle
 
@@ -26,7 +27,6 @@ from tfmann.decoding import search
 from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.teacher_forcing import forced_log_probs, teacher_forced
 from tfmann.memory import continuous_cache
-from tfmann.models.seq2seq import Seq2Seq
 from tfmann.training import named_variables
 from tfmann.training.objective import sum_loss
 
@@ -227,5 +227,5 @@ def test_the_papers_parameters(fusion, more):
             **changes, num_units=1000, embedding_size=620, encoder_type="bi", unit_type="gru",
             annotation_merge="concat",
         )  # fmt: skip
-        counts.append(Seq2Seq(h, 5, 5).count_parameters())
+        counts.append(count_parameters(h, 5, 5))
     assert counts[1] - counts[0] == more == oracle.count_parameters(1000, 2000, fusion)

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from helpers import small_models
 from helpers.cell_runs import decode, gradients
+from helpers.parameter_counts import count_parameters
 from oracles import (
     coverage,
     key_value,
@@ -174,13 +175,12 @@ def test_gradient_equals_finite_differences(variant):
 )
 def test_the_rnnsearch_family_has_the_papers_parameter_counts(cell, rounds, millions):
     from tfmann.config import HParams
-    from tfmann.models.seq2seq import Seq2Seq
 
     h = HParams(
         cell=cell, num_rounds=rounds, num_units=512, encoder_type="bi", unit_type="gru",
         annotation_merge="sum", projection_bias=True,
     )  # fmt: skip
-    assert round(Seq2Seq(h, 30000, 30000).count_parameters() / 1e6, 2) == millions
+    assert round(count_parameters(h, 30000, 30000) / 1e6, 2) == millions
 
 
 @pytest.mark.quick(*small_models.QUICK_VARIANTS)

@@ -14,6 +14,7 @@ from helpers.cross_sentence_models import (
     model,
     variables_by_name,
 )
+from helpers.parameter_counts import count_parameters
 from oracles import cross_sentence
 
 from tfmann import config
@@ -21,7 +22,6 @@ from tfmann.cells.diagnostics import SHAPES
 from tfmann.layers import initializers as weights_module
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.models.history_encoder import History
-from tfmann.models.seq2seq import Seq2Seq
 from tfmann.training import named_variables
 
 SIZES = {"num_units": 8, "embedding_size": 6, "encoder_type": "bi", "unit_type": "gru"}
@@ -219,8 +219,7 @@ PAPER = {"num_units": 1000, "embedding_size": 620, "encoder_type": "bi", "unit_t
 
 def count_additional_parameters(system, sizes):
     counts = [
-        Seq2Seq(config.HParams(cell=cell, **sizes), 4, 4).count_parameters()
-        for cell in (system, "rnnsearch")
+        count_parameters(config.HParams(cell=cell, **sizes), 4, 4) for cell in (system, "rnnsearch")
     ]
     return counts[0] - counts[1]
 

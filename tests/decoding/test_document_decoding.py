@@ -29,7 +29,7 @@ SETTINGS = {
 CACHES = ["deep", "shallow", "new slots", "no slots"]
 
 
-@functools.cache
+@functools.lru_cache(maxsize=3)  # a compiled search takes 100 MB
 def translator(name, **changes):
     settings = {"unit_type": "gru", "projection_bias": True, "beam_width": 3, **SETTINGS[name]}
     sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": 1}

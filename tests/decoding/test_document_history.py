@@ -34,7 +34,7 @@ SETTINGS = {
 CACHES = ["cache", "shallow", "neural", "neural previous"]
 
 
-@functools.cache
+@functools.lru_cache(maxsize=3)  # a compiled search takes 100 MB
 def translator(name):
     sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": 1}
     settings = {"unit_type": "gru", "projection_bias": True, "beam_width": 3, **SETTINGS[name]}

@@ -61,7 +61,7 @@ def model_of(name):
     return model
 
 
-@functools.cache
+@functools.lru_cache(maxsize=3)  # a compiled search takes 100 MB
 def translator(name, files, **changes):
     model = model_of(name)
     settings = {"beam_width": 3, "translation_memory": files, **SETTINGS, **changes}

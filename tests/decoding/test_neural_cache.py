@@ -52,7 +52,7 @@ def model_of(name):
     return model
 
 
-@functools.cache
+@functools.lru_cache(maxsize=3)  # a compiled search takes 100 MB
 def translator(name, **changes):
     model = model_of(name)
     hparams = model.hparams.replace(**{"beam_width": 3, **CACHE, **changes})
