@@ -37,7 +37,7 @@ def erase_and_add_by_one_head(
 
 @tf.custom_gradient
 def erase_and_add_by_rows(memory: tf.Tensor, weights: tf.Tensor, erase: tf.Tensor, add: tf.Tensor):
-    """Computes `M prod_h(1 - w_h e_h^T) + sum_h w_h a_h^T`, for `row_products.row_by_row`.
+    """Computes `M prod_h(1 - w_h e_h^T) + sum_h w_h a_h^T` `[B, N, W]`, for `row_by_row`.
 
     The gradient computes again what the other heads have left of a memory.
 
@@ -46,9 +46,6 @@ def erase_and_add_by_rows(memory: tf.Tensor, weights: tf.Tensor, erase: tf.Tenso
       weights: `[B, H, N]`.
       erase: `[B, H, W]`.
       add: `[B, H, W]`.
-
-    Returns:
-      `[B, N, W]`.
     """
     heads = weights.shape[1]
     columns = tf.split(tf.transpose(weights, [0, 2, 1]), heads, axis=2)  # [B, N, 1]
