@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers import replicas, small_models
-from helpers.updates import BATCHES, CASES, poison
+from helpers.updates import ATOL, BATCHES, CASES, poison
 
 from tfmann.data.batching import shard_batch
 from tfmann.training import checkpoint
@@ -69,9 +69,7 @@ def test_two_replicas_make_the_updates_of_one_device(case, mirrored):
         assert sorted(arrays.files) == sorted(weights)
         for name, value in weights.items():
             assert np.abs(value - start[name]).max() > 1e-5, f"{name} did not move"
-            # Adam divides gradients near zero by their size, and so enlarges their rounding
-            atol = 5e-5 if train_step.hparams.optimizer == "adam" else 1e-6
-            np.testing.assert_allclose(arrays[name], value, atol=atol, err_msg=name)
+            np.testing.assert_allclose(arrays[name], value, atol=ATOL[case], err_msg=name)
 
 
 @pytest.mark.quick("luong-sgd-sentences")
