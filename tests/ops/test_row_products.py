@@ -48,3 +48,17 @@ def test_outer_products_are_summed_over_heads(heads):
         with context:
             actual = row_products.outer(columns, rows)
         np.testing.assert_allclose(actual, np.einsum("bhn,bhw->bnw", columns, rows), atol=1e-5)
+
+
+def test_squared_lengths_and_their_gradient_at_a_row_of_zeros_too():
+    matrix = draw(SLOTS, WIDTH)
+    matrix[1, 2] = 0.0
+    direction = draw(SLOTS)
+    variable = tf.constant(matrix)
+    with tf.GradientTape() as tape:
+        tape.watch(variable)
+        lengths = row_products.squared_lengths(variable)
+        total = tf.reduce_sum(lengths * direction)
+    np.testing.assert_allclose(lengths, np.sum(matrix**2, axis=-1), rtol=1e-5)
+    expected = 2.0 * direction[..., None] * matrix
+    np.testing.assert_allclose(tape.gradient(total, variable), expected, rtol=1e-5)

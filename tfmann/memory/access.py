@@ -95,7 +95,7 @@ def cosine_similarity(keys: tf.Tensor, memory: tf.Tensor, floor: float = 1e-30) 
     at 1e-6 to no similarity at all. `floor` is added inside the norms, for cells that want that.
     """
     dots = row_products.times_transposed(keys, memory)
-    return cosine(dots, keys, tf.reduce_sum(tf.square(memory), axis=-1), floor)
+    return cosine(dots, keys, row_products.squared_lengths(memory), floor)
 
 
 def cosine(dots: tf.Tensor, keys: tf.Tensor, squares: tf.Tensor, floor: float = 1e-30) -> tf.Tensor:

@@ -53,7 +53,7 @@ class MemoryStep:
         """Returns what `compute` returns; tensors that are None are not passed on."""
         present = {name: value for name, value in others.items() if value is not None}
         if not _COMPILES.get() or memory.shape[1:].num_elements() < SMALLEST:
-            squares = tf.reduce_sum(tf.square(memory), axis=-1)
+            squares = row_products.squared_lengths(memory)
             dots = row_products.times_transposed(keys, memory)
             return self._compute(memory, keys, dots, squares, **present)
         structure: list[Any] = []
@@ -61,7 +61,7 @@ class MemoryStep:
         @tf.custom_gradient
         def run(memory: tf.Tensor, keys: tf.Tensor, *values: tf.Tensor):
             dots = row_products.times_transposed(keys, memory)
-            squares = tf.square(tf.math.reduce_euclidean_norm(memory, axis=-1))
+            squares = row_products.squared_lengths(memory)
             inputs = (memory, keys, dots, squares), dict(zip(present, values))
             results = self._forward(*inputs)
             structure[:] = [results]
