@@ -10,6 +10,8 @@ from hypothesis import settings
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+# Otherwise TensorFlow with oneDNN keeps the pages of every tensor above 256 KB that it has freed.
+os.environ.setdefault("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1")
 
 # A slow processor is no failure.
 settings.register_profile("any processor", deadline=None)
