@@ -97,6 +97,14 @@ def test_greedy_search_has_room_for_the_tokens_of_the_phrases():
     assert all(width > tokens for tokens, width in enumerate(widths))
 
 
+def test_greedy_lines_without_phrases_take_the_plain_search():
+    system = translator("rnnsearch", infer_mode="greedy")
+    phrases = [["b5"] if number == 0 else [] for number in range(len(LINES))]
+    list(system.translate(LINES, constraints=phrases))
+    searches = {(kinds, width) for _, _, kinds, width in system._compiled}
+    assert searches == {((False, False), 1), ((False, True), 4)}
+
+
 def test_a_score_is_that_of_the_forced_decoding():
     system = translator("rnnsearch", **BEAM)
     [n_best] = system.translate(["a3 a9"], prefixes=["b8"], constraints=[["b5 b6", "b12"]])

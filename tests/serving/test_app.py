@@ -94,6 +94,22 @@ def test_prefixes_and_constraints_are_those_of_the_search(client, loaded):
     assert free[4] == answer["lines"][4] and free[3] != answer["lines"][3]
 
 
+def test_phrases_in_greedy_search_may_be_no_longer_than_a_beam(loaded):
+    service = Service(loaded.with_search(infer_mode="greedy"), LIMITS)
+    body = {"lines": ["der hund"], "constraints": [["DIE HUND", "KATZE SIEHT DIE"]]}
+    with served(make_app(service)) as client:
+        status, answer = client.post("/translate", body)
+        assert status == 422
+        assert answer["error"] == (
+            "line 0: the constraints have 5 tokens together, and greedy search takes at most 4: "
+            "shorten them, or give a beam"
+        )
+        assert client.post("/translate", {**body, "beam": 5})[0] == 200
+        shorter = {**body, "constraints": [["DIE HUND", "KATZE SIEHT"]]}
+        status, answer = client.post("/translate", shorter)
+        assert status == 200 and "KATZE SIEHT" in answer["lines"][0]
+
+
 @pytest.mark.parametrize(
     "body, status, words",
     [

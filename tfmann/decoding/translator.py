@@ -108,16 +108,27 @@ class Translator:
         self, lines: Sequence[SourceLine], with_attention: bool
     ) -> list[list[Translation]]:
         results = [self.text.blank_translations() for _ in lines]
-        real = (index for index, line in enumerate(lines) if line.ids)
-        order = sorted(real, key=lambda index: len(lines[index].ids))
-        self.searcher.require_room(len(order), self._hypotheses(lines))
-        run = self._search_function(with_attention, lines)
-        for indexes in _batches(order, self.hparams.infer_batch_size):
-            batch = [lines[index] for index in indexes]
-            hypotheses = run(*self._search_inputs(batch, lines))
-            for index, n_best in zip(indexes, self._decode(hypotheses, batch, with_attention)):
-                results[index] = n_best
+        for order in self._group_by_width(lines):
+            group = [lines[index] for index in order]
+            self.searcher.require_room(len(order), self._hypotheses(group))
+            run = self._search_function(with_attention, group)
+            for indexes in _batches(order, self.hparams.infer_batch_size):
+                batch = [lines[index] for index in indexes]
+                hypotheses = run(*self._search_inputs(batch, group))
+                for index, n_best in zip(indexes, self._decode(hypotheses, batch, with_attention)):
+                    results[index] = n_best
         return results
+
+    def _group_by_width(self, lines: Sequence[SourceLine]) -> list[list[int]]:
+        """Groups the indexes of lines that are not blank by their hypotheses, sorted by length.
+
+        So a line with long phrases, which greedy search gives many, does not slow down the others.
+        """
+        real = (index for index, line in enumerate(lines) if line.ids)
+        groups: dict[int, list[int]] = {}
+        for index in sorted(real, key=lambda index: len(lines[index].ids)):
+            groups.setdefault(self._hypotheses([lines[index]]), []).append(index)
+        return list(groups.values())
 
     def _hypotheses(self, lines: Sequence[SourceLine]) -> int:
         """Returns the hypotheses of each of the lines."""

@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tfmann.errors import UserError
+
 if TYPE_CHECKING:
     from tfmann.api import Model
     from tfmann.decoding.text_processor import LineRequirements, Translation
@@ -68,16 +70,29 @@ class Engine:
         """Returns the number of translations of a line that a search of this width finds."""
         return beam or self.model.hparams.num_translations_per_input
 
-    def check(self, required: Sequence[LineRequirements], beam: int) -> None:
+    def check(self, required: Sequence[LineRequirements], beam: int, widest: int) -> None:
         """Checks phrases before their job waits; several threads may.
 
+        Args:
+          required: what the translations must contain.
+          beam: the width of the search; 0 as the model's settings have it.
+          widest: the greatest width for the phrases of a line in greedy search.
+
         Raises:
-          UserError: a translation cannot contain one, or the search of this width takes none.
+          UserError: a translation cannot contain one, or the search of this width takes none, or
+            none so long.
         """
-        text = self.model.translator.text
+        text, searcher = self.model.translator.text, self.model.translator.searcher
         for number, (_, phrases) in enumerate(required):
-            if text.encode_phrases(phrases, f"line {number}") and not beam:
-                text.require_phrase_search(f"line {number}")
+            where = f"line {number}"
+            tokens = sum(map(len, text.encode_phrases(phrases, where)))
+            if tokens and not beam:
+                text.require_phrase_search(where)
+                if searcher.hparams.infer_mode == "greedy" and tokens >= widest:
+                    raise UserError(
+                        f"{where}: the constraints have {tokens} tokens together, and greedy "
+                        f"search takes at most {widest - 1}: shorten them, or give a beam"
+                    )
 
     def warm_up(self) -> None:
         """Compiles the model's own search, so that the first request is as fast as the others."""

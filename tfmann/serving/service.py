@@ -114,7 +114,7 @@ class Service:
                 422, f"n_best={request.n_best} is more than the search finds, {most}: raise beam"
             )
         try:
-            self.engine.check(request.required, request.beam)
+            self.engine.check(request.required, request.beam, self.limits.beam)
         except UserError as error:
             raise RequestError(422, str(error)) from None
         if request.session:
