@@ -71,6 +71,16 @@ def test_a_record_has_means_intervals_and_what_untrained_weights_do():
     assert "write_head_0, while the source is read\n  entropy of the weights" in text
 
 
+def test_a_mean_counts_the_documents_that_have_it():
+    alone = cache_trace(Slots([""] * 5, np.full(5, -1)))  # the first of its document
+    recorded = inspection.record(
+        inspect_traces([alone, cache_trace(), cache_trace(), alone], units=[0, 1, 1, 2]), None
+    )
+    gate = next(entry for entry in recorded["statistics"] if entry["name"] == "gate")
+    assert (recorded["units"], gate["units"], gate["sentences"]) == (3, 1, 2)
+    assert gate["interval"] is None
+
+
 def test_recency_is_a_mean_over_the_steps():
     short = Slots(["a", "", "", "", ""], np.array([0, -1, -1, -1, -1]))
     traces = [cache_trace(seed=1), cache_trace(short, seed=2), cache_trace(SLOTS, seed=3)]

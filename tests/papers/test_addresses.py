@@ -91,6 +91,26 @@ def test_few_documents_prove_nothing():
     assert enough.status == HOLDS
 
 
+def test_only_documents_that_have_the_statistic_count():
+    records = runs(0.70, 0.72, 0.74, unit="document", units=100)
+    for number, run in enumerate(records):
+        run["inspection"]["statistics"][0]["units"] = 19 + number
+    verdict = judge_records(records)
+    assert verdict.status == INCONCLUSIVE
+    assert verdict.evidence.startswith("of 19 documents only, too few to speak for others; ")
+    for run in records:
+        del run["inspection"]["statistics"][0]["units"]
+        run["inspection"]["statistics"][0]["sentences"] = 18  # so they are in 18 documents at most
+    assert judge_records(records).evidence.startswith("of 18 documents only, ")
+
+
+def test_a_statistic_of_one_document_proves_nothing():
+    records = runs(0.70, 0.72, 0.74, unit="document", units=100)
+    for run in records:
+        run["inspection"]["statistics"][0].update(interval=None, units=1)
+    assert judge_records(records).status == INCONCLUSIVE
+
+
 def test_documents_fewer_than_seeds_count_as_seeds_do():
     means = [0.7] * 30
     thirty = addresses.measured_runs(CLAIM, runs(*means, spread=0.1, units=20)).estimate()

@@ -70,11 +70,13 @@ class Mean(NamedTuple):
       mean: over the sentences that have it.
       interval: low and high of its 95% interval; None of a single unit.
       sentences: those that have it.
+      units: those of which a sentence has it.
     """
 
     mean: float
     interval: tuple[float, float] | None
     sentences: int
+    units: int
 
 
 class Inspection:
@@ -116,11 +118,12 @@ class Inspection:
         numbers = {unit: number for number, unit in enumerate(dict.fromkeys(self._units))}
         units = np.array([numbers[unit] for unit in self._units])
         intervals = bootstrap_intervals(values, units)
-        counts = np.isfinite(values).sum(axis=0)
+        real = np.isfinite(values)
+        with_value = [len(set(units[column])) for column in real.T]
         return {
-            key: Mean(float(mean), interval, int(count))
-            for key, mean, interval, count in zip(
-                keys, np.nanmean(values, axis=0), intervals, counts
+            key: Mean(float(mean), interval, int(count), number)
+            for key, mean, interval, count, number in zip(
+                keys, np.nanmean(values, axis=0), intervals, real.sum(axis=0), with_value
             )
         }
 
@@ -168,8 +171,8 @@ def bootstrap_intervals(values: np.ndarray, units: np.ndarray) -> list[tuple[flo
 def record(trained: Inspection, untrained: Inspection | None) -> dict[str, Any]:
     """Returns both as JSON: `statistics`, `units`, `recency` and how they were resampled.
 
-    Each of the `statistics` has `head`, `phase`, `name`, `mean`, `interval` and `sentences`;
-    `untrained` has the last three again, or is missing where untrained weights were not measured.
+    Each of the `statistics` has `head`, `phase`, `name`, and those of a `Mean`; `untrained` has
+    the latter again, or is missing where untrained weights were not measured.
     """
     of_untrained = untrained.means() if untrained else {}
     statistics = []
@@ -226,7 +229,7 @@ def _in_order(means: Mapping[Key, Mean]) -> dict[Key, Mean]:
 
 def _rounded(mean: Mean) -> dict[str, Any]:
     interval = None if mean.interval is None else _round(mean.interval)
-    return {"mean": round(mean.mean, 4), "interval": interval, "sentences": mean.sentences}
+    return {**mean._asdict(), "mean": round(mean.mean, 4), "interval": interval}
 
 
 def _round(values: Any) -> list[float | None]:

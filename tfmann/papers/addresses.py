@@ -105,15 +105,22 @@ class MeasuredRuns:
         The bootstrap over few units underestimates their spread, and what they have in common does
         not show in the spread over seeds.
         """
-        if self._units >= significance.ENOUGH_DOCUMENTS:
+        has_intervals = all(entry["interval"] for entry in self.entries)
+        if has_intervals and self._units >= significance.ENOUGH_DOCUMENTS:
             return ""
         unit = self.runs[0]["inspection"]["unit"]
         return f"of {self._units} {unit}s only, too few to speak for others"
 
     @property
     def _units(self) -> int:
-        """The sentences or documents, at least as many in every run."""
-        return min(run["inspection"]["units"] for run in self.runs)
+        """The sentences or documents that have the statistic, at least as many in every run.
+
+        Older records do not have their number: it is at most that of these sentences.
+        """
+        return min(
+            entry.get("units", min(run["inspection"]["units"], entry["sentences"]))
+            for run, entry in zip(self.runs, self.entries)
+        )
 
     def estimate(self) -> verdicts.Estimate:
         """Returns the mean over the seeds and its error.
