@@ -2,6 +2,7 @@
 
 import json
 import math
+import statistics
 
 import pytest
 from helpers.claims import FLAT, claim, history, judge_claim, runs, status
@@ -110,9 +111,11 @@ def test_speed_is_of_a_benchmark(tmp_path, runs_, expected):
     )
 
 
-def timing(cell, *seconds, **more):
+def timing(cell, *seconds, words=1.0, **more):
+    """A measurement; `words`: how many times as many words the reference takes its time for."""
     return {
         "what": "train", "cell": cell, "reference": "rnnsearch", "revision": "r",
+        "ratio": statistics.median(2.0 / second for second in seconds) / words,
         "date": "2026-01-02T03:04:05", "hardware": {"gpus": [], "cpu": "a processor", "cores": 2},
         "turns": [{"reference": 2.0, "seconds": second} for second in seconds], **more,
     }  # fmt: skip
@@ -138,6 +141,8 @@ def test_a_rival_is_timed_against_the_same_baseline(tmp_path, rival, expected):
     shares = [b / a for a, b in zip([1.0, 1.02, 0.98], rival)]
     assert f"{sum(shares) / 3:.0%} of b's words/s on a CPU (mean of 3" in verdict.evidence
     assert "; the claim: faster)" in verdict.evidence
+    (verdict,) = judge_lines(ours, timing("b", *rival, words=4.0))
+    assert f"{sum(shares) / 3 * 4:.0%} of b's words/s" in verdict.evidence
     others = ({"revision": "s"}, {"reference": "luong"}, {"what": "beam"},
               {"hardware": {"gpus": [], "cpu": "another", "cores": 2}})  # fmt: skip
     for other in others:

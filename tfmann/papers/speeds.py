@@ -53,7 +53,9 @@ def _of_baseline(record: Record) -> list[float]:
     """Returns the share of the baseline's speed in each pair of runs."""
     if "runs" in record:
         return record["runs"]
-    return [turn["reference"] / turn["seconds"] for turn in record["turns"]]
+    times = [turn["reference"] / turn["seconds"] for turn in record["turns"]]
+    of_words = record["ratio"] / statistics.median(times)  # a run of the baseline may have others
+    return [of_words * ratio for ratio in times]
 
 
 def _range(least: float, most: float) -> str:
