@@ -138,6 +138,40 @@ def test_figures_are_drawn_of_runs_that_have_weights(runs):
     read(page)
 
 
+def test_a_finished_run_that_continues_shows_its_last_checkpoint(runs):
+    state = {"step": 30, "position": (1, 0), "best_bleu": 7.0, "best_step": 30, "words": 900,
+             "train_seconds": 90.0, "history": history(4.0, 6.5, 7.0)}  # fmt: skip
+    checkpoint.write(str(runs / "luong" / "checkpoints" / "step-00000020"), {}, None, state)
+    [run] = own_runs.find_runs(str(runs / "luong"), print)
+    assert run.finished  # the checkpoint's folder is that of the results
+    checkpoint.write(str(runs / "luong" / "checkpoints" / "step-00000030"), {}, None, state)
+    [run] = own_runs.find_runs(str(runs / "luong"), print)
+    assert not run.finished and run.results["steps"] == 30 and run.scores("test") == {}
+
+
+@pytest.mark.parametrize("best_step", [10, 20])
+def test_translations_of_other_weights_than_the_best_have_no_figures(runs, best_step):
+    state = {"step": 20, "position": (1, 0), "best_bleu": 2.0, "best_step": best_step, "words": 600,
+             "train_seconds": 60.0, "history": history(2.0, 2.0)}  # fmt: skip
+    folder = runs / "new"
+    checkpoint.write(str(folder / "checkpoints" / "step-00000020"), {}, None, state)
+    checkpoint.write(str(folder / "best_bleu"), {}, None, state)
+    traced, messages = [], []
+
+    def tracer(folder, pairs, documents):
+        traced.append(folder)
+        return [cache_trace() for _ in pairs]
+
+    render(folder, tracer, messages.append, number=2, drawn=1)
+    assert traced == ([str(folder)] if best_step == 20 else [])
+    assert len([m for m in messages if "not of its best weights" in m]) == (best_step == 10)
+    render(folder, tracer, number=2, drawn=1)
+    assert len(traced) == (best_step == 20)  # the figures are cached
+    checkpoint.write(str(folder / "best_bleu"), {}, None, {**state, "words": 700})
+    render(folder, tracer, number=2, drawn=1)
+    assert len(traced) == 2 * (best_step == 20)  # of other weights
+
+
 def test_one_run_shows_what_it_has_chosen(runs):
     [run] = own_runs.find_runs(str(runs / "luong"), print)
     assert run.title == "luong"

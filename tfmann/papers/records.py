@@ -95,17 +95,19 @@ def make_record(
     return record
 
 
+def is_path(setting: str) -> bool:
+    """Tells whether the value of a setting is a file or folder of a machine."""
+    if setting in ("init_checkpoint", "lexicon_file", "translation_memory", "shortlist"):
+        return True
+    field = config.FIELDS.get(setting)
+    return field is not None and field.kind == "data" and setting.endswith(("_prefix", "_model"))
+
+
 def _without_paths(
     name: str, scale: str, row: Row, seed: int, report: catalog.Report, results: dict[str, Any]
 ) -> dict[str, Any]:
     """Returns results and settings without the paths of this machine."""
-    kinds = {key: field.kind for key, field in config.FIELDS.items()}
-    settings = {
-        key: value
-        for key, value in results["hparams"].items()
-        if not (kinds.get(key) == "data" and key.endswith(("_prefix", "_model")))
-        and key not in ("init_checkpoint", "lexicon_file", "translation_memory", "shortlist")
-    }
+    settings = {key: value for key, value in results["hparams"].items() if not is_path(key)}
     splits = report.splits.items()
     return {
         "table": name,

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from tfmann import config
 from tfmann.errors import UserError
-from tfmann.papers.records import results_of
 from tfmann.report.runs import SystemRun, TranslatedTest
 from tfmann.utils.files import atomic_write
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 CACHE_FILE = "page_figures.json"
 ALL_SENTENCES = -1  # the sentence number of a figure that averages over all of them
+_BEST = "best_bleu"  # the folder of the weights that have made the translations
 _AVERAGED = 300  # sentences, and the rest of their documents, in such an average
 
 # Captions by the name of a figure, with the figure of a paper that it corresponds to.
@@ -57,7 +57,7 @@ class Drawing(NamedTuple):
 
 def has_checkpoint(folder: str) -> bool:
     """Returns whether a run still has the model to draw from."""
-    return os.path.isdir(os.path.join(folder, "best_bleu"))
+    return os.path.isdir(os.path.join(folder, _BEST))
 
 
 def draw_run(
@@ -124,10 +124,13 @@ def caption(name: str) -> str:
 
 
 def _cache_key(run: SystemRun, numbers: Sequence[int]) -> str:
-    """Returns a hash that changes with the model's results and with the sentences."""
-    results = results_of(run.folder) or {}
+    """Returns a hash that changes with the model and with the sentences."""
+    try:
+        state = Path(run.folder, _BEST, "state.json").read_text(encoding="utf-8")
+    except OSError:
+        state = ""
     translations = [(i, run.translations[i]) for i in numbers]
-    contents = [results.get("date"), results.get("best_step"), _AVERAGED, translations]
+    contents = [state, _AVERAGED, translations]
     return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 

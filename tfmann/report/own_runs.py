@@ -11,7 +11,7 @@ from typing import Any, Callable, NamedTuple
 from tfmann import config
 from tfmann.data.text_files import iter_lines
 from tfmann.errors import UserError
-from tfmann.papers.records import results_of
+from tfmann.papers import records
 from tfmann.report.runs import SystemRun, TranslatedTest, read_test
 from tfmann.training import checkpoint
 from tfmann.utils.run_folder import CHECKPOINTS, HPARAMS, STEP
@@ -82,11 +82,12 @@ def _read_run(out_dir: str, path: Path) -> OwnRun | None:
     title = os.path.relpath(folder, out_dir)
     title = os.path.basename(os.path.abspath(folder)) if title == "." else title
     settings = config.make({}, str(path)).as_dict()
-    results = results_of(folder)
-    if results is not None:
-        return OwnRun(title, folder, settings, results, finished=True)
+    results = records.results_of(folder)
     steps = [STEP.fullmatch(name.name) for name in Path(folder, CHECKPOINTS).glob("step-*")]
-    last = max((match[0] for match in steps if match), key=lambda name: int(name[5:]), default=None)
+    last = max((match[0] for match in steps if match), key=_step, default=None)
+    # A finished run that is continued keeps its results until it ends again.
+    if results is not None and (last is None or _step(last) <= results["steps"]):
+        return OwnRun(title, folder, settings, results, finished=True)
     if last is None:
         return None
     state = checkpoint.read_state(str(Path(folder, CHECKPOINTS, last)))
@@ -95,17 +96,18 @@ def _read_run(out_dir: str, path: Path) -> OwnRun | None:
     return OwnRun(title, folder, settings, {**state, "steps": state["step"]}, finished=False)
 
 
+def _step(name: str) -> int:
+    """Returns the step of a checkpoint by the name of its folder."""
+    return int(name.rpartition("-")[2])
+
+
 def differing_settings(runs: Sequence[OwnRun]) -> dict[str, str]:
     """Returns by title the settings in which the runs differ, as `cell=ntm num_units=64`.
 
     Paths are left out. Of a single run these are the settings that differ from their defaults.
     """
     fields = config.FIELDS
-    names = [
-        key
-        for key, field in fields.items()
-        if not (field.kind == "data" and key.endswith(("_prefix", "_model")))
-    ]
+    names = [key for key in fields if not records.is_path(key)]
     if len(runs) > 1:
         values = {key: {json.dumps(run.settings[key]) for run in runs} for key in names}
         names = [key for key in names if len(values[key]) > 1]
@@ -148,8 +150,12 @@ def translated_sets(
         test = _first(test, len(translations))
         key = names[0], *map(tuple, (test.sources, *test.references))
         _, test = sets.setdefault(key, (names[0], test))
+        # Of a run that has not ended, the last evaluation has made them.
+        by_best = run.finished or run.results["best_step"] == run.history[-1]["step"]
+        if not by_best:
+            log(f"{run.folder} has no figures: its translations are not of its best weights")
         cell = run.settings["cell"]
-        test.runs.append(SystemRun(run.title, run.title, cell, run.folder, translations))
+        test.runs.append(SystemRun(run.title, run.title, cell, run.folder, translations, by_best))
     return list(sets.values())
 
 

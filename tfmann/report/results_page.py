@@ -238,7 +238,7 @@ def make_examples(
     drawings = {}
     if tracer and options.drawn:
         for run in test.runs:
-            if figures.has_checkpoint(run.folder):
+            if run.by_best and figures.has_checkpoint(run.folder):
                 numbers_drawn = numbers[: options.drawn]
                 drawings[run.title] = figures.draw_run(test, run, numbers_drawn, tracer, log)
     examples = [

@@ -26,6 +26,7 @@ class SystemRun(NamedTuple):
     cell: str
     folder: str
     translations: list[str]
+    by_best: bool = True  # whether the best weights by dev BLEU have made the translations
 
 
 class TranslatedTest(NamedTuple):
