@@ -71,6 +71,8 @@ TOO_LARGE = [
      "the memory of one sentence would take 96 GB at least"),
     ({"infer_mode": "beam_search", "beam_width": 1000}, 1e6,
      r"a search for 12 sentences with 1000 hypotheses each would take .* MB at least"),
+    ({"infer_mode": "beam_search", "beam_width": 1000, "dev_infer_mode": "greedy"}, 1e6,
+     "a search for 12 sentences with 1000 hypotheses each"),  # of the last scores
 ]  # fmt: skip
 
 

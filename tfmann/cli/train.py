@@ -100,8 +100,8 @@ class TrainingSession:
         self.lexicon = lexicon.load(hparams, folder.root)
         self._translators: list[Translator] = []
         translator = self._make_translator(**dev_evaluation.search_settings(hparams))
-        searcher = translator.searcher
-        searcher.require_room(len(dev_corpus), searcher.hypotheses())
+        for searcher in (translator.searcher, self._make_translator().searcher):
+            searcher.require_room(len(dev_corpus), searcher.hypotheses())
         self.dev_evaluation = DevEvaluation(hparams, folder, translator, dev_corpus)
         self.board: Board | None = None
 
