@@ -1,4 +1,4 @@
-"""Decoders that follow one hypothesis a row: given words, the most probable ones, or samples."""
+"""Decoders that follow one hypothesis a row: given words, or samples."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def choose_step_by_step(
     backend: str = "auto",
     prefix: tf.Tensor | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
-    """Decodes greedily, or by sampling.
+    """Decodes one hypothesis a sentence, word by word as `choose` says.
 
     Args:
       step_logits: ids `[B]` and state to a StepOutput whose output is logits `[B, V]`.

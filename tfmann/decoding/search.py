@@ -140,10 +140,10 @@ def greedy(
     options: SearchOptions = SearchOptions(),  # noqa: B008 (immutable)
     beam_width: int = 1,
 ) -> Hypotheses:
-    """Takes the most probable word at every step.
+    """Takes the most probable word at every step: a beam search of width 1.
 
-    With phrases of n tokens, different for each sentence, it is a beam search of width n + 1: a
-    hypothesis for each number of their tokens, as with a beam of 1 in the grid of Hokamp & Liu 2017
+    With phrases of n tokens, different for each sentence, it is one of width n + 1: a hypothesis
+    for each number of their tokens, as with a beam of 1 in the grid of Hokamp & Liu 2017
     (arXiv:1704.07138). So a sentence without phrases is translated as if no other had any.
 
     Args:
@@ -152,15 +152,8 @@ def greedy(
       options: the search.
       beam_width: with phrases, the greatest n + 1 or more.
     """
-    if options.phrases is not None:
-        widths = options.phrases.total + 1
-        return beam_search(model, prepared, BeamOptions(beam_width), options, widths)
-
-    def choose(logits: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
-        del time
-        return tf.argmax(logits, axis=-1, output_type=tf.int32)
-
-    return _choose(model, prepared, choose, options)
+    widths = None if options.phrases is None else options.phrases.total + 1
+    return beam_search(model, prepared, BeamOptions(beam_width), options, widths)
 
 
 def sample(
@@ -178,16 +171,6 @@ def sample(
     def choose(logits: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
         return draw(logits, sampling, tf.random.experimental.stateless_fold_in(seed, time))
 
-    return _choose(model, prepared, choose, options)
-
-
-def _choose(
-    model: SearchModel,
-    prepared: Prepared,
-    choose: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
-    options: SearchOptions,
-) -> Hypotheses:
-    """Decodes one hypothesis a sentence; `choose` maps logits `[B, V]` and time to ids `[B]`."""
     options = options.in_columns()
     project, cell = options.projection(model), model.compute_cell(options.dtype)
     step = step_words(
