@@ -21,6 +21,7 @@ from tfmann.papers.table import Row, Table
 from tfmann.papers.table_corpus import Corpus
 from tfmann.papers.tables import TABLES
 from tfmann.utils import resources
+from tfmann.utils.run_folder import BEST
 
 _CHOSEN_ON_DEV = ("length_penalty_weight",)
 
@@ -61,7 +62,7 @@ class TableRuns:
         else:
             settings = {**self.corpus.settings, "random_seed": str(seed), **self._lexicon(row)}
             if row.start:  # that row has ended by now
-                start = os.path.join(self.out_dir(row.start, seed), "best_bleu")
+                start = os.path.join(self.out_dir(row.start, seed), BEST)
                 settings["init_checkpoint"] = start
             train(self.table, self.scale, row, settings, out_dir)
         record = make_record(self.name, self.scale, row, seed, self.corpus, out_dir)

@@ -18,13 +18,13 @@ from tfmann import config
 from tfmann.errors import UserError
 from tfmann.report.runs import SystemRun, TranslatedTest
 from tfmann.utils.files import atomic_write
+from tfmann.utils.run_folder import BEST
 
 if TYPE_CHECKING:
     from tfmann.evaluation.trace import Trace
 
 CACHE_FILE = "page_figures.json"
 ALL_SENTENCES = -1  # the sentence number of a figure that averages over all of them
-_BEST = "best_bleu"  # the folder of the weights that have made the translations
 _AVERAGED = 300  # sentences, and the rest of their documents, in such an average
 
 # Captions by the name of a figure, with the figure of a paper that it corresponds to.
@@ -57,7 +57,7 @@ class Drawing(NamedTuple):
 
 def has_checkpoint(folder: str) -> bool:
     """Returns whether a run still has the model to draw from."""
-    return os.path.isdir(os.path.join(folder, _BEST))
+    return os.path.isdir(os.path.join(folder, BEST))
 
 
 def draw_run(
@@ -126,7 +126,7 @@ def caption(name: str) -> str:
 def _cache_key(run: SystemRun, numbers: Sequence[int]) -> str:
     """Returns a hash that changes with the model and with the sentences."""
     try:
-        state = Path(run.folder, _BEST, "state.json").read_text(encoding="utf-8")
+        state = Path(run.folder, BEST, "state.json").read_text(encoding="utf-8")
     except OSError:
         state = ""
     translations = [(i, run.translations[i]) for i in numbers]

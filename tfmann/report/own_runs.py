@@ -13,8 +13,8 @@ from tfmann.data.text_files import iter_lines
 from tfmann.errors import UserError
 from tfmann.papers import records
 from tfmann.report.runs import SystemRun, TranslatedTest, read_test
-from tfmann.training import checkpoint
-from tfmann.utils.run_folder import CHECKPOINTS, HPARAMS, STEP
+from tfmann.training import checkpoint, checkpoint_series
+from tfmann.utils.run_folder import CHECKPOINTS, HPARAMS, last_step
 
 _SETS = ("test", "dev")
 
@@ -83,22 +83,17 @@ def _read_run(out_dir: str, path: Path) -> OwnRun | None:
     title = os.path.basename(os.path.abspath(folder)) if title == "." else title
     settings = config.make({}, str(path)).as_dict()
     results = records.results_of(folder)
-    steps = [STEP.fullmatch(name.name) for name in Path(folder, CHECKPOINTS).glob("step-*")]
-    last = max((match[0] for match in steps if match), key=_step, default=None)
+    last = last_step(folder)
     # A finished run that is continued keeps its results until it ends again.
-    if results is not None and (last is None or _step(last) <= results["steps"]):
+    if results is not None and (last is None or last <= results["steps"]):
         return OwnRun(title, folder, settings, results, finished=True)
     if last is None:
         return None
-    state = checkpoint.read_state(str(Path(folder, CHECKPOINTS, last)))
+    checkpoints = os.path.join(folder, CHECKPOINTS)
+    state = checkpoint.read_state(checkpoint_series.step_folder(checkpoints, last))
     if not state.get("history"):
         return None
     return OwnRun(title, folder, settings, {**state, "steps": state["step"]}, finished=False)
-
-
-def _step(name: str) -> int:
-    """Returns the step of a checkpoint by the name of its folder."""
-    return int(name.rpartition("-")[2])
 
 
 def differing_settings(runs: Sequence[OwnRun]) -> dict[str, str]:

@@ -82,13 +82,13 @@ class Engine:
           UserError: a translation cannot contain one, or the search of this width takes none, or
             none so long.
         """
-        text, searcher = self.model.translator.text, self.model.translator.searcher
+        text = self.model.translator.text
         for number, (_, phrases) in enumerate(required):
             where = f"line {number}"
             tokens = sum(map(len, text.encode_phrases(phrases, where)))
             if tokens and not beam:
                 text.require_phrase_search(where)
-                if searcher.hparams.infer_mode == "greedy" and tokens >= widest:
+                if text.hparams.infer_mode == "greedy" and tokens >= widest:
                     raise UserError(
                         f"{where}: the constraints have {tokens} tokens together, and greedy "
                         f"search takes at most {widest - 1}: shorten them, or give a beam"
