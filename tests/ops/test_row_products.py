@@ -50,15 +50,20 @@ def test_outer_products_are_summed_over_heads(heads):
         np.testing.assert_allclose(actual, np.einsum("bhn,bhw->bnw", columns, rows), atol=1e-5)
 
 
-def test_squared_lengths_and_their_gradient_at_a_row_of_zeros_too():
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_squared_lengths_and_their_gradient_at_a_row_of_zeros_too(jit_compile):
     matrix = draw(SLOTS, WIDTH)
     matrix[1, 2] = 0.0
     direction = draw(SLOTS)
-    variable = tf.constant(matrix)
-    with tf.GradientTape() as tape:
-        tape.watch(variable)
-        lengths = row_products.squared_lengths(variable)
-        total = tf.reduce_sum(lengths * direction)
+
+    @tf.function(jit_compile=jit_compile)
+    def lengths_and_gradient(variable):
+        with tf.GradientTape() as tape:
+            tape.watch(variable)
+            lengths = row_products.squared_lengths(variable)
+            total = tf.reduce_sum(lengths * direction)
+        return lengths, tape.gradient(total, variable)
+
+    lengths, gradient = lengths_and_gradient(tf.constant(matrix))
     np.testing.assert_allclose(lengths, np.sum(matrix**2, axis=-1), rtol=1e-5)
-    expected = 2.0 * direction[..., None] * matrix
-    np.testing.assert_allclose(tape.gradient(total, variable), expected, rtol=1e-5)
+    np.testing.assert_allclose(gradient, 2.0 * direction[..., None] * matrix, rtol=1e-5)
