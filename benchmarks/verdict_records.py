@@ -19,6 +19,7 @@ from tfmann.papers.claim import AddressClaim, AnyClaim, Claim
 
 ADDRESSES = "addresses, a share"  # of the steps of a sentence: the claim says more than one half
 SKEWED = "addresses, skewed"  # mostly about nothing, at times much: the claim says more than zero
+IN_FEW = "addresses, in few documents"  # a share that means something in few documents only
 DOCUMENTS = "BLEU, documents resampled"
 NO_RESAMPLES = "BLEU, no resamples"  # the error is an upper bound from p values and intervals
 
@@ -26,6 +27,7 @@ TABLE = ("vi-en", "cpu")  # any table
 BASE = "base"
 SENTENCE_OWN, SENTENCE, DOCUMENT = 0.8, 0.6, 0.4  # standard deviations of a statistic, log odds
 WITHOUT_VALUE = 0.2  # share of the sentences that a statistic does not apply to
+IN_DOCUMENTS = 0.25  # share of the documents that one `IN_FEW` applies to
 CONVERGED = [{"step": 100 * number, "dev_bleu": 10.0} for number in range(1, 6)]
 
 Record = dict[str, Any]
@@ -64,7 +66,7 @@ def paper(
       case: the kind of records.
       margin: `case.margin`, which takes a while to compute.
     """
-    if case.evidence in (ADDRESSES, SKEWED):
+    if case.evidence in (ADDRESSES, SKEWED, IN_FEW):
         return _about_addresses(rng, case)
     gaps = np.array([0.0] + [case.gap] * case.claims)
     measured = scores(rng, gaps, case.sizes)
@@ -124,7 +126,7 @@ def _test(bleu: np.ndarray, base: np.ndarray) -> Record:
 def _about_addresses(rng: np.random.Generator, case: Case) -> tuple[list[AnyClaim], list[Record]]:
     """Returns claims about statistics whose true mean is the limit itself."""
     names = list(itertools.islice(inspection.DESCRIPTIONS, case.claims))
-    limit = 0.5 if case.evidence == ADDRESSES else 0.0
+    limit = 0.0 if case.evidence == SKEWED else 0.5
     claims: list[AnyClaim] = [
         AddressClaim("simulated", "", "", "row", TABLE[:1], "h", "target", name, above=limit)
         for name in names
@@ -137,18 +139,19 @@ def _about_addresses(rng: np.random.Generator, case: Case) -> tuple[list[AnyClai
     common = rng.normal(0, SENTENCE, (sizes.sentences, case.claims))
     if sizes.documents:
         common += rng.normal(0, DOCUMENT, (sizes.documents, case.claims))[units]
+    few = units < IN_DOCUMENTS * sizes.documents if case.evidence == IN_FEW else units >= 0
     records = []
     for seed in range(sizes.seeds):
         odds = common + rng.normal(0, SENTENCE_OWN, common.shape)
         odds += rng.normal(0, sizes.luck, case.claims)
-        values = share(odds) if case.evidence == ADDRESSES else _skewed(odds, sizes)
-        values[rng.random(common.shape) < WITHOUT_VALUE] = np.nan
+        values = _skewed(odds, sizes) if case.evidence == SKEWED else share(odds)
+        values[(rng.random(common.shape) < WITHOUT_VALUE) | ~few[:, None]] = np.nan
         intervals = inspection.bootstrap_intervals(values, units)
         statistics = [
             {"head": "h", "phase": "target", "name": name, "mean": float(mean),
-             "interval": interval, "sentences": int(count)}
-            for name, mean, interval, count in zip(
-                names, np.nanmean(values, axis=0), intervals, np.isfinite(values).sum(axis=0)
+             "interval": interval, "sentences": int(real.sum()), "units": len(set(units[real]))}
+            for name, mean, interval, real in zip(
+                names, np.nanmean(values, axis=0), intervals, np.isfinite(values).T
             )
         ]  # fmt: skip
         measured = {

@@ -144,6 +144,10 @@ RECORDS = [
         for bound in BOUNDS
         for seeds, luck, claims in ((10, 0.0, 1), SEVERAL, MANY)
     ),
+    *(
+        Case(verdict_records.IN_FEW, "higher", 0.0, Sizes(seeds, 400, 0, luck, documents))
+        for seeds, luck, documents in ((5, 0.2, 40), (3, 0.03, 100), (5, 0.2, 100), (30, 0.0, 100))
+    ),
 ]  # fmt: skip
 
 SCENARIOS = {"false": FALSE, "true": TRUE}

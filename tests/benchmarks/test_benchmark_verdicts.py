@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import report, verdict_records, verdicts
-from benchmarks.verdict_records import ADDRESSES, DOCUMENTS, NO_RESAMPLES, SKEWED, Case
+from benchmarks.verdict_records import ADDRESSES, DOCUMENTS, IN_FEW, NO_RESAMPLES, SKEWED, Case
 from benchmarks.verdicts import Scenario, Sizes
 from tfmann.evaluation.verdicts import FAILS, HOLDS, LEVEL
 from tfmann.papers import judgement
@@ -69,6 +69,8 @@ def test_the_true_difference_is_that_of_many_documents():
         Case(ADDRESSES, "higher", 0.0, Sizes(4, 40, luck=0.0)),
         Case(ADDRESSES, "higher", 0.0, Sizes(4, 40, luck=0.0, documents=2)),  # 18% if ignored
         Case(SKEWED, "higher", 0.0, Sizes(4, 40, luck=0.2, documents=20)),
+        Case(IN_FEW, "higher", 0.0, Sizes(4, 200, luck=0.0, documents=100)),
+        Case(IN_FEW, "higher", 0.0, Sizes(4, 40, luck=0.0, documents=8)),  # 18% if ignored
         Case(DOCUMENTS, "higher", 0.0, Sizes(30, 60, 60, 0.0, documents=20)),
         Case(DOCUMENTS, "no gain", 0.3, Sizes(4, 60, 60, 0.5, documents=20), 5),
         Case(NO_RESAMPLES, "higher", 0.0, Sizes(6, 40, 200, 0.0)),
@@ -112,5 +114,5 @@ def test_figures_are_recorded_line_by_line_and_shown(tmp_path, monkeypatch, caps
     monkeypatch.setattr(report, "read_benchmark", lambda name: records)
     lines = report.verdicts()
     assert sum(line.startswith("| higher | ") for line in lines) == 4
-    assert sum(line.startswith("| BLEU, no resamples | no gain | 3 | 10 |") for line in lines) == 1
+    assert sum(line.startswith("| addresses, in few documents | ") for line in lines) == 1
     assert "2 papers per line." in lines and "revision" in capsys.readouterr().out
