@@ -43,7 +43,7 @@ def outputs_and_gradients(model, batch, compiled):
     return (*run(), "_XlaMustCompile" in text)
 
 
-@pytest.mark.quick("ntm-heads", "dnc-heads", "dnc-msd")
+@pytest.mark.quick("ntm-heads")
 @pytest.mark.parametrize("name", CASES)
 def test_a_compiled_step_has_the_values_and_gradients_of_a_plain_one(name, monkeypatch):
     monkeypatch.setattr(compiled_step, "SMALLEST", 1)

@@ -21,6 +21,7 @@ class DataSettings(Settings):
         None,
         "Training files are PREFIX.SRC and PREFIX.TGT; with train_weights several prefixes, "
         "between commas.",
+        is_path=True,
     )
     train_weights: str = field(
         "",
@@ -28,16 +29,24 @@ class DataSettings(Settings):
         "proportion, whatever its size. Empty = one corpus, each pair once an epoch.",
     )
     dev_prefix: str | None = field(
-        None, "Development files; the best checkpoint is chosen on them."
+        None,
+        "Development files; the best checkpoint is chosen on them.",
+        is_path=True,
     )
-    test_prefix: str | None = field(None, "Test files, scored with the best checkpoint at the end.")
+    test_prefix: str | None = field(
+        None, "Test files, scored with the best checkpoint at the end.", is_path=True
+    )
     vocab_prefix: str | None = field(
-        None, "Vocabulary files are PREFIX.SRC and PREFIX.TGT; built from train if not given."
+        None,
+        "Vocabulary files are PREFIX.SRC and PREFIX.TGT; built from train if not given.",
+        is_path=True,
     )
     vocab_size: int = field(0, "Cap on a built vocabulary; 0 = none.", minimum=0)
     vocab_min_frequency: int = field(1, "Rarer words of a built vocabulary are <unk>.", minimum=1)
     subword_model: str | None = field(
-        None, "BPE codes or SentencePiece model; BPE text may lack one."
+        None,
+        "BPE codes or SentencePiece model; BPE text may lack one.",
+        is_path=True,
     )
     src_max_len: int = field(50, "Longest training source, in tokens.", minimum=1)
     tgt_max_len: int = field(50, "Longest training target, in tokens.", minimum=1)

@@ -33,6 +33,7 @@ class Field:
       minimum, maximum: the least and the greatest value of a number.
       below: the least number that is too great.
       choices: the strings that are allowed; None allows all.
+      is_path: the value is a file or folder of this machine.
     """
 
     type: type
@@ -43,6 +44,7 @@ class Field:
     maximum: float | None = None
     below: float | None = None
     choices: tuple[str, ...] | None = None
+    is_path: bool = False
 
     def check(self, key: str, value: Any) -> Any:
         """Returns the value in its type, or raises UsageError naming the key and the rule."""
@@ -80,6 +82,7 @@ def field(
     maximum: float | None = None,
     below: float | None = None,
     choices: Sequence[str] | None = None,
+    is_path: bool = False,
 ) -> T:
     """Declares a field of a `Settings` dataclass; the arguments are those of `Field`."""
     rules = {
@@ -88,6 +91,7 @@ def field(
         "maximum": maximum,
         "below": below,
         "choices": None if choices is None else tuple(choices),
+        "is_path": is_path,
     }
     return dataclasses.field(default=default, metadata=rules)
 

@@ -72,6 +72,7 @@ class SearchSettings(Settings):
         None,
         "Pairs of sentences to translate by: SOURCE,TARGET, two files, or a folder of `tfmann "
         "datastore`; for any cell but cache.",
+        is_path=True,
     )
     translation_memory_pairs: int = field(
         2,
@@ -102,6 +103,7 @@ class SearchSettings(Settings):
         None,
         "Lexicon of `tfmann shortlist`: a translation has only words that it has for the source "
         "words, and frequent ones; if not given, all words.",
+        is_path=True,
     )
     shortlist_first: int = field(
         100,
@@ -169,6 +171,7 @@ class TranslationSettings(SearchSettings):
         None,
         "Lexicon of replace_unk, a source word, a target word and a weight a line; if not "
         "given, the one that --mode=lexicon learns from the training text into out_dir.",
+        is_path=True,
     )
     bleu_tokenize: str = field(
         "none",

@@ -24,7 +24,9 @@ class InitializationSettings(Settings):
         choices=("same", "orthogonal"),
     )
     init_checkpoint: str | None = field(
-        None, "Folder of a checkpoint; a new model starts from those of its weights that fit."
+        None,
+        "Folder of a checkpoint; a new model starts from those of its weights that fit.",
+        is_path=True,
     )
     trainable_parameters: str = field(
         "",

@@ -97,10 +97,7 @@ def make_record(
 
 def is_path(setting: str) -> bool:
     """Tells whether the value of a setting is a file or folder of a machine."""
-    if setting in ("init_checkpoint", "lexicon_file", "translation_memory", "shortlist"):
-        return True
-    field = config.FIELDS.get(setting)
-    return field is not None and field.kind == "data" and setting.endswith(("_prefix", "_model"))
+    return setting in config.FIELDS and config.FIELDS[setting].is_path
 
 
 def _without_paths(
