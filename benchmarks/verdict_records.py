@@ -12,7 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.verdict_scores import Sizes, scores, share, true_difference
+from benchmarks.verdict_scores import (
+    Sizes,
+    balance,
+    document_effects,
+    scores,
+    share,
+    true_difference,
+)
 from tfmann.evaluation import inspection
 from tfmann.papers import metrics
 from tfmann.papers.claim import AddressClaim, AnyClaim, Claim
@@ -21,6 +28,7 @@ ADDRESSES = "addresses, a share"  # of the steps of a sentence: the claim says m
 SKEWED = "addresses, skewed"  # mostly about nothing, at times much: the claim says more than zero
 IN_FEW = "addresses, in few documents"  # a share that means something in few documents only
 DOCUMENTS = "BLEU, documents resampled"
+FEW_DOCUMENTS = "BLEU, few documents"  # whose sentences are resampled; the claims are about these
 NO_RESAMPLES = "BLEU, no resamples"  # the error is an upper bound from p values and intervals
 
 TABLE = ("vi-en", "cpu")  # any table
@@ -69,13 +77,17 @@ def paper(
     if case.evidence in (ADDRESSES, SKEWED, IN_FEW):
         return _about_addresses(rng, case)
     gaps = np.array([0.0] + [case.gap] * case.claims)
-    measured = scores(rng, gaps, case.sizes)
+    effects = None
+    if case.evidence == FEW_DOCUMENTS:
+        effects = document_effects(rng, len(gaps), case.sizes.documents)
+        effects = balance(effects, case.gap, case.sizes.luck, margin)
+    measured = scores(rng, gaps, case.sizes, effects)
     rows = [BASE, *(f"system {number}" for number in range(case.claims))]
     claims: list[AnyClaim] = [
         Claim("simulated", "", "", case.expect, row, BASE, TABLE[:1], margin=margin)
         for row in rows[1:]
     ]
-    with_resamples = case.evidence == DOCUMENTS
+    with_resamples = case.evidence in (DOCUMENTS, FEW_DOCUMENTS)
     return claims, [
         _run(row, seed, measured[number, seed], measured[0, seed], case.sizes, with_resamples)
         for number, row in enumerate(rows)
@@ -101,7 +113,8 @@ def _run(
     run = {"row": row, "seed": seed, "best": {"test": test}, "history": CONVERGED}
     if with_resamples:
         resampled = {
-            "sentences": sizes.sentences, "documents": sizes.documents, "seed": 1,
+            "sentences": sizes.sentences, "seed": 1,
+            "few_documents" if sizes.few_documents else "documents": sizes.documents,
             "bleu": np.rint(metrics.RESAMPLED_UNITS * bleu[1:]).astype(int).tolist(),
         }  # fmt: skip
         return {**run, "resampled": {"test": resampled}}

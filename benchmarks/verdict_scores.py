@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tfmann.evaluation import significance
+
 ORDERS = np.arange(4)  # a sentence has n - 1 fewer n-grams than words
 BASE = np.array([0.5, -0.4, -1.1, -1.7])  # log odds that an n-gram matches: BLEU about 35
 HARD, OWN = 0.6, 0.8  # standard deviations of a sentence's and of a run's luck at a sentence
@@ -30,7 +32,8 @@ class Sizes(NamedTuple):
       sentences: of the test.
       resamples: of the bootstrap.
       luck: standard deviation over seeds, in log odds; 0.03 is about half a BLEU.
-      documents: of equal length, which are resampled in place of sentences; 0 for none.
+      documents: of equal length; 0 for none. If there are enough of them, they are resampled in
+        place of sentences.
     """
 
     seeds: int = 3
@@ -39,14 +42,28 @@ class Sizes(NamedTuple):
     luck: float = 0.03
     documents: int = 0
 
+    @property
+    def few_documents(self) -> bool:
+        """There are documents, but too few to resample: results are valid for these only."""
+        return 0 < self.documents < significance.ENOUGH_DOCUMENTS
 
-def scores(rng: np.random.Generator, gaps: np.ndarray, sizes: Sizes) -> np.ndarray:
+
+def document_effects(rng: np.random.Generator, systems: int, documents: int) -> np.ndarray:
+    """Draws what documents add to the log odds of a system's runs [systems, documents]."""
+    topics = rng.normal(0, TOPIC, documents)
+    return topics + rng.normal(0, TASTE, (systems, documents))
+
+
+def scores(
+    rng: np.random.Generator, gaps: np.ndarray, sizes: Sizes, effects: np.ndarray | None = None
+) -> np.ndarray:
     """Returns BLEU of all runs, measured and on shared resamples [systems, S, 1 + B].
 
     Args:
       rng: the random generator.
       gaps: advantage of each system over the base, in log odds [systems].
       sizes: of the table.
+      effects: of the documents, from `document_effects`; drawn if not given.
     """
     runs = (len(gaps), sizes.seeds)
     length = rng.integers(SHORTEST, LONGEST + 1, sizes.sentences)
@@ -55,12 +72,14 @@ def scores(rng: np.random.Generator, gaps: np.ndarray, sizes: Sizes) -> np.ndarr
     unit = np.arange(len(length))
     if sizes.documents:
         unit = unit * sizes.documents // len(length)
-        topics = rng.normal(0, TOPIC, sizes.documents)
-        tastes = rng.normal(0, TASTE, (len(gaps), 1, sizes.documents))
-        good = good + (topics + tastes)[..., unit]
+        if effects is None:
+            effects = document_effects(rng, len(gaps), sizes.documents)
+        good = good + effects[:, None, unit]
+    if sizes.few_documents:
+        unit = np.arange(len(length))
     positions = length[:, None] - ORDERS
     matches = rng.binomial(positions, share(good[..., None] + BASE))
-    units = sizes.documents or len(length)
+    units = unit[-1] + 1
     resamples = rng.integers(0, units, (sizes.resamples, units))
     times = [np.bincount(drawn, minlength=units)[unit] for drawn in resamples]
     weights = np.vstack([np.ones(len(length)), *times])
@@ -82,6 +101,33 @@ def true_difference(gap: float, luck: float, in_documents: bool = False) -> floa
         return 100 * np.exp(np.log(weights @ share(sentence)).mean(axis=-1))
 
     return float(weights @ (bleu(gap + luck * nodes) - bleu(luck * nodes)))
+
+
+def balance(effects: np.ndarray, gap: float, luck: float, difference: float) -> np.ndarray:
+    """Returns effects of documents in which every system has the same advantage over the first.
+
+    Args:
+      effects: from `document_effects` [systems, documents].
+      gap: of every system but the first, in log odds.
+      luck: standard deviation over seeds, in log odds.
+      difference: the advantage in BLEU, over all seeds and all sentences of such documents.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(20)
+    weights = weights / weights.sum()
+
+    def bleu(effects: np.ndarray) -> np.ndarray:
+        ability = luck * nodes[:, None] + effects[:, None, :]  # [systems, S, documents]
+        sentence = ability[..., None, None] + math.hypot(HARD, OWN) * nodes[:, None] + BASE
+        matching = (weights @ share(sentence)).mean(axis=2)  # [systems, S, orders]
+        return 100 * np.exp(np.log(matching).mean(axis=-1)) @ weights
+
+    target = bleu(effects[:1]) + difference
+    low, high = np.full((2, len(effects) - 1, 1), [[[-3.0]], [[3.0]]])
+    for _ in range(30):
+        middle = (low + high) / 2
+        is_above = (bleu(effects[1:] + gap + middle) > target)[:, None]
+        low, high = np.where(is_above, low, middle), np.where(is_above, middle, high)
+    return np.concatenate([effects[:1], effects[1:] + low])
 
 
 def share(odds: np.ndarray) -> np.ndarray:

@@ -148,6 +148,11 @@ RECORDS = [
         Case(verdict_records.IN_FEW, "higher", 0.0, Sizes(seeds, 400, 0, luck, documents))
         for seeds, luck, documents in ((5, 0.2, 40), (3, 0.03, 100), (5, 0.2, 100), (30, 0.0, 100))
     ),
+    *(
+        Case(verdict_records.FEW_DOCUMENTS, *bound, Sizes(seeds, luck=luck, documents=2), claims)
+        for bound in BOUNDS
+        for seeds, luck, claims in ((5, 0.0, 1), SEVERAL, MANY)
+    ),
 ]  # fmt: skip
 
 SCENARIOS = {"false": FALSE, "true": TRUE}

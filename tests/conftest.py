@@ -136,12 +136,13 @@ def free_graphs():
 
 @pytest.fixture(scope="module", autouse=True)
 def free_caches(request):
-    """Frees what functions of the test module and of helpers have cached, and its fixtures.
+    """Frees what functions of the test module, of helpers and benchmarks cached, and its fixtures.
 
     A compiled search takes up to 150 MB.
     """
     yield
-    helpers = [module for name, module in sys.modules.items() if name.startswith("helpers.")]
+    packages = ("helpers.", "benchmarks.")
+    helpers = [module for name, module in sys.modules.items() if name.startswith(packages)]
     for module in (request.module, *helpers):
         for value in vars(module).values():
             if hasattr(value, "cache_clear"):

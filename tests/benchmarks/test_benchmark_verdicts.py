@@ -7,8 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import report, verdict_records, verdicts
-from benchmarks.verdict_records import ADDRESSES, DOCUMENTS, IN_FEW, NO_RESAMPLES, SKEWED, Case
+from benchmarks import report, verdict_records, verdict_scores, verdicts
+from benchmarks.verdict_records import (
+    ADDRESSES,
+    DOCUMENTS,
+    FEW_DOCUMENTS,
+    IN_FEW,
+    NO_RESAMPLES,
+    SKEWED,
+    Case,
+)
 from benchmarks.verdicts import Scenario, Sizes
 from tfmann.evaluation.verdicts import FAILS, HOLDS, LEVEL
 from tfmann.papers import judgement
@@ -63,6 +71,19 @@ def test_the_true_difference_is_that_of_many_documents():
     assert np.mean(measured) == pytest.approx(true, abs=4 * np.std(measured) / math.sqrt(40))
 
 
+def test_balanced_documents_have_the_difference_that_is_wanted():
+    rng = np.random.default_rng(6)
+    sizes = Sizes(seeds=100, sentences=600, resamples=1, luck=0.1, documents=3)
+    effects = verdict_scores.document_effects(rng, 3, 3)
+    effects = verdict_scores.balance(effects, 0.2, 0.1, 1.5)
+    gaps = np.array([0.0, 0.2, 0.2])
+    tables = [verdicts.scores(rng, gaps, sizes, effects)[:, :, 0] for _ in range(20)]
+    differences = np.array([(scores[1:] - scores[0]).mean(axis=1) for scores in tables])
+    error = differences.std(axis=0).max() / math.sqrt(20)
+    np.testing.assert_allclose(differences.mean(axis=0), 1.5, atol=4 * error)
+    assert error < 0.1
+
+
 @pytest.mark.parametrize(
     "case",
     [
@@ -73,6 +94,7 @@ def test_the_true_difference_is_that_of_many_documents():
         Case(IN_FEW, "higher", 0.0, Sizes(4, 40, luck=0.0, documents=8)),  # 18% if ignored
         Case(DOCUMENTS, "higher", 0.0, Sizes(30, 60, 60, 0.0, documents=20)),
         Case(DOCUMENTS, "no gain", 0.3, Sizes(4, 60, 60, 0.5, documents=20), 5),
+        Case(FEW_DOCUMENTS, "higher", 0.0, Sizes(4, 60, 60, 0.2, documents=2)),
         Case(NO_RESAMPLES, "higher", 0.0, Sizes(6, 40, 200, 0.0)),
         Case(NO_RESAMPLES, "alike", 0.3, Sizes(4, 40, 200, 0.5), 5),
     ],
@@ -114,5 +136,5 @@ def test_figures_are_recorded_line_by_line_and_shown(tmp_path, monkeypatch, caps
     monkeypatch.setattr(report, "read_benchmark", lambda name: records)
     lines = report.verdicts()
     assert sum(line.startswith("| higher | ") for line in lines) == 4
-    assert sum(line.startswith("| addresses, in few documents | ") for line in lines) == 1
+    assert sum(line.startswith("| BLEU, few documents | ") for line in lines) == 1
     assert "2 papers per line." in lines and "revision" in capsys.readouterr().out
