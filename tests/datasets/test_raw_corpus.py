@@ -40,8 +40,9 @@ def run_settings(output):
 @pytest.mark.parametrize(
     "more", [("--subwords=spm", "--vocab_size=60"),
              ("--subwords=bpe", "--vocab_size=40", "--tokenizer=none"),
-             ("--subwords=words", "--tokenizer=none", "--vocab_size=0")],
-    ids=["spm", "bpe", "words"],
+             ("--subwords=words", "--tokenizer=none", "--vocab_size=0"),
+             ("--subwords=bpe", "--vocab_size=40"), ("--subwords=words", "--vocab_size=0")],
+    ids=["spm", "bpe", "words", "bpe-moses", "words-moses"],
 )  # fmt: skip
 def test_a_run_takes_the_folder_as_it_is(raw, tmp_path, more, capsys):
     output = tmp_path / "out"
@@ -50,7 +51,9 @@ def test_a_run_takes_the_folder_as_it_is(raw, tmp_path, more, capsys):
     languages = run_vocabularies.load_or_build(settings, str(tmp_path / "run"))
     for side, suffix in zip(languages, ("src", "tgt")):
         for line in lines(output / f"dev.{suffix}"):
-            assert side.decode(side.encode(line)) == line or 0 in side.encode(line)
+            text = line if settings.tokenizer == "" else line.replace(" .", ".")
+            assert side.decode(side.encode(line)) == text or 0 in side.encode(line)
+    assert settings.tokenizer == ("moses" if len(more) == 2 and "spm" not in more[0] else "")
     record = json.loads((output / raw_corpus.RECORD).read_text("utf-8"))
     sizes = {name: len(lines(output / f"{name}.src")) for name in ("train", "dev", "test")}
     assert sizes == {name: split["pairs"] for name, split in record["splits"].items()}
@@ -62,6 +65,7 @@ def test_a_run_takes_the_folder_as_it_is(raw, tmp_path, more, capsys):
     assert f"tgt {len(ids):,} tokens" in printed
     [suggested] = re.findall(r"^ready: tfmann train (.*)$", printed, re.MULTILINE)
     values, _ = nmt.parse(shlex.split(suggested))
+    assert not values.bleu_lowercase, "the text is as it was given"
     assert values.data == str(output) and resources.settings_path(values.hparams_path)
 
 
@@ -101,6 +105,25 @@ def test_the_same_command_again_does_nothing_and_another_starts_over(raw, tmp_pa
             stream.write(f"{line}\n")
     assert prepare.main(arguments) == 0
     assert lines(output / "dev.src")[-1] == "more"
+
+
+@pytest.mark.parametrize("is_interrupted", [False, True])
+def test_documents_and_splits_that_are_gone_do_not_stay(raw, tmp_path, monkeypatch, is_interrupted):
+    output = tmp_path / "out"
+    options = ("--subwords=words", "--tokenizer=none")
+    assert prepare.main(command(raw, output, *options)) == 0
+    assert (output / "train.docs").exists() and (output / "test.src").exists()
+    (output / "mine.txt").write_text("a file of the user", "utf-8")
+    if is_interrupted:
+        with monkeypatch.context() as patch:
+            patch.setattr(raw_corpus, "_learn", _raise)
+            assert prepare.main(command(raw, output, *options, "--drop_duplicates")) == 1
+    (raw / "train.docs").unlink()
+    src, tgt, train, dev, _, folder = command(raw, output)
+    assert prepare.main([src, tgt, train, dev, folder, *options]) == 0
+    assert not (output / "train.docs").exists()
+    assert is_interrupted or not (output / "test.src").exists()
+    assert (output / "mine.txt").exists()
 
 
 @pytest.mark.parametrize("name", ["train.tgt", "bpe.codes"])
@@ -180,6 +203,8 @@ def test_sides_of_different_lengths_are_named_as_they_were_given(raw, tmp_path, 
 def test_a_damaged_archive_is_named(raw, tmp_path, capsys):
     packed = gzip.compress((raw / "train.src").read_bytes())
     (raw / "train.src").unlink()
-    (raw / "train.src.gz").write_bytes(packed[: len(packed) // 2])
-    assert prepare.main(command(raw, tmp_path / "out", "--vocab_size=60")) == 1
-    assert "train.src.gz is not gzip, or is cut off" in capsys.readouterr().err
+    middle = len(packed) // 2
+    for damaged in (packed[:middle], packed[:middle] + bytes(40) + packed[middle + 40 :]):
+        (raw / "train.src.gz").write_bytes(damaged)
+        assert prepare.main(command(raw, tmp_path / "out", "--vocab_size=60")) == 1
+        assert "train.src.gz is not gzip, is damaged or cut off" in capsys.readouterr().err

@@ -42,6 +42,24 @@ def test_blank_lines_stay_blank_and_cost_nothing(monkeypatch):
     assert list(system.translate([])) == []
 
 
+@pytest.mark.parametrize("infer_mode", ["greedy", "beam_search"])
+def test_the_least_length_and_repeated_words_are_settings(infer_mode, untraced):
+    mode = {"infer_mode": infer_mode, "num_translations_per_input": 1, "tgt_max_len_infer": 9}
+
+    def search(**settings):
+        return [n_best[0].tokens for n_best in run(LINES[:6], **mode, **settings) if n_best[0].text]
+
+    def repeats(tokens):
+        return len(set(tokens)) < len(tokens)
+
+    free = search()
+    assert min(map(len, free)) < 5 and any(map(repeats, free)), "the settings change nothing"
+    longer = search(tgt_min_len_infer=5)
+    assert min(map(len, longer)) >= 5 and any(map(repeats, longer))
+    different = search(no_repeat_ngram_size=1)
+    assert not any(map(repeats, different)) and min(map(len, different)) < 5
+
+
 def test_n_best_are_different_and_stand_from_best_to_worst():
     for line, n_best in zip(LINES, run(LINES)):
         assert len(n_best) == 3

@@ -86,7 +86,8 @@ def _prepare(arguments: argparse.Namespace) -> None:
         _print(line)
     folder = shlex.quote(arguments.output)
     _print(
-        f"ready: tfmann train --data={folder} --hparams_path={_SETTINGS} --out_dir=runs/mine\n"
+        f"ready: tfmann train --data={folder} --hparams_path={_SETTINGS} --nobleu_lowercase "
+        "--out_dir=runs/mine\n"
         "       (`tfmann settings` lists other files of settings)"
     )
 

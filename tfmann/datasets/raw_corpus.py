@@ -13,6 +13,7 @@ import dataclasses
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
@@ -116,7 +117,7 @@ def prepare_corpus(
             log(f"{directory} has been prepared so already")
             return record
         log(f"{changed} is not what `tfmann prepare` wrote: preparing it again")
-    _claim(directory, bool(record))
+    _claim(directory, record)
     splits: dict[str, Any] = {}
     for split, prefix in prefixes.items():
         splits[split] = _write_split(recipe, split, prefix, directory, log)
@@ -217,17 +218,22 @@ def _input_paths(recipe: Recipe, prefix: str) -> list[str]:
     return [*paths, documents] if os.path.exists(documents) else paths
 
 
-def _claim(directory: str, prepared: bool) -> None:
-    """Makes the folder, or removes the record of a folder that is prepared again."""
+def _claim(directory: str, record: Mapping[str, Any]) -> None:
+    """Makes the folder; of one that is prepared again, removes the record and what it names.
+
+    Otherwise the new text would keep the old one's documents, or a split that is no longer given.
+    """
     try:
-        if not prepared and os.path.isdir(directory) and not _only_ours(directory):
+        if not record and os.path.isdir(directory) and not _only_ours(directory):
             raise UsageError(
                 f"{directory} has files that `tfmann prepare` did not write: give another --output"
             )
         os.makedirs(directory, exist_ok=True)
-        if prepared:
-            os.unlink(os.path.join(directory, RECORD))
         Path(directory, _MARK).touch()
+        if record:
+            os.unlink(os.path.join(directory, RECORD))
+        for name in record.get("files", {}):
+            Path(directory, name).unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"cannot write in {directory}: {error.strerror}") from None
 
@@ -243,8 +249,8 @@ def _lines(path: str) -> Iterator[str]:
     with open_binary(path) as packed, gzip.GzipFile(fileobj=packed) as stream:
         try:
             yield from stream_lines(stream, path)  # type: ignore[arg-type]
-        except (EOFError, gzip.BadGzipFile) as error:
-            raise UserError(f"{path} is not gzip, or is cut off: {error}") from None
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise UserError(f"{path} is not gzip, is damaged or cut off: {error}") from None
 
 
 def _write_split(
@@ -256,6 +262,8 @@ def _write_split(
     outputs = [os.path.join(directory, name) for name in names[: len(paths)]]
     for path, output in zip(paths, outputs):
         write_lines(output, _lines(path))
+    if len(paths) < len(names):  # one of an interrupted command may be there
+        Path(directory, names[-1]).unlink(missing_ok=True)
     counts = [measure(output).lines for output in outputs]
     if len(set(counts)) > 1:
         counted = ", ".join(f"{path} has {count:,}" for path, count in zip(paths, counts))
