@@ -10,6 +10,7 @@ from helpers.command_line import write_model
 from tfmann import api
 from tfmann.cells.diagnostics import SHAPES
 from tfmann.play.tracing import trace_line
+from tfmann.serving.requests import RequestError
 
 pytestmark = pytest.mark.usefixtures("untraced")
 CAP = 7
@@ -73,6 +74,12 @@ def test_words_are_the_most_probable_ones(model):
     [[best]] = greedy.translate(LINES[-1:])
     assert answer["tokens"] == best.tokens
     assert answer["log_prob"] == pytest.approx(best.score, abs=1e-3)
+
+
+@pytest.mark.quick("luong")
+def test_a_forced_word_that_the_model_cannot_write_is_refused(model):
+    with pytest.raises(RequestError, match="'unheard-of' is not in the model's vocab.* into <unk>"):
+        trace_line(model, LINES[:1], ["unheard-of"])
 
 
 def test_a_forced_word_is_a_forced_decoding(model):

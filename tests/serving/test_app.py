@@ -296,6 +296,8 @@ def test_a_session_is_one_document(documents):
         assert are_alike(translate(DOCUMENT[:1], 1), expected[:1])
         assert client.ask("DELETE", "/sessions/a")[0] == 204
         assert client.ask("DELETE", "/sessions/a")[0] == 404
+        assert are_alike(translate(DOCUMENT[:1], 1, "a/b c"), expected[:1])
+        assert client.ask("DELETE", "/sessions/a%2Fb%20c")[0] == 204
         assert are_alike(translate(DOCUMENT[:1], 1), expected[:1])
         translate(DOCUMENT[:1], 1, "third")
         status, answer = client.post("/translate", {"lines": ["hund"], "session": "fourth"})

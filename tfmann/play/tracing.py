@@ -12,9 +12,11 @@ from tfmann.cells.diagnostics import VECTORS
 from tfmann.decoding import continuation
 from tfmann.decoding.text_processor import Translation
 from tfmann.evaluation.trace import Trace
+from tfmann.serving.requests import RequestError
 
 if TYPE_CHECKING:
     from tfmann.api import Model
+    from tfmann.data.text_encoder import TextEncoder
 
 _NEAREST = 6  # the number of most probable words shown for a step
 _DIGITS = 5  # decimal places of the page's numbers
@@ -35,8 +37,12 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
     Returns:
       JSON types. `arrays` has the arrays of `api.Trace`, with the same shapes, rounded; `heads`
       those of `Trace.heads`.
+
+    Raises:
+      RequestError: a token of the prefix is not in the model's vocabulary.
     """
     translator = model.translator
+    _check_prefix(translator.languages.target, prefix)
     *earlier, line = lines
     [translated], [state] = translator.resume([earlier], [translator.begin_document()])
     translations = [n_best[0] for n_best in translated]
@@ -72,6 +78,18 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
         "forced": min(len(prefix), len(tokens)),
         **as_json(trace),
     }
+
+
+def _check_prefix(language: TextEncoder, prefix: Sequence[str]) -> None:
+    """Refuses a token that the model could not write."""
+    for token in prefix:
+        if token not in language.vocabulary:
+            pieces = language.vocabulary.decode(language.encode(token))
+            raise RequestError(
+                422,
+                f"{token[:60]!r} is not in the model's vocabulary, which splits it into "
+                f"{' '.join(pieces)[:200]}: give one token at a time",
+            )
 
 
 def as_json(trace: Trace) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def make_app(service: Service, host: str = "127.0.0.1", log: Any = None) -> Star
         Route("/translate", answering(translate, count, log), methods=["POST"]),
         Route("/health", answering(health, count, log)),
         Route("/metrics", answering(metrics, count, log)),
-        Route("/sessions/{name}", answering(end_session, count, log), methods=["DELETE"]),
+        Route("/sessions/{name:path}", answering(end_session, count, log), methods=["DELETE"]),
     ]
     return starlette(routes, host, lifespan)
 

@@ -392,7 +392,8 @@ $("text").onkeydown = (event) => {
 for (const i of [0, 1]) {
   $(`model-${i}`).onchange = (event) => {
     const plain = (one) => one.examples.map((lines) => lines.join("\n"));
-    const wasExample = page.models.some((one) => plain(one).includes($("text").value));
+    const text = $("text").value;
+    const wasExample = !text.trim() || page.models.some((one) => plain(one).includes(text));
     page.chosen[i] = event.target.value;
     page.traces[i] = undefined;
     if (!i && wasExample && model(0).examples.length && !plain(model(0)).includes($("text").value)) {
