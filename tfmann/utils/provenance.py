@@ -32,7 +32,7 @@ def provenance() -> dict[str, Any]:
 def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:  # TensorFlow 2.21 has no tensorflow-text
+    except importlib.metadata.PackageNotFoundError:  # e.g. tensorflow-addons on Python 3.12
         return "not installed"
 
 
