@@ -199,7 +199,18 @@ def test_a_single_document_has_no_other(model, folder, capsys):
     fails_after_note(argv, capsys, 1, "expected two documents or more, and there is one")
 
 
-def test_contrasts_are_scored_in_their_documents(model, folder, capsys):
+CONTEXTS = {
+    "cache": {"cell": "cache", "cache_size": 4, "projection_bias": True},
+    "summary": {"cell": "summary"},
+    "previous": {"cell": "previous"},
+    "neural": {"neural_cache_size": 4, "neural_cache_lambda": 0.4},
+}
+
+
+@pytest.mark.quick("cache", "summary")
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_contrasts_are_scored_in_their_documents(context, tmp_path, folder, capsys):
+    model = write_model(tmp_path, "rnnsearch", unit_type="gru", **CONTEXTS[context])
     wrong = ["", "KATZE ||| DIE DIE", "", "", "UND", "HUND"]
     for name, lines in (("ref", REFERENCES), ("wrong", wrong)):
         text_files.write_lines(folder / name, lines)
