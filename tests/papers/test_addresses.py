@@ -32,12 +32,12 @@ def entry(mean, spread=0.01, untrained=0.1, name="successive"):
     }  # fmt: skip
 
 
-def runs(*means, spread=0.01, unit="sentence", units=500, of_file=500, **more):
+def runs(*means, spread=0.01, untrained=0.1, unit="sentence", units=500, of_file=500, **more):
     return [
         record(
             "ntm_1", seed=seed, **{**FLAT, **more},
             inspection={
-                "statistics": [entry(mean, spread)], "unit": unit, "units": units,
+                "statistics": [entry(mean, spread, untrained)], "unit": unit, "units": units,
                 "sentences": 500, "sentences_of_file": of_file,
             },
         )
@@ -64,7 +64,28 @@ def test_a_statistic_has_to_be_proven_beyond_its_limit(means, spread, expected):
     assert judge_records(runs(*means, spread=spread)).status == expected
     mirrored = {HOLDS: FAILS, FAILS: HOLDS}.get(expected, expected)
     below = CLAIM._replace(above=-float("inf"), below=0.5)
-    assert judge_records(runs(*means, spread=spread), below).status == mirrored
+    assert judge_records(runs(*means, spread=spread, untrained=0.9), below).status == mirrored
+
+
+def test_what_untrained_weights_do_has_not_been_learned():
+    verdict = judge_records(runs(0.70, 0.72, 0.74, untrained=0.96))
+    assert verdict.status == INCONCLUSIVE
+    assert "with untrained weights 0.96, which agree with the claim more; " in verdict.evidence
+    assert judge_records(runs(0.70, 0.72, 0.74, untrained=0.73)).status == INCONCLUSIVE
+    assert judge_records(runs(0.70, 0.72, 0.74, untrained=0.55)).status == HOLDS
+    assert judge_records(runs(0.30, 0.32, 0.34, untrained=0.96)).status == FAILS
+    below = CLAIM._replace(above=-float("inf"), below=0.5)
+    for untrained, status in (
+        (0.9, HOLDS),
+        (0.45, HOLDS),
+        (0.33, INCONCLUSIVE),
+        (0.1, INCONCLUSIVE),
+    ):
+        assert judge_records(runs(0.30, 0.32, 0.34, untrained=untrained), below).status == status
+    unmeasured = runs(0.70, 0.72, 0.74)
+    for run in unmeasured:
+        del run["inspection"]["statistics"][0]["untrained"]
+    assert judge_records(unmeasured).status == HOLDS
 
 
 def test_evidence_shows_seeds_and_untrained_weights():

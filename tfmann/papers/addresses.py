@@ -111,6 +111,22 @@ class MeasuredRuns:
         unit = self.runs[0]["inspection"]["unit"]
         return f"of {self._units} {unit}s only, too few to speak for others"
 
+    def beyond_start(self, low: float, high: float) -> tuple[float, float]:
+        """Returns the part of a claim's interval that is further in than untrained weights.
+
+        These are the null hypothesis: a head that starts as the claim says has not learned it. The
+        claim has a single limit, low or high.
+        """
+        if not self.untrained:
+            return low, high
+        start = statistics.fmean(entry["mean"] for entry in self.untrained)
+        return (max(low, start), high) if math.isinf(high) else (low, min(high, start))
+
+    @property
+    def untrained(self) -> list[dict[str, Any]]:
+        """The statistic with the weights that training starts from, where it was measured."""
+        return [entry["untrained"] for entry in self.entries if "untrained" in entry]
+
     @property
     def _units(self) -> int:
         """The sentences or documents that have the statistic, at least as many in every run.
@@ -157,9 +173,12 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
         "the claim: "
         + (f"above {claim.above:g}" if math.isfinite(claim.above) else f"below {claim.below:g}"),
     ]
-    untrained = [entry["untrained"] for entry in measured.entries if "untrained" in entry]
-    if untrained:
-        parts.append(f"with untrained weights {format_mean(untrained)}")
+    if measured.untrained:
+        low, high = measured.beyond_start(claim.above, claim.below)
+        is_beyond = low < statistics.fmean(values) < high
+        agree = claim.above < low or high < claim.below
+        note = "" if is_beyond or not agree else ", which agree with the claim more"
+        parts.append(f"with untrained weights {format_mean(measured.untrained)}{note}")
     inspected = measured.runs[0]["inspection"]
     units = f" in {inspected['units']} documents" * (inspected["unit"] == "document")
     of_first = {part for part in map(_first_part, measured.runs) if part}

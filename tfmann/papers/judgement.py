@@ -163,7 +163,8 @@ def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
             estimate = measured.estimate()
             case = _Case(
                 claim, f"{name}, scale {scale}", addresses.evidence(claim, measured), where,
-                verdicts.p_inside(estimate, low, high), verdicts.p_outside(estimate, low, high),
+                verdicts.p_inside(estimate, *measured.beyond_start(low, high)),
+                verdicts.p_outside(estimate, low, high),
                 dict(zip(measured.seeds, zip(measured.values(), measured.sentence_errors()))),
             )  # fmt: skip
             yield _settle(case, estimate, measured.too_few())
