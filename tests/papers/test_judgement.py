@@ -182,8 +182,8 @@ def test_the_error_that_a_p_of_sacrebleu_means(errors):
 
 
 def test_where_no_resamples_were_kept_an_upper_bound_is_taken():
-    def sentences(*tests, **more):
-        records = runs([11, 12], [10, 10], **more)
+    def sentences(*tests, means=(11, 12), **more):
+        records = runs(means, [10, 10], **more)
         for run in records:
             del run["resampled"]
         for row, test in zip(records[::2], tests):
@@ -202,12 +202,16 @@ def test_where_no_resamples_were_kept_an_upper_bound_is_taken():
     assert "upper bound" in bound
     # what differs in no sentence has no luck in it
     tie = {**comparison("luong", 0.0, 0.0, 1.0, 1.0), "wins": 0, "losses": 0}
-    assert sentences(tie, tie)[0] == 0
+    interval = {"mean": 10.0, "ci": 1.96, "signature": "s"}
+    assert sentences(tie, tie, means=(10, 10), interval=interval)[0] == 0
     # a large p does not give the error: the intervals do, as if unpaired
     vague = comparison("luong", 0.01, 0.1, 0.41, 0.5)
-    interval = {"mean": 10.0, "ci": 1.96, "signature": "s"}
-    assert sentences(vague, vague, interval=interval)[0] == pytest.approx(2.0, rel=1e-4)
-    assert sentences(vague, vague) == (0.0, "valid for these test sentences only")
+    near = {"means": (10.01, 10.01)}
+    assert sentences(vague, vague, interval=interval, **near)[0] == pytest.approx(2.0, rel=1e-4)
+    assert sentences(vague, vague, **near) == (0.0, "valid for these test sentences only")
+    # so they do where the tests are of an earlier decoding, whose difference was another
+    stale = comparison("luong", 3.0, 30.0, 0.01, 0.5)
+    assert sentences(stale, stale, interval=interval)[0] == pytest.approx(2.0, rel=1e-4)
 
 
 @pytest.mark.parametrize(

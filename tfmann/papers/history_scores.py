@@ -19,7 +19,8 @@ from tfmann.papers.metrics import Record
 from tfmann.papers.table_corpus import Corpus
 
 _OWN_KEYS = (
-    "addresses", "by_length", "detokenised", "histories", "interval", "repetition", "significance",
+    "adequacy", "alignment", "average", "by_length", "detokenised", "histories", "inspection",
+    "interval", "repetition", "resampled", "senses", "significance", "tense",
 )  # fmt: skip
 
 

@@ -162,7 +162,7 @@ def _recorded_error(record: Record, rival: Record) -> float | None:
     It is the error that the recorded p of the paired bootstrap implies for a normal distribution.
     Where p says too little, it is the error of the runs' own intervals as if they were unpaired.
     """
-    test = significance_test(record, rival)
+    test = None if test_is_outdated(record, rival) else significance_test(record, rival)
     if test and test["wins"] == test["losses"] == 0:
         return 0.0  # no sentence differs
     if test and test["bootstrap_p"] < _UNINFORMATIVE_P:
