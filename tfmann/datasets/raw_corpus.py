@@ -174,7 +174,8 @@ def read_record(directory: str) -> dict[str, Any]:
     with open_binary(path) as stream:
         try:
             record = json.load(stream)
-            record["settings"], record["recipe"], record["inputs"], record["splits"]
+            record["settings"], record["inputs"], record["splits"]
+            record["recipe"]["source"], record["recipe"]["target"]
         except (ValueError, KeyError, TypeError):
             raise UserError(f"{path} is damaged: delete it, and prepare the corpus again") from None
     return record
@@ -219,9 +220,9 @@ def _input_paths(recipe: Recipe, prefix: str) -> list[str]:
 
 
 def _claim(directory: str, record: Mapping[str, Any]) -> None:
-    """Makes the folder; of one that is prepared again, removes the record and what it names.
+    """Makes the folder; of one that is prepared again, removes the record and the splits.
 
-    Otherwise the new text would keep the old one's documents, or a split that is no longer given.
+    Otherwise a split that is no longer given would stay. Other files may be the user's.
     """
     try:
         if not record and os.path.isdir(directory) and not _only_ours(directory):
@@ -232,8 +233,9 @@ def _claim(directory: str, record: Mapping[str, Any]) -> None:
         Path(directory, _MARK).touch()
         if record:
             os.unlink(os.path.join(directory, RECORD))
-        for name in record.get("files", {}):
-            Path(directory, name).unlink(missing_ok=True)
+            suffixes = (record["recipe"]["source"], record["recipe"]["target"], "docs")
+            for name in (f"{split}.{suffix}" for split in record["splits"] for suffix in suffixes):
+                Path(directory, os.path.basename(name)).unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"cannot write in {directory}: {error.strerror}") from None
 
