@@ -40,6 +40,7 @@ GROUPS: dict[str, dict[str, Command]] = {
         "tune": Command("choose the length penalty on dev", "nmt", ("--mode=tune",)),
         "lexicon": Command("learn what --replace_unk needs", "nmt", ("--mode=lexicon",)),
         "shortlist": Command("learn what --shortlist needs", "nmt", ("--mode=shortlist",)),
+        "memorize": Command("learn what --lexical_memory needs", "cli.memorize"),
         "datastore": Command("prepare a translation memory", "cli.datastore"),
         "serve": Command("answer requests over HTTP", "cli.serve"),
         "export": Command("write a SavedModel, for TensorFlow Serving", "nmt", ("--mode=export",)),

@@ -221,6 +221,16 @@ def _rules_of_searches(h: HParams) -> list[tuple[Any, str]]:
             f"translation_memory and neural_cache_size={h.neural_cache_size} cannot go together: "
             "leave one of them out",
         ),
+        (
+            h.lexical_memory and cell_spec(h.cell).has_cache,
+            f"lexical_memory={h.lexical_memory!r} is for models without a cache, and the cell "
+            f"{h.cell!r} has one: leave it out",
+        ),
+        (
+            h.lexical_memory and (h.translation_memory or h.neural_cache_size),
+            f"lexical_memory={h.lexical_memory!r} cannot go together with a translation memory or "
+            "a neural cache: leave one of them out",
+        ),
         *_rules_of_shortlists(h),
         (
             h.infer_mode == "beam_search" and h.beam_width < 1,
@@ -265,6 +275,11 @@ def _rules_of_shortlists(h: HParams) -> list[tuple[Any, str]]:
         (
             h.shortlist and h.translation_memory,
             f"shortlist={h.shortlist!r} and translation_memory={h.translation_memory!r}: a memory "
+            f"{proposes}",
+        ),
+        (
+            h.shortlist and h.lexical_memory,
+            f"shortlist={h.shortlist!r} and lexical_memory={h.lexical_memory!r}: a memory "
             f"{proposes}",
         ),
         (

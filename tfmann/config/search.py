@@ -99,6 +99,19 @@ class SearchSettings(Settings):
         minimum=0.0,
         below=1.0,
     )
+    lexical_memory: str | None = field(
+        None,
+        "File of `tfmann memorize`: a memory of the words that translate the source words proposes "
+        "words (Feng et al. 2017); for any cell but cache.",
+        is_path=True,
+    )
+    lexical_memory_lambda: float = field(
+        1 / 3,
+        "lexical_memory: share of the memory in the distribution; the paper's program adds half of "
+        "it to the model's, which is a third.",
+        minimum=0.0,
+        below=1.0,
+    )
     shortlist: str | None = field(
         None,
         "Lexicon of `tfmann shortlist`: a translation has only words that it has for the source "

@@ -1,6 +1,7 @@
-"""The files of the setting `translation_memory`.
+"""The files of the settings `translation_memory` and `lexical_memory`.
 
-It names two files, SOURCE,TARGET, line by line, or a folder that `tfmann datastore` made of them.
+The first names two files, SOURCE,TARGET, line by line, or a folder that `tfmann datastore` made of
+them; the second a file that `tfmann memorize` made.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 from tfmann.config import SearchSettings
 from tfmann.data import datastore_record
 from tfmann.data.text_files import require_parallel
-from tfmann.errors import UsageError
+from tfmann.errors import UsageError, UserError
 
 
 def file_pair(setting: str) -> tuple[str, str]:
@@ -32,7 +33,7 @@ def paths(hparams: SearchSettings) -> list[str]:
     """Returns the files that decide what a memory is; none without one."""
     setting = hparams.translation_memory
     if not setting:
-        return []
+        return [hparams.lexical_memory] if hparams.lexical_memory else []
     if os.path.isdir(setting):
         return [datastore_record.record_path(setting)]
     return list(file_pair(setting))
@@ -46,6 +47,11 @@ def require(hparams: SearchSettings) -> None:
       UserError: a file is missing or empty, the two have different numbers of lines, or the folder
         is none of `tfmann datastore`.
     """
+    if hparams.lexical_memory and not os.path.isfile(hparams.lexical_memory):
+        raise UserError(
+            f"lexical_memory: there is no file {hparams.lexical_memory}: `tfmann memorize` makes "
+            "one for a model"
+        )
     setting = hparams.translation_memory
     if not setting:
         return

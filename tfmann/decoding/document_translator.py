@@ -19,6 +19,7 @@ from tfmann.decoding import target_requirements
 from tfmann.decoding.document_stores import DocumentStore, make_store
 from tfmann.decoding.ensemble import Ensemble, SearchModel
 from tfmann.decoding.ensemble_translator import EnsembleTranslator
+from tfmann.decoding.lexical_translator import LexicalModel, LexicalTranslator
 from tfmann.decoding.memory_translator import MemoryTranslator
 from tfmann.decoding.teacher_forcing import forced_log_probs
 from tfmann.decoding.text_processor import (
@@ -306,10 +307,14 @@ def _make_translator(
     previous: Translator | None,
 ) -> Translator:
     """Makes the translator, without the lexicon of a shortlist."""
+    if isinstance(model, LexicalModel):  # of a translator with another search
+        model = model.plain
     if isinstance(model, Ensemble):
         return EnsembleTranslator(model, languages, hparams, lexicon)
     if hparams.translation_memory:
         return MemoryTranslator(model, languages, hparams, lexicon, previous)
+    if hparams.lexical_memory:
+        return LexicalTranslator(model, languages, hparams, lexicon, previous)
     store = make_store(model, hparams)
     if store is None:
         return Translator(model, languages, hparams, lexicon)

@@ -35,7 +35,7 @@ class EnsembleTranslator(Translator):
         """Compiles nothing yet; arguments as of `Translator`, whose settings hold for all.
 
         Raises:
-          UsageError: the settings ask for a neural cache or a translation memory.
+          UsageError: the settings ask for a neural cache or a memory.
         """
         if hparams.neural_cache_size:
             raise UsageError(
@@ -46,6 +46,11 @@ class EnsembleTranslator(Translator):
             raise UsageError(
                 f"translation_memory={hparams.translation_memory!r}: its keys are readouts of one "
                 "model, and an ensemble has several; leave it out"
+            )
+        if hparams.lexical_memory:
+            raise UsageError(
+                f"lexical_memory={hparams.lexical_memory!r} was learned with one model, and an "
+                "ensemble has several; leave it out"
             )
         super().__init__(model.members[0], languages, hparams, lexicon)
         self.searcher, self.members = Searcher(model, hparams), model.members

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tfmann.data.batching import make_batch
 from tfmann.decoding.teacher_forcing import teacher_forced
-from tfmann.models.seq2seq import Seq2Seq
+from tfmann.models.seq2seq import Prepared, Seq2Seq
 
 _IDS, _LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
 IdPair = tuple[list[int], list[int]]  # of source and target, without `</s>`
@@ -48,15 +48,21 @@ class ForcedReadouts:
         target_length: tf.Tensor,
     ) -> tf.Tensor:
         """Readouts `[B, T, R]`."""
-        model = self._model
-        prepared = model.prepare(source, source_length)
-        forced = teacher_forced(model, prepared, target_in, target_length)
-        steps, batch = tf.shape(forced.outputs)[0], tf.shape(forced.outputs)[1]
-        outputs = tf.reshape(forced.outputs, [-1, forced.outputs.shape[-1]])
-        embedded = tf.reshape(forced.embedded[:steps], [-1, forced.embedded.shape[-1]])
-        readouts = model.readout(outputs, embedded)
-        by_time = tf.reshape(readouts, [steps, batch, model.readout_width])
-        return tf.transpose(by_time, [1, 0, 2])
+        prepared = self._model.prepare(source, source_length)
+        return forced_readouts(self._model, prepared, target_in, target_length)
+
+
+def forced_readouts(
+    model: Seq2Seq, prepared: Prepared, target_in: tf.Tensor, target_length: tf.Tensor
+) -> tf.Tensor:
+    """Decodes given words `[B, T]` that begin with `<s>`; returns the readouts `[B, T, R]`."""
+    forced = teacher_forced(model, prepared, target_in, target_length)
+    steps, batch = tf.shape(forced.outputs)[0], tf.shape(forced.outputs)[1]
+    outputs = tf.reshape(forced.outputs, [-1, forced.outputs.shape[-1]])
+    embedded = tf.reshape(forced.embedded[:steps], [-1, forced.embedded.shape[-1]])
+    readouts = model.readout(outputs, embedded)
+    by_time = tf.reshape(readouts, [steps, batch, model.readout_width])
+    return tf.transpose(by_time, [1, 0, 2])
 
 
 def weights_digest(model: Seq2Seq) -> str:

@@ -106,7 +106,7 @@ def beam_search(
     start = tf.fill(tf.shape(length), SOS_ID)
 
     def bind(sentences: tf.Tensor) -> StepFunction:
-        encoded = tf.nest.map_structure(lambda v: tf.gather(v, sentences), prepared.encoded)
+        encoded = _of_sentences(prepared.encoded, sentences)
         lists = None if shortlist is None else shortlist.of_sentences(sentences)
         return step_words(model, cell, encoded, cell.prepare(encoded), shortlist=lists)
 
@@ -132,6 +132,17 @@ def beam_search(
         problem, start, prepared.encoded.mask, beam
     )
     return _hypotheses(ids, lengths, scores, diagnostics, options)
+
+
+def _of_sentences(encoded: Any, sentences: tf.Tensor) -> Any:
+    """Returns the encodings of the sentences `[n]`, with what their word proposers read."""
+    proposer = encoded.word_proposer
+    if proposer:
+        encoded = encoded._replace(word_proposer=())
+    encoded = tf.nest.map_structure(lambda part: tf.gather(part, sentences), encoded)
+    if proposer:
+        encoded = encoded._replace(word_proposer=proposer.of_sentences(sentences))
+    return encoded
 
 
 def greedy(

@@ -23,6 +23,11 @@ def require_fixed(hparams: HParams) -> None:
             f"translation_memory={hparams.translation_memory!r} is not part of an export: leave it "
             "out, or give --translation_memory= (nothing) where the run has one"
         )
+    if hparams.lexical_memory:
+        raise UsageError(
+            f"lexical_memory={hparams.lexical_memory!r} is not part of an export: leave it out, or "
+            "give --lexical_memory= (nothing) where the run has one"
+        )
     if hparams.shortlist:
         raise UsageError(
             f"shortlist={hparams.shortlist!r} is not part of an export: leave it out, or give "

@@ -43,6 +43,10 @@ class NearestSource(NamedTuple):
         """The number of neighbours k: each proposes its word."""
         return self.tau.shape[1]
 
+    def of_sentences(self, sentences: tf.Tensor) -> NearestSource:
+        """Returns the constants of the sentences `[n]`."""
+        return tf.nest.map_structure(lambda part: tf.gather(part, sentences), self)
+
     def propose(self, readouts: tf.Tensor) -> Proposals:
         """Returns p_kNN and lambda for readouts `[B, n, R]`."""
         distances = squared_distances(readouts, self.keys)  # [B, n, M]

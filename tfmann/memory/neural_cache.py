@@ -37,6 +37,10 @@ class NeuralSource(NamedTuple):
         """The number of slots I: each proposes its word."""
         return self.words.shape[1]
 
+    def of_sentences(self, sentences: tf.Tensor) -> NeuralSource:
+        """Returns the constants of the sentences `[n]`."""
+        return tf.nest.map_structure(lambda part: tf.gather(part, sentences), self)
+
     def propose(self, readouts: tf.Tensor) -> Proposals:
         """Returns p_cache and lambda for readouts `[B, n, R]`."""
         filled = tf.cast(self.words != NO_WORD, tf.float32)[:, None]

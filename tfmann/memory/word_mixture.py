@@ -3,9 +3,9 @@
     p(w) = (1 - lambda) p_model(w) + lambda p_proposed(w)
 
 A word proposer proposes words at every step, each with a share of p_proposed; a word that is
-proposed several times has the sum of its shares. It is a NamedTuple of tensors `[B, ...]`, which
-the steps read, all hypotheses of a sentence share and nothing writes: `neural_cache.NeuralSource`,
-`nearest_neighbors.NearestSource`.
+proposed several times has the sum of its shares. It is a NamedTuple of tensors, which the steps
+read, all hypotheses of a sentence share and nothing writes: `neural_cache.NeuralSource`,
+`nearest_neighbors.NearestSource`, `lexical_memory.LexicalSource`.
 
 Letters: R the width of readouts, n queries a sentence (its steps, or its hypotheses at one step), C
 proposals a query.
@@ -38,6 +38,9 @@ class WordProposer(Protocol):
 
     def propose(self, readouts: tf.Tensor) -> Proposals:
         """Returns the proposals for readouts `[B, n, R]`."""
+
+    def of_sentences(self, sentences: tf.Tensor) -> WordProposer:
+        """Returns what the steps of the sentences `[n]` read."""
 
 
 class DocumentAndProposer(NamedTuple):

@@ -1,0 +1,181 @@
+"""The command that learns a memory of word translations: ``tfmann memorize``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from tfmann.cli import validation
+from tfmann.data import corpus_paths, input_checks
+from tfmann.errors import UsageError, interruptible, print_message, run_command
+from tfmann.utils.tensorflow_import import import_tensorflow
+
+if TYPE_CHECKING:
+    from tfmann.config import HParams
+    from tfmann.data.batching import Batch, Corpus
+    from tfmann.data.text_encoder import LanguagePair
+    from tfmann.training.lexical_attention import Fit
+
+_EXAMPLES = """\
+examples:
+  tfmann memorize --model=runs/mine
+  tfmann translate --model=runs/mine --lexical_memory=runs/mine/lexical_memory.npz --input=FILE"""
+_NAME = "lexical_memory.npz"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line; returns the exit status."""
+    args = _parser().parse_args(argv)
+    with interruptible():
+        return run_command(lambda: _run(args))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tfmann memorize",
+        description="Learns from a run's training text which words translate which, and, with the "
+        "model frozen, an attention over a sentence's translations (Feng et al. 2017), for "
+        "--lexical_memory.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--model", "--out_dir", required=True, help="folder of the run")
+    parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
+    parser.add_argument("--output", help=f"file to write; default: {_NAME} in the run's folder")
+    parser.add_argument("--train_prefix", help="training text (default: the run's)")
+    parser.add_argument(
+        "--dev_prefix", help="text to measure the attention on (default: the run's)"
+    )
+    for name, default, meaning in (
+        ("updates", 1000, "updates of the attention"),
+        ("batch_size", 80, "sentences of an update"),
+        ("depth", 0, "width A of the attention; 0: num_units"),
+        ("ranks", 5, "translations of a source word that a memory may have"),
+    ):
+        parser.add_argument(
+            f"--{name}", type=int, default=default, help=f"{meaning} (default: {default})"
+        )
+    parser.add_argument(
+        "--learning_rate", type=float, default=5e-4, help="of Adam (default: 0.0005)"
+    )
+    return parser
+
+
+def _run(args: argparse.Namespace) -> None:
+    for name, least in (("updates", 1), ("batch_size", 1), ("depth", 0), ("ranks", 1)):
+        if getattr(args, name) < least:
+            raise UsageError(f"--{name}={getattr(args, name)} is below the least value {least}")
+    if not args.learning_rate > 0:
+        raise UsageError(f"--learning_rate={args.learning_rate}: expected a number above 0")
+    names = ("train_prefix", "dev_prefix")
+    settings = {name: getattr(args, name) for name in names if getattr(args, name)}
+    hparams = validation.settings_of_model(args.model, settings)
+    hparams.require("train_prefix", "a memory is learnt from the training text")
+    text = corpus_paths.require_training_text(hparams)
+    if hparams.dev_prefix:
+        text = [*text, _sides(hparams, hparams.dev_prefix)]
+    output = args.output or os.path.join(args.model, _NAME)
+    paths = list(chain.from_iterable(text))
+    input_checks.refuse_overwriting(
+        {"output": output}, {f"the text {path}": path for path in paths}
+    )
+    import_tensorflow()
+    _learn(args, hparams, output)
+
+
+def _learn(args: argparse.Namespace, hparams: HParams, output: str) -> None:
+    from tfmann import api
+    from tfmann.data import lexical_memory_file, translation_memory, translation_table, word_links
+    from tfmann.data.lexical_memory_file import LexicalMemory
+    from tfmann.decoding.forced_readouts import weights_digest
+    from tfmann.training.lexical_attention import LexicalAttentionTrainer
+    from tfmann.utils.provenance import provenance
+
+    translator = api.load(args.model, args.ckpt, print_message).translator
+    model, languages = translator.model, translator.languages
+    folder = os.path.join(args.model, "encoded")
+    corpus = _corpus(hparams, hparams.train_prefixes, languages, folder)
+    print_message("aligning the words of the training text")
+    pairs = ((corpus.source(i), corpus.target(i)) for i in range(len(corpus)))
+    links = word_links.count_links(pairs, print_message)
+    table = translation_table.from_links(links, args.ranks)
+    print_message(f"{len(table.source):,} pairs of words")
+    trainer = LexicalAttentionTrainer(
+        model, table, args.depth or hparams.num_units, args.learning_rate
+    )
+    every = max(1, min(100, args.updates // 5))
+    trainer.learn(
+        islice(_batches(corpus, hparams, args.batch_size), args.updates),
+        every,
+        lambda number, fit: print_message(f"update {number} of {args.updates}: {_described(fit)}"),
+    )
+    record: dict[str, Any] = {
+        "text": translation_memory.fingerprints(languages),
+        "model": weights_digest(model),
+        "ranks": args.ranks,
+        "updates": args.updates,
+        "batch_size": args.batch_size,
+        "learning_rate": args.learning_rate,
+        **provenance(),
+    }
+    if hparams.dev_prefix:
+        dev = _corpus(hparams, (hparams.dev_prefix,), languages, folder)
+        fit = trainer.evaluate(_dev_batches(dev, hparams, args.batch_size))
+        record["dev"] = fit._asdict()
+        print_message(f"dev: {_described(fit)}")
+    lexical_memory_file.write(output, LexicalMemory(table, trainer.arrays(), record))
+    print_message(f"{output}: for --lexical_memory")
+
+
+def _sides(hparams: HParams, prefix: str) -> tuple[str, str]:
+    """Returns the source and the first reference of a text; raises UserError if one is missing."""
+    source, target = corpus_paths.parallel_paths(hparams, prefix)
+    corpus_paths.require_file(source)
+    return source, corpus_paths.reference_paths(target)[0]
+
+
+def _described(fit: Fit) -> str:
+    return f"{fit.coverage:.1%} of the words in memory, mean -log beta {fit.loss:.3f}"
+
+
+def _corpus(
+    hparams: HParams, prefixes: Sequence[str], languages: LanguagePair, folder: str
+) -> Corpus:
+    """Encodes text below a run's folder, unless training has done so."""
+    from tfmann.data import encoded_corpus
+    from tfmann.data.joined_corpus import JoinedCorpus
+
+    parts = [
+        encoded_corpus.encode(
+            languages,
+            *_sides(hparams, prefix),
+            corpus_paths.documents_path(prefix),
+            folder,
+            print_message,
+        )
+        for prefix in prefixes
+    ]
+    return parts[0] if len(parts) == 1 else JoinedCorpus(parts)
+
+
+def _batches(corpus: Corpus, hparams: HParams, size: int) -> Iterator[Batch]:
+    """Yields the batches of training, of `size` sentences, without end."""
+    from tfmann.data.batching import Position, TrainingBatches
+
+    settings = hparams.replace(batch_size=size, batch_type="sentences")
+    return (batch for batch, _ in TrainingBatches(corpus, settings).batches(Position()))
+
+
+def _dev_batches(corpus: Any, hparams: HParams, size: int) -> Iterator[Batch]:
+    from tfmann.data.batching import evaluation_batches
+
+    return evaluation_batches(corpus, size, hparams.append_source_eos)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
