@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Sequence
 
 from tfmann.data.subword import WordSegmenter
 from tfmann.data.text_files import iter_lines
 from tfmann.errors import UsageError, run_command
-from tfmann.evaluation import comparison
+from tfmann.evaluation import comparison, word_recall
 from tfmann.evaluation.adequacy import adequacy
 from tfmann.evaluation.alignment import quality, read_pharaoh
 from tfmann.evaluation.bleu import TOKENIZERS, check_parallel
@@ -88,6 +89,12 @@ def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="sacreBLEU's, of BLEU: none for tokenised text, 13a for detokenised (default: none)",
     )
     parser.add_argument("--lowercase", action="store_true", help="ignore case")
+    parser.add_argument(
+        "--training",
+        metavar="FILE",
+        help="target side of the training text: also print which share of the first reference's "
+        "words each system has, by how often they are in it",
+    )
 
 
 def _compare(args: argparse.Namespace) -> str:
@@ -101,11 +108,28 @@ def _compare(args: argparse.Namespace) -> str:
     references = [texts[path] for path in args.reference]
     lengths = [len(line.split()) for line in texts[args.source or args.reference[0]]]
     options = {"tokenize": args.tokenize, "lowercase": args.lowercase}
-    return comparison.report(
+    report = comparison.report(
         comparison.compare(systems, references, **options),
         comparison.by_length(systems, references, lengths, limits, **options),
         "source" if args.source else "first reference",
     )
+    return f"{report}\n\n{_recall(systems, references[0], args)}" if args.training else report
+
+
+def _recall(
+    systems: Sequence[comparison.System], reference: Sequence[str], args: argparse.Namespace
+) -> str:
+    """Returns the table of recall by frequency in the training text."""
+
+    def words(line: str) -> str:
+        return line.lower() if args.lowercase else line
+
+    occurrences = Counter(
+        word for line in iter_lines(args.training) for word in words(line).split()
+    )
+    systems = [comparison.System(s.name, [*map(words, s.lines)]) for s in systems]
+    classes = word_recall.by_frequency(systems, [*map(words, reference)], occurrences)
+    return word_recall.report(systems, classes)
 
 
 def _limits(text: str) -> list[int]:

@@ -206,31 +206,7 @@ def _rules_of_searches(h: HParams) -> list[tuple[Any, str]]:
             f"infer_mode='sample' needs sampling_temperature of at least {_COLDEST}: infer_mode="
             "'greedy' takes the most probable word",
         ),
-        (
-            h.neural_cache_size and cell_spec(h.cell).has_cache,
-            f"neural_cache_size={h.neural_cache_size} is for models without a cache, and the cell "
-            f"{h.cell!r} has its own: set it to 0",
-        ),
-        (
-            h.translation_memory and cell_spec(h.cell).has_cache,
-            f"translation_memory={h.translation_memory!r} is for models without a cache, and the "
-            f"cell {h.cell!r} has one: leave it out",
-        ),
-        (
-            h.translation_memory and h.neural_cache_size,
-            f"translation_memory and neural_cache_size={h.neural_cache_size} cannot go together: "
-            "leave one of them out",
-        ),
-        (
-            h.lexical_memory and cell_spec(h.cell).has_cache,
-            f"lexical_memory={h.lexical_memory!r} is for models without a cache, and the cell "
-            f"{h.cell!r} has one: leave it out",
-        ),
-        (
-            h.lexical_memory and (h.translation_memory or h.neural_cache_size),
-            f"lexical_memory={h.lexical_memory!r} cannot go together with a translation memory or "
-            "a neural cache: leave one of them out",
-        ),
+        *_rules_of_memories(h),
         *_rules_of_shortlists(h),
         (
             h.infer_mode == "beam_search" and h.beam_width < 1,
@@ -259,6 +235,37 @@ def _rules_of_searches(h: HParams) -> list[tuple[Any, str]]:
             h.replace_unk and h.subword_option,
             f"replace_unk is about words, and subword_option={h.subword_option!r} leaves hardly "
             "any unknown",
+        ),
+    ]
+
+
+def _rules_of_memories(h: HParams) -> list[tuple[Any, str]]:
+    """Returns which word proposers cannot go together, with each other or with a cell."""
+    return [
+        (
+            h.neural_cache_size and cell_spec(h.cell).has_cache,
+            f"neural_cache_size={h.neural_cache_size} is for models without a cache, and the cell "
+            f"{h.cell!r} has its own: set it to 0",
+        ),
+        (
+            h.translation_memory and cell_spec(h.cell).has_cache,
+            f"translation_memory={h.translation_memory!r} is for models without a cache, and the "
+            f"cell {h.cell!r} has one: leave it out",
+        ),
+        (
+            h.translation_memory and h.neural_cache_size,
+            f"translation_memory and neural_cache_size={h.neural_cache_size} cannot go together: "
+            "leave one of them out",
+        ),
+        (
+            h.lexical_memory and cell_spec(h.cell).has_cache,
+            f"lexical_memory={h.lexical_memory!r} is for models without a cache, and the cell "
+            f"{h.cell!r} has one: leave it out",
+        ),
+        (
+            h.lexical_memory and (h.translation_memory or h.neural_cache_size),
+            f"lexical_memory={h.lexical_memory!r} cannot go together with a translation memory or "
+            "a neural cache: leave one of them out",
         ),
     ]
 

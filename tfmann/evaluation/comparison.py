@@ -131,7 +131,7 @@ def by_length(
 
 
 def length_range(shortest: int, longest: int | None) -> str:
-    """Returns a range of lengths as text: `11 to 20`, or `51 and more` without a longest."""
+    """Returns a range as text: `11 to 20`, or `51 and more` without a longest."""
     return f"{shortest} and more" if longest is None else f"{shortest} to {longest}"
 
 
@@ -156,7 +156,7 @@ def report(systems: Sequence[SystemScores], classes: Sequence[LengthClass], text
         "all of this is about these translations: another training run can give other results",
         *(f"{score.name}: {score.signature}" for score in baseline.scores),
     ]
-    return "\n".join([*_table(rows), "", *notes, "", "BLEU by length:", "", *_table(length_rows)])
+    return "\n".join([*table(rows), "", *notes, "", "BLEU by length:", "", *table(length_rows)])
 
 
 def _system_row(system: SystemScores, baseline: SystemScores) -> list[str]:
@@ -179,7 +179,7 @@ def _length_row(length_class: LengthClass) -> list[str]:
     return [words, str(length_class.sentences), f"{baseline:.2f}", *cells]
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Returns a Markdown table whose columns are aligned as plain text too."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     heading, *lines = (

@@ -1,0 +1,119 @@
+"""`tfmann memorize`, and what translates with its file."""
+
+import re
+
+import numpy as np
+import pytest
+from helpers.command_line import fails, write_model
+
+from tfmann import api
+from tfmann.cli import main
+from tfmann.data import lexical_memory_file, text_files
+from tfmann.errors import UserError
+
+SOURCE = ["der hund und die katze", "", "größe một chó", "katze sieht der hund"] * 3
+TARGET = ["DIE KATZE UND DER", "HUND", "CHÓ MỘT 。 MỘT", "HUND DER KATZE"] * 3
+LINES = ["der hund und die katze", "chó sieht", "unbekannt", "größe một chó"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a model, a text and the memory that was learnt of them."""
+    root = tmp_path_factory.mktemp("place")
+    (root / "model").mkdir()
+    for split, count in (("train", 12), ("dev", 4)):
+        text_files.write_lines(root / f"{split}.de", SOURCE[:count])
+        text_files.write_lines(root / f"{split}.en", TARGET[:count])
+    text_files.write_lines(root / "in", LINES)
+    prefixes = {f"{split}_prefix": str(root / split) for split in ("train", "dev")}
+    write_model(root / "model", "rnnsearch", src="de", tgt="en", **prefixes)
+    assert memorize(root, "--updates=20", "--depth=4", f"--output={root / 'memory'}") == 0
+    return root
+
+
+def memorize(folder, *flags):
+    return main.main(["memorize", f"--model={folder / 'model'}", *flags])
+
+
+def translate(folder, *flags):
+    argv = ["translate", f"--model={folder / 'model'}", f"--input={folder / 'in'}"]
+    assert main.main([*argv, f"--output={folder / 'out'}", *flags]) == 0
+    return list(text_files.iter_lines(folder / "out"))
+
+
+def test_a_memory_is_learnt_and_proposes_words(folder, capsys):
+    assert memorize(folder, "--updates=20", "--ranks=2") == 0
+    notes = capsys.readouterr().err
+    assert re.search(r"update 20 of 20: \d+\.\d% of the words in memory, mean -log beta", notes)
+    assert re.search(r"dev: \d+\.\d% of the words in memory", notes)
+    path = str(folder / "model" / "lexical_memory.npz")
+    memory = lexical_memory_file.read(path)
+    model = api.load(str(folder / "model"))
+    assert memory.record["ranks"] == 2 and memory.record["dev"]["coverage"] > 0.3
+    assert memory.weights["score_vector"].shape == (model.hparams.num_units,)
+    target = model.translator.languages.target
+    own = model.with_search(lexical_memory=path, lexical_memory_lambda=0.99)
+    words = {word for [best] in own.translate(LINES[:1]) for word in best.text.split()}
+    found, _ = memory.table.entries(model.translator.languages.source.encode(LINES[0]), 100)
+    assert words & set(target.vocabulary.decode(found.tolist()))
+
+
+def test_translations_depend_on_the_share_of_the_memory(folder):
+    plain = translate(folder)
+    memory = f"--lexical_memory={folder / 'memory'}"
+    assert translate(folder, memory, "--lexical_memory_lambda=0") == plain
+    assert translate(folder, memory, "--lexical_memory_lambda=0.9") != plain
+
+
+@pytest.mark.parametrize(
+    "flags, status, message",
+    [
+        (["--updates=0"], 2, "--updates=0 is below the least value 1"),
+        (["--learning_rate=0"], 2, "--learning_rate=0.0: expected a number above 0"),
+        (["--train_prefix=absent"], 1, "no such file: absent.de"),
+        (["--dev_prefix=absent"], 1, "no such file: absent.de"),
+        (["--output={folder}/train.en"], 2, "the same file"),
+        (["--model=absent"], 1, "absent holds no trained model"),
+    ],
+)
+def test_bad_commands_are_refused(flags, status, message, folder, capsys):
+    flags = [flag.replace("{folder}", str(folder)) for flag in flags]
+    argv = ["memorize", f"--model={folder / 'model'}", *flags]
+    fails(argv, capsys, status, message, main=main.main)
+
+
+def test_a_missing_file_is_refused_before_the_model_is_loaded(folder, capsys):
+    argv = ["translate", f"--model={folder / 'model'}", "--lexical_memory=absent"]
+    message = "lexical_memory: there is no file absent: `tfmann memorize` makes one for a model"
+    fails([*argv, f"--input={folder / 'in'}"], capsys, 1, message, main=main.main)
+
+
+@pytest.mark.parametrize("damage", ["another file", "cut short", "an array of another kind"])
+def test_damaged_files_are_refused(damage, folder, tmp_path):
+    content = (folder / "memory").read_bytes()
+    path = tmp_path / "memory.npz"
+    if damage == "an array of another kind":
+        np.savez(path, record=np.zeros(3))
+    else:
+        path.write_bytes(b"text" if damage == "another file" else content[:-90])
+    with pytest.raises(UserError, match="is no lexical memory, or is damaged: make it with `tfm"):
+        api.load(str(folder / "model"), lexical_memory=str(path))
+
+
+def test_files_of_another_version_or_model_are_refused(folder, tmp_path):
+    memory = lexical_memory_file.read(folder / "memory")
+    for change, message in (
+        ({"tfmann_lexical_memory": 9}, "is a lexical memory of version 9, and this tfmann reads"),
+        ({"text": ["x"]}, "has the ids of another model's vocabularies or subwords"),
+        ({"model": "x"}, "was learned with other weights than those of this model"),
+    ):
+        path = str(tmp_path / "memory")
+        lexical_memory_file.write(path, memory._replace(record={**memory.record, **change}))
+        with pytest.raises(UserError, match=message):
+            api.load(str(folder / "model"), lexical_memory=path)
+
+
+def test_an_ensemble_refuses_a_memory(folder):
+    model = str(folder / "model")
+    with pytest.raises(UserError, match="was learned with one model, and an ensemble has several"):
+        api.load(model, ensemble=[model], lexical_memory=str(folder / "memory"))
