@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -27,12 +28,14 @@ from benchmarks import (  # noqa: E402
     rewriting,
     shortlist,
     translation_memory,
+    word_memories,
 )
 from benchmarks.peers import compare  # noqa: E402
 from benchmarks.speed import cells  # noqa: E402
 from benchmarks.trust import decode, inputs  # noqa: E402
 from benchmarks.trust.__main__ import main as trust  # noqa: E402
 from tfmann import synthetic  # noqa: E402
+from tfmann.cli.main import main as tfmann_command  # noqa: E402
 from tfmann.ops import encoder_scan as scans  # noqa: E402
 from tfmann.papers.claim import SpeedClaim  # noqa: E402
 from tfmann.papers.claims import CLAIMS  # noqa: E402
@@ -60,7 +63,7 @@ TESTED_HERE = {
     "benchmarks.ablation", "benchmarks.cache", "benchmarks.cost", "benchmarks.memory",
     "benchmarks.parameters", "benchmarks.peers.compare", "benchmarks.report",
     "benchmarks.rewriting", "benchmarks.shortlist", "benchmarks.translation_memory",
-    "benchmarks.trust",
+    "benchmarks.trust", "benchmarks.word_memories",
 }  # fmt: skip
 
 
@@ -232,6 +235,34 @@ def test_a_trained_model_is_measured_with_a_memory(corpus, capfd):
         (name, 300) for name in translation_memory.SYSTEMS
     ]
     assert all(0 <= record["bleu"] <= 100 and record["tau"] > 0 for record in systems)
+
+
+@pytest.mark.thorough
+def test_memories_that_propose_words_are_measured(corpus, tmp_path, capfd, monkeypatch):
+    run = tmp_path / "luong"
+    shutil.copytree(ROOT / "tfmann" / "play" / "models" / "luong", run)
+    prefixes = {f"{name}_prefix": str(corpus / file) for name, file in
+                (("train", "train"), ("dev", "val"), ("test", "test"))}  # fmt: skip
+    settings = json.loads((run / "hparams.json").read_text("utf-8"))
+    (run / "hparams.json").write_text(json.dumps({**settings, **prefixes}), "utf-8")
+    for name in ("val", "test"):
+        (corpus / f"{name}.docs").write_text("0\n0\n1\n1\n", "utf-8")
+    memory = tmp_path / "memory.npz"
+    assert tfmann_command(["memorize", f"--model={run}", f"--output={memory}", "--updates=2"]) == 0
+    monkeypatch.setattr(word_memories, "LAMBDAS", (0.0, 0.5))
+    monkeypatch.setattr(word_memories, "THETAS", (0.3,))
+    argv = [f"--model={run}", f"--lexical_memory={memory}", "--lines=2", "--infer_mode=greedy"]
+    word_memories.main(argv)
+    alone, lexical, cache = read_records(capfd)
+    assert [r["system"] for r in (alone, lexical, cache)] == [
+        "alone", "lexical_memory", "neural_cache",
+    ]  # fmt: skip
+    assert lexical["choices"][0] == [{"lexical_memory_lambda": 0.0}, alone["dev"]]
+    assert cache["choices"][0][1] == alone["dev"] and alone["p"] is None
+    assert lexical["dev"] == max(score for _, score in lexical["choices"])
+    words = sum(words for *_, words, _ in alone["recall"])
+    reference = (corpus / "test.tgt").read_text("utf-8").split()
+    assert words == len(reference) and all(0 <= share <= 1 for *_, share in alone["recall"])
 
 
 def test_what_retrieval_finds_is_measured(tmp_path, capfd):
