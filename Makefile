@@ -18,7 +18,7 @@ UNKNOWN := $(filter-out $(VARIABLES) PY MAKE% -%,$(GIVEN))
 $(if $(UNKNOWN),$(error there is no variable $(UNKNOWN): expected some of $(VARIABLES)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-gpu test test-thorough test-avx2 test-slow test-next lint format check docs package demo \
+.PHONY: help install install-gpu check-python test test-thorough test-avx2 test-slow test-next lint format check docs package demo \
 	reproduce-vi-en reproduce-ro-en \
 	reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja reproduce-en-ja-ntcir \
 	reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic reproduce-synthetic-adequacy \
@@ -29,14 +29,17 @@ $(if $(UNKNOWN),$(error there is no variable $(UNKNOWN): expected some of $(VARI
 help: ## prints this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-28s %s\n", $$1, $$2 }' Makefile
 
-$(INSTALLED): setup.cfg requirements.lock
+$(INSTALLED): setup.cfg requirements.lock | check-python
 	@sh scripts/install.sh
 	@touch $@
+
+check-python:
+	@sh scripts/check_python.sh
 
 install: $(INSTALLED) ## installs into .venv, as other targets do first; PYTHON=path chooses the interpreter
 
 install-gpu: $(INSTALLED) ## adds the CUDA libraries, for an NVIDIA GPU
-	sh scripts/pins.sh >$(VENV)/pins.txt
+	$(PY) -m pip freeze --exclude-editable >$(VENV)/pins.txt
 	$(PY) -m pip install --quiet -c $(VENV)/pins.txt --no-build-isolation -e '.[gpu]'
 
 # pytest caches the compiled tests, whatever the environment says: without the cache, each of the two

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Makes .venv in the current folder and installs tfmann and the packages of requirements.lock into
-# it: a file whose hash is not in there is refused. The lock is for Python 3.11 and older; a later
-# one gets the newest packages that setup.cfg allows.
+# Makes .venv in the current folder and installs tfmann and its packages into it. A Python up to 3.11
+# gets those of requirements.lock: a file whose hash is not in there is refused. A later one gets the
+# newest packages that setup.cfg allows, and the lock's versions of the tools that test and check.
+# An environment that is there already keeps its Python.
 #
 # Prints one line; pip's own output goes to .venv.log. The marker .venv/installing is there while
 # the installation runs: one that was killed leaves it behind, and the next starts from nothing,
@@ -10,6 +11,7 @@ set -eu
 
 marker=.venv/installing
 log=.venv.log
+tools="hypothesis mypy pytest pytest-timeout pytest-xdist ruff"
 
 if [ -f "$marker" ]; then
     if kill -0 "$(cat "$marker")" 2>/dev/null; then
@@ -21,8 +23,12 @@ fi
 # The Python that .venv was made from may be gone.
 .venv/bin/python -c '' 2>/dev/null || rm -rf .venv
 
-# One line of reason is on standard error already where this fails.
-python=$(sh scripts/find_python.sh)
+if [ -x .venv/bin/python ]; then
+    python=.venv/bin/python
+else
+    # One line of reason is on standard error already where this fails.
+    python=$(sh scripts/find_python.sh)
+fi
 echo "Installing tfmann into .venv with $python, once: 2 GB, a few minutes" \
     "(progress in $log) ..."
 
@@ -30,7 +36,11 @@ install() {
     [ -x .venv/bin/python ] || "$python" -m venv .venv || return
     pip="env PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install"
     case $(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])') in
-        3.12 | 3.13) $pip -e '.[test]' || return ;;
+        3.12 | 3.13)
+            # shellcheck disable=SC2086 # a list of names
+            sh scripts/pins.sh $tools >.venv/tools.txt || return
+            $pip -c .venv/tools.txt -e '.[test]' || return
+            ;;
         *)
             $pip --require-hashes -r requirements.lock || return
             # setuptools is there, so building needs no environment of its own.

@@ -1,6 +1,11 @@
 #!/bin/sh
-# Prints the versions of requirements.lock without hashes, as constraints for pip: packages that
-# the lock does not have, such as the CUDA libraries, can then be installed with it.
+# Prints the versions that requirements.lock has for Python 3.11 of the packages given, as
+# constraints for pip: later Pythons, for which there is no lock, check with the same tools.
+#
+#     sh scripts/pins.sh mypy ruff
 set -eu
 
-sed -n '/^[A-Za-z0-9]/s/ *\\$//p' requirements.lock
+for name in "$@"; do
+    # A version for 3.11 comes after those for older Pythons.
+    sed -n "s/^\($name==[^ ]*\).*/\1/p" requirements.lock | tail -n 1
+done

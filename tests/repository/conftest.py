@@ -17,7 +17,8 @@ def machine(tmp_path: Path) -> Machine:
 @pytest.fixture
 def checkout(machine: Machine) -> Machine:
     """The machine with what `make install` needs, and a copy of what it reads."""
-    for tool in ("make", "sh", "awk", "cat", "cp", "env", "mkdir", "rm", "sleep", "tail", "touch"):
+    tools = "make sh awk cat cp env mkdir rm sed sleep tail touch"
+    for tool in tools.split():
         path = shutil.which(tool)
         if path is None:
             pytest.skip(f"{tool} is not installed")

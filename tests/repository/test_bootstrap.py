@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from helpers.bootstrap_machine import Machine
+from helpers.bootstrap_machine import ROOT, Machine
 
 
 def refusal(result: subprocess.CompletedProcess) -> str:
@@ -23,13 +23,40 @@ def refusal(result: subprocess.CompletedProcess) -> str:
     return line
 
 
+NEWEST_FIRST = ("3.13", "3.12", "3.11", "3.10", "3.9")
+
+
 def test_takes_the_newest_python_that_fits(machine: Machine):
-    machine.add_python("python3.9", "3.9")
-    machine.add_python("python3.10", "3.10")
+    machine.add_python("python3.14", "3.14")
+    machine.add_python("python3", "3.14")
+    for version in reversed(NEWEST_FIRST):
+        machine.add_python(f"python{version}", version)
+        result = machine.find_python()
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout == f"{machine.bin}/python{version}\n"
+
+
+def test_a_newer_python3_is_taken_before_an_older_python(machine: Machine):
+    machine.add_python("python3.11", "3.11")
     machine.add_python("python3", "3.12")
-    result = machine.find_python()
+    assert machine.find_python().stdout == f"{machine.bin}/python3\n"
+
+
+@pytest.mark.parametrize("variable", ["HOME", "PYENV_ROOT"])
+def test_takes_a_python_of_pyenv_that_is_not_activated(
+    machine: Machine, tmp_path: Path, variable: str
+):
+    root = tmp_path / "my pyenv"
+    pyenv = root / ".pyenv" if variable == "HOME" else root
+    machine.add("python3.13", "echo 'pyenv: python3.13: command not found' >&2; exit 127")
+    machine.add_python("python3.12", "3.12")
+    path = machine.add_python("its_python", "3.13")
+    own = pyenv / "versions" / "3.13.0" / "bin" / "python"
+    own.parent.mkdir(parents=True)
+    path.rename(own)
+    result = machine.find_python(**{variable: str(root)})
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout == f"{machine.bin}/python3.10\n"
+    assert result.stdout == f"{own}\n"
 
 
 def test_takes_a_python3_that_fits(machine: Machine):
@@ -45,20 +72,12 @@ def test_passes_over_a_command_that_does_not_run(machine: Machine):
     assert result.stderr == ""
 
 
-@pytest.mark.parametrize("version", ["3.12", "3.13"])
-def test_takes_a_later_python_if_there_is_no_other(machine: Machine, version: str):
-    machine.add_python(f"python{version}", version)
-    assert machine.find_python().stdout == f"{machine.bin}/python{version}\n"
-    machine.add_python("python3.9", "3.9")
-    assert machine.find_python().stdout == f"{machine.bin}/python3.9\n"
-
-
 @pytest.mark.parametrize("version", ["3.8", "3.14", "2.7"])
 def test_refuses_other_pythons(machine: Machine, version: str):
     machine.add_python("python3", version)
     message = refusal(machine.find_python())
     assert f"python3 is Python {version}" in message
-    assert "install Python 3.11" in message
+    assert "install Python 3.13" in message
 
 
 def test_says_that_no_python_is_there(machine: Machine):
@@ -86,9 +105,11 @@ def test_passes_over_a_python_without_venv(machine: Machine):
 
 
 def test_the_requested_python_is_used(machine: Machine):
+    machine.add_python("python3.13", "3.13")
     machine.add_python("python3.11", "3.11")
     chosen = machine.add_python("mine", "3.10")
     assert machine.find_python(PYTHON=str(chosen)).stdout == f"{chosen}\n"
+    assert machine.find_python(PYTHON="python3.11").stdout == f"{machine.bin}/python3.11\n"
 
 
 def test_the_requested_python_is_not_replaced_by_another(machine: Machine):
@@ -112,7 +133,7 @@ def test_uv_provides_a_python_where_none_fits(machine: Machine):
 
 def test_says_that_uv_failed(machine: Machine):
     machine.add("uv", "echo 'no network' >&2; exit 2")
-    assert "uv python install 3.11" in refusal(machine.find_python())
+    assert "uv python install 3.13" in refusal(machine.find_python())
 
 
 def calls_of_pip(machine: Machine) -> list[str]:
@@ -120,11 +141,52 @@ def calls_of_pip(machine: Machine) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def test_a_later_python_has_no_lock(checkout: Machine):
-    checkout.add_python("python3", "3.13")
+@pytest.mark.parametrize("version", ["3.12", "3.13"])
+def test_a_later_python_has_no_lock_but_its_tools(checkout: Machine, version: str):
+    checkout.add_python("python3.11", "3.11")
+    checkout.add_python("python3", version)
     result = checkout.run("make", "install")
     assert (result.returncode, result.stderr) == (0, "")
-    assert calls_of_pip(checkout) == ["-m pip install -e .[test]", "-m pip check"]
+    assert calls_of_pip(checkout) == [
+        "-m pip install -c .venv/tools.txt -e .[test]",
+        "-m pip check",
+    ]
+    pins = (checkout.checkout / ".venv" / "tools.txt").read_text().splitlines()
+    lock = (ROOT / "requirements.lock").read_text().splitlines()
+    for pin in pins:
+        assert any(line.startswith(f"{pin} ") for line in lock)
+    tools = {pin.partition("==")[0] for pin in pins}
+    assert tools == {"hypothesis", "mypy", "pytest", "pytest-timeout", "pytest-xdist", "ruff"}
+
+
+def test_an_environment_keeps_its_python(checkout: Machine):
+    """A newer Python on the machine does not mix its packages into an older environment."""
+    checkout.add_python("python3.11", "3.11")
+    checkout.run("make", "install")
+    calls = calls_of_pip(checkout)
+    checkout.add_python("python3.13", "3.13")
+    (checkout.checkout / ".venv" / "installed").unlink()
+    again = checkout.run("make", "install")
+    assert again.returncode == 0 and "into .venv with .venv/bin/python," in again.stdout
+    assert calls_of_pip(checkout) == calls * 2
+
+
+def test_another_python_than_that_of_the_environment_is_refused(checkout: Machine):
+    checkout.add_python("python3.11", "3.11")
+    checkout.add_python("python3.13", "3.13")
+    assert checkout.run("make", "install").returncode == 0
+    calls = calls_of_pip(checkout)
+    for target in ("install", "reproduce-vi-en"):
+        refused = checkout.run("make", target, "PYTHON=python3.11")
+        assert refused.returncode == 2
+        assert (
+            "tfmann: .venv has Python 3.13, and PYTHON=python3.11 is Python 3.11" in refused.stderr
+        )
+    assert calls_of_pip(checkout) == calls
+    assert checkout.run("make", "install", "PYTHON=python3.13").returncode == 0
+    shutil.rmtree(checkout.checkout / ".venv")
+    assert checkout.run("make", "install", "PYTHON=python3.11").returncode == 0
+    assert "--require-hashes" in calls_of_pip(checkout)[len(calls)]
 
 
 def test_installs_once(checkout: Machine):

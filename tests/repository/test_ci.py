@@ -1,0 +1,55 @@
+"""`.ci/run` runs everything on the Python of requirements.lock, whatever newer one is there."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers.bootstrap_machine import ROOT, Machine
+
+
+@pytest.fixture
+def ci(machine: Machine) -> Machine:
+    """A machine whose `make` notes the interpreter and the target that it was given."""
+    for tool in ("bash", "cat", "dirname", "grep", "mktemp", "rm", "tail", "tee"):
+        path = shutil.which(tool)
+        if path is None:
+            pytest.skip(f"{tool} is not installed")
+        (machine.bin / tool).symlink_to(path)
+    machine.add(
+        "make",
+        'for word in "$@"; do case $word in PYTHON=*) export "$word" ;; esac; done\n'
+        'echo "$1 ${PYTHON-none}" >>make.calls',
+    )
+    machine.add("chromium", "exit 0")
+    folder = machine.checkout / ".ci"
+    folder.mkdir()
+    shutil.copy(ROOT / ".ci" / "run", folder)
+    return machine
+
+
+def calls_of_make(ci: Machine) -> list[list[str]]:
+    path: Path = ci.checkout / "make.calls"
+    return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_the_first_lane_is_that_of_python_3_11(ci: Machine):
+    for version in ("3.11", "3.13"):
+        ci.add_python(f"python{version}", version)
+    result = ci.run("bash", ".ci/run", HOME=str(ci.checkout))
+    assert result.returncode == 0, result.stderr
+    calls = calls_of_make(ci)
+    targets = {"install", "check", "docs", "test", "test-thorough", "test-avx2", "package", "demo"}
+    assert targets < {target for target, _ in calls}
+    for target, python in calls:
+        version = "3.13" if target == "test-next" else "3.11"
+        assert python == f"{ci.bin}/python{version}"
+    assert "no Python 3.12 is here" in result.stdout
+
+
+def test_nothing_runs_without_python_3_11(ci: Machine):
+    ci.add_python("python3.13", "3.13")
+    result = ci.run("bash", ".ci/run", HOME=str(ci.checkout))
+    assert result.returncode == 1 and "no Python 3.11 is here" in result.stderr
+    assert calls_of_make(ci) == []
