@@ -105,7 +105,8 @@ def write_model(weights: Mapping[str, np.ndarray], template: Path, output: Path)
         found = weights[name].shape if name in weights else "no array"
         if found != expected:
             raise SystemExit(f"{template}: {name} is {expected} there, {found} here")
-    np.savez(output, **weights, **settings)
+    arrays: dict[str, Any] = {**weights, **settings}  # savez has parameters of other types too
+    np.savez(output, **arrays)
 
 
 def train(flags: argparse.Namespace) -> None:

@@ -34,6 +34,7 @@ output_norm_gain, output_norm_bias, and input_kernel W_x where there is one.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -155,7 +156,11 @@ def decode(
                 source_keys[number] = written["keys"]
             x = x + feed_forward(layer, z)
         output = normalize(weights, "output", x)
-        row = {"outputs": output, "states": output, "alignments": alignments.mean(axis=0)}
+        row: dict[str, Any] = {
+            "outputs": output,
+            "states": output,
+            "alignments": alignments.mean(axis=0),
+        }
         if rewrites:
             moved = [np.linalg.norm(k - k_0) for k, k_0 in zip(written["keys"], first_keys)]
             row.update(
