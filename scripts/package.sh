@@ -26,18 +26,10 @@ own=$("$work/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("pu
     --no-deps --no-index "$dist"/tfmann-*.whl
 echo "$packages" >"$own/dependencies.pth" # its .pth files, and with them the checkout, are left out
 
+walk=$PWD/scripts/walk_package.py
 cd "$work/empty"
 PATH=$work/venv/bin:$PATH
 python -c 'from tfmann.utils import resources; assert resources.INSTALLED'
-tfmann --version
-tfmann -h >help && grep -q '^  train ' help
-tfmann synthetic --output_dir=text --train=200 --dev=10 --test=10
-tfmann train --hparams_path=tiny/luong.json --out_dir=run --num_units=16 --num_train_steps=2 \
-    --steps_per_stats=1 --steps_per_external_eval=2 --infer_mode=greedy --tgt_max_len_infer=10 \
-    --num_attention_images=0 --noavg_ckpts \
-    --train_prefix=text/train --dev_prefix=text/dev --test_prefix=text/test >train.log 2>&1 ||
-    { cat train.log >&2; exit 1; }
-tfmann translate --model=run --input=text/test.src --output=out
-[ "$(wc -l <out)" -eq 10 ]
+python "$walk"
 cd / # before the folder goes
 ls -l "$dist" | awk 'NR > 1 { print $5, $9 }'
