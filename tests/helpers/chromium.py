@@ -99,6 +99,25 @@ class Page:
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=code or key, **text)
 
+    def point(self, selector, number=0, at=(0.5, 0.5)):
+        """Moves the pointer onto an element: to shares of its width and height.
+
+        Returns:
+          the pointer's place in the window.
+        """
+        element = f"document.querySelectorAll({selector!r})[{number}]"
+        self.run(f"{element}.scrollIntoView({{block: 'center', inline: 'center'}})")
+        box = self.run(f"{element}.getBoundingClientRect().toJSON()")
+        place = {"x": box["x"] + at[0] * box["width"], "y": box["y"] + at[1] * box["height"]}
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", **place)
+        return place
+
+    def click(self, selector, number=0, at=(0.5, 0.5)):
+        """Clicks on an element with the pointer, as `point` moves it."""
+        place = self.point(selector, number, at)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **place)
+
     def picture(self, path):
         """Writes the whole page as PNG."""
         shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=False)

@@ -2,50 +2,9 @@
 
 import numpy as np
 import pytest
-from helpers import chromium
-from helpers.http_server import served
+from helpers.play_page import DRAWN, choose, needs_browser, text, tips, trace_of
 
 from tfmann.play import library
-
-pytest.importorskip("starlette", reason="the extra `serve` is not installed")
-pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
-
-from tfmann.play import pages  # noqa: E402
-
-needs_browser = pytest.mark.skipif(
-    chromium.PROGRAM is None, reason="there is no Chromium (Debian: apt-get install chromium)"
-)
-DRAWN = (
-    "document.querySelectorAll('.stage .target').length === {} "
-    "&& !document.querySelector('.stage.busy')"
-)
-
-
-@pytest.fixture(scope="module")
-def client():
-    app = pages.make_app(library.Library(library.shipped()))
-    with served(app) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium.chromium() as page:
-        yield page
-
-
-@pytest.fixture
-def page(browser, client):
-    browser.size(1200, 900)
-    browser.errors.clear()
-    browser.open(f"http://127.0.0.1:{client.port}/")
-    browser.wait(DRAWN.format(1))
-    yield browser
-    assert not browser.errors
-
-
-def text(page, selector):
-    return page.run(f"document.querySelector({selector!r}).innerText.replace(/\\s+/g, ' ').trim()")
 
 
 def test_the_files_of_the_page_are_served_without_other_hosts(client):
@@ -195,30 +154,6 @@ def test_a_figure_is_saved_as_a_picture(page):
     assert page.run("window.names") == ["luong-attention.svg", "luong-attention.png"]
     saved = dict(page.run("window.saved"))
     assert saved["image/svg+xml"] > 10_000 and saved["image/png"] > 10_000
-
-
-def choose(page, name):
-    """Shows a shipped model at its first example."""
-    page.run(
-        f"(document.querySelector('#model-0').value = {name!r},"
-        "document.querySelector('#model-0').dispatchEvent(new Event('change')))"
-    )
-    page.wait(f"location.hash.includes('model={name}&') && !document.querySelector('.stage.busy')")
-
-
-def tips(page, title):
-    """What the pointer shows in the figure of that title, cell by cell."""
-    return page.run(
-        "[...[...document.querySelectorAll('figure')]"
-        f".find((figure) => figure.dataset.title === {title!r}).querySelectorAll('[data-tip]')]"
-        ".map((cell) => cell.dataset.tip)"
-    )
-
-
-def trace_of(client, name):
-    _, models = client.get("/play/models")
-    lines = next(model for model in models["models"] if model["name"] == name)["examples"][0]
-    return client.post("/play/trace", {"model": name, "lines": lines})[1]
 
 
 @needs_browser

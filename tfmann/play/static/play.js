@@ -382,6 +382,7 @@ function grow() {
 
 $("composer").onsubmit = (event) => { event.preventDefault(); restart(); };
 $("text").oninput = grow;
+window.addEventListener("resize", grow);
 $("text").onkeydown = (event) => {
   const document_ = page.chosen.some((_, i) => model(i).documents);
   if (event.key === "Enter" && !event.shiftKey && (!document_ || event.ctrlKey || event.metaKey)) {

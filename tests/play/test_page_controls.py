@@ -1,0 +1,143 @@
+"""What the pointer, the theme, the slider and the address of the page do, in a real browser."""
+
+import re
+
+import pytest
+from helpers.play_page import DRAWN, needs_browser, text, trace_of
+
+pytestmark = needs_browser
+CELL = "figure[data-title=Attention] rect[data-tip]"
+TIP = "document.querySelector('#tip')"
+
+
+def later_words(page):
+    return page.run("document.querySelectorAll('.target .word.later').length")
+
+
+def test_the_pointer_shows_the_number_of_a_cell(page, client):
+    trace = trace_of(client, "luong")
+    page.key("End")
+    columns = len(trace["source_tokens"])
+    for t, s in ((2, 1), (7, 4)):
+        weight = trace["arrays"]["alignments"][t][s]
+        place = page.point(CELL, t * columns + s)
+        word, _, number = page.run(f"{TIP}.textContent").rpartition("\n")
+        assert word == f"{trace['tokens'][t]} ← {trace['source_tokens'][s]}"
+        assert float(number) == pytest.approx(weight, abs=6e-4)
+        box = page.run(f"{TIP}.getBoundingClientRect().toJSON()")
+        assert box["width"] > 0 and abs(box["x"] - place["x"]) < 60
+    page.point("h1")
+    assert page.run(f"{TIP}.hidden")
+
+
+def test_the_pointer_shows_the_probability_of_a_word(page, client):
+    trace = trace_of(client, "luong")
+    page.key("Home")
+    page.point(".target .word", 0)
+    assert text(page, "#tip") == f"probability {trace['probs'][0]:.3f}"
+    page.point(".target .word", 3)  # not produced yet
+    assert page.run(f"{TIP}.hidden")
+
+
+@pytest.mark.parametrize("width", [320, 400])
+def test_a_number_at_the_edge_does_not_leave_the_window(page, width):
+    page.size(width, 700)
+    page.key("End")
+    rights = page.run(
+        "[...document.querySelectorAll('.lines .word[data-tip]')]"
+        ".map((word) => word.getBoundingClientRect().right)"
+    )
+    assert max(rights) > width - 60
+    place = page.point(".lines .word[data-tip]", rights.index(max(rights)), at=(0.95, 0.5))
+    box = page.run(f"{TIP}.getBoundingClientRect().toJSON()")
+    assert box["width"] > 0 and box["left"] >= 0 and box["right"] <= width
+    assert box["bottom"] <= 700 and not box["top"] <= place["y"] <= box["bottom"]
+
+
+def test_a_long_sentence_is_seen_whole_in_a_narrow_window(page):
+    page.size(320, 700)
+    field = "document.querySelector('#text')"
+    page.wait(f"{field}.scrollHeight <= {field}.offsetHeight", 10)
+    page.size(1200, 900)
+    page.wait(f"{field}.offsetHeight < 60", 10)
+
+
+def brightness(page, name):
+    """Mean of red, green and blue of a colour of the page, 0 to 255."""
+    color = page.run(f"getComputedStyle(document.body).getPropertyValue({name!r})")
+    return sum(map(int, re.findall(r"\d+", color)[:3])) / 3
+
+
+def test_the_theme_is_switched_and_kept(page):
+    def figure():
+        return page.run("document.querySelector('figure svg').outerHTML")
+
+    try:
+        assert text(page, "#theme") == "Dark"
+        light, drawn_light = brightness(page, "background-color"), figure()
+        page.click("#theme")
+        assert text(page, "#theme") == "Light"
+        dark, drawn_dark = brightness(page, "background-color"), figure()
+        assert light > 200 and dark < 60
+        assert brightness(page, "color") > dark + 120
+        assert drawn_dark != drawn_light
+        page.open(page.run("location.href"))
+        page.wait(DRAWN.format(1))
+        assert text(page, "#theme") == "Light"
+        assert brightness(page, "background-color") == dark and figure() == drawn_dark
+        page.click("#theme")
+        assert brightness(page, "background-color") == light and figure() == drawn_light
+    finally:
+        page.run("localStorage.clear()")
+
+
+def test_the_theme_is_that_of_the_system_at_first(page):
+    page.size(1200, 900, dark=True)
+    page.wait("document.querySelector('#theme').innerText === 'Light'", 10)
+    assert brightness(page, "background-color") < 60
+    page.size(1200, 900)
+    page.wait("document.querySelector('#theme').innerText === 'Dark'", 10)
+    assert brightness(page, "background-color") > 200
+
+
+def test_the_slider_moves_to_its_step(page):
+    for share in (0.5, 1.0, 0.0):
+        page.click("#scrub", at=(min(max(share, 0.005), 0.995), 0.5))
+        step = round(13 * share)
+        shown = int(text(page, "#where").split()[0]) - 1
+        assert abs(shown - step) <= (1 if share == 0.5 else 0)  # between two steps
+        assert page.run("Number(document.querySelector('#scrub').value)") == shown
+        assert later_words(page) == 13 - shown
+
+
+def test_a_click_on_a_word_or_a_cell_shows_its_step(page, client):
+    columns = len(trace_of(client, "luong")["source_tokens"])
+    page.click(".target .word", 6)
+    assert text(page, "#where") == "7 of 14"
+    page.click(CELL, 3 * columns)
+    assert text(page, "#where") == "4 of 14"
+    page.click("#ticks li", 9)
+    assert text(page, "#where") == "10 of 14" and later_words(page) == 4
+
+
+def test_the_address_brings_back_what_is_shown(page, client):
+    """Model, sentence, step, a forced word, and the model beside it."""
+    page.run("document.querySelector('#compare').click()")
+    page.wait(DRAWN.format(2))
+    page.run("document.querySelectorAll('#stage-0 .target .word')[5].click()")
+    page.run("document.querySelector('#stage-0 .other input').value = 'will'")
+    page.run("document.querySelector('#stage-0 .other').requestSubmit()")
+    page.wait("document.querySelector('.undo') && !document.querySelector('.stage.busy')")
+    page.run("document.querySelectorAll('#stage-0 .target .word')[8].click()")
+
+    def state():
+        rows = "[...document.querySelectorAll('.stage .target .word')].map((w) => w.innerText)"
+        titles = "[...document.querySelectorAll('.stage h2')].map((title) => title.innerText)"
+        return page.run(rows), page.run(titles), text(page, "#where"), text(page, ".undo")
+
+    before, address = state(), page.run("location.href")
+    assert "will" in before[0] and len(before[1]) == 2 and before[2].startswith("9 of")
+    page.open(address)
+    page.wait(DRAWN.format(2))
+    assert state() == before
+    assert page.run("location.href") == address
