@@ -12,16 +12,15 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from tfmann.errors import UserError
+from tfmann.serving.hosts import LoopbackHosts, is_loopback
 from tfmann.serving.requests import Limits, RequestError
 from tfmann.serving.service import Service
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _BODY_SECONDS = 10.0  # to send a request
 
 
@@ -86,11 +85,7 @@ def starlette(routes: Sequence[BaseRoute], host: str, lifespan: Any = None) -> S
         message = messages.get(error.status_code, error.detail)
         return JSONResponse({"error": message}, error.status_code, error.headers)
 
-    middleware = []
-    if host in _LOOPBACK:
-        middleware.append(
-            Middleware(TrustedHostMiddleware, allowed_hosts=[*_LOOPBACK[:2], "[::1]"])
-        )
+    middleware = [Middleware(LoopbackHosts)] if is_loopback(host) else []
     return Starlette(
         routes=routes,
         lifespan=lifespan,
