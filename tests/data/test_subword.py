@@ -1,6 +1,7 @@
 """Segmentation: words, byte pairs, sentence pieces, and their inverse."""
 
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -236,6 +237,26 @@ def test_warnings_of_an_older_package_are_not_shown(model, tmp_path, monkeypatch
     segmenter = make_segmenter("spm", model)  # a warning would be an error in this test
     del sys.modules["tensorflow_text"]
     assert segmenter.tokenizer["model"] == Path(model).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "missing, cure",
+    [
+        ("tensorflow_hub", r"pip install tensorflow-hub"),
+        ("tensorflow_text", r"pip install 'tensorflow-text==2\.\d+\.\*'"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_cure(model, tmp_path, monkeypatch, missing, cure):
+    """As tensorflow_text 2.15 does, this one imports tensorflow_hub."""
+    (tmp_path / "tensorflow_text.py").write_text("import tensorflow_hub\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "tensorflow_text", raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)  # as if it was not installed
+    with pytest.raises(UserError) as refused:
+        make_segmenter("spm", model)
+    message = str(refused.value)
+    assert f"(import of {missing} halted" in message and "\n" not in message
+    assert re.search(f": {cure}$", message)
 
 
 def test_fingerprints_tell_segmenters_apart(codes, model, tmp_path):

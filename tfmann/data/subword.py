@@ -118,17 +118,15 @@ class SentencePieceSegmenter(Segmenter):
     """A SentencePiece model, for text that is not tokenised.
 
     Raises:
-      UserError: the file cannot be read or is not a SentencePiece model.
+      UserError: the file cannot be read or is not a SentencePiece model, or tensorflow_text cannot
+        be imported.
     """
 
     def __init__(self, model_path: PathLike) -> None:
         model = _read_model(model_path)
         import tensorflow as tf
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # tensorflow_hub's notice about its own imports
-            import tensorflow_text
-
+        tensorflow_text = _import_tensorflow_text(tf.__version__)
         self._tokenizer = tensorflow_text.SentencepieceTokenizer(model=model, out_type=tf.string)
         self._string = tf.string
         self._constant = tf.constant
@@ -299,6 +297,27 @@ def _read_codes(path: PathLike) -> str:
     if not merges:
         raise UserError(f"{path} holds no merge operations; expected codes of subword-nmt")
     return "\n".join(lines) + "\n"
+
+
+def _import_tensorflow_text(tensorflow_version: str) -> Any:
+    """Imports tensorflow_text, which up to 2.15 needs tensorflow_hub, although nothing here does.
+
+    Raises:
+      UserError: either is missing, or has a part missing.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # tensorflow_hub's notice about its own imports
+            import tensorflow_text
+    except ImportError as error:
+        missing = (error.name or "tensorflow_text").partition(".")[0].replace("_", "-")
+        if missing == "tensorflow-text":  # any other version would replace TensorFlow
+            missing = f"'tensorflow-text=={tensorflow_version.rpartition('.')[0]}.*'"
+        raise UserError(
+            f"subword_option='spm' needs tensorflow-text, which cannot be imported ({error}): "
+            f"pip install {missing}"
+        ) from error
+    return tensorflow_text
 
 
 def _read_model(path: PathLike) -> bytes:
