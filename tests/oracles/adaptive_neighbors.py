@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.oracles.nearest_neighbors import nearest, p_nearest
+from oracles.nearest_neighbors import nearest, p_nearest
 
 LEAST_MODEL_SHARE = 1e-6
 
