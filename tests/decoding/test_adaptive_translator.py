@@ -35,10 +35,12 @@ SETTINGS = {
 
 @functools.cache
 def network():
-    """Large random weights, so that every number of neighbours has its readouts."""
+    """Random weights with which all shares are well above 0 and below 1."""
     stream = np.random.default_rng(3)
-    shapes = adaptive_neighbors.network_shapes(K)
-    return {name: stream.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    return {
+        name: stream.normal(scale=0.15, size=shape).astype(np.float32)
+        for name, shape in adaptive_neighbors.network_shapes(K).items()
+    }
 
 
 @pytest.fixture(scope="module")

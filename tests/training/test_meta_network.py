@@ -93,6 +93,19 @@ def test_a_seed_gives_the_same_network(monkeypatch):
     assert np.abs(first.network.w_2 - other.network.w_2).max() > 0.01
 
 
+def test_sentences_that_are_held_back_change_no_weight(monkeypatch):
+    monkeypatch.setattr(meta_network, "UPDATES", 10)
+    positions, sentences = corpus(40)
+    numbers = np.repeat(np.arange(40, dtype=np.int32), 8)
+    seen = []
+    monkeypatch.setattr(
+        meta_network, "_update_function", lambda *_: lambda *parts: seen.append(parts[2])
+    )
+    meta_network.train(positions._replace(references=numbers), sentences, T)
+    assert set(np.concatenate(seen)) == set(range(40)) - {9, 19, 29, 39}
+    assert {len(batch) for batch in seen} == {32 * 8, 4 * 8}  # the 36 others, in two batches
+
+
 def test_no_rate_is_left_where_nothing_is_learnt(monkeypatch):
     """Where no sentence of the rest says anything of those held back, training ends early."""
     monkeypatch.setattr(meta_network, "_EVALUATE", 10)
