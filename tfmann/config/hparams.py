@@ -221,16 +221,7 @@ def _rules_of_searches(h: HParams) -> list[tuple[Any, str]]:
             f"translation_memory and neural_cache_size={h.neural_cache_size} cannot go together: "
             "leave one of them out",
         ),
-        (
-            h.translation_memory_adaptive and not h.translation_memory,
-            f"translation_memory_adaptive={h.translation_memory_adaptive!r} needs a "
-            "translation_memory: give one, or leave it out",
-        ),
-        (
-            h.translation_memory_adaptive and h.translation_memory_lambda is not None,
-            f"translation_memory_adaptive={h.translation_memory_adaptive!r} has a lambda of its "
-            f"own: leave translation_memory_lambda={h.translation_memory_lambda} out",
-        ),
+        *_rules_of_adaptive_neighbors(h),
         *_rules_of_shortlists(h),
         (
             h.infer_mode == "beam_search" and h.beam_width < 1,
@@ -259,6 +250,21 @@ def _rules_of_searches(h: HParams) -> list[tuple[Any, str]]:
             h.replace_unk and h.subword_option,
             f"replace_unk is about words, and subword_option={h.subword_option!r} leaves hardly "
             "any unknown",
+        ),
+    ]
+
+
+def _rules_of_adaptive_neighbors(h: HParams) -> list[tuple[Any, str]]:
+    return [
+        (
+            h.translation_memory_adaptive and not h.translation_memory,
+            f"translation_memory_adaptive={h.translation_memory_adaptive!r} needs a "
+            "translation_memory: give one, or leave it out",
+        ),
+        (
+            h.translation_memory_adaptive and h.translation_memory_lambda is not None,
+            f"translation_memory_adaptive={h.translation_memory_adaptive!r} has a lambda of its "
+            f"own: leave translation_memory_lambda={h.translation_memory_lambda} out",
         ),
     ]
 

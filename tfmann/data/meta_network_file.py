@@ -11,8 +11,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from tfmann.config import SearchSettings
 from tfmann.errors import UserError
 from tfmann.utils.checksummed_json import add_checksum, read_checked
@@ -35,12 +33,12 @@ def settings_of(hparams: SearchSettings) -> dict[str, Any]:
     return {name: getattr(hparams, name) for name in _SETTINGS}
 
 
-def save(path: str, network: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> None:
+def save(path: str, network: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     """Writes a network.
 
     Args:
       path: where.
-      network: its weights by their names.
+      network: its weights by their names, NumPy arrays.
       record: `settings`, `weights`, the digest of the model, and what else is of interest.
 
     Raises:
@@ -74,11 +72,6 @@ def read(hparams: SearchSettings) -> dict[str, Any]:
             f"give {flags(record['settings'])}, or train one for these"
         )
     return record
-
-
-def arrays_of(record: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Returns the weights of the network of a record by their names, float32."""
-    return {name: np.array(rows, np.float32) for name, rows in record["network"].items()}
 
 
 def require_weights(path: str, record: Mapping[str, Any], digest: str) -> None:

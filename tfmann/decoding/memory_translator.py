@@ -245,4 +245,5 @@ def _meta_network(hparams: HParams, model: Seq2Seq) -> adaptive_neighbors.MetaNe
     record = meta_network_file.read(hparams)
     path = str(hparams.translation_memory_adaptive)
     meta_network_file.require_weights(path, record, weights_digest(model))
-    return adaptive_neighbors.MetaNetwork(**meta_network_file.arrays_of(record))
+    arrays = {name: np.array(rows, np.float32) for name, rows in record["network"].items()}
+    return adaptive_neighbors.MetaNetwork(**arrays)
