@@ -14,7 +14,8 @@ set. A share of 0 is the domain of training: what the memory costs where there i
 `corpus`: a trained model on its test set, with the pairs of a prefix as its memory.
 
 Both take `--adaptive`: in place of SK-MT1 and SK-MT2 they measure adaptive kNN-MT, whose network is
-trained on the development set, and SK-MT with its numbers of pairs and neighbours.
+trained on the development set, and SK-MT with its numbers of pairs and neighbours;
+`--adaptive=0.3,0.5,0.7` also kNN-MT with these fixed lambdas.
 
 `retrieval`: without a model, BLEU of the target of the most similar training pair as it is, for
 PREFIX/train and PREFIX/test; words are separated by spaces.
@@ -47,8 +48,9 @@ from tfmann.utils.provenance import provenance
 if TYPE_CHECKING:
     from tfmann.api import Model
 
-SYSTEMS = {"SK-MT1": (2, 1), "SK-MT2": (16, 2)}  # pairs m, neighbours k: the rows of the paper
-CONTROL = {"SK-MT-16-8": (16, 8)}  # pairs and neighbours of adaptive kNN-MT
+# pairs m, neighbours k, a fixed lambda if there is one
+SYSTEMS = {"SK-MT1": (2, 1, None), "SK-MT2": (16, 2, None)}  # the rows of the paper
+_ADAPTIVE = 16, 8  # pairs and neighbours of adaptive kNN-MT
 FACTORS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 _COMMON_WORDS = 60  # the first of a vocabulary, function words among them, keep their names
 _HITS = 64
@@ -91,7 +93,11 @@ def _bleu(
 
 
 def measure_domain(
-    pairs: Sequence[int], shares: Sequence[float], lines: int, seed: int, adaptive: bool = False
+    pairs: Sequence[int],
+    shares: Sequence[float],
+    lines: int,
+    seed: int,
+    lambdas: list[float] | None,
 ) -> Iterator[dict]:
     """Yields a record for the model alone and for each system with each memory."""
     from tfmann import api
@@ -113,13 +119,13 @@ def measure_domain(
             share_known = round(known_share(memory.target, test.target), 4)
             with tempfile.TemporaryDirectory() as folder:
                 files = _write_text(folder, "tm", memory)
-                for record in _measure_systems(model, files, dev, test, adaptive):
+                for record in _measure_systems(model, files, dev, test, lambdas):
                     size = {"pairs": count, "known": share_known}
                     yield {**base, **size, **record, **provenance()}
 
 
 def measure_corpus(
-    folder: str, prefixes: Sequence[str], lines: int, infer_mode: str, adaptive: bool = False
+    folder: str, prefixes: Sequence[str], lines: int, infer_mode: str, lambdas: list[float] | None
 ) -> Iterator[dict]:
     """Yields a record for a model alone and for each system; prefixes of memory, dev and test."""
     from tfmann import api
@@ -144,7 +150,7 @@ def measure_corpus(
         "pairs": len(memory.source),
         "known": round(known_share(memory.target, test.target), 4),
     }
-    for record in _measure_systems(model, ",".join(files[0]), dev, test, adaptive):
+    for record in _measure_systems(model, ",".join(files[0]), dev, test, lambdas):
         yield {**base, **size, **record, **provenance()}
 
 
@@ -157,18 +163,22 @@ def _write_text(folder: str, name: str, text: Text) -> str:
 
 
 def _measure_systems(
-    model: Model, files: str, dev: Text, test: Text, adaptive: bool
+    model: Model, files: str, dev: Text, test: Text, lambdas: list[float] | None
 ) -> Iterator[dict]:
-    """Yields a record for each system with one memory."""
-    for system, numbers in (CONTROL if adaptive else SYSTEMS).items():
+    """Yields a record for each system with one memory; `lambdas` as of `--adaptive`, or None."""
+    systems: dict[str, tuple[int, int, float | None]] = dict(SYSTEMS)
+    if lambdas is not None:
+        fixed = {f"kNN-MT-{weight:g}": (*_ADAPTIVE, weight) for weight in lambdas}
+        systems = {"SK-MT-16-8": (*_ADAPTIVE, None), **fixed}
+    for system, numbers in systems.items():
         yield {"system": system, **_measure_memory(model, files, dev, test, numbers)}
-    if adaptive:
+    if lambdas is not None:
         yield {"system": "adaptive", **_measure_adaptive(model, files, dev, test)}
 
 
 def _measure_adaptive(model: Model, files: str, dev: Text, test: Text) -> dict:
     """Trains a network on dev and translates test, with one memory."""
-    [(count, neighbors)] = CONTROL.values()
+    count, neighbors = _ADAPTIVE
     with_memory = model.with_search(translation_memory=files, translation_memory_pairs=count)
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder, "network.json"))
@@ -193,14 +203,15 @@ def _measure_adaptive(model: Model, files: str, dev: Text, test: Text) -> dict:
 
 
 def _measure_memory(
-    model: Model, files: str, dev: Text, test: Text, numbers: tuple[int, int]
+    model: Model, files: str, dev: Text, test: Text, numbers: tuple[int, int, float | None]
 ) -> dict:
-    """Chooses tau on dev and translates test, with one memory; numbers of pairs and neighbours."""
-    count, neighbors = numbers
+    """Chooses tau on dev and translates test, with one memory; `numbers` as of `SYSTEMS`."""
+    count, neighbors, weight = numbers
     with_memory = model.with_search(
         translation_memory=files,
         translation_memory_pairs=count,
         translation_memory_neighbors=neighbors,
+        translation_memory_lambda=weight,
     )
     how = model.hparams.bleu_tokenize, model.hparams.bleu_lowercase
     translator: Any = with_memory.translator
@@ -294,7 +305,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     for name in ("prefix", "src", "tgt"):
         lookup.add_argument(f"--{name}", required=True)
     for command in (domain, corpus):
-        command.add_argument("--adaptive", action="store_true", help="adaptive kNN-MT and SK-MT")
+        command.add_argument(
+            "--adaptive",
+            type=_numbers,
+            nargs="?",
+            const=[],
+            help="measure adaptive kNN-MT and SK-MT, and kNN-MT with fixed lambdas",
+        )
     for command in (domain, corpus, lookup):
         command.add_argument("--out", type=Path, help="file to append the lines to")
     args = parser.parse_args(argv)

@@ -220,10 +220,11 @@ def test_a_memory_is_measured_in_an_invented_domain(capfd):
 @pytest.mark.thorough
 def test_adaptive_neighbors_are_measured(capfd, monkeypatch):
     monkeypatch.setattr(meta_network, "UPDATES", 2)
-    flags = ["--pairs=40", "--shares=1", "--lines=30", "--adaptive"]
+    flags = ["--pairs=40", "--shares=1", "--lines=30", "--adaptive=0.5"]
     translation_memory.main(["domain", *flags])
-    _, control, adaptive = read_records(capfd)
-    assert (control["system"], adaptive["system"]) == ("SK-MT-16-8", "adaptive")
+    _, control, fixed, adaptive = read_records(capfd)
+    assert (control["system"], fixed["system"]) == ("SK-MT-16-8", "kNN-MT-0.5")
+    assert adaptive["system"] == "adaptive"
     assert control["pairs"] == adaptive["pairs"] == 40 and adaptive["updates"] == 0
     assert set(adaptive["held_back"]["mean_shares"]) == {"0", "1", "2", "4", "8"}
 
