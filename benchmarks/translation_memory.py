@@ -13,6 +13,10 @@ set. A share of 0 is the domain of training: what the memory costs where there i
 
 `corpus`: a trained model on its test set, with the pairs of a prefix as its memory.
 
+Both take `--adaptive`: in place of SK-MT1 and SK-MT2 they measure adaptive kNN-MT, whose network is
+trained on the development set, and SK-MT with its numbers of pairs and neighbours;
+`--adaptive=0.3,0.5,0.7` also kNN-MT with these fixed lambdas.
+
 `retrieval`: without a model, BLEU of the target of the most similar training pair as it is, for
 PREFIX/train and PREFIX/test; words are separated by spaces.
 """
@@ -20,6 +24,7 @@ PREFIX/train and PREFIX/test; words are separated by spaces.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import tempfile
 import time
@@ -33,6 +38,7 @@ import numpy as np
 
 from benchmarks import harness
 from tfmann import synthetic
+from tfmann.cli import adaptation
 from tfmann.data import retrieval
 from tfmann.data.text_files import iter_lines, write_lines
 from tfmann.evaluation import bleu
@@ -42,7 +48,9 @@ from tfmann.utils.provenance import provenance
 if TYPE_CHECKING:
     from tfmann.api import Model
 
-SYSTEMS = {"SK-MT1": (2, 1), "SK-MT2": (16, 2)}  # pairs m, neighbours k: the rows of the paper
+# pairs m, neighbours k, a fixed lambda if there is one
+SYSTEMS = {"SK-MT1": (2, 1, None), "SK-MT2": (16, 2, None)}  # the rows of the paper
+_ADAPTIVE = 16, 8  # pairs and neighbours of adaptive kNN-MT
 FACTORS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 _COMMON_WORDS = 60  # the first of a vocabulary, function words among them, keep their names
 _HITS = 64
@@ -85,7 +93,11 @@ def _bleu(
 
 
 def measure_domain(
-    pairs: Sequence[int], shares: Sequence[float], lines: int, seed: int
+    pairs: Sequence[int],
+    shares: Sequence[float],
+    lines: int,
+    seed: int,
+    lambdas: list[float] | None,
 ) -> Iterator[dict]:
     """Yields a record for the model alone and for each system with each memory."""
     from tfmann import api
@@ -104,19 +116,16 @@ def measure_domain(
         yield {**base, "system": "alone", "bleu": alone, "seconds": seconds, **provenance()}
         for count in pairs:
             memory = Text(*(side[2 * lines : 2 * lines + count] for side in text))
-            for system in SYSTEMS:
-                with tempfile.TemporaryDirectory() as folder:
-                    files = [str(Path(folder, name)) for name in ("tm.src", "tm.tgt")]
-                    for path, side in zip(files, memory):
-                        write_lines(path, side)
-                    record = _measure_memory(model, ",".join(files), dev, test, system)
-                share_known = round(known_share(memory.target, test.target), 4)
-                record = {"pairs": count, "known": share_known, **record}
-                yield {**base, "system": system, **record, **provenance()}
+            share_known = round(known_share(memory.target, test.target), 4)
+            with tempfile.TemporaryDirectory() as folder:
+                files = _write_text(folder, "tm", memory)
+                for record in _measure_systems(model, files, dev, test, lambdas):
+                    size = {"pairs": count, "known": share_known}
+                    yield {**base, **size, **record, **provenance()}
 
 
 def measure_corpus(
-    folder: str, prefixes: Sequence[str], lines: int, infer_mode: str
+    folder: str, prefixes: Sequence[str], lines: int, infer_mode: str, lambdas: list[float] | None
 ) -> Iterator[dict]:
     """Yields a record for a model alone and for each system; prefixes of memory, dev and test."""
     from tfmann import api
@@ -141,18 +150,68 @@ def measure_corpus(
         "pairs": len(memory.source),
         "known": round(known_share(memory.target, test.target), 4),
     }
-    for system in SYSTEMS:
-        record = _measure_memory(model, ",".join(files[0]), dev, test, system)
-        yield {**base, "system": system, **size, **record, **provenance()}
+    for record in _measure_systems(model, ",".join(files[0]), dev, test, lambdas):
+        yield {**base, **size, **record, **provenance()}
 
 
-def _measure_memory(model: Model, files: str, dev: Text, test: Text, system: str) -> dict:
-    """Chooses tau on dev and translates test, with one memory."""
-    count, neighbors = SYSTEMS[system]
+def _write_text(folder: str, name: str, text: Text) -> str:
+    """Writes two files; returns their names with a comma between them."""
+    files = [str(Path(folder, f"{name}.{side}")) for side in ("src", "tgt")]
+    for path, side in zip(files, text):
+        write_lines(path, side)
+    return ",".join(files)
+
+
+def _measure_systems(
+    model: Model, files: str, dev: Text, test: Text, lambdas: list[float] | None
+) -> Iterator[dict]:
+    """Yields a record for each system with one memory; `lambdas` as of `--adaptive`, or None."""
+    systems: dict[str, tuple[int, int, float | None]] = dict(SYSTEMS)
+    if lambdas is not None:
+        fixed = {f"kNN-MT-{weight:g}": (*_ADAPTIVE, weight) for weight in lambdas}
+        systems = {"SK-MT-16-8": (*_ADAPTIVE, None), **fixed}
+    for system, numbers in systems.items():
+        yield {"system": system, **_measure_memory(model, files, dev, test, numbers)}
+    if lambdas is not None:
+        yield {"system": "adaptive", **_measure_adaptive(model, files, dev, test)}
+
+
+def _measure_adaptive(model: Model, files: str, dev: Text, test: Text) -> dict:
+    """Trains a network on dev and translates test, with one memory."""
+    count, neighbors = _ADAPTIVE
+    with_memory = model.with_search(translation_memory=files, translation_memory_pairs=count)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "network.json"))
+        begin = time.perf_counter()
+        dev_files = _write_text(folder, "dev", dev).split(",")
+        adaptation.adapt(with_memory, dev_files, path, neighbors, None)
+        training_seconds = round(time.perf_counter() - begin, 1)
+        trained = json.loads(Path(path).read_text("utf-8"))
+        system = model.with_search(
+            translation_memory=files, translation_memory_adaptive=path, **trained["settings"]
+        )
+        results, seconds = _translate(system, test.source)
+    how = model.hparams.bleu_tokenize, model.hparams.bleu_lowercase
+    return {
+        "bleu": _bleu(results, test.target, *how),
+        "seconds": seconds,
+        "training_seconds": training_seconds,
+        "tau": trained["settings"]["translation_memory_tau"],
+        "updates": trained["updates"],
+        "held_back": trained["held_back"],
+    }
+
+
+def _measure_memory(
+    model: Model, files: str, dev: Text, test: Text, numbers: tuple[int, int, float | None]
+) -> dict:
+    """Chooses tau on dev and translates test, with one memory; `numbers` as of `SYSTEMS`."""
+    count, neighbors, weight = numbers
     with_memory = model.with_search(
         translation_memory=files,
         translation_memory_pairs=count,
         translation_memory_neighbors=neighbors,
+        translation_memory_lambda=weight,
     )
     how = model.hparams.bleu_tokenize, model.hparams.bleu_lowercase
     translator: Any = with_memory.translator
@@ -245,6 +304,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     lookup = commands.add_parser("retrieval")
     for name in ("prefix", "src", "tgt"):
         lookup.add_argument(f"--{name}", required=True)
+    for command in (domain, corpus):
+        command.add_argument(
+            "--adaptive",
+            type=_numbers,
+            nargs="?",
+            const=[],
+            help="measure adaptive kNN-MT and SK-MT, and kNN-MT with fixed lambdas",
+        )
     for command in (domain, corpus, lookup):
         command.add_argument("--out", type=Path, help="file to append the lines to")
     args = parser.parse_args(argv)
@@ -253,10 +320,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
     if args.what == "corpus":
         prefixes = [args.memory, args.dev, args.test]
-        harness.write(measure_corpus(args.model, prefixes, args.lines, args.infer_mode), args.out)
+        records = measure_corpus(args.model, prefixes, args.lines, args.infer_mode, args.adaptive)
+        harness.write(records, args.out)
         return
     sizes = [int(count) for count in args.pairs]
-    harness.write(measure_domain(sizes, args.shares, args.lines, args.seed), args.out)
+    records = measure_domain(sizes, args.shares, args.lines, args.seed, args.adaptive)
+    harness.write(records, args.out)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,14 @@ TINY: dict[str, Any] = {
 }  # fmt: skip
 TINY_MEMORIES = {"num_memory_locations": 4, "memory_unit_size": 4, "cache_size": 3}
 PREFIXES = ("train_prefix", "dev_prefix", "test_prefix", "vocab_prefix")
-_PATHS = (*PREFIXES, "init_checkpoint", "subword_model", "lexicon_file", "translation_memory")
+_PATHS = (
+    *PREFIXES,
+    "init_checkpoint",
+    "subword_model",
+    "lexicon_file",
+    "translation_memory",
+    "translation_memory_adaptive",
+)
 _OF_CELLS = cells_by_setting()
 _HUGE = {
     int: ("1000000", "1000000000", "1000000000", "1000000000000", f"{10**30}", "9" * 400, "-1"),

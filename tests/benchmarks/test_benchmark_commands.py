@@ -39,6 +39,7 @@ from tfmann.cli.main import main as tfmann_command  # noqa: E402
 from tfmann.ops import encoder_scan as scans  # noqa: E402
 from tfmann.papers.claim import SpeedClaim  # noqa: E402
 from tfmann.papers.claims import CLAIMS  # noqa: E402
+from tfmann.training import meta_network  # noqa: E402
 
 # Run as a command by another test.
 TESTED_ELSEWHERE = {
@@ -217,6 +218,18 @@ def test_a_memory_is_measured_in_an_invented_domain(capfd):
     for record in systems:
         assert record["dev"][str(record["factor"])] == max(record["dev"].values())
         assert record["tau"] == pytest.approx(record["median"] * record["factor"])
+
+
+@pytest.mark.thorough
+def test_adaptive_neighbors_are_measured(capfd, monkeypatch):
+    monkeypatch.setattr(meta_network, "UPDATES", 2)
+    flags = ["--pairs=40", "--shares=1", "--lines=30", "--adaptive=0.5"]
+    translation_memory.main(["domain", *flags])
+    _, control, fixed, adaptive = read_records(capfd)
+    assert (control["system"], fixed["system"]) == ("SK-MT-16-8", "kNN-MT-0.5")
+    assert adaptive["system"] == "adaptive"
+    assert control["pairs"] == adaptive["pairs"] == 40 and adaptive["updates"] == 0
+    assert set(adaptive["held_back"]["mean_shares"]) == {"0", "1", "2", "4", "8"}
 
 
 @pytest.mark.thorough

@@ -1,5 +1,6 @@
 """`tfmann datastore`, and what translates with its folder."""
 
+import json
 import re
 
 import numpy as np
@@ -12,6 +13,8 @@ from tfmann.cli import main
 from tfmann.data import text_files
 from tfmann.data.datastore_record import read_record
 from tfmann.errors import UserError
+from tfmann.training import meta_network
+from tfmann.utils.files import file_digest
 
 SOURCE = ["der hund und die katze", "", "größe một chó", "katze sieht der hund"]
 TARGET = ["DIE KATZE UND DER", "HUND", "CHÓ MỘT 。 MỘT", "HUND DER KATZE"]
@@ -93,6 +96,37 @@ def test_distances_of_a_development_set_are_printed(folder, capsys):
     assert len(re.findall(r"^  \S+(?:  \S+){3}$", stdout, re.MULTILINE)) == 1
 
 
+def test_a_network_is_trained_and_used(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(meta_network, "UPDATES", 3)
+    sides = [[line for line in side if line] * 8 for side in (SOURCE[:1] + SOURCE[2:], TARGET)]
+    for name, lines in zip(("dev.src", "dev.tgt"), sides):
+        text_files.write_lines(tmp_path / name, lines[:24])
+    dev = f"--dev={tmp_path / 'dev.src'},{tmp_path / 'dev.tgt'}"
+    network = tmp_path / "network.json"
+    assert datastore(folder, dev, f"--adapt={network}", "--neighbors=4", "--pairs=3") == 0
+    notes = capsys.readouterr().err
+    assert notes.count("loss of words held back") == 5
+    *_, flags = notes.splitlines()[-1].partition("translate with ")
+    record = json.loads(network.read_text())
+    assert record["settings"]["translation_memory_neighbors"] == 4
+    assert record["dev"][str(tmp_path / "dev.src")] == file_digest(tmp_path / "dev.src")
+    assert set(record["memory"]) == {str(folder / "tm.src"), str(folder / "tm.tgt")}
+    memory, *others = flags.split()
+    assert translate(folder, memory, *others) != translate(folder, memory, *others[:3])
+    argv = ["translate", f"--model={folder / 'model'}", f"--input={folder / 'in'}", memory]
+    fails([*argv, others[3]], capsys, 1, "was trained with other settings", main=main.main)
+    message = "--inference_output_file and --translation_memory_adaptive are the same file"
+    fails([*argv, *others, f"--output={network}"], capsys, 2, message, main=main.main)
+
+
+def test_a_development_set_that_is_like_nothing_in_the_memory_is_refused(folder, tmp_path, capsys):
+    text_files.write_lines(tmp_path / "dev", ["unbekannt"] * 30)
+    flags = f"--dev={tmp_path / 'dev'},{tmp_path / 'dev'}", f"--adapt={tmp_path / 'network'}"
+    assert datastore(folder, *flags) == 1
+    assert "dev: 0 sentences have a similar pair in the memory" in capsys.readouterr().err
+    assert not (tmp_path / "network").exists()
+
+
 @pytest.mark.parametrize(
     "flags, status, message",
     [
@@ -106,6 +140,14 @@ def test_distances_of_a_development_set_are_printed(folder, capsys):
         (["--translation_memory=a", "--output=x"], 2, "expected two files with a comma between"),
         (["--translation_memory=a,b", "--output=x"], 1, "no such file: a"),
         (["--model=absent", "--output=x"], 1, "absent holds no trained model"),
+        (["--adapt=x", "--output=y"], 2, "--adapt trains on a development set: give --dev"),
+        (["--output=x", "--tau=2"], 2, "--neighbors and --tau are of no use without --adapt"),
+        (["--dev=a,b", "--adapt=x", "--neighbors=6"], 2, "--neighbors=6: expected a power of 2"),
+        (["--dev=a,b", "--adapt=x", "--neighbors=0"], 2, "--neighbors=0: expected a power of 2"),
+        (["--dev=a,b", "--adapt=x", "--tau=nan"], 2, "--tau=nan: expected a number of at least"),
+        (["--dev={folder}/in,b", "--adapt={folder}/in"], 2, "the same file"),
+        (["--dev=absent,b", "--adapt=x"], 1, "no such file: absent"),
+        (["--translation_memory=absent", "--dev=a,b", "--adapt=x"], 2, "expected two files with"),
     ],
 )
 def test_bad_commands_are_refused(flags, status, message, folder, capsys):

@@ -1,6 +1,6 @@
 """The command that prepares a translation memory: ``tfmann datastore``.
 
-TensorFlow is imported only where the model has to run, for `--keys` and `--dev`.
+TensorFlow is imported only where the model has to run, for `--keys`, `--dev` and `--adapt`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfmann.cli import validation
+from tfmann.cli import adaptation, validation
 from tfmann.data import (
     datastore_folder,
     input_checks,
@@ -33,6 +33,7 @@ examples:
   tfmann datastore --model=runs/mine --translation_memory=tm.de,tm.en --output=tm
   tfmann datastore --model=runs/mine --translation_memory=tm.de,tm.en --output=tm --keys
   tfmann datastore --model=runs/mine --translation_memory=tm --dev=dev.de,dev.en
+  tfmann datastore --model=runs/mine --translation_memory=tm --dev=dev.de,dev.en --adapt=tm.json
   tfmann translate --model=runs/mine --translation_memory=tm --input=FILE"""
 
 
@@ -71,6 +72,20 @@ def _parser() -> argparse.ArgumentParser:
         "translation_memory_tau by",
     )
     parser.add_argument("--pairs", type=int, help="of --dev: pairs that are retrieved a sentence")
+    parser.add_argument(
+        "--adapt",
+        metavar="FILE",
+        help="train the network of adaptive kNN-MT on the pairs of --dev, which are none of the "
+        "memory, and write it to a file for translation_memory_adaptive",
+    )
+    parser.add_argument(
+        "--neighbors", type=int, metavar="K", help="of --adapt: a power of 2 (default: 8)"
+    )
+    parser.add_argument(
+        "--tau",
+        type=float,
+        help="of --adapt: temperature (default: the best of five, by the median distance)",
+    )
     return parser
 
 
@@ -81,9 +96,13 @@ def _run(args: argparse.Namespace) -> None:
         raise UsageError("--keys are written into a folder: give --output")
     if args.pairs is not None and not args.dev:
         raise UsageError("--pairs is of no use without --dev")
+    _check_adaptation(args)
     if args.output:
         memory_files.file_pair(args.translation_memory)
-    settings: dict[str, Any] = {"translation_memory": args.translation_memory}
+    settings: dict[str, Any] = {
+        "translation_memory": args.translation_memory,
+        "translation_memory_adaptive": "",
+    }
     if args.pairs is not None:
         settings["translation_memory_pairs"] = args.pairs
     hparams = validation.settings_of_model(args.model, settings)
@@ -92,8 +111,30 @@ def _run(args: argparse.Namespace) -> None:
         require_parallel(*_dev_files(args.dev))
     if args.output:
         _write(args, hparams)
-    if args.dev:
+    if args.adapt:
+        neighbors = args.neighbors or adaptation.NEIGHBORS
+        adaptation.adapt(
+            _load(args, settings), _dev_files(args.dev), args.adapt, neighbors, args.tau
+        )
+    elif args.dev:
         _print_distances(_load(args, settings), _dev_files(args.dev))
+
+
+def _check_adaptation(args: argparse.Namespace) -> None:
+    if not args.adapt:
+        if args.neighbors is not None or args.tau is not None:
+            raise UsageError("--neighbors and --tau are of no use without --adapt")
+        return
+    if not args.dev:
+        raise UsageError("--adapt trains on a development set: give --dev")
+    if args.neighbors is not None:
+        adaptation.require_neighbors(args.neighbors)
+    if args.tau is not None and not args.tau >= 1e-6:
+        raise UsageError(f"--tau={args.tau}: expected a number of at least 1e-6")
+    read = *args.translation_memory.split(","), *_dev_files(args.dev)
+    input_checks.refuse_overwriting(
+        {"adapt": args.adapt}, {f"the text {path}": path for path in read}
+    )
 
 
 def _write(args: argparse.Namespace, hparams: Any) -> None:

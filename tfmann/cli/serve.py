@@ -28,7 +28,8 @@ example:
 _SETTINGS = ("infer_mode", "beam_width", "length_penalty_weight", "tgt_max_len_infer",
              "infer_batch_size", "replace_unk", "translation_memory", "translation_memory_pairs",
              "translation_memory_neighbors", "translation_memory_tau",
-             "translation_memory_lambda", "lexical_memory", "lexical_memory_lambda", "shortlist",
+             "translation_memory_lambda", "translation_memory_adaptive", "lexical_memory",
+             "lexical_memory_lambda", "shortlist",
              "shortlist_first", "shortlist_best")  # fmt: skip
 
 

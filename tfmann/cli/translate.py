@@ -34,8 +34,8 @@ _SETTINGS = (
     "tgt_max_len_infer", "tgt_min_len_infer", "no_repeat_ngram_size", "neural_cache_size",
     "neural_cache_theta", "neural_cache_lambda", "translation_memory", "translation_memory_pairs",
     "translation_memory_neighbors", "translation_memory_tau", "translation_memory_lambda",
-    "lexical_memory", "lexical_memory_lambda",
-    "shortlist", "shortlist_first", "shortlist_best", "replace_unk", "lexicon_file",
+    "translation_memory_adaptive", "lexical_memory", "lexical_memory_lambda", "shortlist",
+    "shortlist_first", "shortlist_best", "replace_unk", "lexicon_file",
 )  # fmt: skip
 
 # Arguments of a file, which a conversation has no use for.

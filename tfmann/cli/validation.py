@@ -134,7 +134,8 @@ def _check_outputs(flags: Any) -> None:
     """Raises UsageError if an output file is also an input, or the output of another flag."""
     read = ("inference_input_file", "inference_ref_file", "inference_contrast_file",
             "inference_document_file", "inference_prefix_file", "inference_constraint_file",
-            "gold_file", "lexicon_file", "shortlist", "lexical_memory", "hparams_path")  # fmt: skip
+            "gold_file", "lexicon_file", "shortlist", "lexical_memory",
+            "translation_memory_adaptive", "hparams_path")  # fmt: skip
     output, alignments = flags.inference_output_file, flags.alignment_file
     memory = (flags.translation_memory or "").split(",")
     input_checks.refuse_overwriting(

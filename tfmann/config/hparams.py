@@ -267,6 +267,16 @@ def _rules_of_memories(h: HParams) -> list[tuple[Any, str]]:
             f"lexical_memory={h.lexical_memory!r} cannot go together with a translation memory or "
             "a neural cache: leave one of them out",
         ),
+        (
+            h.translation_memory_adaptive and not h.translation_memory,
+            f"translation_memory_adaptive={h.translation_memory_adaptive!r} needs a "
+            "translation_memory: give one, or leave it out",
+        ),
+        (
+            h.translation_memory_adaptive and h.translation_memory_lambda is not None,
+            f"translation_memory_adaptive={h.translation_memory_adaptive!r} has a lambda of its "
+            f"own: leave translation_memory_lambda={h.translation_memory_lambda} out",
+        ),
     ]
 
 

@@ -99,6 +99,12 @@ class SearchSettings(Settings):
         minimum=0.0,
         below=1.0,
     )
+    translation_memory_adaptive: str | None = field(
+        None,
+        "translation_memory: network of `tfmann datastore --adapt`, which chooses the number of "
+        "neighbours at every word, 0 among them, in place of a lambda.",
+        is_path=True,
+    )
     lexical_memory: str | None = field(
         None,
         "File of `tfmann memorize`: a memory of the words that translate the source words proposes "

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from tfmann.config import SearchSettings
-from tfmann.data import datastore_record
+from tfmann.data import datastore_record, meta_network_file
 from tfmann.data.text_files import require_parallel
 from tfmann.errors import UsageError, UserError
 
@@ -30,13 +30,14 @@ def file_pair(setting: str) -> tuple[str, str]:
 
 
 def paths(hparams: SearchSettings) -> list[str]:
-    """Returns the files that decide what a memory is; none without one."""
+    """Returns the files that decide what a memory and its network are; none without one."""
     setting = hparams.translation_memory
     if not setting:
         return [hparams.lexical_memory] if hparams.lexical_memory else []
+    network = [hparams.translation_memory_adaptive] if hparams.translation_memory_adaptive else []
     if os.path.isdir(setting):
-        return [datastore_record.record_path(setting)]
-    return list(file_pair(setting))
+        return [datastore_record.record_path(setting), *network]
+    return [*file_pair(setting), *network]
 
 
 def require(hparams: SearchSettings) -> None:
@@ -44,8 +45,9 @@ def require(hparams: SearchSettings) -> None:
 
     Raises:
       UsageError: the setting names neither two files nor a folder.
-      UserError: a file is missing or empty, the two have different numbers of lines, or the folder
-        is none of `tfmann datastore`.
+      UserError: a file is missing or empty, the two have different numbers of lines, the folder is
+        none of `tfmann datastore`, or the network of `translation_memory_adaptive` is not of these
+        settings.
     """
     if hparams.lexical_memory and not os.path.isfile(hparams.lexical_memory):
         raise UserError(
@@ -59,3 +61,5 @@ def require(hparams: SearchSettings) -> None:
         datastore_record.read_record(setting)
     else:
         require_parallel(*file_pair(setting))
+    if hparams.translation_memory_adaptive:
+        meta_network_file.read(hparams)

@@ -1,20 +1,26 @@
-"""Translation by a model and a translation memory: SK-MT, kNN-MT with a datastore a sentence.
+"""Translation by a model and a translation memory: kNN-MT with a datastore a sentence.
 
 Dai et al. 2023 (arXiv:2302.12188). For each sentence the pairs with the most similar sources are
 retrieved. The model decodes them by force; its readouts are the keys of the sentence's datastore,
-their words the values, `</s>` included. `memory.nearest_neighbors` has what follows at each step.
+their words the values, `</s>` included. `memory.nearest_neighbors` and, with a trained network,
+`memory.adaptive_neighbors` have what follows at each step.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tfmann.config import HParams
-from tfmann.data import datastore_folder, datastore_record, translation_memory
+from tfmann.data import (
+    datastore_folder,
+    datastore_record,
+    meta_network_file,
+    translation_memory,
+)
 from tfmann.data.text_encoder import LanguagePair
 from tfmann.data.translation_memory import TranslationMemory
 from tfmann.data.vocab import EOS_ID, UNK_ID
@@ -22,10 +28,18 @@ from tfmann.decoding.forced_readouts import ForcedReadouts, weights_digest
 from tfmann.decoding.text_processor import SourceLine
 from tfmann.decoding.translator import Translator
 from tfmann.errors import UserError
-from tfmann.memory import nearest_neighbors
+from tfmann.memory import adaptive_neighbors, nearest_neighbors
 from tfmann.memory.word_mixture import NO_WORD, DocumentAndProposer
 from tfmann.models.seq2seq import Seq2Seq
 from tfmann.utils import memory_limits
+
+
+class Neighbors(NamedTuple):
+    """The nearest entries at the T positions of a translation, `</s>` included."""
+
+    readouts: np.ndarray  # [T, R]
+    distances: np.ndarray  # [T, k], from the least
+    words: np.ndarray  # int32 [T, k], NO_WORD where there are fewer entries
 
 
 class MemoryTranslator(Translator):
@@ -37,6 +51,7 @@ class MemoryTranslator(Translator):
 
     memory: TranslationMemory
     _stored: np.ndarray | None  # the keys of all pairs, of a datastore that has them
+    _network: adaptive_neighbors.MetaNetwork | None  # of adaptive kNN-MT
 
     def __init__(
         self,
@@ -65,6 +80,7 @@ class MemoryTranslator(Translator):
         else:
             self.memory = translation_memory.load(setting, languages)
             self._stored = _stored_keys(setting, model)
+        self._network = _meta_network(hparams, model)
         self._forced = ForcedReadouts(model, hparams.infer_batch_size, hparams.append_source_eos)
 
     def least_distances(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
@@ -73,40 +89,46 @@ class MemoryTranslator(Translator):
         Returns:
           `[all positions]`, in order, infinite where a sentence has no entry.
         """
+        distances = [
+            np.where(found.words[:, 0] == NO_WORD, np.inf, found.distances[:, 0])
+            for found in self.neighbors(pairs, 1)
+        ]
+        return np.concatenate(distances) if distances else np.zeros([0])
+
+    def neighbors(self, pairs: Sequence[tuple[str, str]], count: int) -> Iterator[Neighbors]:
+        """Finds the `count` nearest entries at every position of given pairs, pair by pair."""
         source, target = self.languages
         ids = [(source.encode(line), target.encode(translation)) for line, translation in pairs]
-        distances = []
         size = self.hparams.infer_batch_size
         for begin in range(0, len(ids), size):
             batch = ids[begin : begin + size]
-            count = self.hparams.translation_memory_pairs
-            keys, words = self._datastores([self.memory.retrieve(x, count) for x, _ in batch])
+            most = self.hparams.translation_memory_pairs
+            entries = self._datastores([self.memory.retrieve(x, most) for x, _ in batch])
+            keys, words = nearest_neighbors.fill_up(*entries, count)
             for row, queries in enumerate(self._forced.of_pairs(batch)):
-                entries = keys[row][words[row] != NO_WORD]
-                if not len(entries):
-                    distances.append(np.full([len(queries)], np.inf))
-                    continue
-                squared = nearest_neighbors.squared_distances(queries[None], entries[None])
-                distances.append(squared.numpy()[0].min(axis=1))
-        return np.concatenate(distances) if distances else np.zeros([0])
+                datastore = keys[row : row + 1], words[row : row + 1]
+                found = nearest_neighbors.nearest(queries[None], *datastore, count)
+                yield Neighbors(queries, *(part[0].numpy() for part in found))
 
     def _document_inputs(self, lines: Sequence[SourceLine]) -> DocumentAndProposer:
         """Returns the sentences before the lines, and the lines' datastores."""
         h = self.hparams
         retrieved = [self.memory.retrieve(line.ids, h.translation_memory_pairs) for line in lines]
         keys, words = self._datastores(retrieved)
-        source = nearest_neighbors.source(
-            keys,
-            words,
-            h.translation_memory_neighbors,
-            h.translation_memory_tau,
-            h.translation_memory_lambda,
-        )
+        tau = h.translation_memory_tau
+        source: Any
+        if self._network:
+            source = adaptive_neighbors.source(keys, words, tau, self._network)
+        else:
+            source = nearest_neighbors.source(
+                keys, words, h.translation_memory_neighbors, tau, h.translation_memory_lambda
+            )
         return DocumentAndProposer(super()._document_inputs(lines), source)
 
     def _document_signature(self) -> DocumentAndProposer:
+        method = adaptive_neighbors if self._network else nearest_neighbors
         neighbors = self.hparams.translation_memory_neighbors
-        source = nearest_neighbors.signature(neighbors, self.model.readout_width)
+        source = method.signature(neighbors, self.model.readout_width)
         return DocumentAndProposer(super()._document_signature(), source)
 
     def _datastores(self, retrieved: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -210,3 +232,18 @@ def _stored_keys(setting: str, model: Seq2Seq) -> np.ndarray | None:
             "model: make one for it with `tfmann datastore --keys`, or one without --keys"
         )
     return datastore_folder.map_arrays(setting, record)[datastore_folder.KEYS]
+
+
+def _meta_network(hparams: HParams, model: Seq2Seq) -> adaptive_neighbors.MetaNetwork | None:
+    """Reads the network of adaptive kNN-MT, if the settings name one.
+
+    Raises:
+      UserError: it is of other settings or weights, or damaged.
+    """
+    if not hparams.translation_memory_adaptive:
+        return None
+    record = meta_network_file.read(hparams)
+    path = str(hparams.translation_memory_adaptive)
+    meta_network_file.require_weights(path, record, weights_digest(model))
+    arrays = {name: np.array(rows, np.float32) for name, rows in record["network"].items()}
+    return adaptive_neighbors.MetaNetwork(**arrays)

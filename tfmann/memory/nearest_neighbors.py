@@ -26,7 +26,7 @@ from tfmann.memory import access
 from tfmann.memory.word_mixture import NEVER, NO_WORD, Proposals
 
 BY_DISTANCE = -1.0  # the `weight` of a lambda that follows the least distance
-_LEAST_REST = 1e-6  # of 1 - lambda
+LEAST_REST = 1e-6  # of 1 - lambda
 _FAR = 1e30  # the distance of an entry that does not exist
 
 
@@ -49,14 +49,10 @@ class NearestSource(NamedTuple):
 
     def propose(self, readouts: tf.Tensor) -> Proposals:
         """Returns p_kNN and lambda for readouts `[B, n, R]`."""
-        distances = squared_distances(readouts, self.keys)  # [B, n, M]
-        distances = tf.where((self.words != NO_WORD)[:, None], distances, _FAR)
-        negative, nearest = tf.math.top_k(-distances, self.proposals)  # equal ones: the first
-        words = tf.gather(self.words, nearest, batch_dims=1)  # [B, n, k]
+        distances, words = nearest(readouts, self.keys, self.words, self.proposals)
         is_entry = tf.cast(words != NO_WORD, tf.float32)
-        shares = is_entry * access.masked_softmax(negative / self.tau[:, None], is_entry)
-        least = -negative[..., :1]  # d_1
-        return Proposals(self._gates(least, is_entry[..., :1]), shares, words)
+        shares = is_entry * access.masked_softmax(-distances / self.tau[:, None], is_entry)
+        return Proposals(self._gates(distances[..., :1], is_entry[..., :1]), shares, words)
 
     def _gates(self, least: tf.Tensor, is_entry: tf.Tensor) -> tf.Tensor:
         """log(lambda / (1 - lambda)) from the least distances `[B, n, 1]`."""
@@ -64,8 +60,29 @@ class NearestSource(NamedTuple):
         # 1 - lambda, not lambda: of a lambda near 1 float32 has few digits
         rest = tf.where(weight < 0, least / self.tau[:, None, :1], 1.0 - weight)
         is_open = (rest < 1.0) & (is_entry > 0)
-        safe = tf.where(is_open, tf.maximum(rest, _LEAST_REST), 0.5)
+        safe = tf.where(is_open, tf.maximum(rest, LEAST_REST), 0.5)
         return tf.where(is_open, tf.math.log1p(-safe) - tf.math.log(safe), NEVER)
+
+
+def nearest(
+    queries: tf.Tensor, keys: tf.Tensor, words: tf.Tensor, count: int
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Finds the entries with the least distances, of equal ones the first.
+
+    Args:
+      queries: `[B, n, R]`.
+      keys: `[B, M, R]`, M at least `count`.
+      words: int32 `[B, M]`, NO_WORD where there is no entry.
+      count: k.
+
+    Returns:
+      distances d_1 to d_k and words, both `[B, n, k]`; NO_WORD, and a distance of no meaning, where
+      there are fewer entries.
+    """
+    distances = squared_distances(queries, keys)  # [B, n, M]
+    distances = tf.where((words != NO_WORD)[:, None], distances, _FAR)
+    negative, places = tf.math.top_k(-distances, count)
+    return -negative, tf.gather(words, places, batch_dims=1)
 
 
 def squared_distances(queries: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
@@ -91,13 +108,20 @@ def source(
       tau: above 0.
       weight: a fixed lambda from 0 to below 1, or None: by the least distance.
     """
-    missing = max(neighbors - words.shape[1], 0)
     rows = len(words)
     return NearestSource(
-        np.pad(keys, [(0, 0), (0, missing), (0, 0)]),
-        np.pad(words, [(0, 0), (0, missing)], constant_values=NO_WORD),
+        *fill_up(keys, words, neighbors),
         np.full([rows, neighbors], tau, np.float32),
         np.full([rows, 1], BY_DISTANCE if weight is None else weight, np.float32),
+    )
+
+
+def fill_up(keys: np.ndarray, words: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns keys `[B, M, R]` and words `[B, M]` with M at least `count`."""
+    missing = max(count - words.shape[1], 0)
+    return (
+        np.pad(keys, [(0, 0), (0, missing), (0, 0)]),
+        np.pad(words, [(0, 0), (0, missing)], constant_values=NO_WORD),
     )
 
 
