@@ -124,6 +124,10 @@ class AdaptiveSource(NamedTuple):
         """The number of neighbours K: each proposes its word."""
         return self.network.w_1.shape[1] // 2
 
+    def of_sentences(self, sentences: tf.Tensor) -> AdaptiveSource:
+        """Returns the constants of the sentences `[n]`."""
+        return tf.nest.map_structure(lambda part: tf.gather(part, sentences), self)
+
     def propose(self, readouts: tf.Tensor) -> Proposals:
         """Returns p_kNN and lambda for readouts `[B, n, R]`."""
         found = nearest_neighbors.nearest(readouts, self.keys, self.words, self.proposals)

@@ -5,7 +5,8 @@
 A word proposer proposes words at every step, each with a share of p_proposed; a word that is
 proposed several times has the sum of its shares. It is a NamedTuple of tensors, which the steps
 read, all hypotheses of a sentence share and nothing writes: `neural_cache.NeuralSource`,
-`nearest_neighbors.NearestSource`, `lexical_memory.LexicalSource`.
+`nearest_neighbors.NearestSource`, `adaptive_neighbors.AdaptiveSource`,
+`lexical_memory.LexicalSource`.
 
 Letters: R the width of readouts, n queries a sentence (its steps, or its hypotheses at one step), C
 proposals a query.
