@@ -52,7 +52,7 @@ def sense_accuracy(
         ]
     )
     right = nouns = 0
-    for index in np.flatnonzero(document_starts(documents) != np.arange(len(documents))):
+    for index in np.flatnonzero(document_starts(documents) != np.arange(len(documents))).tolist():
         for noun in AMBIGUOUS.keys() & set(sources[index]):
             expected = _topics(noun, references[index])
             if len(expected) == 1:
