@@ -146,13 +146,20 @@ class Model:
         )
 
     def score(
-        self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None
+        self,
+        pairs: Iterable[tuple[str, str]],
+        documents: Iterable[int] | None = None,
+        remembered: Iterable[bool] | None = None,
     ) -> list[Forced]:
         """Computes the log-probabilities (natural) of given translations, `</s>` counted, in order.
 
-        A document's sentences have to come in one call. `documents` is as in `translate`.
+        Args:
+          pairs: source and translation; a document's sentences have to come in one call.
+          documents: as in `translate`.
+          remembered: False for a pair that the next ones of its document do not have before them,
+            such as a wrong translation that is compared with the right one; None: they have all.
         """
-        return self._translator.force(_pairs(pairs), documents=documents)
+        return self._translator.force(_pairs(pairs), documents=documents, remembered=remembered)
 
     def align(
         self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None

@@ -10,39 +10,38 @@ DOCUMENTS = [1, 1, 1, 2, 2]
 CONTRASTS = [[], ["x"], ["y", "z"], [], ["w"]]
 
 
-def with_earlier_translations(pairs, documents):
-    """Each pair's translation, with those before it in its document."""
+def with_earlier_translations(pairs, documents, remembered):
+    """Each pair's translation, with the remembered ones before it in its document."""
     translations = {}
-    for (source, translation), document in zip(pairs, documents):
+    for (source, translation), document, is_remembered in zip(pairs, documents, remembered):
         before = translations.setdefault(document, [])
         yield source, [*before, translation]
-        before.append(translation)
+        if is_remembered:
+            before.append(translation)
 
 
-def test_a_contrast_is_scored_after_the_references_before_it():
+def test_translations_are_scored_once_after_the_references_before_them():
     calls = []
 
-    def score(pairs, documents):
-        calls.append(list(with_earlier_translations(pairs, documents)))
+    def score(pairs, documents, remembered):
+        calls.append(list(with_earlier_translations(pairs, documents, remembered)))
         return list(range(len(pairs)))
 
-    scores = contrastive.contrast_scores(score, PAIRS, CONTRASTS, DOCUMENTS, True)
+    scores = contrastive.contrast_scores(score, PAIRS, CONTRASTS, DOCUMENTS)
     (forced,) = calls
-    assert [[forced[i] for i in several] for several in scores] == [
-        [],
-        [("s1", ["r0", "x"])],
-        [("s2", ["r0", "r1", "y"]), ("s2", ["r0", "r1", "z"])],
-        [],
-        [("s4", ["r3", "w"])],
+    assert [[forced[i] for i in of_sentence] for of_sentence in scores] == [
+        [("s0", ["r0"])],
+        [("s1", ["r0", "r1"]), ("s1", ["r0", "x"])],
+        [("s2", ["r0", "r1", "r2"]), ("s2", ["r0", "r1", "y"]), ("s2", ["r0", "r1", "z"])],
+        [("s3", ["r3"])],
+        [("s4", ["r3", "r4"]), ("s4", ["r3", "w"])],
     ]
-    contrastive.contrast_scores(score, PAIRS, CONTRASTS, DOCUMENTS, False)
-    single = [("s1", ["x"]), ("s2", ["y"]), ("s2", ["z"]), ("s4", ["w"])]
-    assert calls[1] == single
+    assert len(forced) == 9
 
 
 def test_an_item_is_right_if_its_reference_is_above_all_contrasts():
-    scores = [[], [-3.0], [-1.0, -9.0], [-2.0], [-4.0, -5.0]]
-    assert contrastive.accuracy([-1.0, -2.0, -5.0, -2.0, -3.0], scores) == (2, 4)
+    scores = [[-1.0], [-2.0, -3.0], [-5.0, -1.0, -9.0], [-2.0, -2.0], [-3.0, -4.0, -5.0]]
+    assert contrastive.accuracy(scores) == (2, 4)
 
 
 def test_contrasts_are_read_from_lines():

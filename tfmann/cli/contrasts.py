@@ -33,15 +33,14 @@ def write_scores(
     ids = None if path is None else iter_documents(path)
     documents = [number for _, number in number_lines([source for source, _ in pairs], ids)]
 
-    def score(forced: Sequence[tuple[str, str]], numbers: Sequence[int]) -> list[float]:
-        return [result.log_prob for result in model.score(forced, numbers)]
+    def score(
+        forced: Sequence[tuple[str, str]], numbers: Sequence[int], remembered: Sequence[bool]
+    ) -> list[float]:
+        return [result.log_prob for result in model.score(forced, numbers, remembered)]
 
-    references = score(pairs, documents)
-    scores = contrastive.contrast_scores(
-        score, pairs, contrasts, documents, model.hparams.reads_documents
-    )
-    for reference, several in zip(references, scores):
-        fields = (f"{value:.4f}" for value in (reference, *several))
+    scores = contrastive.contrast_scores(score, pairs, contrasts, documents)
+    for of_sentence in scores:
+        fields = (f"{value:.4f}" for value in of_sentence)
         out.write(f"{contrastive.SEPARATOR.join(fields)}\n".encode())
-    right, items = contrastive.accuracy(references, scores)
+    right, items = contrastive.accuracy(scores)
     print_message(f"contrastive accuracy {100 * right / items:.2f}%: {right} of {items} items")

@@ -145,12 +145,7 @@ class DocumentTranslator(Translator):
         ]
         run = self._force_function(())
         *_, unchanged, after = run(*self._pair_batch(pairs), self._document_inputs(batch), *before)
-        writes = tf.constant([bool(pair.source) for pair in replacements])
-
-        def select(new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
-            return tf.where(tf.reshape(writes, [-1, *[1] * (len(new.shape) - 1)]), new, old)
-
-        return tf.nest.map_structure(select, after, unchanged)
+        return _select_rows([bool(pair.source) for pair in replacements], after, unchanged)
 
     def begin_document(self) -> Any:
         """Returns the empty cache of a document, and the source sentences before it."""
@@ -246,6 +241,10 @@ class DocumentTranslator(Translator):
                 current.previous_rows,
                 current.starts,
             )
+            if any(line.history_pair is not None for line, _ in batch):
+                cache = _select_rows(
+                    [line.history_pair is None for line, _ in batch], cache, before
+                )
             slots = self._store.slots(before)
             for row, forced in enumerate(self._decode_forced(batch, outputs)):
                 if slots:
@@ -339,6 +338,16 @@ def _translation_lists(
 def _documents(lines: Sequence[SourceLine]) -> list[list[int]]:
     """Returns the indexes of each document's lines, without blank ones."""
     return sentences_by_document([line.document for line in lines], [line.ids for line in lines])
+
+
+def _select_rows(chosen: Sequence[bool], new: Any, old: Any) -> Any:
+    """Returns `new` caches in the chosen rows, `old` ones in the others."""
+    rows = tf.constant(chosen)
+
+    def select(new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
+        return tf.where(tf.reshape(rows, [-1, *[1] * (len(new.shape) - 1)]), new, old)
+
+    return tf.nest.map_structure(select, new, old)
 
 
 def _row(cache: Any, row: int) -> Any:

@@ -101,6 +101,7 @@ class TextProcessor:
         history: Iterable[HistoryPair] | None = None,
         prefixes: Iterable[str] | None = None,
         constraints: Iterable[Sequence[str]] | None = None,
+        remembered: Iterable[bool] | None = None,
     ) -> Iterator[SourceLine]:
         """Encodes lines; without `documents`, a blank line ends a document.
 
@@ -110,6 +111,7 @@ class TextProcessor:
           history: what the next lines have before them in place of each line; None: the line.
           prefixes: what each line's translation must begin with; blank: anything.
           constraints: phrases that each line's translation must contain; there may be none.
+          remembered: in place of `history`, whether the next lines have each line before them.
 
         Raises:
           UserError: `documents`, `prefixes` or `constraints` has more or fewer entries than there
@@ -123,7 +125,11 @@ class TextProcessor:
             )
         numbered = number_lines(lines, documents)
         encoded = ((line, self.source_ids(line), document) for line, document in numbered)
-        pairs = None if history is None else map(self._encode_pair, history)
+        pairs: Iterator[EncodedPair | None] | None = None
+        if history is not None:
+            pairs = map(self._encode_pair, history)
+        elif remembered is not None:
+            pairs = (None if remember else EncodedPair([], []) for remember in remembered)
         with_history = self._with_history(encoded, documents is not None, pairs)
         if prefixes is None and constraints is None:
             return with_history
@@ -219,7 +225,7 @@ class TextProcessor:
         self,
         encoded: Iterable[tuple[str, list[int], int]],
         blank_lines_count: bool,
-        pairs: Iterator[EncodedPair] | None = None,
+        pairs: Iterator[EncodedPair | None] | None = None,
     ) -> Iterator[SourceLine]:
         size = self.history_size
         before: deque = deque([None] * size, maxlen=size)
@@ -228,9 +234,12 @@ class TextProcessor:
             if document != last_document:
                 before.extend([None] * size)
                 last_document = document
-            pair = None if pairs is None else next(pairs, None)
-            if pairs is not None and pair is None:
-                raise UserError(f"line {count} has no history: expected an entry for each line")
+            try:
+                pair = None if pairs is None else next(pairs)
+            except StopIteration:
+                raise UserError(
+                    f"line {count} has no history: expected an entry for each line"
+                ) from None
             yield SourceLine(text, ids, document, list(before), pair)
             if pair is not None:
                 before.extend([pair.source] if pair.source else [])

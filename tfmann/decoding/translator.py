@@ -254,6 +254,7 @@ class Translator:
         pairs: Iterable[tuple[str, str]],
         record: tuple[str, ...] = (),
         documents: Iterable[int] | None = None,
+        remembered: Iterable[bool] | None = None,
     ) -> list[Forced]:
         """Runs the decoder over given translations.
 
@@ -262,12 +263,14 @@ class Translator:
           record: diagnostics to return (`cells.diagnostics`), those of reading the source among
             them if the cell does that.
           documents: as in `translate`.
+          remembered: whether the next pairs of its document have each pair before them; None: all.
 
         Returns:
           one `Forced` a pair, in order.
         """
         pairs = list(pairs)
-        sources = self.text.encode_lines((source for source, _ in pairs), documents)
+        lines = (source for source, _ in pairs)
+        sources = self.text.encode_lines(lines, documents, remembered=remembered)
         encode = self.languages.target.encode
         encoded = [(line, encode(target)) for line, (_, target) in zip(sources, pairs)]
         return self._force_ids(encoded, record)

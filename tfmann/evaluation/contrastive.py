@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Callable, NamedTuple
 
-from tfmann.data.documents import document_starts
 from tfmann.errors import UserError
 
 SEPARATOR = " ||| "
 
-# Pairs of source and translation, and the number of each one's document, to log-probabilities.
-Score = Callable[[Sequence[tuple[str, str]], Sequence[int]], Sequence[float]]
+# Pairs of source and translation, the number of each one's document, and whether later ones have it
+# before them, to log-probabilities.
+Score = Callable[[Sequence[tuple[str, str]], Sequence[int], Sequence[bool]], Sequence[float]]
 
 
 class Accuracy(NamedTuple):
@@ -46,36 +46,32 @@ def contrast_scores(
     pairs: Sequence[tuple[str, str]],
     contrasts: Sequence[Sequence[str]],
     documents: Sequence[int],
-    reads_documents: bool,
 ) -> list[list[float]]:
-    """Scores the contrasts of each sentence, after the references before it in its document.
+    """Scores each sentence's reference and contrasts, after the references before them.
 
     Args:
-      score: scores translations, with those before them in the same document as their history.
+      score: scores translations, with the remembered ones before them in the same document as their
+        history.
       pairs: source and reference of each sentence.
       contrasts: wrong translations of each sentence.
       documents: the number of each sentence's document.
-      reads_documents: whether the history matters.
 
     Returns:
-      the log-probability of each contrast, by sentence.
+      by sentence, the log-probability of the reference and of each contrast.
     """
-    starts = document_starts(documents)
     forced: list[tuple[str, str]] = []
     numbers: list[int] = []
-    last: list[int] = []  # the index of each contrast in `forced`
-    for index, several in enumerate(contrasts):
-        before = list(pairs[starts[index] : index]) if reads_documents else []
-        for contrast in several:
-            forced += [*before, (pairs[index][0], contrast)]
-            numbers += [len(last)] * (len(before) + 1)
-            last.append(len(forced) - 1)
-    scores = score(forced, numbers)
-    ordered_scores = iter([scores[index] for index in last])
-    return [[next(ordered_scores) for _ in several] for several in contrasts]
+    remembered: list[bool] = []
+    for (source, reference), several, document in zip(pairs, contrasts, documents):
+        forced += [(source, contrast) for contrast in (*several, reference)]
+        numbers += [document] * (len(several) + 1)
+        remembered += [False] * len(several) + [True]
+    scores = iter(score(forced, numbers, remembered))
+    by_sentence = [[next(scores) for _ in (*several, "the reference")] for several in contrasts]
+    return [[*of_sentence[-1:], *of_sentence[:-1]] for of_sentence in by_sentence]
 
 
-def accuracy(references: Sequence[float], contrasts: Sequence[Sequence[float]]) -> Accuracy:
-    """Counts the items and those whose reference has a greater score than all contrasts."""
-    items = [(right, wrong) for right, wrong in zip(references, contrasts) if wrong]
+def accuracy(scores: Sequence[Sequence[float]]) -> Accuracy:
+    """Counts the items and those whose reference, the first, has a greater score than the rest."""
+    items = [(right, wrong) for right, *wrong in scores if wrong]
     return Accuracy(sum(right > max(wrong) for right, wrong in items), len(items))
