@@ -147,7 +147,8 @@ def test_each_column_of_each_weight_gets_a_gradient(variant):
 @pytest.mark.quick("luong-cosine", "ntm-heads", "rnnsearch", "memdec", "past-future")
 @pytest.mark.parametrize(
     "variant", ["luong", "luong-cosine", "luong-normed", "ntm-heads", "ntm-cosine", "rnnsearch",
-                "coverage", "coverage-neural", "memdec", "past-future"],
+                "coverage", "coverage-neural", "memdec", "past-future", "transformer",
+                "transformer-window", "transformer-rewriting"],
 )  # fmt: skip
 def test_gradient_equals_finite_differences(variant):
     from tfmann.training.objective import sum_loss
@@ -166,7 +167,10 @@ def test_gradient_equals_finite_differences(variant):
         variable.assign(start)
         numeric = (losses[0] - losses[1]) / 4e-2
         analytic = float((slopes[variable.name] * direction).sum())
-        assert abs(numeric - analytic) < 0.02 * max(1.0, abs(analytic)), variable.name
+        tolerance = 0.02 * max(1.0, abs(analytic))
+        if variant.startswith("transformer"):
+            tolerance = max(tolerance, 0.05)  # the kinks of ReLU
+        assert abs(numeric - analytic) < tolerance, variable.name
 
 
 @pytest.mark.parametrize(
