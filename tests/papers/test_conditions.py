@@ -9,7 +9,7 @@ from helpers.claims import FLAT, claim, history, judge_claim, runs, status
 from helpers.records import record
 
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
-from tfmann.papers import conditions, judgement
+from tfmann.papers import conditions, judgement, speeds
 from tfmann.papers.claim import SpeedClaim
 from tfmann.papers.judgement import NOT_MEASURED
 
@@ -105,7 +105,7 @@ def test_speed_is_of_a_benchmark(tmp_path, runs_, expected):
     (verdict,) = judge_claim(speed_claim, [], folder=tmp_path)
     assert verdict.status == expected
     assert verdict.conditions == "a processor, 2 cores; 2026-01-02"
-    mean = sum(runs_) / len(runs_)
+    mean = math.prod(runs_) ** (1 / len(runs_))
     assert (
         f"{mean:.0%} of the baseline's words/s on a CPU (mean of {len(runs_)}" in verdict.evidence
     )
@@ -127,7 +127,7 @@ def timing(cell, *seconds, words=1.0, **more):
 )
 def test_a_rival_is_timed_against_the_same_baseline(tmp_path, rival, expected):
     claim_ = SpeedClaim(
-        "P", "1", "text", "bench.jsonl", {"what": "train", "cell": "a"}, 1.02, math.inf,
+        "P", "1", "text", "bench.jsonl", {"what": "train", "cell": "a"}, 1.0, math.inf,
         {"cell": "b"},
     )  # fmt: skip
     ours = timing("a", 1.0, 1.02, 0.98)
@@ -139,15 +139,37 @@ def test_a_rival_is_timed_against_the_same_baseline(tmp_path, rival, expected):
     (verdict,) = judge_lines(ours, timing("b", *rival), timing("c", 9.0, 9.0, 9.0))
     assert verdict.status == expected and verdict.measured == "benchmark bench, train, a"
     shares = [b / a for a, b in zip([1.0, 1.02, 0.98], rival)]
-    assert f"{sum(shares) / 3:.0%} of b's words/s on a CPU (mean of 3" in verdict.evidence
-    assert "; the claim: faster)" in verdict.evidence
+    mean = math.prod(shares) ** (1 / 3)
+    assert f"{mean:.0%} of b's words/s on a CPU (mean of 3" in verdict.evidence
+    assert "; the claim: faster, by more than 2 points)" in verdict.evidence
     (verdict,) = judge_lines(ours, timing("b", *rival, words=4.0))
-    assert f"{sum(shares) / 3 * 4:.0%} of b's words/s" in verdict.evidence
+    assert f"{mean * 4:.0%} of b's words/s" in verdict.evidence
     others = ({"revision": "s"}, {"reference": "luong"}, {"what": "beam"},
               {"hardware": {"gpus": [], "cpu": "another", "cores": 2}})  # fmt: skip
     for other in others:
         (verdict,) = judge_lines(ours, timing("b", *rival, **other))
         assert verdict.status == NOT_MEASURED
+
+
+def test_the_error_of_timings_does_not_make_a_program_faster():
+    faster = SpeedClaim("P", "1", "text", "bench.jsonl", {}, 1.0, math.inf)
+    alike = faster._replace(least=0.9, most=1.1)
+
+    def proven(claim_, share):
+        p_inside, p_outside = speeds.p_values(claim_, [share * 0.9999, share * 1.0001, share])
+        return HOLDS if p_inside < 0.05 else FAILS if p_outside < 0.05 else INCONCLUSIVE
+
+    shares = (0.975, 0.985, 1.015, 1.025)
+    assert [proven(faster, x) for x in shares] == [FAILS, INCONCLUSIVE, INCONCLUSIVE, HOLDS]
+    shares = (0.875, 0.885, 1.115, 1.125)
+    assert [proven(alike, x) for x in shares] == [FAILS, HOLDS, HOLDS, FAILS]
+
+
+def test_turns_that_favour_either_program_prove_nothing():
+    """Their mean is 25% above 1 from either side, that of their logarithms is 0."""
+    faster = SpeedClaim("P", "1", "text", "bench.jsonl", {}, 1.0, math.inf)
+    for turns in ([2.0, 0.5] * 20, [0.5, 2.0] * 20):
+        assert speeds.p_values(faster, turns)[0] > 0.5
 
 
 def test_parameters_are_counted_from_settings_where_nothing_was_trained(tmp_path):

@@ -139,15 +139,12 @@ def _table_cases(claim: Claim, results: Results, results_dir: Path) -> Iterator[
 
 
 def _benchmark_cases(claim: SpeedClaim, path: Path) -> Iterator[_Case]:
-    low, high = _bounds(claim)
     records = read_records(path) if path.exists() else []
     for record, runs in speeds.shares(claim, records):
-        estimate = verdicts.estimate(runs)
         measured = ", ".join([f"benchmark {path.stem}", *claim.record.values()])
         yield _Case(
             claim, measured, speeds.evidence(claim, record, runs),
-            conditions.of_benchmark(record),
-            verdicts.p_inside(estimate, low, high), verdicts.p_outside(estimate, low, high),
+            conditions.of_benchmark(record), *speeds.p_values(claim, runs),
         )  # fmt: skip
 
 
@@ -243,7 +240,7 @@ def _verdict(status: str, measured: str, evidence: str, where: Conditions | None
 def _bounds(claim: AnyClaim) -> tuple[float, float]:
     """Returns the interval that the claim gives for the difference, or for the share of speed."""
     if isinstance(claim, SpeedClaim):
-        return speeds.bounds(claim)
+        return claim.least, claim.most
     if isinstance(claim, AddressClaim):
         return claim.above, claim.below
     assert isinstance(claim, Claim)
