@@ -65,6 +65,17 @@ def test_a_verdict_states_its_basis():
     )
 
 
+def test_brevity_penalties_are_those_of_the_split_that_is_compared():
+    records = runs([12.0, 12.1], [10.0] * 2)
+    details = records[0]["best"]["test"][0]["details"].replace("BP = 0.900", "BP = 0.800")
+    dev = [{**records[0]["best"]["dev"][0], "details": details}]
+    records[0]["best"] = {**records[0]["best"], "dev": dev}
+    apart = "brevity penalties differ: 0.800 / 0.900 against 0.900 / 0.900"
+    for measure, is_said in (("dev BLEU", True), ("test BLEU", False)):
+        (verdict,) = judge_claim(claim(measure=measure), records)
+        assert verdict.conditions.endswith(apart) == is_said, verdict.conditions
+
+
 def test_the_paper_s_own_corpus_is_distinguished_from_others():
     def corpus(tested_claim, name, scale, **more):
         records = [record(row, **more) for row in (tested_claim.row, tested_claim.rival)]

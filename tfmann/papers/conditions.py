@@ -44,10 +44,9 @@ def conditions(pairs: SeedPairs, tables: Sequence[str], name: str, scale: str) -
         f"{len(pairs.seeds)} seeds" if len(pairs.seeds) > 1 else "one seed",
         not_converged or "converged",
     ]
-    if pairs.measure in metrics.LENGTH_DEPENDENT and any(
-        metrics.lengths_differ(*records) for records in pairs.records
-    ):
-        parts.append(_brevity_penalties(pairs))
+    split = metrics.LENGTH_DEPENDENT.get(pairs.measure)
+    if split and any(metrics.lengths_differ(*records, split) for records in pairs.records):
+        parts.append(_brevity_penalties(pairs, split))
     is_own_table = name == tables[0]
     return Conditions(
         describe_corpus(pairs.runs, name, scale, is_own_table), "; ".join(parts), not_converged
@@ -131,9 +130,9 @@ def _corpus_size(record: Record, paper_pairs: int) -> str:
     return f"{pairs:,} pairs" + (f" (paper: {paper_pairs:,})" if paper_pairs else "")
 
 
-def _brevity_penalties(pairs: SeedPairs) -> str:
+def _brevity_penalties(pairs: SeedPairs, split: str) -> str:
     ours, theirs = (
-        " / ".join(f"{metrics.brevity_penalty(record):.3f}" for record in runs)
+        " / ".join(f"{metrics.brevity_penalty(record, split):.3f}" for record in runs)
         for runs in (pairs.runs, pairs.rival_runs)
     )
     return f"brevity penalties differ: {ours} against {theirs}"
