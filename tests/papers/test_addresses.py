@@ -19,7 +19,15 @@ from tfmann.papers.judgement import NOT_MEASURED
 from tfmann.papers.tables import TABLES
 
 CLAIM = AddressClaim(
-    "P", "5.1", "text", "ntm_1", ("vi-en",), "write_head_0", "source", "successive", above=0.5
+    "Collier & Beel 2019",
+    "5.1",
+    "text",
+    "ntm_1",
+    ("ro-en", "vi-en"),
+    "write_head_0",
+    "source",
+    "successive",
+    above=0.5,
 )
 FLAT = {"history": [{"step": 100 * i, "dev_bleu": 10.0} for i in range(1, 6)]}
 
@@ -137,6 +145,12 @@ def test_documents_fewer_than_seeds_count_as_seeds_do():
     thirty = addresses.measured_runs(CLAIM, runs(*means, spread=0.1, units=20)).estimate()
     assert thirty.freedom == 19
     assert thirty.error == pytest.approx(0.1 / 1.96 * (20 / 19) ** 0.5, rel=1e-3)
+
+
+def test_a_table_of_the_paper_is_its_corpus_even_if_it_is_not_the_claim_s_first():
+    verdict = judge_records(runs(0.70, 0.72, 0.74, pairs={"train": 133_166}))
+    assert verdict.corpus == "the paper's corpus"
+    assert verdict.conditions.startswith("133,166 pairs (paper: 133,000); ")
 
 
 def test_the_first_part_of_a_test_set_is_called_so():

@@ -54,7 +54,7 @@ def test_a_rise_is_that_of_the_last_fifth(scores, expected):
 def test_a_verdict_states_its_basis():
     pairs = {"pairs": {"train": 90_000, "test": 500}}
     (verdict,) = judge_claim(claim(), runs([12.0, 12.1], [10.0] * 2, **pairs))
-    assert verdict.corpus == "the paper's corpus"
+    assert verdict.corpus == "a part of the paper's corpus"
     assert verdict.conditions == "90,000 pairs (paper: 133,000); 2 seeds; converged"
     records = runs([12.0], [10.0], **pairs)
     records[0] = record("mad_1", 12.0, brevity=0.921, seed=1, **pairs, **FLAT)
@@ -81,13 +81,19 @@ def test_the_paper_s_own_corpus_is_distinguished_from_others():
         records = [record(row, **more) for row in (tested_claim.row, tested_claim.rival)]
         return judge_claim(tested_claim, records, name, scale)[0].corpus
 
-    copy = {"train": "the first 100 of 2,959 episodes"}
-    first_episodes = "the paper's corpus (train: the first 100 of 2,959 episodes)"
-    assert corpus(claim(), "vi-en", "cpu", variants=copy) == first_episodes
-    alignment_claim = claim(row="kvmematt_r2_eos", rival="rnnsearch_longer", tables=("alignment",))
+    episodes = {"variants": {"train": "the first 100 of 2,959 episodes"}}
+    cache = claim(row="cache", rival="rnnsearch", tables=("cache-news", "cache-subtitle"))
+    for pairs, part in ((1_900_000, "a part of "), (2_000_000, ""), (None, "")):
+        more = {**episodes, "pairs": {"train": pairs}} if pairs else episodes
+        assert corpus(cache._replace(paper="Tu et al. 2018"), "cache-subtitle", "cpu", **more) == (
+            f"{part}the paper's corpus (train: the first 100 of 2,959 episodes)"
+        )
+    assert corpus(cache, "cache-subtitle", "cpu") == "not the paper's corpus"  # but Tu's
+    alignment_claim = claim(paper="Meng et al. 2018", row="kvmematt_r2_eos",
+                            rival="rnnsearch_longer", tables=("alignment",))  # fmt: skip
     assert corpus(alignment_claim, "alignment", "paper") == "the paper's corpus"
     tanaka = {"train": "not IWSLT'07: the Tanaka corpus, a stand-in"}
-    mino = claim(row="key_value", rival="attn", tables=("en-ja",))
+    mino = claim(paper="Mino et al. 2017", row="key_value", rival="attn", tables=("en-ja",))
     assert corpus(mino, "en-ja", "cpu", variants=tanaka) == (
         "a stand-in for the paper's corpus, dev and test included (train: not IWSLT'07: the Tanaka "
         "corpus, a stand-in)"
@@ -96,7 +102,7 @@ def test_the_paper_s_own_corpus_is_distinguished_from_others():
     assert corpus(alignment_claim, "alignment", "cpu") == not_the_papers  # the Hansards
     meng = alignment_claim._replace(tables=("zh-en", "multi30k"))
     assert corpus(meng, "multi30k", "cpu") == not_the_papers
-    tense = claim(row="cache", rival="rnnsearch", tables=("synthetic-tense",))
+    tense = cache._replace(paper="Tu et al. 2018", tables=("synthetic-tense",))
     assert corpus(tense, "synthetic-tense", "tiny") == not_the_papers
 
 

@@ -126,10 +126,10 @@ def _table_cases(claim: Claim, results: Results, results_dir: Path) -> Iterator[
             records = history_scores.with_histories(results.get((name, scale), ()))
             pairs = seed_pairs.pair_seeds(claim.measure, records, claim.row, claim.rival)
             if pairs.seeds and claim.measure in metrics.COUNTED:
-                where = conditions.conditions(pairs, claim.tables, name, scale)
+                where = conditions.conditions(pairs, claim, name, scale)
                 yield _count(claim, pairs, measured, where._replace(summary=_COUNTED))
             elif pairs.seeds:
-                where = conditions.conditions(pairs, claim.tables, name, scale)
+                where = conditions.conditions(pairs, claim, name, scale)
                 yield _compare(claim, pairs, measured, where)
             elif claim.measure in metrics.COUNTED:
                 counts = counted_records(results_dir, name, scale)
@@ -156,7 +156,7 @@ def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
             if not measured.seeds:
                 continue
             pairs = SeedPairs(claim.statistic, measured.seeds, measured.runs, ())
-            where = conditions.conditions(pairs, claim.tables, name, scale)
+            where = conditions.conditions(pairs, claim, name, scale)
             estimate = measured.estimate()
             case = _Case(
                 claim, f"{name}, scale {scale}", addresses.evidence(claim, measured), where,
