@@ -55,11 +55,13 @@ def address_table(table: Table, records: Sequence[Record]) -> AddressTable | Non
     """
     by_head: dict[_Head, dict[str, list[dict[str, Any]]]] = {}
     extents: dict[str, set[tuple[int, int] | None]] = {}
+    tests: set[str] = set()
     for row in table.rows:
         for record in records:
             statistics_of_run = (record.get("inspection") or {}).get("statistics", ())
             if record["row"] == row.name and statistics_of_run:
                 extents.setdefault(row.title, set()).add(addresses.extent(record))
+                tests.add(addresses.describe_tests(record))
                 for entry in statistics_of_run:
                     values = by_head.setdefault(_Head(row.title, entry["head"], entry["phase"]), {})
                     values.setdefault(entry["name"], []).append(entry)
@@ -78,14 +80,13 @@ def address_table(table: Table, records: Sequence[Record]) -> AddressTable | Non
         ]
         for head, values in by_head.items()
     ]
-    several_tests = any(record.get("more_tests") for record in records)
     heading = ["system", "head", "phase", *(["sentences"] if mixed else [])]
     heading += [_COLUMNS[name] for name in names]
-    return AddressTable(_title(every_extent, several_tests), heading, rows)
+    return AddressTable(_title(every_extent, tests), heading, rows)
 
 
-def _title(extents: set[tuple[int, int] | None], several_tests: bool) -> str:
-    where = "the first test set" if several_tests else "the test set"
+def _title(extents: set[tuple[int, int] | None], tests: set[str]) -> str:
+    where = " or ".join(sorted(tests))
     if len(extents) == 1 and None not in extents:
         (extent,) = extents
         assert extent is not None
