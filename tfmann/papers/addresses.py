@@ -223,23 +223,23 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
     return "; ".join(parts)
 
 
-def format_mean(entries: Sequence[dict[str, Any]]) -> str:
+def format_mean(entries: Sequence[dict[str, Any]], decimals: int = 2) -> str:
     """Formats a mean over the seeds, and the means of the limits of their 95% intervals.
 
     These are the limits of the mean if all seeds rise and fall together, else they are wider. An
     interval that rounds to the mean is left out.
     """
-    mean = _rounded([entry["mean"] for entry in entries])
+    mean = _rounded([entry["mean"] for entry in entries], decimals)
     intervals = [entry["interval"] for entry in entries]
     if not all(intervals):
         return mean
-    low, high = map(_rounded, zip(*intervals))
+    low, high = (_rounded(limits, decimals) for limits in zip(*intervals))
     return mean if low == high == mean else f"{mean} [{low}, {high}]"
 
 
-def _rounded(values: Sequence[float]) -> str:
+def _rounded(values: Sequence[float], decimals: int) -> str:
     """Formats a mean; what rounds to zero has no sign."""
-    return f"{round(statistics.fmean(values), 2) + 0.0:.2f}"
+    return f"{round(statistics.fmean(values), decimals) + 0.0:.{decimals}f}"
 
 
 def describe_tests(record: Record) -> str:
