@@ -264,7 +264,9 @@ def test_the_tests_that_were_measured_are_named():
         for run in records if tests else ():
             run["inspection"]["tests"] = tests
         measured = addresses.measured_runs(CLAIM, records)
-        assert addresses.evidence(CLAIM, measured).endswith(f"; 500 sentences{expected}")
+        assert addresses.evidence(CLAIM, measured, (0.5, 1.0)).endswith(
+            f"; 500 sentences{expected}"
+        )
 
 
 def test_a_run_without_weights_is_left_out(tmp_path, capsys):

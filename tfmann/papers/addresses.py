@@ -193,10 +193,15 @@ def measured_runs(claim: AddressClaim, records: Sequence[Record]) -> MeasuredRun
     )
 
 
-def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
+def evidence(claim: AddressClaim, measured: MeasuredRuns, beyond_start: tuple[float, float]) -> str:
     """Describes the numbers: of each seed, of the sentences, and of untrained weights.
 
     In brackets are 95% intervals over other sentences or documents.
+
+    Args:
+      claim: the claim.
+      measured: the runs that it is about.
+      beyond_start: their `beyond_start` of the claim's limits.
     """
     values = measured.values()
     by_seed = f" (seeds {', '.join(f'{value:.2f}' for value in values)})" * (len(values) > 1)
@@ -206,7 +211,7 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
         + (f"above {claim.above:g}" if math.isfinite(claim.above) else f"below {claim.below:g}"),
     ]
     if measured.untrained:
-        low, high = measured.beyond_start(claim.above, claim.below)
+        low, high = beyond_start
         is_beyond = low < statistics.fmean(values) < high
         agree = claim.above < low or high < claim.below
         note = "" if is_beyond or not agree else ", which agree with the claim more"

@@ -157,10 +157,11 @@ def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
                 continue
             pairs = SeedPairs(claim.statistic, measured.seeds, measured.runs, ())
             where = conditions.conditions(pairs, claim, name, scale)
-            estimate = measured.estimate()
+            estimate, inner = measured.estimate(), measured.beyond_start(low, high)
             case = _Case(
-                claim, f"{name}, scale {scale}", addresses.evidence(claim, measured), where,
-                verdicts.p_inside(estimate, *measured.beyond_start(low, high)),
+                claim, f"{name}, scale {scale}", addresses.evidence(claim, measured, inner),
+                where,
+                verdicts.p_inside(estimate, *inner),
                 verdicts.p_outside(estimate, low, high),
                 dict(zip(measured.seeds, zip(measured.values(), measured.sentence_errors()))),
             )  # fmt: skip
