@@ -205,6 +205,9 @@ def verdicts() -> list[str]:
          (*settings, "margin", "holds", "does not hold", "one_seed")),
         ("records", "The same, judged from whole records: at most 5%",
          ("evidence", *settings[:-1], "documents", "luck", "margin", "holds", "does not hold")),
+        ("speeds", "Claims about speed: at most 5%",
+         ("claim", "truth", "share", "timing_error", "turns", "noise", "claims", "holds",
+          "does not hold")),
         ("true", "True claims: the more proofs, the better",
          (*settings, "true", "margin", "holds", "one_seed")),
     ):  # fmt: skip
@@ -212,13 +215,18 @@ def verdicts() -> list[str]:
         if not of_kind:
             continue
         out += [f"### {title}", "", f"{of_kind[0]['tables']:,} papers per line.", ""]
-        heads = {"luck": "seed deviation", "true": "true difference", "one_seed": "one seed alone"}
+        heads = {"luck": "seed deviation", "true": "true difference", "one_seed": "one seed alone",
+                 "truth": "is", "share": "true share of speed", "timing_error": "timing error",
+                 "noise": "turn deviation"}  # fmt: skip
         out += [f"| {' | '.join(heads.get(name, name) for name in columns)} |"]
         out += ["|-" * len(columns) + "|"]
         for r in of_kind:
             forms = dict.fromkeys(("holds", "does not hold", "one_seed"), ".1%")
             forms |= dict.fromkeys(("true", "margin"), ".2f")
-            cells = [format(r[name], forms.get(name, "")) for name in columns]
+            forms |= dict.fromkeys(("share", "timing_error"), ".0%")
+            right = {"true": "holds", "false": "does not hold"}.get(r.get("truth", ""))
+            cells = ["-" if name == right else format(r[name], forms.get(name, ""))
+                     for name in columns]  # fmt: skip
             out.append(f"| {' | '.join(cells)} |")
         out.append("")
     if not out:
@@ -231,7 +239,9 @@ def verdicts() -> list[str]:
         "sentences finds the first seed of the first system better, a conclusion that the "
         "verdicts never draw. From whole records, everything that judges a table is tried: "
         "statistics of addresses, tests whose documents are resampled, and older records whose "
-        "error is an upper bound from p values and intervals.",
+        "error is an upper bound from p values and intervals. Claims about speed are judged from "
+        "simulated timings: the turn deviation is that of the logarithm of a turn's share, the "
+        "timing error is the greatest of a whole measurement, and `-` is a verdict that is right.",
     )
     return head + out
 

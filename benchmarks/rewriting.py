@@ -28,7 +28,9 @@ VARIANTS = {
     "rnnsearch_eos": ("rnnsearch", EOS),
     "mematt": ("mematt", {}),
     "kvmematt_r1": ("kvmematt_r1", {}),
+    "kvmematt_r1_eos": ("kvmematt_r1_eos", {}),
     "kvmematt_r2": ("kvmematt_r2", {}),
+    "kvmematt_r2_eos": ("kvmematt_r2_eos", {}),
 }
 
 

@@ -22,6 +22,7 @@ HARD, OWN = 0.6, 0.8  # standard deviations of a sentence's and of a run's luck 
 # Of a document's, the same for all systems, and of a system's at a document, in all of its runs.
 TOPIC, TASTE = 0.4, 0.15
 LONGEST, SHORTEST = 30, 8
+_NODES = 20  # of an integral over a normal distribution
 
 
 class Sizes(NamedTuple):
@@ -93,14 +94,8 @@ def true_difference(gap: float, luck: float, in_documents: bool = False) -> floa
     The effect of a document is one of a sentence, as far as means are concerned.
     """
     spread = math.hypot(HARD, OWN, *((TOPIC, TASTE) if in_documents else ()))
-    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
-    weights = weights / weights.sum()
-
-    def bleu(ability: np.ndarray) -> np.ndarray:
-        sentence = ability[:, None, None] + spread * nodes[:, None] + BASE
-        return 100 * np.exp(np.log(weights @ share(sentence)).mean(axis=-1))
-
-    return float(weights @ (bleu(gap + luck * nodes) - bleu(luck * nodes)))
+    ours, base = _expected_bleu(np.array([[gap], [0.0]]), luck, spread)
+    return float(ours - base)
 
 
 def balance(effects: np.ndarray, gap: float, luck: float, difference: float) -> np.ndarray:
@@ -112,14 +107,9 @@ def balance(effects: np.ndarray, gap: float, luck: float, difference: float) -> 
       luck: standard deviation over seeds, in log odds.
       difference: the advantage in BLEU, over all seeds and all sentences of such documents.
     """
-    nodes, weights = np.polynomial.hermite_e.hermegauss(20)
-    weights = weights / weights.sum()
 
     def bleu(effects: np.ndarray) -> np.ndarray:
-        ability = luck * nodes[:, None] + effects[:, None, :]  # [systems, S, documents]
-        sentence = ability[..., None, None] + math.hypot(HARD, OWN) * nodes[:, None] + BASE
-        matching = (weights @ share(sentence)).mean(axis=2)  # [systems, S, orders]
-        return 100 * np.exp(np.log(matching).mean(axis=-1)) @ weights
+        return _expected_bleu(effects, luck, math.hypot(HARD, OWN))
 
     target = bleu(effects[:1]) + difference
     low, high = np.full((2, len(effects) - 1, 1), [[[-3.0]], [[3.0]]])
@@ -128,6 +118,22 @@ def balance(effects: np.ndarray, gap: float, luck: float, difference: float) -> 
         is_above = (bleu(effects[1:] + gap + middle) > target)[:, None]
         low, high = np.where(is_above, low, middle), np.where(is_above, middle, high)
     return np.concatenate([effects[:1], effects[1:] + low])
+
+
+def _expected_bleu(effects: np.ndarray, luck: float, spread: float) -> np.ndarray:
+    """Returns each system's BLEU over all seeds and all sentences of its documents [systems].
+
+    Args:
+      effects: what a document adds to the log odds of a system [systems, documents].
+      luck: standard deviation over seeds, in log odds.
+      spread: standard deviation over the sentences of a document.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    weights = weights / weights.sum()
+    ability = luck * nodes[:, None] + effects[:, None, :]  # [systems, S, documents]
+    sentence = ability[..., None, None] + spread * nodes[:, None] + BASE
+    matching = (weights @ share(sentence)).mean(axis=2)  # [systems, S, orders]
+    return 100 * np.exp(np.log(matching).mean(axis=-1)) @ weights
 
 
 def share(odds: np.ndarray) -> np.ndarray:

@@ -8,23 +8,27 @@ margin of a claim that should be just false.
 The claims `false` and `true` are judged from these scores by the statistics alone. Those of
 `records` are judged from whole records (`verdict_records`), with everything that the judgement of a
 table does: statistics of addresses, tests of whole documents, and records without resamples.
+`speeds` are claims about speed, judged from the records of a benchmark (`verdict_speeds`).
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import harness, verdict_records
+from benchmarks import harness, verdict_records, verdict_speeds
 from benchmarks.verdict_records import Case
 from benchmarks.verdict_scores import Sizes, scores, true_difference
+from benchmarks.verdict_speeds import FALSE_BY_MORE, JUST_FALSE, TRUE_CLAIM, SpeedCase
 from tfmann.evaluation import verdicts
 from tfmann.papers import judgement
+from tfmann.papers.judgement import Verdict
 from tfmann.utils.provenance import provenance
 
 Z = 1.645  # one-sided 5%
@@ -91,13 +95,33 @@ def simulate_records(case: Case, tables: int, seed: int) -> dict[str, float]:
     """Returns the share of papers with at least one verdict of each status, from whole records."""
     rng = np.random.default_rng(seed)
     margin = case.margin
-    counts: Counter[str] = Counter()
-    for _ in range(tables):
+
+    def judged_paper() -> list[Verdict]:
         claims, runs = verdict_records.paper(rng, case, margin)
         judged = judgement.judge(claims, {verdict_records.TABLE: runs}, Path())
-        counts.update({verdict.status for _, verdict in judged})
-    statuses = (verdicts.HOLDS, verdicts.FAILS, verdicts.INCONCLUSIVE)
-    return {"margin": margin, **{status: counts[status] / tables for status in statuses}}
+        return [verdict for _, verdict in judged]
+
+    return {"margin": margin, **_shares(judged_paper() for _ in range(tables))}
+
+
+def simulate_speeds(case: SpeedCase, tables: int, seed: int) -> dict[str, float]:
+    """Returns the share of papers with at least one verdict of each status, from timings."""
+    rng = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+
+        def judged_paper() -> list[Verdict]:
+            claims = verdict_speeds.paper(rng, case, folder)
+            return [verdict for _, verdict in judgement.judge(claims, {}, folder)]
+
+        return _shares(judged_paper() for _ in range(tables))
+
+
+def _shares(papers: Iterable[Sequence[Verdict]]) -> dict[str, float]:
+    statuses = [{verdict.status for verdict in paper} for paper in papers]
+    counts = Counter(status for of_paper in statuses for status in of_paper)
+    kinds = (verdicts.HOLDS, verdicts.FAILS, verdicts.INCONCLUSIVE)
+    return {status: counts[status] / len(statuses) for status in kinds}
 
 
 # Neither a just-false claim nor its contrary may be proven in more than 5% of the papers.
@@ -155,8 +179,18 @@ RECORDS = [
     ),
 ]  # fmt: skip
 
+SPEEDS = [
+    SpeedCase(truth, claim, turns, noise, claims)
+    for claim in verdict_speeds.CLAIMS
+    for truth in (JUST_FALSE, FALSE_BY_MORE, TRUE_CLAIM)
+    for turns, noise, claims in (
+        (5, 0.06, 1), (11, 0.02, 1), (11, 0.2, 1), (31, 0.3, 1), (5, 0.2, 10),
+    )
+    if truth != TRUE_CLAIM or claim != verdict_speeds.FASTER  # equal is as much as is false
+]  # fmt: skip
+
 SCENARIOS = {"false": FALSE, "true": TRUE}
-CLAIMS = (*SCENARIOS, "records")
+CLAIMS = (*SCENARIOS, "records", "speeds")
 
 
 def records(tables: int, kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -164,6 +198,9 @@ def records(tables: int, kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
     for kind in kinds:
         if kind == "records":
             yield from _of_records(tables)
+            continue
+        if kind == "speeds":
+            yield from _of_speeds(tables)
             continue
         for number, scenario in enumerate(SCENARIOS[kind]):
             shares = simulate(scenario, tables, seed=1000 * (kind == "true") + number)
@@ -183,6 +220,12 @@ def _of_records(tables: int) -> Iterator[dict[str, Any]]:
             "claim_is": "records", "tables": tables, **settings, **case.sizes._asdict(), **shares,
             **provenance(),
         }  # fmt: skip
+
+
+def _of_speeds(tables: int) -> Iterator[dict[str, Any]]:
+    for number, case in enumerate(SPEEDS):
+        shares = simulate_speeds(case, tables, seed=3000 + number)
+        yield {"claim_is": "speeds", "tables": tables, **case.settings(), **shares, **provenance()}
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -34,7 +34,7 @@ from benchmarks.peers import compare  # noqa: E402
 from benchmarks.speed import cells  # noqa: E402
 from benchmarks.trust import decode, inputs  # noqa: E402
 from benchmarks.trust.__main__ import main as trust  # noqa: E402
-from tfmann import synthetic  # noqa: E402
+from tfmann import config, synthetic  # noqa: E402
 from tfmann.cli.main import main as tfmann_command  # noqa: E402
 from tfmann.ops import encoder_scan as scans  # noqa: E402
 from tfmann.papers.claim import SpeedClaim  # noqa: E402
@@ -404,6 +404,19 @@ def test_parameters_of_the_papers_sizes_are_counted(monkeypatch, capfd):
     (line,) = read_records(capfd)  # the vocabularies of vi-en are not fixed by its settings
     assert line["parameters"] == 53_981_488 and line["vocabulary"] == 30_000  # Table 1: 53.98M
     assert {("zh-en", row) for row in ("rnnsearch", "kvmematt_r1", "kvmematt_r2")} <= set(ROWS)
+
+
+def test_claims_about_rewriting_name_variants_that_are_timed():
+    claims = [c for c in CLAIMS if isinstance(c, SpeedClaim) and c.file == "rewriting.jsonl"]
+    assert len(claims) == 5
+    for claim in claims:
+        assert claim.record["size"] in rewriting.SIZES
+        row, settings = rewriting.VARIANTS[claim.record["variant"]]
+        weights = []
+        for size in rewriting.SIZES.values():
+            hparams = config.make(settings, str(ROOT / "hparams" / f"{size.files}{row}.json"))
+            weights.append(hparams.eos_attention_weight > 0)
+        assert set(weights) == {claim.record["variant"].endswith("_eos")}
 
 
 def test_claims_about_speed_name_cells_that_are_timed():

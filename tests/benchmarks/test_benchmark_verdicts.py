@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import report, verdict_records, verdict_scores, verdicts
+from benchmarks import report, verdict_records, verdict_scores, verdict_speeds, verdicts
 from benchmarks.verdict_records import (
     ADDRESSES,
     DOCUMENTS,
@@ -17,9 +17,17 @@ from benchmarks.verdict_records import (
     SKEWED,
     Case,
 )
+from benchmarks.verdict_speeds import (
+    CLAIMS,
+    FALSE_BY_MORE,
+    FASTER,
+    JUST_FALSE,
+    TRUE_CLAIM,
+    SpeedCase,
+)
 from benchmarks.verdicts import Scenario, Sizes
 from tfmann.evaluation.verdicts import FAILS, HOLDS, LEVEL
-from tfmann.papers import judgement
+from tfmann.papers import judgement, speeds
 
 TABLES = 400
 # Of so many papers with 5% false proofs, more than these have one in less than 1 of 1,000 tries.
@@ -121,14 +129,56 @@ def test_records_can_prove_what_is_true():
     assert verdict.status == HOLDS, verdict
 
 
+@pytest.mark.parametrize(
+    "case",
+    [
+        SpeedCase(JUST_FALSE, CLAIMS[0], 31, 0.3),  # 11% by the mean of the ratios
+        SpeedCase(JUST_FALSE, CLAIMS[1], 5, 0.06, 3),
+        SpeedCase(JUST_FALSE, FASTER, 31, 0.3),  # 22%
+        SpeedCase(FALSE_BY_MORE, CLAIMS[1], 11, 0.02),
+        SpeedCase(FALSE_BY_MORE, FASTER, 300, 0.01),  # 20% if the timing error were ignored
+        SpeedCase(TRUE_CLAIM, CLAIMS[0], 300, 0.02),  # 51%
+    ],
+)
+def test_barely_false_claims_about_speed_seldom_hold(case):
+    shares = verdicts.simulate_speeds(case, 200, seed=8)
+    most = LEVEL + 3.1 * math.sqrt(LEVEL * (1 - LEVEL) / 200)
+    assert case.truth == TRUE_CLAIM or shares[HOLDS] <= most
+    assert case.truth == FALSE_BY_MORE or shares[FAILS] <= most
+
+
+def test_timings_have_the_share_of_speed_that_is_wanted(tmp_path):
+    for claim in CLAIMS:
+        case = SpeedCase(JUST_FALSE, claim, 4000, 0.2)
+        (timed,) = verdict_speeds.paper(np.random.default_rng(9), case, tmp_path)
+        lines = (tmp_path / timed.file).read_text().splitlines()
+        ((_, runs),) = speeds.shares(timed, [json.loads(line) for line in lines])
+        logarithms = np.log(runs)
+        error = logarithms.std() / math.sqrt(4000)
+        assert logarithms.mean() == pytest.approx(math.log(case.share), abs=4 * error)
+        assert 0.2 < logarithms.std() < 0.3  # with the disturbances
+
+
+def test_timings_can_prove_what_is_true(tmp_path):
+    case = SpeedCase(JUST_FALSE, FASTER._replace(least=1.5), 5, 0.06)
+    claims = verdict_speeds.paper(np.random.default_rng(10), case, tmp_path)
+    for least, most, status in ((1.0, math.inf, HOLDS), (0.8, 1.2, FAILS)):
+        claim = claims[0]._replace(least=least, most=most)
+        ((_, verdict),) = judgement.judge([claim], {}, tmp_path)
+        assert verdict.status == status, verdict
+
+
 def test_figures_are_recorded_line_by_line_and_shown(tmp_path, monkeypatch, capsys):
     out = tmp_path / "verdicts.jsonl"
     few = {kind: scenarios[:2] for kind, scenarios in verdicts.SCENARIOS.items()}
     monkeypatch.setattr(verdicts, "SCENARIOS", few)
     monkeypatch.setattr(verdicts, "RECORDS", verdicts.RECORDS[-1:])
+    monkeypatch.setattr(verdicts, "SPEEDS", verdicts.SPEEDS[-1:])
     verdicts.main(["--tables=2", f"--out={out}"])
     records = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [record["claim_is"] for record in records] == ["false"] * 2 + ["true"] * 2 + ["records"]
+    assert [record["claim_is"] for record in records] == ["false"] * 2 + ["true"] * 2 + [
+        "records", "speeds",
+    ]  # fmt: skip
     for record in records[:4]:
         assert (
             record["holds"] + record["does not hold"] + record["inconclusive"] == 1
@@ -137,4 +187,6 @@ def test_figures_are_recorded_line_by_line_and_shown(tmp_path, monkeypatch, caps
     lines = report.verdicts()
     assert sum(line.startswith("| higher | ") for line in lines) == 4
     assert sum(line.startswith("| BLEU, few documents | ") for line in lines) == 1
+    (line,) = (line for line in lines if line.startswith("| faster than a rival | false | 100% |"))
+    assert line.endswith(" | - |")
     assert "2 papers per line." in lines and "revision" in capsys.readouterr().out

@@ -91,6 +91,24 @@ def test_recency_is_a_mean_over_the_steps():
     expected = [first.mean(), full[:, 1].mean(), full[:, 2].mean()]
     np.testing.assert_allclose(recorded["recency"][:3], expected, atol=1e-4)
     assert recorded["recency"][3:] == [None, None] and "recency_untrained" not in recorded
+    assert recorded["recency_intervals"][3:] == [None, None]
+
+
+def test_the_recency_of_other_documents_is_a_ratio_of_sums():
+    traces = [cache_trace(SLOTS, seed=seed) for seed in range(12)]
+    units = [0, 0, 0, 0, 0, 1, 1, 2, 3, 4, 4, 4]
+    recorded = inspection.record(inspect_traces(traces, units), inspect_traces(traces[:1]))
+    of_units = [[trace["cache_match"][:, 2] for trace, unit in zip(traces, units) if unit == u]
+                for u in range(5)]  # fmt: skip
+    rng = np.random.default_rng(9)
+    means = [np.concatenate([steps for u in rng.integers(0, 5, 5) for steps in of_units[u]]).mean()
+             for _ in range(4000)]  # fmt: skip
+    low, high = np.percentile(means, (2.5, 97.5))
+    assert high - low > 0.02
+    np.testing.assert_allclose(
+        recorded["recency_intervals"][0], [low, high], atol=0.1 * (high - low)
+    )
+    assert recorded["recency_untrained_intervals"] == [None] * 5  # of a single sentence
 
 
 def test_nothing_to_measure_is_an_empty_record():

@@ -12,7 +12,7 @@ NO_FOLDER = Path("no benchmarks")
 
 
 def claim(expect="higher", **changes):
-    example = Claim("P", "1", "text", expect, "mad_1", "luong", ("vi-en",))
+    example = Claim("Collier & Beel 2019", "1", "text", expect, "mad_1", "luong", ("vi-en",))
     return example._replace(**changes)
 
 

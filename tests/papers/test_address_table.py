@@ -66,16 +66,20 @@ def test_records_without_statistics_have_no_such_table():
     [
         ([500, 500], {}, "the first 500 of 1,000 sentences of the test set"),
         ([1000, 1000], {"more_tests": {"b": ()}}, "all 1,000 sentences of the first test set"),
+        ([1000, 1000], {"more_tests": {"b": ()}, "tests": 2}, "all 1,000 sentences of 2 test sets"),
         ([500, 1000], {}, "the test set"),
         ([1000, None], {}, "the test set"),
     ],
 )
 def test_no_more_sentences_are_claimed_than_were_measured(of_each, more, where):
+    tests = more.get("tests")
     records = [
         record(row, **statistics(("attention", "target", "entropy", 0.2, 0.01, 0.9),
                                  sentences=sentences), **more)
         for row, sentences in zip("ab", of_each)
     ]  # fmt: skip
+    for measured in records if tests else ():
+        measured["inspection"]["tests"] = tests
     if None in of_each:
         del records[1]["inspection"]["sentences_of_file"]
     rendered = address_table(table(*ROWS), records)

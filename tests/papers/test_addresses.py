@@ -1,6 +1,7 @@
 """Statistics of heads, in the record of a run and as evidence for a claim."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,7 +20,15 @@ from tfmann.papers.judgement import NOT_MEASURED
 from tfmann.papers.tables import TABLES
 
 CLAIM = AddressClaim(
-    "P", "5.1", "text", "ntm_1", ("vi-en",), "write_head_0", "source", "successive", above=0.5
+    "Collier & Beel 2019",
+    "5.1",
+    "text",
+    "ntm_1",
+    ("ro-en", "vi-en"),
+    "write_head_0",
+    "source",
+    "successive",
+    above=0.5,
 )
 FLAT = {"history": [{"step": 100 * i, "dev_bleu": 10.0} for i in range(1, 6)]}
 
@@ -139,6 +148,12 @@ def test_documents_fewer_than_seeds_count_as_seeds_do():
     assert thirty.error == pytest.approx(0.1 / 1.96 * (20 / 19) ** 0.5, rel=1e-3)
 
 
+def test_a_table_of_the_paper_is_its_corpus_even_if_it_is_not_the_claim_s_first():
+    verdict = judge_records(runs(0.70, 0.72, 0.74, pairs={"train": 133_166}))
+    assert verdict.corpus == "the paper's corpus"
+    assert verdict.conditions.startswith("133,166 pairs (paper: 133,000); ")
+
+
 def test_the_first_part_of_a_test_set_is_called_so():
     evidence = judge_records(runs(0.70, 0.72, 0.74, of_file=1000)).evidence
     assert "; 500 sentences, of the first 500 of 1,000; p 0.00" in evidence
@@ -166,13 +181,15 @@ def test_the_claims_name_statistics_and_rows_that_exist():
             assert claim.row in {row.name for row in TABLES[name].rows}, claim
 
 
-def fake_corpus(folder):
-    source = folder / "test.src"
-    source.write_text("".join(f"{a} {b}\n" for a, b in zip(WORDS, WORDS[1:])), "utf-8")
-    return SimpleNamespace(
-        settings={"test_prefix": str(folder / "test")},
-        test_sources=lambda: {"output_test": str(source)},
-    )
+def fake_corpus(folder, *tests):
+    """A corpus of `test` and further tests, a sentence each from a place of its own in WORDS."""
+    sources = {}
+    for number, name in enumerate(("test", *tests)):
+        path = folder / f"{name}.src"
+        pairs = list(zip(WORDS, WORDS[1:]))[number:]
+        path.write_text("".join(f"{a} {b}\n" for a, b in pairs), "utf-8")
+        sources[f"output_{name}"] = str(path)
+    return SimpleNamespace(test_sources=lambda: sources)
 
 
 def test_a_run_is_measured_over_its_own_translations_once(tmp_path):
@@ -198,13 +215,58 @@ def test_documents_are_given_to_cells_that_read_them(tmp_path, monkeypatch):
         return SimpleNamespace(returncode=check)
 
     monkeypatch.setattr(addresses.subprocess, "run", run)
+    monkeypatch.setattr(addresses, "has_weights", lambda folder: True)
     for cell in ("cache", "luong"):
-        addresses._inspect(fake_corpus(tmp_path), str(tmp_path), cell, tmp_path / "a.json")
+        with pytest.raises(FileNotFoundError):  # nothing is written
+            addresses.measure(fake_corpus(tmp_path), str(tmp_path), cell)
     with_documents, without = commands
     assert f"--documents={tmp_path / 'test'}.docs" in with_documents
     assert set(with_documents) - set(without) == {f"--documents={tmp_path / 'test'}.docs"}
     assert not any(flag.startswith("--sentences") for flag in without)  # the whole test set
     assert f"--input={tmp_path / 'test.src'}" in without
+
+
+def test_the_sentences_of_several_tests_are_pooled(tmp_path, monkeypatch):
+    """Their files are joined, and documents of two tests stay apart even with the same number."""
+    corpus = fake_corpus(tmp_path, "b")
+    run = tmp_path / "run"
+    run.mkdir()
+    for name, documents in (("test", (0, 0, 4)), ("b", (0, 1))):
+        (run / f"output_{name}").write_text(f"{name} said\n", "utf-8")
+        (tmp_path / f"{name}.docs").write_text("".join(f"{n}\n" for n in documents), "utf-8")
+
+    def read(command, check):
+        flags = dict(argument[2:].split("=", 1) for argument in command[3:])
+        texts = {name: Path(flags[name]).read_text("utf-8").splitlines()
+                 for name in ("input", "translations", "documents")}  # fmt: skip
+        output = {"texts": texts, "revision": "r", "statistics": []}
+        Path(flags["output"]).write_text(json.dumps(output), "utf-8")
+        return SimpleNamespace(returncode=check)
+
+    monkeypatch.setattr(addresses.subprocess, "run", read)
+    monkeypatch.setattr(addresses, "has_weights", lambda folder: True)
+    (run / "inspection.json").write_text('{"revision": "of the first test alone"}', "utf-8")
+    measured = addresses.measure(corpus, str(run), "cache")
+    sources = [f"{a} {b}" for a, b in zip(WORDS, WORDS[1:])]
+    assert measured["texts"] == {
+        "input": sources + sources[1:], "translations": ["test said", "b said"],
+        "documents": ["0", "0", "4", "5", "6"],
+    }  # fmt: skip
+    assert measured["tests"] == 2 and measured["revision"] == "r"
+
+
+def test_the_tests_that_were_measured_are_named():
+    for tests, more, expected in (
+        (None, {}, ""), (1, {}, ""), (3, {"b": ()}, ", of 3 test sets"),
+        (None, {"b": ()}, ", of the first test set"),
+    ):  # fmt: skip
+        records = runs(0.70, 0.72, 0.74, **({"more_tests": more} if more else {}))
+        for run in records if tests else ():
+            run["inspection"]["tests"] = tests
+        measured = addresses.measured_runs(CLAIM, records)
+        assert addresses.evidence(CLAIM, measured, (0.5, 1.0)).endswith(
+            f"; 500 sentences{expected}"
+        )
 
 
 def test_a_run_without_weights_is_left_out(tmp_path, capsys):

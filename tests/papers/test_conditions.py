@@ -9,7 +9,7 @@ from helpers.claims import FLAT, claim, history, judge_claim, runs, status
 from helpers.records import record
 
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
-from tfmann.papers import conditions, judgement
+from tfmann.papers import conditions, judgement, speeds
 from tfmann.papers.claim import SpeedClaim
 from tfmann.papers.judgement import NOT_MEASURED
 
@@ -54,7 +54,7 @@ def test_a_rise_is_that_of_the_last_fifth(scores, expected):
 def test_a_verdict_states_its_basis():
     pairs = {"pairs": {"train": 90_000, "test": 500}}
     (verdict,) = judge_claim(claim(), runs([12.0, 12.1], [10.0] * 2, **pairs))
-    assert verdict.corpus == "the paper's corpus"
+    assert verdict.corpus == "a part of the paper's corpus"
     assert verdict.conditions == "90,000 pairs (paper: 133,000); 2 seeds; converged"
     records = runs([12.0], [10.0], **pairs)
     records[0] = record("mad_1", 12.0, brevity=0.921, seed=1, **pairs, **FLAT)
@@ -65,18 +65,35 @@ def test_a_verdict_states_its_basis():
     )
 
 
+def test_brevity_penalties_are_those_of_the_split_that_is_compared():
+    records = runs([12.0, 12.1], [10.0] * 2)
+    details = records[0]["best"]["test"][0]["details"].replace("BP = 0.900", "BP = 0.800")
+    dev = [{**records[0]["best"]["dev"][0], "details": details}]
+    records[0]["best"] = {**records[0]["best"], "dev": dev}
+    apart = "brevity penalties differ: 0.800 / 0.900 against 0.900 / 0.900"
+    for measure, is_said in (("dev BLEU", True), ("test BLEU", False)):
+        (verdict,) = judge_claim(claim(measure=measure), records)
+        assert verdict.conditions.endswith(apart) == is_said, verdict.conditions
+
+
 def test_the_paper_s_own_corpus_is_distinguished_from_others():
     def corpus(tested_claim, name, scale, **more):
         records = [record(row, **more) for row in (tested_claim.row, tested_claim.rival)]
         return judge_claim(tested_claim, records, name, scale)[0].corpus
 
-    copy = {"train": "the first 100 of 2,959 episodes"}
-    first_episodes = "the paper's corpus (train: the first 100 of 2,959 episodes)"
-    assert corpus(claim(), "vi-en", "cpu", variants=copy) == first_episodes
-    alignment_claim = claim(row="kvmematt_r2_eos", rival="rnnsearch_longer", tables=("alignment",))
+    episodes = {"variants": {"train": "the first 100 of 2,959 episodes"}}
+    cache = claim(row="cache", rival="rnnsearch", tables=("cache-news", "cache-subtitle"))
+    for pairs, part in ((1_900_000, "a part of "), (2_000_000, ""), (None, "")):
+        more = {**episodes, "pairs": {"train": pairs}} if pairs else episodes
+        assert corpus(cache._replace(paper="Tu et al. 2018"), "cache-subtitle", "cpu", **more) == (
+            f"{part}the paper's corpus (train: the first 100 of 2,959 episodes)"
+        )
+    assert corpus(cache, "cache-subtitle", "cpu") == "not the paper's corpus"  # but Tu's
+    alignment_claim = claim(paper="Meng et al. 2018", row="kvmematt_r2_eos",
+                            rival="rnnsearch_longer", tables=("alignment",))  # fmt: skip
     assert corpus(alignment_claim, "alignment", "paper") == "the paper's corpus"
     tanaka = {"train": "not IWSLT'07: the Tanaka corpus, a stand-in"}
-    mino = claim(row="key_value", rival="attn", tables=("en-ja",))
+    mino = claim(paper="Mino et al. 2017", row="key_value", rival="attn", tables=("en-ja",))
     assert corpus(mino, "en-ja", "cpu", variants=tanaka) == (
         "a stand-in for the paper's corpus, dev and test included (train: not IWSLT'07: the Tanaka "
         "corpus, a stand-in)"
@@ -85,7 +102,7 @@ def test_the_paper_s_own_corpus_is_distinguished_from_others():
     assert corpus(alignment_claim, "alignment", "cpu") == not_the_papers  # the Hansards
     meng = alignment_claim._replace(tables=("zh-en", "multi30k"))
     assert corpus(meng, "multi30k", "cpu") == not_the_papers
-    tense = claim(row="cache", rival="rnnsearch", tables=("synthetic-tense",))
+    tense = cache._replace(paper="Tu et al. 2018", tables=("synthetic-tense",))
     assert corpus(tense, "synthetic-tense", "tiny") == not_the_papers
 
 
@@ -105,7 +122,7 @@ def test_speed_is_of_a_benchmark(tmp_path, runs_, expected):
     (verdict,) = judge_claim(speed_claim, [], folder=tmp_path)
     assert verdict.status == expected
     assert verdict.conditions == "a processor, 2 cores; 2026-01-02"
-    mean = sum(runs_) / len(runs_)
+    mean = math.prod(runs_) ** (1 / len(runs_))
     assert (
         f"{mean:.0%} of the baseline's words/s on a CPU (mean of {len(runs_)}" in verdict.evidence
     )
@@ -127,7 +144,7 @@ def timing(cell, *seconds, words=1.0, **more):
 )
 def test_a_rival_is_timed_against_the_same_baseline(tmp_path, rival, expected):
     claim_ = SpeedClaim(
-        "P", "1", "text", "bench.jsonl", {"what": "train", "cell": "a"}, 1.02, math.inf,
+        "P", "1", "text", "bench.jsonl", {"what": "train", "cell": "a"}, 1.0, math.inf,
         {"cell": "b"},
     )  # fmt: skip
     ours = timing("a", 1.0, 1.02, 0.98)
@@ -139,15 +156,37 @@ def test_a_rival_is_timed_against_the_same_baseline(tmp_path, rival, expected):
     (verdict,) = judge_lines(ours, timing("b", *rival), timing("c", 9.0, 9.0, 9.0))
     assert verdict.status == expected and verdict.measured == "benchmark bench, train, a"
     shares = [b / a for a, b in zip([1.0, 1.02, 0.98], rival)]
-    assert f"{sum(shares) / 3:.0%} of b's words/s on a CPU (mean of 3" in verdict.evidence
-    assert "; the claim: faster)" in verdict.evidence
+    mean = math.prod(shares) ** (1 / 3)
+    assert f"{mean:.0%} of b's words/s on a CPU (mean of 3" in verdict.evidence
+    assert "; the claim: faster, by more than 2 points)" in verdict.evidence
     (verdict,) = judge_lines(ours, timing("b", *rival, words=4.0))
-    assert f"{sum(shares) / 3 * 4:.0%} of b's words/s" in verdict.evidence
+    assert f"{mean * 4:.0%} of b's words/s" in verdict.evidence
     others = ({"revision": "s"}, {"reference": "luong"}, {"what": "beam"},
               {"hardware": {"gpus": [], "cpu": "another", "cores": 2}})  # fmt: skip
     for other in others:
         (verdict,) = judge_lines(ours, timing("b", *rival, **other))
         assert verdict.status == NOT_MEASURED
+
+
+def test_the_error_of_timings_does_not_make_a_program_faster():
+    faster = SpeedClaim("P", "1", "text", "bench.jsonl", {}, 1.0, math.inf)
+    alike = faster._replace(least=0.9, most=1.1)
+
+    def proven(claim_, share):
+        p_inside, p_outside = speeds.p_values(claim_, [share * 0.9999, share * 1.0001, share])
+        return HOLDS if p_inside < 0.05 else FAILS if p_outside < 0.05 else INCONCLUSIVE
+
+    shares = (0.975, 0.985, 1.015, 1.025)
+    assert [proven(faster, x) for x in shares] == [FAILS, INCONCLUSIVE, INCONCLUSIVE, HOLDS]
+    shares = (0.875, 0.885, 1.115, 1.125)
+    assert [proven(alike, x) for x in shares] == [FAILS, HOLDS, HOLDS, FAILS]
+
+
+def test_turns_that_favour_either_program_prove_nothing():
+    """Their mean is 25% above 1 from either side, that of their logarithms is 0."""
+    faster = SpeedClaim("P", "1", "text", "bench.jsonl", {}, 1.0, math.inf)
+    for turns in ([2.0, 0.5] * 20, [0.5, 2.0] * 20):
+        assert speeds.p_values(faster, turns)[0] > 0.5
 
 
 def test_parameters_are_counted_from_settings_where_nothing_was_trained(tmp_path):

@@ -50,7 +50,12 @@ def test_trains_once_then_only_prints(toy_root, capsys):
     saved = [json.loads(x) for x in (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()]
     assert len(saved) == 1 and saved[0]["steps"] == 4 and saved[0]["pairs"]["train"] == 120
     assert not [k for k in saved[0]["hparams"] if k.endswith("_prefix")]
-    assert saved[0]["inspection"] == {"statistics": [], "unit": "sentence", "revision": "r"}
+    assert saved[0]["inspection"] == {
+        "statistics": [],
+        "unit": "sentence",
+        "tests": 1,
+        "revision": "r",
+    }
     results = root / "runs" / "vi-en" / "cpu" / "luong" / "results.json"
     stamp = results.stat().st_mtime_ns
     assert reproduce.main(command) == 0

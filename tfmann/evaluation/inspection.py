@@ -87,7 +87,7 @@ class Inspection:
         self._frequent = frequent
         self._sentences: list[Statistics] = []
         self._units: list[Hashable] = []
-        self._rank_sums: np.ndarray | None = None  # [2, I]
+        self._rank_sums: dict[Hashable, np.ndarray] = {}  # [2, I], by unit
 
     def add(self, trace: Trace, unit: Hashable) -> None:
         """Adds a sentence of a unit, its document or itself."""
@@ -95,8 +95,7 @@ class Inspection:
         self._sentences.append(statistics)
         self._units.append(unit)
         if trace.slots is not None and "cache_match" in trace:
-            sums = rank_sums(trace)
-            self._rank_sums = sums if self._rank_sums is None else self._rank_sums + sums
+            self._rank_sums[unit] = self._rank_sums.get(unit, 0.0) + rank_sums(trace)
 
     def __len__(self) -> int:
         """Returns the number of sentences."""
@@ -132,10 +131,17 @@ class Inspection:
 
         None at ranks that no filled slot ever had; empty of a model without a cache.
         """
-        if self._rank_sums is None:
+        if not self._rank_sums:
             return []
-        sums, steps = self._rank_sums
+        sums, steps = np.sum(list(self._rank_sums.values()), axis=0)
         return [float(a / n) if n else None for a, n in zip(sums, steps)]
+
+    def recency_intervals(self) -> list[tuple[float, float] | None]:
+        """Returns the 95% interval of each of `recency` over other units."""
+        if not self._rank_sums:
+            return []
+        sums, steps = np.stack(list(self._rank_sums.values()), axis=1)
+        return _bootstrap(sums, steps)
 
 
 def bootstrap_intervals(values: np.ndarray, units: np.ndarray) -> list[tuple[float, float] | None]:
@@ -153,8 +159,14 @@ def bootstrap_intervals(values: np.ndarray, units: np.ndarray) -> list[tuple[flo
     sums, counts = np.zeros([number, values.shape[1]]), np.zeros([number, values.shape[1]])
     np.add.at(sums, units, np.where(real, values, 0.0))
     np.add.at(counts, units, real)
+    return _bootstrap(sums, counts)
+
+
+def _bootstrap(sums: np.ndarray, counts: np.ndarray) -> list[tuple[float, float] | None]:
+    """Returns the 95% interval of each column's mean, from sums and counts `[units, columns]`."""
+    number, columns = sums.shape
     rng = np.random.default_rng(RESAMPLES_SEED)
-    means = np.full([RESAMPLES, values.shape[1]], np.nan)
+    means = np.full([RESAMPLES, columns], np.nan)
     for part in np.array_split(means, -(-RESAMPLES * number // _DRAWN_AT_ONCE)):
         drawn = rng.integers(0, number, (len(part), number))
         times = np.array([np.bincount(row, minlength=number) for row in drawn], np.float64)
@@ -172,7 +184,8 @@ def record(trained: Inspection, untrained: Inspection | None) -> dict[str, Any]:
     """Returns both as JSON: `statistics`, `units`, `recency` and how they were resampled.
 
     Each of the `statistics` has `head`, `phase`, `name`, and those of a `Mean`; `untrained` has
-    the latter again, or is missing where untrained weights were not measured.
+    the latter again, or is missing where untrained weights were not measured. `recency` comes with
+    `recency_intervals`, and both again as `recency_untrained`.
     """
     of_untrained = untrained.means() if untrained else {}
     statistics = []
@@ -181,9 +194,9 @@ def record(trained: Inspection, untrained: Inspection | None) -> dict[str, Any]:
         if key in of_untrained:
             entry["untrained"] = _rounded(of_untrained[key])
         statistics.append(entry)
-    recency = {"recency": _round(trained.recency())}
+    recency = _recency("recency", trained)
     if untrained:
-        recency["recency_untrained"] = _round(untrained.recency())
+        recency.update(_recency("recency_untrained", untrained))
     return {
         "sentences": len(trained),
         "units": trained.units,
@@ -191,6 +204,14 @@ def record(trained: Inspection, untrained: Inspection | None) -> dict[str, Any]:
         "seed": RESAMPLES_SEED,
         "statistics": statistics,
         **(recency if trained.recency() else {}),
+    }
+
+
+def _recency(key: str, inspected: Inspection) -> dict[str, list]:
+    intervals = inspected.recency_intervals()
+    return {
+        key: _round(inspected.recency()),
+        f"{key}_intervals": [interval and _round(interval) for interval in intervals],
     }
 
 

@@ -29,6 +29,9 @@ contrary is proven if the difference is shown to lie outside. Otherwise the verd
 a test that does not reject proves nothing. The p values of several claims are adjusted by Holm
 1979, so that the probability of any false proof among them is at most `LEVEL`.
 
+A share of speed is judged likewise: a turn of its measurement counts as a seed, the logarithm of a
+turn's share as D_s, and there are no sentences (`tfmann.papers.speeds`).
+
 For whole degrees of freedom the tail of Student's t is a finite sum (Abramowitz & Stegun 1964,
 26.7.3 and 26.7.4), so SciPy is not needed.
 """

@@ -55,11 +55,13 @@ def address_table(table: Table, records: Sequence[Record]) -> AddressTable | Non
     """
     by_head: dict[_Head, dict[str, list[dict[str, Any]]]] = {}
     extents: dict[str, set[tuple[int, int] | None]] = {}
+    tests: set[str] = set()
     for row in table.rows:
         for record in records:
             statistics_of_run = (record.get("inspection") or {}).get("statistics", ())
             if record["row"] == row.name and statistics_of_run:
                 extents.setdefault(row.title, set()).add(addresses.extent(record))
+                tests.add(addresses.describe_tests(record))
                 for entry in statistics_of_run:
                     values = by_head.setdefault(_Head(row.title, entry["head"], entry["phase"]), {})
                     values.setdefault(entry["name"], []).append(entry)
@@ -74,24 +76,24 @@ def address_table(table: Table, records: Sequence[Record]) -> AddressTable | Non
             head.head.replace("_", " "),
             PHASES[head.phase],
             *([_extent_cell(extents[head.system])] if mixed else []),
-            *(_cell(values.get(name, ())) for name in names),
+            *(mean_cell(values.get(name, ())) for name in names),
         ]
         for head, values in by_head.items()
     ]
-    several_tests = any(record.get("more_tests") for record in records)
     heading = ["system", "head", "phase", *(["sentences"] if mixed else [])]
     heading += [_COLUMNS[name] for name in names]
-    return AddressTable(_title(every_extent, several_tests), heading, rows)
+    return AddressTable(title("Attention, heads and cache", every_extent, tests), heading, rows)
 
 
-def _title(extents: set[tuple[int, int] | None], several_tests: bool) -> str:
-    where = "the first test set" if several_tests else "the test set"
+def title(subject: str, extents: set[tuple[int, int] | None], tests: set[str]) -> str:
+    """Returns the title of statistics: which sentences they are of, and what the cells contain."""
+    where = " or ".join(sorted(tests))
     if len(extents) == 1 and None not in extents:
         (extent,) = extents
         assert extent is not None
         where = f"{addresses.describe_extent(*extent)} sentences of {where}"
     return (
-        f"Attention, heads and cache over {where}: means over the seeds that were measured; "
+        f"{subject} over {where}: means over the seeds that were measured; "
         "[low, high]: 95% interval of the bootstrap over sentences or documents, left out where it "
         "rounds to the mean; (...): with untrained weights"
     )
@@ -102,9 +104,10 @@ def _extent_cell(extents: set[tuple[int, int] | None]) -> str:
     return "; ".join(addresses.describe_extent(*extent) for extent in known) or "-"
 
 
-def _cell(entries: Sequence[dict[str, Any]]) -> str:
+def mean_cell(entries: Sequence[dict[str, Any]], decimals: int = 2) -> str:
+    """Formats the mean over the seeds, and the one with untrained weights in brackets."""
     if not entries:
         return "-"
     untrained = [entry["untrained"] for entry in entries if "untrained" in entry]
-    mean = addresses.format_mean(entries)
-    return f"{mean} ({addresses.format_mean(untrained)})" if untrained else mean
+    mean = addresses.format_mean(entries, decimals)
+    return f"{mean} ({addresses.format_mean(untrained, decimals)})" if untrained else mean

@@ -5,18 +5,21 @@ They are recorded when a row's run ends, because a checkpoint may not be kept as
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
 from tfmann import config
+from tfmann.data.text_files import iter_documents, iter_lines, write_lines
 from tfmann.errors import UserError
 from tfmann.evaluation import significance, verdicts
 from tfmann.evaluation.inspection import DESCRIPTIONS
@@ -27,53 +30,82 @@ from tfmann.papers.table_corpus import Corpus
 from tfmann.utils.run_folder import has_weights
 
 _FILE = "inspection.json"
+_FILE_OF_TESTS = "inspection-all-tests.json"  # once, only the first of several was measured
 _PROVENANCE = ("date", "revision", "versions", "hardware")
+_ONE_TEST = "the test set"
 _INTERVAL = 2 * NormalDist().inv_cdf(0.975)  # standard errors that a 95% interval is wide
 
 
 def measure(corpus: Corpus, out_dir: str, cell: str) -> dict[str, Any] | None:
-    """Measures a run over its own translations of the whole test set, in a process of its own.
+    """Measures a run over its own translations of all tests, in a process of its own.
 
-    The numbers are those of `tfmann inspect`, which stay in the run's folder. Of several test sets
-    only the first is measured.
+    The numbers are those of `tfmann inspect`, which stay in the run's folder. The sentences of
+    several tests are pooled.
 
     Args:
       corpus: that the run was trained on.
-      out_dir: folder of the run.
+      out_dir: folder of the run, with its translations.
       cell: of its model.
 
     Returns:
-      what `evaluation.inspection.record` returns, with the revision that it was measured with; None
-      if the run has no weights any more.
+      what `evaluation.inspection.record` returns, with the number of `tests` and the revision that
+      it was measured with; None if the run has no weights any more.
 
     Raises:
       UserError: the model could not be used.
     """
-    path = Path(out_dir, _FILE)
+    sources = corpus.test_sources()
+    path = Path(out_dir, _FILE if len(sources) == 1 else _FILE_OF_TESTS)
     if not path.exists():
         if not has_weights(out_dir):
             print(f"{out_dir} has no weights any more: its attention and heads are not measured")
             return None
-        _inspect(corpus, out_dir, cell, path)
+        with tempfile.TemporaryDirectory() as folder:
+            _inspect(_input_files(sources, out_dir, cell, Path(folder)), out_dir, path)
     recorded = json.loads(path.read_text(encoding="utf-8"))
     measures = {key: value for key, value in recorded.items() if key not in _PROVENANCE}
-    return {**measures, "revision": recorded["revision"]}
+    return {**measures, "tests": len(sources), "revision": recorded["revision"]}
 
 
-def _inspect(corpus: Corpus, out_dir: str, cell: str, path: Path) -> None:
-    prefix = corpus.settings["test_prefix"]
-    flags = {
-        "model": out_dir,
-        "input": corpus.test_sources()["output_test"],
-        "translations": str(Path(out_dir, "output_test")),
-        "output": str(path),
-    }
-    if config.cell_spec(cell).reads_documents:
-        flags["documents"] = f"{prefix}.docs"
-    command = [sys.executable, "-m", "tfmann.cli.inspection"]
-    command += [f"--{name}={value}" for name, value in flags.items()]
+def _inspect(flags: Mapping[str, str], out_dir: str, path: Path) -> None:
+    command = [sys.executable, "-m", "tfmann.cli.inspection", f"--model={out_dir}"]
+    command += [f"--output={path}", *(f"--{name}={value}" for name, value in flags.items())]
     if subprocess.run(command, check=False).returncode:
         raise UserError(f"the attention and heads of the model in {out_dir} could not be measured")
+
+
+def _input_files(
+    sources: Mapping[str, str], out_dir: str, cell: str, folder: Path
+) -> dict[str, str]:
+    """Returns the files of the tests by their flags; files of several tests are joined.
+
+    Args:
+      sources: source files of the tests, by the names of a run's translations.
+      out_dir: folder of the run.
+      cell: of its model.
+      folder: gets the joined files.
+    """
+    files = {
+        "input": list(sources.values()),
+        "translations": [str(Path(out_dir, name)) for name in sources],
+    }
+    if config.cell_spec(cell).reads_documents:
+        files["documents"] = [str(Path(path).with_suffix(".docs")) for path in sources.values()]
+    if len(sources) == 1:
+        return {flag: path for flag, (path,) in files.items()}
+    for flag, paths in files.items():
+        lines = _join_documents(paths) if flag == "documents" else map(iter_lines, paths)
+        write_lines(folder / flag, itertools.chain.from_iterable(lines))
+    return {flag: str(folder / flag) for flag in files}
+
+
+def _join_documents(paths: Sequence[str]) -> Iterator[list[str]]:
+    """Yields the numbers of the documents in each file, so that no two files share one."""
+    first = 0
+    for path in paths:
+        numbers = [first + number for number in iter_documents(path)]
+        yield list(map(str, numbers))
+        first = max(numbers, default=first) + 1
 
 
 @dataclass(frozen=True)
@@ -161,10 +193,15 @@ def measured_runs(claim: AddressClaim, records: Sequence[Record]) -> MeasuredRun
     )
 
 
-def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
+def evidence(claim: AddressClaim, measured: MeasuredRuns, beyond_start: tuple[float, float]) -> str:
     """Describes the numbers: of each seed, of the sentences, and of untrained weights.
 
     In brackets are 95% intervals over other sentences or documents.
+
+    Args:
+      claim: the claim.
+      measured: the runs that it is about.
+      beyond_start: their `beyond_start` of the claim's limits.
     """
     values = measured.values()
     by_seed = f" (seeds {', '.join(f'{value:.2f}' for value in values)})" * (len(values) > 1)
@@ -174,7 +211,7 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
         + (f"above {claim.above:g}" if math.isfinite(claim.above) else f"below {claim.below:g}"),
     ]
     if measured.untrained:
-        low, high = measured.beyond_start(claim.above, claim.below)
+        low, high = beyond_start
         is_beyond = low < statistics.fmean(values) < high
         agree = claim.above < low or high < claim.below
         note = "" if is_beyond or not agree else ", which agree with the claim more"
@@ -185,27 +222,37 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
     parts.append(
         f"{measured.entries[0]['sentences']:,} sentences{units}"
         + f", of {' or '.join(sorted(of_first))}" * bool(of_first)
-    )
+        + "".join(f", of {tests}" for tests in sorted(set(map(describe_tests, measured.runs)))
+                  if tests != _ONE_TEST)
+    )  # fmt: skip
     return "; ".join(parts)
 
 
-def format_mean(entries: Sequence[dict[str, Any]]) -> str:
+def format_mean(entries: Sequence[dict[str, Any]], decimals: int = 2) -> str:
     """Formats a mean over the seeds, and the means of the limits of their 95% intervals.
 
     These are the limits of the mean if all seeds rise and fall together, else they are wider. An
     interval that rounds to the mean is left out.
     """
-    mean = _rounded([entry["mean"] for entry in entries])
+    mean = _rounded([entry["mean"] for entry in entries], decimals)
     intervals = [entry["interval"] for entry in entries]
     if not all(intervals):
         return mean
-    low, high = map(_rounded, zip(*intervals))
+    low, high = (_rounded(limits, decimals) for limits in zip(*intervals))
     return mean if low == high == mean else f"{mean} [{low}, {high}]"
 
 
-def _rounded(values: Sequence[float]) -> str:
+def _rounded(values: Sequence[float], decimals: int) -> str:
     """Formats a mean; what rounds to zero has no sign."""
-    return f"{round(statistics.fmean(values), 2) + 0.0:.2f}"
+    return f"{round(statistics.fmean(values), decimals) + 0.0:.{decimals}f}"
+
+
+def describe_tests(record: Record) -> str:
+    """Returns which tests were measured: the only one, all of several, or the first of them."""
+    tests = record["inspection"].get("tests", 1)
+    if tests > 1:
+        return f"{tests} test sets"
+    return "the first test set" if record.get("more_tests") else _ONE_TEST
 
 
 def extent(record: Record) -> tuple[int, int] | None:

@@ -49,8 +49,8 @@ class SpeedClaim(NamedTuple):
       file: the benchmark's records in results/.
       record: keys and values that identify the benchmark's records.
       least: smallest share of the baseline's speed according to the paper.
-      most: greatest share. A share beyond these limits by no more than two timings of the same
-        program differ agrees with the claim too.
+      most: greatest share; infinite if the paper says no more than that the program is faster.
+        `speeds.limits` allows for what two timings of the same program differ by.
       rival: those values that differ in the records of a rival. Then the limits are of the share of
         the rival's speed, where both were timed against the same baseline.
     """

@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tfmann.papers import metrics
+from tfmann.papers.claim import AddressClaim, Claim
 from tfmann.papers.metrics import Record
 from tfmann.papers.seed_pairs import SeedPairs
-from tfmann.papers.tables import TABLES
+from tfmann.papers.tables import PAPERS, TABLES
 
 MAX_RISE = 0.1  # dev BLEU: runs that rise by more on average at their end have not converged
 _END = 0.2  # the last share of the updates, in which a rise is looked for
+_WHOLE = 0.9  # of the paper's number of pairs; fewer are a part of its corpus
 
 
 class Conditions(NamedTuple):
     """The conditions under which two rows were compared.
 
     Attributes:
-      corpus: the paper's corpus, a stand-in, or another one.
+      corpus: the paper's corpus, a part of it, a stand-in, or another one.
       summary: size, seeds, convergence and lengths.
       not_converged: why convergence of the runs is not established; empty if it is.
     """
@@ -29,29 +31,27 @@ class Conditions(NamedTuple):
     not_converged: str
 
 
-def conditions(pairs: SeedPairs, tables: Sequence[str], name: str, scale: str) -> Conditions:
+def conditions(pairs: SeedPairs, claim: Claim | AddressClaim, name: str, scale: str) -> Conditions:
     """Returns the conditions of a comparison.
 
     Args:
       pairs: the runs of both rows.
-      tables: the tables that can test the claim, the paper's own first.
+      claim: the claim that they test.
       name: the table of the runs.
       scale: the scale of the runs.
     """
     not_converged = _not_converged(pairs)
+    own_pairs = _pairs_of_paper(claim.paper, name)
     parts = [
-        _corpus_size(pairs.runs[0], TABLES[tables[0]].paper_pairs),
+        _corpus_size(pairs.runs[0], own_pairs or TABLES[claim.tables[0]].paper_pairs),
         f"{len(pairs.seeds)} seeds" if len(pairs.seeds) > 1 else "one seed",
         not_converged or "converged",
     ]
-    if pairs.measure in metrics.LENGTH_DEPENDENT and any(
-        metrics.lengths_differ(*records) for records in pairs.records
-    ):
-        parts.append(_brevity_penalties(pairs))
-    is_own_table = name == tables[0]
-    return Conditions(
-        describe_corpus(pairs.runs, name, scale, is_own_table), "; ".join(parts), not_converged
-    )
+    split = metrics.LENGTH_DEPENDENT.get(pairs.measure)
+    if split and any(metrics.lengths_differ(*records, split) for records in pairs.records):
+        parts.append(_brevity_penalties(pairs, split))
+    corpus = _describe_corpus(pairs.runs, name, scale, own_pairs)
+    return Conditions(corpus, "; ".join(parts), not_converged)
 
 
 def of_benchmark(record: Record) -> Conditions:
@@ -65,21 +65,6 @@ def of_settings(record: Record) -> Conditions:
     """Returns the settings from which parameters were counted."""
     words = f"{record['vocabulary']:,} words on either side"
     return Conditions("", f"counted from the settings, with vocabularies of {words}", "")
-
-
-def describe_corpus(
-    records: Sequence[Record], name: str, scale: str, is_own_table: bool = True
-) -> str:
-    """Returns whether records are of the paper's corpus, of a stand-in, or of another corpus."""
-    manifest = TABLES[name].at(scale).manifest
-    is_papers = is_own_table and TABLES[name].paper_pairs > 0
-    if not is_papers or manifest is None or manifest != TABLES[name].manifest:
-        return "not the paper's corpus"
-    notes = metrics.corpus_variants(records)
-    suffix = f" ({'; '.join(notes)})" if notes else ""
-    if any(map(metrics.uses_stand_in, records)):
-        return f"a stand-in for the paper's corpus, dev and test included{suffix}"
-    return f"the paper's corpus{suffix}"
 
 
 def rise_at_end(record: Record) -> float | None:
@@ -98,6 +83,32 @@ def rise_at_end(record: Record) -> float | None:
     before = [bleu for step, bleu in history if step <= begin]
     end = [bleu for step, bleu in history if step > begin]
     return max(end) - max(before) if before else None
+
+
+def _pairs_of_paper(paper: str, name: str) -> int:
+    """Returns the training pairs of a table of the paper itself; 0 of any other table."""
+    return TABLES[name].paper_pairs if name in PAPERS.get(paper, ()) else 0
+
+
+def _describe_corpus(records: Sequence[Record], name: str, scale: str, paper_pairs: int) -> str:
+    """Returns whether records are of the paper's corpus, a part of it, a stand-in, or another.
+
+    Args:
+      records: of runs.
+      name: their table.
+      scale: their scale.
+      paper_pairs: from `_pairs_of_paper`.
+    """
+    manifest = TABLES[name].at(scale).manifest
+    if not paper_pairs or manifest is None or manifest != TABLES[name].manifest:
+        return "not the paper's corpus"
+    notes = metrics.corpus_variants(records)
+    suffix = f" ({'; '.join(notes)})" if notes else ""
+    if any(map(metrics.uses_stand_in, records)):
+        return f"a stand-in for the paper's corpus, dev and test included{suffix}"
+    smallest = min(record.get("pairs", {}).get("train", paper_pairs) for record in records)
+    part = "a part of " if smallest < _WHOLE * paper_pairs else ""
+    return f"{part}the paper's corpus{suffix}"
 
 
 def _not_converged(pairs: SeedPairs) -> str:
@@ -131,9 +142,9 @@ def _corpus_size(record: Record, paper_pairs: int) -> str:
     return f"{pairs:,} pairs" + (f" (paper: {paper_pairs:,})" if paper_pairs else "")
 
 
-def _brevity_penalties(pairs: SeedPairs) -> str:
+def _brevity_penalties(pairs: SeedPairs, split: str) -> str:
     ours, theirs = (
-        " / ".join(f"{metrics.brevity_penalty(record):.3f}" for record in runs)
+        " / ".join(f"{metrics.brevity_penalty(record, split):.3f}" for record in runs)
         for runs in (pairs.runs, pairs.rival_runs)
     )
     return f"brevity penalties differ: {ours} against {theirs}"

@@ -126,10 +126,10 @@ def _table_cases(claim: Claim, results: Results, results_dir: Path) -> Iterator[
             records = history_scores.with_histories(results.get((name, scale), ()))
             pairs = seed_pairs.pair_seeds(claim.measure, records, claim.row, claim.rival)
             if pairs.seeds and claim.measure in metrics.COUNTED:
-                where = conditions.conditions(pairs, claim.tables, name, scale)
+                where = conditions.conditions(pairs, claim, name, scale)
                 yield _count(claim, pairs, measured, where._replace(summary=_COUNTED))
             elif pairs.seeds:
-                where = conditions.conditions(pairs, claim.tables, name, scale)
+                where = conditions.conditions(pairs, claim, name, scale)
                 yield _compare(claim, pairs, measured, where)
             elif claim.measure in metrics.COUNTED:
                 counts = counted_records(results_dir, name, scale)
@@ -139,15 +139,12 @@ def _table_cases(claim: Claim, results: Results, results_dir: Path) -> Iterator[
 
 
 def _benchmark_cases(claim: SpeedClaim, path: Path) -> Iterator[_Case]:
-    low, high = _bounds(claim)
     records = read_records(path) if path.exists() else []
     for record, runs in speeds.shares(claim, records):
-        estimate = verdicts.estimate(runs)
         measured = ", ".join([f"benchmark {path.stem}", *claim.record.values()])
         yield _Case(
             claim, measured, speeds.evidence(claim, record, runs),
-            conditions.of_benchmark(record),
-            verdicts.p_inside(estimate, low, high), verdicts.p_outside(estimate, low, high),
+            conditions.of_benchmark(record), *speeds.p_values(claim, runs),
         )  # fmt: skip
 
 
@@ -159,11 +156,12 @@ def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
             if not measured.seeds:
                 continue
             pairs = SeedPairs(claim.statistic, measured.seeds, measured.runs, ())
-            where = conditions.conditions(pairs, claim.tables, name, scale)
-            estimate = measured.estimate()
+            where = conditions.conditions(pairs, claim, name, scale)
+            estimate, inner = measured.estimate(), measured.beyond_start(low, high)
             case = _Case(
-                claim, f"{name}, scale {scale}", addresses.evidence(claim, measured), where,
-                verdicts.p_inside(estimate, *measured.beyond_start(low, high)),
+                claim, f"{name}, scale {scale}", addresses.evidence(claim, measured, inner),
+                where,
+                verdicts.p_inside(estimate, *inner),
                 verdicts.p_outside(estimate, low, high),
                 dict(zip(measured.seeds, zip(measured.values(), measured.sentence_errors()))),
             )  # fmt: skip
@@ -243,7 +241,7 @@ def _verdict(status: str, measured: str, evidence: str, where: Conditions | None
 def _bounds(claim: AnyClaim) -> tuple[float, float]:
     """Returns the interval that the claim gives for the difference, or for the share of speed."""
     if isinstance(claim, SpeedClaim):
-        return speeds.bounds(claim)
+        return claim.least, claim.most
     if isinstance(claim, AddressClaim):
         return claim.above, claim.below
     assert isinstance(claim, Claim)

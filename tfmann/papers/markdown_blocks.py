@@ -111,7 +111,7 @@ def _table(name: str, scale: str, records: list[Record]) -> list[str]:
         *rendering.markdown([rendered.heading[number] for number in columns], rows),
         *(["", "; ".join(notes) + "."] if notes else []),
         *(_folded(length_scores.HEADING, *rendered.lengths) if rendered.lengths else []),
-        *(_folded(*rendered.addresses) if rendered.addresses else []),
+        *(line for statistics in rendered.addresses for line in _folded(*statistics)),
     ]
 
 

@@ -37,33 +37,35 @@ def chrf(record: Record) -> float:
     return _test_mean(record, 1)
 
 
-def _test_scores(record: Record) -> list[list[dict[str, Any]]]:
-    return [record["best"]["test"], *record.get("more_tests", {}).values()]
+def _scores(record: Record, split: str) -> list[list[dict[str, Any]]]:
+    """Returns the scores of dev, or of every test set."""
+    more_tests = record.get("more_tests", {}) if split == "test" else {}
+    return [record["best"][split], *more_tests.values()]
 
 
 def _test_mean(record: Record, metric: int) -> float:
-    return statistics.fmean(scores[metric]["value"] for scores in _test_scores(record))
+    return statistics.fmean(scores[metric]["value"] for scores in _scores(record, "test"))
 
 
-def brevity_penalty(record: Record) -> float:
-    """Returns BLEU's brevity penalty, averaged over all test sets; 1 for long enough output."""
-    return _mean_lengths(record)[0]
+def brevity_penalty(record: Record, split: str = "test") -> float:
+    """Returns BLEU's brevity penalty on dev, or averaged over all test sets; 1 if long enough."""
+    return _mean_lengths(record, split)[0]
 
 
 def length_ratio(record: Record) -> float:
     """Returns words of the translations per word of the references, averaged over all test sets."""
-    return _mean_lengths(record)[1]
+    return _mean_lengths(record, "test")[1]
 
 
-def _mean_lengths(record: Record) -> tuple[float, float]:
-    lengths = [bleu.lengths(scores[0]["details"]) for scores in _test_scores(record)]
+def _mean_lengths(record: Record, split: str) -> tuple[float, float]:
+    lengths = [bleu.lengths(scores[0]["details"]) for scores in _scores(record, split)]
     penalty, ratio = map(statistics.fmean, zip(*lengths))
     return penalty, ratio
 
 
-def lengths_differ(record: Record, other: Record) -> bool:
+def lengths_differ(record: Record, other: Record, split: str = "test") -> bool:
     """Returns whether lengths explain part of the difference in BLEU between two runs."""
-    difference = abs(brevity_penalty(record) - brevity_penalty(other))
+    difference = abs(brevity_penalty(record, split) - brevity_penalty(other, split))
     return round(difference, 3) > BREVITY_TOLERANCE
 
 
@@ -185,4 +187,4 @@ MEASURES: Mapping[str, Callable[[Record], Any]] = {
     "million parameters": lambda record: record["parameters"] / 1e6,
 }
 COUNTED = frozenset({"million parameters"})  # the same for every seed and test
-LENGTH_DEPENDENT = frozenset({"test BLEU"})  # measures whose brevity penalty is recorded
+LENGTH_DEPENDENT = {"test BLEU": "test", "dev BLEU": "dev"}  # split with its brevity penalty

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Callable, NamedTuple
 
-from tfmann.papers import address_table, length_scores, metrics
+from tfmann.papers import address_table, cache_table, length_scores, metrics
 from tfmann.papers.footnotes import footnotes, includes_reworded
 from tfmann.papers.metrics import Record
 from tfmann.papers.records import read_results
@@ -32,7 +32,7 @@ class RenderedTable(NamedTuple):
       notes: on cells that are marked `*`, `**`, ...
       footnotes: the meaning of columns and marks, the corpus, signatures, the machine.
       lengths: BLEU by length, or None if no record has it.
-      addresses: attention, heads and cache, or None if no record has them.
+      addresses: attention and heads, then caches, of which some record has statistics.
     """
 
     title: str
@@ -42,7 +42,7 @@ class RenderedTable(NamedTuple):
     notes: list[str]
     footnotes: list[str]
     lengths: length_scores.LengthTable | None
-    addresses: address_table.AddressTable | None
+    addresses: list[address_table.AddressTable]
 
 
 class _PaperColumn(NamedTuple):
@@ -91,8 +91,7 @@ def render(table: Table, scale: str, records: Sequence[Record]) -> str:
     lines += rendered.footnotes
     if rendered.lengths:
         lines += ["", f"{length_scores.HEADING}:", "", *markdown(*rendered.lengths)]
-    if rendered.addresses:
-        title, heading, rows = rendered.addresses
+    for title, heading, rows in rendered.addresses:
         lines += ["", f"{title}:", "", *markdown(heading, rows)]
     return "\n".join(lines)
 
@@ -139,8 +138,13 @@ def render_cells(
     below = [_LITERATURE] if table.literature else []
     below += footnotes(records, columns.several_seeds) if records else []
     lengths = length_scores.length_table(table, records)
-    addresses = address_table.address_table(table, records)
-    return RenderedTable(title, heading, rows, names, notes, below, lengths, addresses)
+    addresses = [
+        address_table.address_table(table, records),
+        cache_table.cache_table(table, records),
+    ]
+    return RenderedTable(
+        title, heading, rows, names, notes, below, lengths, list(filter(None, addresses))
+    )
 
 
 class _Columns(NamedTuple):

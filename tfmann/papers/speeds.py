@@ -1,4 +1,10 @@
-"""Speeds that benchmarks recorded, as evidence for a claim."""
+"""Speeds that benchmarks recorded, as evidence for a claim.
+
+A program is timed in turns with another, and each turn is a repetition, as a seed is one of
+training. The mean of the ratios would favour whatever is in the numerator: two equal programs, each
+twice as slow in some turns as in others, would both be faster than the other. So ratios are
+averaged as logarithms.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +12,44 @@ import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
+from tfmann.evaluation import verdicts
 from tfmann.papers.claim import SpeedClaim
 from tfmann.papers.metrics import Record
 
-_TIMING_ERROR = 0.02  # by how much two timings of the same program differ
+TIMING_ERROR = 0.02  # by how much two timings of the same program differ
 _SAME = ("revision", "hardware")  # of records that may be compared
 
 
-def bounds(claim: SpeedClaim) -> tuple[float, float]:
-    """Returns the interval that the claim gives for the share of speed."""
-    return claim.least - _TIMING_ERROR, claim.most + _TIMING_ERROR
+def p_values(claim: SpeedClaim, runs: Sequence[float]) -> tuple[float, float]:
+    """Returns the p values against the contrary of a claim and against the claim.
+
+    Args:
+      claim: the claim.
+      runs: the share of speed in each turn.
+    """
+    estimate = verdicts.estimate([math.log(share) for share in runs])
+    inside, outside = (map(math.log, limits(claim, proof)) for proof in (True, False))
+    return verdicts.p_inside(estimate, *inside), verdicts.p_outside(estimate, *outside)
+
+
+def limits(claim: SpeedClaim, proof: bool) -> tuple[float, float]:
+    """Returns the shares of speed that agree with a claim, given that timings have an error.
+
+    The turns of a process do not show what they have in common, so the interval of the claim is
+    widened by `TIMING_ERROR`. A claim that one is faster needs no width: to be proven, it must be
+    true by more than this error.
+
+    Args:
+      claim: the claim.
+      proof: for the proof of the claim, or else for that of its contrary.
+    """
+    widened = claim.least - TIMING_ERROR, claim.most + TIMING_ERROR
+    return (claim.least + TIMING_ERROR, claim.most) if proof and is_faster(claim) else widened
+
+
+def is_faster(claim: SpeedClaim) -> bool:
+    """Returns whether a claim says no more than that one is faster."""
+    return math.isinf(claim.most)
 
 
 def shares(claim: SpeedClaim, records: Sequence[Record]) -> Iterator[tuple[Record, list[float]]]:
@@ -40,8 +74,8 @@ def evidence(claim: SpeedClaim, record: Record, runs: Sequence[float]) -> str:
     of = " and ".join(claim.rival.values()) or "the baseline"
     source = "the claim" if claim.rival else "paper"
     return (
-        f"{statistics.fmean(runs):.0%} of {of}'s words/s on a {device} (mean of {len(runs)} pairs "
-        f"of runs, {min(runs):.0%} to {max(runs):.0%}; {source}: {_range(claim.least, claim.most)})"
+        f"{statistics.geometric_mean(runs):.0%} of {of}'s words/s on a {device} (mean of "
+        f"{len(runs)} pairs of runs, {min(runs):.0%} to {max(runs):.0%}; {source}: {_range(claim)})"
     )
 
 
@@ -58,8 +92,9 @@ def _of_baseline(record: Record) -> list[float]:
     return [of_words * ratio for ratio in times]
 
 
-def _range(least: float, most: float) -> str:
-    if math.isinf(most):
-        return "faster"
-    low, high = f"{least:.0%}", f"{most:.0%}"
-    return low if low == high else f"{low} to {high}"
+def _range(claim: SpeedClaim) -> str:
+    error = f"{100 * TIMING_ERROR:.0f} points"
+    if is_faster(claim):
+        return f"faster, by more than {error}"
+    low, high = f"{claim.least:.0%}", f"{claim.most:.0%}"
+    return (low if low == high else f"{low} to {high}") + f", ± {error}"

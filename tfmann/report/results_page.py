@@ -14,7 +14,7 @@ from tfmann.papers.judgement import Results
 from tfmann.papers.markdown_blocks import CLAIM_HEADING
 from tfmann.papers.records import read_results
 from tfmann.papers.table import Table
-from tfmann.papers.tables import TABLES, collier2019, meng2018, mino2017, synthetic, tu2018
+from tfmann.papers.tables import PAPERS, TABLES, synthetic
 from tfmann.report import curves, figures
 from tfmann.report.figures import Drawing, Tracer
 from tfmann.report.html import render_template
@@ -23,10 +23,7 @@ from tfmann.report.runs import TranslatedTest, translated_test
 from tfmann.report.sentences import Sentence, choose_sentences, compare_systems
 
 _PAPERS: Mapping[str, Mapping[str, Table]] = {
-    "Collier & Beel 2019": collier2019.TABLES,
-    "Meng et al. 2018": meng2018.TABLES,
-    "Mino et al. 2017": mino2017.TABLES,
-    "Tu et al. 2018": tu2018.TABLES,
+    **PAPERS,
     "All cells": synthetic.TABLES,
 }
 # A table's sentences, as templates/page.html writes them.

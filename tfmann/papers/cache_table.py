@@ -1,0 +1,92 @@
+"""What the caches of a table match and let in, as text (Tu et al. 2018, Figure 3, section 4.5)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tfmann.evaluation.cache_statistics import CACHE
+from tfmann.evaluation.inspection import DESCRIPTIONS
+from tfmann.papers import addresses
+from tfmann.papers.address_table import AddressTable, mean_cell, title
+from tfmann.papers.metrics import Record
+from tfmann.papers.table import Table
+
+_NAMES = tuple(itertools.dropwhile(lambda name: name != "recent_half", DESCRIPTIONS))
+# Slots by recency that have a line; the largest cache has 1,000.
+_RANKS = (1, 2, 3, 4, 5, 10, 15, 20, 25, 50, 100, 200, 500, 1000)
+_DECIMALS = 3  # of the matching of a single slot
+
+Entry = dict[str, Any]
+
+
+def cache_table(table: Table, records: Sequence[Record]) -> AddressTable | None:
+    """Returns a line for each statistic, a column for each system with a cache; None without any.
+
+    Values are as in `address_table`. Matching by recency is a mean over the steps, and older
+    records have it without an interval.
+    """
+    runs_by_title = {
+        row.title: [run for run in records if run["row"] == row.name and _has_cache(run)]
+        for row in table.rows
+    }
+    runs_by_title = {title: runs for title, runs in runs_by_title.items() if runs}
+    if not runs_by_title:
+        return None
+    by_name = {
+        name: [[_entry(run, name) for run in runs] for runs in runs_by_title.values()]
+        for name in _NAMES
+    }
+    lines = [_line(DESCRIPTIONS[name], entries) for name, entries in by_name.items()]
+    for rank in _RANKS:
+        entries = [[_by_recency(run, rank) for run in runs] for runs in runs_by_title.values()]
+        slot = "the slot written last" if rank == 1 else f"slot {rank}, the latest first"
+        lines.append(_line(f"matching of {slot}", entries, _DECIMALS))
+    measured = list(itertools.chain(*runs_by_title.values()))
+    heading = title(
+        "The cache (Tu et al. 2018, Figure 3 and section 4.5)",
+        set(map(addresses.extent, measured)),
+        set(map(addresses.describe_tests, measured)),
+    )
+    rows = [line for line in lines if set(line[1:]) != {"-"}]
+    return AddressTable(heading, ["statistic", *runs_by_title], rows)
+
+
+def _line(name: str, entries: Sequence[Sequence[Entry | None]], decimals: int = 2) -> list[str]:
+    """Returns a line of the table from the entries of each system's runs."""
+    known = ([entry for entry in of_system if entry] for of_system in entries)
+    return [name, *(mean_cell(of_system, decimals) for of_system in known)]
+
+
+def _has_cache(record: Record) -> bool:
+    return any(True for _ in _of_cache(record))
+
+
+def _of_cache(record: Record) -> Iterator[Entry]:
+    for entry in (record.get("inspection") or {}).get("statistics", ()):
+        if entry["head"] == CACHE:
+            yield entry
+
+
+def _entry(record: Record, name: str) -> Entry | None:
+    return next((entry for entry in _of_cache(record) if entry["name"] == name), None)
+
+
+def _by_recency(record: Record, rank: int) -> Entry | None:
+    """Returns the matching of a slot with that of untrained weights; None if it has none."""
+    inspected = record["inspection"]
+    trained, untrained = (
+        _mean(inspected, key, rank - 1) for key in ("recency", "recency_untrained")
+    )
+    if trained is None:
+        return None
+    return {**trained, **({"untrained": untrained} if untrained else {})}
+
+
+def _mean(inspected: Record, key: str, index: int) -> Entry | None:
+    means = inspected.get(key, ())
+    if index >= len(means) or means[index] is None:
+        return None
+    intervals = inspected.get(f"{key}_intervals")
+    return {"mean": means[index], "interval": intervals[index] if intervals else None}
