@@ -46,15 +46,15 @@ install-gpu: $(INSTALLED) ## adds the CUDA libraries, for an NVIDIA GPU
 # processes compiles them again, which doubles the time before the first test.
 test test-thorough test-avx2: export PYTHONDONTWRITEBYTECODE =
 test: $(INSTALLED) ## runs the quick tests, in under ten minutes
-	$(PY) -m pytest -m "not slow and not thorough" -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(PY) -m pytest -m "not slow and not thorough" -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-thorough: $(INSTALLED) ## runs quick tests with further cells and settings, and longer tests
-	$(PY) -m pytest -m "thorough and not slow" -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(PY) -m pytest -m "thorough and not slow" -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # AVX2 sums products in a different order than AVX-512 or AMX.
 test-avx2: export ONEDNN_MAX_CPU_ISA = AVX2
 test-avx2: $(INSTALLED) ## repeats tests of cells, searches and updates with AVX2 instructions only
-	$(PY) -m pytest -m "not slow" -n 2 --dist loadfile tests/cells/test_cells.py tests/cells/test_family.py \
+	$(PY) -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder tests/cells/test_cells.py tests/cells/test_family.py \
 		tests/cells/test_memory_cells.py tests/decoding/test_search.py tests/training/test_train_step.py \
 		tests/cli/test_cli_documents.py tests/decoding/test_translator.py $(PYTEST_ARGS)
 

@@ -1,5 +1,6 @@
 """Settings that TensorFlow reads when it is imported, and shared fixtures."""
 
+import collections
 import ctypes
 import gc
 import os
@@ -24,11 +25,19 @@ def pytest_configure(config):
         config.addinivalue_line("filterwarnings", "ignore")
 
 
+# Names in modules of tests that start processes, each of which takes as much memory as TensorFlow.
+STARTERS = {
+    "ForkedCommand", "cluster", "needs_browser", "replicas", "run_in_a_process", "signal",
+    "subprocess",
+}  # fmt: skip
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Marks what is thorough, and skips what would crash."""
+    """Marks what is thorough, skips what would crash, and orders the files."""
     _mark_thorough(items)
     _skip_bfloat16(items)
+    _order_files(items)
 
 
 def _mark_thorough(items):
@@ -44,6 +53,18 @@ def _mark_thorough(items):
         unknown = set(quick) - collected
         if unknown and len(collected) > 1:  # not where the command line names a parameter
             raise pytest.UsageError(f"{function.__name__} has no parameters {sorted(unknown)}")
+
+
+def _order_files(items):
+    """Puts files that start processes first, while the processes of the tests are small.
+
+    Of the others those with many tests come first, so that two processes end at about the same time
+    (with `--no-loadscope-reorder`; pytest-xdist would do only this).
+    """
+    tests = collections.Counter(item.path for item in items)
+    items.sort(
+        key=lambda item: (STARTERS.isdisjoint(vars(item.module)), -tests[item.path], item.path)
+    )
 
 
 def _skip_bfloat16(items):

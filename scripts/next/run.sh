@@ -33,4 +33,4 @@ fi
 
 export PYTHONPATH="$PWD" TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL:-3}"
 # Warnings of the other versions are theirs: not errors here.
-exec "$python" -m pytest -q -W ignore -m "not slow" -n 2 --dist loadfile "$@"
+exec "$python" -m pytest -q -W ignore -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder "$@"
