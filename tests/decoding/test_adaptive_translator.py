@@ -91,6 +91,7 @@ def test_forced_decoding_equals_the_oracle(files, adapted):
     assert max(gains) > 0.1 and gains[2] < 1e-6  # the memory has nothing like "a4 a4"
 
 
+@pytest.mark.quick("3")
 @pytest.mark.parametrize("width", [1, 3])
 def test_a_search_equals_the_oracle(width, files, adapted):
     lines = [LINES[1], LINES[4]]
@@ -111,6 +112,7 @@ def test_neighbours_in_a_batch_change_nothing(files, adapted):
     assert any(a[0].score != b[0].score for a, b in zip(without, expected))
 
 
+@pytest.mark.thorough
 def test_greedy_search_and_cold_samples_are_a_beam_of_one(files, adapted):
     settings = adapted("rnnsearch")
     expected = run("rnnsearch", files, beam_width=1, **settings)

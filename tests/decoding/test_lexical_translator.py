@@ -72,7 +72,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("memories")
 
 
-@functools.lru_cache(maxsize=3)  # a compiled search takes 100 MB
+@functools.lru_cache(maxsize=2)  # a compiled search takes 100 MB
 def translator(name, folder, with_memory=True, **changes):
     model, languages, path = model_of(name), translations.languages(), str(folder / name)
     record = {
@@ -119,7 +119,7 @@ class Reading:
         return oracle.mixture(p_model, betas, self.words, weight)
 
 
-@pytest.mark.quick("rnnsearch", "ntm")
+@pytest.mark.quick("rnnsearch")
 @pytest.mark.parametrize("name", list(CELLS))
 def test_forced_decoding_equals_the_oracle(name, folder):
     system = translator(name, folder)
@@ -158,6 +158,7 @@ def test_neighbours_in_a_batch_change_nothing(folder):
     assert any(a[0].score != b[0].score for a, b in zip(plain, expected))
 
 
+@pytest.mark.thorough
 def test_a_beam_of_one_is_the_greedy_search(folder):
     translations.assert_same(
         run("rnnsearch", folder, beam_width=1), run("rnnsearch", folder, infer_mode="greedy")
@@ -171,6 +172,7 @@ def test_a_memory_without_a_share_changes_nothing(folder):
     )
 
 
+@pytest.mark.thorough
 def test_samples_and_documents_in_parts_are_drawn_with_the_memory(folder):
     samples = {"infer_mode": "sample", "num_translations_per_input": 2, "sampling_top_k": 1}
     [sampled] = run("rnnsearch", folder, LINES[:1], **samples)
