@@ -18,8 +18,8 @@ Letters: C cells (pairs of a target and a source position), K distinct pairs of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Callable, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from typing import Callable, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ ITERATIONS = 5  # the default of GIZA++
 # The cost is quadratic in the length, and long sentences say little; GIZA++'s limit is 101.
 MAX_WORDS = 100
 _BLOCK = 1 << 22  # cells per vectorised operation
+Pair = TypeVar("Pair", bound=tuple[Sized, Sized])
 _TIE = 1e-9  # Dice coefficients that differ by less are equal
 
 
@@ -85,17 +86,9 @@ def best_translations(
     source_ids: dict[str, int] = {"": 0}  # the empty word, which is in every sentence
     target_ids: dict[str, int] = {}
     sources, targets = [], []
-    skipped = 0
-    for source, target in pairs:
-        if not (0 < len(source) <= MAX_WORDS and 0 < len(target) <= MAX_WORDS):
-            skipped += 1
-            continue
+    for source, target in usable_pairs(pairs, "words", log):
         sources.append(_encode(["", *source], source_ids))
         targets.append(_encode(target, target_ids))
-    if skipped:
-        log(f"skipped {skipped} pairs with a side that is empty or above {MAX_WORDS} words")
-    if not sources:
-        raise UserError("there is no sentence pair to learn a lexicon from")
     counts = expected_counts(sources, targets)
     same_spelling = np.array([target_ids.get(word, -1) for word in source_ids])
     score = counts.dice + _TIE * (counts.target == same_spelling[counts.source])
@@ -110,6 +103,30 @@ def best_translations(
         for s, t, weight in zip(*(row.tolist() for row in rows))
         if s != source_ids[""]
     )
+
+
+def usable_pairs(pairs: Iterable[Pair], unit: str, log: Callable[[str], None]) -> Iterator[Pair]:
+    """Yields the sentence pairs of which neither side is empty or above `MAX_WORDS`.
+
+    Args:
+      pairs: of the sentences' words or tokens.
+      unit: what these are called.
+      log: receives the number of skipped pairs, after the last one.
+
+    Raises:
+      UserError: there was no such pair.
+    """
+    usable = skipped = 0
+    for pair in pairs:
+        if all(0 < len(side) <= MAX_WORDS for side in pair):
+            usable += 1
+            yield pair
+        else:
+            skipped += 1
+    if skipped:
+        log(f"skipped {skipped} pairs with a side that is empty or above {MAX_WORDS} {unit}")
+    if not usable:
+        raise UserError("there is no sentence pair to learn a lexicon from")
 
 
 def _encode(words: Iterable[str], ids: dict[str, int]) -> np.ndarray:

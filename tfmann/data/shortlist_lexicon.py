@@ -14,7 +14,6 @@ from typing import Callable, NamedTuple
 import numpy as np
 
 from tfmann.data import ibm_model1, lexicon
-from tfmann.data.ibm_model1 import MAX_WORDS
 from tfmann.data.lexicon import Entry
 from tfmann.data.text_encoder import LanguagePair
 from tfmann.data.vocab import EOS_ID, SOS, SPECIALS, UNK_ID
@@ -119,18 +118,11 @@ def learn(
     """
     source_tokens, target_tokens = (side.vocabulary.tokens for side in languages)
     empty_word = len(source_tokens)
-    sources, targets, skipped = [], [], 0
-    for source, target in pairs:
-        known = [word for word in target if word != UNK_ID]
-        if not (0 < len(source) <= MAX_WORDS and 0 < len(known) <= MAX_WORDS):
-            skipped += 1
-            continue
+    known = ((source, [word for word in target if word != UNK_ID]) for source, target in pairs)
+    sources, targets = [], []
+    for source, target in ibm_model1.usable_pairs(known, "tokens", log):
         sources.append(np.array([empty_word, *source], np.int32))
-        targets.append(np.array(known, np.int32))
-    if skipped:
-        log(f"skipped {skipped} pairs with a side that is empty or above {MAX_WORDS} tokens")
-    if not sources:
-        raise UserError("there is no sentence pair to learn a lexicon from")
+        targets.append(np.array(target, np.int32))
     return list(_entries(sources, targets, source_tokens, target_tokens, first, best))
 
 

@@ -14,8 +14,7 @@ from typing import Callable, NamedTuple, Union
 import numpy as np
 
 from tfmann.data import ibm_model1
-from tfmann.data.ibm_model1 import MAX_WORDS, Counts
-from tfmann.errors import UserError
+from tfmann.data.ibm_model1 import Counts
 
 Ids = Union[Sequence[int], np.ndarray]
 Side = Sequence[np.ndarray]
@@ -42,17 +41,10 @@ def count_links(
     Raises:
       UserError: no pair is left.
     """
-    sources, targets, skipped = [], [], 0
-    for source, target in pairs:
-        if 0 < len(source) <= MAX_WORDS and 0 < len(target) <= MAX_WORDS:
-            sources.append(np.asarray(source, np.int64))
-            targets.append(np.asarray(target, np.int64))
-        else:
-            skipped += 1
-    if skipped:
-        log(f"skipped {skipped} pairs with a side that is empty or above {MAX_WORDS} words")
-    if not sources:
-        raise UserError("there is no sentence pair to learn a lexicon from")
+    sources, targets = [], []
+    for source, target in ibm_model1.usable_pairs(pairs, "words", log):
+        sources.append(np.asarray(source, np.int64))
+        targets.append(np.asarray(target, np.int64))
     forward, backward = _Model1(sources, targets), _Model1(targets, sources)
     size = backward.empty_word + 1  # above every target id
     linked = [
