@@ -109,8 +109,8 @@ def by_length(
       the classes that have sentences.
     """
     check_parallel([("the lengths", lengths), *number_references(references)])
-    classes, shortest = [], 0
-    for longest in (*limits, None):
+    classes = []
+    for shortest, longest in ranges(limits):
         chosen = [
             number
             for number, length in enumerate(lengths)
@@ -126,8 +126,12 @@ def by_length(
                 for system in systems
             ]  # fmt: skip
             classes.append(LengthClass(shortest, longest, len(chosen), scores))
-        shortest = shortest if longest is None else longest + 1
     return classes
+
+
+def ranges(limits: Sequence[int]) -> list[tuple[int, int | None]]:
+    """Returns the ranges of whole numbers from 0 that end at the limits, and that beyond them."""
+    return list(zip([0, *(limit + 1 for limit in limits)], [*limits, None]))
 
 
 def length_range(shortest: int, longest: int | None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tfmann.evaluation.bleu import check_parallel
-from tfmann.evaluation.comparison import System, length_range, table
+from tfmann.evaluation.comparison import System, length_range, ranges, table
 
 LIMITS = (0, 1, 10, 100, 1000)  # occurrences; more frequent words are a class of their own
 
@@ -60,8 +60,8 @@ def by_frequency(
         sum((a & Counter(line.split()) for a, line in zip(sentences, system.lines)), Counter())
         for system in systems
     ]
-    classes, least = [], 0
-    for most in (*limits, None):
+    classes = []
+    for least, most in ranges(limits):
         chosen = [
             word
             for word in words
@@ -71,7 +71,6 @@ def by_frequency(
         if chosen:
             counts = [sum(of_system[word] for word in chosen) for of_system in matched]
             classes.append(FrequencyClass(least, most, sum(words[w] for w in chosen), counts))
-        least = least if most is None else most + 1
     return classes
 
 
