@@ -21,14 +21,6 @@ TINY: dict[str, Any] = {
 }  # fmt: skip
 TINY_MEMORIES = {"num_memory_locations": 4, "memory_unit_size": 4, "cache_size": 3}
 PREFIXES = ("train_prefix", "dev_prefix", "test_prefix", "vocab_prefix")
-_PATHS = (
-    *PREFIXES,
-    "init_checkpoint",
-    "subword_model",
-    "lexicon_file",
-    "translation_memory",
-    "translation_memory_adaptive",
-)
 _OF_CELLS = cells_by_setting()
 _HUGE = {
     int: ("1000000", "1000000000", "1000000000", "1000000000000", f"{10**30}", "9" * 400, "-1"),
@@ -58,7 +50,7 @@ def command(name: str, data: Path, out: Path) -> list[str]:
     for _ in range(stream.choice((1, 1, 2, 3, 5))):
         pool = cell_keys if cell_keys and stream.random() < 0.3 else keys
         key = stream.choice(pool)
-        values[key] = _value(FIELDS[key], key, stream, data)
+        values[key] = _value(FIELDS[key], stream, data)
     sizes = {key: value for key, value in TINY_MEMORIES.items() if key in cell_keys}
     prefixes = {prefix: data / prefix.split("_")[0] for prefix in PREFIXES[:2]}
     flags = {**TINY, **sizes, **prefixes, **values}
@@ -70,12 +62,12 @@ def command(name: str, data: Path, out: Path) -> list[str]:
             *_stray_flags(stream)]  # fmt: skip
 
 
-def _value(field: Field, key: str, stream: random.Random, data: Path) -> str:
+def _value(field: Field, stream: random.Random, data: Path) -> str:
     """Returns a value of a field as text."""
     probability = stream.random()
     if probability < 0.08:
         return stream.choice(_ODD)
-    if key in _PATHS:
+    if field.is_path:
         return stream.choice([*_ODD, f"{data}/train", f"{data}/vocab", f"{data}/absent"])
     if field.choices is not None:
         return stream.choice(field.choices)
