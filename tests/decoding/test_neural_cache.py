@@ -41,15 +41,9 @@ CACHE = {
 }
 
 
-@functools.cache
 def model_of(name):
     settings = {"unit_type": "gru", "projection_bias": True, **CELLS[name]}
-    sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": 1}
-    model = small_models.model("rnnsearch", **{**sizes, **settings})
-    kernel = model.projection_kernel.numpy()
-    kernel[:, 2] *= 3.0  # </s> is likely at some steps and not at others
-    model.projection_kernel.assign(kernel)
-    return model
+    return translations.model("rnnsearch", **settings)
 
 
 @functools.lru_cache(maxsize=3)  # a compiled search takes 100 MB

@@ -44,14 +44,21 @@ def languages():
 
 
 @functools.cache
+def model(variant, **settings):
+    """A model with large random weights, for which `</s>` is likely at some steps."""
+    sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": 1}
+    built = small_models.model(variant, **{**sizes, **settings})
+    kernel = built.projection_kernel.numpy()
+    kernel[:, 2] *= 3.0
+    built.projection_kernel.assign(kernel)
+    return built
+
+
+@functools.cache
 def translator(variant="ntm", **settings):
     """A translator; the same settings give the same one, traced once."""
-    sizes = {"init_weight": 1.0, "embedding_init_weight": 3.0, "random_seed": 1}
-    model = small_models.model(variant, **sizes, **settings)
-    kernel = model.projection_kernel.numpy()
-    kernel[:, 2] *= 3.0  # </s> is likely at some steps and not at others
-    model.projection_kernel.assign(kernel)
-    return Translator(model, languages(), model.hparams)
+    built = model(variant, **settings)
+    return Translator(built, languages(), built.hparams)
 
 
 def run(lines, size=32, chunk=0, with_attention=False, **settings):
