@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from tfmann.config import HParams
 from tfmann.data import lexical_memory_file, translation_memory
-from tfmann.data.batching import pad_sources
 from tfmann.data.lexical_memory_file import WEIGHTS, LexicalMemory
 from tfmann.data.text_encoder import LanguagePair
 from tfmann.data.translation_table import TranslationTable
@@ -109,5 +108,5 @@ def entries(
     """Returns the memories of sentences, given as ids without `</s>`."""
     found = [table.entries(ids, lexical_memory.MOST_SLOTS) for ids in sentences]
     words, shares = zip(*found)
-    positions = pad_sources(sentences, append_source_eos)[0].shape[1]
+    positions = max(1, max(map(len, sentences)) + append_source_eos)  # as in `pad_sources`
     return lexical_memory.pack([*words], [*shares], positions)
