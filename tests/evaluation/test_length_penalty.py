@@ -1,4 +1,4 @@
-"""Tuning the length penalty: re-ranked n-best lists, in training and as a command."""
+"""Tuning the length penalty: re-ranked n-best lists and searches, in training and as a command."""
 
 import json
 import math
@@ -23,31 +23,75 @@ def translation(words, log_prob, searched_with):
     return Translation(words, score, [], tokens, None)
 
 
-@pytest.mark.parametrize("searched_with", [0.0, 0.7, 2.0])
-def test_the_weight_with_the_best_bleu_is_chosen(searched_with):
-    reference = "a b c d e f g h"
+REFERENCE = "a b c d e f g h"
+
+
+def n_best_list(searched_with=0.0):
+    """Three translations of `REFERENCE`: too short, right, too long."""
     n_best = [
         translation("a b c d", -4.0, searched_with),
         translation("a b c d e f g h", -5.0, searched_with),
         translation("a b c d e f g h i j k l m n", -8.0, searched_with),
     ]
-    n_best.sort(key=lambda hypothesis: -hypothesis.score)
+    return sorted(n_best, key=lambda hypothesis: -hypothesis.score)
+
+
+class Search:
+    """Searches that return words of the reference; remembers the weights that were asked for."""
+
+    def __init__(self, words_by_weight):
+        self.words_by_weight, self.weights = words_by_weight, []
+
+    def __call__(self, weight):
+        self.weights.append(weight)
+        return [" ".join(REFERENCE.split()[: self.words_by_weight[weight]])]
+
+
+@pytest.mark.parametrize("searched_with", [0.0, 0.7, 2.0])
+def test_the_weight_with_the_best_bleu_is_chosen(searched_with):
     h = HParams(length_penalty_weight=searched_with)
-    chosen, points = length_penalty.choose([n_best], [[reference]], h, (0.0, 0.8, 3.0))
-    lengths = [4, 8, 14]
-    assert [point.length_ratio for point in points] == [n / 8 for n in lengths]
+    lists = [n_best_list(searched_with)]
+    search = Search({0.0: 4, 0.8: 8, 3.0: 5})
+    chosen, points = length_penalty.choose(lists, search, [[REFERENCE]], h, (0.0, 0.8, 3.0))
+    searched = [0.8, 0.0, 3.0] if searched_with else [0.8, 3.0]
+    assert sorted(search.weights) == sorted(searched), "the lists are a search with their weight"
+    assert [point.length_ratio for point in points] == [4 / 8, 8 / 8, 5 / 8]
     assert [point.brevity_penalty for point in points] == pytest.approx(
-        [math.exp(-1), 1, 1], abs=1e-3
+        [math.exp(-1), 1, math.exp(-3 / 5)], abs=1e-3
     )
-    assert chosen == points[1] and chosen.bleu == pytest.approx(100.0)
+    assert chosen == points[1] and chosen.bleu == pytest.approx(100.0) and chosen.searched
     lines = length_penalty.lines(chosen, points)
     assert [line.endswith("*") for line in lines] == [False, False, True, False]
 
 
 def test_of_equals_the_smallest_weight_is_chosen():
-    n_best = [translation("a b c d", -4.0, 0.0)]
-    chosen, _ = length_penalty.choose([n_best], [["a b c d"]], HParams(), (1.0, 0.4, 2.0))
+    lists = [[translation("a b c d", -4.0, 0.0)]]
+    search = Search({0.4: 4, 1.0: 4, 2.0: 4})
+    chosen, _ = length_penalty.choose(lists, search, [["a b c d"]], HParams(), (1.0, 0.4, 2.0))
     assert chosen.weight == 0.4
+
+
+def test_a_list_that_promises_more_than_its_search_is_not_believed():
+    """The lists give 100 BLEU at 3, where the search finds a translation that is too short."""
+    lists = [n_best_list()[:2]]
+    search = Search({0.8: 7, 3.0: 5})
+    h = HParams(length_penalty_weight=0.0)
+    chosen, points = length_penalty.choose(lists, search, [[REFERENCE]], h, (0.0, 0.8, 3.0))
+    assert chosen.weight == 0.8 and chosen.length_ratio == 7 / 8
+    assert [point.searched for point in points] == [True, True, True]
+
+
+def test_the_search_goes_on_while_the_best_is_at_an_edge_of_what_was_searched():
+    """All weights rank a list of one translation alike, so the search starts at the smallest."""
+    lists = [[translation("a b c d", -4.0, 9.0)]]
+    search = Search({0.0: 4, 0.5: 5, 1.0: 7, 1.5: 8, 2.0: 6})
+    h = HParams(length_penalty_weight=9.0)
+    weights = (0.0, 1.0, 0.5, 2.0, 1.5, 2.5)
+    chosen, points = length_penalty.choose(lists, search, [[REFERENCE]], h, weights)
+    assert chosen.weight == 1.5
+    assert search.weights == [0.0, 0.5, 1.0, 1.5, 2.0], "each once, and no further"
+    assert [point.weight for point in points] == list(weights)
+    assert [point.searched for point in points] == [True] * 5 + [False]
 
 
 @pytest.mark.parametrize("variant", ["luong", "rnnsearch"])
@@ -117,7 +161,8 @@ def test_a_training_ends_with_the_weight_that_suits_dev(run, tmp_path):
     results = json.loads((run / "results.json").read_text())
     penalty, average = results["length_penalty"], results["average_length_penalty"]
     assert [point["weight"] for point in penalty["dev"]] == [0.0, 0.5, 4.0]
-    best = max(penalty["dev"], key=lambda point: (point["bleu"], -point["weight"]))
+    searched = [point for point in penalty["dev"] if point["searched"]]
+    best = max(searched, key=lambda point: (point["bleu"], -point["weight"]))
     assert penalty["weight"] == best["weight"] and average["weight"] in (0.0, 0.5, 4.0)
     ratios = [point["length_ratio"] for point in penalty["dev"]]
     assert ratios == sorted(ratios) and ratios[0] < ratios[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Iterator
 from typing import Any, Callable
 
 from tfmann.cli.dev_evaluation import score_hypotheses
@@ -11,6 +12,7 @@ from tfmann.config import HParams
 from tfmann.data import corpus_paths
 from tfmann.data.corpus_paths import reference_paths
 from tfmann.data.text_files import iter_lines, write_lines
+from tfmann.decoding.text_processor import Translation
 from tfmann.decoding.translator import Translator
 from tfmann.evaluation import length_penalty
 from tfmann.training import checkpoint, checkpoint_series, named_variables, trainer
@@ -71,11 +73,9 @@ class FinalScores:
             prefix = getattr(self.hparams, f"{name}_prefix")
             if not prefix:
                 continue
-            source, target = corpus_paths.parallel_paths(self.hparams, prefix)
-            documents = corpus_paths.document_ids(prefix)
+            target = corpus_paths.parallel_paths(self.hparams, prefix)[1]
             start = time.perf_counter()
-            n_best_lists = translator.translate(iter_lines(source), documents=documents)
-            hypotheses = [n_best[0].text for n_best in n_best_lists]
+            hypotheses = [n_best[0].text for n_best in self._translate(translator, prefix)]
             seconds = time.perf_counter() - start
             words = sum(len(line.split()) for line in hypotheses)
             decoding[name] = {"seconds": seconds, "words": words}
@@ -93,13 +93,23 @@ class FinalScores:
         if not weights:
             return {"weight": self.hparams.length_penalty_weight}
         prefix = self.hparams.require("dev_prefix", "training needs it")
-        source, target = corpus_paths.parallel_paths(self.hparams, prefix)
-        translator = self._make_translator(**length_penalty.search_settings(self.hparams))
-        n_best_lists = translator.translate(
-            iter_lines(source), documents=corpus_paths.document_ids(prefix)
-        )
+        lists = self._make_translator(**length_penalty.search_settings(self.hparams))
+
+        def search(weight: float) -> list[str]:
+            translator = self._make_translator(length_penalty_weight=weight)
+            return [n_best[0].text for n_best in self._translate(translator, prefix)]
+
+        target = corpus_paths.parallel_paths(self.hparams, prefix)[1]
         references = [list(iter_lines(path)) for path in reference_paths(target)]
-        chosen, points = length_penalty.choose(n_best_lists, references, self.hparams, weights)
+        chosen, points = length_penalty.choose(
+            self._translate(lists, prefix), search, references, self.hparams, weights
+        )
         for line in length_penalty.lines(chosen, points):
             self.folder.log(line)
         return {"weight": chosen.weight, "dev": [point._asdict() for point in points]}
+
+    def _translate(self, translator: Translator, prefix: str) -> Iterator[list[Translation]]:
+        """Translates the source of a set; yields the n best translations of each line."""
+        source = corpus_paths.parallel_paths(self.hparams, prefix)[0]
+        documents = corpus_paths.document_ids(prefix)
+        return translator.translate(iter_lines(source), documents=documents)

@@ -263,12 +263,20 @@ def _tune(values: Any, settings: dict[str, Any]) -> None:
         )
     else:
         evaluation_set = evaluation_sets(model.hparams)["dev"]
-    n_best_lists = model.translate(
-        _input(evaluation_set.source), documents=_documents(evaluation_set.documents)
-    )
+
+    def translate(model: api.Model) -> Iterator[list[api.Translation]]:
+        documents = _documents(evaluation_set.documents)
+        return model.translate(_input(evaluation_set.source), documents=documents)
+
+    def search(weight: float) -> list[str]:
+        searcher = model.with_search(length_penalty_weight=weight, num_translations_per_input=1)
+        return [n_best[0].text for n_best in translate(searcher)]
+
     references = [list(iter_lines(path)) for path in evaluation_set.references]
     weights = model.hparams.length_penalty_choices or length_penalty.WEIGHTS
-    chosen, points = length_penalty.choose(n_best_lists, references, model.hparams, weights)
+    chosen, points = length_penalty.choose(
+        translate(model), search, references, model.hparams, weights
+    )
     with _output(values.inference_output_file) as out:
         out.write("".join(f"{line}\n" for line in length_penalty.lines(chosen, points)).encode())
     saved = validation.settings_of_model(values.out_dir, {"length_penalty_weight": chosen.weight})
