@@ -7,10 +7,11 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
+from tfmann.data.lexicon import iter_entries
 from tfmann.data.subword import WordSegmenter
-from tfmann.data.text_files import iter_lines
+from tfmann.data.text_files import iter_documents, iter_lines
 from tfmann.errors import UsageError, run_command
-from tfmann.evaluation import comparison, word_recall
+from tfmann.evaluation import comparison, lexical_consistency, word_recall
 from tfmann.evaluation.adequacy import adequacy
 from tfmann.evaluation.alignment import quality, read_pharaoh
 from tfmann.evaluation.bleu import TOKENIZERS, check_parallel
@@ -95,11 +96,26 @@ def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="target side of the training text: also print which share of the first reference's "
         "words each system has, by how often they are in it",
     )
+    parser.add_argument(
+        "--documents",
+        metavar="FILE",
+        help="the document of each line: also print whether words that come again in one are "
+        "translated as before; needs --source and --lexicon",
+    )
+    parser.add_argument(
+        "--lexicon",
+        metavar="FILE",
+        help="translations of source words for --documents, as `tfmann shortlist` learns them",
+    )
 
 
 def _compare(args: argparse.Namespace) -> str:
     if len(args.system) < 2:
         raise UsageError("--system: expected two or more files, the baseline first")
+    if bool(args.documents) != bool(args.lexicon) or (args.documents and not args.source):
+        raise UsageError(
+            "--documents needs --source and --lexicon, and --lexicon needs --documents"
+        )
     limits = _limits(args.lengths)
     paths = [*args.system, *args.reference, *filter(None, [args.source])]
     texts = {path: list(iter_lines(path)) for path in paths}
@@ -113,7 +129,13 @@ def _compare(args: argparse.Namespace) -> str:
         comparison.by_length(systems, references, lengths, limits, **options),
         "source" if args.source else "first reference",
     )
-    return f"{report}\n\n{_recall(systems, references[0], args)}" if args.training else report
+    parts = [report]
+    if args.training:
+        parts.append(_recall(systems, references[0], args))
+    if args.documents:
+        reference = comparison.System("the first reference", references[0])
+        parts.append(_consistency([*systems, reference], texts[args.source], args))
+    return "\n\n".join(parts)
 
 
 def _recall(
@@ -130,6 +152,23 @@ def _recall(
     systems = [comparison.System(s.name, [*map(words, s.lines)]) for s in systems]
     classes = word_recall.by_frequency(systems, [*map(words, reference)], occurrences)
     return word_recall.report(systems, classes)
+
+
+def _consistency(
+    systems: Sequence[comparison.System], source: Sequence[str], args: argparse.Namespace
+) -> str:
+    """Returns the table of lexical consistency."""
+    documents = list(iter_documents(args.documents))
+    check_parallel([(args.source, source), (args.documents, documents)])
+    lexicon = lexical_consistency.translations(iter_entries(args.lexicon))
+    sources = [line.split() for line in source]
+    measured = [
+        lexical_consistency.measure(
+            sources, [line.split() for line in system.lines], documents, lexicon
+        )
+        for system in systems
+    ]
+    return lexical_consistency.report(systems, measured)
 
 
 def _limits(text: str) -> list[int]:
