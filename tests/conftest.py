@@ -5,6 +5,7 @@ import ctypes
 import gc
 import os
 import sys
+import time
 
 import pytest
 from hypothesis import settings
@@ -25,11 +26,14 @@ def pytest_configure(config):
         config.addinivalue_line("filterwarnings", "ignore")
 
 
-# Names in modules of tests that start processes, each of which takes as much memory as TensorFlow.
-STARTERS = {
+# Names in modules of tests that start processes, each of which takes as much memory as TensorFlow,
+# or compile searches, of 100 MB each.
+LARGE = {
     "ForkedCommand", "cluster", "needs_browser", "replicas", "run_in_a_process", "signal",
     "subprocess",
+    "Translator", "large_model", "make_translator", "run_beam", "translator",
 }  # fmt: skip
+SECONDS_BETWEEN_COLLECTIONS = 0.3
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -56,15 +60,13 @@ def _mark_thorough(items):
 
 
 def _order_files(items):
-    """Puts files that start processes first, while the processes of the tests are small.
+    """Puts files that take much memory first, while the processes of the tests are small.
 
     Of the others those with many tests come first, so that two processes end at about the same time
     (with `--no-loadscope-reorder`; pytest-xdist would do only this).
     """
     tests = collections.Counter(item.path for item in items)
-    items.sort(
-        key=lambda item: (STARTERS.isdisjoint(vars(item.module)), -tests[item.path], item.path)
-    )
+    items.sort(key=lambda item: (LARGE.isdisjoint(vars(item.module)), -tests[item.path], item.path))
 
 
 def _skip_bfloat16(items):
@@ -152,14 +154,15 @@ def free_graphs():
     gradients = registry._registry
     for name in [name for name in gradients if name.startswith("CustomGradient-")]:
         del gradients[name]
-    _collect()
+    if time.monotonic() - _last_collection > SECONDS_BETWEEN_COLLECTIONS:
+        _collect()
 
 
 @pytest.fixture(scope="module", autouse=True)
 def free_caches(request):
-    """Frees what functions of the test module, of helpers and benchmarks cached, and its fixtures.
+    """Frees what functions of the test module, of helpers, benchmarks and Keras cached.
 
-    A compiled search takes up to 150 MB.
+    A compiled search takes up to 150 MB. The fixtures of the module are freed, too.
     """
     yield
     packages = ("helpers.", "benchmarks.")
@@ -168,16 +171,26 @@ def free_caches(request):
         for value in vars(module).values():
             if hasattr(value, "cache_clear"):
                 value.cache_clear()
+    if "keras.src.backend" in sys.modules or "tf_keras.src.backend" in sys.modules:
+        import tensorflow as tf
+
+        tf.keras.backend.clear_session()
     _collect()
+
+
+_last_collection = 0.0  # of time.monotonic
 
 
 def _collect():
     """Frees garbage and returns its pages to the system, where the C library can.
 
-    After every test: what the garbage of several tests was mixed with keeps its pages. What the
-    modules hold is frozen, so this takes 10 ms.
+    What the modules hold is frozen, so this takes 10 to 40 ms: too much for each of thousands of
+    short tests, and little after a long one. What the garbage of many tests was mixed with keeps
+    its pages.
     """
+    global _last_collection
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+    _last_collection = time.monotonic()

@@ -54,7 +54,7 @@ def model(variant, **settings):
     return built
 
 
-@functools.cache
+@functools.lru_cache(maxsize=3)  # a compiled search takes 100 MB
 def translator(variant="ntm", **settings):
     """A translator; the same settings give the same one, traced once."""
     built = model(variant, **settings)
