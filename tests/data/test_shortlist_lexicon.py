@@ -170,3 +170,14 @@ def test_the_file_must_be_there(tmp_path, capsys):
     folder = write_model(tmp_path / "run") if (tmp_path / "run").mkdir() is None else None
     argv = command(folder, inference_input_file=tmp_path / "in", shortlist=tmp_path / "none")
     fails(argv, capsys, 1, "shortlist: there is no file .*none: `tfmann shortlist --out_dir=")
+
+
+def test_words_without_a_vocabulary_get_the_same_probabilities():
+    pair = languages()
+    text = [("s0 s1", "t0 t1"), ("s0", "t0"), ("s1 s2", "t1 t0 t0"), ("", "t3")]
+    ids = [(pair.source.encode(s), pair.target.encode(t)) for s, t in text]
+    expected = [e for e in shortlist_lexicon.learn(ids, pair, 2, 2) if e.source != "<s>"]
+    words = [(s.split(), t.split()) for s, t in text]
+    learned = shortlist_lexicon.learn_words(words, 2)
+    assert [e[:2] for e in learned] == [e[:2] for e in expected]
+    assert [e.weight for e in learned] == pytest.approx([e.weight for e in expected])

@@ -126,6 +126,31 @@ def learn(
     return list(_entries(sources, targets, source_tokens, target_tokens, first, best))
 
 
+def learn_words(
+    pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
+    best: int,
+    log: Callable[[str], None] = lambda message: None,
+) -> list[Entry]:
+    """Learns the most probable translations of the words of a text; arguments as of `learn`.
+
+    Raises:
+      UserError: no pair is left.
+    """
+    source_ids: dict[str, int] = {}
+    target_ids: dict[str, int] = {}
+    empty_word = -1  # takes the id after the last source word, which is known when all are read
+    sources, targets = [], []
+    for source, target in ibm_model1.usable_pairs(pairs, "words", log):
+        ids = [source_ids.setdefault(word, len(source_ids)) for word in source]
+        sources.append(np.array([empty_word, *ids], np.int32))
+        targets.append(
+            np.array([target_ids.setdefault(word, len(target_ids)) for word in target], np.int32)
+        )
+    for sentence in sources:
+        sentence[0] = len(source_ids)
+    return list(_entries(sources, targets, [*source_ids], [*target_ids], 0, best))
+
+
 def _entries(
     sources: Sequence[np.ndarray],
     targets: Sequence[np.ndarray],

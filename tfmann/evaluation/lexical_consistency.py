@@ -6,8 +6,8 @@ one. So the same share is counted for pairs of occurrences in two documents: wha
 the difference.
 
 The translation of an occurrence is the word of the line that a lexicon gives the greatest weight
-for it. An occurrence without such a word is left out. The most frequent words of the source, mostly
-function words, are left out too, and a word counts once in a sentence.
+for it. An occurrence without such a word is left out. So are the most frequent words, mostly
+function words, which make up half of the source, and a word counts once in a sentence.
 
 Letters: D documents.
 """
@@ -25,7 +25,7 @@ from tfmann.data.lexicon import Entry
 from tfmann.evaluation.bleu import check_parallel
 from tfmann.evaluation.comparison import System, table
 
-FREQUENT = 100  # words of the source that are left out
+FREQUENT = 0.5  # of the source's words are the most frequent ones, which are left out
 RESAMPLES = 1000
 Words = Sequence[Sequence[str]]
 Lexicon = Mapping[str, Mapping[str, float]]
@@ -83,8 +83,7 @@ def measure(
     check_parallel(
         [("the sources", sources), ("the translations", lines), ("the documents", documents)]
     )
-    frequencies = Counter(word for words in sources for word in words)
-    frequent = {word for word, _ in frequencies.most_common(FREQUENT)}
+    frequent = _frequent(sources)
     _, numbers = np.unique(document_starts(documents), return_inverse=True)
     # By word and document: how often it has which translation.
     counts: dict[str, dict[int, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
@@ -143,6 +142,14 @@ def report(systems: Sequence[System], measured: Sequence[Consistency]) -> str:
         "the same translation:"
     )
     return "\n".join([title, "", *table(rows)])
+
+
+def _frequent(sources: Words) -> set[str]:
+    """Returns the most frequent words that make up the share `FREQUENT` of a text."""
+    ranked = Counter(word for words in sources for word in words).most_common()
+    ends = np.cumsum([count for _, count in ranked])
+    number = int(np.searchsorted(ends, FREQUENT * ends[-1])) + 1 if ranked and FREQUENT else 0
+    return {word for word, _ in ranked[:number]}
 
 
 def _translation(weights: Mapping[str, float], line: Sequence[str]) -> str | None:

@@ -32,6 +32,7 @@ def footnotes(records: Sequence[Record], several_seeds: bool) -> list[str]:
         *_unseen(records),
         *_tense(records),
         *_senses(records),
+        *_consistency(records),
         *_significance(records),
         *_intervals(records),
         *(f"+ updates: in addition to those of {name}" for name in starts),
@@ -110,6 +111,24 @@ def _senses(records: Sequence[Record]) -> Iterator[str]:
         yield (
             f"senses: % of {nouns} ambiguous nouns, without the first sentence of each document, "
             "that have the reference's sense and no other; other document: with its history"
+        )
+
+
+def _consistency(records: Sequence[Record]) -> Iterator[str]:
+    counts = [
+        record["lexical_consistency"] for record in records if "lexical_consistency" in record
+    ]
+    references = {tuple(sorted(count["reference"].items())) for count in counts}
+    for reference in map(dict, sorted(references)):
+        within, across = (
+            100 * reference[f"{prefix}alike"] / max(reference[f"{prefix}pairs"], 1)
+            for prefix in ("", "other_")
+        )
+        yield (
+            "consistent: % of the pairs of occurrences of a source word in a document that have "
+            "the same translation, by a lexicon of IBM Model 1; two documents: the same of pairs "
+            f"in two documents; the first reference: {within:.2f}% of {reference['pairs']}, "
+            f"{across:.2f}%"
         )
 
 

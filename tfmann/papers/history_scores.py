@@ -20,7 +20,7 @@ from tfmann.papers.table_corpus import Corpus
 
 _OWN_KEYS = (
     "adequacy", "alignment", "average", "by_length", "detokenised", "histories", "inspection",
-    "interval", "repetition", "resampled", "senses", "significance", "tense",
+    "interval", "lexical_consistency", "repetition", "resampled", "senses", "significance", "tense",
 )  # fmt: skip
 
 

@@ -24,6 +24,8 @@ _COLUMNS = (
     "AER",
     "under-translated",
     "over-translated",
+    "consistent",
+    "consistent, two documents",
     "tense",
     "tense, other document",
     "senses",
@@ -32,6 +34,7 @@ _COLUMNS = (
 _FOOTNOTES = (
     "literature:", "mean ±", "seeds far apart:", "vs.:", "§", "[low, high]", "train:", "dev:",
     "test:", "unseen pairs:", "other document:",
+    "consistent:",
 )  # fmt: skip
 CLAIM_HEADING = ("verdict", "claim", "paper", "measured on", "conditions", "evidence")
 

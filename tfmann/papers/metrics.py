@@ -125,6 +125,13 @@ def sense_percentage(record: Record, key: str) -> float | None:
     return 100 * counts[key] / counts["nouns"] if key in counts else None
 
 
+def consistency_percentage(record: Record, prefix: str = "") -> float | None:
+    """Returns the share of repeated words that are translated alike; `other_`: across documents."""
+    counts = record.get("lexical_consistency", {})
+    pairs = counts.get(f"{prefix}pairs")
+    return 100 * counts[f"{prefix}alike"] / pairs if pairs else None
+
+
 def repeated_ngrams(record: Record) -> float | None:
     """Returns the share of repeated n-grams, unless over-translated words are known instead."""
     for counts in record.get("repetition", ()):

@@ -240,6 +240,10 @@ def _measured_columns(table: Table) -> Iterator[_MeasuredColumn]:
     ):
         yield _MeasuredColumn(heading, partial(metrics.percentage, group=group, key=key))
     yield _MeasuredColumn(f"repeated {metrics.REPEATED_ORDER}-grams", metrics.repeated_ngrams)
+    yield _MeasuredColumn("consistent", metrics.consistency_percentage)
+    yield _MeasuredColumn(
+        "consistent, two documents", partial(metrics.consistency_percentage, prefix="other_")
+    )
     yield _MeasuredColumn("tense", lambda run: metrics.tense_percentage(run, "right"))
     yield _MeasuredColumn(
         "tense, other document", lambda run: metrics.tense_percentage(run, "other_right")

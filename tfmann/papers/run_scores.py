@@ -24,7 +24,7 @@ from tfmann.evaluation.gold_alignments import words_of
 from tfmann.evaluation.repetition import repetition
 from tfmann.evaluation.sense_consistency import sense_accuracy
 from tfmann.evaluation.tense_consistency import tense_accuracy
-from tfmann.papers import history_scores, length_scores, output_scores
+from tfmann.papers import consistency_scores, history_scores, length_scores, output_scores
 from tfmann.papers.table_corpus import Corpus, gold_files
 
 Settings = Mapping[str, Any]
@@ -62,6 +62,9 @@ def all_scores(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, An
     histories = history_scores.scores(corpus, out_dir, settings, unseen, _decode)
     if histories:
         scores["histories"] = histories
+    consistency = consistency_scores.scores(corpus, out_dir)
+    if consistency:
+        scores["lexical_consistency"] = consistency
     return scores
 
 
