@@ -56,35 +56,13 @@ class FinalScores:
         return {"average": scores, "average_length_penalty": penalty}
 
     def _score(self, folder: str, label: str, suffix: str = "") -> tuple[dict[str, Any], ...]:
-        """Returns scores by set, the seconds and words of the decoding, and the length penalty.
-
-        The translations are in `output_dev` and `output_test`, with `suffix`.
-        """
+        """Returns what `score_sets` returns, and the length penalty."""
         folder = checkpoint.existing_folder(folder, self.folder.log)
         arrays = checkpoint.read_arrays(folder)
         named_variables.assign(self._train_step.variables, arrays, folder)
         penalty = self._choose_penalty()
         translator = self._make_translator(length_penalty_weight=penalty["weight"])
-        scores: dict[str, Any] = {}
-        decoding: dict[str, Any] = {}
-        for name in ("dev", "test"):
-            prefix = getattr(self.hparams, f"{name}_prefix")
-            if not prefix:
-                continue
-            source, target = corpus_paths.parallel_paths(self.hparams, prefix)
-            documents = corpus_paths.document_ids(prefix)
-            start = time.perf_counter()
-            n_best_lists = translator.translate(iter_lines(source), documents=documents)
-            hypotheses = [n_best[0].text for n_best in n_best_lists]
-            seconds = time.perf_counter() - start
-            words = sum(len(line.split()) for line in hypotheses)
-            decoding[name] = {"seconds": seconds, "words": words}
-            write_lines(self.folder.path(f"output_{name}{suffix}"), hypotheses)
-            metrics = ("bleu", "chrf", "ter")
-            set_scores = score_hypotheses(self.hparams, hypotheses, target, metrics)
-            scores[name] = [dataclasses.asdict(score) for score in set_scores]
-            formatted = ", ".join(f"{score.name} {score.value:.2f}" for score in set_scores)
-            self.folder.log(f"{label}, {name}: {formatted} [{set_scores[0].signature}]")
+        scores, decoding = score_sets(translator, self.hparams, self.folder, label, suffix)
         return scores, decoding, penalty
 
     def _choose_penalty(self) -> dict[str, Any]:
@@ -103,3 +81,43 @@ class FinalScores:
         for line in length_penalty.lines(chosen, points):
             self.folder.log(line)
         return {"weight": chosen.weight, "dev": [point._asdict() for point in points]}
+
+
+def score_sets(
+    translator: Translator, hparams: HParams, folder: RunFolder, label: str, suffix: str = ""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Translates a run's dev and test set, and scores them.
+
+    The translations are in `output_dev` and `output_test`, with `suffix`.
+
+    Args:
+      translator: of the model.
+      hparams: name the sets.
+      folder: of the run.
+      label: of the weights, for the log.
+      suffix: of the files' names.
+
+    Returns:
+      scores by set; the seconds and words of its decoding.
+    """
+    scores: dict[str, Any] = {}
+    decoding: dict[str, Any] = {}
+    for name in ("dev", "test"):
+        prefix = getattr(hparams, f"{name}_prefix")
+        if not prefix:
+            continue
+        source, target = corpus_paths.parallel_paths(hparams, prefix)
+        documents = corpus_paths.document_ids(prefix)
+        start = time.perf_counter()
+        n_best_lists = translator.translate(iter_lines(source), documents=documents)
+        hypotheses = [n_best[0].text for n_best in n_best_lists]
+        seconds = time.perf_counter() - start
+        words = sum(len(line.split()) for line in hypotheses)
+        decoding[name] = {"seconds": seconds, "words": words}
+        write_lines(folder.path(f"output_{name}{suffix}"), hypotheses)
+        metrics = ("bleu", "chrf", "ter")
+        set_scores = score_hypotheses(hparams, hypotheses, target, metrics)
+        scores[name] = [dataclasses.asdict(score) for score in set_scores]
+        formatted = ", ".join(f"{score.name} {score.value:.2f}" for score in set_scores)
+        folder.log(f"{label}, {name}: {formatted} [{set_scores[0].signature}]")
+    return scores, decoding
