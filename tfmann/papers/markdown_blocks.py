@@ -31,7 +31,7 @@ _COLUMNS = (
 )
 _FOOTNOTES = (
     "literature:", "mean ±", "seeds far apart:", "vs.:", "§", "[low, high]", "train:", "dev:",
-    "test:", "unseen pairs:", "other document:",
+    "test:", "unseen pairs:", "other document:", "without training:",
 )  # fmt: skip
 CLAIM_HEADING = ("verdict", "claim", "paper", "measured on", "conditions", "evidence")
 
