@@ -17,10 +17,15 @@ def path_of(table, row, scale):
     return ROOT / "hparams" / table.settings_file(row, scale)
 
 
+def trained_rows(name, scale):
+    """The rows of a table without those that have the weights of another row."""
+    return [row for row in TABLES[name].at(scale).rows if not row.weights]
+
+
 def rows(name, scale):
-    """Settings by row, of the rows that have any at this scale."""
+    """Settings by row, of the trained rows that have any at this scale."""
     table = TABLES[name].at(scale)
-    paths = {row.name: path_of(table, row, scale) for row in table.rows}
+    paths = {row.name: path_of(table, row, scale) for row in trained_rows(name, scale)}
     return {row: config.make({}, str(path)) for row, path in paths.items() if path.exists()}
 
 

@@ -68,10 +68,12 @@ def test_gold_links_of_a_document_model_are_looked_at_in_documents(in_documents,
     manifest["files"].append({"path": "test.align", "urls": ["https://h/f"], "lines": 6})
     (root / "data" / "toy.json").write_text(json.dumps(manifest))
     report = table_corpus._report(TABLES["vi-en"], str(corpus), "")
-    for cell in ("cache", "luong"):
-        run_scores.scores_by_gold_links(report, "out", cell)
-    assert evaluated[0]["inference_document_file"] == str(corpus / "test.docs")
-    assert "inference_document_file" not in evaluated[1]
+    of_runs = ({"cell": "cache"}, {"cell": "luong", "neural_cache_size": 5}, {"cell": "luong"})
+    for settings in of_runs:
+        run_scores.scores_by_gold_links(report, "out", settings)
+    for flags in evaluated[:2]:
+        assert flags["inference_document_file"] == str(corpus / "test.docs")
+    assert "inference_document_file" not in evaluated[2]
 
 
 def test_a_lexicon_is_learned_once_for_all_rows_that_replace(started, monkeypatch, capsys):

@@ -140,6 +140,16 @@ def test_figures_are_drawn_once(runs):
     assert len(model.calls) == 4
 
 
+def test_a_neural_cache_is_drawn_in_its_documents(runs):
+    model, path = Model(), runs / "synthetic-tense" / "tiny" / "rnnsearch" / "results.json"
+    results = json.loads(path.read_text())
+    results["hparams"]["neural_cache_size"] = 3
+    path.write_text(json.dumps(results))
+    render_page(runs, model, number=1, drawn=1)
+    (base, pairs, documents), _ = model.calls
+    assert (base, documents) == ("rnnsearch", [1, 1, 1]) and len(pairs) == 3
+
+
 def test_figures_of_a_model_that_cannot_be_loaded_are_missing(runs):
     from tfmann.errors import UserError
 

@@ -58,33 +58,13 @@ class FinalScores:
         return {"average": scores, "average_length_penalty": penalty}
 
     def _score(self, folder: str, label: str, suffix: str = "") -> tuple[dict[str, Any], ...]:
-        """Returns scores by set, the seconds and words of the decoding, and the length penalty.
-
-        The translations are in `output_dev` and `output_test`, with `suffix`.
-        """
+        """Returns what `score_sets` returns, and the length penalty."""
         folder = checkpoint.existing_folder(folder, self.folder.log)
         arrays = checkpoint.read_arrays(folder)
         named_variables.assign(self._train_step.variables, arrays, folder)
         penalty = self._choose_penalty()
         translator = self._make_translator(length_penalty_weight=penalty["weight"])
-        scores: dict[str, Any] = {}
-        decoding: dict[str, Any] = {}
-        for name in ("dev", "test"):
-            prefix = getattr(self.hparams, f"{name}_prefix")
-            if not prefix:
-                continue
-            target = corpus_paths.parallel_paths(self.hparams, prefix)[1]
-            start = time.perf_counter()
-            hypotheses = [n_best[0].text for n_best in self._translate(translator, prefix)]
-            seconds = time.perf_counter() - start
-            words = sum(len(line.split()) for line in hypotheses)
-            decoding[name] = {"seconds": seconds, "words": words}
-            write_lines(self.folder.path(f"output_{name}{suffix}"), hypotheses)
-            metrics = ("bleu", "chrf", "ter")
-            set_scores = score_hypotheses(self.hparams, hypotheses, target, metrics)
-            scores[name] = [dataclasses.asdict(score) for score in set_scores]
-            formatted = ", ".join(f"{score.name} {score.value:.2f}" for score in set_scores)
-            self.folder.log(f"{label}, {name}: {formatted} [{set_scores[0].signature}]")
+        scores, decoding = score_sets(translator, self.folder, label, suffix)
         return scores, decoding, penalty
 
     def _choose_penalty(self) -> dict[str, Any]:
@@ -97,19 +77,58 @@ class FinalScores:
 
         def search(weight: float) -> list[str]:
             translator = self._make_translator(length_penalty_weight=weight)
-            return [n_best[0].text for n_best in self._translate(translator, prefix)]
+            return [n_best[0].text for n_best in translate_set(translator, prefix)]
 
         target = corpus_paths.parallel_paths(self.hparams, prefix)[1]
         references = [list(iter_lines(path)) for path in reference_paths(target)]
         chosen, points = length_penalty.choose(
-            self._translate(lists, prefix), search, references, self.hparams, weights
+            translate_set(lists, prefix), search, references, self.hparams, weights
         )
         for line in length_penalty.lines(chosen, points):
             self.folder.log(line)
         return {"weight": chosen.weight, "dev": [point._asdict() for point in points]}
 
-    def _translate(self, translator: Translator, prefix: str) -> Iterator[list[Translation]]:
-        """Translates the source of a set; yields the n best translations of each line."""
-        source = corpus_paths.parallel_paths(self.hparams, prefix)[0]
-        documents = corpus_paths.document_ids(prefix)
-        return translator.translate(iter_lines(source), documents=documents)
+
+def score_sets(
+    translator: Translator, folder: RunFolder, label: str, suffix: str = ""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Translates a run's dev and test set, and scores them.
+
+    The translations are in `output_dev` and `output_test`, with `suffix`.
+
+    Args:
+      translator: of the model; its settings name the sets.
+      folder: of the run.
+      label: of the weights, for the log.
+      suffix: of the files' names.
+
+    Returns:
+      scores by set; the seconds and words of its decoding.
+    """
+    hparams = translator.hparams
+    scores: dict[str, Any] = {}
+    decoding: dict[str, Any] = {}
+    for name in ("dev", "test"):
+        prefix = getattr(hparams, f"{name}_prefix")
+        if not prefix:
+            continue
+        target = corpus_paths.parallel_paths(hparams, prefix)[1]
+        start = time.perf_counter()
+        hypotheses = [n_best[0].text for n_best in translate_set(translator, prefix)]
+        seconds = time.perf_counter() - start
+        words = sum(len(line.split()) for line in hypotheses)
+        decoding[name] = {"seconds": seconds, "words": words}
+        write_lines(folder.path(f"output_{name}{suffix}"), hypotheses)
+        metrics = ("bleu", "chrf", "ter")
+        set_scores = score_hypotheses(hparams, hypotheses, target, metrics)
+        scores[name] = [dataclasses.asdict(score) for score in set_scores]
+        formatted = ", ".join(f"{score.name} {score.value:.2f}" for score in set_scores)
+        folder.log(f"{label}, {name}: {formatted} [{set_scores[0].signature}]")
+    return scores, decoding
+
+
+def translate_set(translator: Translator, prefix: str) -> Iterator[list[Translation]]:
+    """Translates the source of a set, in its documents; yields the n best of each line."""
+    source = corpus_paths.parallel_paths(translator.hparams, prefix)[0]
+    documents = corpus_paths.document_ids(prefix)
+    return translator.translate(iter_lines(source), documents=documents)

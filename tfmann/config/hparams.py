@@ -39,12 +39,12 @@ class HParams(CellOptions, TranslationSettings, TrainingSettings, DataSettings, 
     @property
     def reads_documents(self) -> bool:
         """True if a sentence's translation depends on the sentences before it."""
-        return self.neural_cache_size > 0 or cell_spec(self.cell).reads_documents
+        return reads_documents(vars(self))
 
     @property
     def reads_translations(self) -> bool:
         """True if it depends on the translations of the sentences before it."""
-        return self.neural_cache_size > 0 or cell_spec(self.cell).has_cache
+        return reads_translations(vars(self))
 
     @property
     def is_transformer(self) -> bool:
@@ -59,6 +59,24 @@ class HParams(CellOptions, TranslationSettings, TrainingSettings, DataSettings, 
 
 
 FIELDS: Mapping[str, Field] = fields_of(HParams)
+
+
+def reads_documents(settings: Mapping[str, Any]) -> bool:
+    """Returns whether a sentence's translation depends on the sentences before it.
+
+    Args:
+      settings: of a run, as they were saved; older ones have no `neural_cache_size`.
+    """
+    return _has_neural_cache(settings) or cell_spec(settings["cell"]).reads_documents
+
+
+def reads_translations(settings: Mapping[str, Any]) -> bool:
+    """Returns whether it depends on the translations of the sentences before it."""
+    return _has_neural_cache(settings) or cell_spec(settings["cell"]).has_cache
+
+
+def _has_neural_cache(settings: Mapping[str, Any]) -> bool:
+    return bool(settings.get("neural_cache_size"))
 
 
 def refuse_unknown(keys: Iterable[str], where: str) -> None:

@@ -24,6 +24,7 @@ def footnotes(records: Sequence[Record], several_seeds: bool) -> list[str]:
         signatures.update(score["signature"] for score in scores)
         machines.add(record["hardware"]["cpu"])
     starts = sorted({record["start"] for record in records if record.get("start")})
+    starts += sorted({record["weights"] for record in records if record.get("weights")} - {*starts})
     return [
         *(["mean ± sample standard deviation over the seeds"] if several_seeds else []),
         *_seeds_apart(records),
@@ -36,6 +37,7 @@ def footnotes(records: Sequence[Record], several_seeds: bool) -> list[str]:
         *_significance(records),
         *_intervals(records),
         *(f"+ updates: in addition to those of {name}" for name in starts),
+        *_without_training(records),
         *metrics.corpus_variants(records),
         *(f"BLEU signature: {signature}" for signature in sorted(signatures)),
         f"hardware: {', '.join(sorted(machines))}",
@@ -56,6 +58,27 @@ def _seeds_apart(records: Sequence[Record]) -> Iterator[str]:
         if max(scores) - min(scores) > _SEEDS_APART:
             values = ", ".join(f"{score:.2f}" for score in scores)
             yield f"seeds far apart: test BLEU of {row} is {values}"
+
+
+def _without_training(records: Sequence[Record]) -> Iterator[str]:
+    """Names the weights of rows without training, and the searches that were chosen on dev."""
+    seeds_by_row: dict[tuple[str, str], dict[str, list[int]]] = {}
+    for record in records:
+        if record.get("weights"):
+            chosen = record["search"]["chosen"].items()
+            text = ", ".join(f"{name} {value:.3g}" for name, value in chosen)
+            searches = seeds_by_row.setdefault((record["row"], record["weights"]), {})
+            searches.setdefault(text, []).append(metrics.seed_of(record))
+    for (row, weights), searches in seeds_by_row.items():
+        several = sum(map(len, searches.values())) > 1
+        texts = [
+            f"{text} (seed {', '.join(map(str, seeds))})" if several else text
+            for text, seeds in searches.items()
+        ]
+        yield (
+            f"without training: {row}, on the weights of {weights}; its search was chosen on dev: "
+            f"{'; '.join(texts)}"
+        )
 
 
 def _gold_links(records: Sequence[Record]) -> Iterator[str]:

@@ -31,7 +31,7 @@ def scores(
     unseen: Mapping[str, Sequence[int]],
     decode: Callable[[str, str, Mapping[str, str], str], None],
 ) -> dict[str, Any]:
-    """Scores the tests with each history that the cell can read; what was translated once stays.
+    """Scores the tests with each history that the run can read; what was translated once stays.
 
     Args:
       corpus: that the run was trained on.
@@ -41,7 +41,7 @@ def scores(
       decode: runs `--mode` in a folder with flags, for a purpose.
 
     Returns:
-      by history what `output_scores.score` returns; empty for a cell that reads no other sentence.
+      by history what `output_scores.score` returns; empty for a run that reads no other sentence.
 
     Raises:
       UserError: the model could not be used.
@@ -80,14 +80,14 @@ def with_histories(records: Iterable[Record]) -> list[Record]:
 
 
 def _histories(corpus: Corpus, settings: Mapping[str, Any]) -> list[str]:
-    cell = config.cell_spec(settings["cell"])
-    if not cell.reads_documents:
+    if not config.reads_documents(settings):
         return []
     documents = [
         significance.count_documents(list(iter_documents(path)) if path else None)
         for path in corpus.test_documents().values()
     ]
-    return ["reference"] * cell.has_cache + ["other"] * (min(documents) > 1)
+    reference = ["reference"] if config.reads_translations(settings) else []
+    return reference + ["other"] * (min(documents) > 1)
 
 
 def _translate(

@@ -71,7 +71,7 @@ def make_record(
     Scores that the run did not compute itself are computed now, or read from its folder: further
     tests, detokenised text, repetition, the interval of BLEU, BLEU of resampled sentences and, if
     there are gold links, alignment error and adequacy; and the statistics of `addresses`, if the
-    run has its weights.
+    run was trained and still has its weights.
 
     Args:
       name: of the table.
@@ -89,9 +89,10 @@ def make_record(
         raise UserError(f"the run in {out_dir} has ended without results")
     record = _without_paths(name, scale, row, seed, corpus.report, results)
     record.update(run_scores.all_scores(corpus, out_dir, results["hparams"]))
-    measured = addresses.measure(corpus, out_dir, results["hparams"]["cell"])
-    if measured is not None:
-        record["inspection"] = measured
+    if not row.weights:  # the attention and heads of those weights are measured once
+        measured = addresses.measure(corpus, out_dir, results["hparams"]["cell"])
+        if measured is not None:
+            record["inspection"] = measured
     return record
 
 
@@ -114,6 +115,7 @@ def _without_paths(
         "pairs": {name: split.pairs for name, split in splits},
         "variants": {name: split.variant for name, split in splits if split.variant},
         **({"start": row.start} if row.start else {}),
+        **({"weights": row.weights} if row.weights else {}),
         **{key: value for key, value in results.items() if key != "hparams"},
         "hparams": settings,
     }

@@ -295,12 +295,18 @@ def _difference(pairs: Sequence[tuple[Record, Record]], with_p: bool) -> str:
 
 def _cost_cells(runs: Sequence[Record], several_seeds: bool) -> list[str]:
     first = runs[0]
+    updates = f"{'+' if first.get('start') else ''}{first['steps']}"
+    speed = ["-", "-"]  # of a row without training
+    if not first.get("weights"):
+        speed = [
+            f"{statistics.fmean(run['words_per_second'] for run in runs):.0f}",
+            f"{statistics.fmean(run['train_seconds'] for run in runs) / 60:.0f}",
+        ]
     return [
         f"{first['parameters'] / 1e6:.2f}M",
-        f"{'+' if first.get('start') else ''}{first['steps']}",
+        "+0" if first.get("weights") else updates,
         *([str(len(runs))] if several_seeds else []),
-        f"{statistics.fmean(run['words_per_second'] for run in runs):.0f}",
-        f"{statistics.fmean(run['train_seconds'] for run in runs) / 60:.0f}",
+        *speed,
     ]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tfmann import config
 from tfmann.errors import UsageError, UserError, run_command
-from tfmann.papers import rendering, table_runs
+from tfmann.papers import rendering, reused_weights, table_runs
 from tfmann.papers.metrics import Record
 from tfmann.papers.records import save_records
 from tfmann.papers.table import Row, Table
@@ -49,9 +49,11 @@ def _reproduce(args: argparse.Namespace) -> int:
     rows = table.with_starts(chosen)
     folder = os.path.join(args.out_dir, args.table, scale)
     corpus = find_corpus(table, scale, args.corpus_dir, folder)
+    rows = reused_weights.rows_with_documents(rows, corpus, required=bool(args.rows))
     _require_documents(table, scale, rows, corpus)
     results = Path(args.results_dir, f"{args.table}-{scale}.jsonl")
     runs = TableRuns(args.table, scale, corpus, folder, results)
+    runs.require_weights(rows, seeds)
     each_seed = "" if seeds == [1] else f", each with seed {', '.join(map(str, seeds))}"
     print(f"{table.title}\nscale {scale}: {len(rows)} rows{each_seed}")
     for row in rows:
@@ -74,6 +76,7 @@ def _run_seed(runs: TableRuns, rows: Sequence[Row], seed: int, name_seed: bool) 
     for number, row in enumerate(rows, start=1):
         out_dir = runs.out_dir(row.name, seed)
         start = f", which starts from {row.start}" if row.start else ""
+        start = f", on the weights of {row.weights}" if row.weights else start
         position = f"row {number} of {len(rows)}" + (f", seed {seed}" if name_seed else "")
         print(f"\n{position}: {row.title}{start}, in {out_dir}", flush=True)
         record = runs.record(row, seed)

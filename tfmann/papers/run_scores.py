@@ -49,7 +49,7 @@ def all_scores(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, An
         scores["preparation"] = corpus.preparation
         scores["detokenised"] = detokenised_bleu(corpus.report, out_dir)
     if manifest.alignments:
-        scores.update(scores_by_gold_links(corpus.report, out_dir, settings["cell"]))
+        scores.update(scores_by_gold_links(corpus.report, out_dir, settings))
     scores["repetition"] = _repetition(corpus, out_dir)
     scores["by_length"] = _by_length(corpus, out_dir, settings)
     if not manifest.more_tests:  # an interval of a mean over tests would be another one
@@ -86,7 +86,7 @@ def significance_tests(
     """
     tests = []
     for name, (folder, baseline_settings) in baselines.items():
-        translate_more_tests(corpus.report, folder, baseline_settings["cell"])
+        translate_more_tests(corpus.report, folder, baseline_settings)
         texts = [
             (_lines(folder, output), _lines(out_dir, output), _references(paths))
             for output, paths in corpus.test_references().items()
@@ -109,7 +109,7 @@ def significance_tests(
     return tests
 
 
-def translate_more_tests(report: catalog.Report, out_dir: str, cell: str) -> None:
+def translate_more_tests(report: catalog.Report, out_dir: str, settings: Settings) -> None:
     """Translates those of the manifest's further tests that a run has not translated yet."""
     for name in report.manifest.more_tests:
         output = os.path.join(out_dir, f"output_{name}")
@@ -117,7 +117,7 @@ def translate_more_tests(report: catalog.Report, out_dir: str, cell: str) -> Non
             continue
         prefix = os.path.join(report.directory, name)
         flags = {"inference_input_file": f"{prefix}.{report.manifest.source}"}
-        if config.cell_spec(cell).reads_documents:
+        if config.reads_documents(settings):
             flags["inference_document_file"] = f"{prefix}.docs"
         flags["inference_output_file"] = f"{output}.new"
         _decode("infer", out_dir, flags, name)
@@ -194,10 +194,12 @@ def detokenised_bleu(report: catalog.Report, out_dir: str) -> dict[str, Any]:
     return scores
 
 
-def scores_by_gold_links(report: catalog.Report, out_dir: str, cell: str) -> dict[str, Any]:
+def scores_by_gold_links(
+    report: catalog.Report, out_dir: str, settings: Settings
+) -> dict[str, Any]:
     """Returns `adequacy` and, for a cell with alignments, `alignment`."""
     flags = gold_files(report)
-    if config.cell_spec(cell).reads_documents:
+    if config.reads_documents(settings):
         flags["inference_document_file"] = f"{report.splits['test'].prefix}.docs"
     scores = _evaluate(out_dir, "gold", flags)
     return {key: scores[key] for key in ("alignment", "adequacy") if key in scores}
@@ -205,7 +207,7 @@ def scores_by_gold_links(report: catalog.Report, out_dir: str, cell: str) -> dic
 
 def _more_tests(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, Any]:
     """Scores the manifest's further tests; their translations stay in the run's folder."""
-    translate_more_tests(corpus.report, out_dir, settings["cell"])
+    translate_more_tests(corpus.report, out_dir, settings)
     references = corpus.test_references()
     scores = {}
     for name in corpus.report.manifest.more_tests:

@@ -5,13 +5,43 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tfmann.synthetic.style import PLAIN, Style
 
 
+class SearchGrid(NamedTuple):
+    """Settings of a search, of which a row without training takes those that are best on dev.
+
+    Attributes:
+      fixed: settings that all have, with their values.
+      varied: settings that are chosen, each with the values to choose from.
+      memorize: flags of `tfmann memorize`, which learns a lexical memory for the search; none if it
+        needs no such memory.
+    """
+
+    fixed: tuple[tuple[str, float], ...]
+    varied: tuple[tuple[str, tuple[float, ...]], ...]
+    memorize: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def reads_documents(self) -> bool:
+        """True if a sentence's translation depends on the sentences before it."""
+        return "neural_cache_size" in dict(self.fixed)
+
+    def choices(self) -> list[dict[str, Any]]:
+        """Returns all combinations of settings; the values of the last change first."""
+        names = [name for name, _ in self.varied]
+        combinations = itertools.product(*(values for _, values in self.varied))
+        return [{**dict(self.fixed), **dict(zip(names, values))} for values in combinations]
+
+
 class Row(NamedTuple):
-    """One system of a table, with the figures that the paper prints."""
+    """One system of a table, with the figures that the paper prints.
+
+    A row with `weights` is not trained: it translates with the weights of another row, and with
+    those settings of `search` that are best on dev.
+    """
 
     name: str
     title: str
@@ -24,6 +54,8 @@ class Row(NamedTuple):
     paper_parameters: float | None = None  # millions
     paper_speed: tuple[float, float] | None = None  # words/s of training and of decoding
     paper_adequacy: tuple[float, float] | None = None  # % under- and over-translated words
+    weights: str = ""  # the row whose weights it has, without training
+    search: SearchGrid | None = None  # of a row without training
 
 
 class LiteratureRow(NamedTuple):
@@ -88,11 +120,14 @@ class Table(NamedTuple):
         return [*self.baselines, *further_rivals]
 
     def with_starts(self, rows: Sequence[Row]) -> list[Row]:
-        """Returns the rows and those that they start from, each after the row it starts from."""
+        """Returns the rows and those that they start from, each after the row it starts from.
+
+        Rows without training are the last.
+        """
         by_name = {row.name: row for row in self.rows}
         ordered: list[Row] = []
         for row in rows:
             if row.start:
                 ordered += self.with_starts([by_name[row.start]])
             ordered.append(row)
-        return list(dict.fromkeys(ordered))
+        return sorted(dict.fromkeys(ordered), key=lambda row: bool(row.weights))

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
 import statistics
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tfmann import config
-from tfmann.errors import UserError
-from tfmann.papers import claims, metrics, run_scores
+from tfmann.papers import claims, metrics, reused_weights, run_scores
 from tfmann.papers.metrics import Record
+from tfmann.papers.processes import run_module
 from tfmann.papers.records import make_record, read_records, results_of
 from tfmann.papers.table import Row, Table
 from tfmann.papers.table_corpus import Corpus
@@ -54,10 +51,16 @@ class TableRuns:
         return os.path.join(self.folder, row if seed == 1 else f"{row}-seed{seed}")
 
     def record(self, row: Row, seed: int) -> Record:
-        """Returns the record of a run, which is trained first if it has not ended."""
+        """Returns the record of a run, which is trained first if it has not ended.
+
+        Raises:
+          UserError: it has the weights of a row whose run has not ended.
+        """
         out_dir = self.out_dir(row.name, seed)
         results = results_of(out_dir)
-        if results is not None:
+        if row.weights:
+            self._record_search(row, seed, results)
+        elif results is not None:
             self._note_changes(row, out_dir, results["hparams"])
         else:
             settings = {**self.corpus.settings, "random_seed": str(seed), **self._lexicon(row)}
@@ -71,6 +74,19 @@ class TableRuns:
         if self.table.style.document_topic:
             record["senses"] = run_scores.senses(self.corpus, out_dir)
         return record
+
+    def require_weights(self, rows: Sequence[Row], seeds: Sequence[int]) -> None:
+        """Checks that the weights of rows without training are there, or will be.
+
+        Raises:
+          UserError: a row has the weights of another that is not among the rows, and whose run has
+            not ended.
+        """
+        names = {row.name for row in rows}
+        for row in rows:
+            if row.weights and row.weights not in names:
+                for seed in seeds:
+                    reused_weights.require_ended(row, self.out_dir(row.weights, seed))
 
     def rivals(self, row: str) -> list[str]:
         """Returns the rows that a row is tested against."""
@@ -114,13 +130,19 @@ class TableRuns:
 
     def remaining(self, rows: Sequence[Row], seeds: Sequence[int]) -> str:
         """Returns a line: how many runs are left to train, and about how long that takes."""
+        trained = [row.name for row in rows if not row.weights]
         left = [
-            row.name
-            for seed in seeds
-            for row in rows
-            if results_of(self.out_dir(row.name, seed)) is None
+            row for seed in seeds for row in trained if results_of(self.out_dir(row, seed)) is None
         ]
-        return estimate_time(left, len(rows) * len(seeds), self.results)
+        return estimate_time(left, len(trained) * len(seeds), self.results)
+
+    def _record_search(self, row: Row, seed: int, results: Mapping[str, Any] | None) -> None:
+        """Chooses the search of a row without training, unless that has been done."""
+        out_dir, weights_dir = self.out_dir(row.name, seed), self.out_dir(row.weights, seed)
+        if results is None:
+            reused_weights.choose_search(row, weights_dir, out_dir, self.corpus)
+        else:
+            reused_weights.note_changes(row, results, weights_dir, out_dir)
 
     def _note_changes(self, row: Row, out_dir: str, trained: Mapping[str, Any]) -> None:
         """Says which of a row's settings have changed since its run was trained."""
@@ -173,7 +195,8 @@ def estimate_time(rows: Sequence[str], total: int, results: Path) -> str:
     records = read_records(results) if results.exists() else []
     seconds: dict[str, list[float]] = {}
     for record in records:
-        seconds.setdefault(record["row"], []).append(record["train_seconds"])
+        if "train_seconds" in record:  # a row without training has none
+            seconds.setdefault(record["row"], []).append(record["train_seconds"])
     if not seconds:
         return f"{left}; how long that takes has not been measured"
     means = {row: statistics.fmean(values) for row, values in seconds.items()}
@@ -199,41 +222,4 @@ def train(table: Table, scale: str, row: Row, settings: Mapping[str, str], out_d
 
 def run_nmt(flags: Mapping[str, str], out_dir: str) -> None:
     """Runs tfmann.nmt in a process of its own, and ends as it ends if a signal stops it."""
-    command = [sys.executable, "-m", "tfmann.nmt", f"--out_dir={out_dir}"]
-    command += [f"--{key}={value}" for key, value in flags.items()]
-    status, number = _wait_for(command)
-    if number == signal.SIGINT:
-        raise KeyboardInterrupt
-    if number:
-        sys.exit(128 + number)
-    if status:
-        raise UserError(f"the run in {out_dir} stopped with status {status}")
-
-
-def _wait_for(command: Sequence[str]) -> tuple[int, int]:
-    """Runs a command to its end; a signal is passed on to it, and it may save first.
-
-    Returns:
-      its exit status; the first signal that came, or 0.
-    """
-    received: list[int] = []
-    child: subprocess.Popen | None = None
-
-    def pass_on(number: int, frame: Any) -> None:
-        del frame
-        received.append(number)
-        if child:
-            child.send_signal(signal.SIGTERM)  # `kill` reaches only us, a terminal also the child
-
-    handlers = {
-        number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        child = subprocess.Popen(command)
-        if received:
-            child.terminate()
-        status = child.wait()
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-    return status, received[0] if received else 0
+    run_module("tfmann.nmt", flags, out_dir)

@@ -81,12 +81,13 @@ def _curves(table: Table, records: Sequence[Record]) -> list[Curve]:
     ends = {
         (record["row"], seed_of(record)): (record["steps"], record["train_seconds"] / 60)
         for record in records
+        if not record.get("weights")  # of rows without training
     }
     curves = []
     for number, row in enumerate(table.rows):
         evaluations = []
         for record in records:
-            if record["row"] == row.name:
+            if record["row"] == row.name and not row.weights:
                 start = record.get("start", ""), seed_of(record)
                 updates, minutes = ends.get(start, (0, 0.0))
                 rate = record["train_seconds"] / 60 / record["steps"]

@@ -148,7 +148,7 @@ def _draw_run(
     test: TranslatedTest, run: SystemRun, numbers: Sequence[int], tracer: Tracer
 ) -> Iterator[Drawing]:
     cell = config.cell_spec(run.cell)
-    documents = test.documents if cell.reads_documents else None
+    documents = test.documents if run.reads_documents else None
     lines = list(numbers)
     if documents:
         averaged = range(_AVERAGED) if cell.has_cache else ()

@@ -149,8 +149,9 @@ def translated_sets(
         by_best = run.finished or run.results["best_step"] == run.history[-1]["step"]
         if not by_best:
             log(f"{run.folder} has no figures: its translations are not of its best weights")
-        cell = run.settings["cell"]
-        test.runs.append(SystemRun(run.title, run.title, cell, run.folder, translations, by_best))
+        identity = run.title, run.title, run.settings["cell"], run.folder
+        reads_documents = config.reads_documents(run.settings)
+        test.runs.append(SystemRun(*identity, translations, by_best, reads_documents))
     return list(sets.values())
 
 

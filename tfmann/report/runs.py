@@ -27,6 +27,7 @@ class SystemRun(NamedTuple):
     folder: str
     translations: list[str]
     by_best: bool = True  # whether the best weights by dev BLEU have made the translations
+    reads_documents: bool = False  # whether a translation depends on the sentences before it
 
 
 class TranslatedTest(NamedTuple):
@@ -63,7 +64,14 @@ def translated_test(table: Table, folder: str) -> TranslatedTest | None:
         except UserError:
             continue
         if len(translations) == len(test.sources):
-            run = SystemRun(row.name, row.title, settings["cell"], run_folder, translations)
+            run = SystemRun(
+                row.name,
+                row.title,
+                settings["cell"],
+                run_folder,
+                translations,
+                reads_documents=config.reads_documents(settings),
+            )
             test.runs.append(run)
     return test if test and test.runs else None
 

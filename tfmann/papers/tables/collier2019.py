@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tfmann.papers.table import Row, Table
+from tfmann.papers.tables.memories import with_lexical_memory, with_neural_cache
 
 TABLES = {
     "vi-en": Table(
@@ -27,6 +28,9 @@ TABLES = {
             Row("ntm_1", "pure MANN, NTM, 1 R/W head", 20.9, 23.5),
             Row("ntm_2", "pure MANN, NTM, 2 R/W heads", 21.3, 23.5),
             Row("dnc_1", "pure MANN, DNC, 1 R/W head", 20.6, 23.6),
+            # of the talks, if their boundaries are known
+            with_neural_cache("luong", "encoder-decoder"),
+            with_lexical_memory("luong", "encoder-decoder"),
         ),
         baselines=("luong",),
     ),

@@ -1,0 +1,62 @@
+"""Commands in processes of their own, which free their memory at the end."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tfmann.errors import UserError
+
+
+def run_module(module: str, flags: Mapping[str, str], out_dir: str) -> None:
+    """Runs a module's command on a run's folder, and ends as it ends if a signal stops it.
+
+    Args:
+      module: of Python, such as `tfmann.nmt`.
+      flags: by their names, without that of the folder.
+      out_dir: the folder.
+
+    Raises:
+      UserError: the command failed.
+    """
+    command = [sys.executable, "-m", module, f"--out_dir={out_dir}"]
+    command += [f"--{key}={value}" for key, value in flags.items()]
+    status, number = _wait_for(command)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    if number:
+        sys.exit(128 + number)
+    if status:
+        raise UserError(f"the run in {out_dir} stopped with status {status}")
+
+
+def _wait_for(command: Sequence[str]) -> tuple[int, int]:
+    """Runs a command to its end; a signal is passed on to it, and it may save first.
+
+    Returns:
+      its exit status; the first signal that came, or 0.
+    """
+    received: list[int] = []
+    child: subprocess.Popen | None = None
+
+    def pass_on(number: int, frame: Any) -> None:
+        del frame
+        received.append(number)
+        if child:
+            child.send_signal(signal.SIGTERM)  # `kill` reaches only us, a terminal also the child
+
+    handlers = {
+        number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        child = subprocess.Popen(command)
+        if received:
+            child.terminate()
+        status = child.wait()
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    return status, received[0] if received else 0
