@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterator
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from tfmann.cli.dev_evaluation import score_hypotheses
 from tfmann.config import HParams
@@ -19,6 +19,9 @@ from tfmann.training import checkpoint, checkpoint_series, named_variables, trai
 from tfmann.training.train_state import TrainState
 from tfmann.training.train_step import TrainStep
 from tfmann.utils.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from tfmann.api import Model
 
 
 class FinalScores:
@@ -127,7 +130,7 @@ def score_sets(
     return scores, decoding
 
 
-def translate_set(translator: Translator, prefix: str) -> Iterator[list[Translation]]:
+def translate_set(translator: Translator | Model, prefix: str) -> Iterator[list[Translation]]:
     """Translates the source of a set, in its documents; yields the n best of each line."""
     source = corpus_paths.parallel_paths(translator.hparams, prefix)[0]
     documents = corpus_paths.document_ids(prefix)

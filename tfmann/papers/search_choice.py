@@ -130,7 +130,7 @@ def _scores_on_dev(model: Model) -> dict[str, float]:
 
     h = model.hparams
     prefix = h.require("dev_prefix", "the search is chosen on it")
-    n_best_lists = translate_set(model.translator, prefix)
+    n_best_lists = translate_set(model, prefix)
     target = corpus_paths.parallel_paths(h, prefix)[1]
     references = [list(iter_lines(path)) for path in corpus_paths.reference_paths(target)]
     hypotheses = [n_best[0].text for n_best in n_best_lists]
