@@ -142,7 +142,7 @@ bench-peers: $(INSTALLED) ## compares with JoeyNMT and OpenNMT-tf; CORPUS_DIR= O
 bench-marian: $(INSTALLED) ## compares with Marian, and our DNC with PyTorch's; as bench-peers, hours
 	sh benchmarks/peers/run_marian.sh
 
-lock: ## resolves requirements.lock again, for Python 3.9, 3.10 and 3.11
+lock: ## resolves requirements.lock again, for Python 3.9 to 3.13
 	sh scripts/lock.sh
 
 audit: ## checks the versions of requirements.lock against the Python advisory database
