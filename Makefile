@@ -61,8 +61,8 @@ test-avx2: $(INSTALLED) ## repeats tests of cells, searches and updates with AVX
 test-slow: $(INSTALLED) ## runs the tests that train models
 	$(PY) -m pytest -m slow --timeout=3600 $(PYTEST_ARGS)
 
-test-next: ## runs the tests on TensorFlow 2.16 to 2.21: TENSORFLOW=2.21.0 PYTHON=python3.13
-	sh scripts/next/run.sh $(or $(TENSORFLOW),2.21.0) $(PYTEST_ARGS)
+test-next: ## runs the tests on another Python, PYTHON=python3.12, or a TensorFlow from 2.16 on, TENSORFLOW=2.19.0
+	sh scripts/next/run.sh $(or $(TENSORFLOW),lock) $(PYTEST_ARGS)
 
 lint: $(INSTALLED) ## checks the format and the source with ruff
 	$(PY) -m ruff format --check --quiet --diff
@@ -142,7 +142,7 @@ bench-peers: $(INSTALLED) ## compares with JoeyNMT and OpenNMT-tf; CORPUS_DIR= O
 bench-marian: $(INSTALLED) ## compares with Marian, and our DNC with PyTorch's; as bench-peers, hours
 	sh benchmarks/peers/run_marian.sh
 
-lock: ## resolves requirements.lock again, for Python 3.9, 3.10 and 3.11
+lock: ## resolves requirements.lock again, for Python 3.9 to 3.13
 	sh scripts/lock.sh
 
 audit: ## checks the versions of requirements.lock against the Python advisory database

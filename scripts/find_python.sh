@@ -3,9 +3,8 @@
 # one line of standard error what is missing and exits 1.
 #
 # PYTHON=path in the environment asks for that interpreter and no other: results/ was recorded on
-# 3.11, the last Python that requirements.lock and tensorflow-addons are for. pyenv's Pythons are
-# found whether or not they are activated. Where no installed Python fits and uv is there, uv is
-# asked for one.
+# 3.11, the last Python that tensorflow-addons is for. pyenv's Pythons are found whether or not they
+# are activated. Where no installed Python fits and uv is there, uv is asked for one.
 #
 # Uses nothing but the shell and uname, so that a test can replace PATH.
 set -u

@@ -1,8 +1,7 @@
 #!/bin/sh
-# Makes .venv in the current folder and installs tfmann and its packages into it. A Python up to 3.11
-# gets those of requirements.lock: a file whose hash is not in there is refused. A later one gets the
-# newest packages that setup.cfg allows, and the lock's versions of the tools that test and check.
-# An environment that is there already keeps its Python.
+# Makes .venv in the current folder and installs tfmann into it, with the packages that
+# requirements.lock has for its Python: a file whose hash is not in there is refused. An environment
+# that is there already keeps its Python.
 #
 # Prints one line; pip's own output goes to .venv.log. The marker .venv/installing is there while
 # the installation runs: one that was killed leaves it behind, and the next starts from nothing,
@@ -11,7 +10,6 @@ set -eu
 
 marker=.venv/installing
 log=.venv.log
-tools="hypothesis mypy pytest pytest-timeout pytest-xdist ruff"
 
 if [ -f "$marker" ]; then
     if kill -0 "$(cat "$marker")" 2>/dev/null; then
@@ -35,18 +33,9 @@ echo "Installing tfmann into .venv with $python, once: 2 GB, a few minutes" \
 install() {
     [ -x .venv/bin/python ] || "$python" -m venv .venv || return
     pip="env PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install"
-    case $(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])') in
-        3.12 | 3.13)
-            # shellcheck disable=SC2086 # a list of names
-            sh scripts/pins.sh $tools >.venv/tools.txt || return
-            $pip -c .venv/tools.txt -e '.[test]' || return
-            ;;
-        *)
-            $pip --require-hashes -r requirements.lock || return
-            # setuptools is there, so building needs no environment of its own.
-            $pip --no-deps --no-build-isolation -e . || return
-            ;;
-    esac
+    $pip --require-hashes -r requirements.lock || return
+    # setuptools is there, so building needs no environment of its own.
+    $pip --no-deps --no-build-isolation -e . || return
     .venv/bin/python -m pip check
 }
 

@@ -149,10 +149,15 @@ def parse(argv: Sequence[str]) -> tuple[flags.FlagValues, dict[str, Any]]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
-    return run_command(lambda: _run(sys.argv[1:] if argv is None else argv))
+    return run_command(lambda: run(sys.argv[1:] if argv is None else argv))
 
 
-def _run(argv: Sequence[str]) -> None:
+def run(argv: Sequence[str]) -> None:
+    """Runs one command line, as `main` does.
+
+    Raises:
+      UserError: what `main` would print.
+    """
     values, explicit = parse(argv)
     if values.help:
         _print(flag_help(values, str(__doc__)))

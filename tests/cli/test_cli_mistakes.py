@@ -266,11 +266,15 @@ def test_a_cell_takes_its_own_settings(cell, tmp_path):
 
 def test_weights_that_are_none_are_named_before_the_text_is_read(tmp_path, capsys):
     data = tiny_runs.corpus(tmp_path / "text", 40)
-    argv = tiny_runs.flags(data, tmp_path / "out", trainable_parameters="cell/*, nope*")
+    argv = tiny_runs.flags(data, tmp_path / "out", trainable_parameters="cell/*, source_embed")
     assert nmt.main(argv) == 2
     captured = capsys.readouterr()
     assert captured.out == ""  # no vocabulary, nothing encoded
-    assert "'nope*' is no weight of this model, which has" in captured.err
+    words = (
+        "'source_embed' is no weight of this model: the nearest of its 12 are source_embedding, "
+    )
+    assert words in captured.err
+    assert captured.err.count(",") == 2  # three of them, however many there are
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from helpers import command_line
 from helpers.command_line import LINES, ROOT, write_model
 
 from tfmann import api
@@ -137,6 +139,33 @@ def test_wrong_command_lines_are_refused_before_tensorflow(folder, tmp_path, cap
     ):
         assert translate.main(argv) == status
         assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--output={source}"], "--output and --input are the same file"),
+        (["--documents={source}"], "--documents is of no use"),
+        (["--document_history=reference"], "needs --reference, the reference translations"),
+        (["--prefixes={other}", "--output={other}"], "--output and --prefixes are the same file"),
+        (["--constraints={source}", "--infer_mode=sample"], "drawn with --constraints: give"),
+        (["--n_best=4"], "--n_best=4 is more than beam_width=3"),
+        (["--n_best=2", "--infer_mode=greedy"], "--n_best above 1 needs infer_mode="),
+        (["--n_best=0"], "--n_best: 0 is below the least value 1"),
+    ],
+)
+def test_errors_of_a_file_name_the_flags_of_this_command(folder, source, capsys, flags, words):
+    other = source.parent / "other"
+    other.write_text("words\n")
+    given = [flag.format(source=source, other=other) for flag in flags]
+    argv = [f"--model={folder}", f"--input={source}", *given]
+    command_line.fails(argv, capsys, 2, re.escape(words), translate.main)
+
+
+def test_a_path_in_an_error_keeps_its_name(folder, tmp_path, capsys):
+    path = tmp_path / "inference_input_file"
+    argv = [f"--model={folder}", f"--input={path}"]
+    command_line.fails(argv, capsys, 1, re.escape(f"{path}"), translate.main)
 
 
 ENVIRONMENT = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}

@@ -1,4 +1,4 @@
-"""`.ci/run` runs everything on the Python of requirements.lock, whatever newer one is there."""
+"""`.ci/run` runs everything on Python 3.11, whatever newer one is there, and a part on others."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def ci(machine: Machine) -> Machine:
         (machine.bin / tool).symlink_to(path)
     machine.add(
         "make",
-        'for word in "$@"; do case $word in PYTHON=*) export "$word" ;; esac; done\n'
-        'echo "$1 ${PYTHON-none}" >>make.calls',
+        'for word in "$@"; do case $word in PYTHON=* | TENSORFLOW=*) export "$word" ;; esac; done\n'
+        'echo "$1 ${PYTHON-none} ${TENSORFLOW-}" >>make.calls',
     )
     machine.add("chromium", "exit 0")
     folder = machine.checkout / ".ci"
@@ -41,8 +41,8 @@ def test_the_first_lane_is_that_of_python_3_11(ci: Machine):
     assert result.returncode == 0, result.stderr
     calls = calls_of_make(ci)
     targets = {"install", "check", "docs", "test", "test-thorough", "test-avx2", "package", "demo"}
-    assert targets < {target for target, _ in calls}
-    for target, python in calls:
+    assert targets < {target for target, *_ in calls}
+    for target, python, *_ in calls:
         version = "3.13" if target == "test-next" else "3.11"
         assert python == f"{ci.bin}/python{version}"
     assert "no Python 3.12 is here" in result.stdout
@@ -53,3 +53,14 @@ def test_nothing_runs_without_python_3_11(ci: Machine):
     result = ci.run("bash", ".ci/run", HOME=str(ci.checkout))
     assert result.returncode == 1 and "no Python 3.11 is here" in result.stderr
     assert calls_of_make(ci) == []
+
+
+def test_later_pythons_test_the_lock_and_the_oldest_tensorflow_that_they_may_have(ci: Machine):
+    for version in ("3.11", "3.12", "3.13"):
+        ci.add_python(f"python{version}", version)
+    result = ci.run("bash", ".ci/run", HOME=str(ci.checkout))
+    assert result.returncode == 0, result.stderr
+    assert [call[1:] for call in calls_of_make(ci) if call[0] == "test-next"] == [
+        [f"{ci.bin}/python3.13", "lock"],
+        [f"{ci.bin}/python3.12", "2.19.0"],
+    ]

@@ -1,8 +1,14 @@
 """The image: what it copies is there, is not ignored, and is all that an installation needs."""
 
-from pathlib import Path
+from __future__ import annotations
 
-ROOT = Path(__file__).resolve().parents[2]
+import re
+
+from helpers.bootstrap_machine import ROOT
+from helpers.lock import PYTHONS, pins, setup_list
+
+TEXT = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+LINES = TEXT.splitlines()
 
 
 def test_the_context_is_what_is_copied(copied_files):
@@ -15,10 +21,35 @@ def test_what_is_copied_makes_the_package(wheel):
     assert wheel.is_file()
 
 
-def test_the_image_is_that_of_the_lock_and_runs_tfmann_as_an_ordinary_user():
-    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
-    installed = [line for line in lines if line.startswith("RUN") and "pip install" in line]
-    assert "--require-hashes -r requirements.lock" in installed[0]
-    assert all("--no-deps" in line for line in installed[1:])
-    assert lines.index("USER tfmann") > max(i for i, line in enumerate(lines) if "RUN" in line)
-    assert 'ENTRYPOINT ["tfmann"]' in lines
+def test_both_stages_have_one_python_and_the_lock_is_for_it():
+    images = re.findall(r"^FROM python:([\d.]+)(?:-slim)?-(\w+)", TEXT, re.MULTILINE)
+    assert len(images) == len(re.findall(r"^FROM", TEXT, re.MULTILINE)) == 2
+    [(version, _)] = set(images)  # the environment of the first stage runs in the second
+    assert version in PYTHONS
+    assert pins(version)["tensorflow-addons"] == "0.23.0"  # as results/ was recorded
+
+
+def test_the_image_installs_as_make_does(checkout):
+    steps = [step for line in LINES if line.startswith("RUN ") for step in line[4:].split("&&")]
+    calls = [step.split("/bin/pip ", 1)[1].split() for step in steps if "/bin/pip " in step]
+    checkout.add_python("python3.11", "3.11")
+    assert checkout.run("make", "install").returncode == 0
+    made = (checkout.checkout / "pip.calls").read_text().splitlines()
+    assert [[word for word in call if word != "--no-cache-dir"] for call in calls] == [
+        [word for word in call.split()[2:] if word != "-e"] for call in made
+    ]
+
+
+def test_the_environment_that_is_copied_is_the_one_that_runs():
+    [made] = [line.split()[-1] for line in LINES if line.startswith("RUN python -m venv ")]
+    assert f"COPY --from=build {made} {made}" in LINES
+    assert f"ENV PATH={made}/bin:$PATH " in TEXT
+    programs = re.findall(r"/\S+/bin(?=/pip )", TEXT)
+    assert programs and set(programs) == {f"{made}/bin"}
+
+
+def test_the_image_runs_tfmann_as_an_ordinary_user():
+    assert LINES.index("USER tfmann") > max(i for i, line in enumerate(LINES) if "RUN" in line)
+    assert 'ENTRYPOINT ["tfmann"]' in LINES
+    scripts = setup_list("options.entry_points", "console_scripts")
+    assert "tfmann" in {script.partition(" = ")[0] for script in scripts}

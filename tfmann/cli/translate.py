@@ -9,6 +9,7 @@ only after the command line has been checked.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -43,6 +44,18 @@ _OF_FILES = (
     "output", "documents", "prefixes", "constraints", "reference", "document_history",
     "document_history_seed",
 )  # fmt: skip
+
+# The flags of a file that `tfmann.nmt` has under other names.
+_NMT_NAMES = {
+    "inference_input_file": "input",
+    "inference_output_file": "output",
+    "inference_document_file": "documents",
+    "inference_ref_file": "reference",
+    "inference_prefix_file": "prefixes",
+    "inference_constraint_file": "constraints",
+    "num_translations_per_input": "n_best",
+}
+_SAME_NAMES = ("ckpt", "ensemble", "document_history", "document_history_seed")
 
 _HELP = """\
   a line of text  is translated
@@ -179,7 +192,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
     args = _parser().parse_args(argv)
     if args.input:
-        return run_command(lambda: nmt.main(_file_command(args)))
+        return run_command(lambda: _translate_file(args))
     with interruptible():
         return run_command(lambda: _converse(args))
 
@@ -189,6 +202,21 @@ def _converse(args: argparse.Namespace) -> None:
         if stream is None:
             raise UserError(f"standard {name} is closed: there is nobody to talk with")
     _talk(_begin(args))
+
+
+def _translate_file(args: argparse.Namespace) -> None:
+    try:
+        nmt.run(_file_command(args))
+    except UserError as error:
+        error.args = (_with_own_flags(str(error)),)
+        raise
+
+
+def _with_own_flags(message: str) -> str:
+    """Returns a message of `tfmann.nmt` with the flags of this command; paths stay as they are."""
+    names = "|".join(_NMT_NAMES)
+    flag = rf"(?<![\w/.-])(?:--)?({names})(?![\w/-]|\.\w)"
+    return re.sub(flag, lambda found: f"--{_NMT_NAMES[found[1]]}", message)
 
 
 def _file_command(args: argparse.Namespace) -> list[str]:
@@ -201,17 +229,8 @@ def _file_command(args: argparse.Namespace) -> list[str]:
     flags = {
         "mode": "infer",
         "out_dir": args.model,
-        "ckpt": args.ckpt,
-        "ensemble": args.ensemble,
-        "inference_input_file": args.input,
-        "inference_output_file": args.output,
-        "inference_document_file": args.documents,
-        "inference_ref_file": args.reference,
-        "inference_prefix_file": args.prefixes,
-        "inference_constraint_file": args.constraints,
-        "document_history": args.document_history,
-        "document_history_seed": args.document_history_seed,
-        "num_translations_per_input": args.n_best,
+        **{nmt_name: getattr(args, name) for nmt_name, name in _NMT_NAMES.items()},
+        **{name: getattr(args, name) for name in _SAME_NAMES},
         **_settings(args),
     }
     return [f"--{name}={value}" for name, value in flags.items() if value is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -277,9 +278,10 @@ def matching(variables: Sequence[Any], patterns: str) -> list[Any]:
     for pattern in patterns.split(","):
         matches = fnmatch.filter(named, pattern.strip())
         if not matches:
+            nearest = difflib.get_close_matches(pattern.strip(), named, n=3, cutoff=0)
             raise UsageError(
-                f"trainable_parameters: {pattern.strip()!r} is no weight of this model, which has "
-                f"{', '.join(named)}"
+                f"trainable_parameters: {pattern.strip()!r} is no weight of this model: the "
+                f"nearest of its {len(named)} are {', '.join(nearest)}"
             )
         selected.update(matches)
     return [variable for name, variable in named.items() if name in selected]
