@@ -29,6 +29,7 @@ TABLES = {
             Row("dnc_1", "pure MANN, DNC, 1 R/W head", 20.6, 23.6),
         ),
         baselines=("luong",),
+        attention_base="luong",
     ),
     "ro-en": Table(
         title="Collier & Beel 2019, Table 2: Romanian to English, BLEU",
@@ -56,5 +57,6 @@ TABLES = {
             Row("dnc_1", "pure MANN, DNC, 1 R/W head", 27.8, 27.5),
         ),
         baselines=("luong",),
+        attention_base="luong",
     ),
 }
