@@ -6,20 +6,27 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from helpers.claims import NO_FOLDER
 from helpers.command_line import WORDS, write_model
 from helpers.records import record, table
 from helpers.toy_table import settings_of, started_command
 
 from tfmann.evaluation.agreement import AGREEMENT
-from tfmann.papers import agreements, inspections, rendering, reproduce
+from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
+from tfmann.papers import agreements, inspections, judgement, rendering, reproduce
 from tfmann.papers.agreement_table import agreement_table
 from tfmann.papers.agreements import Run
+from tfmann.papers.claim import AddressClaim
+from tfmann.papers.claims import CLAIMS
+from tfmann.papers.judgement import NOT_MEASURED
 from tfmann.papers.table import Row
 from tfmann.papers.table_runs import TableRuns
 from tfmann.papers.tables import TABLES
 
 NAMES = ("overlap", "overlap_by_chance", "overlap_even_pace", "same_position",
          "same_position_by_chance", "same_position_even_pace")  # fmt: skip
+(CLAIM,) = (claim for claim in CLAIMS if isinstance(claim, AddressClaim) and claim.base)
+FLAT = {"history": [{"step": 100 * i, "dev_bleu": 10.0} for i in range(1, 6)]}
 
 
 def fake_corpus(folder):
@@ -152,3 +159,51 @@ def test_the_base_of_a_table_is_one_of_its_rows():
     assert bases == {"vi-en": "luong", "ro-en": "luong"}
     for name, base in bases.items():
         assert base in {row.name for row in TABLES[name].rows}
+
+
+def judged(means, chance=0.1, pace=0.2, untrained=0.05, base_history=FLAT["history"], **more):
+    """The verdict on the claim, of a seed for each mean."""
+    values = {"same_position_by_chance": chance, "same_position_even_pace": pace}
+    records = []
+    for seed, mean in enumerate(means, start=1):
+        run = record("ntm_1", seed=seed, **FLAT, **agreement(mean, "luong", seed, untrained))
+        (part,) = run["agreement"]
+        part.update(sentences=500, sentences_of_file=500, units=500, **more)
+        for entry in part["statistics"]:
+            value = values.get(entry["name"], mean)
+            entry.update(mean=value, interval=[value - 0.02, value + 0.02], sentences=500)
+        base = agreement(0.9, "luong") if seed > 1 else {}
+        records += [run, record("luong", seed=seed, history=base_history, **base)]
+    ((_, verdict),) = judgement.judge([CLAIM], {("vi-en", "cpu"): records}, NO_FOLDER)
+    return verdict
+
+
+def test_agreement_has_to_be_proven_at_most_steps_and_beyond_what_chance_gives():
+    verdict = judged((0.70, 0.72, 0.74))
+    assert verdict.status == HOLDS and verdict.measured == "vi-en, scale cpu"
+    assert verdict.evidence.startswith(
+        "steps at the other system's source word: 0.72 [0.70, 0.74] (seeds 0.70, 0.72, 0.74); the "
+        "claim: above 0.5; with untrained weights 0.05; the same with the steps in random order "
+        "0.10 [0.08, 0.12]; the same at an even pace through the source 0.20 "
+    )
+    assert "; two seeds of luong 0.90 [0.88, 0.92]; 500 sentences; p " in verdict.evidence
+    assert judged((0.30, 0.32, 0.34)).status == FAILS
+    for changes in ({"chance": 0.75}, {"pace": 0.75}, {"untrained": 0.75}):
+        assert judged((0.70, 0.72, 0.74), **changes).status == INCONCLUSIVE, changes
+    assert judged((0.72,)).status == INCONCLUSIVE
+
+
+def test_the_base_too_has_to_have_converged():
+    rising = [{"step": 100 * i, "dev_bleu": 2.0 * i} for i in range(1, 6)]
+    verdict = judged((0.70, 0.72, 0.74), base_history=rising)
+    assert verdict.status == INCONCLUSIVE
+    assert verdict.conditions.endswith("dev BLEU was still rising, luong by 2.00")
+
+
+def test_records_without_agreement_are_not_measured():
+    statistics = {"statistics": [], "unit": "sentence", "units": 1, "sentences": 1}
+    records = [record("ntm_1", **agreement(0.7, "another")), record("ntm_1", inspection=statistics)]
+    ((_, verdict),) = judgement.judge([CLAIM], {("vi-en", "cpu"): records}, NO_FOLDER)
+    assert verdict.status == NOT_MEASURED
+    assert CLAIM.base == TABLES["vi-en"].attention_base == TABLES["ro-en"].attention_base
+    assert {CLAIM.statistic, *CLAIM.nulls} <= set(NAMES)

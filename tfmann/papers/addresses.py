@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
 
 from tfmann.evaluation import significance, verdicts
 from tfmann.evaluation.inspection import DESCRIPTIONS
-from tfmann.papers import metrics
+from tfmann.papers import agreements, metrics
 from tfmann.papers.claim import AddressClaim
 from tfmann.papers.metrics import Record
+
+Entry = dict[str, Any]  # of a statistic, as `evaluation.inspection.record` has it
 
 _ONE_TEST = "the test set"
 _INTERVAL = 2 * NormalDist().inv_cdf(0.975)  # standard errors that a 95% interval is wide
@@ -26,12 +28,18 @@ class MeasuredRuns:
     Attributes:
       seeds: of the runs.
       runs: their records.
-      entries: the statistic in each, as `evaluation.inspection.record` has it.
+      entries: the statistic in each.
+      nulls: what chance gives in each, by the statistics of the claim.
+      base_runs: the records of the runs that they are compared with, if the claim has a base.
+      base_entries: the statistic of two seeds of that base, where it was measured.
     """
 
     seeds: Sequence[int]
     runs: Sequence[Record]
-    entries: Sequence[dict[str, Any]]
+    entries: Sequence[Entry]
+    nulls: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
+    base_runs: Sequence[Record] = ()
+    base_entries: Sequence[Entry] = ()
 
     def values(self) -> list[float]:
         """Returns the mean over the sentences, for each seed."""
@@ -57,16 +65,16 @@ class MeasuredRuns:
     def beyond_start(self, low: float, high: float) -> tuple[float, float]:
         """Returns the part of a claim's interval that is further in than untrained weights.
 
-        These are the null hypothesis: a head that starts as the claim says has not learned it. The
-        claim has a single limit, low or high.
+        These are the null hypothesis: a head that starts as the claim says has not learned it. So
+        are the values by chance. The claim has a single limit, low or high.
         """
-        if not self.untrained:
-            return low, high
-        start = statistics.fmean(entry["mean"] for entry in self.untrained)
-        return (max(low, start), high) if math.isinf(high) else (low, min(high, start))
+        for entries in filter(None, (self.untrained, *self.nulls.values())):
+            null = statistics.fmean(entry["mean"] for entry in entries)
+            low, high = (max(low, null), high) if math.isinf(high) else (low, min(high, null))
+        return low, high
 
     @property
-    def untrained(self) -> list[dict[str, Any]]:
+    def untrained(self) -> list[Entry]:
         """The statistic with the weights that training starts from, where it was measured."""
         return [entry["untrained"] for entry in self.entries if "untrained" in entry]
 
@@ -93,14 +101,24 @@ class MeasuredRuns:
 
 def measured_runs(claim: AddressClaim, records: Sequence[Record]) -> MeasuredRuns:
     """Returns the runs of the claim's row that recorded its statistic."""
-    by_seed = {}
-    for record in records:
-        entry = _entry(claim, record) if record["row"] == claim.row else None
-        if entry is not None:
-            by_seed[metrics.seed_of(record)] = record, entry
+    measured = agreements.with_base(records, claim.base) if claim.base else records
+    by_seed, of_base = {}, []
+    for record in measured:
+        entries = _entries(claim, record)
+        if claim.statistic in entries and record["row"] == claim.row:
+            by_seed[metrics.seed_of(record)] = record, entries
+        elif claim.statistic in entries and record["row"] == claim.base:
+            of_base.append(entries[claim.statistic])
     seeds = sorted(by_seed)
+    runs, found = ([by_seed[seed][part] for seed in seeds] for part in (0, 1))
+    bases = {metrics.seed_of(run): run for run in records if run["row"] == claim.base}
     return MeasuredRuns(
-        seeds, [by_seed[seed][0] for seed in seeds], [by_seed[seed][1] for seed in seeds]
+        seeds,
+        runs,
+        [entries[claim.statistic] for entries in found],
+        {name: [entries[name] for entries in found if name in entries] for name in claim.nulls},
+        [bases[seed] for seed in seeds if seed in bases],
+        of_base,
     )
 
 
@@ -127,6 +145,10 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns, beyond_start: tuple[fl
         agree = claim.above < low or high < claim.below
         note = "" if is_beyond or not agree else ", which agree with the claim more"
         parts.append(f"with untrained weights {format_mean(measured.untrained)}{note}")
+    for name, entries in measured.nulls.items():
+        parts.append(f"{DESCRIPTIONS[name]} {format_mean(entries)}")
+    if measured.base_entries:
+        parts.append(f"two seeds of {claim.base} {format_mean(measured.base_entries)}")
     inspected = measured.runs[0]["inspection"]
     units = f" in {inspected['units']} documents" * (inspected["unit"] == "document")
     of_first = {part for part in map(_first_part, measured.runs) if part}
@@ -139,7 +161,7 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns, beyond_start: tuple[fl
     return "; ".join(parts)
 
 
-def format_mean(entries: Sequence[dict[str, Any]], decimals: int = 2) -> str:
+def format_mean(entries: Sequence[Entry], decimals: int = 2) -> str:
     """Formats a mean over the seeds, and the means of the limits of their 95% intervals.
 
     These are the limits of the mean if all seeds rise and fall together, else they are wider. An
@@ -185,9 +207,10 @@ def _first_part(record: Record) -> str:
     return "" if measured is None or len(set(measured)) == 1 else describe_extent(*measured)
 
 
-def _entry(claim: AddressClaim, record: Record) -> dict[str, Any] | None:
-    key = claim.head, claim.phase, claim.statistic
-    for entry in (record.get("inspection") or {}).get("statistics", ()):
-        if (entry["head"], entry["phase"], entry["name"]) == key:
-            return entry
-    return None
+def _entries(claim: AddressClaim, record: Record) -> dict[str, Entry]:
+    """Returns the statistics of the claim's head and phase by their names."""
+    return {
+        entry["name"]: entry
+        for entry in (record.get("inspection") or {}).get("statistics", ())
+        if (entry["head"], entry["phase"]) == (claim.head, claim.phase)
+    }

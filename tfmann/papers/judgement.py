@@ -155,7 +155,7 @@ def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
             measured = addresses.measured_runs(claim, results.get((name, scale), ()))
             if not measured.seeds:
                 continue
-            pairs = SeedPairs(claim.statistic, measured.seeds, measured.runs, ())
+            pairs = SeedPairs(claim.statistic, measured.seeds, measured.runs, measured.base_runs)
             where = conditions.conditions(pairs, claim, name, scale)
             estimate, inner = measured.estimate(), measured.beyond_start(low, high)
             case = _Case(
