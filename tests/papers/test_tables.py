@@ -54,6 +54,22 @@ def test_margins_are_differences_between_two_figures_of_the_paper():
         assert claim.margin in differences, claim
 
 
+def test_amounts_are_those_of_the_paper_s_own_table():
+    """Each printed limit is a difference of some row, and each row's own lies between them."""
+    with_amounts = [
+        claim for claim in CLAIMS
+        if isinstance(claim, Claim) and claim.between and claim.measure == "test BLEU"
+    ]  # fmt: skip
+    assert len(with_amounts) == 11
+    for claim in with_amounts:
+        (table,) = (PAPERS[claim.paper][name] for name in claim.tables)
+        figures = {row.name: row.paper_test for row in table.rows}
+        low, high = claim.between
+        differences = {round(value - figures[claim.rival], 2) for value in figures.values()}
+        assert {round(low + 0.05, 2), round(high - 0.05, 2)} <= differences, claim
+        assert low < figures[claim.row] - figures[claim.rival] < high, claim
+
+
 def test_the_tables_of_a_paper_are_known_by_the_name_that_claims_give_it():
     """Else a verdict would not know the paper's own corpus."""
     claims = [claim for claim in CLAIMS if claim not in controls.CLAIMS]

@@ -23,7 +23,7 @@ class Claim(NamedTuple):
       measure: a key of `metrics.MEASURES`.
       margin: for `alike` and `no gain`, a difference that the paper itself calls so.
       sign_test: whether the paper reports p values of the sign test.
-      between: limits in percent of the rival's value, for measures that are counted.
+      between: limits of the difference, in percent of the rival's value if the measure is counted.
     """
 
     paper: str

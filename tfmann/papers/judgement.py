@@ -289,6 +289,8 @@ def _difference(pairs: SeedPairs, estimate: verdicts.Estimate) -> str:
 
 
 def _margin(claim: Claim) -> str:
+    if claim.between:
+        return "; in the paper: from {:+.2f} to {:+.2f}, rounding included".format(*claim.between)
     if claim.expect == "alike":
         return f"; alike in the paper: within {claim.margin}"
     return f"; no gain in the paper: below {claim.margin}" if claim.expect == "no gain" else ""
