@@ -45,7 +45,7 @@ def test_margins_are_differences_between_two_figures_of_the_paper():
     with_margin = [claim for claim in CLAIMS if isinstance(claim, Claim) and claim.margin]
     assert len(with_margin) > 20
     for claim in with_margin:
-        column = {"test BLEU": "paper_test", "dev BLEU": "paper_dev"}[claim.measure]
+        column = "paper_dev" if claim.measure == "dev BLEU" else "paper_test"
         differences = set()
         for table in PAPERS[claim.paper].values():
             figures = [getattr(row, column) for row in table.rows]

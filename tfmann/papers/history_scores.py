@@ -21,6 +21,7 @@ from tfmann.papers.table_corpus import Corpus
 _OWN_KEYS = (
     "adequacy", "agreement", "alignment", "average", "by_length", "detokenised", "histories",
     "inspection", "interval", "repetition", "resampled", "senses", "significance", "tense",
+    "unseen",
 )  # fmt: skip
 
 
