@@ -135,6 +135,27 @@ def test_a_cache_over_its_own_translations_counts_documents(text, tmp_path, caps
         assert mean == pytest.approx(means(record)[key], abs=2e-4), key
 
 
+def test_the_gain_of_a_cache_is_over_the_same_sentence_alone(text, tmp_path):
+    folder = write_model(tmp_path, "rnnsearch", cell="cache", cache_size=4)
+    output = tmp_path / "cache.json"
+    command = [f"--model={folder}", f"--input={text / 'src'}", f"--reference={text / 'tgt'}"]
+    command += [f"--documents={text / 'docs'}", f"--output={output}", "--trained_only"]
+    assert inspection.main(command) == 0
+    model = api.load(str(folder))
+    pairs = [pair for pair in zip(SOURCES, TARGETS) if pair[0]]
+    documents = [document for document, source in zip(DOCUMENTS, SOURCES) if source]
+    gains = []
+    for number, forced in enumerate(model.translator.force(pairs, documents=documents)):
+        (alone,) = model.translator.force([pairs[number]])
+        if number and documents[number] == documents[number - 1]:
+            gains.append(np.mean(forced.word_log_probs - alone.word_log_probs))
+        else:  # nothing is in the cache
+            assert forced.log_prob == pytest.approx(alone.log_prob, abs=1e-4)
+    measured = means(read_record(output))[Key("cache", "target", "word_gain")]
+    assert len(gains) == 2 and abs(np.mean(gains)) > 0.01
+    assert measured == pytest.approx(np.mean(gains), abs=2e-4)
+
+
 def test_a_blank_line_ends_a_document(text):
     args = inspection._parser().parse_args(["--model=m", f"--input={text / 'src'}"])
     read = inspection._read(args)

@@ -17,7 +17,7 @@ def test_every_statistic_is_described():
     names = {
         key.name
         for trace in traces
-        for key in {**head_statistics(trace), **cache_statistics(trace, {"felt"})}
+        for key in {**head_statistics(trace), **cache_statistics(trace, {"felt"}, np.ones(4))}
     }
     names |= {key.name for key in agreement_statistics(head_trace("ntm"), head_trace("dnc"))}
     assert names <= set(inspection.DESCRIPTIONS)

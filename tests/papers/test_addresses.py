@@ -166,6 +166,28 @@ def test_what_no_record_has_is_not_measured():
         assert judge_records(records).status == NOT_MEASURED
 
 
+def test_the_patterns_in_a_cache_are_judged_where_a_record_has_them():
+    claims = [
+        claim for claim in CLAIMS if isinstance(claim, AddressClaim)
+        and claim.statistic in ("phrase_gain", "word_gain_in_cache", "word_gain_not_in_cache")
+    ]  # fmt: skip
+    assert len(claims) == 3
+    for claim in claims:
+        old, new = (
+            [
+                {**run, "row": "cache", "inspection": {**run["inspection"], "statistics": [
+                    {**entry(mean, untrained=0.0, name=name), "head": "cache", "phase": "target"}
+                ]}}
+                for mean, run in zip((0.05, 0.06, 0.07), runs(0, 0, 0, unit="document"))
+            ]
+            for name in ("phrase", claim.statistic)
+        )  # fmt: skip
+        for records, status in ((old, NOT_MEASURED), (new, HOLDS)):
+            results = {("bcontrast-de-en", "cpu"): records}
+            ((_, verdict),) = judgement.judge([claim], results, NO_FOLDER)
+            assert verdict.status == status, verdict
+
+
 def test_the_claims_name_statistics_and_rows_that_exist():
     claims = [claim for claim in CLAIMS if isinstance(claim, AddressClaim)]
     assert {claim.paper for claim in claims} == {"Collier & Beel 2019", "Tu et al. 2018"}

@@ -26,9 +26,11 @@ from tfmann.utils.provenance import provenance
 from tfmann.utils.tensorflow_import import import_tensorflow
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from tfmann.api import Model
+    from tfmann.decoding.text_processor import Forced
     from tfmann.evaluation.inspection import Inspection
-    from tfmann.evaluation.trace import Trace
 
 _CHUNK = 100  # sentences between two lines of progress, at least
 _FREQUENT = 100  # words of the target that count as frequent
@@ -199,34 +201,43 @@ def _measure(
     Raises:
       UserError: the attention of the two cannot be compared.
     """
+    from tfmann.cells.diagnostics import VECTORS
     from tfmann.evaluation.cache_statistics import frequent_words
     from tfmann.evaluation.inspection import Inspection
+    from tfmann.evaluation.trace import Trace
 
     assert text.targets is not None
     words = map(model.translator.languages.target.segmenter.segment, text.targets)
     inspected = Inspection(frequent_words(words, _FREQUENT))
     for begin, end in _chunks(text.documents if by_document else None, len(text.sources)):
         part = slice(begin, end)
-        traces = _trace(model, text, part, by_document)
-        others = _trace(other, text, part, by_document) if other else [None] * len(traces)
-        for number, (trace, of_other) in enumerate(zip(traces, others), begin):
+        documents = text.documents[part] if by_document else None
+        pairs = list(zip(text.sources[part], text.targets[part]))
+        forced = model.translator.force(pairs, VECTORS, documents)
+        others = other.translator.force(pairs, VECTORS, documents) if other else []
+        gains = _gains(model, pairs, forced)
+        for index, pair in enumerate(forced):
+            unit = text.documents[begin + index] if by_document else begin + index
+            of_other = Trace(others[index]) if others else None
             try:
-                inspected.add(trace, text.documents[number] if by_document else number, of_other)
+                inspected.add(Trace(pair), unit, of_other, gains[index] if gains else None)
             except ValueError as error:
                 raise UserError(f"--attention_of: {error}") from None
         print_message(f"{name}: {end:,} of {len(text.sources):,} sentences")
     return inspected
 
 
-def _trace(model: Model, text: Text, part: slice, by_document: bool) -> list[Trace]:
-    """Runs a model over a part of the pairs."""
-    from tfmann.cells.diagnostics import VECTORS
-    from tfmann.evaluation.trace import Trace
-
-    assert text.targets is not None
-    pairs = list(zip(text.sources[part], text.targets[part]))
-    documents = text.documents[part] if by_document else None
-    return [Trace(forced) for forced in model.translator.force(pairs, VECTORS, documents)]
+def _gains(
+    model: Model, pairs: Sequence[tuple[str, str]], forced: Sequence[Forced]
+) -> list[np.ndarray]:
+    """Returns what the history adds to the log-probability of each word; none without a cache."""
+    if not config.cell_spec(model.hparams.cell).has_cache:
+        return []
+    alone = model.translator.force(pairs, documents=range(len(pairs)))
+    return [
+        with_history.word_log_probs - without.word_log_probs
+        for with_history, without in zip(forced, alone)
+    ]
 
 
 def _chunks(documents: Sequence[int] | None, number: int) -> Iterator[tuple[int, int]]:

@@ -60,6 +60,11 @@ DESCRIPTIONS: Mapping[str, str] = {
     "exact_if_in_cache": "matching of slots with the word, at these steps",
     "top_exact_if_in_cache": "the slot that matches most has the word, at these steps",
     "phrase": "steps to the slot that was written next",
+    "phrase_by_chance": "the same with the steps in random order",
+    "phrase_gain": "difference of the two",
+    "word_gain": "log-probability that the history adds to a word",
+    "word_gain_in_cache": "the same of words that are in the cache",
+    "word_gain_not_in_cache": "the same of words that are not",
     "gate": "gate",
     "gate_in_cache": "gate at words that are in the cache",
     "gate_not_in_cache": "gate at words that are not",
@@ -96,18 +101,26 @@ class Inspection:
         self._units: list[Hashable] = []
         self._rank_sums: dict[Hashable, np.ndarray] = {}  # [2, I], by unit
 
-    def add(self, trace: Trace, unit: Hashable, other: Trace | None = None) -> None:
+    def add(
+        self,
+        trace: Trace,
+        unit: Hashable,
+        other: Trace | None = None,
+        gains: np.ndarray | None = None,
+    ) -> None:
         """Adds a sentence of a unit, its document or itself.
 
         Args:
           trace: of the sentence.
           unit: of the sentence.
           other: the trace of another system, whose attention is compared with this one's.
+          gains: of a cell with a cache, as of `cache_statistics`.
 
         Raises:
           ValueError: the two systems see other tokens.
         """
-        statistics = {**head_statistics(trace), **cache_statistics(trace, self._frequent)}
+        of_cache = cache_statistics(trace, self._frequent, gains)
+        statistics = {**head_statistics(trace), **of_cache}
         if other is not None:
             statistics.update(agreement_statistics(trace, other))
         self._sentences.append(statistics)
