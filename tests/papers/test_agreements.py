@@ -145,8 +145,8 @@ def test_a_line_for_each_system_and_one_for_two_seeds_of_the_base():
         "Agreement of attention with that of the the base, over the references over all 8 sentences"
     )
     assert [row[:2] for row in rendered.rows] == [
-        ["the base, two seeds", "0.80 [0.78, 0.82] (0.10)"],
-        ["B", "0.55 [0.53, 0.57] (0.10)"],
+        ["the base, two seeds", "0.80 [0.78, 0.82] (0.10 [-])"],
+        ["B", "0.55 [0.53, 0.57] (0.10 [-])"],
     ]
     assert len(rendered.heading) == len(rendered.rows[0]) == 7
     assert agreement_table(toy, records[:1]) is None

@@ -161,16 +161,16 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns, beyond_start: tuple[fl
     return "; ".join(parts)
 
 
-def format_mean(entries: Sequence[Entry], decimals: int = 2) -> str:
+def format_mean(entries: Sequence[Entry], decimals: int = 2, missing: str = "") -> str:
     """Formats a mean over the seeds, and the means of the limits of their 95% intervals.
 
     These are the limits of the mean if all seeds rise and fall together, else they are wider. An
-    interval that rounds to the mean is left out.
+    interval that rounds to the mean is left out; `missing` stands for one that is not known.
     """
     mean = _rounded([entry["mean"] for entry in entries], decimals)
     intervals = [entry["interval"] for entry in entries]
     if not all(intervals):
-        return mean
+        return f"{mean}{missing}"
     low, high = (_rounded(limits, decimals) for limits in zip(*intervals))
     return mean if low == high == mean else f"{mean} [{low}, {high}]"
 

@@ -44,5 +44,6 @@ def agreement_table(table: Table, records: Sequence[Record]) -> AddressTable | N
         f"Agreement of attention with that of the {base}, over the references",
         set(map(addresses.extent, measured)),
         set(map(addresses.describe_tests, measured)),
+        rows,
     )
     return AddressTable(heading, ["system", *_COLUMNS.values()], rows)
