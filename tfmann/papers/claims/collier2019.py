@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from tfmann.evaluation.agreement import AGREEMENT
-from tfmann.papers.claim import AddressClaim, AnyClaim, Claim
+from tfmann.papers.claim import AddressClaim, AnyClaim, Claim, UntestedClaim
 
 _PAPER = "Collier & Beel 2019"
 _BASELINE = "the attentional encoder-decoder"
@@ -127,5 +127,17 @@ CLAIMS: tuple[AnyClaim, ...] = (
     AddressClaim(
         _PAPER, "5.1, Figure 3", f"The attention of {_BASELINE} mostly moves to later words.",
         "luong", ("ro-en", "vi-en"), "attention", "target", "forward", **_MOSTLY,
+    ),
+    UntestedClaim(
+        _PAPER, "3.3", "A single network in place of encoder and decoder halves the parameters of "
+        "this part.", "the parameters of the parts; records have those of whole models",
+    ),
+    UntestedClaim(
+        _PAPER, "5.1", "By writes the NTM marks source words as completed, and so does not "
+        "translate them again.", "an NTM that cannot write while it writes the target",
+    ),
+    UntestedClaim(
+        _PAPER, "5.1", "The read head is unfocused while the source is read because the write head "
+        "gets what it reads a step too late.", "an NTM that writes after it reads, in one step",
     ),
 )  # fmt: skip
