@@ -104,7 +104,9 @@ def test_the_attention_of_another_run(pure_mann, text, tmp_path, capsys):
         for key in expected[0]:
             mean = np.mean([statistics[key] for statistics in expected])
             assert measured[key] == pytest.approx(mean, abs=2e-4), key
-    assert "agreement, while the target is written\n  weight in common" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "NTMCell, compared with LuongCell, over a reference of 5 of 5 sentences" in out
+    assert "agreement, while the target is written\n  weight in common" in out
 
 
 @pytest.mark.thorough

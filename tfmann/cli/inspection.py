@@ -120,10 +120,7 @@ def _inspect(args: argparse.Namespace) -> None:
     model = api.load(args.model, args.ckpt, print_message)
     other = api.load(args.attention_of, log=print_message) if args.attention_of else None
     if text.targets is None:
-        print_message(f"translating {len(text.sources):,} sentences")
-        documents = text.documents if by_document else None
-        n_best = model.translate(text.sources, documents=documents)
-        text = text._replace(targets=[translations[0].text for translations in n_best])
+        text = _translate(model, text, by_document)
     trained = _measure(model, text, by_document, "trained weights", other)
     untrained = None
     if not args.trained_only:
@@ -184,6 +181,12 @@ def _documents(args: argparse.Namespace, sources: Sequence[str]) -> list[int]:
             f"{len(documents):,} lines; each line needs the id of its document"
         )
     return documents
+
+
+def _translate(model: Model, text: Text, by_document: bool) -> Text:
+    print_message(f"translating {len(text.sources):,} sentences")
+    n_best = model.translate(text.sources, documents=text.documents if by_document else None)
+    return text._replace(targets=[translations[0].text for translations in n_best])
 
 
 def _measure(
@@ -259,9 +262,12 @@ def _write(path: str, recorded: dict[str, Any]) -> None:
 def _heading(recorded: dict[str, Any]) -> str:
     words = {"reference": "a reference", "translations": "its own translations"}
     units = f"{recorded['units']:,} {recorded['unit']}{'s' if recorded['units'] > 1 else ''}"
+    name = config.cell_spec(recorded["cell"]).class_name
+    if "attention_of" in recorded:
+        name += f", compared with {config.cell_spec(recorded['attention_of']).class_name},"
     return (
-        f"{config.cell_spec(recorded['cell']).class_name} over {words[recorded['forced']]} of "
-        f"{recorded['sentences']:,} of {recorded['sentences_of_file']:,} sentences; in brackets "
+        f"{name} over {words[recorded['forced']]} of {recorded['sentences']:,} of "
+        f"{recorded['sentences_of_file']:,} sentences; in brackets "
         f"95% of resamples of {units}\n"
     )
 
