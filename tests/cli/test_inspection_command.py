@@ -10,6 +10,7 @@ from tfmann import api
 from tfmann.cells.diagnostics import VECTORS
 from tfmann.cli import inspection
 from tfmann.cli.main import main
+from tfmann.evaluation.agreement import agreement_statistics
 from tfmann.evaluation.head_statistics import Key, head_statistics
 from tfmann.evaluation.trace import Trace
 
@@ -81,6 +82,33 @@ def test_untrained_weights_are_those_that_a_run_starts_from(pure_mann):
     assert "untrained" in repr(model.untrained())
 
 
+def test_the_attention_of_another_run(pure_mann, text, tmp_path, capsys):
+    other = write_model(tmp_path, "luong")
+    output = tmp_path / "agreement.json"
+    command = [f"--model={pure_mann}", f"--input={text / 'src'}", f"--reference={text / 'tgt'}"]
+    command += [f"--attention_of={other}", f"--output={output}"]
+    assert inspection.main(command) == 0
+    record = read_record(output)
+    assert (record["cell"], record["attention_of"]) == ("ntm", "luong")
+    pairs = [pair for pair in zip(SOURCES, TARGETS) if pair[0]]
+    model, of_other = (
+        run.translator.force(pairs, VECTORS) for run in (api.load(str(pure_mann)), api.load(other))
+    )
+    untrained = api.load(str(pure_mann)).untrained().translator.force(pairs, VECTORS)
+    for weights, traces in ((None, model), ("untrained", untrained)):
+        expected = [
+            agreement_statistics(Trace(a), Trace(b)) for a, b in zip(traces, of_other)
+        ]  # over the trained weights of the other
+        measured = means(record, weights)
+        assert len(expected[0]) == 6
+        for key in expected[0]:
+            mean = np.mean([statistics[key] for statistics in expected])
+            assert measured[key] == pytest.approx(mean, abs=2e-4), key
+    out = capsys.readouterr().out
+    assert "NTMCell, compared with LuongCell, over a reference of 5 of 5 sentences" in out
+    assert "agreement, while the target is written\n  weight in common" in out
+
+
 @pytest.mark.thorough
 def test_a_cache_over_its_own_translations_counts_documents(text, tmp_path, capsys):
     folder = write_model(tmp_path, "rnnsearch", cell="cache", cache_size=4)
@@ -109,6 +137,27 @@ def test_a_cache_over_its_own_translations_counts_documents(text, tmp_path, caps
         assert mean == pytest.approx(means(record)[key], abs=2e-4), key
 
 
+def test_the_gain_of_a_cache_is_over_the_same_sentence_alone(text, tmp_path):
+    folder = write_model(tmp_path, "rnnsearch", cell="cache", cache_size=4)
+    output = tmp_path / "cache.json"
+    command = [f"--model={folder}", f"--input={text / 'src'}", f"--reference={text / 'tgt'}"]
+    command += [f"--documents={text / 'docs'}", f"--output={output}", "--trained_only"]
+    assert inspection.main(command) == 0
+    model = api.load(str(folder))
+    pairs = [pair for pair in zip(SOURCES, TARGETS) if pair[0]]
+    documents = [document for document, source in zip(DOCUMENTS, SOURCES) if source]
+    gains = []
+    for number, forced in enumerate(model.translator.force(pairs, documents=documents)):
+        (alone,) = model.translator.force([pairs[number]])
+        if number and documents[number] == documents[number - 1]:
+            gains.append(np.mean(forced.word_log_probs - alone.word_log_probs))
+        else:  # nothing is in the cache
+            assert forced.log_prob == pytest.approx(alone.log_prob, abs=1e-4)
+    measured = means(read_record(output))[Key("cache", "target", "word_gain")]
+    assert len(gains) == 2 and abs(np.mean(gains)) > 0.01
+    assert measured == pytest.approx(np.mean(gains), abs=2e-4)
+
+
 def test_a_blank_line_ends_a_document(text):
     args = inspection._parser().parse_args(["--model=m", f"--input={text / 'src'}"])
     read = inspection._read(args)
@@ -133,6 +182,7 @@ def test_mistakes_are_one_line(pure_mann, text, tmp_path, capsys):
         ([*model_and_input, f"--output={text / 'src'}"], 2, "the same file"),
         ([*model_and_input, f"--documents={short}"], 1, "unequal line counts"),
         ([*model_and_input, f"--reference={short}"], 1, "unequal|has \\d+"),
+        ([*model_and_input, f"--attention_of={tmp_path}"], 1, "no trained model"),
         ([f"--model={pure_mann}", f"--input={blank}"], 1, "no sentence"),
         ([*model_and_input, f"--output={tmp_path / 'none' / 'a.json'}"], 1, "there is no folder"),
     ):

@@ -1,5 +1,7 @@
 """Statistics of a cache, by hand."""
 
+import itertools
+
 import numpy as np
 import pytest
 from helpers.traces import cache_trace, head_trace
@@ -8,6 +10,7 @@ from tfmann.decoding.text_processor import Slots
 from tfmann.evaluation.cache_statistics import (
     cache_statistics,
     frequent_words,
+    phrases,
     rank_sums,
     recent_half,
     word_kind,
@@ -67,6 +70,34 @@ def test_a_phrase_is_a_walk_through_what_was_written_in_a_row():
     example = cache_trace(slots, ["a", "b", "c", "x"])
     example._arrays["cache_match"] = np.eye(4)[[0, 1, 2, 0]]
     assert values(example)["phrase"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_phrases_by_chance_are_the_mean_over_all_orders(seed):
+    """Of five steps: all 120 orders, each walked step by step."""
+    ages = np.random.default_rng(seed).integers(0, 4, 5)
+    shares = []
+    for order in itertools.permutations(ages):
+        hits = sum(after == before - 1 for before, after in zip(order, order[1:]))
+        shares.append(hits / 4)
+    measured = phrases(ages)
+    assert measured["phrase_by_chance"] == pytest.approx(np.mean(shares))
+    hits = sum(ages[t + 1] == ages[t] - 1 for t in range(4))
+    assert measured["phrase"] == pytest.approx(hits / 4)
+    assert measured["phrase_gain"] == pytest.approx(hits / 4 - np.mean(shares))
+    assert phrases(ages[:1]) == {}
+
+
+def test_the_gain_of_words_by_whether_the_cache_has_them():
+    gains = np.array([0.5, 0.25, -0.5, 1.0])  # of new, felt: in the cache; of "," and </s>: not
+    measured = {k.name: v for k, v in cache_statistics(trace(), gains=gains).items()}
+    assert measured["word_gain"] == pytest.approx(1.25 / 4)
+    assert measured["word_gain_in_cache"] == pytest.approx(0.375)
+    assert measured["word_gain_not_in_cache"] == pytest.approx(0.25)
+    assert "word_gain" not in values(trace())
+    absent = cache_trace(SLOTS, ["x", "</s>"])
+    names = {key.name for key in cache_statistics(absent, gains=gains[:2])}
+    assert "word_gain_not_in_cache" in names and "word_gain_in_cache" not in names
 
 
 def test_matching_all_slots_alike_gives_the_recent_half_a_half():

@@ -6,6 +6,7 @@ from helpers.traces import SLOTS, cache_trace, head_trace
 
 from tfmann.decoding.text_processor import Slots
 from tfmann.evaluation import inspection
+from tfmann.evaluation.agreement import agreement_statistics
 from tfmann.evaluation.cache_statistics import cache_statistics
 from tfmann.evaluation.head_statistics import head_statistics
 from tfmann.evaluation.inspection import Inspection, bootstrap_intervals
@@ -16,8 +17,9 @@ def test_every_statistic_is_described():
     names = {
         key.name
         for trace in traces
-        for key in {**head_statistics(trace), **cache_statistics(trace, {"felt"})}
+        for key in {**head_statistics(trace), **cache_statistics(trace, {"felt"}, np.ones(4))}
     }
+    names |= {key.name for key in agreement_statistics(head_trace("ntm"), head_trace("dnc"))}
     assert names <= set(inspection.DESCRIPTIONS)
 
 
@@ -69,6 +71,22 @@ def test_a_record_has_means_intervals_and_what_untrained_weights_do():
     text = inspection.table(recorded)
     assert text.count("\n\n") == 3  # two heads, two phases
     assert "write_head_0, while the source is read\n  entropy of the weights" in text
+
+
+def test_the_attention_of_two_systems_is_compared_sentence_by_sentence():
+    traces = [head_trace("ntm"), head_trace("ntm", source=["a", "</s>"], target=["b", "</s>"])]
+    others = [head_trace("dnc"), head_trace("dnc", source=["a", "</s>"], target=["b", "</s>"])]
+    inspected = Inspection()
+    for number, (trace, other) in enumerate(zip(traces, others)):
+        inspected.add(trace, number, other)
+    expected = [agreement_statistics(*pair) for pair in zip(traces, others)]
+    means = inspected.means()
+    assert len(expected[0]) == 6
+    for key in expected[0]:
+        assert means[key].mean == pytest.approx((expected[0][key] + expected[1][key]) / 2)
+    entries = inspection.record(inspected, None)["statistics"]
+    names = [entry["name"] for entry in entries if entry["head"] == "agreement"]
+    assert names[:2] == ["overlap", "overlap_by_chance"] and names[3] == "same_position"
 
 
 def test_a_mean_counts_the_documents_that_have_it():

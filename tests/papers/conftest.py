@@ -8,7 +8,7 @@ import pytest
 from helpers.toy_table import settings_of, write_statistics
 
 from tfmann import synthetic
-from tfmann.papers import addresses, table_runs
+from tfmann.papers import inspections, table_runs
 from tfmann.papers.table import Row, Table
 from tfmann.papers.tables import TABLES
 from tfmann.utils import resources
@@ -47,7 +47,7 @@ def toy_root(tmp_path, monkeypatch):
         (Row("luong", "toy system", None, 23.3, "a note"),),
     )  # fmt: skip
     monkeypatch.setattr(resources, "_ROOT", tmp_path)
-    monkeypatch.setattr(addresses, "_inspect", write_statistics)  # a process for each run
+    monkeypatch.setattr(inspections, "inspect_run", write_statistics)  # a process for each run
     monkeypatch.setitem(TABLES, "vi-en", table)
     return tmp_path, corpus
 

@@ -47,8 +47,15 @@ def test_a_line_for_each_head_and_phase_and_a_mean_over_the_seeds():
     assert output_table.rows == [
         ["A", "attention", "while the target is written", CELL, "-"],
         ["C", "write head 0", "while the source is read", "-", "0.60"],
-        ["C", "write head 0", "while the target is written", "0.50 (0.75)", "-"],
+        ["C", "write head 0", "while the target is written", "0.50 [-] (0.75)", "-"],
     ]
+
+
+def test_a_missing_interval_is_marked_and_explained():
+    note = "; [-]: no interval, of an earlier version's record or of a single unit; (...): "
+    assert note in address_table(table(*ROWS), RECORDS).title
+    assert "[-]" not in address_table(table(*ROWS), RECORDS[:2]).title
+    assert "; (...): with untrained weights" in address_table(table(*ROWS), RECORDS[:2]).title
 
 
 def test_what_rounds_to_zero_has_no_sign():

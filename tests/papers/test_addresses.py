@@ -1,15 +1,9 @@
-"""Statistics of heads, in the record of a run and as evidence for a claim."""
-
-import json
-from pathlib import Path
-from types import SimpleNamespace
+"""Statistics of heads as evidence for a claim."""
 
 import pytest
 from helpers.claims import NO_FOLDER
-from helpers.command_line import WORDS, write_model
 from helpers.records import record
 
-from tfmann.errors import UserError
 from tfmann.evaluation.head_statistics import SOURCE, TARGET
 from tfmann.evaluation.inspection import DESCRIPTIONS
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
@@ -172,6 +166,28 @@ def test_what_no_record_has_is_not_measured():
         assert judge_records(records).status == NOT_MEASURED
 
 
+def test_the_patterns_in_a_cache_are_judged_where_a_record_has_them():
+    claims = [
+        claim for claim in CLAIMS if isinstance(claim, AddressClaim)
+        and claim.statistic in ("phrase_gain", "word_gain_in_cache", "word_gain_not_in_cache")
+    ]  # fmt: skip
+    assert len(claims) == 3
+    for claim in claims:
+        old, new = (
+            [
+                {**run, "row": "cache", "inspection": {**run["inspection"], "statistics": [
+                    {**entry(mean, untrained=0.0, name=name), "head": "cache", "phase": "target"}
+                ]}}
+                for mean, run in zip((0.05, 0.06, 0.07), runs(0, 0, 0, unit="document"))
+            ]
+            for name in ("phrase", claim.statistic)
+        )  # fmt: skip
+        for records, status in ((old, NOT_MEASURED), (new, HOLDS)):
+            results = {("bcontrast-de-en", "cpu"): records}
+            ((_, verdict),) = judgement.judge([claim], results, NO_FOLDER)
+            assert verdict.status == status, verdict
+
+
 def test_the_claims_name_statistics_and_rows_that_exist():
     claims = [claim for claim in CLAIMS if isinstance(claim, AddressClaim)]
     assert {claim.paper for claim in claims} == {"Collier & Beel 2019", "Tu et al. 2018"}
@@ -179,80 +195,6 @@ def test_the_claims_name_statistics_and_rows_that_exist():
         assert claim.statistic in DESCRIPTIONS and claim.phase in (SOURCE, TARGET)
         for name in claim.tables:
             assert claim.row in {row.name for row in TABLES[name].rows}, claim
-
-
-def fake_corpus(folder, *tests):
-    """A corpus of `test` and further tests, a sentence each from a place of its own in WORDS."""
-    sources = {}
-    for number, name in enumerate(("test", *tests)):
-        path = folder / f"{name}.src"
-        pairs = list(zip(WORDS, WORDS[1:]))[number:]
-        path.write_text("".join(f"{a} {b}\n" for a, b in pairs), "utf-8")
-        sources[f"output_{name}"] = str(path)
-    return SimpleNamespace(test_sources=lambda: sources)
-
-
-def test_a_run_is_measured_over_its_own_translations_once(tmp_path):
-    folder = tmp_path / "run"
-    folder.mkdir()
-    write_model(folder)
-    corpus = fake_corpus(tmp_path)
-    (folder / "output_test").write_text("".join(f"{word.upper()}\n" for word in WORDS[1:]), "utf-8")
-    measured = addresses.measure(corpus, str(folder), "luong")
-    assert addresses.extent({"inspection": measured}) == (len(WORDS) - 1, len(WORDS) - 1)
-    assert measured["forced"] == "translations" and measured["revision"]
-    assert not {"hardware", "versions", "date"} & set(measured)
-    (folder / "best_bleu").rename(tmp_path / "elsewhere")  # what is in the folder is enough
-    assert addresses.measure(corpus, str(folder), "luong") == measured
-    assert json.dumps(measured)
-
-
-def test_documents_are_given_to_cells_that_read_them(tmp_path, monkeypatch):
-    commands = []
-
-    def run(command, check):
-        commands.append(command)
-        return SimpleNamespace(returncode=check)
-
-    monkeypatch.setattr(addresses.subprocess, "run", run)
-    monkeypatch.setattr(addresses, "has_weights", lambda folder: True)
-    for cell in ("cache", "luong"):
-        with pytest.raises(FileNotFoundError):  # nothing is written
-            addresses.measure(fake_corpus(tmp_path), str(tmp_path), cell)
-    with_documents, without = commands
-    assert f"--documents={tmp_path / 'test'}.docs" in with_documents
-    assert set(with_documents) - set(without) == {f"--documents={tmp_path / 'test'}.docs"}
-    assert not any(flag.startswith("--sentences") for flag in without)  # the whole test set
-    assert f"--input={tmp_path / 'test.src'}" in without
-
-
-def test_the_sentences_of_several_tests_are_pooled(tmp_path, monkeypatch):
-    """Their files are joined, and documents of two tests stay apart even with the same number."""
-    corpus = fake_corpus(tmp_path, "b")
-    run = tmp_path / "run"
-    run.mkdir()
-    for name, documents in (("test", (0, 0, 4)), ("b", (0, 1))):
-        (run / f"output_{name}").write_text(f"{name} said\n", "utf-8")
-        (tmp_path / f"{name}.docs").write_text("".join(f"{n}\n" for n in documents), "utf-8")
-
-    def read(command, check):
-        flags = dict(argument[2:].split("=", 1) for argument in command[3:])
-        texts = {name: Path(flags[name]).read_text("utf-8").splitlines()
-                 for name in ("input", "translations", "documents")}  # fmt: skip
-        output = {"texts": texts, "revision": "r", "statistics": []}
-        Path(flags["output"]).write_text(json.dumps(output), "utf-8")
-        return SimpleNamespace(returncode=check)
-
-    monkeypatch.setattr(addresses.subprocess, "run", read)
-    monkeypatch.setattr(addresses, "has_weights", lambda folder: True)
-    (run / "inspection.json").write_text('{"revision": "of the first test alone"}', "utf-8")
-    measured = addresses.measure(corpus, str(run), "cache")
-    sources = [f"{a} {b}" for a, b in zip(WORDS, WORDS[1:])]
-    assert measured["texts"] == {
-        "input": sources + sources[1:], "translations": ["test said", "b said"],
-        "documents": ["0", "0", "4", "5", "6"],
-    }  # fmt: skip
-    assert measured["tests"] == 2 and measured["revision"] == "r"
 
 
 def test_the_tests_that_were_measured_are_named():
@@ -267,16 +209,3 @@ def test_the_tests_that_were_measured_are_named():
         assert addresses.evidence(CLAIM, measured, (0.5, 1.0)).endswith(
             f"; 500 sentences{expected}"
         )
-
-
-def test_a_run_without_weights_is_left_out(tmp_path, capsys):
-    assert addresses.measure(fake_corpus(tmp_path), str(tmp_path), "luong") is None
-    assert "has no weights any more" in capsys.readouterr().out
-
-
-def test_a_model_that_cannot_be_measured_is_named(tmp_path):
-    folder = tmp_path / "run"
-    folder.mkdir()
-    write_model(folder)  # without translations
-    with pytest.raises(UserError, match="model in .*run could not be measured"):
-        addresses.measure(fake_corpus(tmp_path), str(folder), "luong")

@@ -29,7 +29,7 @@ RECORDS = [
     record("b", seed=2, **inspected({"fuzzy": 0.7}, [0.7, 0.5, None], recency_intervals=INTERVALS)),
     record("c", **inspected({"gate_end": 0.25}, [0.0625] * 7, recency_untrained=[0.125] * 7)),
 ]  # fmt: skip
-ROW = ["matching of slots with other words", "0.60 [0.50, 0.80] (0.10)", "-"]
+ROW = ["matching of slots with other words", "0.60 [0.50, 0.80] (0.10 [-])", "-"]
 
 
 def test_a_line_for_each_statistic_and_for_some_of_the_slots():
@@ -40,10 +40,10 @@ def test_a_line_for_each_statistic_and_for_some_of_the_slots():
     assert heading == ["statistic", "B", "C"]  # A has none
     assert rows == [
         ROW,
-        ["gate at </s>", "0.75 [0.65, 0.95] (0.10)", "0.25 [0.15, 0.45] (0.10)"],
-        ["matching of the slot written last", "0.600 [0.400, 0.600]", "0.062 (0.125)"],
-        ["matching of slot 2, the latest first", "0.400 [0.250, 0.350]", "0.062 (0.125)"],
-        *([f"matching of slot {rank}, the latest first", "-", "0.062 (0.125)"]
+        ["gate at </s>", "0.75 [0.65, 0.95] (0.10 [-])", "0.25 [0.15, 0.45] (0.10 [-])"],
+        ["matching of the slot written last", "0.600 [0.400, 0.600]", "0.062 [-] (0.125 [-])"],
+        ["matching of slot 2, the latest first", "0.400 [0.250, 0.350]", "0.062 [-] (0.125 [-])"],
+        *([f"matching of slot {rank}, the latest first", "-", "0.062 [-] (0.125 [-])"]
           for rank in (3, 4, 5)),
     ]  # fmt: skip
 

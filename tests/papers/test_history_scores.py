@@ -21,6 +21,7 @@ from tfmann.papers import (
     table_runs,
 )
 from tfmann.papers.claim import Claim
+from tfmann.papers.claims import CLAIMS
 from tfmann.papers.output_scores import Output
 from tfmann.papers.table import Row
 from tfmann.papers.tables import TABLES
@@ -199,6 +200,55 @@ def test_test_pairs_of_training_are_left_out_if_there_are_many(documents):
     lines = [line.rsplit(None, 2)[0] for line in truth]
     expected = output_scores.evaluate(Output(lines, [truth], None), SETTINGS)[0]["value"]
     assert metrics.unseen_bleu(late, "other") == pytest.approx(expected)
+
+
+def run_with_unseen(row, seed, unseen_bleu, whole_bleu, history_bleu):
+    """A run that scores otherwise on the unseen pairs than on all; its resamples do not differ."""
+
+    def unseen(bleu):
+        resamples = {"sentences": 80, "seed": 1, "documents": 30, "bleu": [round(100 * bleu)] * 9}
+        return {
+            "unseen": {"bleu": bleu, "sentences": 80, "of": 100}, "resampled": {"unseen": resamples}
+        }  # fmt: skip
+
+    other = {"test": record("x", whole_bleu)["best"]["test"], **unseen(history_bleu)}
+    flat = [{"step": step, "dev_bleu": 10.0} for step in range(100, 600, 100)]
+    return record(row, whole_bleu, seed=seed, history=flat, **unseen(unseen_bleu),
+                  histories={"other": other} if row == "cache" else {})  # fmt: skip
+
+
+def test_claims_about_unseen_pairs_are_judged_by_these_alone():
+    claims = [
+        claim for claim in CLAIMS
+        if isinstance(claim, Claim) and claim.measure == "BLEU of unseen pairs"
+        and claim.row == "cache" and claim.rival in ("rnnsearch", "cache:other")
+    ]  # fmt: skip
+    assert len(claims) == 2 and len({claim.paper for claim in claims}) == 2
+    records = [
+        run for seed in (1, 2, 3)
+        for run in (run_with_unseen("cache", seed, 12 + seed / 100, 20, 10 + seed / 50),
+                    run_with_unseen("rnnsearch", seed, 10 + seed / 50, 30, 0))
+    ]  # fmt: skip
+    for claim in claims:
+        results = {("bcontrast-de-en", "cpu"): records}
+        ((_, verdict),) = judgement.judge([claim], results, Path("no benchmarks"))
+        assert verdict.status == HOLDS, verdict
+        assert verdict.evidence.startswith("BLEU of unseen pairs 12.02 against 10.04 (+1.98, ")
+        assert "resampled by document, of which there are 30" in verdict.evidence
+        assert verdict.conditions.endswith("; converged; 80 of 100 test pairs")
+    for run in records:
+        del run["unseen"]
+        run["histories"] = {}
+    for claim in claims:
+        ((_, verdict),) = judgement.judge([claim], results, Path("no benchmarks"))
+        assert verdict.status == judgement.NOT_MEASURED
+
+
+def test_a_history_without_unseen_pairs_does_not_have_those_of_its_run():
+    run = run_with_unseen("cache", 1, 12.0, 20.0, 10.0)
+    del run["histories"]["other"]["unseen"]
+    _, other = history_scores.with_histories([run])
+    assert other["row"] == "cache:other" and metrics.unseen_bleu(other) is None
 
 
 def test_few_test_pairs_of_training_change_nothing(documents):

@@ -58,6 +58,26 @@ def test_no_difference_has_to_be_proven(expect, ours, spread, expected):
     assert status(claim(expect, margin=0.7), records) == expected
 
 
+@pytest.mark.parametrize(
+    ("ours", "spread", "expected"),
+    [
+        ([10.29, 10.30, 10.31], 0.0, HOLDS),
+        ([10.29, 10.30, 10.31], 0.5, INCONCLUSIVE),
+        ([10.59, 10.60, 10.61], 0.0, FAILS),  # more than the paper says
+        ([10.09, 10.10, 10.11], 0.0, FAILS),
+        ([10.29, 10.30, 12.31], 0.0, INCONCLUSIVE),
+    ],
+)
+def test_an_amount_has_to_be_proven_between_both_its_limits(ours, spread, expected):
+    amount = claim("between", between=(0.15, 0.55))
+    (verdict,) = judge_claim(amount, runs(ours, [10.0] * 3, spread))
+    assert verdict.status == expected
+    assert "; in the paper: from +0.15 to +0.55, rounding included)" in verdict.evidence
+    mirrored = claim("between", between=(-0.55, -0.15))
+    lower = [20 - bleu for bleu in ours]
+    assert status(mirrored, runs(lower, [10.0] * 3, spread)) == expected
+
+
 def test_the_p_values_of_a_paper_are_adjusted_together():
     # t = 3.46 with two degrees of freedom: p 0.037
     tested_claim = claim("higher", text="a")
@@ -295,6 +315,10 @@ def test_every_claim_is_of_rows_tables_and_measures_that_there_are():
         assert (tested_claim.margin > 0) == (tested_claim.expect in ("alike", "no gain"))
         assert tested_claim.expect in ("higher", "lower", "no gain", "alike", "between")
         assert (tested_claim.between is not None) == (tested_claim.expect == "between")
-        assert tested_claim.between is None or tested_claim.measure in metrics.COUNTED
+        assert (
+            tested_claim.between is None
+            or tested_claim.measure == "test BLEU"
+            or tested_claim.measure in metrics.COUNTED
+        )
     texts = [(listed.paper, listed.text) for listed in CLAIMS]
     assert len(texts) == len(set(texts))

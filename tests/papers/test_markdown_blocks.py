@@ -8,6 +8,9 @@ from helpers.records import comparison, record, write_results
 from tfmann.cli import report as command
 from tfmann.errors import UserError
 from tfmann.papers import markdown_blocks
+from tfmann.papers.claim import UntestedClaim
+from tfmann.papers.claims import CLAIMS
+from tfmann.papers.tables import PAPERS
 from tfmann.report import results_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,6 +82,18 @@ def test_claims_are_counted_and_listed(results):
     assert "does not hold: 0; inconclusive: 1; holds: 0" in text
     assert "| inconclusive | On Vi-En, the memory-augmented decoder with one head" in text
     assert "| not yet measured |" not in text
+
+
+def test_statements_that_no_record_can_test_are_listed_with_the_reason(results):
+    text = markdown_blocks.fill(REGION.format("claims", ""), results)
+    untested = [claim for claim in CLAIMS if isinstance(claim, UntestedClaim)]
+    assert {claim.paper for claim in untested} == set(PAPERS)
+    assert f", of which no record can test {len(untested)}.\n" in text
+    _, listed = text.split("<summary>Statements of the papers that no record can test</summary>")
+    for claim in untested:
+        line = f"| {claim.text} | {claim.paper}, {claim.section} | {claim.missing} |"
+        assert listed.count(line) == 1
+    assert listed.count("\n|") == len(untested) + 2  # with the heading
 
 
 @pytest.mark.parametrize(

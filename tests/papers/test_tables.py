@@ -45,13 +45,29 @@ def test_margins_are_differences_between_two_figures_of_the_paper():
     with_margin = [claim for claim in CLAIMS if isinstance(claim, Claim) and claim.margin]
     assert len(with_margin) > 20
     for claim in with_margin:
-        column = {"test BLEU": "paper_test", "dev BLEU": "paper_dev"}[claim.measure]
+        column = "paper_dev" if claim.measure == "dev BLEU" else "paper_test"
         differences = set()
         for table in PAPERS[claim.paper].values():
             figures = [getattr(row, column) for row in table.rows]
             known = [figure for figure in figures if figure is not None]
             differences |= {round(abs(a - b), 2) for a in known for b in known}
         assert claim.margin in differences, claim
+
+
+def test_amounts_are_those_of_the_paper_s_own_table():
+    """Each printed limit is a difference of some row, and each row's own lies between them."""
+    with_amounts = [
+        claim for claim in CLAIMS
+        if isinstance(claim, Claim) and claim.between and claim.measure == "test BLEU"
+    ]  # fmt: skip
+    assert len(with_amounts) == 11
+    for claim in with_amounts:
+        (table,) = (PAPERS[claim.paper][name] for name in claim.tables)
+        figures = {row.name: row.paper_test for row in table.rows}
+        low, high = claim.between
+        differences = {round(value - figures[claim.rival], 2) for value in figures.values()}
+        assert {round(low + 0.05, 2), round(high - 0.05, 2)} <= differences, claim
+        assert low < figures[claim.row] - figures[claim.rival] < high, claim
 
 
 def test_the_tables_of_a_paper_are_known_by_the_name_that_claims_give_it():

@@ -2,7 +2,8 @@
 
 The model is run over its own translations of the file, over a reference, or over translations that
 it has made before. The same is measured of the same model with untrained weights, over the same
-words. TensorFlow is imported only after the command line has been checked.
+words. With --attention_of, another model is run over them too, and the attention of the two is
+compared. TensorFlow is imported only after the command line has been checked.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ from tfmann.utils.provenance import provenance
 from tfmann.utils.tensorflow_import import import_tensorflow
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from tfmann.api import Model
+    from tfmann.decoding.text_processor import Forced
     from tfmann.evaluation.inspection import Inspection
 
 _CHUNK = 100  # sentences between two lines of progress, at least
@@ -35,7 +39,8 @@ _EXAMPLES = """\
 examples:
   tfmann inspect --model=runs/mine --input=test.de
   tfmann inspect --model=runs/mine --input=test.de --reference=test.en --output=addresses.json
-  tfmann inspect --model=runs/cache --input=test.zh --documents=test.docs --sentences=500"""
+  tfmann inspect --model=runs/cache --input=test.zh --documents=test.docs --sentences=500
+  tfmann inspect --model=runs/ntm --attention_of=runs/luong --input=test.de --reference=test.en"""
 
 
 class Text(NamedTuple):
@@ -81,6 +86,11 @@ def _parser() -> argparse.ArgumentParser:
         "--documents",
         help="a number for the document of each line; without it a blank line ends a document",
     )
+    parser.add_argument(
+        "--attention_of",
+        metavar="DIR",
+        help="another run, to compare its attention with this one's",
+    )
     parser.add_argument("--sentences", type=int, help="only the first of the file, this many")
     parser.add_argument("--output", help="file to write the statistics to, as JSON")
     parser.add_argument(
@@ -92,14 +102,15 @@ def _parser() -> argparse.ArgumentParser:
 def _inspect(args: argparse.Namespace) -> None:
     if args.sentences is not None and args.sentences < 1:
         raise UsageError(f"--sentences={args.sentences}: expected 1 or more")
-    hparams = validation.settings_of_model(args.model, {})
+    folders = filter(None, (args.model, args.attention_of))
+    hparams, *of_others = (validation.settings_of_model(folder, {}) for folder in folders)
     inputs = {f"--{name}": getattr(args, name)
               for name in ("input", "reference", "translations", "documents")}  # fmt: skip
     input_checks.refuse_overwriting({"output": args.output}, inputs)
     if args.output and not Path(args.output).parent.is_dir():
         raise UserError(f"--output={args.output}: there is no folder {Path(args.output).parent}")
     text = _read(args)
-    by_document = hparams.reads_documents
+    by_document = any(run.reads_documents for run in (hparams, *of_others))
     number = len(set(text.documents))
 
     import_tensorflow()
@@ -107,15 +118,13 @@ def _inspect(args: argparse.Namespace) -> None:
     from tfmann.evaluation import inspection
 
     model = api.load(args.model, args.ckpt, print_message)
+    other = api.load(args.attention_of, log=print_message) if args.attention_of else None
     if text.targets is None:
-        print_message(f"translating {len(text.sources):,} sentences")
-        documents = text.documents if by_document else None
-        n_best = model.translate(text.sources, documents=documents)
-        text = text._replace(targets=[translations[0].text for translations in n_best])
-    trained = _measure(model, text, by_document, "trained weights")
+        text = _translate(model, text, by_document)
+    trained = _measure(model, text, by_document, "trained weights", other)
     untrained = None
     if not args.trained_only:
-        untrained = _measure(model.untrained(), text, by_document, "untrained weights")
+        untrained = _measure(model.untrained(), text, by_document, "untrained weights", other)
     recorded = {
         "cell": hparams.cell,
         "forced": "reference" if args.reference else "translations",
@@ -125,6 +134,8 @@ def _inspect(args: argparse.Namespace) -> None:
         "frequent_words": _FREQUENT,
         **inspection.record(trained, untrained),
     }
+    if of_others:
+        recorded["attention_of"] = of_others[0].cell
     if args.output:
         _write(args.output, {**recorded, **provenance()})
     print(_heading(recorded))
@@ -172,8 +183,27 @@ def _documents(args: argparse.Namespace, sources: Sequence[str]) -> list[int]:
     return documents
 
 
-def _measure(model: Model, text: Text, by_document: bool, name: str) -> Inspection:
-    """Runs a model over the pairs, a part of the file at a time."""
+def _translate(model: Model, text: Text, by_document: bool) -> Text:
+    print_message(f"translating {len(text.sources):,} sentences")
+    n_best = model.translate(text.sources, documents=text.documents if by_document else None)
+    return text._replace(targets=[translations[0].text for translations in n_best])
+
+
+def _measure(
+    model: Model, text: Text, by_document: bool, name: str, other: Model | None
+) -> Inspection:
+    """Runs a model over the pairs, a part of the file at a time.
+
+    Args:
+      model: the model.
+      text: the pairs.
+      by_document: whether units are documents.
+      name: of its weights, for the lines of progress.
+      other: a model whose attention is compared with its own.
+
+    Raises:
+      UserError: the attention of the two cannot be compared.
+    """
     from tfmann.cells.diagnostics import VECTORS
     from tfmann.evaluation.cache_statistics import frequent_words
     from tfmann.evaluation.inspection import Inspection
@@ -183,12 +213,34 @@ def _measure(model: Model, text: Text, by_document: bool, name: str) -> Inspecti
     words = map(model.translator.languages.target.segmenter.segment, text.targets)
     inspected = Inspection(frequent_words(words, _FREQUENT))
     for begin, end in _chunks(text.documents if by_document else None, len(text.sources)):
-        pairs = list(zip(text.sources[begin:end], text.targets[begin:end]))
-        documents = text.documents[begin:end] if by_document else None
-        for number, forced in enumerate(model.translator.force(pairs, VECTORS, documents), begin):
-            inspected.add(Trace(forced), text.documents[number] if by_document else number)
+        part = slice(begin, end)
+        documents = text.documents[part] if by_document else None
+        pairs = list(zip(text.sources[part], text.targets[part]))
+        forced = model.translator.force(pairs, VECTORS, documents)
+        others = other.translator.force(pairs, VECTORS, documents) if other else []
+        gains = _gains(model, pairs, forced)
+        for index, pair in enumerate(forced):
+            unit = text.documents[begin + index] if by_document else begin + index
+            of_other = Trace(others[index]) if others else None
+            try:
+                inspected.add(Trace(pair), unit, of_other, gains[index] if gains else None)
+            except ValueError as error:
+                raise UserError(f"--attention_of: {error}") from None
         print_message(f"{name}: {end:,} of {len(text.sources):,} sentences")
     return inspected
+
+
+def _gains(
+    model: Model, pairs: Sequence[tuple[str, str]], forced: Sequence[Forced]
+) -> list[np.ndarray]:
+    """Returns what the history adds to the log-probability of each word; none without a cache."""
+    if not config.cell_spec(model.hparams.cell).has_cache:
+        return []
+    alone = model.translator.force(pairs, documents=range(len(pairs)))
+    return [
+        with_history.word_log_probs - without.word_log_probs
+        for with_history, without in zip(forced, alone)
+    ]
 
 
 def _chunks(documents: Sequence[int] | None, number: int) -> Iterator[tuple[int, int]]:
@@ -210,9 +262,12 @@ def _write(path: str, recorded: dict[str, Any]) -> None:
 def _heading(recorded: dict[str, Any]) -> str:
     words = {"reference": "a reference", "translations": "its own translations"}
     units = f"{recorded['units']:,} {recorded['unit']}{'s' if recorded['units'] > 1 else ''}"
+    name = config.cell_spec(recorded["cell"]).class_name
+    if "attention_of" in recorded:
+        name += f", compared with {config.cell_spec(recorded['attention_of']).class_name},"
     return (
-        f"{config.cell_spec(recorded['cell']).class_name} over {words[recorded['forced']]} of "
-        f"{recorded['sentences']:,} of {recorded['sentences_of_file']:,} sentences; in brackets "
+        f"{name} over {words[recorded['forced']]} of {recorded['sentences']:,} of "
+        f"{recorded['sentences_of_file']:,} sentences; in brackets "
         f"95% of resamples of {units}\n"
     )
 

@@ -5,7 +5,7 @@ They put numbers to section 4.5 and Figure 3 of Tu et al. 2018. Letters: T words
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,12 +46,16 @@ def rank_sums(trace: Trace) -> np.ndarray:
     return sums
 
 
-def cache_statistics(trace: Trace, frequent: Set[str] = frozenset()) -> Statistics:
+def cache_statistics(
+    trace: Trace, frequent: Set[str] = frozenset(), gains: np.ndarray | None = None
+) -> Statistics:
     """Measures the cache of a trace.
 
     Args:
       trace: of a sentence.
       frequent: words whose gate is averaged apart from that of rarer words.
+      gains: log-probability of each word less that with an empty cache, `[T]`; None leaves out what
+        is averaged from it.
 
     Returns:
       the statistics of `cache` that `evaluation.inspection.DESCRIPTIONS` describes; none of a model
@@ -65,14 +69,17 @@ def cache_statistics(trace: Trace, frequent: Set[str] = frozenset()) -> Statisti
         return {}
     words = np.array([trace.slots.words[i] for i in order], dtype=object)
     same = np.array(trace.tokens, dtype=object)[:, None] == words  # [T, filled]
-    values = _gates(np.asarray(trace["cache_gate"])[:, 0], trace.tokens, same.any(axis=1), frequent)
-    values["word_in_cache"] = float(same.any(axis=1).mean())
+    in_cache = same.any(axis=1)
+    values = _gates(np.asarray(trace["cache_gate"])[:, 0], trace.tokens, in_cache, frequent)
+    values["word_in_cache"] = float(in_cache.mean())
+    if gains is not None:
+        groups = {"": in_cache | True, "_in_cache": in_cache, "_not_in_cache": ~in_cache}
+        values.update(_averages("word_gain", np.asarray(gains, np.float64), groups))
     if match.sum(axis=1).min() > _TINY:
         match /= match.sum(axis=1, keepdims=True)
         values.update(_matches(match, same))
         if len(order) > 1:
-            ages = trace.slots.ages[order][match.argmax(axis=1)]
-            values["phrase"] = float(np.mean(np.diff(ages) == -1)) if len(ages) > 1 else np.nan
+            values.update(phrases(trace.slots.ages[order][match.argmax(axis=1)]))
     return {Key(CACHE, TARGET, name): x for name, x in values.items() if np.isfinite(x)}
 
 
@@ -84,6 +91,25 @@ def recent_half(match: np.ndarray) -> float:
     half, odd = divmod(match.shape[1], 2)
     recent = match[:, :half].sum(axis=1)
     return float((recent + match[:, half] / 2 if odd else recent).mean())
+
+
+def phrases(ages: np.ndarray) -> dict[str, float]:
+    """Measures how often two steps in a row match slots that were written in a row.
+
+    Args:
+      ages: of the slot that matches most, for each step: `[T]`; the slot that was written next is
+        younger by one.
+
+    Returns:
+      `phrase`, the share of such steps; `phrase_by_chance`, its expectation if the steps of the
+      sentence came in random order; and `phrase_gain`, the difference. Nothing of a single step.
+    """
+    steps = len(ages)
+    if steps < 2:
+        return {}
+    share = float(np.mean(np.diff(ages) == -1))
+    chance = float((ages[None] - ages[:, None] == -1).sum()) / (steps * (steps - 1))
+    return {"phrase": share, "phrase_by_chance": chance, "phrase_gain": share - chance}
 
 
 def frequent_words(sentences: Iterable[Iterable[str]], number: int) -> frozenset[str]:
@@ -130,7 +156,15 @@ def _gates(
 ) -> dict[str, float]:
     """Averages gates `[T]` over all words, by their kind, and by whether the cache has them."""
     kinds = np.array([word_kind(token, frequent) for token in tokens])
-    groups = {f"gate_{kind}": kinds == kind for kind in ("end", "punctuation", "frequent", "other")}
-    groups.update(gate_in_cache=in_cache, gate_not_in_cache=~in_cache)
-    means = {name: float(gates[chosen].mean()) for name, chosen in groups.items() if chosen.any()}
-    return {"gate": float(gates.mean()), **means}
+    groups = {f"_{kind}": kinds == kind for kind in ("end", "punctuation", "frequent", "other")}
+    groups.update({"": in_cache | True, "_in_cache": in_cache, "_not_in_cache": ~in_cache})
+    return _averages("gate", gates, groups)
+
+
+def _averages(name: str, values: np.ndarray, groups: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """Averages values `[T]` over each group of steps that has any."""
+    return {
+        f"{name}{suffix}": float(values[chosen].mean())
+        for suffix, chosen in groups.items()
+        if chosen.any()
+    }

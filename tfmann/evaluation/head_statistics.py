@@ -115,6 +115,20 @@ def marking(writes: np.ndarray, reads: list[np.ndarray]) -> dict[str, float]:
     return {"marked": marked, "marked_by_chance": by_chance, "marking": marked - by_chance}
 
 
+def written_positions(trace: Trace) -> np.ndarray:
+    """Returns the source word that was last written to each slot `[N]`; -1 where none was.
+
+    The trace is of a cell that reads the source itself. A head writes to its greatest weight.
+    """
+    writers = np.asarray(trace["write_weights"])[: trace.boundary]  # [S, H, N]
+    positions = np.full(writers.shape[2], -1)
+    for step, heads in enumerate(writers):
+        for weights in heads:
+            if weights.sum() > _TINY:
+                positions[weights.argmax()] = step
+    return positions
+
+
 def forward(positions: np.ndarray) -> float:
     """Returns the share of moves to a greater position, of all moves; NaN without a move."""
     moves = np.diff(positions)
@@ -201,14 +215,9 @@ def _movers(quantities: Mapping[str, np.ndarray], steps: slice) -> dict[str, flo
 
 def _of_source_order(trace: Trace, addresses: Mapping[str, np.ndarray]) -> Statistics:
     """Measures reads of the target phase by the source words that the slots were written at."""
-    writers = [weights for name, weights in addresses.items() if name.startswith("write")]
-    if not trace.boundary or not writers:
+    if not trace.boundary or not any(name.startswith("write") for name in addresses):
         return {}
-    position = np.full(writers[0].shape[1], -1)  # [N] the source word last written to a slot
-    for step in range(trace.boundary):
-        for weights in writers:
-            if weights[step].sum() > _TINY:
-                position[weights[step].argmax()] = step
+    position = written_positions(trace)
     statistics: Statistics = {}
     for name, weights in addresses.items():
         if name.startswith("read"):

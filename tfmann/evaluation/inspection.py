@@ -1,8 +1,8 @@
 """Statistics of a model's memory over a test set: means over traces.
 
-A statistic is a number of a sentence (`head_statistics`, `cache_statistics`). Its mean over a test
-set comes with a 95% interval of the bootstrap: 1,000 times, as many units are drawn with
-replacement. Units are sentences, or whole documents where a model looks at earlier sentences.
+A statistic is a number of a sentence (`head_statistics`, `cache_statistics`, `agreement`). Its mean
+over a test set comes with a 95% interval of the bootstrap: 1,000 times, as many units are drawn
+with replacement. Units are sentences, or whole documents where a model looks at earlier sentences.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfmann.evaluation.agreement import agreement_statistics
 from tfmann.evaluation.cache_statistics import cache_statistics, rank_sums
 from tfmann.evaluation.head_statistics import Key, Statistics, head_statistics
 from tfmann.evaluation.significance import RESAMPLES, RESAMPLES_SEED
@@ -44,6 +45,12 @@ DESCRIPTIONS: Mapping[str, str] = {
     "marked": "weight written to slots that were read before",
     "marked_by_chance": "the same with the writes in random order",
     "marking": "difference of the two",
+    "overlap": "weight in common with the other system",
+    "overlap_by_chance": "the same with the steps in random order",
+    "overlap_even_pace": "the other's weight on an even pace through the source",
+    "same_position": "steps at the other system's source word",
+    "same_position_by_chance": "the same with the steps in random order",
+    "same_position_even_pace": "the same at an even pace through the source",
     "recent_half": "matching of the more recent half of the slots",
     "exact": "matching of slots with the word of the step",
     "exact_by_chance": "the same if all slots matched alike",
@@ -53,6 +60,11 @@ DESCRIPTIONS: Mapping[str, str] = {
     "exact_if_in_cache": "matching of slots with the word, at these steps",
     "top_exact_if_in_cache": "the slot that matches most has the word, at these steps",
     "phrase": "steps to the slot that was written next",
+    "phrase_by_chance": "the same with the steps in random order",
+    "phrase_gain": "difference of the two",
+    "word_gain": "log-probability that the history adds to a word",
+    "word_gain_in_cache": "the same of words that are in the cache",
+    "word_gain_not_in_cache": "the same of words that are not",
     "gate": "gate",
     "gate_in_cache": "gate at words that are in the cache",
     "gate_not_in_cache": "gate at words that are not",
@@ -89,9 +101,28 @@ class Inspection:
         self._units: list[Hashable] = []
         self._rank_sums: dict[Hashable, np.ndarray] = {}  # [2, I], by unit
 
-    def add(self, trace: Trace, unit: Hashable) -> None:
-        """Adds a sentence of a unit, its document or itself."""
-        statistics = {**head_statistics(trace), **cache_statistics(trace, self._frequent)}
+    def add(
+        self,
+        trace: Trace,
+        unit: Hashable,
+        other: Trace | None = None,
+        gains: np.ndarray | None = None,
+    ) -> None:
+        """Adds a sentence of a unit, its document or itself.
+
+        Args:
+          trace: of the sentence.
+          unit: of the sentence.
+          other: the trace of another system, whose attention is compared with this one's.
+          gains: of a cell with a cache, as of `cache_statistics`.
+
+        Raises:
+          ValueError: the two systems see other tokens.
+        """
+        of_cache = cache_statistics(trace, self._frequent, gains)
+        statistics = {**head_statistics(trace), **of_cache}
+        if other is not None:
+            statistics.update(agreement_statistics(trace, other))
         self._sentences.append(statistics)
         self._units.append(unit)
         if trace.slots is not None and "cache_match" in trace:

@@ -24,6 +24,8 @@ _COLUMNS: Mapping[str, str] = {
     "gate": "gate",
 }
 
+_MISSING = " [-]"  # in the place of an interval
+
 
 class AddressTable(NamedTuple):
     """Statistics of each head of each system, as text.
@@ -82,21 +84,38 @@ def address_table(table: Table, records: Sequence[Record]) -> AddressTable | Non
     ]
     heading = ["system", "head", "phase", *(["sentences"] if mixed else [])]
     heading += [_COLUMNS[name] for name in names]
-    return AddressTable(title("Attention, heads and cache", every_extent, tests), heading, rows)
+    heading_text = title("Attention, heads and cache", every_extent, tests, rows)
+    return AddressTable(heading_text, heading, rows)
 
 
-def title(subject: str, extents: set[tuple[int, int] | None], tests: set[str]) -> str:
-    """Returns the title of statistics: which sentences they are of, and what the cells contain."""
+def title(
+    subject: str,
+    extents: set[tuple[int, int] | None],
+    tests: set[str],
+    rows: Sequence[Sequence[str]],
+) -> str:
+    """Returns the title of statistics: which sentences they are of, and what the cells contain.
+
+    Args:
+      subject: what the statistics are about.
+      extents: from `addresses.extent`, of all records.
+      tests: from `addresses.describe_tests`.
+      rows: the cells.
+    """
     where = " or ".join(sorted(tests))
     if len(extents) == 1 and None not in extents:
         (extent,) = extents
         assert extent is not None
         where = f"{addresses.describe_extent(*extent)} sentences of {where}"
-    return (
-        f"{subject} over {where}: means over the seeds that were measured; "
+    notes = [
+        f"{subject} over {where}: means over the seeds that were measured",
         "[low, high]: 95% interval of the bootstrap over sentences or documents, left out where it "
-        "rounds to the mean; (...): with untrained weights"
-    )
+        "rounds to the mean",
+        "(...): with untrained weights",
+    ]
+    if any(_MISSING in cell for row in rows for cell in row):
+        notes.insert(2, "[-]: no interval, of an earlier version's record or of a single unit")
+    return "; ".join(notes)
 
 
 def _extent_cell(extents: set[tuple[int, int] | None]) -> str:
@@ -109,5 +128,7 @@ def mean_cell(entries: Sequence[dict[str, Any]], decimals: int = 2) -> str:
     if not entries:
         return "-"
     untrained = [entry["untrained"] for entry in entries if "untrained" in entry]
-    mean = addresses.format_mean(entries, decimals)
-    return f"{mean} ({addresses.format_mean(untrained, decimals)})" if untrained else mean
+    mean = addresses.format_mean(entries, decimals, _MISSING)
+    if not untrained:
+        return mean
+    return f"{mean} ({addresses.format_mean(untrained, decimals, _MISSING)})"

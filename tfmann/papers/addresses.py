@@ -1,111 +1,24 @@
-"""Statistics of attention, heads and caches in the record of a run, and as evidence for a claim.
-
-They are recorded when a row's run ends, because a checkpoint may not be kept as long as its record.
-"""
+"""Statistics of attention, heads and caches in the records of runs, as evidence for a claim."""
 
 from __future__ import annotations
 
-import itertools
-import json
 import math
 import statistics
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
 
-from tfmann import config
-from tfmann.data.text_files import iter_documents, iter_lines, write_lines
-from tfmann.errors import UserError
 from tfmann.evaluation import significance, verdicts
 from tfmann.evaluation.inspection import DESCRIPTIONS
-from tfmann.papers import metrics
+from tfmann.papers import agreements, metrics
 from tfmann.papers.claim import AddressClaim
 from tfmann.papers.metrics import Record
-from tfmann.papers.table_corpus import Corpus
-from tfmann.utils.run_folder import has_weights
 
-_FILE = "inspection.json"
-_FILE_OF_TESTS = "inspection-all-tests.json"  # once, only the first of several was measured
-_PROVENANCE = ("date", "revision", "versions", "hardware")
+Entry = dict[str, Any]  # of a statistic, as `evaluation.inspection.record` has it
+
 _ONE_TEST = "the test set"
 _INTERVAL = 2 * NormalDist().inv_cdf(0.975)  # standard errors that a 95% interval is wide
-
-
-def measure(corpus: Corpus, out_dir: str, cell: str) -> dict[str, Any] | None:
-    """Measures a run over its own translations of all tests, in a process of its own.
-
-    The numbers are those of `tfmann inspect`, which stay in the run's folder. The sentences of
-    several tests are pooled.
-
-    Args:
-      corpus: that the run was trained on.
-      out_dir: folder of the run, with its translations.
-      cell: of its model.
-
-    Returns:
-      what `evaluation.inspection.record` returns, with the number of `tests` and the revision that
-      it was measured with; None if the run has no weights any more.
-
-    Raises:
-      UserError: the model could not be used.
-    """
-    sources = corpus.test_sources()
-    path = Path(out_dir, _FILE if len(sources) == 1 else _FILE_OF_TESTS)
-    if not path.exists():
-        if not has_weights(out_dir):
-            print(f"{out_dir} has no weights any more: its attention and heads are not measured")
-            return None
-        with tempfile.TemporaryDirectory() as folder:
-            _inspect(_input_files(sources, out_dir, cell, Path(folder)), out_dir, path)
-    recorded = json.loads(path.read_text(encoding="utf-8"))
-    measures = {key: value for key, value in recorded.items() if key not in _PROVENANCE}
-    return {**measures, "tests": len(sources), "revision": recorded["revision"]}
-
-
-def _inspect(flags: Mapping[str, str], out_dir: str, path: Path) -> None:
-    command = [sys.executable, "-m", "tfmann.cli.inspection", f"--model={out_dir}"]
-    command += [f"--output={path}", *(f"--{name}={value}" for name, value in flags.items())]
-    if subprocess.run(command, check=False).returncode:
-        raise UserError(f"the attention and heads of the model in {out_dir} could not be measured")
-
-
-def _input_files(
-    sources: Mapping[str, str], out_dir: str, cell: str, folder: Path
-) -> dict[str, str]:
-    """Returns the files of the tests by their flags; files of several tests are joined.
-
-    Args:
-      sources: source files of the tests, by the names of a run's translations.
-      out_dir: folder of the run.
-      cell: of its model.
-      folder: gets the joined files.
-    """
-    files = {
-        "input": list(sources.values()),
-        "translations": [str(Path(out_dir, name)) for name in sources],
-    }
-    if config.cell_spec(cell).reads_documents:
-        files["documents"] = [str(Path(path).with_suffix(".docs")) for path in sources.values()]
-    if len(sources) == 1:
-        return {flag: path for flag, (path,) in files.items()}
-    for flag, paths in files.items():
-        lines = _join_documents(paths) if flag == "documents" else map(iter_lines, paths)
-        write_lines(folder / flag, itertools.chain.from_iterable(lines))
-    return {flag: str(folder / flag) for flag in files}
-
-
-def _join_documents(paths: Sequence[str]) -> Iterator[list[str]]:
-    """Yields the numbers of the documents in each file, so that no two files share one."""
-    first = 0
-    for path in paths:
-        numbers = [first + number for number in iter_documents(path)]
-        yield list(map(str, numbers))
-        first = max(numbers, default=first) + 1
 
 
 @dataclass(frozen=True)
@@ -115,12 +28,18 @@ class MeasuredRuns:
     Attributes:
       seeds: of the runs.
       runs: their records.
-      entries: the statistic in each, as `evaluation.inspection.record` has it.
+      entries: the statistic in each.
+      nulls: what chance gives in each, by the statistics of the claim.
+      base_runs: the records of the runs that they are compared with, if the claim has a base.
+      base_entries: the statistic of two seeds of that base, where it was measured.
     """
 
     seeds: Sequence[int]
     runs: Sequence[Record]
-    entries: Sequence[dict[str, Any]]
+    entries: Sequence[Entry]
+    nulls: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
+    base_runs: Sequence[Record] = ()
+    base_entries: Sequence[Entry] = ()
 
     def values(self) -> list[float]:
         """Returns the mean over the sentences, for each seed."""
@@ -146,16 +65,16 @@ class MeasuredRuns:
     def beyond_start(self, low: float, high: float) -> tuple[float, float]:
         """Returns the part of a claim's interval that is further in than untrained weights.
 
-        These are the null hypothesis: a head that starts as the claim says has not learned it. The
-        claim has a single limit, low or high.
+        These are the null hypothesis: a head that starts as the claim says has not learned it. So
+        are the values by chance. The claim has a single limit, low or high.
         """
-        if not self.untrained:
-            return low, high
-        start = statistics.fmean(entry["mean"] for entry in self.untrained)
-        return (max(low, start), high) if math.isinf(high) else (low, min(high, start))
+        for entries in filter(None, (self.untrained, *self.nulls.values())):
+            null = statistics.fmean(entry["mean"] for entry in entries)
+            low, high = (max(low, null), high) if math.isinf(high) else (low, min(high, null))
+        return low, high
 
     @property
-    def untrained(self) -> list[dict[str, Any]]:
+    def untrained(self) -> list[Entry]:
         """The statistic with the weights that training starts from, where it was measured."""
         return [entry["untrained"] for entry in self.entries if "untrained" in entry]
 
@@ -182,14 +101,24 @@ class MeasuredRuns:
 
 def measured_runs(claim: AddressClaim, records: Sequence[Record]) -> MeasuredRuns:
     """Returns the runs of the claim's row that recorded its statistic."""
-    by_seed = {}
-    for record in records:
-        entry = _entry(claim, record) if record["row"] == claim.row else None
-        if entry is not None:
-            by_seed[metrics.seed_of(record)] = record, entry
+    measured = agreements.with_base(records, claim.base) if claim.base else records
+    by_seed, of_base = {}, []
+    for record in measured:
+        entries = _entries(claim, record)
+        if claim.statistic in entries and record["row"] == claim.row:
+            by_seed[metrics.seed_of(record)] = record, entries
+        elif claim.statistic in entries and record["row"] == claim.base:
+            of_base.append(entries[claim.statistic])
     seeds = sorted(by_seed)
+    runs, found = ([by_seed[seed][part] for seed in seeds] for part in (0, 1))
+    bases = {metrics.seed_of(run): run for run in records if run["row"] == claim.base}
     return MeasuredRuns(
-        seeds, [by_seed[seed][0] for seed in seeds], [by_seed[seed][1] for seed in seeds]
+        seeds,
+        runs,
+        [entries[claim.statistic] for entries in found],
+        {name: [entries[name] for entries in found if name in entries] for name in claim.nulls},
+        [bases[seed] for seed in seeds if seed in bases],
+        of_base,
     )
 
 
@@ -216,6 +145,10 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns, beyond_start: tuple[fl
         agree = claim.above < low or high < claim.below
         note = "" if is_beyond or not agree else ", which agree with the claim more"
         parts.append(f"with untrained weights {format_mean(measured.untrained)}{note}")
+    for name, entries in measured.nulls.items():
+        parts.append(f"{DESCRIPTIONS[name]} {format_mean(entries)}")
+    if measured.base_entries:
+        parts.append(f"two seeds of {claim.base} {format_mean(measured.base_entries)}")
     inspected = measured.runs[0]["inspection"]
     units = f" in {inspected['units']} documents" * (inspected["unit"] == "document")
     of_first = {part for part in map(_first_part, measured.runs) if part}
@@ -228,16 +161,16 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns, beyond_start: tuple[fl
     return "; ".join(parts)
 
 
-def format_mean(entries: Sequence[dict[str, Any]], decimals: int = 2) -> str:
+def format_mean(entries: Sequence[Entry], decimals: int = 2, missing: str = "") -> str:
     """Formats a mean over the seeds, and the means of the limits of their 95% intervals.
 
     These are the limits of the mean if all seeds rise and fall together, else they are wider. An
-    interval that rounds to the mean is left out.
+    interval that rounds to the mean is left out; `missing` stands for one that is not known.
     """
     mean = _rounded([entry["mean"] for entry in entries], decimals)
     intervals = [entry["interval"] for entry in entries]
     if not all(intervals):
-        return mean
+        return f"{mean}{missing}"
     low, high = (_rounded(limits, decimals) for limits in zip(*intervals))
     return mean if low == high == mean else f"{mean} [{low}, {high}]"
 
@@ -274,9 +207,10 @@ def _first_part(record: Record) -> str:
     return "" if measured is None or len(set(measured)) == 1 else describe_extent(*measured)
 
 
-def _entry(claim: AddressClaim, record: Record) -> dict[str, Any] | None:
-    key = claim.head, claim.phase, claim.statistic
-    for entry in (record.get("inspection") or {}).get("statistics", ()):
-        if (entry["head"], entry["phase"], entry["name"]) == key:
-            return entry
-    return None
+def _entries(claim: AddressClaim, record: Record) -> dict[str, Entry]:
+    """Returns the statistics of the claim's head and phase by their names."""
+    return {
+        entry["name"]: entry
+        for entry in (record.get("inspection") or {}).get("statistics", ())
+        if (entry["head"], entry["phase"]) == (claim.head, claim.phase)
+    }

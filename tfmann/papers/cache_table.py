@@ -44,12 +44,13 @@ def cache_table(table: Table, records: Sequence[Record]) -> AddressTable | None:
         slot = "the slot written last" if rank == 1 else f"slot {rank}, the latest first"
         lines.append(_line(f"matching of {slot}", entries, _DECIMALS))
     measured = list(itertools.chain(*runs_by_title.values()))
+    rows = [line for line in lines if set(line[1:]) != {"-"}]
     heading = title(
         "The cache (Tu et al. 2018, Figure 3 and section 4.5)",
         set(map(addresses.extent, measured)),
         set(map(addresses.describe_tests, measured)),
+        rows,
     )
-    rows = [line for line in lines if set(line[1:]) != {"-"}]
     return AddressTable(heading, ["statistic", *runs_by_title], rows)
 
 

@@ -23,7 +23,7 @@ class Claim(NamedTuple):
       measure: a key of `metrics.MEASURES`.
       margin: for `alike` and `no gain`, a difference that the paper itself calls so.
       sign_test: whether the paper reports p values of the sign test.
-      between: limits in percent of the rival's value, for measures that are counted.
+      between: limits of the difference, in percent of the rival's value if the measure is counted.
     """
 
     paper: str
@@ -80,6 +80,9 @@ class AddressClaim(NamedTuple):
       above: the true mean is above it according to the claim.
       below: the true mean is below it. One of the two limits is finite: 0.5 where the paper says
         what the system mostly does, 0 for a difference from chance.
+      base: row whose attention the system's is compared with, of a statistic of their agreement.
+      nulls: statistics of the same head that show what chance gives; the true mean is beyond theirs
+        too according to the claim.
     """
 
     paper: str
@@ -92,6 +95,8 @@ class AddressClaim(NamedTuple):
     statistic: str
     above: float = -math.inf
     below: float = math.inf
+    base: str = ""
+    nulls: tuple[str, ...] = ()
 
 
 class UntestedClaim(NamedTuple):

@@ -47,6 +47,8 @@ def conditions(pairs: SeedPairs, claim: Claim | AddressClaim, name: str, scale: 
         f"{len(pairs.seeds)} seeds" if len(pairs.seeds) > 1 else "one seed",
         not_converged or "converged",
     ]
+    if pairs.measure == "BLEU of unseen pairs":
+        parts.append("{sentences:,} of {of:,} test pairs".format(**pairs.runs[0]["unseen"]))
     split = metrics.LENGTH_DEPENDENT.get(pairs.measure)
     if split and any(metrics.lengths_differ(*records, split) for records in pairs.records):
         parts.append(_brevity_penalties(pairs, split))

@@ -19,8 +19,9 @@ from tfmann.papers.metrics import Record
 from tfmann.papers.table_corpus import Corpus
 
 _OWN_KEYS = (
-    "adequacy", "alignment", "average", "by_length", "detokenised", "histories", "inspection",
-    "interval", "lexical_consistency", "repetition", "resampled", "senses", "significance", "tense",
+    "adequacy", "agreement", "alignment", "average", "by_length", "detokenised", "histories",
+    "inspection", "interval", "lexical_consistency", "repetition", "resampled", "senses",
+    "significance", "tense", "unseen",
 )  # fmt: skip
 
 

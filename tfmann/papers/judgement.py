@@ -155,7 +155,7 @@ def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
             measured = addresses.measured_runs(claim, results.get((name, scale), ()))
             if not measured.seeds:
                 continue
-            pairs = SeedPairs(claim.statistic, measured.seeds, measured.runs, ())
+            pairs = SeedPairs(claim.statistic, measured.seeds, measured.runs, measured.base_runs)
             where = conditions.conditions(pairs, claim, name, scale)
             estimate, inner = measured.estimate(), measured.beyond_start(low, high)
             case = _Case(
@@ -289,6 +289,8 @@ def _difference(pairs: SeedPairs, estimate: verdicts.Estimate) -> str:
 
 
 def _margin(claim: Claim) -> str:
+    if claim.between:
+        return "; in the paper: from {:+.2f} to {:+.2f}, rounding included".format(*claim.between)
     if claim.expect == "alike":
         return f"; alike in the paper: within {claim.margin}"
     return f"; no gain in the paper: below {claim.margin}" if claim.expect == "no gain" else ""

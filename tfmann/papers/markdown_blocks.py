@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tfmann.errors import UserError
 from tfmann.papers import judgement, length_scores, rendering
+from tfmann.papers.claim import UntestedClaim
 from tfmann.papers.claims import CLAIMS
 from tfmann.papers.metrics import Record
 from tfmann.papers.records import read_results
@@ -35,6 +36,7 @@ _FOOTNOTES = (
     "literature:", "mean ±", "seeds far apart:", "vs.:", "§", "[low, high]", "train:", "dev:",
     "test:", "unseen pairs:", "other document:", "consistent:", "without training:",
 )  # fmt: skip
+_UNTESTED = "Statements of the papers that no record can test"
 CLAIM_HEADING = ("verdict", "claim", "paper", "measured on", "conditions", "evidence")
 
 
@@ -124,7 +126,10 @@ def _folded(title: str, heading: Sequence[str], rows: Sequence[Sequence[str]]) -
 
 
 def _claims(results: judgement.Results, results_dir: Path) -> list[str]:
-    """Renders the number of verdicts, then each claim that was measured, failures first."""
+    """Renders the number of verdicts, each claim that was measured, and those without a test.
+
+    Failures are first. Of the statements that no record can test, the last column says why.
+    """
     judged = judgement.judge(CLAIMS, results, results_dir)
     counts = judgement.count(verdict for _, verdict in judged)
     judged.sort(key=lambda pair: judgement.STATUSES.index(pair[1].status))
@@ -140,8 +145,15 @@ def _claims(results: judgement.Results, results_dir: Path) -> list[str]:
         for claim, verdict in judged
         if verdict.status != judgement.NOT_MEASURED
     ]
+    untested = [
+        [claim.text, f"{claim.paper}, {claim.section}", claim.missing]
+        for claim in CLAIMS
+        if isinstance(claim, UntestedClaim)
+    ]
     return [
-        "; ".join(f"{status}: {number}" for status, number in counts.items()) + ".",
+        "; ".join(f"{status}: {number}" for status, number in counts.items())
+        + f", of which no record can test {len(untested)}.",
         "",
         *rendering.markdown(CLAIM_HEADING, rows),
+        *_folded(_UNTESTED, ("statement", "paper", "what is missing"), untested),
     ]

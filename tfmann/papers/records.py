@@ -11,7 +11,7 @@ from tfmann import config
 from tfmann.data.text_files import iter_lines, write_lines
 from tfmann.datasets import catalog
 from tfmann.errors import UserError
-from tfmann.papers import addresses, metrics, run_scores
+from tfmann.papers import inspections, metrics, run_scores
 from tfmann.papers.metrics import Record
 from tfmann.papers.table import Row
 from tfmann.papers.table_corpus import Corpus
@@ -70,7 +70,7 @@ def make_record(
 
     Scores that the run did not compute itself are computed now, or read from its folder: further
     tests, detokenised text, repetition, the interval of BLEU, BLEU of resampled sentences and, if
-    there are gold links, alignment error and adequacy; and the statistics of `addresses`, if the
+    there are gold links, alignment error and adequacy; and the statistics of `inspections`, if the
     run was trained and still has its weights.
 
     Args:
@@ -90,7 +90,7 @@ def make_record(
     record = _without_paths(name, scale, row, seed, corpus.report, results)
     record.update(run_scores.all_scores(corpus, out_dir, results["hparams"]))
     if not row.weights:  # the attention and heads of those weights are measured once
-        measured = addresses.measure(corpus, out_dir, results["hparams"]["cell"])
+        measured = inspections.measure(corpus, out_dir, results["hparams"]["cell"])
         if measured is not None:
             record["inspection"] = measured
     return record

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Callable, NamedTuple
 
-from tfmann.papers import address_table, cache_table, length_scores, metrics
+from tfmann.papers import address_table, agreement_table, cache_table, length_scores, metrics
 from tfmann.papers.footnotes import footnotes, includes_reworded
 from tfmann.papers.metrics import Record
 from tfmann.papers.records import read_results
@@ -32,7 +32,8 @@ class RenderedTable(NamedTuple):
       notes: on cells that are marked `*`, `**`, ...
       footnotes: the meaning of columns and marks, the corpus, signatures, the machine.
       lengths: BLEU by length, or None if no record has it.
-      addresses: attention and heads, then caches, of which some record has statistics.
+      addresses: attention and heads, then its agreement, then caches, of which some record has
+        statistics.
     """
 
     title: str
@@ -140,6 +141,7 @@ def render_cells(
     lengths = length_scores.length_table(table, records)
     addresses = [
         address_table.address_table(table, records),
+        agreement_table.agreement_table(table, records),
         cache_table.cache_table(table, records),
     ]
     return RenderedTable(

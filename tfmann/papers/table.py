@@ -76,8 +76,9 @@ class Table(NamedTuple):
     A table without a manifest uses the synthetic corpus. If the manifest has more tests, scores are
     averaged over all of them; if it has alignments, models are scored by these too. Each row is
     trained with each of the `seeds` and tested for significance against each of the `baselines` and
-    the rows that a claim compares it with. `paper_pairs` is the size of the paper's corpus, or 0 if
-    the table is in no paper.
+    the rows that a claim compares it with. The attention of each row is compared with that of the
+    row `attention_base`, if the table has one (`tfmann.papers.agreements`). `paper_pairs` is the
+    size of the paper's corpus, or 0 if the table is in no paper.
     """
 
     title: str
@@ -93,6 +94,7 @@ class Table(NamedTuple):
     seeds: tuple[int, ...] = (1,)
     stand_in: Mapping[str, Table] = {}  # tables of another corpus or of other rows, by scale
     baselines: tuple[str, ...] = ()  # rows; each is compared with those before it
+    attention_base: str = ""
     paper_pairs: int = 0
     literature: tuple[LiteratureRow, ...] = ()
     style: Style = PLAIN  # of a synthetic corpus

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tfmann import config
-from tfmann.papers import claims, metrics, reused_weights, run_scores
+from tfmann.papers import agreements, claims, metrics, reused_weights, run_scores
+from tfmann.papers.agreements import Run
 from tfmann.papers.metrics import Record
 from tfmann.papers.processes import run_module
 from tfmann.papers.records import make_record, read_records, results_of
@@ -69,6 +70,9 @@ class TableRuns:
                 settings["init_checkpoint"] = start
             train(self.table, self.scale, row, settings, out_dir)
         record = make_record(self.name, self.scale, row, seed, self.corpus, out_dir)
+        agreement = agreements.measure(self.corpus, out_dir, self._attention_bases(row, seed))
+        if agreement:
+            record["agreement"] = agreement
         if self.table.style.document_tense:
             record["tense"] = run_scores.tense(self.corpus, out_dir)
         if self.table.style.document_topic:
@@ -91,6 +95,18 @@ class TableRuns:
     def rivals(self, row: str) -> list[str]:
         """Returns the rows that a row is tested against."""
         return self.table.compared_with(row, claims.rivals(self.name, row))
+
+    def _attention_bases(self, row: Row, seed: int) -> list[Run]:
+        """Returns the runs whose attention is compared with that of a run.
+
+        It is the base with the same seed; of the base itself its first seed, which shows how far
+        two runs agree that differ in nothing else. A row without training has another row's.
+        """
+        base = self.table.attention_base
+        if not base or row.weights or (row.name, seed) == (base, 1):
+            return []
+        of_seed = 1 if row.name == base else seed
+        return [Run(base, of_seed, self.out_dir(base, of_seed))]
 
     def significance(self, row: str, seed: int) -> dict[str, list[dict[str, Any]]]:
         """Tests a run against those of its rivals that have ended; returns the record's key."""

@@ -7,7 +7,7 @@ parameters" and "no large difference" in speed it has no number; 5% and 20% are 
 
 from __future__ import annotations
 
-from tfmann.papers.claim import AnyClaim, Claim, SpeedClaim
+from tfmann.papers.claim import AnyClaim, Claim, SpeedClaim, UntestedClaim
 
 _PAPER = "Mino et al. 2017"
 _ALIKE = 0.5  # test BLEU
@@ -46,4 +46,10 @@ CLAIMS: tuple[AnyClaim, ...] = (
         for what, verb in (("train", "trains"), ("beam", "translates"))
         for row, name in _SYSTEMS
     ),
+    UntestedClaim(_PAPER, "5", "Key-value attention gains more the larger the vocabulary is.",
+                  "runs on one corpus with vocabularies of several sizes"),
+    UntestedClaim(_PAPER, "5, Figure 3", "Key-value attention and modifying-IW do not translate a "
+                  "word twice that attn does.", "more than the one sentence that the paper shows"),
+    UntestedClaim(_PAPER, "5", "Its initial weights let modifying-IW keep keys and values apart in "
+                  "a single memory.", "a measure of how far they are apart"),
 )  # fmt: skip

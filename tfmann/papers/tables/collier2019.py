@@ -33,6 +33,7 @@ TABLES = {
             with_lexical_memory("luong", "encoder-decoder"),
         ),
         baselines=("luong",),
+        attention_base="luong",
     ),
     "ro-en": Table(
         title="Collier & Beel 2019, Table 2: Romanian to English, BLEU",
@@ -60,5 +61,6 @@ TABLES = {
             Row("dnc_1", "pure MANN, DNC, 1 R/W head", 27.8, 27.5),
         ),
         baselines=("luong",),
+        attention_base="luong",
     ),
 }
