@@ -89,15 +89,17 @@ def test_a_base_that_was_trained_again_is_compared_again(tmp_path, monkeypatch):
 
 
 def test_rows_are_compared_with_the_base_of_their_seed_and_the_base_with_its_first(monkeypatch):
-    rows = (Row("luong", "baseline"), Row("b", "B"))
-    monkeypatch.setitem(TABLES, "vi-en", TABLES["vi-en"]._replace(rows=rows))
+    luong, other = Row("luong", "baseline"), Row("b", "B")
+    monkeypatch.setitem(TABLES, "vi-en", TABLES["vi-en"]._replace(rows=(luong, other)))
     runs = TableRuns("vi-en", "cpu", None, "folder", Path("results"))
-    assert runs._attention_bases("b", 2) == [Run("luong", 2, os.path.join("folder", "luong-seed2"))]
-    assert runs._attention_bases("b", 1) == [Run("luong", 1, os.path.join("folder", "luong"))]
-    assert runs._attention_bases("luong", 2) == [Run("luong", 1, os.path.join("folder", "luong"))]
-    assert runs._attention_bases("luong", 1) == []
+    bases = runs._attention_bases
+    assert bases(other, 2) == [Run("luong", 2, os.path.join("folder", "luong-seed2"))]
+    assert bases(other, 1) == [Run("luong", 1, os.path.join("folder", "luong"))]
+    assert bases(luong, 2) == [Run("luong", 1, os.path.join("folder", "luong"))]
+    assert bases(luong, 1) == []
+    assert bases(other._replace(weights="luong"), 2) == []
     monkeypatch.setitem(TABLES, "vi-en", TABLES["vi-en"]._replace(attention_base=""))
-    assert runs._attention_bases("b", 2) == []
+    assert bases(other, 2) == []
 
 
 def test_a_reproduced_row_has_its_agreement(started, monkeypatch):

@@ -10,7 +10,7 @@ from helpers.toy_table import started_command
 
 from tfmann.data.text_files import iter_documents, iter_lines
 from tfmann.papers import (
-    addresses,
+    inspections,
     records,
     rendering,
     reproduce,
@@ -161,7 +161,7 @@ def test_a_memory_of_a_row_that_was_stopped_is_not_learned_again(reused):
 
 def test_a_row_without_training_is_recorded_and_shown(reused, monkeypatch, capsys):
     root, corpus, _, _ = reused
-    monkeypatch.setattr(addresses, "measure", lambda corpus, out_dir, cell: {"statistics": []})
+    monkeypatch.setattr(inspections, "measure", lambda corpus, out_dir, cell: {"statistics": []})
     assert reproduce.main(started_command(root, corpus)) == 0
     saved = saved_records(root)
     cache = saved["base_neural_cache"]
