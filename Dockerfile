@@ -4,9 +4,12 @@
 #   docker run --rm -it --user "$(id -u):$(id -g)" -v "$PWD:/work" tfmann demo
 #
 # The arguments after the image's name are a command of tfmann. /work has the runs and the text. Without
-# --user and -v, an ordinary user writes to a /work that goes with the container. A server or the page:
+# --user and -v, an ordinary user writes to a /work that goes with the container. A server or the page,
+# and TensorBoard:
 #
 #   docker run --rm -p 127.0.0.1:8000:8000 tfmann play --host=0.0.0.0
+#   docker run --rm -p 127.0.0.1:6006:6006 -v "$PWD:/work" --entrypoint=tensorboard \
+#       tfmann --logdir=runs --host=0.0.0.0
 FROM python:3.11-bookworm AS build
 WORKDIR /source
 RUN python -m venv /opt/tfmann

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
+import shlex
 
 from helpers.bootstrap_machine import ROOT
 from helpers.lock import PYTHONS, pins, setup_list
+
+from tfmann.cli.main import COMMANDS
 
 TEXT = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
 LINES = TEXT.splitlines()
@@ -53,3 +57,24 @@ def test_the_image_runs_tfmann_as_an_ordinary_user():
     assert 'ENTRYPOINT ["tfmann"]' in LINES
     scripts = setup_list("options.entry_points", "console_scripts")
     assert "tfmann" in {script.partition(" = ")[0] for script in scripts}
+
+
+def test_the_examples_run_programs_of_the_image():
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    header = text[: text.index("FROM")].replace("\\\n#", " ").splitlines()
+    programs = [_program(line) for line in header if "docker run" in line]
+    assert [name for name, _ in programs] == ["tfmann", "tfmann", "tensorboard"]
+    assert {first for name, first in programs if name == "tfmann"} <= set(COMMANDS)
+    assert "tensorboard" in {
+        script.name
+        for script in importlib.metadata.distribution("tensorboard").entry_points
+        if script.group == "console_scripts"
+    }
+
+
+def _program(line: str) -> tuple[str, str]:
+    """Returns what a `docker run` of the image starts, and its first argument."""
+    words = shlex.split(line.lstrip("#"))
+    image = words.index("tfmann")
+    entry_point = [word[len("--entrypoint=") :] for word in words if "--entrypoint=" in word]
+    return (entry_point or ["tfmann"])[0], words[image + 1]
