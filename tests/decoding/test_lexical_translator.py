@@ -9,6 +9,7 @@ from helpers.sentences import Sentence
 from oracles import beam
 from oracles import lexical_memory as oracle
 
+from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.data import lexical_memory_file, translation_memory, translation_table
 from tfmann.data.lexical_memory_file import LexicalMemory
 from tfmann.data.word_links import Links
@@ -129,6 +130,32 @@ def test_forced_decoding_equals_the_oracle(name, folder):
         np.testing.assert_allclose(result.word_log_probs, np.log(mixed), rtol=2e-4, atol=2e-4)
         gains.append(np.abs(np.log(mixed) - np.log(probabilities[range(len(words)), words])).max())
     assert max(gains) > 0.1 and gains[2] < 1e-6  # the memory has no translation of a4
+
+
+@pytest.mark.quick("rnnsearch")
+@pytest.mark.parametrize("name", ["rnnsearch", "luong"])
+def test_a_trace_has_the_votes_of_the_translations(name, folder):
+    system = translator(name, folder)
+    forced = system.force(zip(LINES, TARGETS), EVERYTHING, range(len(LINES)))
+    source, target = translations.languages()
+    linked = set(zip(*(part.tolist() for part in links()[:2])))
+    for line, text, result in zip(LINES, TARGETS, forced):
+        memory = result.word_memory
+        if not line or line == "a4 a4":  # without a translation
+            assert memory.entries == [] and not memory.share.any()
+            continue
+        reading, words = Reading(name, line), [*target.encode(text), 2]
+        probabilities, readouts = reading.sentence.forced(words)
+        np.testing.assert_allclose(memory.model, probabilities[range(len(words)), words], rtol=2e-4)
+        np.testing.assert_allclose(memory.share, 1 / 3, rtol=1e-6)
+        expected = [oracle.attend(weights_of(name), q, reading.elements) for q in readouts]
+        np.testing.assert_allclose(memory.weights, expected, rtol=2e-4, atol=1e-6)
+        assert [e.word for e in memory.entries] == target.vocabulary.decode(reading.words)
+        for entry, word in zip(memory.entries, reading.words):
+            ids = dict.fromkeys(i for i in source.encode(line) if (i, word) in linked)
+            assert entry.origin == " ".join(source.vocabulary.decode(list(ids)))
+        mixed = (1 - memory.share) * memory.model + memory.share * memory.memory
+        np.testing.assert_allclose(np.log(mixed), result.word_log_probs, rtol=2e-4, atol=2e-4)
 
 
 @pytest.mark.quick("3-rnnsearch")

@@ -1,6 +1,7 @@
 """A translation memory on models of several cells: what it computes, and what it leaves alone."""
 
 import functools
+import re
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from helpers.memory_models import (
 from oracles import beam
 from oracles import nearest_neighbors as oracle
 
+from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.decoding.memory_translator import MemoryTranslator
 from tfmann.decoding.translator import Translator
 from tfmann.errors import UsageError
@@ -52,6 +54,42 @@ def test_forced_decoding_equals_the_oracle(name, files):
         np.testing.assert_allclose(result.word_log_probs, np.log(mixed), rtol=2e-4, atol=2e-4)
         gains.append(np.abs(np.log(mixed) - np.log(probabilities[range(len(words)), words])).max())
     assert max(gains) > 0.1 and gains[2] < 1e-6  # the memory has nothing like "a4 a4"
+
+
+@pytest.mark.quick("luong")
+@pytest.mark.parametrize("name", ["luong", "rnnsearch"])
+def test_a_trace_has_the_votes_of_the_neighbours(name, files):
+    system = translator(name, files)
+    forced = system.force(zip(LINES, TARGETS), EVERYTHING, range(len(LINES)))
+    target, seen = translations.languages().target, 0
+    for line, text, result in zip(LINES, TARGETS, forced):
+        if not line:
+            continue
+        memory, words = result.word_memory, [*target.encode(text), 2]
+        probabilities, readouts = sentence_of(name, line).forced(words)
+        entries = datastore_of(name, line)
+        p_words = probabilities[range(len(words)), words]
+        np.testing.assert_allclose(memory.model, p_words, rtol=2e-4)
+        for step, (q, word) in enumerate(zip(readouts, words)):
+            neighbors = oracle.nearest(q, entries, NEIGHBORS)
+            share = max(0.0, 1 - neighbors[0][0] / TAU) if neighbors else 0.0
+            assert memory.share[step] == pytest.approx(share, abs=2e-4)
+            votes = np.exp([-distance / TAU for distance, _ in neighbors])
+            votes /= votes.sum() or 1.0
+            given = [(w, e.word) for w, e in zip(memory.weights[step], memory.entries) if w > 0]
+            wanted = zip(votes.tolist(), target.vocabulary.decode([w for _, w in neighbors]))
+            for (weight, name_of), (vote, voted) in zip(
+                sorted(given, reverse=True), sorted(wanted, reverse=True)
+            ):
+                assert weight == pytest.approx(vote, rel=1e-3, abs=1e-5) and name_of == voted
+            of_word = sum(vote for vote, (_, w) in zip(votes, neighbors) if w == word)
+            assert memory.memory[step] == pytest.approx(of_word, rel=1e-3, abs=1e-5)
+        for entry in memory.entries:
+            pair, position = map(int, re.findall(r"[0-9]+", entry.origin))
+            stored = [*KNOWN[pair - 1][1].split(), "</s>"]
+            assert stored[position - 1] == entry.word
+            seen += 1
+    assert seen > 5
 
 
 @pytest.mark.quick("3-rnnsearch")

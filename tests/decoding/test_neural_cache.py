@@ -10,6 +10,7 @@ from helpers.sentences import Sentence
 from oracles import beam
 from oracles import neural_cache as oracle
 
+from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.decoding import continuation, search
 from tfmann.decoding.document_translator import DocumentTranslator, make_translator
 from tfmann.decoding.translator import Translator
@@ -85,6 +86,38 @@ def test_forced_decoding_of_a_document_equals_the_oracle(name):
         gains.append(np.abs(np.log(mixed) - np.log(probabilities[range(len(words)), words])).max())
         cache = oracle.after(cache, readouts, words, SLOTS)
     assert gains[0] < 1e-6 and min(gains[1:]) > 0.1
+
+
+@pytest.mark.quick("rnnsearch")
+@pytest.mark.parametrize("name", ["rnnsearch", "ntm"])
+def test_a_trace_has_the_votes_of_the_slots(name):
+    forced = translator(name).force(zip(DOCUMENTS[0], TARGETS), EVERYTHING, [3] * 4)
+    target, cache = translations.languages().target, []
+    for sentence, text, result in zip(sentences_of(name, DOCUMENTS[0]), TARGETS, forced):
+        words = [*target.encode(text), 2]
+        probabilities, readouts = sentence.forced(words)
+        memory = result.word_memory
+        assert not [key for key in result.diagnostics if key.startswith("vote")]
+        p_words = probabilities[range(len(words)), words]
+        np.testing.assert_allclose(memory.model, p_words, rtol=1e-4)
+        if not cache:
+            assert memory.entries == [] and not memory.share.any() and not memory.memory.any()
+        else:
+            np.testing.assert_allclose(memory.share, LAMBDA, rtol=1e-6)
+            votes = [np.exp(THETA * np.array([h @ key for key, _ in cache])) for h in readouts]
+            expected = np.array([vote / vote.sum() for vote in votes])
+            np.testing.assert_allclose(memory.weights, expected, rtol=1e-4, atol=1e-6)
+            of_words = expected @ (np.array([w for _, w in cache])[:, None] == words)
+            np.testing.assert_allclose(memory.memory, of_words.diagonal(), rtol=1e-4, atol=1e-6)
+            assert [e.word for e in memory.entries] == target.vocabulary.decode(
+                [word for _, word in cache]
+            )
+            ages = [f"{age} words ago" for age in range(len(cache), 1, -1)]
+            assert [e.origin for e in memory.entries] == [*ages, "1 word ago"]
+        mixed = (1 - memory.share) * memory.model + memory.share * memory.memory
+        np.testing.assert_allclose(np.log(mixed), result.word_log_probs, rtol=1e-4, atol=2e-5)
+        cache = oracle.after(cache, readouts, words, SLOTS)
+    assert translator(name).force([("a3", "b5")])[0].word_memory is None
 
 
 @pytest.mark.quick("1-rnnsearch")

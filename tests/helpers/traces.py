@@ -33,7 +33,7 @@ def head_trace(kind="ntm", heads=(1, 1), slots=6, reads_source=True, source=SOUR
     arrays = {name: rng.uniform(size=(steps, *shape)) for name, shape in shapes.items()}
     forced = SimpleNamespace(
         source_tokens=source, tokens=target, diagnostics=arrays,
-        source_steps=len(source) if reads_source else 0, slots=None,
+        source_steps=len(source) if reads_source else 0, slots=None, word_memory=None,
     )  # fmt: skip
     return Trace(forced)
 
@@ -45,7 +45,12 @@ def cache_trace(slots=SLOTS, tokens=TOKENS, seed=0):
     arrays = {"cache_match": match, "cache_gate": rng.uniform(size=(len(tokens), 1))}
     return Trace(
         SimpleNamespace(
-            source_tokens=["</s>"], tokens=tokens, diagnostics=arrays, source_steps=0, slots=slots
+            source_tokens=["</s>"],
+            tokens=tokens,
+            diagnostics=arrays,
+            source_steps=0,
+            slots=slots,
+            word_memory=None,
         )
     )
 

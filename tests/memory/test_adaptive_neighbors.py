@@ -72,6 +72,19 @@ def test_the_distribution_is_that_of_the_oracle(neighbors, temperature):
     assert np.abs(result - P_MODEL)[0].max() > 0.05
 
 
+def test_places_are_those_of_the_nearest_entries():
+    memory = tf.nest.map_structure(tf.constant, source(4.0, network_of(4)))
+    queries = tf.constant(QUERIES, tf.float32)
+    places, shares = memory.places(queries).numpy(), memory.propose(queries).shares.numpy()
+    for row in range(4):
+        for query in range(3):
+            entries = KEYS[row][: COUNTS[row]]
+            distances = [np.sum((QUERIES[row, query] - key) ** 2) for key in entries]
+            nearest = np.argsort(distances, kind="stable")[:4].tolist()
+            assert places[row, query, : len(nearest)].tolist() == nearest
+            assert not shares[row, query, len(nearest) :].any()
+
+
 def test_a_network_that_never_asks_the_model_leaves_every_word_possible():
     network = network_of(4)._replace(b_2=np.array([[-90.0, 0, 0, 0]], np.float32))
     logs = tf.nn.log_softmax(mix_logits(source(4.0, network)))[0, 1].numpy()

@@ -55,7 +55,7 @@ class Model:
             return [cache_trace() for _ in pairs]
         arrays = {"alignments": np.eye(2)}
         forced = SimpleNamespace(source_tokens=["a", "b"], tokens=["A", "B"], diagnostics=arrays,
-                               source_steps=0, slots=None)  # fmt: skip
+                               source_steps=0, slots=None, word_memory=None)  # fmt: skip
         return [Trace(forced) for _ in pairs]
 
 

@@ -64,3 +64,28 @@ def test_mistakes_are_reported(folder, tmp_path, argv, status, words, capsys):
 def test_without_a_model_it_says_so(tmp_path, capsys):
     assert main([f"--out_dir={tmp_path}", "--sentence=a"]) == 1
     assert "no trained model" in capsys.readouterr().err
+
+
+def test_the_votes_of_a_neural_cache_are_drawn_and_listed(tmp_path):
+    (tmp_path / "model").mkdir()
+    model = write_model(tmp_path / "model", "rnnsearch")
+    settings = ["--neural_cache_size=3", "--neural_cache_lambda=0.5"]
+    out = tmp_path / "page"
+    text = page(out, f"--out_dir={model}", *(f"--sentence={line}" for line in SOURCE), *settings)
+    assert {path.name for path in out.glob("*memory*")} == {"sentence_2_word_memory.png"}
+    assert "word memory: its share, and the entries" in text
+    (tmp_path / "in").write_text("".join(f"{line}\n" for line in SOURCE), "utf-8")
+    (tmp_path / "ref").write_text("HUND KATZE\nKATZE\n")
+    files = [f"--input={tmp_path / 'in'}", f"--reference={tmp_path / 'ref'}"]
+    command = ["memory", f"--out_dir={model}", *files, "--sentence=1", f"--figures={tmp_path}"]
+    assert main([*command, *settings]) == 0
+    table = (tmp_path / "sentence_1_word_memory.md").read_text("utf-8").splitlines()
+    assert [row.split(" | ")[0] for row in table[2:]] == ["| `KATZE`", "| `</s>`"]
+    trace = api.load(str(model), neural_cache_size=3, neural_cache_lambda=0.5).traces(
+        zip(SOURCE, ["HUND KATZE", "KATZE"]), [0, 0]
+    )[1]
+    memory = trace.word_memory
+    share, p_model, p_memory, votes = table[2].split(" | ")[1:]
+    assert (share, p_memory) == ("0.5000", f"{memory.memory[0]:.4f}")
+    assert float(p_model) == pytest.approx(memory.model[0], abs=1e-4)
+    assert set(re.findall(r"`(.*?)`", votes)) == {"HUND (2 words ago)", "KATZE (1 word ago)"}

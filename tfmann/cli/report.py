@@ -20,11 +20,13 @@ import sys
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tfmann import config
 from tfmann.cli import validation
+from tfmann.cli.flag_help import add_settings
 from tfmann.config import HParams
+from tfmann.data import memory_files
 from tfmann.data.documents import document_starts
 from tfmann.data.text_files import iter_documents, iter_lines, iter_parallel
 from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
@@ -38,6 +40,15 @@ from tfmann.visualization import sentence_figures
 
 if TYPE_CHECKING:
     from tfmann.api import Model, Trace
+
+
+# Of a memory that proposes words to the search, which the figures then show.
+_WORD_MEMORIES = (
+    "neural_cache_size", "neural_cache_theta", "neural_cache_lambda", "translation_memory",
+    "translation_memory_pairs", "translation_memory_neighbors", "translation_memory_tau",
+    "translation_memory_lambda", "translation_memory_adaptive", "lexical_memory",
+    "lexical_memory_lambda",
+)  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -81,6 +92,7 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument("--sentence", required=True, type=int, help="which line, from 0")
     parser.add_argument("--figures", required=True, help="folder for the figures")
+    add_settings(parser, _WORD_MEMORIES)
 
 
 def _add_sentence(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -103,6 +115,7 @@ def _add_sentence(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     )
     parser.add_argument("--n_best", type=int, default=3, help="translations shown (default: 3)")
     parser.add_argument("--output", help="folder of page and figures (default: OUT_DIR/sentence)")
+    add_settings(parser, _WORD_MEMORIES)
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
@@ -169,7 +182,9 @@ def _sentence(args: argparse.Namespace) -> None:
             f"there are {len(args.sentence)} --sentence and {len(references)} --reference: "
             "each sentence needs one, or none has one"
         )
-    hparams = validation.settings_of_model(args.out_dir, {})
+    memory = _word_memory(args)
+    hparams = validation.settings_of_model(args.out_dir, memory)
+    memory_files.require(hparams)
     most = hparams.beam_width if hparams.infer_mode == "beam_search" else 1
     if args.n_best < 1:
         raise UsageError(f"--n_best={args.n_best}: expected 1 or more")
@@ -177,7 +192,7 @@ def _sentence(args: argparse.Namespace) -> None:
     import_tensorflow()
     from tfmann import api
 
-    settings = {"num_translations_per_input": min(args.n_best, most)}
+    settings = {**memory, "num_translations_per_input": min(args.n_best, most)}
     model = api.load(args.out_dir, args.ckpt, print_message, **settings)
     folder = args.output or os.path.join(args.out_dir, "sentence")
     path = sentence_page.write(model, args.sentence, references, folder, print_message)
@@ -257,8 +272,16 @@ def _tracer(
     return api.load(out_dir).traces(pairs, documents)
 
 
+def _word_memory(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns the settings of a word memory on the command line."""
+    values = {name: getattr(args, name) for name in _WORD_MEMORIES}
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def _memory(args: argparse.Namespace) -> None:
-    hparams = validation.settings_of_model(args.out_dir, {})
+    memory = _word_memory(args)
+    hparams = validation.settings_of_model(args.out_dir, memory)
+    memory_files.require(hparams)
     if args.docs and not hparams.reads_documents:
         raise UsageError(
             f"--docs is of no use: the cell {hparams.cell!r} translates every sentence by itself"
@@ -276,7 +299,7 @@ def _memory(args: argparse.Namespace) -> None:
     import_tensorflow()
     from tfmann import api
 
-    model = api.load(args.out_dir, args.ckpt, print_message)
+    model = api.load(args.out_dir, args.ckpt, print_message, **memory)
     traces = _traces(
         model,
         sources[first:end],

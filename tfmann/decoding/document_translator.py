@@ -253,6 +253,12 @@ class DocumentTranslator(Translator):
                 results[current.sentences[row]] = forced
         return results
 
+    def _entry_origins(self, line: SourceLine) -> list[str]:
+        """Returns how many words ago each entry of a neural cache was written; the newest is 1."""
+        del line
+        slots = self.hparams.neural_cache_size
+        return [f"{age} word{'s' if age > 1 else ''} ago" for age in range(slots, 0, -1)]
+
     def _force_function(self, record: tuple[str, ...]) -> tf.types.experimental.GenericFunction:
         """Compiles the forced decoding of a round, with the caches before and after it."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from tfmann.config import HParams
@@ -96,6 +97,15 @@ class LexicalTranslator(Translator):
             self.memory.table, [line.ids for line in lines], self.hparams.append_source_eos
         )
         return DocumentAndProposer(super()._document_inputs(lines), found)
+
+    def _entry_origins(self, line: SourceLine) -> list[str]:
+        """Returns the source words that each word of the line's memory may translate."""
+        tokens = self.text.source_tokens(line.ids)
+        _, shares = self.memory.table.entries(line.ids, lexical_memory.MOST_SLOTS)
+        return [
+            " ".join(dict.fromkeys(tokens[i] for i in np.flatnonzero(of_word)))
+            for of_word in shares
+        ]
 
     def _document_signature(self) -> DocumentAndProposer:
         signature = lexical_memory.entries_signature()

@@ -125,6 +125,14 @@ class MemoryTranslator(Translator):
             )
         return DocumentAndProposer(super()._document_inputs(lines), source)
 
+    def _entry_origins(self, line: SourceLine) -> list[str]:
+        """Returns the pair and the position of each entry of the line's datastore, from 1."""
+        return [
+            f"pair {number + 1}, word {position + 1}"
+            for number in self.memory.retrieve(line.ids, self.hparams.translation_memory_pairs)
+            for position in range(len(entry_words(self.memory, number)))
+        ]
+
     def _document_signature(self) -> DocumentAndProposer:
         method = adaptive_neighbors if self._network else nearest_neighbors
         neighbors = self.hparams.translation_memory_neighbors

@@ -15,6 +15,7 @@ from tfmann.cells import diagnostics
 from tfmann.cells.base import StepOutput
 from tfmann.decoding.bound_cell import BoundCell, StepFunction
 from tfmann.decoding.row_decoders import run_given_inputs, swap_batch_and_time
+from tfmann.decoding.word_memory_entries import Votes
 from tfmann.layers.compute_weights import compute_weights, with_weights
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.memory import word_mixture
@@ -98,8 +99,9 @@ def forced_log_probs(
     """Computes log-probabilities of given words.
 
     Returns:
-      `[B, T]`, 0 at padding; diagnostics `[B, T, ...]`; `ForcedOutputs.raw`, or with a word
-      proposer the readouts `[T, B, R]`.
+      `[B, T]`, 0 at padding; diagnostics `[B, T, ...]`, those of `word_memory_entries.Votes` among
+      them if everything is recorded; `ForcedOutputs.raw`, or with a word proposer the readouts
+      `[T, B, R]`.
     """
     outputs, embedded, recorded, raw = teacher_forced(
         model, prepared, target_in, target_length, record=record
@@ -120,4 +122,24 @@ def forced_log_probs(
     chosen = tf.transpose(tf.reshape(chosen, [steps, batch]))
     mask = tf.sequence_mask(target_length, steps, dtype=tf.float32)
     by_batch = {name: swap_batch_and_time(value) for name, value in recorded.items()}
+    if proposer and record == diagnostics.EVERYTHING:
+        by_batch.update(_votes(model, proposer, swap_batch_and_time(raw), target_out[:, :steps]))
     return chosen * mask, by_batch, raw
+
+
+def _votes(
+    model: Seq2Seq, proposer: word_mixture.WordProposer, readouts: tf.Tensor, labels: tf.Tensor
+) -> dict[str, tf.Tensor]:
+    """Returns what a word memory proposes at readouts `[B, T, R]` of the words `[B, T]`."""
+    proposals = proposer.propose(readouts)
+    rows = tf.reshape(readouts, [-1, model.readout_width])
+    log_probs = tf.nn.log_softmax(model.projection()(rows))
+    of_words = tf.gather(log_probs, tf.reshape(labels, [-1]), batch_dims=1)
+    votes = Votes(
+        share=tf.sigmoid(proposals.gates[..., 0]),
+        model=tf.exp(tf.reshape(of_words, tf.shape(labels))),
+        weights=proposals.shares,
+        words=proposals.words,
+        places=proposer.places(readouts),
+    )
+    return votes.as_diagnostics()

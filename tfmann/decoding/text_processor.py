@@ -17,6 +17,7 @@ from tfmann.data.text_encoder import LanguagePair
 from tfmann.data.vocab import EOS, UNK_ID
 from tfmann.data.word_boundaries import WordBoundaries, word_boundaries
 from tfmann.decoding.unk_replacement import replace_unknown
+from tfmann.decoding.word_memory_entries import WordMemory
 from tfmann.errors import UsageError, UserError
 
 
@@ -82,6 +83,7 @@ class Forced(NamedTuple):
     diagnostics: dict[str, np.ndarray]  # by name, [source_steps + len(tokens), ...]
     source_steps: int  # len(source_tokens) if the cell reads the source itself, else 0
     slots: Slots | None = None  # of a cell with a cache
+    word_memory: WordMemory | None = None  # of a search with one, where everything is recorded
 
 
 class TextProcessor:

@@ -13,6 +13,7 @@ from tfmann.config import HParams
 from tfmann.data.batching import make_batch, pad_histories, pad_sources
 from tfmann.data.shortlist_lexicon import TranslationLists
 from tfmann.data.text_encoder import LanguagePair
+from tfmann.data.vocab import EOS_ID
 from tfmann.decoding import target_requirements
 from tfmann.decoding.search import Hypotheses
 from tfmann.decoding.searcher import Searcher
@@ -25,6 +26,7 @@ from tfmann.decoding.text_processor import (
     TextProcessor,
     Translation,
 )
+from tfmann.decoding.word_memory_entries import collect, take_votes
 from tfmann.models import history_encoder
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
@@ -329,12 +331,23 @@ class Translator:
         """
         log_probs, of_source, of_target = tf.nest.map_structure(lambda part: part.numpy(), outputs)
         for row, (line, target) in enumerate(pairs):
-            yield self.text.forced(
+            of_row = {name: value[row] for name, value in of_target.items()}
+            votes = take_votes(of_row, len(target) + 1)
+            forced = self.text.forced(
                 (line.ids, target),
                 log_probs[row],
                 {name: value[:, row] for name, value in of_source.items()},
-                {name: value[row] for name, value in of_target.items()},
+                of_row,
             )
+            if votes is not None:
+                ids, decode = [*target, EOS_ID], self.languages.target.vocabulary.decode
+                memory = collect(votes, ids, self._entry_origins(line), decode)
+                forced = forced._replace(word_memory=memory)
+            yield forced
+
+    def _entry_origins(self, line: SourceLine) -> list[str]:
+        """Returns where the entries of the line's word memory are from, in their order."""
+        raise NotImplementedError(f"{type(self).__name__} has no word memory")
 
 
 def _batches(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:

@@ -32,13 +32,15 @@ class Trace(Mapping[str, np.ndarray]):
       boundary: the first step of the target phase, S or 0.
       slots: the contents of the cache at the beginning of the sentence, in the order of
         `cache_match`; None for a model without a cache.
+      word_memory: the share and the votes of a memory that proposes words to the search, at every
+        word of the target; None for a search without one.
     """
 
     def __init__(self, forced: Forced):
         """Takes the diagnostics of a forced decoding."""
         self.source_tokens, self.tokens = forced.source_tokens, forced.tokens
         self.boundary = forced.source_steps
-        self.slots = forced.slots
+        self.slots, self.word_memory = forced.slots, forced.word_memory
         self._arrays = forced.diagnostics
 
     def __getitem__(self, name: str) -> np.ndarray:

@@ -133,6 +133,10 @@ class AdaptiveSource(NamedTuple):
         found = nearest_neighbors.nearest(readouts, self.keys, self.words, self.proposals)
         return propose(*found, self.temperature[:, None], self.network)
 
+    def places(self, readouts: tf.Tensor) -> tf.Tensor:
+        """Returns the entries of the proposals, `[B, n, K]`."""
+        return nearest_neighbors.nearest_places(readouts, self.keys, self.words, self.proposals)[1]
+
 
 def source(
     keys: np.ndarray, words: np.ndarray, temperature: float, network: MetaNetwork

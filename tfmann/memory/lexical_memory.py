@@ -27,7 +27,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfmann.memory import access
-from tfmann.memory.word_mixture import NEVER, NO_WORD, Proposals
+from tfmann.memory.word_mixture import NEVER, NO_WORD, Proposals, all_places
 
 MOST_SLOTS = 128  # C
 
@@ -81,6 +81,10 @@ class LexicalSource(NamedTuple):
             ),
             tf.broadcast_to(self.words[:, None], [batch, queries, most]),
         )
+
+    def places(self, readouts: tf.Tensor) -> tf.Tensor:
+        """Returns the slots of the proposals, `[B, n, C]`: all."""
+        return all_places(readouts, self.proposals)
 
 
 def prepare(

@@ -54,6 +54,10 @@ class NearestSource(NamedTuple):
         shares = is_entry * access.masked_softmax(-distances / self.tau[:, None], is_entry)
         return Proposals(self._gates(distances[..., :1], is_entry[..., :1]), shares, words)
 
+    def places(self, readouts: tf.Tensor) -> tf.Tensor:
+        """Returns the entries of the proposals, `[B, n, k]`."""
+        return nearest_places(readouts, self.keys, self.words, self.proposals)[1]
+
     def _gates(self, least: tf.Tensor, is_entry: tf.Tensor) -> tf.Tensor:
         """log(lambda / (1 - lambda)) from the least distances `[B, n, 1]`."""
         weight = self.weight[:, None]
@@ -79,10 +83,18 @@ def nearest(
       distances d_1 to d_k and words, both `[B, n, k]`; NO_WORD, and a distance of no meaning, where
       there are fewer entries.
     """
+    distances, places = nearest_places(queries, keys, words, count)
+    return distances, tf.gather(words, places, batch_dims=1)
+
+
+def nearest_places(
+    queries: tf.Tensor, keys: tf.Tensor, words: tf.Tensor, count: int
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Finds which entries `nearest` finds, int32 `[B, n, k]`, after their distances."""
     distances = squared_distances(queries, keys)  # [B, n, M]
     distances = tf.where((words != NO_WORD)[:, None], distances, _FAR)
     negative, places = tf.math.top_k(-distances, count)
-    return -negative, tf.gather(words, places, batch_dims=1)
+    return -negative, places
 
 
 def squared_distances(queries: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from tfmann.memory import access
-from tfmann.memory.word_mixture import NEVER, NO_WORD, Proposals
+from tfmann.memory.word_mixture import NEVER, NO_WORD, Proposals, all_places
 
 
 class NeuralCache(NamedTuple):
@@ -49,6 +49,10 @@ class NeuralSource(NamedTuple):
         shape = tf.shape(shares)
         gates = tf.broadcast_to(self.gate[:, None], [shape[0], shape[1], 1])
         return Proposals(gates, shares, tf.broadcast_to(self.words[:, None], shape))
+
+    def places(self, readouts: tf.Tensor) -> tf.Tensor:
+        """Returns the slots of the proposals, `[B, n, I]`: all, the newest last."""
+        return all_places(readouts, self.proposals)
 
 
 def empty(batch: tf.Tensor | int, slots: int, width: int) -> NeuralCache:

@@ -40,6 +40,9 @@ class WordProposer(Protocol):
     def propose(self, readouts: tf.Tensor) -> Proposals:
         """Returns the proposals for readouts `[B, n, R]`."""
 
+    def places(self, readouts: tf.Tensor) -> tf.Tensor:
+        """Returns which of its entries each proposal is of, int32 `[B, n, C]`, for traces."""
+
     def of_sentences(self, sentences: tf.Tensor) -> WordProposer:
         """Returns what the steps of the sentences `[n]` read."""
 
@@ -57,6 +60,12 @@ def read(readouts: tf.Tensor, proposer: WordProposer) -> tf.Tensor:
     # ids pass as floats: exact below 2**24
     words = tf.cast(proposals.words, tf.float32)
     return tf.concat([readouts, proposals.gates, proposals.shares, words], axis=-1)
+
+
+def all_places(readouts: tf.Tensor, entries: int) -> tf.Tensor:
+    """Returns `WordProposer.places` where every entry proposes its word at each of n queries."""
+    batch, queries = tf.shape(readouts)[0], tf.shape(readouts)[1]
+    return tf.broadcast_to(tf.range(entries), [batch, queries, entries])
 
 
 def extra_width(proposer: WordProposer | tuple[()]) -> int:

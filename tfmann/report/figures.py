@@ -34,6 +34,8 @@ _CAPTIONS = {
     "write_head": "write head: its address and the address's parts (Collier & Beel 2019, Figure 4)",
     "read_head": "read head: its address and the address's parts (Collier & Beel 2019, Figure 5)",
     "cache": "cache: the slots that each word matched (Tu et al. 2018, Figure 4)",
+    "word_memory": "word memory: its share, and the entries that proposed each word (Grave et al. "
+    "2017; Khandelwal et al. 2021; Feng et al. 2017)",
     "recency": "cache: matching by how recently a slot was written (Tu et al. 2018, Figure 3)",
 }
 

@@ -197,7 +197,7 @@ def cache_table(slots: Slots) -> str:
       lines, each ended; only the heading if no slot is filled.
     """
     rows = [_TABLE_HEADINGS] + [
-        (str(rank), _code_span(slots.words[i]), str(slots.ages[i]))
+        (str(rank), code_span(slots.words[i]), str(slots.ages[i]))
         for rank, i in enumerate(by_recency(slots), start=1)
     ]
     widths = [max(map(_display_width, column)) for column in zip(*rows)]
@@ -213,8 +213,8 @@ def _table_line(row: Sequence[str], widths: Sequence[int]) -> str:
     return f"| {''.join(rank)} | {''.join(reversed(word))} | {''.join(age)} |\n"
 
 
-def _code_span(word: str) -> str:
-    """Returns a word as a code span; its fence is longer than any run of backticks in it."""
+def code_span(word: str) -> str:
+    """Returns a word as a code span of Markdown, whose fence is longer than its backticks."""
     word = drawing.without_controls(word)
     ticks = "`" * (max(map(len, re.findall("`+", word)), default=0) + 1)
     gap = " " if word.startswith("`") or word.endswith("`") else ""

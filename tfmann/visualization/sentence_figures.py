@@ -17,6 +17,7 @@ from tfmann.visualization import (
     head_figures,
     image_files,
     round_figures,
+    word_memory_figures,
 )
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ def sentence_figures(trace: Trace, title: str = "") -> Iterator[tuple[str, Figur
     """Yields the figures of a trace, each with a name for its file.
 
     These are `attention`; `coverage` for a cell that has one; `rounds` for a cell that rewrites
-    source keys; one for each head, with the name that it has in `trace.heads`; `cache`, unless it
-    was empty.
+    source keys; one for each head, with the name that it has in `trace.heads`; `cache` and
+    `word_memory`, unless they were empty.
     """
     if "alignments" in trace:
         words = trace.source_tokens, trace.tokens
@@ -46,12 +47,17 @@ def sentence_figures(trace: Trace, title: str = "") -> Iterator[tuple[str, Figur
     cache = cache_figures.cache_of_trace(trace, title)
     if cache is not None:
         yield "cache", cache
+    word_memory = word_memory_figures.word_memory_of_trace(trace, title)
+    if word_memory is not None:
+        yield "word_memory", word_memory
 
 
 def write_sentence(
     trace: Trace, number: int, folder: str, log: Callable[[str], None] = print
 ) -> None:
-    """Writes `sentence_NUMBER_FIGURE.png` for every figure, and `sentence_NUMBER_cache.md`.
+    """Writes `sentence_NUMBER_FIGURE.png` for every figure, and tables of what a memory has.
+
+    These are `sentence_NUMBER_cache.md` and `sentence_NUMBER_word_memory.md`.
 
     Args:
       trace: of the sentence.
@@ -67,6 +73,14 @@ def write_sentence(
     for name, figure in sentence_figures(trace, f"sentence {number}"):
         image_files.save_figure(figure, f"{start}_{name}.png")
         log(f"{start}_{name}.png")
+    if trace.word_memory is not None:
+        if not trace.word_memory.entries:
+            log(f"the word memory is empty at sentence {number}: no votes")
+        table = word_memory_figures.word_memory_table(trace.word_memory, trace.tokens)
+        with atomic_write(f"{start}_word_memory.md") as stream:
+            stream.write(table.encode())
+        log(f"{start}_word_memory.md")
+        return
     if trace.slots is None:
         log("the model has no cache: no matching, no recency and no table")
         return
