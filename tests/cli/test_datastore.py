@@ -115,7 +115,7 @@ def test_a_network_is_trained_and_used(folder, tmp_path, capsys, monkeypatch):
     assert translate(folder, memory, *others) != translate(folder, memory, *others[:3])
     argv = ["translate", f"--model={folder / 'model'}", f"--input={folder / 'in'}", memory]
     fails([*argv, others[3]], capsys, 1, "was trained with other settings", main=main.main)
-    message = "--inference_output_file and --translation_memory_adaptive are the same file"
+    message = "--output and --translation_memory_adaptive are the same file"
     fails([*argv, *others, f"--output={network}"], capsys, 2, message, main=main.main)
 
 
@@ -182,7 +182,7 @@ def test_a_memory_is_not_overwritten(folder, capsys):
         files_of(folder),
         f"--input={folder / 'in'}",
     ]
-    message = "--inference_output_file and the translation memory .*tm.tgt are the same file"
+    message = "--output and the translation memory .*tm.tgt are the same file"
     fails([*argv, f"--output={folder / 'tm.tgt'}"], capsys, 2, message, main=main.main)
     assert (folder / "tm.tgt").read_bytes() == before
 
