@@ -29,8 +29,8 @@ def pytest_configure(config):
 # Names in modules of tests that start processes, each of which takes as much memory as TensorFlow,
 # or compile searches, of 100 MB each.
 LARGE = {
-    "ForkedCommand", "cluster", "needs_browser", "replicas", "run_in_a_process", "signal",
-    "subprocess",
+    "ForkedCommand", "agreements", "cluster", "inspections", "needs_browser", "replicas",
+    "run_in_a_process", "signal", "subprocess",
     "Translator", "large_model", "make_translator", "run_beam", "translator",
 }  # fmt: skip
 SECONDS_BETWEEN_COLLECTIONS = 0.3

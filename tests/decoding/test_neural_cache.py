@@ -195,6 +195,7 @@ def test_an_empty_cache_changes_no_bit_of_a_search(name):
     np.testing.assert_array_equal(*results)
 
 
+@pytest.mark.thorough
 def test_a_share_of_zero_changes_no_translation():
     translations.assert_same(
         run("rnnsearch", neural_cache_lambda=0.0), run("rnnsearch", neural_cache_size=0)

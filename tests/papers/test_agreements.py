@@ -40,6 +40,7 @@ def fake_corpus(folder):
     )
 
 
+@pytest.mark.thorough
 def test_two_runs_are_compared_over_the_references_once(tmp_path):
     corpus, folders = fake_corpus(tmp_path), [tmp_path / "ours", tmp_path / "base"]
     for folder in folders:
