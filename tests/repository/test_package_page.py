@@ -57,3 +57,14 @@ def test_the_page_of_the_package_points_nowhere_in_the_repository():
     text = (ROOT / "docs" / "package.md").read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)]*)\)|(?:src|href)=\"([^\"]*)\"", text)
     assert all("".join(link).startswith("https://") for link in links), links
+
+
+def test_the_addresses_of_the_package_are_those_of_the_readme():
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    lines = setup["metadata"]["project_urls"].split("\n")
+    addresses = dict(line.split(" = ") for line in filter(None, lines))
+    assert len(addresses) >= 5
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(f"({address})" in readme for address in addresses.values()), addresses
+    assert all(len(label) <= 32 for label in addresses), "more than a package index takes"
