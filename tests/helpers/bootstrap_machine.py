@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,6 +38,14 @@ class Machine:
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
         return path
+
+    def add_tools(self, *names: str) -> None:
+        """Adds commands of this machine; skips the test where one is not installed."""
+        for name in names:
+            path = shutil.which(name)
+            if path is None:
+                pytest.skip(f"{name} is not installed")
+            (self.bin / name).symlink_to(path)
 
     def add_python(self, name: str, version: str, has_venv: bool = True, pip_works: bool = True):
         return self.add(

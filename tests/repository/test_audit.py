@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 from helpers.bootstrap_machine import Machine
 from helpers.lock import ENTRIES
@@ -22,11 +20,7 @@ esac
 
 @pytest.fixture
 def auditor(checkout: Machine) -> Machine:
-    for tool in ("grep", "mktemp"):
-        path = shutil.which(tool)
-        if path is None:
-            pytest.skip(f"{tool} is not installed")
-        (checkout.bin / tool).symlink_to(path)
+    checkout.add_tools("grep", "mktemp")
     return checkout
 
 

@@ -12,11 +12,7 @@ from helpers.bootstrap_machine import ROOT, Machine
 @pytest.fixture
 def ci(machine: Machine) -> Machine:
     """A machine whose `make` notes the interpreter and the target that it was given."""
-    for tool in ("bash", "cat", "dirname", "grep", "mktemp", "rm", "tail", "tee"):
-        path = shutil.which(tool)
-        if path is None:
-            pytest.skip(f"{tool} is not installed")
-        (machine.bin / tool).symlink_to(path)
+    machine.add_tools("bash", "cat", "dirname", "grep", "mktemp", "rm", "tail", "tee")
     machine.add(
         "make",
         'for word in "$@"; do case $word in PYTHON=* | TENSORFLOW=*) export "$word" ;; esac; done\n'

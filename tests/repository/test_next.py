@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 from helpers.bootstrap_machine import Machine
 
@@ -11,11 +9,7 @@ from helpers.bootstrap_machine import Machine
 @pytest.fixture
 def later(checkout: Machine) -> Machine:
     """The checkout on a machine with a Python 3.13 and what the script needs besides."""
-    for tool in ("cmp", "cut"):
-        path = shutil.which(tool)
-        if path is None:
-            pytest.skip(f"{tool} is not installed")
-        (checkout.bin / tool).symlink_to(path)
+    checkout.add_tools("cmp", "cut")
     checkout.add_python("python3.13", "3.13")
     return checkout
 

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from helpers.lock import setup_list
 
 from tfmann import nmt
 from tfmann.cli import main, prepare, serve, translate
@@ -60,10 +61,7 @@ def test_the_page_of_the_package_points_nowhere_in_the_repository():
 
 
 def test_the_addresses_of_the_package_are_those_of_the_readme():
-    setup = configparser.ConfigParser()
-    setup.read(ROOT / "setup.cfg", encoding="utf-8")
-    lines = setup["metadata"]["project_urls"].split("\n")
-    addresses = dict(line.split(" = ") for line in filter(None, lines))
+    addresses = dict(line.split(" = ") for line in setup_list("metadata", "project_urls"))
     assert len(addresses) >= 5
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert all(f"({address})" in readme for address in addresses.values()), addresses

@@ -73,7 +73,7 @@ def cache_statistics(
     values = _gates(np.asarray(trace["cache_gate"])[:, 0], trace.tokens, in_cache, frequent)
     values["word_in_cache"] = float(in_cache.mean())
     if gains is not None:
-        groups = {"": in_cache | True, "_in_cache": in_cache, "_not_in_cache": ~in_cache}
+        groups = {"": np.ones_like(in_cache), "_in_cache": in_cache, "_not_in_cache": ~in_cache}
         values.update(_averages("word_gain", np.asarray(gains, np.float64), groups))
     if match.sum(axis=1).min() > _TINY:
         match /= match.sum(axis=1, keepdims=True)
@@ -157,7 +157,7 @@ def _gates(
     """Averages gates `[T]` over all words, by their kind, and by whether the cache has them."""
     kinds = np.array([word_kind(token, frequent) for token in tokens])
     groups = {f"_{kind}": kinds == kind for kind in ("end", "punctuation", "frequent", "other")}
-    groups.update({"": in_cache | True, "_in_cache": in_cache, "_not_in_cache": ~in_cache})
+    groups.update({"": np.ones_like(in_cache), "_in_cache": in_cache, "_not_in_cache": ~in_cache})
     return _averages("gate", gates, groups)
 
 
