@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tfmann.papers.table import LiteratureRow, Row, Table
+from tfmann.papers.tables.memories import with_lexical_memory
 from tfmann.synthetic import Style
 
 _BASELINES = ("rnnsearch", "rnnsearch_longer")
@@ -217,6 +218,9 @@ TABLES = {
                 start="rnnsearch",  # fewer updates: settings of its own
             ),
             *_systems(dict.fromkeys(name for name in _SYSTEMS if name not in _BASELINES)),
+            Row("transformer", "Transformer, 2 layers (Vaswani et al. 2017)"),
+            Row("kvmematt_transformer", "Transformer + KVMemAtt in its last layer"),
+            with_lexical_memory("luong", "GRU"),
         ),
         scales=("cpu",),
         baselines=_BASELINES,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tfmann.papers.table import Row, Table
+from tfmann.papers.tables.memories import with_lexical_memory
 
 
 def _rows(attn: float, key_value: float, modifying_iw: float) -> tuple[Row, ...]:
@@ -28,7 +29,7 @@ TABLES = {
         prefix="iwslt07_",
         dev="dev",
         test="test",
-        rows=_rows(49.1, 49.3, 49.6),
+        rows=(*_rows(49.1, 49.3, 49.6), with_lexical_memory("attn", "attn")),
         baselines=("attn",),
     ),
     "en-ja-ntcir": Table(
