@@ -22,6 +22,7 @@ from benchmarks import (  # noqa: E402
     ablation,
     cache,
     cost,
+    datastore,
     memory,
     parameters,
     report,
@@ -36,6 +37,7 @@ from benchmarks.trust import decode, inputs  # noqa: E402
 from benchmarks.trust.__main__ import main as trust  # noqa: E402
 from tfmann import config, synthetic  # noqa: E402
 from tfmann.cli.main import main as tfmann_command  # noqa: E402
+from tfmann.errors import UsageError  # noqa: E402
 from tfmann.ops import encoder_scan as scans  # noqa: E402
 from tfmann.papers.claim import SpeedClaim  # noqa: E402
 from tfmann.papers.claims import CLAIMS  # noqa: E402
@@ -61,8 +63,8 @@ OF_PEERS = {f"benchmarks.peers.{name}_driver" for name in ("joey", "onmt", "dnc"
 # the processes that `kills` and `settings` start
 INTERNAL = {"benchmarks.trust.forks", "benchmarks.trust.settings"}
 TESTED_HERE = {
-    "benchmarks.ablation", "benchmarks.cache", "benchmarks.cost", "benchmarks.memory",
-    "benchmarks.parameters", "benchmarks.peers.compare", "benchmarks.report",
+    "benchmarks.ablation", "benchmarks.cache", "benchmarks.cost", "benchmarks.datastore",
+    "benchmarks.memory", "benchmarks.parameters", "benchmarks.peers.compare", "benchmarks.report",
     "benchmarks.rewriting", "benchmarks.shortlist", "benchmarks.translation_memory",
     "benchmarks.trust", "benchmarks.word_memories",
 }  # fmt: skip
@@ -218,6 +220,26 @@ def test_a_memory_is_measured_in_an_invented_domain(capfd):
     for record in systems:
         assert record["dev"][str(record["factor"])] == max(record["dev"].values())
         assert record["tau"] == pytest.approx(record["median"] * record["factor"])
+
+
+def test_stores_of_a_memory_are_measured(corpus, capfd):
+    prefixes = f"--memory={corpus}/train", f"--test={corpus}/test"
+    datastore.main([*prefixes, "--pairs=20,40", "--lines=4"])
+    for pairs, records in zip((20, 40), np.array_split(read_records(capfd), 2)):
+        assert [record["store"] for record in records] == [None, *datastore.STORES]
+        assert all((r["pairs"], r["lines"], r["width"]) == (pairs, 4, 64) for r in records)
+        text, index, keys = (record["bytes"] for record in records[1:])
+        targets = (corpus / "train.tgt").read_text("utf-8").splitlines()[:pairs]
+        entries = sum(len(line.split()) + 1 for line in targets)  # </s> is one
+        # readouts of 64 numbers of two bytes, and a little for their file's head
+        assert 2 * 64 * entries <= keys - index < 2 * 64 * entries + 2000
+        sides = [(corpus / f"train.{side}").read_bytes() for side in ("src", "tgt")]
+        assert text == sum(len(b"".join(side.splitlines(keepends=True)[:pairs])) for side in sides)
+
+
+def test_a_memory_smaller_than_asked_for_is_named(corpus):
+    with pytest.raises(UsageError, match=r"train\.src has 300 pairs, fewer than 301"):
+        datastore.main([f"--memory={corpus}/train", f"--test={corpus}/test", "--pairs=301"])
 
 
 @pytest.mark.thorough
