@@ -7,8 +7,8 @@ For each number of pairs a memory is stored three ways: as two text files, as a 
 index of the pairs, and as a folder that also has their readouts (`tfmann datastore --keys`). Each
 store has its bytes on disk, the seconds to write it (with those to load the model, which only
 readouts need), the seconds to open it, and those to translate the first lines of the test with it,
-greedy, once everything is compiled. A record without a store is the model alone. The default is the small Luong model of `tfmann
-play` with the synthetic corpus.
+greedy, once everything is compiled. A record without a store is the model alone. The default is the
+small Luong model of `tfmann play` with the synthetic corpus.
 """
 
 from __future__ import annotations

@@ -114,6 +114,7 @@ def test_cell_equals_its_oracle(variant, compiled):
                 expected = ntm_attention.decode(
                     weights, annotations, states, words,
                     num_heads=h.num_attention_heads, unit=h.unit_type, kind=h.attention_score,
+                    scale=h.head_scale,
                 )  # fmt: skip
         for name, value in values.items():
             actual = value[:steps, row].numpy()
@@ -230,3 +231,12 @@ def test_the_registry_says_which_cells_have_alignments(name):
     model = small_models.model("rnnsearch", cell=name, **SLOTS)
     diagnostics = decode(model, small_models.batch(LENGTHS), ("*",), compiled=False)[-1]
     assert ("alignments" in diagnostics) == CELLS[name].has_alignments
+
+
+def test_the_heads_of_ntm_attention_begin_at_their_biases():
+    starts = {"gate_start": 2.0, "stay_start": 3.0, "sharpening_start": -3.0, "head_scale": 0.0}
+    h = small_models.hparams("ntm-heads", **starts)
+    bias = Seq2Seq(h, small_models.SOURCE_SIZE, small_models.TARGET_SIZE).cell.head_bias.numpy()
+    by_head = bias.reshape(h.num_attention_heads, -1)
+    assert not by_head[:, : h.num_units + 1].any()  # key and strength
+    np.testing.assert_array_equal(by_head[:, h.num_units + 1 :], [[2, 0, 0, 3, 0, 0, -3]] * 3)

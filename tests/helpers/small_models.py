@@ -23,6 +23,7 @@ VARIANTS = {
     "ntm": {"cell": "ntm_attention"},
     "ntm-cosine": {"cell": "ntm_attention", "attention_score": "cosine", "unit_type": "gru"},
     "ntm-heads": {"cell": "ntm_attention", "num_attention_heads": 3, "shift_range": 2},
+    "ntm-scaled": {"cell": "ntm_attention", "num_attention_heads": 2, "head_scale": 0.3},
     "ntm-gru": {"cell": "ntm_attention", "unit_type": "gru", "bridge": "zero"},
     "rnnsearch": {"cell": "rnnsearch", "unit_type": "gru", "projection_bias": True},
     "rnnsearch-sum": {"cell": "rnnsearch", "unit_type": "gru", "annotation_merge": "sum"},

@@ -74,11 +74,13 @@ def decode(
     unit: str = "lstm",
     tanh: bool = False,
     kind: str = "dot",
+    scale: float = 1.0,
 ) -> dict[str, np.ndarray]:
     """Decodes one sentence whose target words are given.
 
     Arguments as of `luong.decode`; there is no `scaled`, because the strength beta
-    takes the place of the scale g. With another `kind` than 'dot' both are used.
+    takes the place of the scale g. With another `kind` than 'dot' both are used. What h adds
+    to the biases of strength, gate, shift and sharpening is multiplied by `scale`.
 
     Returns:
         `outputs` [T, U]; `alignments` [T, S], the mean over the heads of `read_weights`
@@ -98,7 +100,13 @@ def decode(
         h, states = stack_step(
             unit, weights["layers"], np.concatenate([x, attention_vector]), states
         )
-        raw = h @ weights["head_kernel"] + weights["head_bias"]
+        raw = np.concatenate(
+            [
+                np.concatenate([from_h[: len(h)], scale * from_h[len(h) :]])
+                for from_h in np.split(h @ weights["head_kernel"], num_heads)
+            ]
+        )
+        raw = raw + weights["head_bias"]
         heads = split_heads(raw, num_heads, units=len(h))
         content_weights, contexts = [], []
         for r, head in enumerate(heads):

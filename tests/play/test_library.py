@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tfmann import errors
+from tfmann.cli.play import main as play
 from tfmann.data.text_files import iter_lines
 from tfmann.play import library
 from tfmann.serving.requests import RequestError
@@ -29,7 +30,7 @@ def test_models_come_with_the_package_and_are_small():
 
 @pytest.mark.parametrize("entry", SHIPPED, ids=lambda entry: entry.name)
 def test_a_shipped_model_has_weights_of_16_bits_and_knows_its_examples(entry):
-    folder = library.SHIPPED / entry.name
+    folder = entry.folder
     arrays = checkpoint.read_arrays(str(folder / "best_bleu"))
     assert all(np.array_equal(value, value.astype(np.float16)) for value in arrays.values())
     vocabulary = set(iter_lines(folder / "vocab.src"))
@@ -60,3 +61,31 @@ def test_models_of_the_user_are_called_as_their_directories(model, tmp_path):
         library.of_runs([str(tmp_path)], [])
     with pytest.raises(RequestError, match="there is no model 'x'"):
         library.Library([entry]).trace("x", ["der"], [])
+
+
+def test_models_of_the_user_take_a_memory(model):
+    [entry] = library.of_runs([str(model)], [], {"neural_cache_size": 5})
+    assert entry.documents and library.Library([entry]).describe()[0]["documents"]
+    with pytest.raises(errors.UserError, match="there is no file nowhere"):
+        library.of_runs([str(model)], [], {"lexical_memory": "nowhere"})
+
+
+def test_a_memory_without_a_model_of_the_user_is_refused(capsys):
+    assert play(["--neural_cache_size=5"]) == 2
+    assert "--neural_cache_size is for the models of --model" in capsys.readouterr().err
+
+
+def test_a_neural_cache_votes_for_words_of_the_document():
+    entry = next(entry for entry in SHIPPED if entry.name == "neural_cache")
+    trace = library.Library([entry]).trace(entry.name, entry.examples[0], [])
+    memory = trace["word_memory"]
+    said = " ".join(pair["target"] for pair in trace["earlier"]).split()
+    assert {vote["word"] for vote in memory["entries"]} <= {*said, "</s>"}
+    assert np.array(memory["weights"]).shape == (len(trace["tokens"]), len(memory["entries"]))
+    share, model, votes, probs = (
+        np.array(values)
+        for values in (memory["share"], memory["model"], memory["memory"], trace["probs"])
+    )
+    np.testing.assert_allclose((1 - share) * model + share * votes, probs, atol=1e-4)
+    first = library.Library([entry]).trace(entry.name, entry.examples[0][:1], [])["word_memory"]
+    assert not first["entries"] and not any(first["share"])

@@ -181,6 +181,28 @@ def test_past_and_future_are_those_of_the_trace(page, client):
 
 
 @needs_browser
+def test_votes_are_those_of_the_trace(page, client):
+    choose(page, "neural_cache")
+    page.key("End")
+    trace = trace_of(client, "neural_cache")
+    memory, last = trace["word_memory"], len(trace["tokens"]) - 1
+    share, *tiles = tips(page, "Memory of words, greatest vote first")
+    assert share == f"λ {memory['share'][last]:.3f}"
+    votes = zip(memory["weights"][last], memory["entries"])
+    expected = sorted(
+        ((vote, entry) for vote, entry in votes if vote >= 0.005), key=lambda v: -v[0]
+    )
+    assert tiles == [
+        f"{entry['word']}\nvote {vote:.3f}\n{entry['origin']}" for vote, entry in expected
+    ]
+    rows = np.array(memory["weights"])
+    order = np.argsort(-rows.sum(axis=0), kind="stable")[:16]
+    shown = [float(tip.rpartition("\n")[2]) for tip in tips(page, "Votes over the sentence")]
+    curves = [value for name in ("share", "memory", "model") for value in memory[name]]
+    assert shown == pytest.approx([*rows[:, order].ravel(), *curves], abs=6e-4)
+
+
+@needs_browser
 def test_an_address_of_reading_and_writing_is_drawn_once(page):
     choose(page, "memdec")
     titles = page.run("[...document.querySelectorAll('figure')].map((f) => f.dataset.title)")

@@ -164,6 +164,7 @@ def trained(folder, hparams_path, **changes):
     [
         "multi30k/de_en_luong",
         pytest.param("collier2019/vi_en_mad_1", marks=pytest.mark.slow),
+        pytest.param("collier2019/vi_en_ntm_attention", marks=pytest.mark.slow),
         "mino2017/iwslt07_key_value",
     ],
 )
@@ -172,6 +173,14 @@ def test_the_attention_of_a_shipped_configuration_is_alive(tmp_path, hparams_pat
     entropies, log = trained(tmp_path, hparams_path)
     assert min(entropies) > 0.3
     assert WARNING not in log
+
+
+@pytest.mark.thorough
+def test_heads_that_move_fast_collapse_and_the_log_says_what_helps(tmp_path):
+    fast = {"sharpening_start": 0.0, "head_scale": 1.0}
+    entropies, log = trained(tmp_path, "collier2019/vi_en_ntm_attention", **fast)
+    assert min(entropies) < 0.3
+    assert log.count("the attention has collapsed: its heads move fast; sharpening_start=-3") == 1
 
 
 @pytest.mark.thorough

@@ -43,8 +43,9 @@ class NTMAttentionCell(DecoderCell):
 
     Unlike the paper: the shift is circular modulo each sentence's true length and no weight falls
     on padding (the authors' code wraps round 50 padded positions). w_{-1} is the first position
-    and the heads' biases start at `gate_start` and `stay_start`, both of which the paper leaves
-    open. With several heads the contexts are concatenated and `alignments` is their mean.
+    and the heads' biases start at `gate_start`, `stay_start` and `sharpening_start`, which the
+    paper leaves open; `head_scale` multiplies what h_t adds to the biases. With several heads the
+    contexts are concatenated and `alignments` is their mean.
     """
 
     def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
@@ -60,7 +61,11 @@ class NTMAttentionCell(DecoderCell):
         start = np.zeros([self.heads, width])
         start[:, units + 1] = hparams.gate_start
         start[:, units + 2 + hparams.shift_range] = hparams.stay_start
+        start[:, -1] = hparams.sharpening_start
         self.head_bias = weights.constant("head_bias", start.reshape(-1))
+        scales = np.full([self.heads, width], hparams.head_scale, np.float32)
+        scales[:, :units] = 1  # a key's length does not matter where the score is a cosine
+        self.head_scales = scales.reshape(-1)
         self.attention_kernel = weights.matrix(
             "attention_kernel", [self.heads * annotation_width + units, units]
         )
@@ -94,7 +99,10 @@ class NTMAttentionCell(DecoderCell):
     ) -> StepOutput:
         """Computes h_t from `[x_t; a_{t-1}]`, then w_t, c_t and a_t."""
         hidden, layers = self.stack.step(inputs, state.attention, state.layers, source.feed_kernel)
-        parameters = product(hidden, self.head_kernel) + self.head_bias
+        parameters = product(hidden, self.head_kernel)
+        if self.hparams.head_scale != 1:
+            parameters *= self.head_scales
+        parameters += self.head_bias
         weights, diagnostics = self._address(parameters, state.weights, source)  # [B, K*R, S]
         contexts = weights @ source.attention.values  # c_t of every head (11)
         contexts = tf.reshape(contexts, [-1, self.heads * self.annotation_width])

@@ -12,9 +12,16 @@ import os
 import sys
 from collections.abc import Sequence
 
+from tfmann.cli.flag_help import add_settings
 from tfmann.cli.serve import add_address, note
-from tfmann.errors import UserError, run_command
+from tfmann.errors import UsageError, UserError, run_command
 from tfmann.serving import server
+
+# Memories that propose words to the search.
+_SETTINGS = ("neural_cache_size", "neural_cache_theta", "neural_cache_lambda",
+             "translation_memory", "translation_memory_pairs", "translation_memory_neighbors",
+             "translation_memory_tau", "translation_memory_lambda", "translation_memory_adaptive",
+             "lexical_memory", "lexical_memory_lambda")  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,8 +34,13 @@ def _run(args: argparse.Namespace) -> None:
     server.require_extra("play")
     from tfmann.play import library
 
+    settings = {name: getattr(args, name) for name in _SETTINGS if getattr(args, name) is not None}
+    if settings and not args.model:
+        raise UsageError(
+            f"--{next(iter(settings))} is for the models of --model, and there is none"
+        )
     shipped = library.shipped()
-    mine = library.of_runs(args.model, [entry.name for entry in shipped])
+    mine = library.of_runs(args.model, [entry.name for entry in shipped], settings)
     entries = [*mine, *shipped]
     if not entries:
         raise UserError("no models come with this installation: give one of yours with --model=DIR")
@@ -58,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
     add_address(parser)
+    add_settings(parser, _SETTINGS)
     return parser
 
 

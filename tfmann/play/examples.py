@@ -19,3 +19,15 @@ DOCUMENTS = (
         "nelga reta omni nu levir .",
     ),
 )
+# Later sentences repeat words of the earlier ones.
+REPETITIONS = (
+    (
+        "merka alte skripa bele skribir ta .",
+        "rega fele skripa bele signir ta .",
+        "merka alte skripa nigre skribir ta .",
+    ),
+    (
+        "nuni kapta pentu signa verde kaptir ni .",
+        "nuni kapta signa nigre kaptir ni .",
+    ),
+)

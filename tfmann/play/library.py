@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 SHIPPED = Path(__file__).parent / "models"
 EXAMPLE = "example.json"  # a trace, so that the page has something to show at once
 _LOADED = 6  # models in memory at a time
+# memories that need no training, on top of a shipped model: name, its model, title, settings
+_WITH_MEMORY = (
+    ("neural_cache", "luong", "Luong attention, neural cache", {"neural_cache_size": 100}),
+)
 
 
 class Entry(NamedTuple):
@@ -31,6 +35,7 @@ class Entry(NamedTuple):
     documents: bool  # whether it reads other sentences
     bleu: float | None  # on the synthetic test set, of shipped models
     examples: Sequence[Sequence[str]]  # documents, as lists of lines
+    settings: Mapping[str, Any] = {}  # of the search, in place of the model's own
 
 
 class Library:
@@ -82,8 +87,9 @@ class Library:
             trace_line(self._load(name), lines[:1])
 
     def _example(self, name: str) -> Mapping[str, Any] | None:
-        path = self._entries[name].folder / EXAMPLE
-        if not path.exists():
+        entry = self._entries[name]
+        path = entry.folder / EXAMPLE
+        if entry.settings or not path.exists():
             return None
         return json.loads(path.read_text(encoding="utf-8"))
 
@@ -91,7 +97,8 @@ class Library:
         if name not in self._models:
             from tfmann import api
 
-            self._models[name] = api.load(str(self._entries[name].folder))
+            entry = self._entries[name]
+            self._models[name] = api.load(str(entry.folder), **entry.settings)
             if len(self._models) > _LOADED:
                 self._models.popitem(last=False)
         self._models.move_to_end(name)
@@ -99,13 +106,13 @@ class Library:
 
 
 def shipped() -> list[Entry]:
-    """Returns the models that come with tfmann."""
+    """Returns the models that come with tfmann, and those with a memory that needs no training."""
     path = SHIPPED / "models.json"
     if not path.exists():
         return []
     record = json.loads(path.read_text(encoding="utf-8"))
-    return [
-        Entry(
+    trained = {
+        name: Entry(
             name=name,
             title=entry["title"],
             cell=entry["cell"],
@@ -116,24 +123,47 @@ def shipped() -> list[Entry]:
         )
         for name, entry in record.items()
         if (SHIPPED / name / "hparams.json").exists()
+    }
+    with_memory = [
+        trained[model]._replace(
+            name=name,
+            title=title,
+            documents=True,
+            bleu=None,  # that of the model alone, because its test set has no documents
+            examples=examples.REPETITIONS,
+            settings=settings,
+        )
+        for name, model, title, settings in _WITH_MEMORY
+        if model in trained
     ]
+    return [*trained.values(), *with_memory]
 
 
-def of_runs(folders: Sequence[str], reserved: Sequence[str]) -> list[Entry]:
+def of_runs(
+    folders: Sequence[str], reserved: Sequence[str], settings: Mapping[str, Any] | None = None
+) -> list[Entry]:
     """Returns the user's models, each named after its folder.
 
+    Args:
+      folders: of the runs.
+      reserved: names that none may have.
+      settings: of the search, in place of the models' own.
+
     Raises:
-      UserError: a directory holds no trained model.
+      UserError: a directory holds no trained model, or its search cannot have the settings.
       UsageError: two have the same name.
     """
     from tfmann.cli.validation import settings_of_model
+    from tfmann.data import memory_files
 
     entries: list[Entry] = []
+    settings = settings or {}
     for folder in folders:
-        hparams = settings_of_model(folder, {})
+        hparams = settings_of_model(folder, settings)
+        memory_files.require(hparams)
         name = Path(folder).resolve().name
         if name in reserved or any(entry.name == name for entry in entries):
             raise UsageError(f"--model={folder}: there is a model called {name} already")
         documents = hparams.reads_documents
-        entries.append(Entry(name, name, hparams.cell, Path(folder), documents, None, ()))
+        entries.append(Entry(name, name, hparams.cell, Path(folder), documents, None, (), settings))
     return entries

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfmann.cells.diagnostics import VECTORS
+from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.decoding import continuation
 from tfmann.decoding.text_processor import Translation
 from tfmann.evaluation.trace import Trace
@@ -36,7 +36,7 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
 
     Returns:
       JSON types. `arrays` has the arrays of `api.Trace`, with the same shapes, rounded; `heads`
-      those of `Trace.heads`.
+      those of `Trace.heads`, `word_memory` the fields of `Trace.word_memory`.
 
     Raises:
       RequestError: a token of the prefix is not in the model's vocabulary.
@@ -58,7 +58,7 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
     )
     tokens = vocabulary.decode(produced.ids)
     last = Translation(line, 0.0, source_tokens, tokens, None)
-    forced = translator.force_translations([*translations, last], VECTORS, [0] * len(lines))[-1]
+    forced = translator.force_translations([*translations, last], EVERYTHING, [0] * len(lines))[-1]
     trace = Trace(forced)
     words = vocabulary.decode(produced.nearest_ids.ravel().tolist())
     nearest = [
@@ -93,10 +93,19 @@ def _check_prefix(language: TextEncoder, prefix: Sequence[str]) -> None:
 
 
 def as_json(trace: Trace) -> dict[str, Any]:
-    """Converts a trace to JSON types: tokens, arrays by name, heads, rounds, slots."""
-    slots = None
+    """Converts a trace to JSON types: tokens, arrays by name, heads, rounds, slots, word memory."""
+    slots = word_memory = None
     if trace.slots is not None:
         slots = {"words": trace.slots.words, "ages": np.asarray(trace.slots.ages).tolist()}
+    if trace.word_memory is not None:
+        memory = trace.word_memory
+        word_memory = {
+            "entries": [entry._asdict() for entry in memory.entries],
+            **{
+                name: _rounded(getattr(memory, name))
+                for name in ("share", "model", "memory", "weights")
+            },
+        }
     return {
         "source_tokens": list(trace.source_tokens),
         "tokens": list(trace.tokens),
@@ -113,6 +122,7 @@ def as_json(trace: Trace) -> dict[str, Any]:
             for head, values in trace.heads.items()
         },
         "slots": slots,
+        "word_memory": word_memory,
     }
 
 

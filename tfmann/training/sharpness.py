@@ -154,4 +154,6 @@ def remedy(cell: Any) -> str:
     score = getattr(getattr(cell, "attention", None), "score", None)
     if score is not None and score.kind == "dot":
         return "its scores have outgrown the softmax; attention_score=cosine bounds them"
+    if hasattr(cell, "head_scales") and cell.hparams.head_scale == 1:
+        return "its heads move fast; sharpening_start=-3 with head_scale=1/sqrt(U) usually helps"
     return "a lower learning_rate usually helps"

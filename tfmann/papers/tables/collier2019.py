@@ -26,8 +26,7 @@ _FURTHER = (
     Row("dnc_2", "pure MANN, DNC, 2 read heads"),
     Row(
         "dnc_msd",
-        "pure MANN, DNC, 1 R/W head, masked, de-allocated, sharpened "
-        "(Csordás & Schmidhuber 2019)",
+        "pure MANN, DNC, 1 R/W head, masked, de-allocated, sharpened (Csordás & Schmidhuber 2019)",
     ),
 )
 _WITHOUT_TRAINING = (
@@ -50,9 +49,7 @@ _VI_EN = Table(
 TABLES = {
     "vi-en": _VI_EN._replace(
         stand_in={
-            "cpu": _VI_EN._replace(
-                rows=(*_PRINTED, *_FURTHER, *_WITHOUT_TRAINING), scales=("cpu",)
-            )
+            "cpu": _VI_EN._replace(rows=(*_PRINTED, *_FURTHER, *_WITHOUT_TRAINING), scales=("cpu",))
         }
     ),
     "ro-en": Table(

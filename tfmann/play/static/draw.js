@@ -45,7 +45,7 @@ function text(x, y, content, colour, options = {}) {
   return node;
 }
 
-const number = (value) => (Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(3));
+export const number = (value) => (Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(3));
 
 // Small weights must be visible and large ones differ: the square root does both.
 const shade = (value) => Math.min(1, Math.sqrt(Math.max(0, value)));
@@ -286,34 +286,29 @@ function fitted(word, width) {
   return shown === word ? word : `${shown.slice(0, -1)}…`;
 }
 
-// Words of a cache with how well each matches now.
-export function chips({ words, ages, weights, gate, label, colors }) {
-  const order = words.map((_, i) => i).filter((i) => words[i]).sort((a, b) => ages[a] - ages[b]);
+// Words of a memory as tiles, the stronger their colour the greater the weight; `notes` for the pointer.
+export function chips({ words, weights, notes, gate, empty, label, colors }) {
   const wide = Math.max(64, widest(words, 14) + 20);
-  const per = Math.max(1, Math.min(order.length, Math.floor(Math.min(760, colors.room) / wide)));
-  const lines = Math.ceil(order.length / per);
+  const per = Math.max(1, Math.min(words.length, Math.floor(Math.min(760, colors.room) / wide)));
+  const lines = Math.ceil(words.length / per);
   const root = svg(Math.max(per * wide, 300) + 4, lines * 46 + 44, label);
   root.append(text(2, 14, `mixed in: λ = ${number(gate)}`, colors.ink, { size: 12.5, sans: true }));
   root.append(element("rect", { x: 132, y: 5, width: 150, height: 10, rx: 5, fill: colors.wash }));
   root.append(element("rect", {
     x: 132, y: 5, width: 150 * Math.min(1, gate), height: 10, rx: 5, fill: colors.write, "data-tip": `λ ${number(gate)}`,
   }));
-  if (!order.length) {
-    root.append(text(2, 42, "The cache is empty: the document begins here.", colors.soft, { size: 13 }));
-  }
-  order.forEach((slot, i) => {
+  if (!words.length) root.append(text(2, 42, empty, colors.soft, { size: 13 }));
+  words.forEach((word, i) => {
     const x = (i % per) * wide + 2;
     const y = Math.floor(i / per) * 46 + 30;
-    const value = weights[slot];
     root.append(element("rect", {
-      x, y, width: wide - 8, height: 36, rx: 6, fill: colors.wash,
-      "data-tip": `${words[slot]}\nmatch ${number(value)}\n${ages[slot]} words ago`,
+      x, y, width: wide - 8, height: 36, rx: 6, fill: colors.wash, "data-tip": `${word}\n${notes[i]}`,
     }));
     root.append(element("rect", {
-      x, y, width: wide - 8, height: 36, rx: 6, fill: colors.read, "fill-opacity": (0.9 * shade(value)).toFixed(3),
+      x, y, width: wide - 8, height: 36, rx: 6, fill: colors.read, "fill-opacity": (0.9 * shade(weights[i])).toFixed(3),
       "pointer-events": "none",
     }));
-    root.append(text(x + (wide - 8) / 2, y + 19, words[slot], value > 0.45 ? colors.card : colors.ink, {
+    root.append(text(x + (wide - 8) / 2, y + 19, word, weights[i] > 0.45 ? colors.card : colors.ink, {
       anchor: "middle", size: 14, baseline: "central",
     }));
   });

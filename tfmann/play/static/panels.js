@@ -12,6 +12,7 @@ export function panels(trace, step, cell) {
     ...coverage(trace, target),
     ...rounds(trace, target, cell),
     ...cache(trace, step),
+    ...wordMemory(trace, target),
     ...memory(trace, step),
     ...(trace.rounds ? [] : heads(trace, step)),
     ...others(trace, step),
@@ -146,7 +147,9 @@ function cache(trace, step) {
     title: "Cache, newest first",
     note: "Words of the document so far. The stronger the colour, the better one matches this step.",
     draw: (colors) => draw.chips({
-      words, ages, weights: match[step], gate: gate[step][0], colors,
+      words: order.map((i) => words[i]), weights: order.map((i) => match[step][i]), gate: gate[step][0],
+      notes: order.map((i) => `match ${draw.number(match[step][i])}\n${ages[i]} words ago`), colors,
+      empty: "The cache is empty: the document begins here.",
       label: `A cache of ${order.length} words`,
     }),
   }];
@@ -160,6 +163,47 @@ function cache(trace, step) {
           { title: "λ, how much is mixed in", values: gate, curve: true, to: Math.max(0.05, ...gate.map((row) => row[0])), colour: colors.write },
         ],
         words: trace.tokens, boundary: 0, current: step, colors, label: "Which cached word matches at each step",
+      }),
+    });
+  }
+  return figures;
+}
+
+const MOST_ENTRIES = 16; // rows of the figure over the sentence
+
+// A memory that proposes words to the search: a neural cache, a translation memory, word translations.
+function wordMemory(trace, target) {
+  const memory = trace.word_memory;
+  if (!memory) return [];
+  const { entries, weights, share, model, memory: proposed } = memory;
+  const column = (i) => weights.map((row) => row[i]);
+  const here = weights[target].map((_, i) => i).filter((i) => weights[target][i] >= 0.005)
+    .sort((a, b) => weights[target][b] - weights[target][a]);
+  const figures = [{
+    title: "Memory of words, greatest vote first",
+    note: "Words that the memory proposes at this step. The stronger the colour, the greater the vote.",
+    draw: (colors) => draw.chips({
+      words: here.map((i) => entries[i].word), weights: here.map((i) => weights[target][i]), gate: share[target],
+      notes: here.map((i) => `vote ${weights[target][i].toFixed(3)}\n${entries[i].origin}`), colors,
+      empty: entries.length ? "No word is proposed here." : "The memory is empty.",
+      label: `${here.length} words that a memory proposes`,
+    }),
+  }];
+  const total = entries.map((_, i) => column(i).reduce((a, b) => a + b, 0));
+  const order = entries.map((_, i) => i).sort((a, b) => total[b] - total[a]).slice(0, MOST_ENTRIES);
+  const curve = (title, values, colour, to) => ({ title, values: values.map((value) => [value]), curve: true, colour, to });
+  if (order.length) {
+    figures.push({
+      title: "Votes over the sentence",
+      note: order.length < entries.length ? `The ${order.length} entries with most votes, of ${entries.length}.` : "",
+      draw: (colors) => draw.timeline({
+        bands: [
+          { title: "vote", values: weights.map((row) => order.map((i) => row[i])), rows: order.map((i) => entries[i].word), serif: true, colour: colors.read },
+          curve("λ, the share of the memory", share, colors.write, Math.max(0.05, ...share)),
+          curve("the word's probability by the memory", proposed, colors.read, 1),
+          curve("by the model alone", model, colors.soft, 1),
+        ],
+        words: trace.tokens, boundary: 0, current: target, colors, label: "Which words a memory proposes at each step",
       }),
     });
   }
