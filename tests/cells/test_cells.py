@@ -20,6 +20,7 @@ from oracles import (
 
 from tfmann.config import CELLS
 from tfmann.layers.dropout import DropoutMasks
+from tfmann.models.seq2seq import Seq2Seq
 
 LENGTHS = [(5, 4), (1, 6), (3, 1), (0, 2), (7, 5)]
 
