@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,6 +56,11 @@ class Row(NamedTuple):
     paper_adequacy: tuple[float, float] | None = None  # % under- and over-translated words
     weights: str = ""  # the row whose weights it has, without training
     search: SearchGrid | None = None  # of a row without training
+
+
+def with_own_settings(rows: Iterable[Row], name: str) -> tuple[Row, ...]:
+    """Returns the rows; the one of that name no longer has the settings of another."""
+    return tuple(row._replace(settings="") if row.name == name else row for row in rows)
 
 
 class LiteratureRow(NamedTuple):
