@@ -56,6 +56,22 @@ def test_seeds_far_apart_are_listed_one_by_one():
     ]
 
 
+def test_settings_in_which_seeds_differ_are_named():
+    def run(row, seed, **settings):
+        return record(row, seed=seed, hparams={"length_penalty_weight": 0.0, **settings})
+
+    runs = [
+        run("a", 1, batch_size=64, random_seed=1),  # older than the setting, whose default is 1
+        run("a", 2, batch_size=64, random_seed=2, head_scale=0.5),
+        run("b", 1, batch_size=32, steps_per_stats=100),
+        run("b", 2, batch_size=32, steps_per_stats=10),
+    ]
+    text = rendering.render(table(Row("a", "A"), Row("b", "B")), "cpu", runs)
+    assert [line for line in text.splitlines() if line.startswith("seeds of")] == [
+        "seeds of a differ in head_scale: 1.0 (seed 1), 0.5 (seed 2)"
+    ]
+
+
 def test_one_seed_is_shown_as_it_is():
     text = rendering.render(table(Row("a", "A", 1.5, None)), "cpu", [record("a")])
     assert "±" not in text and "seeds" not in text

@@ -164,8 +164,8 @@ class NTMAttentionOptions(ShiftOptions, DotProductOptions):
     stay_start: float = field(
         3.0, "ntm_attention cell: start value of the bias of the shift kernel's middle tap."
     )
-    # With 0 and 1 the content is sharp enough to rest on </s> within twenty updates of Adam at 1e-3,
-    # and one seed of two needed more than a thousand to leave it (docs/recipes.md).
+    # With 0 and 1 an address can come to rest on </s> within twenty updates of Adam at 1e-3, and
+    # one seed of two needed more than a thousand to leave it (docs/recipes.md).
     sharpening_start: float = field(
         0.0, "ntm_attention cell: start value of the sharpening's bias, gamma = 1 + softplus of it."
     )

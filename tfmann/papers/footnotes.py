@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from tfmann import config
 from tfmann.papers import metrics
 from tfmann.papers.metrics import Record
 
@@ -12,6 +13,14 @@ _TENSE_CONTROLS = {  # by the key of a record
     "other_right": "other document: with the history of another document",
     "shuffled_right": "shuffled: with these sentences exchanged between documents",
 }
+# settings that say how a run is made, not what comes of it
+_OF_A_RUN = (
+    "random_seed",
+    "distribution",
+    "steps_per_stats",
+    "num_attention_images",
+    "num_keep_ckpts",
+)
 _SEEDS_APART = 5.0  # BLEU between the best and the worst seed of a row
 
 
@@ -28,6 +37,7 @@ def footnotes(records: Sequence[Record], several_seeds: bool) -> list[str]:
     return [
         *(["mean ± sample standard deviation over the seeds"] if several_seeds else []),
         *_seeds_apart(records),
+        *_other_settings(records),
         *_gold_links(records),
         *_histories(records),
         *_unseen(records),
@@ -58,6 +68,30 @@ def _seeds_apart(records: Sequence[Record]) -> Iterator[str]:
         if max(scores) - min(scores) > _SEEDS_APART:
             values = ", ".join(f"{score:.2f}" for score in scores)
             yield f"seeds far apart: test BLEU of {row} is {values}"
+
+
+def _other_settings(records: Sequence[Record]) -> Iterator[str]:
+    """Names the settings of training in which the seeds of a row differ.
+
+    A record that is older than a setting was made as the setting's default is.
+    """
+    fields = config.fields_of(config.HParams)
+    keys = [key for key, rule in fields.items() if rule.kind in ("architecture", "training")]
+    runs: dict[str, list[Record]] = {}
+    for record in records:
+        runs.setdefault(record["row"], []).append(record)
+    for row, seeds in runs.items():
+        settings = [record.get("hparams", {}) for record in seeds]
+        for key in keys:
+            if key in _OF_A_RUN or fields[key].is_path:
+                continue
+            values = [str(of_seed.get(key, fields[key].default)) for of_seed in settings]
+            if len({*values}) > 1:
+                listed = ", ".join(
+                    f"{value} (seed {metrics.seed_of(record)})"
+                    for value, record in zip(values, seeds)
+                )
+                yield f"seeds of {row} differ in {key}: {listed}"
 
 
 def _without_training(records: Sequence[Record]) -> Iterator[str]:

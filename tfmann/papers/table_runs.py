@@ -163,10 +163,11 @@ class TableRuns:
     def _note_changes(self, row: Row, out_dir: str, trained: Mapping[str, Any]) -> None:
         """Says which of a row's settings have changed since its run was trained."""
         path = settings_path(self.table, self.scale, row)
+        defaults = config.HParams().as_dict()
         changes = [
-            f"{key}={value!r} was {trained[key]!r}"
+            f"{key}={value!r} was {trained.get(key, defaults[key])!r}"
             for key, value in config.read_json(path).items()
-            if key not in _CHOSEN_ON_DEV and key in trained and trained[key] != value
+            if key not in _CHOSEN_ON_DEV and trained.get(key, defaults[key]) != value
         ]
         if changes:
             print(
