@@ -38,8 +38,11 @@ def client(service):
         yield client
 
 
-@pytest.fixture(scope="module")
-def documents(tmp_path_factory):
+@pytest.fixture(scope="module", params=["cache", "neural_cache"])
+def documents(request, tmp_path_factory):
+    if request.param == "neural_cache":
+        folder = write_model(tmp_path_factory.mktemp("neural_cache"), "luong")
+        return api.load(str(folder), neural_cache_size=4, neural_cache_lambda=0.4)
     changes = {"cell": "cache", "cache_size": 4, "unit_type": "gru", "projection_bias": True}
     folder = write_model(tmp_path_factory.mktemp("cache"), "rnnsearch", **changes)
     return api.load(str(folder))

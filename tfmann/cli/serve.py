@@ -26,7 +26,8 @@ example:
   curl -H 'Content-Type: application/json' -d '{"lines": ["ein mann schläft ."]}' \\
       http://127.0.0.1:8000/translate"""
 _SETTINGS = ("infer_mode", "beam_width", "length_penalty_weight", "tgt_max_len_infer",
-             "infer_batch_size", "replace_unk", "translation_memory", "translation_memory_pairs",
+             "infer_batch_size", "replace_unk", "neural_cache_size", "neural_cache_theta",
+             "neural_cache_lambda", "translation_memory", "translation_memory_pairs",
              "translation_memory_neighbors", "translation_memory_tau",
              "translation_memory_lambda", "translation_memory_adaptive", "lexical_memory",
              "lexical_memory_lambda", "shortlist",
