@@ -59,6 +59,16 @@ def test_the_readme_is_short_and_names_every_cell():
     assert cells == set(config.FIELDS["cell"].choices)
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/package.md", "tfmann/cli/main.py"])
+def test_prepared_corpora_go_where_a_checkout_has_nothing(page):
+    """`tfmann prepare` refuses a folder with other files, such as data/ of a checkout."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    outputs = re.findall(r"tfmann prepare (?:.*\\\\?\n)*.*--output=([\w/]+)", text)
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert outputs and all(f"/{output.split('/')[0]}/" in ignored for output in outputs)
+    assert all(f"--data={output}" in text for output in outputs)
+
+
 def test_contributing_lists_the_floors_of_the_package():
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("\n## Layout\n")[2]
     rows = re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE)
