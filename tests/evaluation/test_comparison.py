@@ -34,6 +34,22 @@ def test_scores_and_tests_are_those_of_sacrebleu_and_of_the_sign_test():
     assert (unchanged.better, unchanged.worse, unchanged.sign_p) == (0, 0, 1.0)
 
 
+@pytest.mark.parametrize(
+    "exchange",
+    [("yard", "garden"), ("a b", "a  b"), ("Word", "word")],
+    ids=["both wrong", "white space", "case"],
+)
+def test_lines_that_differ_where_no_score_does_are_no_difference(exchange):
+    old, new = exchange
+    base = [f"{line} {old}" for line in TRUTH]
+    other = [line.replace(old, new) for line in base]
+    assert base != other
+    systems = [System("base", base), System("other", other)]
+    _, tested = comparison.compare(systems, [[*TRUTH]], lowercase=True)
+    assert [score.p for score in tested.scores if score.name != "chrF2"] == [1.0, 1.0]
+    assert (tested.better, tested.worse) == (0, 0)
+
+
 def test_classes_of_lengths_have_every_sentence_once():
     classes = comparison.by_length(SYSTEMS, [TRUTH], LENGTHS, limits=[2, 5, 8])
     assert [(length_class.shortest, length_class.longest) for length_class in classes] == [

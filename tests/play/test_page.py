@@ -1,5 +1,7 @@
 """The page in a real browser, and the addresses behind it."""
 
+import json
+
 import numpy as np
 import pytest
 from helpers.play_page import DRAWN, choose, needs_browser, text, tips, trace_of
@@ -190,7 +192,7 @@ def test_votes_are_those_of_the_trace(page, client):
     assert share == f"λ {memory['share'][last]:.3f}"
     votes = zip(memory["weights"][last], memory["entries"])
     expected = sorted(
-        ((vote, entry) for vote, entry in votes if vote >= 0.005), key=lambda v: -v[0]
+        ((vote, entry) for vote, entry in votes if vote > 0), key=lambda v: -v[0]
     )
     assert tiles == [
         f"{entry['word']}\nvote {vote:.3f}\n{entry['origin']}" for vote, entry in expected
@@ -200,6 +202,50 @@ def test_votes_are_those_of_the_trace(page, client):
     shown = [float(tip.rpartition("\n")[2]) for tip in tips(page, "Votes over the sentence")]
     curves = [value for name in ("share", "memory", "model") for value in memory[name]]
     assert shown == pytest.approx([*rows[:, order].ravel(), *curves], abs=6e-4)
+
+
+@needs_browser
+def test_nothing_votes_while_the_source_is_read(page, client):
+    """A model that reads the source itself has steps before its first word."""
+    trace = trace_of(client, "ntm")
+    steps, boundary = len(trace["step_tokens"]), trace["boundary"]
+    words = steps - boundary
+    assert boundary > 0
+    trace["word_memory"] = {
+        "share": [0.1] * words, "model": [0.5] * words, "memory": [0.2] * words,
+        "entries": [{"word": "two", "origin": "1 word ago"}], "weights": [[0.25]] * words,
+    }  # fmt: skip
+    tips = page.run(
+        "import('/panels.js').then(({ panels }) => [...Array(%d).keys()].map((step) => {"
+        "const colors = { ink: '#000', soft: '#777', wash: '#eee', read: '#00f', write: '#f00',"
+        " mark: '#fa0', card: '#fff', room: 700 };"
+        "const [tiles, votes] = panels(%s, step, 'ntm').filter(({ title }) => /of words|Votes/.test(title));"
+        "const cells = votes.draw(colors).querySelectorAll('[data-step]');"
+        "return [tiles.draw(colors).querySelectorAll('[data-tip]').length, cells.length]; }))"
+        % (steps, json.dumps(trace))
+    )
+    # lambda alone, then a word with it; a cell for each step in each of four bands
+    assert [tiles for tiles, _ in tips] == [1] * boundary + [2] * words
+    assert {cells for _, cells in tips} == {tips[0][1]} and tips[0][1] % steps == 0
+
+
+@needs_browser
+def test_a_word_that_the_model_cannot_write_forces_nothing(page):
+    page.key("End")
+    before = text(page, ".target")
+    page.run(
+        "((field) => { field.value = 'no-such-word'; field.form.requestSubmit(); })"
+        "(document.querySelector('.nearest input'))"
+    )
+    page.wait("!document.querySelector('#message').hidden")
+    page.wait("!document.querySelector('.stage.busy')")
+    assert "is not in the model" in text(page, "#message")
+    assert not page.run("document.querySelectorAll('.undo').length")
+    assert "no-such-word" not in page.run("location.hash")
+    assert text(page, ".target") == before
+    [refused] = page.errors
+    assert "422" in refused["text"]
+    page.errors.clear()
 
 
 @needs_browser

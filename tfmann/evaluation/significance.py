@@ -93,8 +93,7 @@ def compare(
         worse=worse,
         ties=ties,
         sign_test_p=sign_test_p(better, worse),
-        # Different lines can have the same counts too.
-        bootstrap_p=1.0 if baseline == system else tested.p,
+        bootstrap_p=tested.p,
         bootstrap_signature=tested.signature,
     )
 
@@ -269,20 +268,34 @@ def bootstrap(
         test_type="bs",
     )()
     names = [name for name in results if name != "System"]
-    baseline = list(systems[0])
     tested = []
     for number, lines in enumerate(systems):
         scores: list[Any] = [results[name][number] for name in names]
-        # For two outputs that always score the same, sacreBLEU returns p = 1 / (resamples + 1), as
-        # if a difference that never occurs were the most certain of all.
-        same = list(lines) == baseline
         tested.append([
             TestedScore(
                 name,
                 float(score.score),
-                1.0 if same else float(score.p_value),
+                1.0 if _always_equal(metric, lines, systems[0], references) else score.p_value,
                 str(signatures[name]),
             )
-            for name, score in zip(names, scores)
+            for metric, name, score in zip(metrics, names, scores)
         ])  # fmt: skip
     return tested
+
+
+def _always_equal(
+    metric: Any,
+    lines: Sequence[str],
+    baseline: Sequence[str],
+    references: Sequence[Sequence[str]],
+) -> bool:
+    """Returns whether two outputs have the same score in every resample.
+
+    Their lines may differ: in words that are wrong in both, in case or white space. sacreBLEU has p
+    = 1 / (resamples + 1) for them, as if a difference that never occurs were the most certain.
+    """
+    if list(lines) == list(baseline):
+        return True
+    return corpus_statistics(metric, lines, references) == corpus_statistics(
+        metric, baseline, references
+    )

@@ -12,7 +12,7 @@ export function panels(trace, step, cell) {
     ...coverage(trace, target),
     ...rounds(trace, target, cell),
     ...cache(trace, step),
-    ...wordMemory(trace, target),
+    ...wordMemory(trace, step),
     ...memory(trace, step),
     ...(trace.rounds ? [] : heads(trace, step)),
     ...others(trace, step),
@@ -170,21 +170,26 @@ function cache(trace, step) {
 }
 
 const MOST_ENTRIES = 16; // rows of the figure over the sentence
+const MOST_TILES = 24;
 
 // A memory that proposes words to the search: a neural cache, a translation memory, word translations.
-function wordMemory(trace, target) {
+// While the source is read it proposes nothing.
+function wordMemory(trace, step) {
   const memory = trace.word_memory;
   if (!memory) return [];
-  const { entries, weights, share, model, memory: proposed } = memory;
+  const { entries } = memory;
+  const wholly = (values, nothing) => [...Array(trace.boundary).fill(nothing), ...values];
+  const weights = wholly(memory.weights, entries.map(() => 0));
+  const [share, proposed, model] = ["share", "memory", "model"].map((name) => wholly(memory[name], 0));
   const column = (i) => weights.map((row) => row[i]);
-  const here = weights[target].map((_, i) => i).filter((i) => weights[target][i] >= 0.005)
-    .sort((a, b) => weights[target][b] - weights[target][a]);
+  const votes = weights[step];
+  const here = votes.map((_, i) => i).filter((i) => votes[i] > 0).sort((a, b) => votes[b] - votes[a]).slice(0, MOST_TILES);
   const figures = [{
     title: "Memory of words, greatest vote first",
     note: "Words that the memory proposes at this step. The stronger the colour, the greater the vote.",
     draw: (colors) => draw.chips({
-      words: here.map((i) => entries[i].word), weights: here.map((i) => weights[target][i]), gate: share[target],
-      notes: here.map((i) => `vote ${weights[target][i].toFixed(3)}\n${entries[i].origin}`), colors,
+      words: here.map((i) => entries[i].word), weights: here.map((i) => votes[i]), gate: share[step],
+      notes: here.map((i) => `vote ${votes[i].toFixed(3)}\n${entries[i].origin}`), colors,
       empty: entries.length ? "No word is proposed here." : "The memory is empty.",
       label: `${here.length} words that a memory proposes`,
     }),
@@ -203,7 +208,7 @@ function wordMemory(trace, target) {
           curve("the word's probability by the memory", proposed, colors.read, 1),
           curve("by the model alone", model, colors.soft, 1),
         ],
-        words: trace.tokens, boundary: 0, current: target, colors, label: "Which words a memory proposes at each step",
+        words: trace.step_tokens, boundary: trace.boundary, current: step, colors, label: "Which words a memory proposes at each step",
       }),
     });
   }

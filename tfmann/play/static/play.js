@@ -90,9 +90,12 @@ async function ask(step = null, only = null) {
       if (page.prefixes[i].length && before[i]?.source === trace.source) {
         trace.before = before[i].before && only === null ? before[i].before : before[i].tokens;
       }
+      trace.prefix = page.prefixes[i];
       page.traces[i] = trace;
     } catch (error) {
-      if (number === page.asked) complain(error);
+      if (number !== page.asked) return;
+      page.prefixes[i] = before[i]?.prefix ?? []; // of the trace that stays
+      complain(error);
     } finally {
       stage.classList.remove("busy");
       stage.removeAttribute("aria-busy");
@@ -188,7 +191,7 @@ function showStage(i, trace) {
   earlier.hidden = !trace.earlier.length;
   earlier.replaceChildren(...trace.earlier.map((pair) => node("li", {}, node("i", {}, pair.source), node("br"), pair.target)));
   stage.querySelector(".lines").replaceChildren(sourceRow(trace, step, target), targetRow(i, trace, target));
-  nearest(stage.querySelector(".nearest"), i, trace, target);
+  nearest(stage.querySelector(".nearest"), i, trace, step);
   figures(stage.querySelector(".panels"), i, trace, step);
 }
 
@@ -223,12 +226,13 @@ function targetRow(i, trace, target) {
   }));
 }
 
-function nearest(place, i, trace, target) {
+function nearest(place, i, trace, step) {
+  const target = step - trace.boundary;
   if (place.contains(document.activeElement) && document.activeElement.tagName === "INPUT" && page.playing) return;
   const prefix = page.prefixes[i];
   const undo = prefix.length ? [restore(i)] : [];
   if (target < 0) {
-    place.replaceChildren(node("p", { class: "intro" }, `Reads “${trace.step_tokens[page.step] ?? ""}” into its memory.`), ...undo);
+    place.replaceChildren(node("p", { class: "intro" }, `Reads “${trace.step_tokens[step] ?? ""}” into its memory.`), ...undo);
     return;
   }
   const choices = trace.nearest[target].map(({ token, prob }) => {
