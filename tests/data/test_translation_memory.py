@@ -1,6 +1,7 @@
 """Translation memories from files and from folders, and what is refused."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -112,6 +113,18 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
     (tmp_path / "letter.txt").write_text("dear reader")
     with pytest.raises(UserError, match="holds other files than a datastore"):
         datastore_folder.require_usable(str(tmp_path))
+
+
+def test_a_users_files_beside_a_datastore_are_not_lost(files, tmp_path):
+    folder = Path(write_folder(tmp_path / "tm", files))
+    datastore_folder.require_usable(str(folder))  # a datastore alone is replaced
+    (folder / "adapt.json").write_text("{}")
+    with pytest.raises(UserError, match=r"\(adapt.json\), which would be lost: give another"):
+        datastore_folder.require_usable(str(folder))
+    (folder / "adapt.json").unlink()
+    (folder / "datastore.json").unlink()
+    with pytest.raises(UserError, match="arrays without their record"):
+        datastore_folder.require_usable(str(folder))
 
 
 def test_a_folder_of_other_vocabularies_is_refused(files, tmp_path):

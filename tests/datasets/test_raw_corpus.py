@@ -144,6 +144,34 @@ def test_what_was_changed_afterwards_is_refused_and_prepared_again(raw, tmp_path
         assert changed.read_bytes() == whole
 
 
+def test_a_text_in_the_folder_that_is_written_is_not_lost(raw, tmp_path, capsys):
+    output = tmp_path / "out"
+    options = ("--subwords=words", "--tokenizer=none")
+    argv = command(raw, output, *options)
+    assert prepare.main(argv) == 0
+    before = {path.name: path.read_bytes() for path in output.iterdir()}
+    here = [flag.replace(f"{raw}/test", f"{output}/test") for flag in argv]
+    assert here != argv and prepare.main([*here, "--drop_duplicates"]) == 2
+    assert f"{output}/test.src is in the folder that is written" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in output.iterdir()} == before
+
+
+def test_what_the_user_puts_into_the_folder_is_not_of_the_corpus(raw, tmp_path):
+    output = tmp_path / "out"
+    options = ("--subwords=words", "--tokenizer=none")
+    assert prepare.main(command(raw, output, *options)) == 0
+    (output / "run").mkdir()
+    (output / "run" / "train.log").write_text("step 1\n", "utf-8")
+    (output / "notes").write_text("first\n", "utf-8")
+    assert prepare.main(command(raw, output, *options, "--drop_duplicates")) == 0
+    (output / "notes").write_text("second\n", "utf-8")
+    assert raw_corpus.load_settings(str(output))["src"] == "src"
+    assert (output / "run" / "train.log").exists()
+    files = set(raw_corpus.read_record(str(output))["files"])
+    assert files == {path.name for path in output.iterdir()} - {"run", "notes", "data.json",
+                                                               ".prepared"}  # fmt: skip
+
+
 def test_what_was_interrupted_is_prepared_again(raw, tmp_path, monkeypatch):
     output = tmp_path / "out"
     arguments = command(raw, output, "--vocab_size=60")

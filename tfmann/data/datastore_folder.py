@@ -39,17 +39,19 @@ def new_folder(target: str) -> Iterator[str]:
 
 
 def require_usable(target: str) -> None:
-    """Raises UserError if a path exists and is neither a datastore nor an empty folder."""
+    """Raises UserError if a path exists and holds anything but a datastore, which is replaced."""
     try:
-        usable = (
-            not os.path.lexists(target)
-            or not os.listdir(target)
-            or os.path.exists(record_path(target))
-        )
+        names = os.listdir(target) if os.path.lexists(target) else []
     except OSError as error:
         raise UserError(f"cannot write the datastore {target}: {error.strerror}") from None
-    if not usable:
-        raise UserError(f"{target} holds other files than a datastore: give another --output")
+    record = os.path.basename(record_path(target))
+    others = sorted(name for name in names if name != record and not name.endswith(".npy"))
+    if others or (names and record not in names):
+        listed = ", ".join(others[:3]) or "arrays without their record"
+        raise UserError(
+            f"{target} holds other files than a datastore ({listed}), which would be lost: give "
+            "another --output"
+        )
 
 
 def save(folder: str, arrays: Mapping[str, np.ndarray], origin: Mapping[str, Any]) -> None:

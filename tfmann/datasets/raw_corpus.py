@@ -102,8 +102,9 @@ def prepare_corpus(
     Raises:
       UserError: a file cannot be read or written, the sides differ in length, or the rules leave
         no pair.
-      UsageError: the folder belongs to something else.
+      UsageError: the folder belongs to something else, or holds a file that is to be read.
     """
+    _refuse_inputs_in(directory, recipe, prefixes)
     inputs = {
         f"{split}: {os.path.basename(path)}": measure(path).sha256
         for split, prefix in prefixes.items()
@@ -127,8 +128,8 @@ def prepare_corpus(
         splits[name]["sides"] = _measure_split(sides, directory, name)
     files = {
         name: file_digest(os.path.join(directory, name))
-        for name in sorted(os.listdir(directory))
-        if name != _MARK
+        for name in sorted(_written(recipe, prefixes, settings))
+        if os.path.exists(os.path.join(directory, name))
     }
     record = {
         "settings": settings, "splits": splits, "recipe": recipe_record, "inputs": inputs,
@@ -217,6 +218,30 @@ def _input_paths(recipe: Recipe, prefix: str) -> list[str]:
         paths.append(existing[0])
     documents = f"{prefix}.docs"
     return [*paths, documents] if os.path.exists(documents) else paths
+
+
+def _refuse_inputs_in(directory: str, recipe: Recipe, prefixes: Mapping[str, str]) -> None:
+    """Refuses to read from the folder that is written, where a text could be lost."""
+    for prefix in prefixes.values():
+        for path in _input_paths(recipe, prefix):
+            if os.path.realpath(os.path.dirname(path)) == os.path.realpath(directory):
+                raise UsageError(
+                    f"{path} is in the folder that is written, and would be lost: give another "
+                    "--output"
+                )
+
+
+def _written(
+    recipe: Recipe, prefixes: Mapping[str, str], settings: Mapping[str, Any]
+) -> list[str]:
+    """Returns the names of the files that are written; not every split has documents."""
+    languages = (recipe.source, recipe.target)
+    names = [f"{split}.{suffix}" for split in prefixes for suffix in (*languages, "docs")]
+    if "subword_model" in settings:
+        names.append(settings["subword_model"])
+    if "vocab_prefix" in settings:
+        names += [f"{settings['vocab_prefix']}.{language}" for language in languages]
+    return names
 
 
 def _claim(directory: str, record: Mapping[str, Any]) -> None:
