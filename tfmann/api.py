@@ -86,7 +86,7 @@ class Model:
         """The same model with random weights, as its `random_seed` draws them.
 
         A measurement of the trained model is compared with it (`tfmann inspect`). An
-        `init_checkpoint` of the run is left out.
+        `init_checkpoint` of the run is left out, and memories that belong to its weights.
 
         Raises:
           UsageError: the model is an ensemble.
@@ -94,8 +94,11 @@ class Model:
         if self.ensemble:
             raise UsageError("an ensemble has no untrained model: take its runs one by one")
         languages = self._translator.languages
-        fresh = Seq2Seq(self.hparams, *(len(side.vocabulary) for side in languages))
-        translator = make_translator(fresh, languages, self.hparams, self._translator.text.lexicon)
+        hparams = self.hparams.replace(
+            lexical_memory="", translation_memory="", translation_memory_adaptive=""
+        )
+        fresh = Seq2Seq(hparams, *(len(side.vocabulary) for side in languages))
+        translator = make_translator(fresh, languages, hparams, self._translator.text.lexicon)
         return Model(translator, f"random_seed {self.hparams.random_seed}, untrained")
 
     def translate(

@@ -53,6 +53,7 @@ def test_a_memory_is_learnt_and_proposes_words(folder, capsys):
     assert memory.weights["score_vector"].shape == (model.hparams.num_units,)
     target = model.translator.languages.target
     own = model.with_search(lexical_memory=path, lexical_memory_lambda=0.99)
+    assert not own.untrained().hparams.lexical_memory  # which belongs to the trained weights
     words = {word for [best] in own.translate(LINES[:1]) for word in best.text.split()}
     found, _ = memory.table.entries(model.translator.languages.source.encode(LINES[0]), 100)
     assert words & set(target.vocabulary.decode(found.tolist()))

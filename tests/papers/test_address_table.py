@@ -100,7 +100,7 @@ def test_no_more_sentences_are_claimed_than_were_measured(of_each, more, where):
 
 
 def test_all_places_show_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(TABLES, "vi-en", TABLES["vi-en"]._replace(rows=ROWS))
+    monkeypatch.setitem(TABLES, "vi-en", TABLES["vi-en"]._replace(rows=ROWS, stand_in={}))
     folder = write_results(tmp_path / "results", "vi-en-cpu", *RECORDS)
     line = f"| A | attention | while the target is written | {CELL} | - |"
     text = rendering.render_all(folder)

@@ -47,6 +47,8 @@ def test_two_runs_are_compared_over_the_references_once(tmp_path):
         folder.mkdir()
         write_model(folder)
     base = Run("luong", 3, str(folders[1]))
+    assert agreements.measure(corpus, str(folders[0]), [base]) == []  # it has not ended
+    (folders[1] / "results.json").write_text("{}", "utf-8")
     (measured,) = agreements.measure(corpus, str(folders[0]), [base])
     assert measured["base"] == {"row": "luong", "seed": 3} and measured["tests"] == 1
     assert measured["forced"] == "reference" and measured["revision"]
@@ -73,6 +75,8 @@ def test_a_base_that_was_trained_again_is_compared_again(tmp_path, monkeypatch):
     monkeypatch.setattr(inspections, "inspect_run", inspect_run)
     monkeypatch.setattr(agreements, "has_weights", lambda folder: True)
     base = Run("luong", 1, str(tmp_path))
+    results = tmp_path / "results.json"
+    results.write_text("{}", "utf-8")
     for expected in ("1", "1"):
         (measured,) = agreements.measure(corpus, str(tmp_path), [base])
         assert measured["revision"] == expected
@@ -80,18 +84,32 @@ def test_a_base_that_was_trained_again_is_compared_again(tmp_path, monkeypatch):
         "input": str(tmp_path / "test.src"), "reference": str(tmp_path / "test.tgt"),
         "attention_of": str(tmp_path),
     }  # fmt: skip
-    results = tmp_path / "results.json"
-    results.write_text("{}", "utf-8")
     for seconds, expected in ((-60, "1"), (60, "2")):
-        trained = (tmp_path / "agreement-luong-seed1.json").stat().st_mtime + seconds
-        os.utime(results, (trained, trained))
+        compared = results.stat().st_mtime - seconds
+        os.utime(tmp_path / "agreement-luong-seed1.json", (compared, compared))
         (measured,) = agreements.measure(corpus, str(tmp_path), [base])
         assert measured["revision"] == expected
 
 
+def test_a_base_that_has_not_ended_is_not_compared(tmp_path, monkeypatch):
+    corpus, base = fake_corpus(tmp_path), Run("luong", 1, str(tmp_path / "base"))
+    monkeypatch.setattr(agreements, "has_weights", lambda folder: True)
+    monkeypatch.setattr(inspections, "inspect_run", None)
+    (tmp_path / "base").mkdir()
+    assert agreements.measure(corpus, str(tmp_path), [base]) == []
+    # what was measured before a base was trained again is not of that base any more
+    path, results = tmp_path / "agreement-luong-seed1.json", tmp_path / "base" / "results.json"
+    path.write_text(json.dumps({"statistics": []}), "utf-8")
+    assert len(agreements.measure(corpus, str(tmp_path), [base])) == 1
+    results.write_text("{}", "utf-8")
+    os.utime(results, (path.stat().st_mtime + 60,) * 2)
+    monkeypatch.setattr(agreements, "has_weights", lambda folder: False)
+    assert agreements.measure(corpus, str(tmp_path), [base]) == []
+
+
 def test_rows_are_compared_with_the_base_of_their_seed_and_the_base_with_its_first(monkeypatch):
     luong, other = Row("luong", "baseline"), Row("b", "B")
-    monkeypatch.setitem(TABLES, "vi-en", TABLES["vi-en"]._replace(rows=(luong, other)))
+    monkeypatch.setitem(TABLES, "vi-en", TABLES["vi-en"]._replace(rows=(luong, other), stand_in={}))
     runs = TableRuns("vi-en", "cpu", None, "folder", Path("results"))
     bases = runs._attention_bases
     assert bases(other, 2) == [Run("luong", 2, os.path.join("folder", "luong-seed2"))]

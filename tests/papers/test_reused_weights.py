@@ -70,6 +70,8 @@ def test_rows_without_training_stand_below_the_row_with_their_weights():
     assert found == {
         ("vi-en", "luong_neural_cache"),
         ("vi-en", "luong_lexical_memory"),
+        ("multi30k", "luong_lexical_memory"),
+        ("en-ja", "attn_lexical_memory"),
         *((name, "rnnsearch_neural_cache") for name in (
             "cache-subtitle", "bcontrast-de-en", "bcontrast-en-de", "synthetic-tense",
             "synthetic-senses",
@@ -157,6 +159,20 @@ def test_a_memory_of_a_row_that_was_stopped_is_not_learned_again(reused):
     assert reproduce.main(command) == 0
     modules = [module.rpartition(".")[2] for module, *_ in commands]
     assert (modules.count("memorize"), modules.count("search_choice")) == (1, 3)
+
+
+def test_a_choice_that_was_stopped_before_its_weights_changed_begins_again(reused, capsys):
+    root, corpus, _, commands = reused
+    command = started_command(root, corpus)
+    assert reproduce.main(command) == 0
+    folder = root / "runs" / "vi-en" / "cpu"
+    (folder / "base_lexical_memory" / "results.json").unlink()
+    results = json.loads((folder / "base" / "results.json").read_text())
+    (folder / "base" / "results.json").write_text(json.dumps({**results, "date": "later"}))
+    assert reproduce.main(command) == 0
+    modules = [module.rpartition(".")[2] for module, *_ in commands]
+    assert (modules.count("memorize"), modules.count("search_choice")) == (2, 3)
+    assert "the search of base_lexical_memory is chosen anew" in capsys.readouterr().out
 
 
 def test_a_row_without_training_is_recorded_and_shown(reused, monkeypatch, capsys):

@@ -191,9 +191,7 @@ def test_votes_are_those_of_the_trace(page, client):
     share, *tiles = tips(page, "Memory of words, greatest vote first")
     assert share == f"λ {memory['share'][last]:.3f}"
     votes = zip(memory["weights"][last], memory["entries"])
-    expected = sorted(
-        ((vote, entry) for vote, entry in votes if vote > 0), key=lambda v: -v[0]
-    )
+    expected = sorted(((vote, entry) for vote, entry in votes if vote > 0), key=lambda v: -v[0])
     assert tiles == [
         f"{entry['word']}\nvote {vote:.3f}\n{entry['origin']}" for vote, entry in expected
     ]
@@ -216,13 +214,13 @@ def test_nothing_votes_while_the_source_is_read(page, client):
         "entries": [{"word": "two", "origin": "1 word ago"}], "weights": [[0.25]] * words,
     }  # fmt: skip
     tips = page.run(
-        "import('/panels.js').then(({ panels }) => [...Array(%d).keys()].map((step) => {"
-        "const colors = { ink: '#000', soft: '#777', wash: '#eee', read: '#00f', write: '#f00',"
-        " mark: '#fa0', card: '#fff', room: 700 };"
-        "const [tiles, votes] = panels(%s, step, 'ntm').filter(({ title }) => /of words|Votes/.test(title));"
-        "const cells = votes.draw(colors).querySelectorAll('[data-step]');"
-        "return [tiles.draw(colors).querySelectorAll('[data-tip]').length, cells.length]; }))"
-        % (steps, json.dumps(trace))
+        "import('/panels.js').then(({ panels }) => { const colors = { ink: '#000', soft: '#777',"
+        " wash: '#eee', read: '#00f', write: '#f00', mark: '#fa0', card: '#fff', room: 700 };"
+        "const count = (panel, kind) => panel.draw(colors).querySelectorAll(`[data-${kind}]`).length;"
+        f"const trace = {json.dumps(trace)};"
+        "return trace.step_tokens.map((_, step) => { const [tiles, votes] = panels(trace, step, 'ntm')"
+        ".filter(({ title }) => /of words|Votes/.test(title));"
+        "return [count(tiles, 'tip'), count(votes, 'step')]; }); })"
     )
     # lambda alone, then a word with it; a cell for each step in each of four bands
     assert [tiles for tiles, _ in tips] == [1] * boundary + [2] * words

@@ -231,9 +231,7 @@ def _refuse_inputs_in(directory: str, recipe: Recipe, prefixes: Mapping[str, str
                 )
 
 
-def _written(
-    recipe: Recipe, prefixes: Mapping[str, str], settings: Mapping[str, Any]
-) -> list[str]:
+def _written(recipe: Recipe, prefixes: Mapping[str, str], settings: Mapping[str, Any]) -> list[str]:
     """Returns the names of the files that are written; not every split has documents."""
     languages = (recipe.source, recipe.target)
     names = [f"{split}.{suffix}" for split in prefixes for suffix in (*languages, "docs")]

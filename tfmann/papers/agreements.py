@@ -45,7 +45,7 @@ def measure(corpus: Corpus, out_dir: str, bases: Iterable[Run]) -> list[dict[str
     Args:
       corpus: that all of them were trained on.
       out_dir: folder of the run.
-      bases: the others; those that have no weights are left out.
+      bases: the others; those that have not ended, or have no weights, are left out.
 
     Returns:
       for each of the others `base`, its `row` and `seed`, and what `evaluation.inspection.record`
@@ -57,13 +57,14 @@ def measure(corpus: Corpus, out_dir: str, bases: Iterable[Run]) -> list[dict[str
     measured = []
     for base in bases:
         path = Path(out_dir, f"agreement-{base.row}-seed{base.seed}.json")
-        if _is_outdated(path, base) and has_weights(out_dir) and has_weights(base.folder):
+        has_ended = Path(base.folder, RESULTS).exists() and has_weights(base.folder)
+        if _is_outdated(path, base) and has_ended and has_weights(out_dir):
             with tempfile.TemporaryDirectory() as folder:
                 references = [paths[0] for paths in corpus.test_references().values()]
                 files = {"input": list(corpus.test_sources().values()), "reference": references}
                 flags = inspections.join_files(files, Path(folder))
                 inspections.inspect_run({**flags, "attention_of": base.folder}, out_dir, path)
-        if path.exists():
+        if not _is_outdated(path, base):
             measured.append(_entry(path, base, len(corpus.test_sources())))
     return measured
 

@@ -33,7 +33,7 @@ def read_results(results_dir: Path) -> dict[tuple[str, str], list[Record]]:
 
 def read_records(path: Path) -> list[Record]:
     """Returns the records of a file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in iter_lines(str(path))]
 
 
 def counted_records(results_dir: Path, name: str, scale: str) -> list[Record]:

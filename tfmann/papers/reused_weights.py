@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from tfmann.papers.processes import run_module
 from tfmann.papers.records import results_of
 from tfmann.papers.table import Row, SearchGrid
 from tfmann.papers.table_corpus import Corpus
+from tfmann.utils.files import atomic_write
 from tfmann.utils.run_folder import has_weights
 
 _MEMORY = "lexical_memory.npz"
+_TRAINING = "weights_of.json"  # when the training of the weights ended
 
 
 def rows_with_documents(rows: Sequence[Row], corpus: Corpus, required: bool) -> list[Row]:
@@ -74,14 +77,29 @@ def choose_search(row: Row, weights_dir: str, out_dir: str, corpus: Corpus) -> N
             f"the row {row.name} has the weights of {row.weights}, and its run in {weights_dir} "
             f"has none any more: remove it to train it again"
         )
+    _begin(row, weights_dir, out_dir)
     grid = _grid(row)
     prefixes = {key: corpus.settings[key] for key in ("dev_prefix", "test_prefix")}
     fixed = {}
     if grid.memorize:
-        fixed["lexical_memory"] = _learn_memory(grid, weights_dir, out_dir, corpus)
+        memory = _learn_memory(grid, weights_dir, out_dir, corpus)
+        fixed["lexical_memory"] = os.path.abspath(memory)  # the run is used from anywhere
     choices = [{**fixed, **choice} for choice in grid.choices()]
     flags = {"weights": weights_dir, "choices": json.dumps(choices), **prefixes}
     run_module("tfmann.papers.search_choice", flags, out_dir)
+
+
+def _begin(row: Row, weights_dir: str, out_dir: str) -> None:
+    """Notes which training a choice is of; one that was stopped before another begins again."""
+    results = results_of(weights_dir)
+    assert results is not None, weights_dir
+    path, training = Path(out_dir, _TRAINING), json.dumps({"date": results.get("date")})
+    if path.exists() and path.read_text("utf-8") != training:
+        print(f"{weights_dir} has ended again: the search of {row.name} is chosen anew")
+        shutil.rmtree(out_dir)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(str(path)) as stream:
+        stream.write(training.encode())
 
 
 def note_changes(row: Row, results: Mapping[str, Any], weights_dir: str, out_dir: str) -> None:
