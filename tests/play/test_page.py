@@ -216,11 +216,10 @@ def test_nothing_votes_while_the_source_is_read(page, client):
     tips = page.run(
         "import('/panels.js').then(({ panels }) => { const colors = { ink: '#000', soft: '#777',"
         " wash: '#eee', read: '#00f', write: '#f00', mark: '#fa0', card: '#fff', room: 700 };"
-        "const count = (panel, kind) => panel.draw(colors).querySelectorAll(`[data-${kind}]`).length;"
+        "const cells = (figure) => figure.draw(colors).querySelectorAll('[data-tip]').length;"
         f"const trace = {json.dumps(trace)};"
-        "return trace.step_tokens.map((_, step) => { const [tiles, votes] = panels(trace, step, 'ntm')"
-        ".filter(({ title }) => /of words|Votes/.test(title));"
-        "return [count(tiles, 'tip'), count(votes, 'step')]; }); })"
+        "return trace.step_tokens.map((_, step) => panels(trace, step, 'ntm')"
+        ".filter(({ title }) => /of words|Votes/.test(title)).map(cells)); })"
     )
     # lambda alone, then a word with it; a cell for each step in each of four bands
     assert [tiles for tiles, _ in tips] == [1] * boundary + [2] * words
