@@ -1,7 +1,7 @@
 """Several jobs that translate a file together, through the command line."""
 
 import pytest
-from helpers.command_line import command, fails, write_model
+from helpers.command_line import command, fails, fails_after_note, write_model
 
 from tfmann import nmt
 from tfmann.data import text_files
@@ -54,6 +54,18 @@ def test_jobs_write_what_one_command_writes(kind, source, tmp_path):
     assert fields(tmp_path / "joined") == fields(tmp_path / "whole")
     assert fields(tmp_path / "joined.a") == fields(tmp_path / "whole.a")
     assert not [path for path in tmp_path.iterdir() if "-of-" in path.name]
+
+
+@pytest.mark.parametrize("flag", ["inference_prefix_file", "inference_constraint_file"])
+def test_a_job_misses_lines_that_others_translate(source, tmp_path, capsys, flag):
+    (tmp_path / "model").mkdir()
+    model = write_model(tmp_path / "model", "luong")
+    lines = len(source.read_text("utf-8").splitlines())
+    (tmp_path / "begin").write_text("\n" * (lines + 1))
+    flags = {"inference_input_file": source, "inference_output_file": tmp_path / "out",
+             flag: tmp_path / "begin", "num_workers": 2, "jobid": 0}  # fmt: skip
+    fails_after_note(command(model, **flags), capsys, 1, f"begin has {lines + 1} lines")
+    assert not (tmp_path / "out").exists()
 
 
 def test_jobs_with_unlike_lexicons_are_not_joined(source, tmp_path, capsys):

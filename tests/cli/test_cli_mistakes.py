@@ -47,6 +47,23 @@ def test_what_is_read_is_not_overwritten(
     assert tree(tmp_path) == before
 
 
+def test_evaluate_does_not_overwrite_what_it_scores_against(model, tmp_path, capsys):
+    for name in ("dev.src", "dev.tgt"):
+        (tmp_path / name).write_text("der hund\n")
+    argv = ["evaluate", f"--out_dir={model}", "--src=src", "--tgt=tgt",
+            f"--dev_prefix={tmp_path / 'dev'}"]  # fmt: skip
+    for name in ("dev.src", "dev.tgt"):
+        output = f"--inference_output_file={tmp_path / name}"
+        fails([*argv, output], capsys, 2, f"and the dev set .*{name} are the same", main.main)
+    assert (tmp_path / "dev.tgt").read_text() == "der hund\n"
+
+
+def test_a_folder_that_is_not_there_is_missed_before_the_work(model, source, tmp_path, capsys):
+    for flag in ("inference_output_file", "alignment_file"):
+        flags = {"inference_input_file": source, flag: tmp_path / "none" / "out"}
+        fails(command(model, **flags), capsys, 1, f"--{flag}=.*: there is no folder .*none")
+
+
 def test_translate_does_not_overwrite_its_input(model, source, capsys):
     before = source.read_bytes()
     argv = ["translate", f"--model={model}", f"--input={source}", f"--output={source}"]

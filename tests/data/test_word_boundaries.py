@@ -2,6 +2,7 @@
 
 import pytest
 
+from tfmann.data.moses import MosesSegmenter
 from tfmann.data.subword import (
     BpeSegmenter,
     SentencePieceSegmenter,
@@ -28,6 +29,12 @@ def test_a_byte_pair_is_open_if_its_word_continues():
     assert boundaries.is_open.tolist() == [False] * 3 + [True, False, False]
     assert boundaries.joins is None
     assert boundaries.are_words([3, 4]) and not boundaries.are_words([5, 3])
+
+
+def test_tokens_of_moses_are_cut_by_byte_pairs_all_the_same():
+    segmenter = MosesSegmenter(BpeSegmenter(), "en")
+    encoder = TextEncoder(Vocabulary.from_tokens(["low@@", "est", "low"]), segmenter)
+    assert word_boundaries(encoder).is_open.tolist() == [False] * 3 + [True, False, False]
 
 
 def test_a_piece_joins_the_word_before_it(tmp_path):

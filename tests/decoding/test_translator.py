@@ -37,7 +37,7 @@ def test_blank_lines_stay_blank_and_cost_nothing(monkeypatch):
 
     system = translator(**BEAM)
     monkeypatch.setattr(system.searcher, "search", fail)
-    for n_best in system.translate(["", " ", "\t \t"]):
+    for n_best in system.translate(["", " ", "\t \t", "\u00a0", "\u3000 \u2028"]):
         assert [(t.text, t.score, t.tokens) for t in n_best] == [("", 0.0, [])] * 3
     assert list(system.translate([])) == []
 

@@ -80,6 +80,9 @@ def test_log_ticks():
     assert curves.log_ticks(9, 900) == [5, 10, 20, 50, 100, 200, 500, 1000]
     assert curves.log_ticks(8.9, 23.5)[0] <= 8.9 and curves.log_ticks(8.9, 23.5)[-1] >= 23.5
     assert curves.log_ticks(1.1, 1.3)[0] <= 1.1
+    for low, high in ((3.5, 13.75), (0.2, 0.79), (1.0, 3.99), (2.4, 9.5)):  # with five steps from 0
+        marks = curves.log_ticks(low, high)
+        assert 0 < marks[0] <= low and marks[-1] >= high
 
 
 def test_a_flat_curve_has_short_labels():

@@ -1,8 +1,12 @@
 """Documents that continue, expire, and are refused where there are too many."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from tfmann.serving.engine import Result
 from tfmann.serving.requests import RequestError
+from tfmann.serving.service import _Work
 from tfmann.serving.sessions import Sessions
 
 
@@ -25,6 +29,19 @@ def test_a_session_expires_after_its_last_use():
     assert len(sessions) == 2
     clock.now = 16.5
     assert sessions.get("a") is None and len(sessions) == 0
+
+
+def test_a_document_that_was_ended_meanwhile_is_not_saved():
+    sessions = Sessions(9, 10.0, Clock())
+    sessions.put("a", "old", 1)
+    request = SimpleNamespace(session="a", lines=["x"], beam=0, required=())
+    for ended in (False, True):
+        work = _Work(sessions, request)
+        assert work.begin().state is not None
+        if ended:
+            assert sessions.end("a")
+        work.end(Result([], "new", 1, True))
+        assert sessions.peek("a") is None if ended else sessions.peek("a").state == "new"
 
 
 def test_one_too_many_is_refused_and_none_is_dropped():

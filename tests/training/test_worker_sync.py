@@ -64,6 +64,8 @@ def test_a_chief_comes_first():
         (config({"worker": HOSTS, "ps": ["d:1"]}), "'ps'"),
         (config({"worker": HOSTS, "evaluator": ["d:1"]}), "the chief evaluates"),
         (config({"worker": "a:1"}), "a list of HOST:PORT"),
+        (config({"worker": None}), "a list of HOST:PORT"),
+        (config({"worker": 3}), "a list of HOST:PORT"),
         (config({"worker": ["a", "b"]}), "a list of HOST:PORT"),
         (config({"worker": [1, 2]}), "a list of HOST:PORT"),
         (config({"worker": ["a:1", "a:1"]}), "twice: a:1"),

@@ -29,6 +29,11 @@ def learn_lexicon(hparams: HParams, out_dir: str, log: Callable[[str], None] = p
     input_checks.refuse_overwriting(
         {"lexicon_file": output}, {f"the text {path}": path for path in paths}
     )
+    try:
+        os.makedirs(out_dir, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"out_dir {out_dir} cannot be used: {error.strerror}") from None
+    input_checks.require_folder(output, "lexicon_file")
     segment = WordSegmenter().segment
     pairs = (
         (segment(pair.source), segment(pair.target))
@@ -36,9 +41,5 @@ def learn_lexicon(hparams: HParams, out_dir: str, log: Callable[[str], None] = p
         for pair in iter_parallel(*sides)
     )
     entries = ibm_model1.best_translations(pairs, log)
-    try:
-        os.makedirs(out_dir, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"out_dir {out_dir} cannot be used: {error.strerror}") from None
     lexicon.write(output, entries)
     log(f"{output}: {len(entries)} words, from {' and '.join(paths)}")

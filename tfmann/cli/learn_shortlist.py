@@ -35,6 +35,7 @@ def learn_shortlist(hparams: HParams, out_dir: str, log: Callable[[str], None] =
     input_checks.refuse_overwriting(
         {"shortlist": output}, {f"the text {path}": path for path in paths}
     )
+    input_checks.require_folder(output, "shortlist")
     languages = run_vocabularies.load(hparams, out_dir)
     pairs = (
         (languages.source.encode(pair.source), languages.target.encode(pair.target))

@@ -84,6 +84,7 @@ def _run(args: argparse.Namespace) -> None:
     input_checks.refuse_overwriting(
         {"output": output}, {f"the text {path}": path for path in paths}
     )
+    input_checks.require_folder(output, "output")
     import_tensorflow()
     _learn(args, hparams, output)
 

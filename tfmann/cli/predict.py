@@ -15,7 +15,13 @@ from tfmann import api, config
 from tfmann.cli import contrasts, history, validation
 from tfmann.data import file_shards, lexicon, memory_files
 from tfmann.data.corpus_paths import EvaluationSet, evaluation_sets
-from tfmann.data.text_files import iter_documents, iter_lines, iter_parallel, stream_lines
+from tfmann.data.text_files import (
+    iter_documents,
+    iter_lines,
+    iter_parallel,
+    measure,
+    stream_lines,
+)
 from tfmann.errors import UserError, print_message
 from tfmann.evaluation import bleu, gold_alignments, length_penalty
 from tfmann.evaluation.alignment import format_pharaoh
@@ -148,6 +154,7 @@ def _infer_part(model: api.Model, values: Any) -> None:
     words = lexicon.path(model.hparams, values.out_dir) if model.hparams.replace_unk else None
     memory = memory_files.paths(model.hparams)
     given = values.inference_prefix_file, values.inference_constraint_file
+    _require_same_lines(source, given)
     files = (source, documents, *given, words, *memory, model.hparams.shortlist or None)
     fingerprint = file_shards.input_fingerprint(settings, *files)
     outputs = [path for path in (values.inference_output_file, values.alignment_file) if path]
@@ -162,6 +169,19 @@ def _infer_part(model: api.Model, values: Any) -> None:
             "of another text, model, lexicon or other settings, and not joined with it: the parts "
             f"of {', '.join(f'job {number}' for number in conflicting)}"
         )
+
+
+def _require_same_lines(source: str, given: Iterable[str | None]) -> None:
+    """Raises UserError if a file of prefixes or phrases has not a line for each of all lines.
+
+    A job that only sees its own share could not know.
+    """
+    expected = measure(source).lines
+    for path in given:
+        if path and (lines := measure(path).lines) != expected:
+            raise UserError(
+                f"{path} has {lines:,} lines, and {source} {expected:,}: expected one for each line"
+            )
 
 
 def _links(translation: api.Translation) -> list[tuple[int, int]]:

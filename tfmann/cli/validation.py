@@ -137,6 +137,8 @@ def _check_outputs(flags: Any) -> None:
             "gold_file", "lexicon_file", "shortlist", "lexical_memory",
             "translation_memory_adaptive", "hparams_path")  # fmt: skip
     output, alignments = flags.inference_output_file, flags.alignment_file
+    input_checks.require_folder(output, "inference_output_file")
+    input_checks.require_folder(alignments, "alignment_file")
     memory = (flags.translation_memory or "").split(",")
     input_checks.refuse_overwriting(
         {"inference_output_file": output, "alignment_file": alignments},
@@ -227,6 +229,24 @@ def _check_tuning(hparams: SearchSettings) -> None:
         raise UsageError("--mode=tune ranks by length alone: give --coverage_penalty_weight=0")
 
 
+def _keep_files_of_model(mode: str, flags: Any, hparams: HParams) -> None:
+    """Raises UsageError if an output is a file that the settings of the model name."""
+    read = {f"the memory {path}": path for path in memory_files.paths(hparams)}
+    read["the shortlist"] = hparams.shortlist
+    if hparams.replace_unk:
+        read["the lexicon"] = lexicon.path(hparams, flags.out_dir)
+    if mode in ("eval", "tune") and not flags.inference_input_file:
+        for name, text in corpus_paths.evaluation_sets(hparams).items():
+            for path in (text.source, *text.references, text.documents):
+                if path:
+                    read[f"the {name} set {path}"] = path
+    outputs = {
+        "inference_output_file": flags.inference_output_file,
+        "alignment_file": flags.alignment_file,
+    }
+    input_checks.refuse_overwriting(outputs, read)
+
+
 def export_dir(flags: Any) -> str:
     """Returns the folder that `--mode=export` writes."""
     return flags.export_dir or os.path.join(flags.out_dir, "export")
@@ -253,6 +273,7 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
         raise UsageError("--lexicon_file is of no use without --replace_unk")
     lexicon.require(hparams, flags.out_dir)
     memory_files.require(hparams)
+    _keep_files_of_model(mode, flags, hparams)
     if mode == "tune":
         _check_tuning(hparams)
     if mode in ("eval", "tune") and not flags.inference_input_file:

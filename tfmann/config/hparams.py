@@ -128,6 +128,11 @@ def _rules_of_models(h: HParams) -> list[tuple[Any, str]]:
             "append_source_eos=true",
         ),
         (
+            h.decay_scheme in ("inverse_sqrt", "cosine") and 0 < h.decay_steps <= h.warmup_steps,
+            f"decay_steps={h.decay_steps} ends before the rate begins to fall, after "
+            f"warmup_steps={h.warmup_steps}: expected more",
+        ),
+        (
             h.gradient_accumulation > 1 and cell_spec(h.cell).has_cache,
             f"cell={h.cell!r} writes a document's sentences in their order, which "
             "gradient_accumulation would cut up: set it to 1",

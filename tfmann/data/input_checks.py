@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from tfmann import config
 from tfmann.config import HParams
 from tfmann.data import corpus_paths, lexicon
-from tfmann.data.text_files import count_parallel, require_parallel
+from tfmann.data.corpus_paths import EvaluationSet
+from tfmann.data.text_files import count_parallel, iter_parallel, require_parallel
 from tfmann.errors import UsageError, UserError
 from tfmann.utils.run_folder import BEST, has_weights, weights_folder
 
@@ -32,6 +33,8 @@ def require_training_files(hparams: HParams, out_dir: str) -> None:
     for evaluation_set in corpus_paths.evaluation_sets(hparams).values():
         for reference in evaluation_set.references:  # or it would fail after days of training
             count_parallel(evaluation_set.source, reference)
+        if evaluation_set.documents:
+            _require_document_ids(evaluation_set)
     if not has_weights(out_dir):
         for paths in training_text:
             require_parallel(*paths)
@@ -42,6 +45,13 @@ def require_training_files(hparams: HParams, out_dir: str) -> None:
                 corpus_paths.require_file(path)
         if hparams.subword_model:
             corpus_paths.require_file(hparams.subword_model)
+
+
+def _require_document_ids(evaluation_set: EvaluationSet) -> None:
+    """Reads the document ids of an evaluation set, one for each sentence."""
+    reference = evaluation_set.references[0]
+    for _ in iter_parallel(evaluation_set.source, reference, evaluation_set.documents):
+        pass
 
 
 def _require_documents(hparams: HParams) -> None:
@@ -87,6 +97,13 @@ def refuse_overwriting(outputs: Mapping[str, str | None], inputs: Mapping[str, s
         for other, source in inputs.items():
             if path and source and source != "-" and same_file(path, source):
                 raise UsageError(f"--{flag} and {other} are the same file: {path} would be lost")
+
+
+def require_folder(path: str | None, flag: str) -> None:
+    """Raises UserError if the folder of a file to be written is not there."""
+    folder = path and os.path.dirname(os.path.realpath(path))
+    if folder and "\0" not in folder and not os.path.isdir(folder):
+        raise UserError(f"--{flag}={path}: there is no folder {folder}")
 
 
 def same_file(path: str, other: str) -> bool:

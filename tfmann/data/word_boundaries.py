@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tfmann.data.moses import MosesSegmenter
 from tfmann.data.subword import SEPARATOR, BpeSegmenter, SentencePieceSegmenter
 from tfmann.data.text_encoder import TextEncoder
 
@@ -30,10 +31,12 @@ def word_boundaries(encoder: TextEncoder) -> WordBoundaries:
 
     A piece of SentencePiece without a space that begins with punctuation is a word.
     """
-    tokens = encoder.vocabulary.tokens
-    if isinstance(encoder.segmenter, BpeSegmenter):
+    tokens, segmenter = encoder.vocabulary.tokens, encoder.segmenter
+    if isinstance(segmenter, MosesSegmenter):
+        segmenter = segmenter.inner
+    if isinstance(segmenter, BpeSegmenter):
         return WordBoundaries(np.array([token.endswith(SEPARATOR) for token in tokens]), None)
-    if isinstance(encoder.segmenter, SentencePieceSegmenter):
+    if isinstance(segmenter, SentencePieceSegmenter):
         return WordBoundaries(None, np.array([_continues_word(token) for token in tokens]))
     return WordBoundaries(None, None)
 

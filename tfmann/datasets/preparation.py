@@ -55,7 +55,9 @@ def prepare(
     expected = {
         "tokenisation": tokenization.RULES,
         "num_merges": num_merges,
-        "inputs": {os.path.basename(raw): measure(raw).sha256 for raw, _, _ in files},
+        "inputs": {
+            os.path.relpath(raw, report.directory): measure(raw).sha256 for raw, _, _ in files
+        },
     }
     record = _read(directory)
     products = [codes, *(tokens for _, tokens, _ in files)]

@@ -257,7 +257,9 @@ class TextProcessor:
         return EncodedPair(self.source_ids(source), self.languages.target.encode(target))
 
     def source_ids(self, line: str) -> list[int]:
-        """Encodes a source line, cut to `src_max_len_infer`."""
+        """Encodes a source line, cut to `src_max_len_infer`; one of white space alone is blank."""
+        if not line.strip():  # the segmenter takes some white space of Unicode for words
+            return []
         ids = self.languages.source.encode(line)
         cap = self.hparams.src_max_len_infer
         return ids[:cap] if cap else ids

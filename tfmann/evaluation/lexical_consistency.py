@@ -129,19 +129,23 @@ def report(systems: Sequence[System], measured: Sequence[Consistency]) -> str:
     for system, counts in zip(systems, measured):
         interval = difference_interval(counts, measured[0])
         difference = ""
-        if counts is not measured[0]:
+        if counts is not measured[0] and counts.pairs.sum():
             difference = f"{100 * (counts.within - measured[0].within):+.1f}"
             if interval:
                 difference += f" [{100 * interval[0]:+.1f}, {100 * interval[1]:+.1f}]"
         rows.append([
-            system.name, str(counts.pairs.sum()), f"{100 * counts.within:.1f} %", difference,
-            str(counts.other_pairs), f"{100 * counts.across:.1f} %",
+            system.name, str(counts.pairs.sum()), _percent(counts.within), difference,
+            str(counts.other_pairs), _percent(counts.across),
         ])  # fmt: skip
     title = (
         "Lexical consistency: pairs of occurrences of a source word in a document, and those with "
         "the same translation:"
     )
     return "\n".join([title, "", *table(rows)])
+
+
+def _percent(share: float) -> str:
+    return "-" if share != share else f"{100 * share:.1f} %"  # without pairs it is no number
 
 
 def _frequent(sources: Words) -> set[str]:

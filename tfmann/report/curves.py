@@ -165,8 +165,8 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 def log_ticks(low: float, high: float) -> list[float]:
     """Returns 1, 2 and 5 x 10^k from at most `low` to at least `high`; finer if `high` is near."""
-    if high / low < 4:
-        return [tick for tick in ticks(low, high) if tick > 0]
+    if high / low < 4:  # ten steps at most are small enough to begin above 0
+        return next(marks for about in (5, 10) if (marks := ticks(low, high, about))[0] > 0)
     marks = [
         factor * 10.0**k
         for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)

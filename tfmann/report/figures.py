@@ -153,10 +153,13 @@ def _draw_run(
     documents = test.documents if run.reads_documents else None
     lines = list(numbers)
     if documents:
+        from tfmann.data.documents import document_starts
+
         averaged = range(_AVERAGED) if cell.has_cache else ()
-        lines = _whole_documents(documents, [*numbers, *averaged])
+        starts = document_starts(documents).tolist()  # ids may come again in other documents
+        lines = _whole_documents(starts, [*numbers, *averaged])
     pairs = [(test.sources[i], run.translations[i]) for i in lines]
-    ids = [documents[i] for i in lines] if documents else None
+    ids = [starts[i] for i in lines] if documents else None
     traces = dict(zip(lines, tracer(run.folder, pairs, ids)))
     for i in numbers:
         for name, png in trace_figures(traces[i]):
@@ -164,10 +167,10 @@ def _draw_run(
     yield from _draw_recency(run, list(traces.values()))
 
 
-def _whole_documents(documents: Sequence[int], numbers: Sequence[int]) -> list[int]:
-    """Returns all lines of the documents of these sentences."""
-    chosen = {documents[i] for i in numbers if i < len(documents)}
-    return [i for i, document in enumerate(documents) if document in chosen]
+def _whole_documents(starts: Sequence[int], numbers: Sequence[int]) -> list[int]:
+    """Returns all lines of the documents of these sentences, by the first line of each one's."""
+    chosen = {starts[i] for i in numbers if i < len(starts)}
+    return [i for i, start in enumerate(starts) if start in chosen]
 
 
 def _draw_recency(run: SystemRun, traces: Sequence[Trace]) -> Iterator[Drawing]:

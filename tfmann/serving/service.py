@@ -13,7 +13,7 @@ from tfmann.serving import metrics
 from tfmann.serving.batcher import Batcher
 from tfmann.serving.engine import Engine, Job, Result
 from tfmann.serving.requests import Limits, RequestError, Translate, read_translate
-from tfmann.serving.sessions import Sessions
+from tfmann.serving.sessions import Session, Sessions
 
 if TYPE_CHECKING:
     from tfmann.api import Model
@@ -149,11 +149,12 @@ class _Work:
     def __init__(self, sessions: Sessions, request: Translate):
         self._sessions, self._request = sessions, request
         self._before = 0
+        self._began_from: Session | None = None
 
     def begin(self) -> Job:
         """Returns the job, with the state of its document."""
         name, state = self._request.session, None
-        session = self._sessions.get(name) if name else None
+        session = self._began_from = self._sessions.get(name) if name else None
         if session is not None:
             state, self._before = session.state, session.sentences
         return Job(self._request.lines, self._request.beam, state, self._request.required)
@@ -163,8 +164,9 @@ class _Work:
         sentences = result.sentences
         if result.continues and result.state is not None:
             sentences += self._before
-        if self._request.session:
-            self._sessions.put(self._request.session, result.state, sentences)
+        name = self._request.session
+        if name and self._sessions.peek(name) is self._began_from:  # not ended meanwhile
+            self._sessions.put(name, result.state, sentences)
         return result, sentences
 
 

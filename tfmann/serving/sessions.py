@@ -28,7 +28,8 @@ class Sessions:
     """Sessions by name; one that is not used for a while expires.
 
     A new session is refused if there are too many: dropping another one would silently change its
-    translations.
+    translations. Sessions that begin in one batch are counted at its end, so there may be more than
+    the limit by those of a batch.
     """
 
     def __init__(self, most: int, seconds: float, clock: Callable[[], float] = time.monotonic):
@@ -54,6 +55,10 @@ class Sessions:
                 503, f"there are {self._most} sessions already: end one, or come back later"
             )
         return session
+
+    def peek(self, name: str) -> Session | None:
+        """Returns the session of that name, expired or not; None if there is none."""
+        return self._sessions.get(name)
 
     def put(self, name: str, state: Any, sentences: int) -> None:
         """Saves the state of a document, which is in use now."""

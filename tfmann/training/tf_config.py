@@ -73,8 +73,9 @@ def _parts(value: Any) -> tuple[dict[str, list[str]], str, int]:
                 f"TF_CONFIG has a task of type {job!r}: expected tasks of type worker, and at most "
                 "one of type chief (the chief evaluates; there are no parameter servers)"
             )
-        bad = [a for a in addresses if not (isinstance(a, str) and _ADDRESS.fullmatch(a))]
-        if not isinstance(addresses, list) or bad:
+        if not isinstance(addresses, list) or not all(
+            isinstance(address, str) and _ADDRESS.fullmatch(address) for address in addresses
+        ):
             raise UsageError(f"TF_CONFIG: {job} must be a list of HOST:PORT, such as {_EXAMPLE}")
     if _size(jobs, "chief") > 1:
         raise UsageError("TF_CONFIG has several tasks of type chief: expected at most one")
