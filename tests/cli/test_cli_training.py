@@ -73,6 +73,7 @@ BROKEN = [
     ("unequal", {"train_prefix": "{}/unequal"}, 1, r"unequal\.src has 2, .*unequal\.tgt has 1"),
     ("unequal dev", {"dev_prefix": "{}/unequal"}, 1, "unequal line counts"),
     ("unequal test", {"test_prefix": "{}/unequal"}, 1, "unequal line counts"),
+    ("unequal documents of test", {"test_prefix": "{}/documents"}, 1, r"documents\.docs has 1"),
     ("unequal references", {"test_prefix": "{}/two"}, 1, r"two\.src has 2, .*two\.tgt1 has 1"),
     ("not UTF-8 test", {"test_prefix": "{}/latin"}, 1, r"latin\.tgt, line 2: not UTF-8"),
     ("empty", {"train_prefix": "{}/empty"}, 1, r"empty\.src and .*empty\.tgt are empty"),

@@ -165,6 +165,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
         ({"subword_option": "spm"}, "needs subword_model"),
         ({"cell": "ntm", "coverage_penalty_weight": 0.1}, "=0.1 needs alignments.*'ntm' has no"),
         ({"src": "en", "tgt": "en"}, "src and tgt are both 'en'"),
+        (
+            {"decay_scheme": "cosine", "decay_steps": 300, "warmup_steps": 300},
+            "decay_steps=300 ends before the rate begins to fall",
+        ),
         ({"cell": "dnc", "bridge": "zero"}, "bridge='zero' has none for it"),
         ({"cell": "ntm", "encoder_type": "transformer"}, "set encoder_type='memory'"),
     ],
