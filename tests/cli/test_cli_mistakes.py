@@ -58,12 +58,6 @@ def test_evaluate_does_not_overwrite_what_it_scores_against(model, tmp_path, cap
     assert (tmp_path / "dev.tgt").read_text() == "der hund\n"
 
 
-def test_a_folder_that_is_not_there_is_missed_before_the_work(model, source, tmp_path, capsys):
-    for flag in ("inference_output_file", "alignment_file"):
-        flags = {"inference_input_file": source, flag: tmp_path / "none" / "out"}
-        fails(command(model, **flags), capsys, 1, f"--{flag}=.*: there is no folder .*none")
-
-
 def test_translate_does_not_overwrite_its_input(model, source, capsys):
     before = source.read_bytes()
     argv = ["translate", f"--model={model}", f"--input={source}", f"--output={source}"]
