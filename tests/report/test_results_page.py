@@ -13,6 +13,7 @@ from helpers.records import record, write_results
 from helpers.traces import cache_trace
 
 from tfmann.cli import report as command
+from tfmann.data.documents import document_starts
 from tfmann.data.text_files import write_lines
 from tfmann.evaluation.trace import Trace
 from tfmann.papers.tables import TABLES
@@ -131,7 +132,7 @@ def test_figures_are_drawn_once(runs):
     (base, pairs, documents), (cache, long, ids) = model.calls
     assert (base, documents) == ("rnnsearch", None)
     assert pairs == [(SOURCES[i], f"{REFERENCES[i]} AGAIN") for i in (1, 2)]  # its own words
-    assert (cache, ids) == ("cache", [1, 1, 1, 2, 2]) and len(long) == 5
+    assert (cache, ids) == ("cache", [0, 0, 0, 3, 3]) and len(long) == 5
     assert page.count("data:image/png;base64,iVBOR") == 2 + 2 + 1  # attention, cache, recency
     for meaning in ("attention", "cache", "recency"):
         assert figures.caption(meaning).replace("&", "&amp;") in page
@@ -147,7 +148,12 @@ def test_a_neural_cache_is_drawn_in_its_documents(runs):
     path.write_text(json.dumps(results))
     render_page(runs, model, number=1, drawn=1)
     (base, pairs, documents), _ = model.calls
-    assert (base, documents) == ("rnnsearch", [1, 1, 1]) and len(pairs) == 3
+    assert (base, documents) == ("rnnsearch", [0, 0, 0]) and len(pairs) == 3
+
+
+def test_documents_that_share_an_id_are_not_drawn_as_one():
+    starts = document_starts([7, 7, 8, 8, 7, 7]).tolist()
+    assert figures._whole_documents(starts, [5]) == [4, 5]
 
 
 def test_figures_of_a_model_that_cannot_be_loaded_are_missing(runs):

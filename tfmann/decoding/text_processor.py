@@ -258,9 +258,7 @@ class TextProcessor:
 
     def source_ids(self, line: str) -> list[int]:
         """Encodes a source line, cut to `src_max_len_infer`; one of white space alone is blank."""
-        if not line.strip():  # the segmenter takes some white space of Unicode for words
-            return []
-        ids = self.languages.source.encode(line)
+        ids = self.languages.source.encode(line) if line.strip() else []
         cap = self.hparams.src_max_len_infer
         return ids[:cap] if cap else ids
 
