@@ -231,15 +231,16 @@ def _check_tuning(hparams: SearchSettings) -> None:
 
 def _keep_files_of_model(mode: str, flags: Any, hparams: HParams) -> None:
     """Raises UsageError if an output is a file that the settings of the model name."""
-    read = {f"the memory {path}": path for path in memory_files.paths(hparams)}
+    read: dict[str, str | None] = {
+        f"the memory {path}": path for path in memory_files.paths(hparams)
+    }
     read["the shortlist"] = hparams.shortlist
     if hparams.replace_unk:
         read["the lexicon"] = lexicon.path(hparams, flags.out_dir)
     if mode in ("eval", "tune") and not flags.inference_input_file:
         for name, text in corpus_paths.evaluation_sets(hparams).items():
             for path in (text.source, *text.references, text.documents):
-                if path:
-                    read[f"the {name} set {path}"] = path
+                read[f"the {name} set {path}"] = path
     outputs = {
         "inference_output_file": flags.inference_output_file,
         "alignment_file": flags.alignment_file,
