@@ -116,6 +116,12 @@ def _described(names: Iterable[str], values: Any) -> Iterator[str]:
         )
 
 
+def given_settings(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+    """Returns those of the settings of `add_settings` that the command line has."""
+    values = {name: getattr(args, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def add_settings(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
     """Adds a flag for each of the settings `names`; one that is not given is as trained."""
     for name in names:

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tfmann.cli.flag_help import add_settings
+from tfmann.cli.flag_help import add_settings, given_settings
 from tfmann.cli.serve import add_address, note
 from tfmann.errors import UsageError, UserError, run_command
 from tfmann.serving import server
@@ -34,7 +34,7 @@ def _run(args: argparse.Namespace) -> None:
     server.require_extra("play")
     from tfmann.play import library
 
-    settings = {name: getattr(args, name) for name in _SETTINGS if getattr(args, name) is not None}
+    settings = given_settings(args, _SETTINGS)
     if settings and not args.model:
         raise UsageError(
             f"--{next(iter(settings))} is for the models of --model, and there is none"

@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from tfmann import api, config
@@ -154,7 +154,7 @@ def _infer_part(model: api.Model, values: Any) -> None:
     words = lexicon.path(model.hparams, values.out_dir) if model.hparams.replace_unk else None
     memory = memory_files.paths(model.hparams)
     given = values.inference_prefix_file, values.inference_constraint_file
-    _require_same_lines(source, given)
+    _require_same_lines(source, [path for path in given if path])
     files = (source, documents, *given, words, *memory, model.hparams.shortlist or None)
     fingerprint = file_shards.input_fingerprint(settings, *files)
     outputs = [path for path in (values.inference_output_file, values.alignment_file) if path]
@@ -171,14 +171,14 @@ def _infer_part(model: api.Model, values: Any) -> None:
         )
 
 
-def _require_same_lines(source: str, given: Iterable[str | None]) -> None:
+def _require_same_lines(source: str, given: Sequence[str]) -> None:
     """Raises UserError if a file of prefixes or phrases has not a line for each of all lines.
 
     A job that only sees its own share could not know.
     """
-    expected = measure(source).lines
+    expected = measure(source).lines if given else 0
     for path in given:
-        if path and (lines := measure(path).lines) != expected:
+        if (lines := measure(path).lines) != expected:
             raise UserError(
                 f"{path} has {lines:,} lines, and {source} {expected:,}: expected one for each line"
             )

@@ -20,11 +20,11 @@ import sys
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfmann import config
 from tfmann.cli import validation
-from tfmann.cli.flag_help import add_settings
+from tfmann.cli.flag_help import add_settings, given_settings
 from tfmann.config import HParams
 from tfmann.data import memory_files
 from tfmann.data.documents import document_starts
@@ -182,7 +182,7 @@ def _sentence(args: argparse.Namespace) -> None:
             f"there are {len(args.sentence)} --sentence and {len(references)} --reference: "
             "each sentence needs one, or none has one"
         )
-    memory = _word_memory(args)
+    memory = given_settings(args, _WORD_MEMORIES)
     hparams = validation.settings_of_model(args.out_dir, memory)
     memory_files.require(hparams)
     most = hparams.beam_width if hparams.infer_mode == "beam_search" else 1
@@ -272,14 +272,8 @@ def _tracer(
     return api.load(out_dir).traces(pairs, documents)
 
 
-def _word_memory(args: argparse.Namespace) -> dict[str, Any]:
-    """Returns the settings of a word memory on the command line."""
-    values = {name: getattr(args, name) for name in _WORD_MEMORIES}
-    return {name: value for name, value in values.items() if value is not None}
-
-
 def _memory(args: argparse.Namespace) -> None:
-    memory = _word_memory(args)
+    memory = given_settings(args, _WORD_MEMORIES)
     hparams = validation.settings_of_model(args.out_dir, memory)
     memory_files.require(hparams)
     if args.docs and not hparams.reads_documents:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfmann.cli import validation
-from tfmann.cli.flag_help import add_settings
+from tfmann.cli.flag_help import add_settings, given_settings
 from tfmann.data import lexicon, memory_files
 from tfmann.errors import UsageError, run_command
 from tfmann.serving import server
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(args: argparse.Namespace) -> None:
     server.require_extra("serve")
     limits = _limits(args)
-    settings = {name: getattr(args, name) for name in _SETTINGS if getattr(args, name) is not None}
+    settings = given_settings(args, _SETTINGS)
     hparams = validation.settings_of_model(args.model, settings)
     lexicon.require(hparams, args.model)
     memory_files.require(hparams)

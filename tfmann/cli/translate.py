@@ -12,11 +12,11 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tfmann import nmt
 from tfmann.cli import validation
-from tfmann.cli.flag_help import add_settings
+from tfmann.cli.flag_help import add_settings, given_settings
 from tfmann.config.search import DOCUMENT_HISTORIES
 from tfmann.data import lexicon, memory_files
 from tfmann.data.text_files import stream_lines
@@ -231,15 +231,9 @@ def _file_command(args: argparse.Namespace) -> list[str]:
         "out_dir": args.model,
         **{nmt_name: getattr(args, name) for nmt_name, name in _NMT_NAMES.items()},
         **{name: getattr(args, name) for name in _SAME_NAMES},
-        **_settings(args),
+        **given_settings(args, _SETTINGS),
     }
     return [f"--{name}={value}" for name, value in flags.items() if value is not None]
-
-
-def _settings(args: argparse.Namespace) -> dict[str, Any]:
-    """Returns the settings of the search on the command line."""
-    values = {name: getattr(args, name) for name in _SETTINGS}
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -292,7 +286,7 @@ def _begin(args: argparse.Namespace) -> Conversation:
     for name in _OF_FILES:
         if getattr(args, name) is not None:
             raise UsageError(f"--{name} is of a file: give --input")
-    settings = {**_settings(args), "num_translations_per_input": 1}
+    settings = {**given_settings(args, _SETTINGS), "num_translations_per_input": 1}
     hparams = validation.settings_of_model(args.model, settings)
     lexicon.require(hparams, args.model)
     memory_files.require(hparams)

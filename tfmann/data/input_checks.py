@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from tfmann import config
 from tfmann.config import HParams
 from tfmann.data import corpus_paths, lexicon
-from tfmann.data.corpus_paths import EvaluationSet
-from tfmann.data.text_files import count_parallel, iter_parallel, require_parallel
+from tfmann.data.text_files import count_parallel, require_parallel
 from tfmann.errors import UsageError, UserError
 from tfmann.utils.run_folder import BEST, has_weights, weights_folder
 
@@ -32,9 +31,7 @@ def require_training_files(hparams: HParams, out_dir: str) -> None:
     lexicon.require(hparams, out_dir)
     for evaluation_set in corpus_paths.evaluation_sets(hparams).values():
         for reference in evaluation_set.references:  # or it would fail after days of training
-            count_parallel(evaluation_set.source, reference)
-        if evaluation_set.documents:
-            _require_document_ids(evaluation_set)
+            count_parallel(evaluation_set.source, reference, evaluation_set.documents)
     if not has_weights(out_dir):
         for paths in training_text:
             require_parallel(*paths)
@@ -45,13 +42,6 @@ def require_training_files(hparams: HParams, out_dir: str) -> None:
                 corpus_paths.require_file(path)
         if hparams.subword_model:
             corpus_paths.require_file(hparams.subword_model)
-
-
-def _require_document_ids(evaluation_set: EvaluationSet) -> None:
-    """Reads the document ids of an evaluation set, one for each sentence."""
-    reference = evaluation_set.references[0]
-    for _ in iter_parallel(evaluation_set.source, reference, evaluation_set.documents):
-        pass
 
 
 def _require_documents(hparams: HParams) -> None:

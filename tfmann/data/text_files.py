@@ -101,9 +101,11 @@ def iter_documents(path: PathLike) -> Iterator[int]:
         yield _document_id(line, path, number)
 
 
-def count_parallel(source_path: PathLike, target_path: PathLike) -> int:
+def count_parallel(
+    source_path: PathLike, target_path: PathLike, documents_path: PathLike | None = None
+) -> int:
     """Returns the number of sentence pairs; raises what `iter_parallel` raises."""
-    return sum(1 for _ in iter_parallel(source_path, target_path))
+    return sum(1 for _ in iter_parallel(source_path, target_path, documents_path))
 
 
 def require_parallel(source_path: PathLike, target_path: PathLike) -> None:
