@@ -81,7 +81,8 @@ SETTINGS = {
 def test_updates_compile_large_memories(changes, expected):
     learner = TrainStep(HParams(**{**SETTINGS, **changes}), 20, 20)
     text = str(learner._compiled.get_concrete_function().graph.as_graph_def())
-    assert ("_XlaMustCompile" in text) == expected
+    on_processor = not tf.config.list_physical_devices("GPU")
+    assert ("_XlaMustCompile" in text) == (expected and on_processor)
 
 
 def test_a_compiled_update_is_that_of_a_plain_one():

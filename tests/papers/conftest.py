@@ -74,7 +74,7 @@ def started(toy_root, monkeypatch):
         score = [first, {"value": 2.0, "signature": "s"}]
         results = {
             "best": {"dev": score, "test": score}, "parameters": 1, "steps": 7, "train_seconds": 1,
-            "words_per_second": 1.0, "hardware": {"cpu": "c"},
+            "words_per_second": 1.0, "hardware": {"cpu": "c", "gpus": []},
             "hparams": {
                 "cell": "luong", "bleu_tokenize": "none", "bleu_lowercase": False,
                 "length_penalty_weight": 1.0,

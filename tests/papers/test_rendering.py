@@ -298,3 +298,9 @@ def test_other_histories_and_unseen_pairs_are_shown():
     ) == ("8.50", "-")
     assert "unseen pairs: the 30 of 40 test pairs that are not in training too" in text
     assert "other document: test BLEU where each sentence has before it those of another" in text
+
+
+def test_the_devices_of_the_runs_are_named():
+    gpu = record("b", hardware={"cpu": "c", "gpus": ["H100"]})
+    text = rendering.render(table(Row("a", "A"), Row("b", "B")), "gpu", [record("a"), gpu])
+    assert text.endswith("\nhardware: H100, c")

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 from helpers.toy_table import started_command
 
 from tfmann.datasets import tokenization
@@ -256,3 +257,13 @@ def test_the_synthetic_table_writes_its_corpus(tmp_path, monkeypatch, capsys):
 def test_a_scale_that_a_table_has_not_is_refused(table, scale, capsys):
     assert reproduce.main([table, f"--scale={scale}"]) == 2
     assert f"not '{scale}'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "table,gpus,scale",
+    [("vi-en", 1, "gpu"), ("ro-en", 1, "paper"), ("vi-en", 0, "cpu"), ("synthetic", 1, "tiny")],
+)
+def test_the_devices_choose_the_scale(table, gpus, scale, monkeypatch, capsys):
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["GPU:0"] * gpus)
+    assert reproduce._scale(TABLES[table], None) == scale
+    assert ("a GPU is visible" in capsys.readouterr().out) == (scale in ("gpu", "paper"))

@@ -217,7 +217,9 @@ def test_searches_of_several_seeds_are_named():
 def test_the_time_of_rows_without_training_is_not_estimated(tmp_path):
     path = tmp_path / "toy-cpu.jsonl"
     lines = [{"row": "b", "weights": "a"}, {**record("a"), "train_seconds": 600}]
-    path.write_text("".join(json.dumps({"hardware": {"cpu": "c"}, **x}) + "\n" for x in lines))
+    path.write_text(
+        "".join(json.dumps({"hardware": {"cpu": "c", "gpus": []}, **x}) + "\n" for x in lines)
+    )
     assert "about 10 min plus" in table_runs.estimate_time(["a"], 2, path)
 
 

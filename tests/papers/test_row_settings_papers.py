@@ -157,8 +157,8 @@ def test_both_tables_of_collier_have_the_same_systems(scale):
 
 def test_the_rows_of_collier_are_the_systems_that_they_are_called():
     heads = {"mad_1": 1, "mad_2": 2, "ntm_1": 1, "ntm_2": 2, "dnc_1": 1}
-    for scale in ("paper", "cpu"):
-        for name in COLLIER:
+    for scale in ("paper", "gpu", "cpu"):
+        for name in COLLIER if scale != "gpu" else ["vi-en"]:
             settings = rows(name, scale)
             for row, hparams in settings.items():
                 if row in FURTHER:
@@ -195,6 +195,24 @@ def test_the_paper_scale_of_collier_has_the_paper_s_numbers():
                 slots = 64 if hparams.cell == "mad" else 128
                 assert (hparams.num_memory_locations, hparams.memory_unit_size) == (slots, 512), row
     assert TABLES["ro-en"].bpe_merges["paper"] == 89_500
+
+
+def test_the_gpu_scale_has_the_paper_s_sizes_and_one_recipe():
+    paper, gpu = rows("vi-en", "paper"), rows("vi-en", "gpu")
+    assert list(gpu) == list(paper) and len(gpu) == 7
+    schedule = {"batch_size", "num_train_steps", "learning_rate", "warmup_steps", "warmup_scheme",
+                "decay_scheme"}  # fmt: skip
+    training = schedule | {"label_smoothing", "precision", "attention_score", "avg_ckpts"}
+    reports = {"steps_per_external_eval", "steps_per_checkpoint", "num_keep_ckpts"}
+    search = {"dev_infer_mode", "infer_batch_size", "length_penalty_weights"}
+    start = {"sharpening_start", "head_scale", "head_start"}
+    for row, hparams in gpu.items():
+        changed = differences(hparams, paper[row])
+        assert schedule <= changed <= training | reports | search | start, row
+        assert (hparams.batch_size, hparams.num_train_steps) == (512, 2800)
+        cpu = rows("vi-en", "cpu")[row]
+        own = {key for key in start | {"attention_score"} if getattr(cpu, key, None) is not None}
+        assert all(getattr(hparams, key) == getattr(cpu, key) for key in own), row
 
 
 def test_the_tables_have_the_paper_s_scores():

@@ -10,7 +10,7 @@ from tfmann.papers.table_runs import estimate_time, format_duration
 @pytest.fixture
 def path(tmp_path):
     lines = [("a", 600), ("a", 1200), ("b", 5400)]
-    hardware = {"cpu": "Some Processor", "cores": 2}
+    hardware = {"cpu": "Some Processor", "cores": 2, "gpus": []}
     text = [{"row": r, "train_seconds": s, "hardware": hardware} for r, s in lines]
     (tmp_path / "toy-cpu.jsonl").write_text("".join(json.dumps(record) + "\n" for record in text))
     return tmp_path / "toy-cpu.jsonl"

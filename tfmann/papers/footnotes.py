@@ -31,7 +31,7 @@ def footnotes(records: Sequence[Record], several_seeds: bool) -> list[str]:
         scores = [record["best"][split][0] for split in ("dev", "test")]
         scores += record.get("detokenised", {}).values()
         signatures.update(score["signature"] for score in scores)
-        machines.add(record["hardware"]["cpu"])
+        machines.update(metrics.devices(record))
     starts = sorted({record["start"] for record in records if record.get("start")})
     starts += sorted({record["weights"] for record in records if record.get("weights")} - {*starts})
     return [

@@ -22,6 +22,11 @@ def seed_of(record: Record) -> int:
     return record.get("seed", 1)
 
 
+def devices(record: Record) -> list[str]:
+    """Returns what a run was trained on: its GPUs or, without any, its processor."""
+    return record["hardware"]["gpus"] or [record["hardware"]["cpu"]]
+
+
 def dev_bleu(record: Record) -> float:
     """Returns BLEU on the development set."""
     return record["best"]["dev"][0]["value"]

@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="tfmann reproduce", description=str(__doc__))
     parser.add_argument("table", choices=sorted(TABLES))
-    parser.add_argument("--scale", help="paper or cpu (default: paper if a GPU is visible)")
+    parser.add_argument("--scale", help="paper, gpu or cpu (default: by the devices)")
     parser.add_argument("--corpus_dir", help="folder with the plain files; nothing is downloaded")
     parser.add_argument(
         "--out_dir", default="runs", help="runs go to OUT_DIR/TABLE/SCALE/ROW or ROW-seedN"
@@ -99,6 +99,9 @@ def _scale(table: Table, scale: str | None) -> str:
     import tensorflow as tf
 
     if tf.config.list_physical_devices("GPU"):
+        if "gpu" in table.scales:
+            print("a GPU is visible: the paper's sizes, our recipe (--scale=paper: the paper's)")
+            return "gpu"
         print("a GPU is visible: the paper's sizes (--scale=cpu selects small ones)")
         return "paper"
     print("no GPU is visible: sizes for a CPU (--scale=paper selects the paper's, which take days)")

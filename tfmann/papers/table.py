@@ -88,7 +88,7 @@ class Table(NamedTuple):
 
     title: str
     manifest: str | None  # below data/
-    folder: str  # below hparams/ and hparams/cpu/
+    folder: str  # below hparams/, hparams/gpu/ and hparams/cpu/
     prefix: str
     dev: str  # names of the sets, for the heading
     test: str
@@ -110,7 +110,7 @@ class Table(NamedTuple):
 
     def settings_file(self, row: Row, scale: str) -> Path:
         """Returns the path of a row's JSON file below hparams/."""
-        folder = Path("cpu", self.folder) if scale == "cpu" else Path(self.folder)
+        folder = Path(scale, self.folder) if scale in ("gpu", "cpu") else Path(self.folder)
         return folder / f"{self.prefix}{row.settings or row.name}.json"
 
     def compared_with(self, row: str, rivals: Collection[str]) -> list[str]:

@@ -219,7 +219,7 @@ def estimate_time(rows: Sequence[str], total: int, results: Path) -> str:
     means = {row: statistics.fmean(values) for row, values in seconds.items()}
     guessed = sum(row not in means for row in rows)
     total_seconds = sum(means.get(row, statistics.fmean(means.values())) for row in rows)
-    source = f"as {results.name} records it on {records[0]['hardware']['cpu']}"
+    source = f"as {results.name} records it on {metrics.devices(records[0])[0]}"
     note = f", {guessed} of them guessed from other rows" if guessed else ""
     return (
         f"{left}: about {format_duration(total_seconds)} plus the time to translate, {source}{note}"

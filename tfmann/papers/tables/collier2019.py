@@ -42,6 +42,7 @@ _VI_EN = Table(
     dev="tst2012",
     test="tst2013",
     rows=(*_PRINTED, *_WITHOUT_TRAINING),
+    scales=("paper", "gpu", "cpu"),
     baselines=("luong",),
     attention_base="luong",
 )
