@@ -205,3 +205,22 @@ def test_parameters_are_counted_from_settings_where_nothing_was_trained(tmp_path
         "million parameters 3.00 against 2.00 (+50.00%), counted", "",
         "counted from the settings, with vocabularies of 30,000 words on either side",
     )  # fmt: skip
+
+
+def test_seeds_with_other_settings_prove_nothing():
+    records = runs([12.0, 12.1, 12.2], [10.0] * 3)
+    assert status(claim(), records) == HOLDS
+    records[0]["hparams"] = {**records[0]["hparams"], "head_scale": 0.5, "random_seed": 7}
+    (verdict,) = judge_claim(claim(), records)
+    assert verdict.status == INCONCLUSIVE
+    assert verdict.evidence.startswith("seeds with other settings; ")
+    assert verdict.conditions.endswith("converged; seeds of mad_1 differ in head_scale")
+
+
+def test_a_control_is_on_the_corpus_of_its_table():
+    control = claim(paper="control (Li et al. 2020)", row="cache", rival="rnnsearch",
+                    tables=("cache-subtitle",))  # fmt: skip
+    records = [record(row, pairs={"train": 474_712}) for row in ("cache", "rnnsearch")]
+    (verdict,) = judge_claim(control, records, "cache-subtitle", "cpu")
+    assert verdict.corpus == "a part of the paper's corpus"
+    assert verdict.conditions.startswith("474,712 pairs (paper: 2,150,000); ")

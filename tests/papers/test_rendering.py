@@ -304,3 +304,12 @@ def test_the_devices_of_the_runs_are_named():
     gpu = record("b", hardware={"cpu": "c", "gpus": ["H100"]})
     text = rendering.render(table(Row("a", "A"), Row("b", "B")), "gpu", [record("a"), gpu])
     assert text.endswith("\nhardware: H100, c")
+
+
+def test_a_cell_of_fewer_seeds_than_the_row_says_so():
+    counts = {"sentences": 40, "right": 30}
+    runs = [record("a", seed=seed, **({"tense": counts} if seed > 1 else {})) for seed in (1, 2, 3)]
+    line = cells(rendering.render(table(Row("a", "A")), "cpu", runs))
+    assert line["tense"] == "75.00 ± 0.00 (2 seeds)" and line["ours test"] == "10.00 ± 0.00"
+    line = cells(rendering.render(table(Row("a", "A")), "cpu", runs[:2]))
+    assert line["tense"] == "75.00 (1 seed)"

@@ -91,3 +91,9 @@ def test_a_flat_curve_has_short_labels():
         assert all(len(label) <= 5 for _, label in diagram.y_ticks), diagram.y_ticks
         [[point]] = [line.points for line in diagram.lines]
         assert curves.TOP <= point.y <= curves.BOTTOM
+
+
+def test_a_run_that_has_learned_nothing_yet_has_an_axis():
+    runs = [record("a", steps=20, train_seconds=120, **history((10, 0, 8)))]
+    (bleu,) = [c for c in curves.charts(table(Row("a", "A")), runs) if c.measure == "dev BLEU"][:1]
+    assert bleu.y_ticks[0][1] == "0" and float(bleu.y_ticks[-1][1]) >= 1

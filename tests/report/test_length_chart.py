@@ -11,8 +11,9 @@ from tfmann.report.length_chart import length_chart
 
 def classes(short, long):
     return {"by_length": [
-        {"shortest": 0, "longest": 10, "sentences": 4, "bleu": short},
-        {"shortest": 51, "longest": None, "sentences": 2, "bleu": long},
+        {"shortest": 0, "longest": 10, "sentences": 40, "bleu": short},
+        {"shortest": 41, "longest": 50, "sentences": 19, "bleu": 99.0},
+        {"shortest": 51, "longest": None, "sentences": 20, "bleu": long},
     ]}  # fmt: skip
 
 
@@ -23,7 +24,7 @@ RECORDS = [
 ]  # fmt: skip
 
 
-def test_lines_are_means_over_the_seeds_and_inside_the_frame():
+def test_lines_are_means_over_the_seeds_inside_the_frame_without_rare_lengths():
     chart = length_chart(SHOWN, RECORDS)
     assert chart.systems == [(1, "B"), (2, "C")]
     assert [text for _, text in chart.x_ticks] == ["0–10", "51+"]
@@ -46,7 +47,7 @@ def test_the_page_has_the_figure_and_the_numbers(tmp_path, monkeypatch):
     monkeypatch.setitem(results_page._PAPERS, "All cells", {"toy": SHOWN})
     page = results_page.render_results(write_results(tmp_path / "new", "toy-cpu", *RECORDS))
     assert "<title>B: 12.00 at 0 to 10 words</title>" in page
-    assert "12.00 ± 2.83" in page and "51 and more (2)" in page
+    assert "12.00 ± 2.83" in page and "51 and more (20)" in page
     page = results_page.render_results(write_results(tmp_path / "old", "toy-cpu", record("a")))
     assert "BLEU by words of the source sentence" not in page
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -38,7 +39,9 @@ def runs(tmp_path):
         os.makedirs(folder / "best_bleu")
         settings = {"test_prefix": str(prefix), "src": "src", "tgt": "tgt", "cell": cell,
                     "bleu_lowercase": False}  # fmt: skip
-        (folder / "results.json").write_text(json.dumps({"hparams": settings, "date": row}))
+        (folder / "results.json").write_text(
+            json.dumps({"hparams": settings, "date": row, "steps": 1})
+        )
         translations = REFERENCES[:] if row == "cache" else [f"{line} AGAIN" for line in REFERENCES]
         write_lines(folder / "output_test", translations)
     return tmp_path / "runs"
@@ -105,6 +108,19 @@ def test_sentences_are_chosen_inside_documents(runs):
     (comparison,) = sentences.compare_systems(test, [2])
     assert comparison.context == [(SOURCES[0], REFERENCES[0]), (SOURCES[1], REFERENCES[1])]
     assert sentences.compare_systems(test, [4])[0].context == [(SOURCES[3], REFERENCES[3])]
+
+
+def test_the_first_seed_that_has_ended_is_shown(runs):
+    folder = runs / "synthetic-tense" / "tiny"
+    for seed in (10, 3):
+        shutil.copytree(folder / "cache", folder / f"cache-seed{seed}")
+    shutil.rmtree(folder / "cache")
+    test = translated_test(TABLES["synthetic-tense"], str(folder))
+    assert test.runs[1].title == "+ continuous cache, 25 slots (seed 3)"
+    assert test.runs[1].folder == str(folder / "cache-seed3")
+    (folder / "cache-seed3" / "output_test").unlink()
+    test = translated_test(TABLES["synthetic-tense"], str(folder))
+    assert test.runs[1].folder == str(folder / "cache-seed10")
 
 
 def test_omitted_words_are_reported(runs):
@@ -233,7 +249,8 @@ def test_runs_that_have_not_ended_are_named(runs, tmp_path, capsys):
     assert command.main([*argv, f"--out_dir={runs}"]) == 0
     first, *rest = capsys.readouterr().err.splitlines()
     assert "summary-seed2 has not ended (update 30 of 50)," in first
-    assert "`tfmann reproduce synthetic-tense --scale=tiny --seeds=2`" in first
+    resumes = "tfmann reproduce synthetic-tense --scale=tiny --rows=summary --seeds=2"
+    assert f"`{resumes} --out_dir={runs}`" in first
     assert len(rest) == 1 and "p.html (" in rest[0]
     assert command.main([*argv, f"--out_dir={folder}"]) == 0
     assert f"{folder} has no run of a table" in capsys.readouterr().err

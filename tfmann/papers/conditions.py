@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tfmann.papers import metrics
+from tfmann.papers import metrics, seed_settings
 from tfmann.papers.claim import AddressClaim, Claim
 from tfmann.papers.metrics import Record
 from tfmann.papers.seed_pairs import SeedPairs
@@ -24,11 +24,13 @@ class Conditions(NamedTuple):
       corpus: the paper's corpus, a part of it, a stand-in, or another one.
       summary: size, seeds, convergence and lengths.
       not_converged: why convergence of the runs is not established; empty if it is.
+      other_settings: in which settings the seeds of a row differ; empty if they are repeats.
     """
 
     corpus: str
     summary: str
     not_converged: str
+    other_settings: str = ""
 
 
 def conditions(pairs: SeedPairs, claim: Claim | AddressClaim, name: str, scale: str) -> Conditions:
@@ -42,18 +44,22 @@ def conditions(pairs: SeedPairs, claim: Claim | AddressClaim, name: str, scale: 
     """
     not_converged = _not_converged(pairs)
     own_pairs = _pairs_of_paper(claim.paper, name)
+    if claim.paper not in PAPERS:  # a control
+        own_pairs = TABLES[name].paper_pairs
     parts = [
         _corpus_size(pairs.runs[0], own_pairs or TABLES[claim.tables[0]].paper_pairs),
         f"{len(pairs.seeds)} seeds" if len(pairs.seeds) > 1 else "one seed",
         not_converged or "converged",
     ]
+    other_settings = _other_settings(pairs)
+    parts += filter(None, [other_settings])
     if pairs.measure == "BLEU of unseen pairs":
         parts.append("{sentences:,} of {of:,} test pairs".format(**pairs.runs[0]["unseen"]))
     split = metrics.LENGTH_DEPENDENT.get(pairs.measure)
     if split and any(metrics.lengths_differ(*records, split) for records in pairs.records):
         parts.append(_brevity_penalties(pairs, split))
     corpus = _describe_corpus(pairs.runs, name, scale, own_pairs)
-    return Conditions(corpus, "; ".join(parts), not_converged)
+    return Conditions(corpus, "; ".join(parts), not_converged, other_settings)
 
 
 def of_benchmark(record: Record) -> Conditions:
@@ -135,6 +141,16 @@ def _not_converged(pairs: SeedPairs) -> str:
         verb = "are" if len(unknown) > 1 else "is"
         reasons.append(f"the {records} of {' and '.join(unknown)} {verb} too short to tell")
     return f"not converged: {', and '.join(reasons)}" if reasons else ""
+
+
+def _other_settings(pairs: SeedPairs) -> str:
+    """Names the settings in which the seeds of a row differ, which are no repeats then."""
+    parts = [
+        f"seeds of {runs[0]['row']} differ in {', '.join(keys)}"
+        for runs in filter(None, (pairs.runs, pairs.rival_runs))
+        if (keys := seed_settings.differing(runs))
+    ]
+    return "; ".join(parts)
 
 
 def _corpus_size(record: Record, paper_pairs: int) -> str:

@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tfmann import config
-from tfmann.papers import metrics
+from tfmann.papers import metrics, seed_settings
 from tfmann.papers.metrics import Record
 
 _TENSE_CONTROLS = {  # by the key of a record
     "other_right": "other document: with the history of another document",
     "shuffled_right": "shuffled: with these sentences exchanged between documents",
 }
-# settings that say how a run is made, not what comes of it
-_OF_A_RUN = (
-    "random_seed",
-    "distribution",
-    "steps_per_stats",
-    "num_attention_images",
-    "num_keep_ckpts",
-)
 _SEEDS_APART = 5.0  # BLEU between the best and the worst seed of a row
 
 
@@ -71,27 +62,16 @@ def _seeds_apart(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _other_settings(records: Sequence[Record]) -> Iterator[str]:
-    """Names the settings of training in which the seeds of a row differ.
-
-    A record that is older than a setting was made as the setting's default is.
-    """
-    fields = config.fields_of(config.HParams)
-    keys = [key for key, rule in fields.items() if rule.kind in ("architecture", "training")]
+    """Names the settings of training in which the seeds of a row differ."""
     runs: dict[str, list[Record]] = {}
     for record in records:
         runs.setdefault(record["row"], []).append(record)
     for row, seeds in runs.items():
-        settings = [record.get("hparams", {}) for record in seeds]
-        for key in keys:
-            if key in _OF_A_RUN or fields[key].is_path:
-                continue
-            values = [str(of_seed.get(key, fields[key].default)) for of_seed in settings]
-            if len({*values}) > 1:
-                listed = ", ".join(
-                    f"{value} (seed {metrics.seed_of(record)})"
-                    for value, record in zip(values, seeds)
-                )
-                yield f"seeds of {row} differ in {key}: {listed}"
+        for key, values in seed_settings.differing(seeds).items():
+            listed = ", ".join(
+                f"{value} (seed {metrics.seed_of(record)})" for value, record in zip(values, seeds)
+            )
+            yield f"seeds of {row} differ in {key}: {listed}"
 
 
 def _without_training(records: Sequence[Record]) -> Iterator[str]:

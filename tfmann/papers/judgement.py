@@ -169,11 +169,12 @@ def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
 
 
 def _settle(case: _Case, estimate: verdicts.Estimate, too_few: str = "") -> _Case:
-    """Settles a case that no test decides: of one seed, few sentences, or rising runs."""
+    """Settles a case that no test decides: of one seed, few sentences, rising or mixed runs."""
     assert case.conditions is not None
     reasons = [_ONE_SEED] * (estimate.freedom == 0)
     reasons += [too_few] * bool(too_few)
     reasons += ["not converged"] * bool(case.conditions.not_converged)
+    reasons += ["seeds with other settings"] * bool(case.conditions.other_settings)
     if not reasons:
         return case
     reasons.append(_disagreement(case.differences, _bounds(case.claim), INCONCLUSIVE))

@@ -32,8 +32,23 @@ def read_results(results_dir: Path) -> dict[tuple[str, str], list[Record]]:
 
 
 def read_records(path: Path) -> list[Record]:
-    """Returns the records of a file."""
-    return [json.loads(line) for line in iter_lines(str(path))]
+    """Returns the records of a file.
+
+    Raises:
+      UserError: a line is not a JSON object; names it.
+    """
+    records = []
+    for number, line in enumerate(iter_lines(str(path)), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError:
+            record = None
+        if not isinstance(record, dict):
+            raise UserError(f"{path}, line {number}: expected a JSON object, the record of a run")
+        records.append(record)
+    return records
 
 
 def counted_records(results_dir: Path, name: str, scale: str) -> list[Record]:
@@ -47,8 +62,7 @@ def save_records(records: Sequence[Record], path: Path) -> None:
     """Writes records to a file; they replace earlier ones of the same row and seed."""
     by_run = {}
     if path.exists():
-        for line in iter_lines(path):
-            record = json.loads(line)
+        for record in read_records(path):
             by_run[record["row"], metrics.seed_of(record)] = record
     by_run.update({(record["row"], record["seed"]): record for record in records})
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,9 +72,10 @@ def save_records(records: Sequence[Record], path: Path) -> None:
 def results_of(out_dir: str) -> dict[str, Any] | None:
     """Returns the results of a run that has ended; None for any other."""
     try:
-        return json.loads(Path(out_dir, RESULTS).read_text(encoding="utf-8"))
+        results = json.loads(Path(out_dir, RESULTS).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+    return results if isinstance(results, dict) and "steps" in results else None
 
 
 def make_record(

@@ -269,6 +269,8 @@ def _measured_cell(column: _MeasuredColumn, runs: Sequence[Record]) -> str:
     elif column.value is metrics.test_bleu:
         interval = metrics.confidence_interval(runs[0])
         cell += f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else ""
+    if len(values) < len(runs):
+        cell += f" ({len(values)} seed{'s' if len(values) > 1 else ''})"
     if column.heading == "under-translated" and any(map(includes_reworded, runs)):
         return f"≤ {cell}"
     return cell

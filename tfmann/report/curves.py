@@ -110,8 +110,8 @@ def chart(measure: str, over: str, curves: Sequence[Curve]) -> Chart:
     points = [point for _, _, line in means for point in line]
     x_ticks = ticks(0.0, max(x for x, _ in points))
     low, high = min(y for _, y in points), max(y for _, y in points)
-    if high - low < 0.01 * abs(high):  # so that a flat curve has short labels
-        low, high = 0.95 * low, 1.05 * high
+    if high - low <= 0.01 * abs(high):  # so that a flat curve has short labels
+        low, high = 0.95 * low, 1.05 * high or 1.0
     y_ticks = log_ticks(low, high) if logarithmic else ticks(low, high)
 
     def place_x(x: float) -> float:

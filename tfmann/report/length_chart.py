@@ -10,11 +10,20 @@ from tfmann.papers.metrics import Record
 from tfmann.papers.table import Table
 from tfmann.report.curves import BOTTOM, LEFT, RIGHT, TOP, Chart, Line, Point, ticks
 
+_FEWEST = 20  # sentences of a class that is drawn; BLEU of fewer says little
+
 
 def length_chart(table: Table, records: Sequence[Record]) -> Chart | None:
-    """Returns the mean BLEU over the seeds in each class of lengths; None if none is recorded."""
+    """Returns the mean BLEU over the seeds in each class of lengths, of 20 sentences or more.
+
+    None if none is recorded.
+    """
+    rows = {row.name for row in table.rows}
     classes = {
-        scores.shortest: scores.words for record in records for scores in class_scores(record)
+        scores.shortest: scores.words
+        for record in records
+        for scores in class_scores(record)
+        if record["row"] in rows and scores.sentences >= _FEWEST
     }
     if not classes:
         return None
@@ -27,6 +36,7 @@ def length_chart(table: Table, records: Sequence[Record]) -> Chart | None:
         (row.title, number, {
             shortest: statistics.fmean(values)
             for shortest, values in sorted(row_scores(row.name, records).items())
+            if shortest in classes
         })
         for number, row in enumerate(table.rows)
     ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,8 @@ from tfmann.papers.records import results_of
 from tfmann.papers.table import Table
 from tfmann.papers.tables import TABLES
 from tfmann.utils.run_folder import HPARAMS, RESULTS, last_step
+
+_OUT_DIR = "runs"  # the default of `tfmann reproduce`
 
 
 class SystemRun(NamedTuple):
@@ -44,7 +47,8 @@ class TranslatedTest(NamedTuple):
 def translated_test(table: Table, folder: str) -> TranslatedTest | None:
     """Returns the test of a table with the finished runs of a folder; None if there are none.
 
-    Only runs of seed 1 are included. Runs of another test, or of text that is gone, are left out.
+    Of a system with several seeds the first is included, and its title names a seed other than 1.
+    Runs of another test, or of text that is gone, are left out.
 
     Args:
       table: the table at its scale.
@@ -52,11 +56,13 @@ def translated_test(table: Table, folder: str) -> TranslatedTest | None:
     """
     test: TranslatedTest | None = None
     for row in table.rows:
-        run_folder = os.path.join(folder, row.name)
-        results = results_of(run_folder)
-        output = Path(run_folder, "output_test")
-        if results is None or not output.exists():
+        first = _first_seed(folder, row.name)
+        if first is None:
             continue
+        seed, run_folder = first
+        results = results_of(run_folder)
+        assert results is not None
+        output = Path(run_folder, "output_test")
         try:
             settings = results["hparams"]
             test = test or read_test(settings, settings["test_prefix"] or "")
@@ -66,7 +72,7 @@ def translated_test(table: Table, folder: str) -> TranslatedTest | None:
         if len(translations) == len(test.sources):
             run = SystemRun(
                 row.name,
-                row.title,
+                row.title if seed == 1 else f"{row.title} (seed {seed})",
                 settings["cell"],
                 run_folder,
                 translations,
@@ -74,6 +80,19 @@ def translated_test(table: Table, folder: str) -> TranslatedTest | None:
             )
             test.runs.append(run)
     return test if test and test.runs else None
+
+
+def _first_seed(folder: str, row: str) -> tuple[int, str] | None:
+    """Returns the least seed of a row that has ended with translations of the test, and its run."""
+    runs = {1: os.path.join(folder, row)}
+    for path in Path(folder).glob(f"{row}-seed*"):
+        number = path.name.removeprefix(f"{row}-seed")
+        if number.isdecimal():
+            runs[int(number)] = str(path)
+    for seed, run in sorted(runs.items()):
+        if results_of(run) is not None and os.path.exists(os.path.join(run, "output_test")):
+            return seed, run
+    return None
 
 
 def read_test(settings: Mapping[str, Any], prefix: str) -> TranslatedTest:
@@ -116,16 +135,17 @@ def unfinished_runs(out_dir: str) -> list[str]:
         ]
     return [
         f"{run} has not ended{_progress(run)}, and is not on the page: "
-        f"`tfmann reproduce {name} --scale={scale}{_seed_flag(run)}` resumes it"
+        f"`tfmann reproduce {name} --scale={scale}{_flags(run, out_dir)}` resumes it"
         for run, (name, scale) in runs.items()
         if results_of(str(run)) is None
     ]
 
 
-def _seed_flag(run: Path) -> str:
-    """Returns the flag that selects the seed of a folder ROW-seedN."""
-    _, marker, seed = run.name.rpartition("-seed")
-    return f" --seeds={seed}" if marker else ""
+def _flags(run: Path, out_dir: str) -> str:
+    """Returns the flags that select a run by its folder ROW or ROW-seedN, and OUT_DIR."""
+    row, marker, seed = run.name.rpartition("-seed")
+    selected = f" --rows={row} --seeds={seed}" if marker else f" --rows={run.name} --seeds=1"
+    return selected + ("" if out_dir == _OUT_DIR else f" --out_dir={shlex.quote(out_dir)}")
 
 
 def _progress(run: Path) -> str:

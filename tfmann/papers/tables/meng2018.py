@@ -205,7 +205,7 @@ TABLES = {
         baselines=_BASELINES,
     ),
     "multi30k": Table(
-        title="Multi30k, German to English, BLEU (a small, quick table of our own)",
+        title="Multi30k, German to English, BLEU without case (a small, quick table of our own)",
         manifest="multi30k_de_en.json",
         folder="multi30k",
         prefix="de_en_",

@@ -17,7 +17,8 @@ nameTheme();
 // A heading sorts by the first number of its cells, or else by their text; empty cells go last.
 const keyOf = (row, column) => {
   const text = row.cells[column].textContent.trim();
-  const number = text.replace(/−/g, "-").match(/^[≤+]?\s*(-?\d+(\.\d+)?)/);
+  const digits = text.replace(/−/g, "-").replace(/(\d),(?=\d{3})/g, "$1");  // 7,500 is 7500
+  const number = digits.match(/^[≤+]?\s*(-?\d+(\.\d+)?)/);
   return { text, number: number ? parseFloat(number[1]) : null, none: text === "–" || text === "not yet measured" };
 };
 const order = (a, b) => a.none - b.none ||

@@ -1,0 +1,27 @@
+"""Files of records and results, damaged ones too."""
+
+import json
+
+import pytest
+
+from tfmann.errors import UserError
+from tfmann.papers import records
+
+
+@pytest.mark.parametrize("damaged", ['{"row": "b", "see', "7", "[]"])
+def test_a_damaged_line_of_a_file_is_named(tmp_path, damaged):
+    path = tmp_path / "vi-en-cpu.jsonl"
+    path.write_text(f'{{"row": "a"}}\n\n{damaged}\n', "utf-8")
+    with pytest.raises(UserError, match=r"vi-en-cpu\.jsonl, line 3: expected a JSON object"):
+        records.read_records(path)
+    path.write_text('{"row": "a"}\n\n{"row": "b"}\n', "utf-8")
+    assert records.read_records(path) == [{"row": "a"}, {"row": "b"}]
+
+
+@pytest.mark.parametrize("contents", ["", "[]", "7", "{}", '{"hparams": {}}'])
+def test_what_no_ended_run_has_written_is_no_result(tmp_path, contents):
+    assert records.results_of(str(tmp_path)) is None
+    (tmp_path / "results.json").write_text(contents, "utf-8")
+    assert records.results_of(str(tmp_path)) is None
+    (tmp_path / "results.json").write_text(json.dumps({"steps": 7}), "utf-8")
+    assert records.results_of(str(tmp_path)) == {"steps": 7}
