@@ -2,7 +2,7 @@
 
 `tfmann.papers.judgement` judges them as it judges the records of a table. The truth is known by
 construction: two systems are equally good, or differ by exactly the margin; a statistic of
-addresses has exactly the mean that the claim puts below its own.
+addresses has exactly the mean that the claim puts below its own, or that of untrained weights.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tfmann.papers.claim import AddressClaim, AnyClaim, Claim
 
 ADDRESSES = "addresses, a share"  # of the steps of a sentence: the claim says more than one half
 SKEWED = "addresses, skewed"  # mostly about nothing, at times much: the claim says more than zero
+UNTRAINED = "addresses, untrained weights alike"  # a share that training has not changed
 IN_FEW = "addresses, in few documents"  # a share that means something in few documents only
 DOCUMENTS = "BLEU, documents resampled"
 FEW_DOCUMENTS = "BLEU, few documents"  # whose sentences are resampled; the claims are about these
@@ -34,6 +35,7 @@ NO_RESAMPLES = "BLEU, no resamples"  # the error is an upper bound from p values
 TABLE = ("vi-en", "cpu")  # any table
 BASE = "base"
 SENTENCE_OWN, SENTENCE, DOCUMENT = 0.8, 0.6, 0.4  # standard deviations of a statistic, log odds
+UNCHANGED = 0.6  # log odds: above the limit of the claim, with untrained weights too
 WITHOUT_VALUE = 0.2  # share of the sentences that a statistic does not apply to
 IN_DOCUMENTS = 0.25  # share of the documents that one `IN_FEW` applies to
 CONVERGED = [{"step": 100 * number, "dev_bleu": 10.0} for number in range(1, 6)]
@@ -74,7 +76,7 @@ def paper(
       case: the kind of records.
       margin: `case.margin`, which takes a while to compute.
     """
-    if case.evidence in (ADDRESSES, SKEWED, IN_FEW):
+    if case.evidence in (ADDRESSES, SKEWED, IN_FEW, UNTRAINED):
         return _about_addresses(rng, case)
     gaps = np.array([0.0] + [case.gap] * case.claims)
     effects = None
@@ -137,7 +139,7 @@ def _test(bleu: np.ndarray, base: np.ndarray) -> Record:
 
 
 def _about_addresses(rng: np.random.Generator, case: Case) -> tuple[list[AnyClaim], list[Record]]:
-    """Returns claims about statistics whose true mean is the limit itself."""
+    """Returns claims about statistics whose true mean is the limit itself, or the untrained one."""
     names = list(itertools.islice(inspection.DESCRIPTIONS, case.claims))
     limit = 0.0 if case.evidence == SKEWED else 0.5
     claims: list[AnyClaim] = [
@@ -153,20 +155,30 @@ def _about_addresses(rng: np.random.Generator, case: Case) -> tuple[list[AnyClai
     if sizes.documents:
         common += rng.normal(0, DOCUMENT, (sizes.documents, case.claims))[units]
     few = units < IN_DOCUMENTS * sizes.documents if case.evidence == IN_FEW else units >= 0
-    records = []
-    for seed in range(sizes.seeds):
+
+    def measure() -> list[Record]:
+        """Measures the statistics of all claims with the weights of one more run."""
         odds = common + rng.normal(0, SENTENCE_OWN, common.shape)
         odds += rng.normal(0, sizes.luck, case.claims)
+        odds += UNCHANGED * (case.evidence == UNTRAINED)
         values = _skewed(odds, sizes) if case.evidence == SKEWED else share(odds)
         values[(rng.random(common.shape) < WITHOUT_VALUE) | ~few[:, None]] = np.nan
         intervals = inspection.bootstrap_intervals(values, units)
-        statistics = [
+        return [
             {"head": "h", "phase": "target", "name": name, "mean": float(mean),
              "interval": interval, "sentences": int(real.sum()), "units": len(set(units[real]))}
             for name, mean, interval, real in zip(
                 names, np.nanmean(values, axis=0), intervals, np.isfinite(values).T
             )
         ]  # fmt: skip
+
+    records = []
+    for seed in range(sizes.seeds):
+        statistics = measure()
+        if case.evidence == UNTRAINED:
+            statistics = [
+                {**entry, "untrained": null} for entry, null in zip(statistics, measure())
+            ]
         measured = {
             "statistics": statistics, "units": int(units[-1]) + 1,
             "unit": "document" if sizes.documents else "sentence",

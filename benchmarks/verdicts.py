@@ -177,6 +177,12 @@ RECORDS = [
         for bound in BOUNDS
         for seeds, luck, claims in ((5, 0.0, 1), SEVERAL, MANY)
     ),
+    *(
+        Case(verdict_records.UNTRAINED, "higher", 0.0, Sizes(seeds, luck=luck), claims)
+        for seeds, luck, claims in (
+            (2, 0.5, 1), (3, 0.2, 1), (3, 0.5, 1), (10, 0.5, 1), (5, 0.5, 5),
+        )
+    ),
 ]  # fmt: skip
 
 SPEEDS = [

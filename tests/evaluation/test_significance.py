@@ -164,3 +164,25 @@ def test_several_tests_are_compared_by_their_mean():
     assert results[0].bootstrap_p > 0.05 > 0.01 > mean.bootstrap_p
     unchanged = [(test[0], test[0], test[2]) for test in tests]
     assert significance.compare_over_tests(unchanged).bootstrap_p == 1.0
+
+
+def test_equal_scores_are_no_difference_whatever_their_counts():
+    baseline, system = ["x"] * 30, ["y z w"] * 30  # no word of either is right
+    compared = significance.compare(baseline, system, [["a b c d e f g"] * 30])
+    assert compared.baseline_bleu == compared.system_bleu == 0.0
+    assert compared.bootstrap_p == compared.sign_test_p == 1.0
+
+
+def test_equally_long_tests_have_draws_of_their_own():
+    """What one test has more, the other has less: the mean does not differ, but it varies."""
+    references = corpus(3, 40)
+    good, bad = references, damage(references, 4, 0.3)
+    tests = [(good, bad, [references]), (bad, good, [references])]
+    compared = significance.compare_over_tests(tests)
+    assert compared.baseline_bleu == pytest.approx(compared.system_bleu)
+    assert compared.bootstrap_p > 0.3
+    drawn = [
+        significance.resampled_bleu(bad, [references], seed=significance.seed_of_test(number))
+        for number in (0, 1)
+    ]
+    assert drawn[0] == significance.resampled_bleu(bad, [references]) != drawn[1]

@@ -106,12 +106,15 @@ def test_one_seed_proves_nothing():
         )
 
 
-def test_what_never_differs_is_sure():
-    estimate = verdicts.estimate([0.1, 0.1, 0.1])
+def test_systems_that_never_differ_are_alike_but_equal_differences_may_be_a_chance():
+    estimate = verdicts.estimate([0.0, 0.0])
+    assert (estimate.error, estimate.freedom) == (0.0, 1)
+    assert verdicts.p_above(estimate, 0.0) == verdicts.p_below(estimate, 0.0) == 1.0
+    assert verdicts.p_inside(estimate, -0.05, 0.05) == 0.0
+    estimate = verdicts.estimate([0.1, 0.1, 0.1])  # of counts, such as one sentence more
     assert (estimate.error, estimate.freedom) == (0.0, 2)
-    assert verdicts.p_above(estimate, 0.0) == 0.0 and verdicts.p_below(estimate, 0.0) == 1.0
+    assert verdicts.p_above(estimate, 0.0) == verdicts.p_below(estimate, 0.0) == 1.0
     assert verdicts.p_inside(estimate, -0.05, 0.05) == 1.0
-    assert verdicts.p_above(verdicts.estimate([0.0, 0.0]), 0.0) == 1.0
 
 
 def test_seeds_that_say_the_contrary_are_named():

@@ -206,6 +206,41 @@ def test_the_tests_that_were_measured_are_named():
         for run in records if tests else ():
             run["inspection"]["tests"] = tests
         measured = addresses.measured_runs(CLAIM, records)
-        assert addresses.evidence(CLAIM, measured, (0.5, 1.0)).endswith(
-            f"; 500 sentences{expected}"
-        )
+        assert addresses.evidence(CLAIM, measured).endswith(f"; 500 sentences{expected}")
+
+
+def of_seeds(trained, untrained, spread=0.001):
+    """Runs whose untrained weights differ from seed to seed."""
+    records = runs(*trained, spread=spread)
+    for run, mean in zip(records, untrained):
+        null = {"mean": mean, "interval": [mean - spread, mean + spread], "sentences": 500}
+        run["inspection"]["statistics"][0]["untrained"] = null
+    return records
+
+
+def test_untrained_weights_have_a_chance_of_their_own():
+    """The claim: above 0.5. On average the weights are further in, but not certainly."""
+    trained = (0.66, 0.67, 0.68)
+    assert judge_records(of_seeds(trained, (0.10, 0.12, 0.11))).status == HOLDS
+    spread_out = judge_records(of_seeds(trained, (0.50, 0.66, 0.52)))
+    assert spread_out.status == INCONCLUSIVE
+    # Of equal means, whatever they are, nothing is proven.
+    assert judge_records(of_seeds(trained, (0.67, 0.66, 0.68))).status == INCONCLUSIVE
+
+
+def test_a_seed_below_its_untrained_weights_contradicts():
+    records = of_seeds((0.90, 0.91, 0.92, 0.90, 0.91), (0.10, 0.11, 0.10, 0.11, 0.95))
+    verdict = judge_records(records)
+    assert verdict.status == INCONCLUSIVE
+    wide = judge_records(of_seeds((0.90, 0.91) * 5, (0.10, 0.11) * 4 + (0.10, 0.95)))
+    assert wide.status == INCONCLUSIVE
+    assert "it is no truer than by chance for seed 10" in wide.evidence
+
+
+def test_only_seeds_with_a_null_are_compared_with_it():
+    records = of_seeds((0.70, 0.72, 0.74), (0.10, 0.12, 0.11))
+    for run in records[1:]:
+        del run["inspection"]["statistics"][0]["untrained"]
+    assert judge_records(records).status == INCONCLUSIVE  # one seed against the null proves nothing
+    del records[0]["inspection"]["statistics"][0]["untrained"]
+    assert judge_records(records).status == HOLDS

@@ -224,3 +224,44 @@ def test_a_control_is_on_the_corpus_of_its_table():
     (verdict,) = judge_claim(control, records, "cache-subtitle", "cpu")
     assert verdict.corpus == "a part of the paper's corpus"
     assert verdict.conditions.startswith("474,712 pairs (paper: 2,150,000); ")
+
+
+def test_runs_of_other_corpora_prove_nothing():
+    pairs = {"train": 133_000, "test": 1268}
+    for changed in ({"train": 50_000}, {"test": 1000}):
+        for row in ("mad_1", "luong"):
+            records = runs([12.0, 12.1, 12.2], [10.0] * 3, pairs=pairs)
+            assert status(claim(), records) == HOLDS
+            records = [
+                {**run, "pairs": {**pairs, **changed}} if run["row"] == row else run
+                for run in records
+            ]
+            (verdict,) = judge_claim(claim(), records)
+            assert verdict.status == INCONCLUSIVE
+            assert verdict.evidence.startswith("not the same corpus; ")
+            if "train" in changed:
+                assert verdict.conditions.startswith("50,000 and 133,000 pairs")
+                assert verdict.corpus.startswith("a part of")
+
+
+def test_a_seed_that_falls_hides_no_other_that_rises():
+    records = runs([12.0, 12.1, 12.2], [10.0] * 3)
+    of_row = [run for run in records if run["row"] == "luong"]
+    for run, rise in zip(of_row, (1.0, 1.0, -3.0)):
+        run["history"] = history(9.0, 10.0, 10.0, 10.0, 10.0 + rise)
+    (verdict,) = judge_claim(claim(), records)
+    assert verdict.status == INCONCLUSIVE and "luong by 0.63" in verdict.conditions
+    for run, rise in zip(of_row, (0.19, 0.17, -0.17)):  # noise
+        run["history"] = history(9.0, 10.0, 10.0, 10.0, 10.0 + rise)
+    assert status(claim(), records) == HOLDS
+
+
+@pytest.mark.parametrize(("share", "expected"), [(1.5, HOLDS), (1.0, HOLDS), (0.9, FAILS)])
+def test_what_is_not_slower_may_be_faster(tmp_path, share, expected):
+    not_slower = SpeedClaim("P", "1", "text", "bench.jsonl", {"what": "a"}, 1.0, math.inf,
+                            not_slower=True)  # fmt: skip
+    line = {"what": "a", "runs": [share, share + 0.001, share - 0.001], "date": "2026-01-02T03",
+            "hardware": {"gpus": [], "cpu": "c", "cores": 2}}  # fmt: skip
+    (tmp_path / "bench.jsonl").write_text(json.dumps(line) + "\n")
+    (verdict,) = judge_claim(not_slower, [], folder=tmp_path)
+    assert verdict.status == expected and "at least 100%, ± 2 points" in verdict.evidence

@@ -322,3 +322,17 @@ def test_every_claim_is_of_rows_tables_and_measures_that_there_are():
         )
     texts = [(listed.paper, listed.text) for listed in CLAIMS]
     assert len(texts) == len(set(texts))
+
+
+def test_seeds_with_other_resamples_are_not_averaged():
+    records = runs([12.0, 12.1, 12.2], [10.0] * 3, spread=0.1)
+    (verdict,) = judge_claim(claim(), records)
+    assert "valid for these test sentences only" not in verdict.evidence
+    for changes in ({"bleu": [1200] * 50}, {"sentences": 90}, {"seed": 2}, {"documents": 30}):
+        changed = [
+            {**run, "resampled": {"test": {**run["resampled"]["test"], **changes}}}
+            if run["seed"] == 3 else run
+            for run in records
+        ]  # fmt: skip
+        (verdict,) = judge_claim(claim(), changed)
+        assert "valid for these test sentences only" in verdict.evidence, changes

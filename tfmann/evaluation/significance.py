@@ -105,9 +105,9 @@ def compare_over_tests(
 ) -> Comparison:
     """Compares two systems by the mean of their BLEU over several test sets.
 
-    For one test set this is `compare`. For several, sentences are resampled within each, and the p
-    value is that of the difference of the means, computed as in sacreBLEU. The sign test counts the
-    sentences of all test sets, each swapped within its own.
+    For one test set this is `compare`. For several, sentences are resampled within each, by draws
+    of its own, and the p value is that of the difference of the means, computed as in sacreBLEU.
+    The sign test counts the sentences of all test sets, each swapped within its own.
 
     Args:
       tests: the baseline's translations, the system's, and the reference sets of each test.
@@ -125,8 +125,12 @@ def compare_over_tests(
         statistics.fmean(getattr(comparison, side) for comparison in comparisons)
         for side in ("baseline_bleu", "system_bleu")
     )
-    baseline_scores = [resampled_bleu(a, refs, tokenize, lowercase) for a, _, refs in tests]
-    system_scores = [resampled_bleu(b, refs, tokenize, lowercase) for _, b, refs in tests]
+    scores = [
+        [resampled_bleu(lines, refs, tokenize, lowercase, seed=seed_of_test(number))
+         for lines in (a, b)]
+        for number, (a, b, refs) in enumerate(tests)
+    ]  # fmt: skip
+    baseline_scores, system_scores = zip(*scores)
     differences = np.abs(np.mean(np.subtract(system_scores, baseline_scores), axis=0))
     beyond = np.sum(differences - differences.mean() > abs(system - baseline))
     return Comparison(
@@ -144,6 +148,11 @@ def compare_over_tests(
         ),
         bootstrap_signature=f"{comparisons[0].bootstrap_signature}, mean of {len(tests)} tests",
     )
+
+
+def seed_of_test(number: int) -> int:
+    """Returns the seed of the resamples of a test, so that equally long ones have other draws."""
+    return RESAMPLES_SEED + number
 
 
 def resampled_bleu(
@@ -269,33 +278,24 @@ def bootstrap(
     )()
     names = [name for name in results if name != "System"]
     tested = []
-    for number, lines in enumerate(systems):
+    for number in range(len(systems)):
         scores: list[Any] = [results[name][number] for name in names]
         tested.append([
             TestedScore(
                 name,
                 float(score.score),
-                1.0 if _always_equal(metric, lines, systems[0], references) else score.p_value,
+                _p_value(score, results[name][0]),
                 str(signatures[name]),
             )
-            for metric, name, score in zip(metrics, names, scores)
+            for name, score in zip(names, scores)
         ])  # fmt: skip
     return tested
 
 
-def _always_equal(
-    metric: Any,
-    lines: Sequence[str],
-    baseline: Sequence[str],
-    references: Sequence[Sequence[str]],
-) -> bool:
-    """Returns whether two outputs have the same score in every resample.
+def _p_value(score: Any, baseline: Any) -> float:
+    """Returns sacreBLEU's p value; 1 of equal scores.
 
-    Their lines may differ: in words that are wrong in both, in case or white space. sacreBLEU has p
-    = 1 / (resamples + 1) for them, as if a difference that never occurs were the most certain.
+    sacreBLEU has p = 1 / (resamples + 1) if the scores are equal in every resample, as if a
+    difference that never occurs were the most certain.
     """
-    if list(lines) == list(baseline):
-        return True
-    return corpus_statistics(metric, lines, references) == corpus_statistics(
-        metric, baseline, references
-    )
+    return 1.0 if score.score == baseline.score else score.p_value

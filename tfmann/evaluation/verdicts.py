@@ -121,8 +121,8 @@ def p_above(estimated: Estimate, bound: float) -> float:
     if estimated.freedom == 0:
         return 1.0
     distance = estimated.mean - bound
-    if estimated.error == 0:
-        return 0.0 if distance > 0 else 1.0
+    if estimated.error == 0:  # systems that never differ; an equal difference may be a chance
+        return 0.0 if distance > 0 and estimated.mean == 0 else 1.0
     return student_tail(distance / estimated.error, estimated.freedom)
 
 

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 from tfmann.evaluation import significance, verdicts
 from tfmann.evaluation.inspection import DESCRIPTIONS
@@ -19,6 +19,34 @@ Entry = dict[str, Any]  # of a statistic, as `evaluation.inspection.record` has 
 
 _ONE_TEST = "the test set"
 _INTERVAL = 2 * NormalDist().inv_cdf(0.975)  # standard errors that a 95% interval is wide
+
+
+class PassedNull(NamedTuple):
+    """By how much a statistic is further in than a null, for each seed that has one.
+
+    Attributes:
+      seeds: of the runs.
+      differences: one for each seed; positive is further in.
+      errors: of each over other sentences, as if the two were independent.
+      units: sentences or documents that were resampled.
+    """
+
+    seeds: Sequence[int]
+    differences: Sequence[float]
+    errors: Sequence[float]
+    units: int
+
+    def p(self) -> float:
+        """Returns the p value of "the statistic is no further in than the null"."""
+        variance = statistics.fmean(self.errors) ** 2
+        estimate = verdicts.estimate(self.differences, variance, max(2, self.units))
+        return verdicts.p_above(estimate, 0.0)
+
+    def dissenting(self) -> list[int]:
+        """Returns the seeds that are further out than the null by more than sentences explain."""
+        bounds = 0.0, math.inf
+        positions = verdicts.dissenting(self.differences, self.errors, *bounds, verdicts.HOLDS)
+        return [self.seeds[position] for position in positions]
 
 
 @dataclass(frozen=True)
@@ -37,7 +65,7 @@ class MeasuredRuns:
     seeds: Sequence[int]
     runs: Sequence[Record]
     entries: Sequence[Entry]
-    nulls: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
+    nulls: Mapping[str, Sequence[Entry | None]] = field(default_factory=dict)
     base_runs: Sequence[Record] = ()
     base_entries: Sequence[Entry] = ()
 
@@ -47,8 +75,7 @@ class MeasuredRuns:
 
     def sentence_errors(self) -> list[float]:
         """Returns the standard error over other sentences, for each seed; 0 if unknown."""
-        intervals = [entry["interval"] or (0.0, 0.0) for entry in self.entries]
-        return [(high - low) / _INTERVAL for low, high in intervals]
+        return [_error(entry) for entry in self.entries]
 
     def too_few(self) -> str:
         """Returns why the sentences cannot speak for others; '' if they can.
@@ -62,16 +89,32 @@ class MeasuredRuns:
         unit = self.runs[0]["inspection"]["unit"]
         return f"of {self._units} {unit}s only, too few to speak for others"
 
-    def beyond_start(self, low: float, high: float) -> tuple[float, float]:
-        """Returns the part of a claim's interval that is further in than untrained weights.
+    def nulls_passed(self, low: float) -> list[PassedNull]:
+        """Returns how far each null is passed in the direction of a claim that has a limit.
 
-        These are the null hypothesis: a head that starts as the claim says has not learned it. So
-        are the values by chance. The claim has a single limit, low or high.
+        Untrained weights are a null: a head that starts as the claim says has not learned it. So
+        are the values by chance. A seed counts with its own, so that their chances are seen.
+
+        Args:
+          low: the lower limit of the claim; infinite if it has an upper one.
         """
-        for entries in filter(None, (self.untrained, *self.nulls.values())):
-            null = statistics.fmean(entry["mean"] for entry in entries)
-            low, high = (max(low, null), high) if math.isinf(high) else (low, min(high, null))
-        return low, high
+        sign = -1.0 if math.isinf(low) else 1.0
+        untrained = [entry.get("untrained") for entry in self.entries]
+        passed = []
+        for entries in (untrained, *self.nulls.values()):
+            pairs = [
+                (seed, ours, null)
+                for seed, ours, null in zip(self.seeds, self.entries, entries)
+                if null is not None
+            ]
+            if pairs:
+                passed.append(PassedNull(
+                    [seed for seed, *_ in pairs],
+                    [sign * (ours["mean"] - null["mean"]) for _, ours, null in pairs],
+                    [math.hypot(_error(ours), _error(null)) for _, ours, null in pairs],
+                    self._units,
+                ))  # fmt: skip
+        return passed
 
     @property
     def untrained(self) -> list[Entry]:
@@ -116,13 +159,19 @@ def measured_runs(claim: AddressClaim, records: Sequence[Record]) -> MeasuredRun
         seeds,
         runs,
         [entries[claim.statistic] for entries in found],
-        {name: [entries[name] for entries in found if name in entries] for name in claim.nulls},
+        {name: [entries.get(name) for entries in found] for name in claim.nulls},
         [bases[seed] for seed in seeds if seed in bases],
         of_base,
     )
 
 
-def evidence(claim: AddressClaim, measured: MeasuredRuns, beyond_start: tuple[float, float]) -> str:
+def _error(entry: Entry) -> float:
+    """Returns the standard error over other sentences; 0 if it is unknown."""
+    low, high = entry["interval"] or (0.0, 0.0)
+    return (high - low) / _INTERVAL
+
+
+def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
     """Describes the numbers: of each seed, of the sentences, and of untrained weights.
 
     In brackets are 95% intervals over other sentences or documents.
@@ -130,7 +179,6 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns, beyond_start: tuple[fl
     Args:
       claim: the claim.
       measured: the runs that it is about.
-      beyond_start: their `beyond_start` of the claim's limits.
     """
     values = measured.values()
     by_seed = f" (seeds {', '.join(f'{value:.2f}' for value in values)})" * (len(values) > 1)
@@ -140,13 +188,15 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns, beyond_start: tuple[fl
         + (f"above {claim.above:g}" if math.isfinite(claim.above) else f"below {claim.below:g}"),
     ]
     if measured.untrained:
-        low, high = beyond_start
-        is_beyond = low < statistics.fmean(values) < high
-        agree = claim.above < low or high < claim.below
-        note = "" if is_beyond or not agree else ", which agree with the claim more"
+        start = statistics.fmean(entry["mean"] for entry in measured.untrained)
+        mean = statistics.fmean(values)
+        is_beyond = start < mean if math.isfinite(claim.above) else mean < start
+        is_inside = claim.above < start < claim.below
+        note = ", which agree with the claim more" if is_inside and not is_beyond else ""
         parts.append(f"with untrained weights {format_mean(measured.untrained)}{note}")
     for name, entries in measured.nulls.items():
-        parts.append(f"{DESCRIPTIONS[name]} {format_mean(entries)}")
+        if found := [entry for entry in entries if entry is not None]:
+            parts.append(f"{DESCRIPTIONS[name]} {format_mean(found)}")
     if measured.base_entries:
         parts.append(f"two seeds of {claim.base} {format_mean(measured.base_entries)}")
     inspected = measured.runs[0]["inspection"]

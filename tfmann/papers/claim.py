@@ -49,10 +49,11 @@ class SpeedClaim(NamedTuple):
       file: the benchmark's records in results/.
       record: keys and values that identify the benchmark's records.
       least: smallest share of the baseline's speed according to the paper.
-      most: greatest share; infinite if the paper says no more than that the program is faster.
-        `speeds.limits` allows for what two timings of the same program differ by.
+      most: greatest share; infinite if the paper says no more than that the program is faster, or
+        not slower. `speeds.limits` allows for what two timings of the same program differ by.
       rival: those values that differ in the records of a rival. Then the limits are of the share of
         the rival's speed, where both were timed against the same baseline.
+      not_slower: whether it need not be faster than `least`, whose limit is then widened too.
     """
 
     paper: str
@@ -63,6 +64,7 @@ class SpeedClaim(NamedTuple):
     least: float
     most: float
     rival: Mapping[str, str] = {}
+    not_slower: bool = False
 
 
 class AddressClaim(NamedTuple):

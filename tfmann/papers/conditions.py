@@ -23,14 +23,12 @@ class Conditions(NamedTuple):
     Attributes:
       corpus: the paper's corpus, a part of it, a stand-in, or another one.
       summary: size, seeds, convergence and lengths.
-      not_converged: why convergence of the runs is not established; empty if it is.
-      other_settings: in which settings the seeds of a row differ; empty if they are repeats.
+      reservations: why the runs prove nothing, whatever their scores.
     """
 
     corpus: str
     summary: str
-    not_converged: str
-    other_settings: str = ""
+    reservations: tuple[str, ...] = ()
 
 
 def conditions(pairs: SeedPairs, claim: Claim | AddressClaim, name: str, scale: str) -> Conditions:
@@ -42,37 +40,43 @@ def conditions(pairs: SeedPairs, claim: Claim | AddressClaim, name: str, scale: 
       name: the table of the runs.
       scale: the scale of the runs.
     """
-    not_converged = _not_converged(pairs)
+    records = [*pairs.runs, *pairs.rival_runs]
+    not_converged, other_settings = _not_converged(pairs), _other_settings(pairs)
     own_pairs = _pairs_of_paper(claim.paper, name)
     if claim.paper not in PAPERS:  # a control
         own_pairs = TABLES[name].paper_pairs
     parts = [
-        _corpus_size(pairs.runs[0], own_pairs or TABLES[claim.tables[0]].paper_pairs),
+        _corpus_size(records, own_pairs or TABLES[claim.tables[0]].paper_pairs),
         f"{len(pairs.seeds)} seeds" if len(pairs.seeds) > 1 else "one seed",
         not_converged or "converged",
+        *([other_settings] if other_settings else []),
     ]
-    other_settings = _other_settings(pairs)
-    parts += filter(None, [other_settings])
     if pairs.measure == "BLEU of unseen pairs":
         parts.append("{sentences:,} of {of:,} test pairs".format(**pairs.runs[0]["unseen"]))
     split = metrics.LENGTH_DEPENDENT.get(pairs.measure)
     if split and any(metrics.lengths_differ(*records, split) for records in pairs.records):
         parts.append(_brevity_penalties(pairs, split))
-    corpus = _describe_corpus(pairs.runs, name, scale, own_pairs)
-    return Conditions(corpus, "; ".join(parts), not_converged, other_settings)
+    corpus = _describe_corpus(records, name, scale, own_pairs)
+    reservations = {
+        "not converged": bool(not_converged),
+        "seeds with other settings": bool(other_settings),
+        "not the same corpus": not _same_corpus(records),
+    }
+    found = tuple(reason for reason, is_found in reservations.items() if is_found)
+    return Conditions(corpus, "; ".join(parts), found)
 
 
 def of_benchmark(record: Record) -> Conditions:
     """Returns the machine and the day of a benchmark's record."""
     hardware = record["hardware"]
     devices = hardware["gpus"] or [f"{hardware['cpu']}, {hardware['cores']} cores"]
-    return Conditions("", f"{', '.join(map(str, devices))}; {record['date'][:10]}", "")
+    return Conditions("", f"{', '.join(map(str, devices))}; {record['date'][:10]}")
 
 
 def of_settings(record: Record) -> Conditions:
     """Returns the settings from which parameters were counted."""
     words = f"{record['vocabulary']:,} words on either side"
-    return Conditions("", f"counted from the settings, with vocabularies of {words}", "")
+    return Conditions("", f"counted from the settings, with vocabularies of {words}")
 
 
 def rise_at_end(record: Record) -> float | None:
@@ -80,7 +84,8 @@ def rise_at_end(record: Record) -> float | None:
 
     It is the best dev BLEU of the evaluations in the last fifth of the recorded updates (after 0.8
     of the last step) minus the best before. It is unknown if there was no evaluation before. A row
-    has converged if the rises of its runs are known and `MAX_RISE` at most on average.
+    has converged if the rises of its runs are known and `MAX_RISE` at most on average, where a
+    greater fall counts as one of `MAX_RISE`.
     """
     history = [
         (point["step"], point["dev_bleu"])
@@ -123,12 +128,13 @@ def _not_converged(pairs: SeedPairs) -> str:
     """Names the rows that have not converged, or of which it is unknown.
 
     A row's score is the mean of its seeds, and so is its rise: the best of a few noisy evaluations
-    rises by chance in one seed or another.
+    rises by chance in one seed or another, and falls by chance too. A greater fall says nothing of
+    the other seeds: a run that falls is scored at its best.
     """
     rising, unknown = [], []
     for runs in filter(None, (pairs.runs, pairs.rival_runs)):  # a claim about one row has no rival
         rises = [rise_at_end(record) for record in runs]
-        measured_rises = [rise for rise in rises if rise is not None]
+        measured_rises = [max(-MAX_RISE, rise) for rise in rises if rise is not None]
         if len(measured_rises) < len(rises):
             unknown.append(runs[0]["row"])
         elif (rise := statistics.fmean(measured_rises)) > MAX_RISE:
@@ -153,11 +159,23 @@ def _other_settings(pairs: SeedPairs) -> str:
     return "; ".join(parts)
 
 
-def _corpus_size(record: Record, paper_pairs: int) -> str:
-    pairs = record.get("pairs", {}).get("train")
-    if pairs is None:
+def _corpus_size(records: Sequence[Record], paper_pairs: int) -> str:
+    sizes = [record.get("pairs", {}).get("train") for record in records]
+    known = sorted({size for size in sizes if size is not None})
+    if not known:
         return "corpus size not recorded"
-    return f"{pairs:,} pairs" + (f" (paper: {paper_pairs:,})" if paper_pairs else "")
+    size = " and ".join(f"{pairs:,}" for pairs in known)
+    return f"{size} pairs" + (f" (paper: {paper_pairs:,})" if paper_pairs else "")
+
+
+def _same_corpus(records: Sequence[Record]) -> bool:
+    """Returns whether runs were trained and tested on as many sentences, as far as is recorded."""
+    for split in ("train", "dev", "test"):
+        sizes = {record.get("pairs", {}).get(split) for record in records}
+        if len(sizes - {None}) > 1:
+            return False
+    tested = {record.get("resampled", {}).get("test", {}).get("sentences") for record in records}
+    return len(tested - {None}) <= 1
 
 
 def _brevity_penalties(pairs: SeedPairs, split: str) -> str:

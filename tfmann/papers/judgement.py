@@ -63,6 +63,7 @@ class _Case(NamedTuple):
       p_inside: p value against the contrary of the claim.
       p_outside: p value against the claim.
       differences: by seed, each with its error over sentences; empty for a benchmark.
+      below_null: seeds whose weights agree with the claim less than untrained ones or chance.
       settled: the verdict if no test decides.
     """
 
@@ -73,6 +74,7 @@ class _Case(NamedTuple):
     p_inside: float = 1.0
     p_outside: float = 1.0
     differences: Mapping[int, tuple[float, float]] = {}
+    below_null: Sequence[int] = ()
     settled: Verdict | None = None
 
 
@@ -157,13 +159,14 @@ def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
                 continue
             pairs = SeedPairs(claim.statistic, measured.seeds, measured.runs, measured.base_runs)
             where = conditions.conditions(pairs, claim, name, scale)
-            estimate, inner = measured.estimate(), measured.beyond_start(low, high)
+            estimate, nulls = measured.estimate(), measured.nulls_passed(low)
             case = _Case(
-                claim, f"{name}, scale {scale}", addresses.evidence(claim, measured, inner),
+                claim, f"{name}, scale {scale}", addresses.evidence(claim, measured),
                 where,
-                verdicts.p_inside(estimate, *inner),
+                max([verdicts.p_inside(estimate, low, high), *(null.p() for null in nulls)]),
                 verdicts.p_outside(estimate, low, high),
                 dict(zip(measured.seeds, zip(measured.values(), measured.sentence_errors()))),
+                sorted({seed for null in nulls for seed in null.dissenting()}),
             )  # fmt: skip
             yield _settle(case, estimate, measured.too_few())
 
@@ -173,8 +176,7 @@ def _settle(case: _Case, estimate: verdicts.Estimate, too_few: str = "") -> _Cas
     assert case.conditions is not None
     reasons = [_ONE_SEED] * (estimate.freedom == 0)
     reasons += [too_few] * bool(too_few)
-    reasons += ["not converged"] * bool(case.conditions.not_converged)
-    reasons += ["seeds with other settings"] * bool(case.conditions.other_settings)
+    reasons += case.conditions.reservations
     if not reasons:
         return case
     reasons.append(_disagreement(case.differences, _bounds(case.claim), INCONCLUSIVE))
@@ -225,6 +227,9 @@ def _decide_case(case: _Case, p_inside: float, p_outside: float, tests: int) -> 
     status = verdicts.verdict(p_inside, p_outside)
     reason = "neither the claim nor its contrary is proven; " if status == INCONCLUSIVE else ""
     disagreement = _disagreement(case.differences, _bounds(case.claim), status)
+    if status == HOLDS and case.below_null:
+        seeds = ", ".join(map(str, case.below_null))
+        disagreement = f"the seeds disagree: it is no truer than by chance for seed {seeds}"
     if disagreement:
         reason, status = f"{disagreement}; ", INCONCLUSIVE
     evidence = (

@@ -91,9 +91,10 @@ def resample(outputs: Sequence[Output], settings: Settings) -> dict[str, Any]:
             output.references,
             tokenize,
             lowercase,
+            seed=significance.seed_of_test(number),
             documents=output.documents if by_document else None,
         )
-        for output in outputs
+        for number, output in enumerate(outputs)
     ]
     return {
         "sentences": sum(len(output.translations) for output in outputs),

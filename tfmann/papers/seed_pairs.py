@@ -80,9 +80,11 @@ class SeedPairs:
         split = _SPLITS.get(self.measure)
         if split is None:
             return None
-        differences = [_resampled_difference(*pair, split) for pair in self.records]
-        measured = [difference for difference in differences if difference is not None]
-        return np.array(measured) if len(measured) == len(differences) else None
+        resampled = [[run.get("resampled", {}).get(split) for run in pair] for pair in self.records]
+        if not self.records or not _have_same_resamples(sum(resampled, [])):
+            return None
+        scores = np.array([[of_run["bleu"] for of_run in pair] for pair in resampled])
+        return (scores[:, 0] - scores[:, 1]) / metrics.RESAMPLED_UNITS
 
     @property
     def _documents(self) -> int:
@@ -144,16 +146,14 @@ def test_is_outdated(record: Record, rival: Record) -> bool:
     return tested and metrics.test_is_outdated(rival, record)
 
 
-def _resampled_difference(record: Record, rival: Record, split: str) -> np.ndarray | None:
-    """Returns differences in BLEU on the resamples that both runs were scored on."""
-    ours, theirs = (run.get("resampled", {}).get(split) for run in (record, rival))
-    if ours is None or theirs is None or ours["sentences"] != theirs["sentences"]:
-        return None
-    if len(ours["bleu"]) != len(theirs["bleu"]) or ours["seed"] != theirs["seed"]:
-        return None
-    if ours.get("documents") != theirs.get("documents"):
-        return None
-    return np.subtract(ours["bleu"], theirs["bleu"]) / metrics.RESAMPLED_UNITS
+def _have_same_resamples(resampled: Sequence[Record | None]) -> bool:
+    """Returns whether all runs were scored, and on the same resamples."""
+    kinds = [
+        (scores["sentences"], scores.get("documents"), scores["seed"], len(scores["bleu"]))
+        for scores in resampled
+        if scores is not None
+    ]
+    return len(kinds) == len(resampled) and len(set(kinds)) == 1
 
 
 def _recorded_error(record: Record, rival: Record) -> float | None:

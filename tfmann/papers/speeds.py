@@ -49,7 +49,7 @@ def limits(claim: SpeedClaim, proof: bool) -> tuple[float, float]:
 
 def is_faster(claim: SpeedClaim) -> bool:
     """Returns whether a claim says no more than that one is faster."""
-    return math.isinf(claim.most)
+    return math.isinf(claim.most) and not claim.not_slower
 
 
 def shares(claim: SpeedClaim, records: Sequence[Record]) -> Iterator[tuple[Record, list[float]]]:
@@ -96,5 +96,7 @@ def _range(claim: SpeedClaim) -> str:
     error = f"{100 * TIMING_ERROR:.0f} points"
     if is_faster(claim):
         return f"faster, by more than {error}"
+    if claim.not_slower:
+        return f"at least {claim.least:.0%}, ± {error}"
     low, high = f"{claim.least:.0%}", f"{claim.most:.0%}"
     return (low if low == high else f"{low} to {high}") + f", ± {error}"

@@ -32,8 +32,8 @@ _PATTERNS = {
 
 # Margins, from the paper's own figures; test BLEU unless dev is named.
 _MARGINAL = 0.42  # 33.34 against 32.92, which it calls marginal or no improvement
-_NO_GAIN = 0.21  # 35.39 against 35.18, which it calls no improvement
-_SIZES_ALIKE = 0.46  # dev: 28.36 against 27.90, the greatest difference between sizes on Subtitle
+_NO_GAIN = 0.21  # 35.18 against 35.39: a loss of this size is "no improvement", a gain then too
+_SIZES_ALIKE = 0.46  # dev: 28.36 of 25 slots against 27.90, the greatest difference from that size
 _FASTER = 1.0  # share of the other's speed
 _JEAN_DECODING = 19.4 / 21.1  # of RNNSearch's words/s
 _OVERWRITING_ALIKE = 0.12  # dev: 9.24 against 9.12, the greatest of three domains
@@ -142,7 +142,7 @@ def _costs() -> tuple[AnyClaim, ...]:
             for rival, name in (("summary", "Wang et al. 2017a"), ("previous", "Jean et al. 2017"))
         ),
         SpeedClaim(_PAPER, "4.3, Table 5", "The cache does not slow down decoding.", "cache.jsonl",
-                   {"what": "decode", "size": "paper"}, 1.0, 1.0),
+                   {"what": "decode", "size": "paper"}, 1.0, math.inf, not_slower=True),
         SpeedClaim(_PAPER, "4.3, Table 5", "Attention to the previous sentence (Jean et al. 2017) "
                    "costs 8% of RNNSearch's decoding speed.", "speed.jsonl",
                    {"what": "beam", "cell": "previous", "size": "paper", "precision": "float32"},
