@@ -65,6 +65,15 @@ def test_neither_neighbours_nor_chunks_change_a_document(name):
     translations.assert_same(actual[5:] + actual[:5], expected, atol=2e-5)
 
 
+def test_two_calls_at_once_do_not_mix_their_documents():
+    system = translator("deep")
+    texts = DOCUMENTS[0], DOCUMENTS[2][:4]
+    alone = [run("deep", lines, ids=[0] * 4) for lines in texts]
+    interleaved = zip(*(system.translate(lines, chunk=1, documents=[0] * 4) for lines in texts))
+    for actual, expected in zip(zip(*interleaved), alone):
+        translations.assert_same(list(actual), expected, atol=2e-5)
+
+
 @pytest.mark.parametrize("name", ["deep", "shallow", "summary", "previous"])
 def test_what_was_before_matters_within_a_document_alone(name):
     together = run(name)

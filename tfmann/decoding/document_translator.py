@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -25,12 +25,11 @@ from tfmann.decoding.teacher_forcing import forced_log_probs
 from tfmann.decoding.text_processor import (
     EncodedPair,
     Forced,
-    HistoryPair,
     LineRequirements,
     SourceLine,
     Translation,
 )
-from tfmann.decoding.translator import IDS, LENGTHS, Pair, Translator
+from tfmann.decoding.translator import IDS, LENGTHS, LastDocument, Pair, Translator
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
 _LINES_PER_DOCUMENT = 1024  # read before the first is answered, for each document of a batch
@@ -73,11 +72,9 @@ def rounds(
 class DocumentTranslator(Translator):
     """A `Translator` with a cache: its model's own, or a neural cache.
 
-    A document's translation does not depend on the other documents of its batch.
+    A document's translation does not depend on the other documents of its batch. A blank line adds
+    nothing to a cache.
     """
-
-    _last_cache: Any  # one row: the document that the last chunk ended in
-    _last_document: int | None = None  # its id
 
     def __init__(
         self,
@@ -91,35 +88,19 @@ class DocumentTranslator(Translator):
         super().__init__(model, languages, hparams, lexicon)
         self._store = store
 
-    def translate(
-        self,
-        lines: Iterable[str],
-        with_attention: bool = False,
-        chunk: int = 0,
-        documents: Iterable[int] | None = None,
-        history: Iterable[HistoryPair] | None = None,
-        prefixes: Iterable[str] | None = None,
-        constraints: Iterable[Sequence[str]] | None = None,
-    ) -> Iterator[list[Translation]]:
-        """Translates as `Translator.translate` does; a blank line adds nothing to a cache."""
-        self._last_document = None
-        yield from super().translate(
-            lines, with_attention, chunk, documents, history, prefixes, constraints
-        )
-
     def _chunk_size(self) -> int:
         return _LINES_PER_DOCUMENT * self.hparams.infer_batch_size
 
     def _translate_chunk(
-        self, lines: Sequence[SourceLine], with_attention: bool
+        self, lines: Sequence[SourceLine], with_attention: bool, last: LastDocument
     ) -> list[list[Translation]]:
         results = [self.text.blank_translations() for _ in lines]
         documents = _documents(lines)
         if not documents:
             return results
         run = self._search_function(with_attention, lines)
-        continues = lines[documents[0][0]].document == self._last_document
-        cache = self._last_cache if continues else self._store.empty(1)
+        continues = lines[documents[0][0]].document == last.number
+        cache = last.cache if continues else self._store.empty(1)
         final = documents[-1][-1]
         for current in rounds(documents, self.hparams.infer_batch_size, continues):
             batch = [lines[index] for index in current.sentences]
@@ -133,8 +114,8 @@ class DocumentTranslator(Translator):
                 results[index] = n_best
             if final in current.sentences:  # its document may continue in the next chunk
                 row = current.sentences.index(final)
-                self._last_cache = _row(cache, row)
-        self._last_document = lines[final].document
+                last.cache = _row(cache, row)
+        last.number = lines[final].document
         return results
 
     def _write_history_pairs(self, batch: Sequence[SourceLine], *before: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,14 @@ from tfmann.models.seq2seq import Prepared, Seq2Seq
 _BATCHES_PER_CHUNK = 64  # their lines are sorted by length together
 IDS, LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
 Pair = tuple[SourceLine, list[int]]  # a source line and the target's ids, without `</s>`
+
+
+@dataclass
+class LastDocument:
+    """The document in which the last chunk of one call ended; the next chunk may continue it."""
+
+    number: int | None = None
+    cache: Any = None  # one row
 
 
 class Translator:
@@ -95,20 +104,23 @@ class Translator:
             and greedy search. There is room for them, whatever `tgt_max_len_infer` is.
         """
         chunk = chunk or self._chunk_size()
+        last = LastDocument()  # of this call: others may run at the same time
         waiting: list[SourceLine] = []
         for line in self.text.encode_lines(lines, documents, history, prefixes, constraints):
             waiting.append(line)
             if len(waiting) == chunk:
-                yield from self._translate_chunk(waiting, with_attention)
+                yield from self._translate_chunk(waiting, with_attention, last)
                 waiting = []
-        yield from self._translate_chunk(waiting, with_attention)
+        yield from self._translate_chunk(waiting, with_attention, last)
 
     def _chunk_size(self) -> int:
         return _BATCHES_PER_CHUNK * self.hparams.infer_batch_size
 
     def _translate_chunk(
-        self, lines: Sequence[SourceLine], with_attention: bool
+        self, lines: Sequence[SourceLine], with_attention: bool, last: LastDocument
     ) -> list[list[Translation]]:
+        """Returns the n best of each line; changes `last` if the translator carries documents."""
+        del last
         results = [self.text.blank_translations() for _ in lines]
         for order in self._group_by_width(lines):
             group = [lines[index] for index in order]
@@ -162,7 +174,7 @@ class Translator:
             document_lines, history = self._resumed_lines(texts, state, number, of_lines)
             lines += document_lines
             states_after.append(history)
-        results = iter(self._translate_chunk(lines, False))
+        results = iter(self._translate_chunk(lines, False, LastDocument()))
         return [[next(results) for _ in texts] for texts in documents], states_after
 
     def prepare_line(self, text: str, state: Any) -> Prepared:
