@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -21,6 +22,7 @@ from tfmann.serving.hosts import LoopbackHosts, is_loopback
 from tfmann.serving.requests import Limits, RequestError
 from tfmann.serving.service import Service
 
+Handler = Callable[[Request], Awaitable[Response]]
 _BODY_SECONDS = 10.0  # to send a request
 
 
@@ -64,11 +66,16 @@ def make_app(service: Service, host: str = "127.0.0.1", log: Any = None) -> Star
     def count(path: str, status: int) -> None:
         service.requests.add(path=path, status=str(status))
 
+    def route(path: str, method: str, handler: Handler) -> Route:
+        return Route(
+            path, answering(handler, functools.partial(count, path), log), methods=[method]
+        )
+
     routes = [
-        Route("/translate", answering(translate, count, log), methods=["POST"]),
-        Route("/health", answering(health, count, log)),
-        Route("/metrics", answering(metrics, count, log)),
-        Route("/sessions/{name:path}", answering(end_session, count, log), methods=["DELETE"]),
+        route("/translate", "POST", translate),
+        route("/health", "GET", health),
+        route("/metrics", "GET", metrics),
+        route("/sessions/{name:path}", "DELETE", end_session),
     ]
     return starlette(routes, host, lifespan)
 
@@ -95,11 +102,11 @@ def starlette(routes: Sequence[BaseRoute], host: str, lifespan: Any = None) -> S
 
 
 def answering(
-    handler: Callable[[Request], Awaitable[Response]],
-    count: Callable[[str, int], None] = lambda path, status: None,
+    handler: Handler,
+    count: Callable[[int], None] = lambda status: None,
     log: Callable[[str], None] | None = None,
-) -> Callable[[Request], Awaitable[Response]]:
-    """Wraps a handler: turns its errors into answers, and counts all answers."""
+) -> Handler:
+    """Wraps a handler: turns its errors into answers, and counts all answers by status."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -114,8 +121,7 @@ def answering(
             if log is not None:
                 log(traceback.format_exc())
             response = _refusal(500, "an error in the server: its standard error tells more")
-        count(request.scope["route"].path if "route" in request.scope else request.url.path,
-              response.status_code)  # fmt: skip
+        count(response.status_code)
         return response
 
     return answer
