@@ -7,8 +7,9 @@ import tensorflow as tf
 from helpers import small_models
 
 from tfmann.data import subword
-from tfmann.data.text_encoder import TextEncoder
+from tfmann.data.text_encoder import LanguagePair, TextEncoder
 from tfmann.data.vocab import EOS_ID, UNK_ID, Vocabulary
+from tfmann.decoding.text_processor import TextProcessor
 from tfmann.decoding.unk_replacement import replace_unknown
 from tfmann.export import graph_segmentation
 from tfmann.export.graph_text import SourceText, TargetText
@@ -86,6 +87,23 @@ def test_the_same_tokens_and_the_same_text(folder, kind):
     cut = [row[: len(row) // 2] for row in tokens]
     rows = tf.ragged.constant(tokens + cut, dtype=tf.string, ragged_rank=1)
     assert join(rows) == [expected.join(row) for row in tokens + cut]
+
+
+@pytest.mark.parametrize("kind", ["words", "new", "pieces"])
+def test_a_line_of_white_space_alone_is_blank(folder, kind):
+    spaces = [character for character in map(chr, range(0x110000)) if character.isspace()]
+    others = ["\0", "\x1b", "\u180e", "\u200b", "\u2060", "\ufeff", "\ufffd"]
+    texts = [*spaces, "".join(spaces), "", *others, "\u3000a", "a\x1f", "\u00a0\ufeff\u2028"]
+    side = TextEncoder(Vocabulary.from_tokens(["a", "\u00a0", "\u3000"]), segmenter(folder, kind))
+    hparams = small_models.hparams()
+    processor = TextProcessor(LanguagePair(side, side), hparams, None)
+    text = SourceText(side, hparams)
+    encode = compile_function(lambda lines: text.encode(lines).words, LINES)
+    expected = [side.segmenter.segment(line) if line.strip() else [] for line in texts]
+    assert encode(tf.constant(texts)) == expected
+    encoded = text.encode(tf.constant(texts))
+    assert encoded.blank.numpy().tolist() == [not processor.source_ids(line) for line in texts]
+    assert encoded.blank.numpy()[: len(spaces) + 2].all() and not encoded.blank.numpy().all()
 
 
 def test_overlapping_pairs_are_merged_from_the_left(folder):

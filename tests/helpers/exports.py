@@ -61,7 +61,7 @@ _ODD = [
 def draw_lines(count=200, seed=1):
     """Lines of invented sentences: long ones, blank ones, unknown words, words from the right."""
     draw = random.Random(seed)
-    lines = ["", " \t ", " ".join(WORDS * 5), "unbekannt", "der", " der\thund  "]
+    lines = ["", " \t ", "\u3000\x1f", " ".join(WORDS * 5), "unbekannt", "der", " der\thund  "]
     while len(lines) < count:
         words = [
             draw.choice(_ODD if draw.random() < 0.15 else WORDS) for _ in range(draw.randint(0, 9))

@@ -12,6 +12,12 @@ from tfmann.data.text_encoder import TextEncoder
 from tfmann.data.vocab import EOS_ID, UNK_ID
 from tfmann.export.graph_segmentation import graph_segmenter
 
+# a line without words for `str.strip`: the characters with `str.isspace`, in RE2's syntax
+_BLANK = (
+    r"[\x09-\x0d\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}"
+    r"\x{205f}\x{3000}]*"
+)
+
 
 class EncodedLines(NamedTuple):
     """Lines as a model reads them."""
@@ -39,7 +45,11 @@ class SourceText(tf.Module):
         self._append_eos = int(hparams.append_source_eos)
 
     def encode(self, lines: tf.Tensor) -> EncodedLines:
-        """Segments, looks up and pads lines `[B]`, as `batching.pad_sources` does."""
+        """Segments, looks up and pads lines `[B]`, as `batching.pad_sources` does.
+
+        A line of white space alone has no words, as in `TextProcessor.source_ids`.
+        """
+        lines = tf.where(tf.strings.regex_full_match(lines, _BLANK), "", lines)
         words = self._segmenter.segment(lines)
         if self._max_words:
             words = words[:, : self._max_words]
