@@ -27,6 +27,7 @@ from tfmann.training import checkpoint
         ({"inference_input_file": "{0}/latin"}, 1, "latin, line 2: not UTF-8"),
         ({"inference_output_file": "{0}/absent/out"}, 1, "there is no folder .*absent"),
         ({"alignment_file": "{0}/absent/out"}, 1, "there is no folder .*absent"),
+        ({"inference_output_file": "{0}"}, 1, "--inference_output_file=.* is a folder; expected"),
         ({"ckpt": "{0}/absent"}, 1, "--ckpt=.*absent: there is no checkpoint; expected"),
         ({"mode": "score", "inference_ref_file": "{0}/short"}, 1, "unequal line counts"),
         ({"mode": "align", "inference_ref_file": "{0}/absent"}, 1, "no such file"),

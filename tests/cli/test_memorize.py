@@ -74,6 +74,8 @@ def test_translations_depend_on_the_share_of_the_memory(folder):
         (["--train_prefix=absent"], 1, "no such file: absent.de"),
         (["--dev_prefix=absent"], 1, "no such file: absent.de"),
         (["--output={folder}/train.en"], 2, "the same file"),
+        (["--output={folder}/none/x"], 1, "there is no folder .*none"),
+        (["--output={folder}"], 1, "--output=.* is a folder; expected the name of a file"),
         (["--model=absent"], 1, "absent holds no trained model"),
     ],
 )

@@ -135,6 +135,7 @@ def _check_adaptation(args: argparse.Namespace) -> None:
     input_checks.refuse_overwriting(
         {"adapt": args.adapt}, {f"the text {path}": path for path in read}
     )
+    input_checks.require_folder(args.adapt, "adapt")
 
 
 def _write(args: argparse.Namespace, hparams: Any) -> None:

@@ -90,10 +90,12 @@ def refuse_overwriting(outputs: Mapping[str, str | None], inputs: Mapping[str, s
 
 
 def require_folder(path: str | None, flag: str) -> None:
-    """Raises UserError if the folder of a file to be written is not there."""
+    """Raises UserError if the folder of a file to be written is not there, or the file is one."""
     folder = path and os.path.dirname(os.path.realpath(path))
     if folder and "\0" not in folder and not os.path.isdir(folder):
         raise UserError(f"--{flag}={path}: there is no folder {folder}")
+    if path and "\0" not in path and os.path.isdir(path):
+        raise UserError(f"--{flag}={path} is a folder; expected the name of a file to write")
 
 
 def same_file(path: str, other: str) -> bool:
