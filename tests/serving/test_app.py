@@ -1,5 +1,6 @@
 """A model over HTTP: what it answers, what it refuses, what it counts."""
 
+import http.client
 import json
 import re
 import threading
@@ -345,3 +346,39 @@ def test_a_late_answer_adds_nothing_to_its_document(documents, monkeypatch):
         gate.set()
         service.limits = LIMITS
         assert are_alike(translate_line(DOCUMENT[1])[1], expected[1:2])
+
+
+def test_a_client_that_goes_adds_nothing_to_its_document(documents, monkeypatch):
+    expected = translations(documents, DOCUMENT)
+    service = Service(documents, LIMITS)
+    has_begun, gate, translate = threading.Event(), threading.Event(), service.batcher._run
+
+    def wait_and_translate(jobs):
+        has_begun.set()
+        assert gate.wait(30)
+        return translate(jobs)
+
+    with served(make_app(service)) as client:
+
+        def translate_line(line):
+            status, answer = client.post("/translate", {"lines": [line], "session": "a"})
+            assert status == 200
+            return list(zip(answer["lines"], answer["scores"])), answer["session"]["sentences"]
+
+        def have_gone():
+            return samples(client).get('tfmann_requests_total{path="/translate",status="400"}', 0)
+
+        assert are_alike(translate_line(DOCUMENT[0])[0], expected[:1])
+        monkeypatch.setattr(service.batcher, "_run", wait_and_translate)
+        connection = http.client.HTTPConnection("127.0.0.1", client.port)
+        body = json.dumps({"lines": ["hund hund hund"], "session": "a"})
+        connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
+        assert has_begun.wait(30)
+        connection.close()
+        deadline = time.monotonic() + 10
+        while not have_gone() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        gate.set()
+        answers, sentences = translate_line(DOCUMENT[1])
+        assert sentences == 2 and are_alike(answers, expected[1:2])
+        assert have_gone() == 1

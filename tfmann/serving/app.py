@@ -7,7 +7,7 @@ import contextlib
 import functools
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from starlette.applications import Starlette
@@ -39,7 +39,7 @@ def make_app(service: Service, host: str = "127.0.0.1", log: Any = None) -> Star
     async def translate(request: Request) -> Response:
         began = time.monotonic()
         body = await read_body(request, service.limits)
-        answer = await service.translate(body)
+        answer = await _while_connected(request, service.translate(body))
         service.seconds.observe(time.monotonic() - began)
         return JSONResponse(answer)
 
@@ -116,7 +116,7 @@ def answering(
         except UserError as error:  # e.g. a search that does not fit into memory
             response = _refusal(503, str(error))
         except ClientDisconnect:
-            response = _refusal(400, "the request was not sent to its end")
+            response = _refusal(400, "the client has gone")  # nobody reads it, but it is counted
         except Exception:
             if log is not None:
                 log(traceback.format_exc())
@@ -145,6 +145,33 @@ async def read_body(request: Request, limits: Limits) -> bytes:
         return await asyncio.wait_for(_read(request, limits.body_bytes), _BODY_SECONDS)
     except asyncio.TimeoutError:
         raise RequestError(408, f"the request was not sent within {_BODY_SECONDS:g} s") from None
+
+
+async def _while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
+    """Returns the result of `work`, which is cancelled if the client goes.
+
+    Args:
+      request: one whose body has been read.
+      work: makes its answer.
+
+    Raises:
+      ClientDisconnect: the client has gone.
+    """
+    answer, gone = asyncio.create_task(work), asyncio.create_task(_disconnect(request))
+    try:
+        await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            raise ClientDisconnect
+        return answer.result()
+    finally:
+        answer.cancel()
+        gone.cancel()
+
+
+async def _disconnect(request: Request) -> None:
+    """Returns when the client has closed its connection."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _read(request: Request, most: int) -> bytes:
