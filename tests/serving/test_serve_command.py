@@ -60,6 +60,18 @@ def test_what_cannot_be_done_is_refused(capsys, model, flag, words):
     fails([f"--model={model}", "--port=0", flag], capsys, status, words, main=serve.main)
 
 
+def health(port):
+    """The status of `GET /health`; None where nothing takes the connection."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("GET", "/health")
+        return connection.getresponse().status
+    except OSError:
+        return None
+    finally:
+        connection.close()
+
+
 @pytest.mark.thorough
 @needs_extra
 def test_sigterm_lets_what_has_begun_be_finished(model):
@@ -93,6 +105,9 @@ def test_sigterm_lets_what_has_begun_be_finished(model):
             waiting = int(re.search(r"^tfmann_batch_lines_count (\d+)", text, re.M)[1])
             metrics.close()
         program.send_signal(signal.SIGTERM)
+        statuses = [200]
+        while statuses[-1] is not None and caller.is_alive():
+            statuses.append(health(port))
         caller.join()
         connection.close()
         assert program.wait(60) == 0
@@ -101,4 +116,5 @@ def test_sigterm_lets_what_has_begun_be_finished(model):
         program.kill()
         program.stderr.close()
     assert len(answers[0]["lines"]) == 200
+    assert statuses[-1] is None and set(statuses[:-1]) <= {200, 503}  # as docs/serving.md says
     assert "stopping" in rest and "Traceback" not in rest
