@@ -314,10 +314,12 @@ def load(
       UserError: there is no readable model of this configuration.
       UsageError: an unknown setting, or one that would be another model; or runs that cannot be an
         ensemble.
-      TypeError: `ensemble` is one string.
+      TypeError: `ensemble` is one string, or a folder is no path.
     """
     if isinstance(ensemble, (str, bytes)):
         raise TypeError("ensemble: expected a list of folders, ['runs/b'], not one string")
+    for folder in (out_dir, *ensemble):
+        _require_path(folder)
     hparams = settings_of_model(out_dir, settings)
     members = ensemble_runs.load_settings(out_dir, hparams, ensemble)
     languages = run_vocabularies.load(hparams, out_dir)
@@ -332,6 +334,11 @@ def load(
     searched = Ensemble(models) if members else models[0]
     translator = make_translator(searched, languages, hparams, words)
     return Model(translator, checkpoints[0], checkpoints[1:])
+
+
+def _require_path(folder: Any) -> None:
+    if not isinstance(folder, (str, os.PathLike)):
+        raise TypeError(f"expected the folder of a run, 'runs/a', not {repr(folder)[:60]}")
 
 
 def _restore(model: Seq2Seq, out_dir: str, ckpt: str | None, log: Callable[[str], None]) -> str:

@@ -166,6 +166,15 @@ def test_a_given_checkpoint_is_the_one_that_is_used(folder):
     assert [f.log_prob for f in loaded.score(PAIRS)] != [f.log_prob for f in saved.force(PAIRS)]
 
 
+@pytest.mark.parametrize("folder", [None, 3, b"runs/a"])
+def test_a_folder_that_is_no_path_is_named(folder):
+    message = f"expected the folder of a run, 'runs/a', not {folder!r}"
+    for load in (lambda: tfmann.load(folder), lambda: tfmann.load("runs/a", ensemble=[folder])):
+        with pytest.raises(TypeError) as error:
+            load()
+        assert str(error.value) == message
+
+
 def test_folder_without_a_model_is_named(folder):
     root, _ = folder
     with pytest.raises(UserError, match="no-such-run holds no trained model"):
