@@ -185,5 +185,6 @@ def test_mistakes_are_one_line(pure_mann, text, tmp_path, capsys):
         ([*model_and_input, f"--attention_of={tmp_path}"], 1, "no trained model"),
         ([f"--model={pure_mann}", f"--input={blank}"], 1, "no sentence"),
         ([*model_and_input, f"--output={tmp_path / 'none' / 'a.json'}"], 1, "there is no folder"),
+        ([*model_and_input, f"--output={tmp_path}"], 1, "is a folder; expected the name of a file"),
     ):
         fails(argv, capsys, status, words, inspection.main)

@@ -13,7 +13,6 @@ import itertools
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfmann import config
@@ -107,8 +106,7 @@ def _inspect(args: argparse.Namespace) -> None:
     inputs = {f"--{name}": getattr(args, name)
               for name in ("input", "reference", "translations", "documents")}  # fmt: skip
     input_checks.refuse_overwriting({"output": args.output}, inputs)
-    if args.output and not Path(args.output).parent.is_dir():
-        raise UserError(f"--output={args.output}: there is no folder {Path(args.output).parent}")
+    input_checks.require_folder(args.output, "output")
     text = _read(args)
     by_document = any(run.reads_documents for run in (hparams, *of_others))
     number = len(set(text.documents))
