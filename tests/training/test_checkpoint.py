@@ -132,6 +132,7 @@ WRONG = {
     "best_step": [-2, "3"],
     "words": [1.5],
     "history": [{}, [1]],
+    "measure": [[], "greedy"],
     "between": ["yes"],
     "sha256": [{"weights.npz": 1}, {"../weights.npz": ""}, {"weights": ""}, [], "x"],
 }

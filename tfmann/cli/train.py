@@ -19,7 +19,7 @@ import os
 from typing import Any, Callable
 
 from tfmann import config
-from tfmann.cli import dev_evaluation
+from tfmann.cli import dev_evaluation, dev_measure
 from tfmann.cli.dev_evaluation import DevEvaluation
 from tfmann.cli.final_scores import FinalScores
 from tfmann.config import HParams
@@ -103,6 +103,7 @@ class TrainingSession:
         for searcher in (translator.searcher, self._make_translator().searcher):
             searcher.require_room(len(dev_corpus), searcher.hypotheses())
         self.dev_evaluation = DevEvaluation(hparams, folder, translator, dev_corpus)
+        self.measure = dev_measure.measure(hparams)
         self.board: Board | None = None
 
     def _make_translator(self, **settings: Any) -> Translator:
@@ -212,7 +213,10 @@ class TrainingSession:
         if latest is not None:
             self.train_step.restore(latest)
             self.log(f"continuing from {latest}")
-            return TrainState.from_dict(checkpoint.read_state(latest))
+            state = TrainState.from_dict(checkpoint.read_state(latest))
+            if state.step < self.hparams.num_train_steps:  # there will be evaluations
+                dev_measure.compare(state, self.measure, self.log)
+            return state
         if self.hparams.init_checkpoint:
             folder = checkpoint.existing_folder(self.hparams.init_checkpoint, self.log)
             arrays = checkpoint.read_arrays(folder)
@@ -221,7 +225,7 @@ class TrainingSession:
             )
             self.log(f"from {folder}: {', '.join(assigned)}")
             self.log(f"new: {', '.join(fresh) or 'nothing'}")
-        return TrainState()
+        return TrainState(measure=self.measure)
 
     def _on_stats(self, step: int, stats: dict[str, float]) -> None:
         assert self.board is not None

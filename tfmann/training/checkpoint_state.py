@@ -45,6 +45,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "train_seconds": _is_number,
     "words": _is_count,
     "history": _is_history,
+    "measure": lambda value: isinstance(value, dict),
     "between": lambda value: isinstance(value, bool),
     "sha256": _are_digests,
 }

@@ -21,6 +21,7 @@ class TrainState:
     train_seconds: float = 0.0  # of updates only
     words: int = 0  # target words read
     history: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    measure: dict[str, Any] = dataclasses.field(default_factory=dict)  # of best_bleu
 
     def as_dict(self) -> dict[str, Any]:
         """Converts the state to JSON types."""

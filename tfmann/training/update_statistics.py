@@ -80,7 +80,7 @@ def log_line(
 ) -> str:
     """Formats the statistics of a step, with the time left if they are `Meter.steady`."""
     best = ""
-    if state.best_step >= 0:
+    if state.best_bleu >= 0:
         best = f" best bleu {state.best_bleu:.2f} at {state.best_step}"
     seconds = (hparams.num_train_steps - state.step) * statistics["step_seconds"]
     left = f"{_duration(seconds)} of updates left" if steady else "with the time to compile it"

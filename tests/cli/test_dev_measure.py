@@ -1,0 +1,110 @@
+"""A run that continues compares dev BLEU only with what was measured in the same way."""
+
+import shutil
+
+import pytest
+from helpers import tiny_runs
+from helpers.shipped_runs import read
+
+from tfmann import nmt
+from tfmann.cli import dev_measure
+from tfmann.config import HParams
+from tfmann.training import checkpoint
+from tfmann.training.train_state import TrainState
+
+RUN = {"learning_rate": 0.0, "steps_per_external_eval": 2, "infer_mode": "beam_search",
+       "beam_width": 2, "init_weight": 1.0,
+       "embedding_init_weight": 3.0}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def first(data, tmp_path_factory):
+    """A finished run of 2 steps, whose rate of 0 lets later evaluations differ in nothing else."""
+    out = tmp_path_factory.mktemp("first") / "out"
+    assert nmt.main(tiny_runs.flags(data, out, **RUN, num_train_steps=2)) == 0
+    return out
+
+
+def continued(first, tmp_path, *flags):
+    """Continues a copy of a run; returns its folder, the new part of its log and its last state."""
+    out = tmp_path / "out"
+    shutil.copytree(first, out)
+    before = len(read(out / "train.log"))
+    assert nmt.main([f"--out_dir={out}", "--num_train_steps=4", *flags]) == 0
+    state = checkpoint.read_state(str(out / "checkpoints" / "step-00000004"))
+    return out, read(out / "train.log")[before:], state
+
+
+def otherwise(log):
+    return [line for line in log if line.startswith("dev bleu is measured otherwise")]
+
+
+def test_a_run_measured_otherwise_looks_for_its_best_again(first, tmp_path):
+    """Else no evaluation would be better than the first: the best has the same weights."""
+    before = checkpoint.read_state(str(first / "best_bleu"))
+    out, log, state = continued(first, tmp_path, "--dev_sentences=5")
+    best = checkpoint.read_state(str(out / "best_bleu"))
+    assert (best["step"], state["best_step"], state["stale_evaluations"]) == (4, 4, 0)
+    assert state["best_bleu"] == state["history"][-1]["dev_bleu"]
+    (line,) = otherwise(log)
+    assert "(dev_sentences 0 -> 5)" in line and f", {before['best_bleu']:.2f} at 2," in line
+    assert not any("best bleu -1" in line for line in log)
+
+
+def test_a_run_measured_as_before_keeps_its_best(data, first, tmp_path):
+    """The same text elsewhere, and settings that choose no other translation."""
+    for suffix in ("src", "tgt"):
+        shutil.copy(data / f"dev.{suffix}", tmp_path / f"moved.{suffix}")
+    flags = f"--dev_prefix={tmp_path / 'moved'}", "--infer_batch_size=7"
+    out, log, state = continued(first, tmp_path, *flags)
+    assert (state["best_step"], state["stale_evaluations"]) == (2, 1)
+    assert checkpoint.read_state(str(out / "best_bleu"))["step"] == 2
+    assert not otherwise(log)
+
+
+def settings(data, **changes):
+    return HParams(**{"src": "src", "tgt": "tgt", "dev_prefix": str(data / "dev"), **changes})
+
+
+@pytest.mark.parametrize(
+    "mode, changes, names",
+    [
+        ("beam_search", {"beam_width": 3}, ["beam_width"]),
+        ("beam_search", {"sampling_temperature": 0.5}, []),
+        ("beam_search", {"length_penalty_weight": 0.5}, ["length_penalty_weight"]),
+        ("greedy", {"beam_width": 3, "length_penalty_weight": 0.5}, []),
+        ("sample", {"sampling_top_p": 0.5, "beam_width": 3}, ["sampling_top_p"]),
+        ("greedy", {"bleu_tokenize": "13a", "bleu_lowercase": True},
+         ["bleu_lowercase", "bleu_tokenize"]),
+        ("greedy", {"infer_mode": "beam_search", "dev_infer_mode": "greedy"}, []),
+        ("greedy", {"infer_mode": "beam_search"}, ["infer_mode"]),
+        ("greedy", {"tgt_max_len_infer": 7, "learning_rate": 0.5}, ["tgt_max_len_infer"]),
+    ],
+)  # fmt: skip
+def test_what_dev_bleu_depends_on(data, mode, changes, names):
+    hparams = settings(data, infer_mode=mode)
+    before, now = map(dev_measure.measure, (hparams, hparams.replace(**changes)))
+    lines = dev_measure.differences(before, now)
+    assert sorted(line.split()[0] for line in lines) == names
+
+
+def test_another_dev_set_is_another_measure(data):
+    before = dev_measure.measure(settings(data))
+    now = dev_measure.measure(settings(data, dev_prefix=str(data / "test")))
+    assert dev_measure.differences(before, now) == ["another dev set"]
+
+
+def test_patience_begins_again_with_another_measure(data):
+    now, log = dev_measure.measure(settings(data)), []
+    state = TrainState(best_bleu=30.0, best_step=5, stale_evaluations=3, measure=now)
+    dev_measure.compare(state, now, log.append)
+    assert (state.best_bleu, state.stale_evaluations, log) == (30.0, 3, [])
+    dev_measure.compare(state, {**now, "beam_width": 4}, log.append)
+    assert (state.best_bleu, state.best_step, state.stale_evaluations) == (-1.0, 5, 0)
+    assert state.measure["beam_width"] == 4 and len(log) == 1
+
+
+def test_a_checkpoint_of_an_older_version_is_of_no_other_measure(data):
+    state, log = TrainState(best_bleu=30.0, best_step=5), []
+    dev_measure.compare(state, dev_measure.measure(settings(data)), log.append)
+    assert (state.best_bleu, log) == (30.0, []) and state.measure

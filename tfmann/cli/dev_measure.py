@@ -1,0 +1,89 @@
+"""What the dev BLEU of a run depends on: figures that were measured otherwise are not compared."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Callable
+
+from tfmann import config
+from tfmann.cli.dev_evaluation import search_settings
+from tfmann.config import HParams
+from tfmann.data import corpus_paths
+from tfmann.training.train_state import TrainState
+from tfmann.utils.files import file_digest
+
+Measure = dict[str, Any]
+
+WEIGHT = "length_penalty_weight"
+_DEV_TEXT = "dev_text"  # a digest: the same text may be elsewhere
+# Settings of translating that choose no other translation.
+_WITHOUT_EFFECT = ("infer_batch_size", "decoder_backend", "length_penalty_weights")
+# Settings that only these searches read.
+_SEARCHES = {
+    "beam_width": "beam_search",
+    WEIGHT: "beam_search",
+    "coverage_penalty_weight": "beam_search",
+    "sampling_temperature": "sample",
+    "sampling_top_k": "sample",
+    "sampling_top_p": "sample",
+    "num_translations_per_input": "sample",
+}
+
+
+def measure(hparams: HParams) -> Measure:
+    """Returns all that the dev BLEU of an evaluation depends on, but for the weights.
+
+    Args:
+      hparams: the settings of a run; its dev set is read.
+    """
+    mode = hparams.replace(**search_settings(hparams)).infer_mode
+    names = [
+        name
+        for name, field in config.FIELDS.items()
+        if field.kind == "inference"
+        and name not in _WITHOUT_EFFECT
+        and _SEARCHES.get(name, mode) == mode
+    ]
+    settings = {name: getattr(hparams, name) for name in (*names, "dev_sentences")}
+    return {**settings, "infer_mode": mode, _DEV_TEXT: _digest(hparams)}
+
+
+def _digest(hparams: HParams) -> str:
+    text = corpus_paths.evaluation_sets(hparams)["dev"]
+    paths = [text.source, *text.references]
+    if text.documents and hparams.reads_documents:
+        paths.append(text.documents)
+    return hashlib.sha256("".join(map(file_digest, paths)).encode()).hexdigest()
+
+
+def compare(state: TrainState, now: Measure, log: Callable[[str], None]) -> None:
+    """Forgets the best dev BLEU of a run if evaluations are from here measured otherwise.
+
+    Its weights stay until the next evaluation replaces them.
+
+    Args:
+      state: of the checkpoint that the run continues from; changed in place. Older ones have no
+        measure, and count as measured in the same way.
+      now: the measure of the evaluations to come.
+      log: takes a line that says what has changed.
+    """
+    differing = differences(state.measure, now)
+    if differing:
+        if state.best_bleu >= 0:
+            log(
+                f"dev bleu is measured otherwise from here ({', '.join(differing)}): the best so "
+                f"far, {state.best_bleu:.2f} at {state.best_step}, is not compared with it, and "
+                "the next evaluation replaces best_bleu"
+            )
+        state.best_bleu, state.stale_evaluations = -1.0, 0
+    state.measure = now
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Returns what differs between two measures, for a log, as `beam_width 10 -> 4`."""
+    return [
+        "another dev set" if name == _DEV_TEXT else f"{name} {before.get(name)} -> {value}"
+        for name, value in now.items()
+        if name in before and before[name] != value
+    ]
