@@ -6,14 +6,15 @@ import pytest
 from helpers import tiny_runs
 from helpers.shipped_runs import read
 
-from tfmann import nmt
+from tfmann import config, nmt
 from tfmann.cli import dev_measure
+from tfmann.cli.dev_evaluation import DevEvaluation
 from tfmann.config import HParams
 from tfmann.training import checkpoint
 from tfmann.training.train_state import TrainState
 
 RUN = {"learning_rate": 0.0, "steps_per_external_eval": 2, "infer_mode": "beam_search",
-       "beam_width": 2, "init_weight": 1.0,
+       "beam_width": 2, "length_penalty_weights": "0.7", "init_weight": 1.0,
        "embedding_init_weight": 3.0}  # fmt: skip
 
 
@@ -60,6 +61,44 @@ def test_a_run_measured_as_before_keeps_its_best(data, first, tmp_path):
     assert (state["best_step"], state["stale_evaluations"]) == (2, 1)
     assert checkpoint.read_state(str(out / "best_bleu"))["step"] == 2
     assert not otherwise(log)
+
+
+def test_a_longer_training_evaluates_with_the_length_penalty_of_its_beginning(
+    first, tmp_path, monkeypatch
+):
+    """The end of the first has chosen another for translating, and saved it."""
+    used = []
+    evaluate = DevEvaluation.run
+
+    def run(self, state, board):
+        used.append(self.translator.hparams.length_penalty_weight)
+        return evaluate(self, state, board)
+
+    monkeypatch.setattr(DevEvaluation, "run", run)
+    assert config.read_json(first / "hparams.json")["length_penalty_weight"] == 0.7
+    out, log, state = continued(first, tmp_path)
+    assert used == [0.0] and not otherwise(log)
+    assert (state["best_step"], state["stale_evaluations"]) == (2, 1)
+    scores = [entry["dev_bleu"] for entry in state["history"]]
+    assert scores[0] == pytest.approx(scores[1], abs=0.01)
+    assert any(line.startswith("evaluations keep length_penalty_weight=0, ") for line in log)
+    assert config.read_json(out / "hparams.json")["length_penalty_weight"] == 0.7
+
+
+@pytest.mark.parametrize(
+    "before, now, saved, kept",
+    [
+        (0.0, 0.7, 0.7, 0.0),  # chosen at the end, or by tune
+        (0.0, 0.7, 0.0, None),  # given by the user now
+        (0.7, 0.7, 0.7, None),
+        (None, 0.7, 0.7, None),  # an older checkpoint, or a greedy search before
+        (0.0, None, 0.7, None),  # a greedy search from here
+    ],
+)
+def test_evaluations_keep_a_length_penalty_that_was_chosen_after_them(before, now, saved, kept):
+    measures = [{} if weight is None else {dev_measure.WEIGHT: weight} for weight in (before, now)]
+    weight = dev_measure.kept_weight(*measures, {dev_measure.WEIGHT: saved})
+    assert weight == kept
 
 
 def settings(data, **changes):

@@ -57,6 +57,29 @@ def _digest(hparams: HParams) -> str:
     return hashlib.sha256("".join(map(file_digest, paths)).encode()).hexdigest()
 
 
+def kept_weight(
+    before: Mapping[str, Any], now: Mapping[str, Any], saved: Mapping[str, Any]
+) -> float | None:
+    """Returns the length penalty that evaluations keep, if that of the settings was chosen since.
+
+    The end of training and `tfmann tune` save the weight that they choose with the run. It is for
+    translating: an evaluation with it would not be comparable with those before.
+
+    Args:
+      before: the measure of the evaluations so far; empty in an older checkpoint.
+      now: the measure with the settings as they are.
+      saved: the settings in the folder of the run before this call; another weight than theirs is
+        the user's wish.
+
+    Returns:
+      None if evaluations have the weight of the settings.
+    """
+    weight = before.get(WEIGHT)
+    if not isinstance(weight, float) or now.get(WEIGHT, weight) == weight:
+        return None
+    return weight if now[WEIGHT] == saved.get(WEIGHT) else None
+
+
 def compare(state: TrainState, now: Measure, log: Callable[[str], None]) -> None:
     """Forgets the best dev BLEU of a run if evaluations are from here measured otherwise.
 

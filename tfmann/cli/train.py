@@ -99,6 +99,7 @@ class TrainingSession:
         self.train_step.require_room(self.data.words_per_batch)
         self.lexicon = lexicon.load(hparams, folder.root)
         self._translators: list[Translator] = []
+        self._saved = config.read_json(folder.path(HPARAMS)) if has_weights(folder.root) else {}
         translator = self._make_translator(**dev_evaluation.search_settings(hparams))
         for searcher in (translator.searcher, self._make_translator().searcher):
             searcher.require_room(len(dev_corpus), searcher.hypotheses())
@@ -215,6 +216,7 @@ class TrainingSession:
             self.log(f"continuing from {latest}")
             state = TrainState.from_dict(checkpoint.read_state(latest))
             if state.step < self.hparams.num_train_steps:  # there will be evaluations
+                self._keep_length_penalty(state)
                 dev_measure.compare(state, self.measure, self.log)
             return state
         if self.hparams.init_checkpoint:
@@ -226,6 +228,21 @@ class TrainingSession:
             self.log(f"from {folder}: {', '.join(assigned)}")
             self.log(f"new: {', '.join(fresh) or 'nothing'}")
         return TrainState(measure=self.measure)
+
+    def _keep_length_penalty(self, state: TrainState) -> None:
+        """Evaluates as before if the end of an earlier training has chosen a length penalty."""
+        weight = dev_measure.kept_weight(state.measure, self.measure, self._saved)
+        if weight is None:
+            return
+        chosen = self.hparams.length_penalty_weight
+        self.log(
+            f"evaluations keep length_penalty_weight={weight:g}, so that dev bleu stays "
+            f"comparable; {chosen:g} was chosen for translating"
+        )
+        settings = dev_evaluation.search_settings(self.hparams)
+        translator = self._make_translator(**settings, length_penalty_weight=weight)
+        self.dev_evaluation.translator = translator
+        self.measure = {**self.measure, dev_measure.WEIGHT: weight}
 
     def _on_stats(self, step: int, stats: dict[str, float]) -> None:
         assert self.board is not None
