@@ -261,6 +261,16 @@ def test_a_run_does_not_continue_with_a_setting_of_another_cell(run, capsys):
     fails(command(run, num_rounds=1), capsys, 2, "the cell 'luong' does not read it, only kvmematt")
 
 
+def test_a_model_does_not_change_its_direction(run, model, source, capsys):
+    """Its vocabularies may be one file, and then nothing else would tell."""
+    words = r"trained otherwise: src='tgt' \(saved: 'src'\), tgt='src' \(saved: 'tgt'\)"
+    before = tree(run)
+    fails(command(run, src="tgt", tgt="src"), capsys, 2, words)
+    assert tree(run) == before
+    argv = command(model, inference_input_file=source, src="tgt", tgt="src")
+    fails(argv, capsys, 2, words)
+
+
 def test_a_file_may_have_settings_of_several_cells(tmp_path):
     path = tmp_path / "h.json"
     path.write_text('{"cell": "rnnsearch", "read_heads": 4, "attention_size": 8}')

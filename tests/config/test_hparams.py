@@ -257,6 +257,15 @@ def test_a_trained_model_keeps_its_architecture():
         config.merge_saved(saved, {"num_unit": 1}, "D")
 
 
+def test_a_trained_model_keeps_its_direction():
+    saved = HParams(src="de", tgt="en").as_dict()
+    with pytest.raises(UsageError, match=r"D holds .*src='en' \(saved: 'de'\), tgt='de' \(saved"):
+        config.merge_saved(saved, {"src": "en", "tgt": "de"}, "D")
+    for pair in ({"src": "de", "tgt": "en"}, {"src": "bpe.de", "tgt": "bpe.en"}, {"src": "de"}):
+        assert config.merge_saved(saved, pair, "D").src == pair["src"]
+    assert config.merge_saved(HParams().as_dict(), {"src": "en", "tgt": "de"}, "D").src == "en"
+
+
 @pytest.mark.parametrize("key", [k for k, f in FIELDS.items() if f.kind == "architecture"])
 def test_every_architecture_key_is_refused(key):
     field = FIELDS[key]

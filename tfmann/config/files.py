@@ -124,10 +124,13 @@ def chosen(hparams: HParams) -> dict[str, Any]:
 
 
 def merge_saved(saved: Mapping[str, Any], explicit: Mapping[str, Any], where: str) -> HParams:
-    """Merges explicit values with those that a run was saved with; its architecture must stay.
+    """Merges explicit values with those that a run was saved with.
+
+    Its architecture must stay, and the direction in which it translates.
 
     Raises:
-      UsageError: an architecture key differs from the saved one, or a key is unknown.
+      UsageError: an architecture key differs from the saved one, `src` and `tgt` are the other way
+        round, or a key is unknown.
     """
     refuse_unknown(explicit, where="settings")
     changed = [
@@ -136,9 +139,14 @@ def merge_saved(saved: Mapping[str, Any], explicit: Mapping[str, Any], where: st
         if FIELDS[key].kind == "architecture"
         and explicit[key] != saved.get(key, FIELDS[key].default)
     ]
+    merged = {**saved, **explicit}
+    source, target = saved.get("src"), saved.get("tgt")
+    if source != target and (merged.get("src"), merged.get("tgt")) == (target, source):
+        # other suffixes may be new names of the same text
+        changed += [f"src={target!r} (saved: {source!r})", f"tgt={source!r} (saved: {target!r})"]
     if changed:
         raise UsageError(
             f"{where} holds a model that was trained otherwise: {', '.join(changed)}. "
             "Use another out_dir, or leave these settings as they were."
         )
-    return make({**saved, **explicit})
+    return make(merged)
