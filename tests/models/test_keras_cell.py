@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from helpers.command_line import ROOT
 from helpers.memory_cells import VARIANTS
 
-from tfmann.config import CELLS
+from tfmann.config import CELLS, FIELDS, HParams
 from tfmann.errors import UsageError
 from tfmann.layers.dropout import DropoutMasks
+from tfmann.models import keras_cell as keras_cell_module
 from tfmann.models.keras_cell import keras_cell, no_source
+from tfmann.models.seq2seq import make_cell
 
 SIZES = {"num_units": 5, "num_memory_locations": 4, "memory_unit_size": 3, "read_heads": 2}
 
@@ -37,6 +40,8 @@ def test_the_layer_runs_the_cell_step_by_step(name, unit_type):
 @pytest.mark.parametrize("name", ["ntm", "dnc", *VARIANTS])
 def test_a_sequence_can_be_continued_from_the_state_that_is_returned(name):
     cell, settings = VARIANTS.get(name, (name, {}))
+    readable = keras_cell_module.readable_settings(cell)
+    settings = {key: settings[key] for key in settings if key in readable}  # no dropout
     layer, inputs = layer_and_inputs(cell, **settings)
     uninterrupted = layer(inputs)[0]
     first, *state = layer(inputs[:, :2])
@@ -68,3 +73,55 @@ def test_a_wrong_setting_is_named():
         keras_cell("ntm", input_width=3, num_units=0)
     with pytest.raises(UsageError, match="num_unitz.*num_units"):
         keras_cell("ntm", input_width=3, num_unitz=4)
+
+
+@pytest.mark.parametrize(
+    "name, settings, words",
+    [
+        ("ntm", {"dropout": 0.5}, "'ntm' does not read dropout here.*tf.keras.layers.Dropout"),
+        ("dnc", {"dnc_bypass_dropout": 0.5}, "does not read dnc_bypass_dropout"),
+        ("ntm", {"dnc_masking": True}, "does not read dnc_masking here, only num_units, .*head_st"),
+        ("dnc", {"head_start": "tape"}, "does not read head_start"),
+        ("ntm", {"beam_width": 3}, "does not read beam_width"),
+        ("ntm", {"precision": "mixed_bfloat16"}, "does not read precision"),
+        ("ntm", {"embedding_size": 3}, "does not read embedding_size"),
+    ],
+)
+def test_a_setting_that_is_not_read_is_refused(name, settings, words):
+    with pytest.raises(UsageError, match=words):
+        keras_cell(name, input_width=3, **settings)
+
+
+@pytest.mark.parametrize("width", [0, -1])
+def test_an_input_has_a_width(width):
+    with pytest.raises(UsageError, match=f"input_width={width} is below the least value 1"):
+        keras_cell("ntm", width, **SIZES)
+
+
+@pytest.mark.parametrize("name", ["ntm", "dnc"])
+def test_a_setting_that_is_taken_is_read(name, monkeypatch):
+    read = set()
+
+    class Watched(HParams):
+        def __getattribute__(self, key):
+            read.add(key)
+            return super().__getattribute__(key)
+
+    def make(hparams, *arguments):
+        read.clear()  # what the checks of the settings have read
+        return make_cell(hparams, *arguments)
+
+    monkeypatch.setattr(keras_cell_module, "HParams", Watched)
+    monkeypatch.setattr(keras_cell_module, "make_cell", make)
+    defaults = {key: FIELDS[key].default for key in keras_cell_module.readable_settings(name)}
+    # a recurrent layer of a kind that has the forget gate, and weights that are no Glorot's
+    layer = tf.keras.layers.RNN(keras_cell(name, 3, **{**defaults, **SIZES}))
+    assert layer(tf.zeros([1, 2, 3])).shape == (1, 5)
+    assert set(defaults) <= read
+
+
+def test_the_page_names_every_setting_that_is_taken():
+    page = (ROOT / "docs" / "keras.md").read_text(encoding="utf-8")
+    for name in ("ntm", "dnc"):
+        for key in keras_cell_module.readable_settings(name):
+            assert f"`{key}`" in page, key

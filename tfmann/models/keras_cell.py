@@ -15,6 +15,13 @@ from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.models.seq2seq import make_cell
 
+# What a cell reads without an encoder, besides its options in the registry.
+_COMMON = (
+    "num_units", "num_layers", "num_decoder_layers", "unit_type", "forget_bias", "init_op",
+    "init_weight", "recurrent_init_op", "random_seed",
+)  # fmt: skip
+_DROPOUT = "dnc_bypass_dropout"  # an option; but a KerasCell drops nothing
+
 
 class KerasCell(tf.keras.layers.AbstractRNNCell):
     """A cell with a memory and its output layer, for `tf.keras.layers.RNN`.
@@ -71,11 +78,11 @@ def keras_cell(name: str, input_width: int, **settings: Any) -> KerasCell:
     Args:
       name: a cell that works without an encoder: "ntm" or "dnc".
       input_width: E, the width of an input.
-      **settings: any setting of `HParams`, such as `num_units` (the width U of the controller and
-        of an output), `num_layers`, `read_heads` or `random_seed`.
+      **settings: what the cell reads of the settings of `HParams` (`readable_settings`), such as
+        `num_units` (the width U of the controller and of an output), `num_layers` or `read_heads`.
 
     Raises:
-      UsageError: the cell needs an encoder's annotations, or a setting is wrong.
+      UsageError: the cell needs an encoder's annotations, or a setting is wrong or not read.
     """
     if config.cell_spec(name).has_alignments:
         raise UsageError(
@@ -83,9 +90,24 @@ def keras_cell(name: str, input_width: int, **settings: Any) -> KerasCell:
             "without an encoder, such as 'ntm' or 'dnc'"
         )
     refuse_unknown(settings, where="keras_cell()")
+    readable = readable_settings(name)
+    for key in settings:
+        if key not in readable:
+            hint = "; use tf.keras.layers.Dropout" if "dropout" in key else ""
+            raise UsageError(
+                f"keras_cell(): {name!r} does not read {key} here, only {', '.join(readable)}{hint}"
+            )
+    if input_width < 1:
+        raise UsageError(f"keras_cell(): input_width={input_width} is below the least value 1")
     defaults = {"encoder_type": "memory", "num_layers": 1, "init_op": "glorot_uniform"}
     hparams = HParams(**{**defaults, **settings, "cell": name, "embedding_size": input_width})
     return KerasCell(make_cell(hparams, 0, VariableFactory(hparams, "cell")))
+
+
+def readable_settings(name: str) -> list[str]:
+    """Returns the settings that `keras_cell` takes for the cell `name`."""
+    options = config.fields_of(config.cell_spec(name).options)
+    return [*_COMMON, *(key for key in options if key != _DROPOUT)]
 
 
 def no_source(batch_size: tf.Tensor | int) -> EncoderOutput:
