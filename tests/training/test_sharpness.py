@@ -1,6 +1,7 @@
 """Sharpness of addresses: against the oracle, alive and collapsed, in logs and results."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import tensorflow as tf
 from helpers import small_models, tiny_runs
 from oracles import sharpness as oracle
 
-from tfmann import nmt
+from tfmann import config, nmt
 from tfmann.training import sharpness
 from tfmann.training.objective import sum_loss
 from tfmann.training.perplexity import Perplexity
@@ -152,6 +153,19 @@ def test_collapsed_is_one_answer_for_many_questions(greatest, distinct, answer):
 )
 def test_the_advice_is_that_of_the_cell(variant, changes, advice):
     assert advice in sharpness.remedy(small_models.model(variant, **changes).cell)
+
+
+def test_the_advice_for_a_cell_of_ones_own_names_no_setting_that_it_lacks(monkeypatch):
+    spec = config.CellSpec("mine", "MyCell", config.RNNSearchOptions)
+    monkeypatch.setitem(config.cells.CELLS, "mine", spec)
+    score = SimpleNamespace(kind="dot")
+    mine = SimpleNamespace(
+        attention=SimpleNamespace(score=score), hparams=SimpleNamespace(cell="mine")
+    )
+    advice = sharpness.remedy(mine)
+    assert "attention_score" not in advice and "in the cell's code" in advice
+    mine.hparams.cell = "luong"
+    assert "attention_score=cosine" in sharpness.remedy(mine)
 
 
 SHRUNK = {

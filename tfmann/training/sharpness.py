@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tfmann.config import cell_spec, fields_of
+
 Sharpness = dict[str, dict[str, float]]  # by head, then by measure
 
 _TINY = 1e-6  # total weight below which there is no address: the DNC can withhold a write
@@ -153,7 +155,10 @@ def remedy(cell: Any) -> str:
     """Advises a setting that usually helps an attention that has collapsed."""
     score = getattr(getattr(cell, "attention", None), "score", None)
     if score is not None and score.kind == "dot":
-        return "its scores have outgrown the softmax; attention_score=cosine bounds them"
+        outgrown = "its scores have outgrown the softmax"
+        if "attention_score" in fields_of(cell_spec(cell.hparams.cell).options):
+            return f"{outgrown}; attention_score=cosine bounds them"
+        return f"{outgrown}; bound them in the cell's code (score 'cosine'), or lower learning_rate"
     if hasattr(cell, "head_scales") and cell.hparams.head_scale == 1:
         return "its heads move fast; sharpening_start=-3 with head_scale=1/sqrt(U) usually helps"
     return "a lower learning_rate usually helps"
