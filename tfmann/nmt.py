@@ -173,8 +173,12 @@ def _settings(values: flags.FlagValues, explicit: dict[str, Any]) -> config.HPar
     """Returns the settings that training would have, of a new run if `--out_dir` is not given."""
     path = resources.settings_path(values.hparams_path) if values.hparams_path else None
     if values.out_dir:
-        return validation.settings_for_training(values.out_dir, path, explicit)
-    return config.make(explicit, path)
+        hparams = validation.settings_for_training(values.out_dir, path, explicit)
+    else:
+        hparams = config.make(explicit, path)
+    if values.mode in (None, "train"):
+        config.refuse_idle(explicit, hparams)
+    return hparams
 
 
 def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
@@ -198,6 +202,7 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
             learn_shortlist(hparams, values.out_dir, log=_print)
         return
     if mode == "train":
+        config.refuse_idle(explicit, hparams)
         input_checks.require_training_files(hparams, values.out_dir)
         import_tensorflow()
         from tfmann.cli import train
@@ -206,7 +211,9 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
         return
     from_json = config.read_json(path) if path else {}
     settings = {**from_json, **explicit}
-    validation.check_model(mode, values, validation.settings_of_model(values.out_dir, settings))
+    hparams = validation.settings_of_model(values.out_dir, settings)
+    config.refuse_idle(explicit, hparams)
+    validation.check_model(mode, values, hparams)
     import_tensorflow()
     from tfmann.cli import predict
 

@@ -8,7 +8,7 @@ from helpers import tiny_runs
 from helpers.command_line import command, fails, run_in_a_process, tree
 
 from tfmann import api, config, nmt
-from tfmann.cli import main, validation
+from tfmann.cli import main, serve, translate, validation
 from tfmann.data import text_files
 from tfmann.errors import UserError
 from tfmann.training import checkpoint
@@ -259,6 +259,31 @@ def test_a_setting_of_another_cell_is_refused(tmp_path, capsys, flags, words):
 
 def test_a_run_does_not_continue_with_a_setting_of_another_cell(run, capsys):
     fails(command(run, num_rounds=1), capsys, 2, "the cell 'luong' does not read it, only kvmematt")
+
+
+@pytest.mark.parametrize(
+    "flags, words",
+    [
+        ({"neural_cache_theta": 0.5}, "--neural_cache_theta is of no use without neural_cache_si"),
+        ({"shortlist_best": 100}, "--shortlist_best is of no use .*give --shortlist"),
+        ({"sampling_top_k": 5}, "with infer_mode='beam_search': give --infer_mode=sample"),
+    ],
+)
+def test_a_setting_of_a_search_that_is_not_made_is_refused(model, source, capsys, flags, words):
+    fails(command(model, inference_input_file=source, **flags), capsys, 2, words)
+    given = [f"--{name}={value}" for name, value in flags.items()]
+    fails(["--print_hparams", *given], capsys, 2, words)
+    fails([f"--model={model}", *given], capsys, 2, words, translate.main)
+    if "sampling_top_k" not in flags:
+        fails([f"--model={model}", *given], capsys, 2, words, serve.main)
+
+
+def test_a_file_may_have_settings_of_a_search_that_is_not_made(model, source, tmp_path):
+    path = tmp_path / "h.json"
+    path.write_text('{"neural_cache_theta": 0.5, "sampling_top_k": 5}')
+    argv = command(model, inference_input_file=source, inference_output_file=tmp_path / "out")
+    assert nmt.main([*argv, f"--hparams_path={path}"]) == 0
+    assert nmt.main([f"--hparams_path={path}", "--print_hparams"]) == 0
 
 
 def test_a_model_does_not_change_its_direction(run, model, source, capsys):

@@ -195,6 +195,30 @@ def test_settings_that_can(changes):
     HParams(**changes)
 
 
+@pytest.mark.parametrize(
+    "name, changes",
+    [
+        ("neural_cache_theta", {"neural_cache_size": 5}),
+        ("neural_cache_lambda", {"neural_cache_size": 5}),
+        ("translation_memory_pairs", {"translation_memory": "a,b"}),
+        ("translation_memory_neighbors", {"translation_memory": "a,b"}),
+        ("translation_memory_tau", {"translation_memory": "a,b"}),
+        ("translation_memory_lambda", {"translation_memory": "a,b"}),
+        ("lexical_memory_lambda", {"lexical_memory": "a.npz"}),
+        ("shortlist_first", {"shortlist": "lexicon"}),
+        ("shortlist_best", {"shortlist": "lexicon"}),
+        ("sampling_temperature", {"infer_mode": "sample"}),
+        ("sampling_top_k", {"infer_mode": "sample"}),
+        ("sampling_top_p", {"infer_mode": "sample"}),
+    ],
+)
+def test_a_given_setting_of_a_search_that_is_not_made_is_refused(name, changes):
+    ((needed, _),) = changes.items()
+    with pytest.raises(UsageError, match=f"^--{name} is of no use with.*give --{needed}"):
+        config.refuse_idle([name], HParams())
+    config.refuse_idle([name, "beam_width"], HParams(**changes))
+
+
 def test_a_wrong_combination_in_a_file_names_the_file(tmp_path):
     path = json_file(tmp_path, {"subword_option": "spm"})
     with pytest.raises(UsageError, match=r"h\.json: subword_option='spm' needs"):

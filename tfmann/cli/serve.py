@@ -44,7 +44,7 @@ def _run(args: argparse.Namespace) -> None:
     server.require_extra("serve")
     limits = _limits(args)
     settings = given_settings(args, _SETTINGS)
-    hparams = validation.settings_of_model(args.model, settings)
+    hparams = validation.settings_of_command(args.model, settings)
     lexicon.require(hparams, args.model)
     memory_files.require(hparams)
     listener = server.bind(args.host, args.port)

@@ -287,7 +287,7 @@ def _begin(args: argparse.Namespace) -> Conversation:
         if getattr(args, name) is not None:
             raise UsageError(f"--{name} is of a file: give --input")
     settings = {**given_settings(args, _SETTINGS), "num_translations_per_input": 1}
-    hparams = validation.settings_of_model(args.model, settings)
+    hparams = validation.settings_of_command(args.model, settings)
     lexicon.require(hparams, args.model)
     memory_files.require(hparams)
     folders = validation.ensemble_folders(args.ensemble)

@@ -202,6 +202,13 @@ def settings_of_model(out_dir: str, settings: Mapping[str, Any]) -> HParams:
     return config.merge_saved(config.read_json(path), settings, where=out_dir)
 
 
+def settings_of_command(out_dir: str, given: Mapping[str, Any]) -> HParams:
+    """As `settings_of_model`, of settings that a command line gives: all must have an effect."""
+    hparams = settings_of_model(out_dir, given)
+    config.refuse_idle(given, hparams)
+    return hparams
+
+
 def ensemble_folders(flag: str | None) -> list[str]:
     """Returns the folders that `--ensemble` names.
 

@@ -21,7 +21,13 @@ from tfmann.config.cells import (
 from tfmann.config.data import DataSettings
 from tfmann.config.fields import Field, fields_of
 from tfmann.config.files import changes, chosen, make, merge_saved, read_json, save, to_json
-from tfmann.config.hparams import FIELDS, HParams, reads_documents, reads_translations
+from tfmann.config.hparams import (
+    FIELDS,
+    HParams,
+    reads_documents,
+    reads_translations,
+    refuse_idle,
+)
 from tfmann.config.memory_options import (
     DNCOptions,
     DotProductOptions,
@@ -75,6 +81,7 @@ __all__ = [
     "read_json",
     "reads_documents",
     "reads_translations",
+    "refuse_idle",
     "refuse_unread",
     "require_alignments",
     "save",

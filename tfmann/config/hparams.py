@@ -19,6 +19,17 @@ from tfmann.errors import UsageError
 
 _GREATEST_WEIGHT = 1_000_000  # of a corpus
 _COLDEST = 1e-6  # logits are divided by it, in float32
+# Settings that a search reads only where another one, the key, is given.
+_PARTS = {
+    "neural_cache_size": ("neural_cache_theta", "neural_cache_lambda"),
+    "translation_memory": (
+        "translation_memory_pairs", "translation_memory_neighbors", "translation_memory_tau",
+        "translation_memory_lambda",
+    ),
+    "lexical_memory": ("lexical_memory_lambda",),
+    "shortlist": ("shortlist_first", "shortlist_best"),
+}  # fmt: skip
+_PARTS_OF_SAMPLING = ("sampling_temperature", "sampling_top_k", "sampling_top_p")
 
 
 @dataclass(frozen=True)
@@ -86,6 +97,29 @@ def refuse_unknown(keys: Iterable[str], where: str) -> None:
             near = difflib.get_close_matches(key, FIELDS, n=1, cutoff=0.5)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise UsageError(f"{where}: unknown key {key!r}{hint}")
+
+
+def refuse_idle(names: Iterable[str], hparams: TranslationSettings) -> None:
+    """Raises UsageError for the first of the settings `names` that the search does not read.
+
+    Files may have settings for later; a user who gives one expects it to do something.
+
+    Args:
+      names: settings that were given on a command line.
+      hparams: all settings, with these.
+    """
+    wholes = {part: whole for whole, parts in _PARTS.items() for part in parts}
+    for name in names:
+        whole = wholes.get(name)
+        if whole and not getattr(hparams, whole):
+            raise UsageError(
+                f"--{name} is of no use without {whole}: give --{whole}, or leave it out"
+            )
+        if name in _PARTS_OF_SAMPLING and hparams.infer_mode != "sample":
+            raise UsageError(
+                f"--{name} is of no use with infer_mode={hparams.infer_mode!r}: give "
+                "--infer_mode=sample, or leave it out"
+            )
 
 
 def _check_combinations(h: HParams) -> None:

@@ -153,13 +153,13 @@ def of_runs(
       UserError: a directory holds no trained model, or its search cannot have the settings.
       UsageError: two have the same name.
     """
-    from tfmann.cli.validation import settings_of_model
+    from tfmann.cli.validation import settings_of_command
     from tfmann.data import memory_files
 
     entries: list[Entry] = []
     settings = settings or {}
     for folder in folders:
-        hparams = settings_of_model(folder, settings)
+        hparams = settings_of_command(folder, settings)
         memory_files.require(hparams)
         name = Path(folder).resolve().name
         if name in reserved or any(entry.name == name for entry in entries):
