@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from helpers.command_line import (
@@ -14,8 +15,9 @@ from helpers.command_line import (
     write_model,
 )
 
-from tfmann import nmt
-from tfmann.data import text_files
+from tfmann import api, nmt
+from tfmann.cli import inspection, memorize
+from tfmann.data import input_checks, text_files
 from tfmann.training import checkpoint
 
 
@@ -48,6 +50,33 @@ def test_impossible_requests_to_a_model(model, source, tmp_path, capsys, flags, 
     before = tree(tmp_path, model)
     fails_after_note([f"--{k}={v}" for k, v in all_flags.items()], capsys, status, words)
     assert tree(tmp_path, model) == before
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_the_work(
+    model, source, tmp_path, capsys, monkeypatch
+):
+    locked, text = tmp_path / "locked", tmp_path / "text"
+    locked.mkdir()
+    for side in ("src", "tgt"):
+        text_files.write_lines(f"{text}.{side}", ["der hund"])
+    writable = os.access  # everything is for an administrator, who may run this
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: locked != Path(path) and writable(path, mode)
+    )
+    monkeypatch.setattr(api, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    words = f"output=.*out: no permission to write in the folder {locked}"
+    output = f"--output={locked / 'out'}"
+    argv = [f"--model={model}", output, f"--train_prefix={text}"]
+    fails(argv, capsys, 1, words, memorize.main)
+    fails([f"--model={model}", output, f"--input={source}"], capsys, 1, words, inspection.main)
+    flags = {"inference_input_file": source, "inference_output_file": locked / "out"}
+    fails(command(model, **flags), capsys, 1, words.replace("output", "--inference_output_file", 1))
+
+
+def test_a_device_needs_no_folder_that_can_be_written(monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    input_checks.require_folder(os.devnull, "output")
+    input_checks.require_folder(None, "output")
 
 
 def test_checkpoints_that_cannot_be_used(model, source, tmp_path, capsys):

@@ -90,12 +90,20 @@ def refuse_overwriting(outputs: Mapping[str, str | None], inputs: Mapping[str, s
 
 
 def require_folder(path: str | None, flag: str) -> None:
-    """Raises UserError if the folder of a file to be written is not there, or the file is one."""
-    folder = path and os.path.dirname(os.path.realpath(path))
-    if folder and "\0" not in folder and not os.path.isdir(folder):
+    """Raises UserError if a file cannot be written: its folder is not there or closed, or it is one.
+
+    A device such as /dev/null is written in place, and needs no permission for its folder.
+    """
+    if not path or "\0" in path:
+        return
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
         raise UserError(f"--{flag}={path}: there is no folder {folder}")
-    if path and "\0" not in path and os.path.isdir(path):
+    if os.path.isdir(path):
         raise UserError(f"--{flag}={path} is a folder; expected the name of a file to write")
+    is_device = os.path.exists(path) and not os.path.isfile(path)
+    if not is_device and not os.access(folder, os.W_OK):
+        raise UserError(f"--{flag}={path}: no permission to write in the folder {folder}")
 
 
 def same_file(path: str, other: str) -> bool:
