@@ -176,6 +176,7 @@ def _settings(values: flags.FlagValues, explicit: dict[str, Any]) -> config.HPar
         hparams = validation.settings_for_training(values.out_dir, path, explicit)
     else:
         hparams = config.make(explicit, path)
+        config.refuse_unread(explicit, hparams.cell)
     if values.mode in (None, "train"):
         config.refuse_idle(explicit, hparams)
     return hparams

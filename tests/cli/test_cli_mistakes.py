@@ -1,5 +1,6 @@
 """Mistakes that lose a file or an afternoon: what is overwritten, moved, changed, misnamed."""
 
+import json
 import os
 import shutil
 
@@ -259,6 +260,13 @@ def test_a_setting_of_another_cell_is_refused(tmp_path, capsys, flags, words):
 
 def test_a_run_does_not_continue_with_a_setting_of_another_cell(run, capsys):
     fails(command(run, num_rounds=1), capsys, 2, "the cell 'luong' does not read it, only kvmematt")
+
+
+def test_what_is_printed_is_what_training_would_take(capsys):
+    argv = ["--print_hparams", "--cell=luong"]
+    fails([*argv, "--head_start=tape"], capsys, 2, "--head_start is of no use: the cell 'luong'")
+    assert nmt.main([*argv, "--attention=bahdanau"]) == 0
+    assert json.loads(capsys.readouterr().out)["attention"] == "bahdanau"
 
 
 @pytest.mark.parametrize(
