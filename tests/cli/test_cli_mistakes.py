@@ -2,11 +2,12 @@
 
 import json
 import os
+import re
 import shutil
 
 import pytest
 from helpers import tiny_runs
-from helpers.command_line import command, fails, run_in_a_process, tree
+from helpers.command_line import ROOT, command, fails, run_in_a_process, tree
 
 from tfmann import api, config, nmt
 from tfmann.cli import main, serve, translate, validation
@@ -337,10 +338,46 @@ def test_weights_that_are_none_are_named_before_the_text_is_read(tmp_path, capsy
         ("--num_gpus=1", "there is no flag --num_gpus: --distribution=mirrored trains on all GPUs"),
         ("--data_prefix=x", "--train_prefix, --dev_prefix and --test_prefix name the text"),
         ("--attention_architecture=gnmt", "--cell chooses the model"),
+        ("--sos=<s>", "no flag --sos: a translation starts from <s>"),
+        ("--num_buckets=5", "--bucket_pool"),
+        ("--time_major", "--time_major: not available"),
     ],
 )
 def test_flags_of_other_programs_are_explained(capsys, flag, words):
     fails([flag], capsys, 2, words)
+
+
+# The flags of nmt/nmt.py, and start_decay_step and source_reverse of its earlier versions.
+NMT_FLAGS = """
+attention attention_architecture avg_ckpts batch_size beam_width check_special_token ckpt
+colocate_gradients_with_ops coverage_penalty_weight decay_scheme dev_prefix dropout embed_prefix
+encoder_type eos forget_bias hparams_path infer_batch_size infer_mode inference_input_file
+inference_list inference_output_file inference_ref_file init_op init_weight jobid language_model
+learning_rate length_penalty_weight log_device_placement max_gradient_norm max_train metrics
+num_buckets num_decoder_layers num_embeddings_partitions num_encoder_layers num_gpus
+num_inter_threads num_intra_threads num_keep_ckpts num_layers num_sampled_softmax num_train_steps
+num_translations_per_input num_units num_workers optimizer out_dir output_attention
+override_loaded_hparams pass_hidden_state random_seed residual sampling_temperature scope
+share_vocab sos source_reverse src src_max_len src_max_len_infer start_decay_step
+steps_per_external_eval steps_per_stats subword_option test_prefix tgt tgt_max_len
+tgt_max_len_infer time_major train_prefix unit_type use_char_encode vocab_prefix warmup_scheme
+warmup_steps
+""".split()
+
+
+def test_every_flag_of_tensorflow_nmt_is_one_here_or_explained():
+    flags = set(nmt.define_flags())
+    explained = set(nmt._OTHER_FLAGS)
+    assert not flags & explained
+    assert set(NMT_FLAGS) <= flags | explained
+    page = (ROOT / "docs" / "from_tensorflow_nmt.md").read_text(encoding="utf-8")
+    assert [name for name in set(NMT_FLAGS) - flags if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("flag", sorted(nmt._OTHER_FLAGS))
+def test_what_explains_a_flag_names_flags_that_are(flag):
+    names = re.findall(r"--(\w+)", nmt._OTHER_FLAGS[flag])
+    assert set(names) <= set(nmt.define_flags())
 
 
 def test_capitals_of_a_choice_do_not_matter():
