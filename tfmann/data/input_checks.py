@@ -90,7 +90,7 @@ def refuse_overwriting(outputs: Mapping[str, str | None], inputs: Mapping[str, s
 
 
 def require_folder(path: str | None, flag: str) -> None:
-    """Raises UserError if a file cannot be written: its folder is not there or closed, or it is one.
+    """Raises UserError if a file cannot be written: no folder, no permission, or it is a folder.
 
     A device such as /dev/null is written in place, and needs no permission for its folder.
     """
