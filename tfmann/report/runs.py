@@ -59,9 +59,7 @@ def translated_test(table: Table, folder: str) -> TranslatedTest | None:
         first = _first_seed(folder, row.name)
         if first is None:
             continue
-        seed, run_folder = first
-        results = results_of(run_folder)
-        assert results is not None
+        seed, run_folder, results = first
         output = Path(run_folder, "output_test")
         try:
             settings = results["hparams"]
@@ -82,16 +80,17 @@ def translated_test(table: Table, folder: str) -> TranslatedTest | None:
     return test if test and test.runs else None
 
 
-def _first_seed(folder: str, row: str) -> tuple[int, str] | None:
-    """Returns the least seed of a row that has ended with translations of the test, and its run."""
+def _first_seed(folder: str, row: str) -> tuple[int, str, dict[str, Any]] | None:
+    """Returns the first run of a row that has translated the test: seed, folder and results."""
     runs = {1: os.path.join(folder, row)}
     for path in Path(folder).glob(f"{row}-seed*"):
         number = path.name.removeprefix(f"{row}-seed")
         if number.isdecimal():
             runs[int(number)] = str(path)
     for seed, run in sorted(runs.items()):
-        if results_of(run) is not None and os.path.exists(os.path.join(run, "output_test")):
-            return seed, run
+        results = results_of(run)
+        if results is not None and os.path.exists(os.path.join(run, "output_test")):
+            return seed, run, results
     return None
 
 
