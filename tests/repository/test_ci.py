@@ -1,4 +1,4 @@
-"""`.ci/run` runs everything on Python 3.11, whatever newer one is there, and a part on others."""
+"""`.ci/run` tests on Python 3.11, whatever newer one is there; `all` adds a part on others."""
 
 from __future__ import annotations
 
@@ -30,14 +30,24 @@ def calls_of_make(ci: Machine) -> list[list[str]]:
     return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def test_the_first_lane_is_that_of_python_3_11(ci: Machine):
+USUAL = ["install", "check", "docs", "test", "package", "demo"]
+
+
+def test_the_usual_steps_run_on_python_3_11(ci: Machine):
     for version in ("3.11", "3.13"):
         ci.add_python(f"python{version}", version)
     result = ci.run("bash", ".ci/run", HOME=str(ci.checkout))
     assert result.returncode == 0, result.stderr
+    assert calls_of_make(ci) == [[target, f"{ci.bin}/python3.11"] for target in USUAL]
+
+
+def test_all_steps_include_the_longer_ones(ci: Machine):
+    for version in ("3.11", "3.13"):
+        ci.add_python(f"python{version}", version)
+    result = ci.run("bash", ".ci/run", "all", HOME=str(ci.checkout))
+    assert result.returncode == 0, result.stderr
     calls = calls_of_make(ci)
-    targets = {"install", "check", "docs", "test", "test-thorough", "test-avx2", "package", "demo"}
-    assert targets < {target for target, *_ in calls}
+    assert [target for target, *_ in calls] == [*USUAL, "test-thorough", "test-avx2", "test-next"]
     for target, python, *_ in calls:
         version = "3.13" if target == "test-next" else "3.11"
         assert python == f"{ci.bin}/python{version}"
@@ -51,10 +61,17 @@ def test_nothing_runs_without_python_3_11(ci: Machine):
     assert calls_of_make(ci) == []
 
 
+def test_another_word_is_refused(ci: Machine):
+    ci.add_python("python3.11", "3.11")
+    result = ci.run("bash", ".ci/run", "al", HOME=str(ci.checkout))
+    assert result.returncode == 2 and result.stderr == "usage: .ci/run [all]\n"
+    assert calls_of_make(ci) == []
+
+
 def test_later_pythons_test_the_lock_and_the_oldest_tensorflow_that_they_may_have(ci: Machine):
     for version in ("3.11", "3.12", "3.13"):
         ci.add_python(f"python{version}", version)
-    result = ci.run("bash", ".ci/run", HOME=str(ci.checkout))
+    result = ci.run("bash", ".ci/run", "all", HOME=str(ci.checkout))
     assert result.returncode == 0, result.stderr
     assert [call[1:] for call in calls_of_make(ci) if call[0] == "test-next"] == [
         [f"{ci.bin}/python3.13", "lock"],
