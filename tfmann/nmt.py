@@ -193,6 +193,7 @@ def run(argv: Sequence[str]) -> None:
 def _settings(values: flags.FlagValues, explicit: dict[str, Any]) -> config.HParams:
     """Returns the settings that training would have, of a new run if `--out_dir` is not given."""
     path = resources.settings_path(values.hparams_path) if values.hparams_path else None
+    explicit = _with_data(values, explicit)
     if values.out_dir:
         hparams = validation.settings_for_training(values.out_dir, path, explicit)
     else:
@@ -203,12 +204,16 @@ def _settings(values: flags.FlagValues, explicit: dict[str, Any]) -> config.HPar
     return hparams
 
 
+def _with_data(values: flags.FlagValues, explicit: dict[str, Any]) -> dict[str, Any]:
+    """Adds the settings of `--data` to those that were given explicitly, which win."""
+    return {**raw_corpus.load_settings(values.data), **explicit} if values.data else explicit
+
+
 def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     mode = values.mode or ("infer" if values.inference_input_file else "train")
     validation.check_flags(mode, values)
     path = resources.settings_path(values.hparams_path) if values.hparams_path else None
-    if values.data:
-        explicit = {**raw_corpus.load_settings(values.data), **explicit}
+    explicit = _with_data(values, explicit)
     if mode in ("train", "lexicon", "shortlist"):
         hparams = validation.settings_for_training(values.out_dir, path, explicit)
     if mode == "lexicon":

@@ -122,6 +122,18 @@ def test_all_settings_are_printed_and_nothing_is_done(tmp_path, capsys):
     assert not out.exists()
 
 
+def test_the_settings_of_prepared_text_are_printed(tmp_path, capsys):
+    settings = {"src": "de", "tgt": "en", "train_prefix": "train", "tokenizer": "moses"}
+    record = {"settings": settings, "inputs": {}, "splits": {}}
+    record["recipe"] = {"source": "de", "target": "en"}
+    (tmp_path / "data.json").write_text(json.dumps(record))
+    printed = print_settings(capsys, f"--data={tmp_path}", "--tgt=fr")
+    assert (printed["src"], printed["tgt"], printed["tokenizer"]) == ("de", "fr", "moses")
+    assert printed["train_prefix"] == str(tmp_path / "train")
+    assert nmt.main([f"--data={tmp_path}/none", "--print_hparams"]) == 2
+    assert "none holds no data.json" in capsys.readouterr().err
+
+
 def test_the_settings_of_a_begun_run_are_printed(tmp_path, capsys):
     saved = config.HParams(num_units=9)
     config.save(saved, tmp_path / "hparams.json")
