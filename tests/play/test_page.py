@@ -1,6 +1,7 @@
 """The page in a real browser, and the addresses behind it."""
 
 import json
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -180,6 +181,20 @@ def test_past_and_future_are_those_of_the_trace(page, client):
     shown = [float(tip.rpartition("\n")[2]) for tip in tips(page, "Past and Future")]
     expected = [step[0] for name in ("past_change", "future_change") for step in arrays[name]]
     assert shown == pytest.approx(expected, abs=6e-4)
+
+
+@needs_browser
+def test_the_sentence_before_has_the_tokens_that_the_model_read(page, client):
+    lines = [" Ajla  zolda doru pagir .", "merka alte nomra ve pentu skribir ."]
+    question = urlencode({"model": "previous", "text": "\n".join(lines), "step": 0})
+    page.open(f"http://127.0.0.1:{client.port}/#{question}")
+    page.wait(DRAWN.format(1))
+    trace = client.post("/play/trace", {"model": "previous", "lines": lines})[1]
+    shown = [tip.split("\n") for tip in tips(page, "Attention to the sentence before")]
+    words = [*lines[0].split(), "</s>"]
+    assert [label for label, _ in shown] == [f"{t} ← {s}" for t in trace["tokens"] for s in words]
+    weights = [weight for row in trace["arrays"]["previous_alignments"] for weight in row]
+    assert [float(weight) for _, weight in shown] == pytest.approx(weights, abs=6e-4)
 
 
 @needs_browser

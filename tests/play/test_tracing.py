@@ -22,7 +22,7 @@ CHANGES = {
     "ntm_memory": {"cell": "ntm", **MEMORY},
     "dnc_memory": {"cell": "dnc", **MEMORY},
     "cache": {"cell": "cache", "cache_size": 4, "unit_type": "gru", "projection_bias": True},
-    "previous": {"cell": "previous", "unit_type": "gru"},
+    "previous": {"cell": "previous", "unit_type": "gru", "append_source_eos": False},
 }
 LINES = ["der hund", "die katze sieht die katze", "größe một chó"]
 
@@ -37,7 +37,7 @@ def model(request, tmp_path_factory):
     return api.load(str(folder))
 
 
-@pytest.mark.quick("kvmematt-3", "cache")
+@pytest.mark.quick("kvmematt-3", "previous")
 def test_the_page_draws_what_the_trace_says(model):
     answer = trace_line(model, LINES)
     json.dumps(answer, allow_nan=False)
@@ -45,6 +45,10 @@ def test_the_page_draws_what_the_trace_says(model):
     assert [source for source, _ in pairs] == LINES[:-1]
     text = " ".join(answer["tokens"][:-1])
     trace = model.traces([*pairs, (LINES[-1], text)], [0] * len(LINES))[-1]
+    tokens = [pair["source_tokens"] for pair in answer["earlier"]]
+    assert tokens == [[*line.split(), "</s>"] for line in LINES[:-1]]
+    for weights in answer["arrays"].get("previous_alignments", ()):
+        assert len(weights) == len(tokens[-1])
     assert answer["tokens"] == trace.tokens and answer["source_tokens"] == trace.source_tokens
     assert answer["step_tokens"] == trace.step_tokens and answer["boundary"] == trace.boundary
     assert answer["rounds"] == trace.rounds

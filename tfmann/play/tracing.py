@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfmann.cells.diagnostics import EVERYTHING
+from tfmann.data.vocab import EOS
 from tfmann.decoding import continuation
-from tfmann.decoding.text_processor import Translation
+from tfmann.decoding.text_processor import Translation, without_eos
 from tfmann.evaluation.trace import Trace
 from tfmann.serving.requests import RequestError
 
@@ -69,7 +70,10 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
         for step, row in enumerate(produced.nearest_log_probs)
     ]
     return {
-        "earlier": [{"source": s, "target": t.text} for s, t in zip(earlier, translations)],
+        "earlier": [
+            {"source": s, "source_tokens": _as_history(t.source_tokens), "target": t.text}
+            for s, t in zip(earlier, translations)
+        ],
         "source": line,
         "text": translator.languages.target.decode(produced.ids),
         "log_prob": _rounded(forced.log_prob),
@@ -78,6 +82,11 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
         "forced": min(len(prefix), len(tokens)),
         **as_json(trace),
     }
+
+
+def _as_history(tokens: Sequence[str]) -> list[str]:
+    """Returns a source's tokens as the next sentences read it: always with `</s>`."""
+    return [*without_eos(tokens), EOS]
 
 
 def _check_prefix(language: TextEncoder, prefix: Sequence[str]) -> None:

@@ -34,13 +34,12 @@ function attention(trace, target) {
   }
   const before = trace.earlier.at(-1);
   if (previous && before) {
-    const columns = [...before.source.split(/\s+/), "</s>"];
     figures.push({
       title: "Attention to the sentence before",
       note: "",
       draw: (colors) => draw.heatmap({
-        values: previous.map((row) => row.slice(0, columns.length)), columns, rows: trace.tokens,
-        current: target, colour: colors.write, label: "Attention to the sentence before", colors,
+        values: previous, columns: before.source_tokens, rows: trace.tokens, current: target,
+        colour: colors.write, label: "Attention to the sentence before", colors,
       }),
     });
   }
