@@ -1,6 +1,7 @@
 """What the pointer, the theme, the slider and the address of the page do, in a real browser."""
 
 import re
+from urllib.parse import urlencode
 
 import pytest
 from helpers.play_page import DRAWN, needs_browser, text, trace_of
@@ -108,6 +109,17 @@ def test_the_slider_moves_to_its_step(page):
         assert abs(shown - step) <= (1 if share == 0.5 else 0)  # between two steps
         assert page.run("Number(document.querySelector('#scrub').value)") == shown
         assert later_words(page) == 13 - shown
+
+
+def test_the_slider_of_a_long_sentence_stays_in_the_window(page, client):
+    given = {"text": "anko Darkel ve merka donir ta .", "prefix": "the merchant " * 25}
+    question = urlencode({"model": "luong", **given})
+    page.open(f"http://127.0.0.1:{client.port}/#{question}")
+    page.wait(DRAWN.format(1))
+    assert page.run("document.querySelectorAll('#ticks li').length") > 40
+    for element in ("#scrub", "#ticks", "#where"):
+        box = page.run(f"document.querySelector({element!r}).getBoundingClientRect().toJSON()")
+        assert 0 <= box["left"] and box["right"] <= 1200
 
 
 def test_a_click_on_a_word_or_a_cell_shows_its_step(page, client):
