@@ -198,6 +198,30 @@ def test_the_sentence_before_has_the_tokens_that_the_model_read(page, client):
 
 
 @needs_browser
+def test_a_cache_tells_how_long_ago_a_word_was_written(page, client):
+    choose(page, "cache")
+    slots = trace_of(client, "cache")["slots"]
+    words = sorted((age, word) for age, word in zip(slots["ages"], slots["words"]) if word)
+    _, *tiles = tips(page, "Cache, newest first")
+    shown = [tuple(tip.split("\n")) for tip in tiles]
+    assert [(word, ago) for word, _, ago in shown] == [
+        (word, f"{age + 1} word{'s' if age else ''} ago") for age, word in words
+    ]
+    assert shown[0][2] == "1 word ago"
+
+
+@needs_browser
+def test_heads_have_the_numbers_of_their_names(page, client):
+    trace = trace_of(client, "ntm")
+    trace["heads"]["read_head_1"] = trace["heads"]["read_head_0"]
+    titles = page.run(
+        f"import('/panels.js').then(({{ panels }}) => panels({json.dumps(trace)}, 0, 'ntm')"
+        ".map(({ title }) => title).filter((title) => title.includes(' head')))"
+    )
+    assert titles == ["Read head 0", "Write head", "Read head 1"]
+
+
+@needs_browser
 def test_votes_are_those_of_the_trace(page, client):
     choose(page, "neural_cache")
     page.key("End")

@@ -187,8 +187,8 @@ def test_figures_of_a_model_that_cannot_be_loaded_are_missing(runs):
 
 
 def test_names_of_figures():
-    assert figures.caption("read_head_0").startswith("read head: its address")
-    assert figures.caption("write_head_1").startswith("write head 2: its address")
+    assert figures.caption("read_head_0").startswith("read head 0: its address")
+    assert figures.caption("write_head_1").startswith("write head 1: its address")
 
 
 def test_a_synthetic_page_has_no_real_sentences(runs):

@@ -120,8 +120,7 @@ def caption(name: str) -> str:
     """Returns the caption of a figure by its name, such as `attention` or `read_head_1`."""
     kind, _, number = name.rpartition("_")
     if kind in _CAPTIONS:
-        text = _CAPTIONS[kind]
-        return text if number == "0" else text.replace(" head:", f" head {int(number) + 1}:")
+        return _CAPTIONS[kind].replace(" head:", f" head {number}:")
     return _CAPTIONS.get(name, name)
 
 

@@ -147,7 +147,7 @@ function cache(trace, step) {
     note: "Words of the document so far. The stronger the colour, the better one matches this step.",
     draw: (colors) => draw.chips({
       words: order.map((i) => words[i]), weights: order.map((i) => match[step][i]), gate: gate[step][0],
-      notes: order.map((i) => `match ${draw.number(match[step][i])}\n${ages[i]} words ago`), colors,
+      notes: order.map((i) => `match ${draw.number(match[step][i])}\n${ages[i] + 1} word${ages[i] ? "s" : ""} ago`), colors,
       empty: "The cache is empty: the document begins here.",
       label: `A cache of ${order.length} words`,
     }),
@@ -269,7 +269,7 @@ function heads(trace, step) {
     const [kind, , index] = name.split("_");
     const several = Object.keys(trace.heads).filter((other) => other.startsWith(kind)).length > 1;
     const title = together ? "Address of reading and writing"
-      : `${kind === "read" ? "Read" : "Write"} head${several ? ` ${Number(index) + 1}` : ""}`;
+      : `${kind === "read" ? "Read" : "Write"} head${several ? ` ${index}` : ""}`;
     return {
       title,
       note: sentence(trace, seen, step),
