@@ -15,7 +15,7 @@ from tfmann.decoding.text_processor import Translation, without_eos
 from tfmann.decoding.translator import Translator
 from tfmann.evaluation.trace import Trace
 from tfmann.training import sharpness
-from tfmann.visualization.cache_figures import recency
+from tfmann.visualization.cache_figures import code_span, recency
 from tfmann.visualization.tensorboard import Board
 
 _WATCHED = 100  # dev sentences over which the matching of a cache is averaged
@@ -57,8 +57,14 @@ def show_sample(
 
 
 def _table(rows: Mapping[str, str]) -> str:
-    """Returns a table of two columns in Markdown."""
-    return "| | |\n|-|-|\n" + "\n".join(f"|{name}|{value}|" for name, value in rows.items())
+    """Returns a table of two columns in Markdown, the values as code.
+
+    TensorBoard would show the backslash of an escaped bar, and needs none in code.
+    """
+    cells = {
+        name: code_span(value).replace("\\|", "|") if value else "" for name, value in rows.items()
+    }
+    return "| | |\n|-|-|\n" + "\n".join(f"|{name}|{value}|" for name, value in cells.items())
 
 
 def show_sharpness(
