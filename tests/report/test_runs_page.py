@@ -172,6 +172,17 @@ def test_translations_of_other_weights_than_the_best_have_no_figures(runs, best_
     assert len(traced) == 2 * (best_step == 20)  # of other weights
 
 
+def test_the_best_evaluation_is_that_of_the_best_weights(runs):
+    """After a change of what dev BLEU measures, the best of the old measure is no longer it."""
+    path = runs / "luong" / "results.json"
+    results = json.loads(path.read_text())
+    results["history"] = history(9.0, 6.5, 6.0)
+    for best_step, cells in ((20, ["6.50", "20", "20.00"]), (None, ["9.00", "10", "40.00"])):
+        path.write_text(json.dumps({**results, "best_step": best_step}))
+        row = re.search(r'<tr><th scope="row">luong</th>(.*?)</tr>', render(runs))[1]
+        assert re.findall("<td>(.*?)</td>", row)[2:5] == cells
+
+
 def test_one_run_shows_what_it_has_chosen(runs):
     [run] = own_runs.find_runs(str(runs / "luong"), print)
     assert run.title == "luong"

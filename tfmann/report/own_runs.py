@@ -41,6 +41,11 @@ class OwnRun(NamedTuple):
         """The evaluations, in order."""
         return self.results.get("history", ())
 
+    def best_evaluation(self) -> Mapping[str, Any] | None:
+        """Returns that of the best weights, where recorded; BLEU may be measured anew later on."""
+        best = [point for point in self.history if point["step"] == self.results.get("best_step")]
+        return max(best or self.history, key=lambda point: point["dev_bleu"], default=None)
+
     def scores(self, name: str) -> dict[str, float]:
         """Returns the scores of a set by their names; none if there are none."""
         scores = self.results.get("best", {}).get(name, ())

@@ -69,7 +69,7 @@ def _rows(runs: Sequence[OwnRun]) -> list[list[str]]:
     settings = differing_settings(runs)
     rows = []
     for run in runs:
-        best = max(run.history, key=lambda point: point["dev_bleu"], default=None)
+        best = run.best_evaluation()
         updates = f"{run.results['steps']:,}"
         scores = [run.scores(split).get(name) for split in ("dev", "test") for name in _SCORES]
         rows.append(
