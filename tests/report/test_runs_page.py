@@ -183,6 +183,21 @@ def test_the_best_evaluation_is_that_of_the_best_weights(runs):
         assert re.findall("<td>(.*?)</td>", row)[2:5] == cells
 
 
+def test_a_run_that_holds_a_run_of_its_name_has_another_title(runs):
+    outer = write_run(
+        runs / "name", runs.parent / "text", {"test": SOURCES},
+        {"steps": 20, "history": history(4.0), "best": {}, "words": 0}, num_units=8,
+    )  # fmt: skip
+    assert [run.title for run in own_runs.find_runs(str(outer), print)] == ["name"]
+    (runs / "luong").rename(outer / "name")
+    found = own_runs.find_runs(str(outer), print)
+    assert {run.title: run.folder for run in found} == {
+        ".": str(outer), "name": str(outer / "name"),
+    }  # fmt: skip
+    settings = own_runs.differing_settings(found)
+    assert "num_units=8" in settings["."] and "num_units=16" in settings["name"]
+
+
 def test_one_run_shows_what_it_has_chosen(runs):
     [run] = own_runs.find_runs(str(runs / "luong"), print)
     assert run.title == "luong"

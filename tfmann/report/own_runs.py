@@ -23,7 +23,7 @@ class OwnRun(NamedTuple):
     """A run, finished or not.
 
     Attributes:
-      title: its path below the folder of all runs.
+      title: its path below the folder of all runs, or that folder's name; no other has it.
       folder: its path.
       settings: all of them.
       results: of a finished run; else what its last checkpoint says, without scores.
@@ -84,8 +84,9 @@ def find_runs(out_dir: str, log: Callable[[str], None]) -> list[OwnRun]:
 def _read_run(out_dir: str, path: Path) -> OwnRun | None:
     """Reads a run by its settings file; None if it has no evaluation."""
     folder = str(path.parent)
-    title = os.path.relpath(folder, out_dir)
-    title = os.path.basename(os.path.abspath(folder)) if title == "." else title
+    title, name = os.path.relpath(folder, out_dir), os.path.basename(os.path.abspath(folder))
+    if title == "." and not Path(folder, name, HPARAMS).exists():  # or it would be that one's title
+        title = name
     settings = config.make({}, str(path)).as_dict()
     results = records.results_of(folder)
     last = last_step(folder)
