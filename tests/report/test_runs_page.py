@@ -113,14 +113,14 @@ def test_curves_have_the_evaluations_of_the_runs(runs):
 
 def test_sentences_are_those_that_runs_have_translated(runs):
     sets = own_runs.translated_sets(own_runs.find_runs(str(runs), print), print)
-    assert [(name, [run.title for run in test.runs]) for name, test in sets] == [
-        ("test", ["luong", "ntm/seed-2"]), ("dev", ["new"]),
+    assert [(title, [run.title for run in test.runs]) for title, test in sets] == [
+        ("The test set", ["luong", "ntm/seed-2"]), ("The dev set", ["new"]),
     ]  # fmt: skip
     assert [len(test.sources) for _, test in sets] == [8, 3]
     (runs.parent / "text" / "test.src").unlink()
     left_out = []
     sets = own_runs.translated_sets(own_runs.find_runs(str(runs), print), left_out.append)
-    assert [name for name, _ in sets] == ["dev"]
+    assert [title for title, _ in sets] == ["The dev set"]
     assert len(left_out) == 2 and "sentences of" in left_out[0]
 
 
@@ -170,6 +170,20 @@ def test_translations_of_other_weights_than_the_best_have_no_figures(runs, best_
     checkpoint.write(str(folder / "best_bleu"), {}, None, {**state, "words": 700})
     render(folder, tracer, number=2, drawn=1)
     assert len(traced) == 2 * (best_step == 20)  # of other weights
+
+
+def test_two_sets_of_one_name_have_titles_that_differ(runs):
+    other = runs.parent / "other"
+    other.mkdir()
+    for suffix in ("src", "tgt"):
+        write_lines(other / f"test.{suffix}", SOURCES[:5])
+    results = {"steps": 20, "history": history(4.0), "best": {}, "words": 0}
+    write_run(runs / "other", other, {"test": SOURCES[:5]}, results)
+    titles = re.findall("<summary>(The test set.*?)</summary>", render(runs))
+    text = runs.parent / "text"
+    assert titles == [
+        f"The test set: {text}/test, 8 sentences", f"The test set: {other}/test, 5 sentences",
+    ]  # fmt: skip
 
 
 def test_the_best_evaluation_is_that_of_the_best_weights(runs):

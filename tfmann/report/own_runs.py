@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
@@ -130,9 +131,9 @@ def translated_sets(
       log: receives the reason where a run has no sentences.
 
     Returns:
-      `dev` or `test`, and the set.
+      a title, such as `The test set`, and the set; of several the title has the prefix too.
     """
-    sets: dict[tuple, tuple[str, TranslatedTest]] = {}
+    sets: dict[tuple, tuple[str, str, TranslatedTest]] = {}
     for run in runs:
         names = [
             name
@@ -142,15 +143,16 @@ def translated_sets(
         if not names:
             log(f"{run.folder} has no translations: its sentences are left out")
             continue
+        prefix = run.settings[f"{names[0]}_prefix"]
         try:
-            test = read_test(run.settings, run.settings[f"{names[0]}_prefix"])
+            test = read_test(run.settings, prefix)
             translations = list(iter_lines(f"{run.folder}/output_{names[0]}"))
         except UserError as error:
             log(f"the sentences of {run.folder} are left out: {error}")
             continue
         test = _first(test, len(translations))
         key = names[0], *map(tuple, (test.sources, *test.references))
-        _, test = sets.setdefault(key, (names[0], test))
+        *_, test = sets.setdefault(key, (names[0], prefix, test))
         # Of a run that has not ended, the last evaluation has made them.
         by_best = run.finished or run.results["best_step"] == run.history[-1]["step"]
         if not by_best:
@@ -158,7 +160,12 @@ def translated_sets(
         identity = run.title, run.title, run.settings["cell"], run.folder
         reads_documents = config.reads_documents(run.settings)
         test.runs.append(SystemRun(*identity, translations, by_best, reads_documents))
-    return list(sets.values())
+    counts = Counter(name for name, *_ in sets.values())
+    titled = []
+    for name, prefix, test in sets.values():
+        which = f": {prefix}, {len(test.sources)} sentences" if counts[name] > 1 else ""
+        titled.append((f"The {name} set{which}", test))
+    return titled
 
 
 def _first(test: TranslatedTest, count: int) -> TranslatedTest:

@@ -41,8 +41,8 @@ def render_page(options: ExampleOptions, tracer: Tracer | None, log: Callable[[s
     runs = find_runs(options.out_dir, log)
     sets = translated_sets(runs, log)
     examples = [
-        make_examples(f"own-{number}", f"The {name} set", test, options, tracer, log)
-        for number, (name, test) in enumerate(sets)
+        make_examples(f"own-{number}", title, test, options, tracer, log)
+        for number, (title, test) in enumerate(sets)
     ]
     systems = list(enumerate(run.title for run in runs))
     return render_template(
