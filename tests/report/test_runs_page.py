@@ -186,6 +186,17 @@ def test_two_sets_of_one_name_have_titles_that_differ(runs):
     ]  # fmt: skip
 
 
+def test_gold_alignments_of_other_sentences_leave_the_set_out(runs):
+    write_lines(runs.parent / "text" / "test.align", ["0-0 1-1"] * 8)
+    assert "under-translated" in render(runs)
+    left_out = []
+    for line, count in (("0-9", 8), ("0-0", 7)):
+        write_lines(runs.parent / "text" / "test.align", [line] * count)
+        assert "The test set" not in render(runs, log=left_out.append)
+    luong = [line for line in left_out if f"the sentences of {runs}/luong are left out" in line]
+    assert "line 1: 0-9 is a link outside" in luong[0] and "test.align" in luong[1]
+
+
 def test_the_best_evaluation_is_that_of_the_best_weights(runs):
     """After a change of what dev BLEU measures, the best of the old measure is no longer it."""
     path = runs / "luong" / "results.json"

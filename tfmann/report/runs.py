@@ -12,7 +12,8 @@ from tfmann import config
 from tfmann.data.corpus_paths import reference_paths
 from tfmann.data.text_files import iter_documents, iter_lines
 from tfmann.errors import UserError
-from tfmann.evaluation.alignment import GoldAlignment, read_pharaoh
+from tfmann.evaluation import gold_alignments
+from tfmann.evaluation.alignment import GoldAlignment
 from tfmann.papers.records import results_of
 from tfmann.papers.table import Table
 from tfmann.papers.tables import TABLES
@@ -98,14 +99,16 @@ def read_test(settings: Mapping[str, Any], prefix: str) -> TranslatedTest:
     """Reads the text at a prefix, of a run with these settings; no run has translated it yet.
 
     Raises:
-      UserError: it cannot be read.
+      UserError: it cannot be read, or its gold alignments are of other sentences.
     """
     documents, gold = f"{prefix}.docs", f"{prefix}.align"
+    source = f"{prefix}.{settings['src']}"
+    references = reference_paths(f"{prefix}.{settings['tgt']}")
     return TranslatedTest(
-        list(iter_lines(f"{prefix}.{settings['src']}")),
-        [list(iter_lines(path)) for path in reference_paths(f"{prefix}.{settings['tgt']}")],
+        list(iter_lines(source)),
+        [list(iter_lines(path)) for path in references],
         list(iter_documents(documents)) if os.path.exists(documents) else None,
-        read_pharaoh(gold) if os.path.exists(gold) else None,
+        gold_alignments.read(gold, source, references[0]).links if os.path.exists(gold) else None,
         settings["bleu_lowercase"],
         [],
     )
