@@ -55,8 +55,11 @@ def test_a_shipped_example_is_what_the_model_says():
 def test_models_of_the_user_are_called_as_their_directories(model, tmp_path):
     [entry] = library.of_runs([str(model)], [])
     assert entry.name == model.name and entry.cell == "luong" and not entry.documents
-    with pytest.raises(errors.UsageError, match="already"):
-        library.of_runs([str(model), f"{model}/"], [])
+    twice = library.of_runs([str(model), f"{model}/", str(model)], [])
+    longer = f"{model.parent.name}/{model.name}"
+    assert [entry.name for entry in twice] == [model.name, longer, f"{longer} (2)"]
+    [entry] = library.of_runs([str(model)], [model.name])
+    assert entry.name == entry.title == longer
     with pytest.raises(errors.UserError, match="no trained model"):
         library.of_runs([str(tmp_path)], [])
     with pytest.raises(RequestError, match="there is no model 'x'"):

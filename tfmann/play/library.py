@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tfmann.errors import UsageError
 from tfmann.play import examples
 from tfmann.serving.requests import RequestError
 
@@ -151,7 +151,6 @@ def of_runs(
 
     Raises:
       UserError: a directory holds no trained model, or its search cannot have the settings.
-      UsageError: two have the same name.
     """
     from tfmann.cli.validation import settings_of_command
     from tfmann.data import memory_files
@@ -161,9 +160,14 @@ def of_runs(
     for folder in folders:
         hparams = settings_of_command(folder, settings)
         memory_files.require(hparams)
-        name = Path(folder).resolve().name
-        if name in reserved or any(entry.name == name for entry in entries):
-            raise UsageError(f"--model={folder}: there is a model called {name} already")
+        name = _free_name(Path(folder).resolve(), {*reserved, *(entry.name for entry in entries)})
         documents = hparams.reads_documents
         entries.append(Entry(name, name, hparams.cell, Path(folder), documents, None, (), settings))
     return entries
+
+
+def _free_name(folder: Path, taken: Collection[str]) -> str:
+    """Returns a folder's name; if it is taken, with its parent's; if need be, with a number."""
+    longer = f"{folder.parent.name}/{folder.name}"
+    names = itertools.chain((folder.name, longer), (f"{longer} ({i})" for i in itertools.count(2)))
+    return next(name for name in names if name not in taken)
