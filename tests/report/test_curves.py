@@ -1,5 +1,7 @@
 """Learning curves: the numbers behind the drawing."""
 
+import math
+
 import pytest
 from helpers.records import record, table
 
@@ -36,7 +38,7 @@ def test_curves_are_means_over_the_seeds():
     assert (line.name, line.number) == ("A", 0)
     assert texts(line) == ["5.00 at 10 updates", "7.00 at 20 updates"]
     (line,) = chart(charts, "dev perplexity", "minutes").lines
-    assert texts(line) == ["7.00 at 2 minutes", "3.00 at 3 minutes"]  # 1 and 2, 2 and 4 minutes
+    assert texts(line) == ["7.00 at 1.5 minutes", "3.00 at 3 minutes"]  # 1 and 2, 2 and 4
 
 
 def test_a_row_continues_where_the_one_it_starts_from_ended():
@@ -83,6 +85,26 @@ def test_log_ticks():
     for low, high in ((3.5, 13.75), (0.2, 0.79), (1.0, 3.99), (2.4, 9.5)):  # with five steps from 0
         marks = curves.log_ticks(low, high)
         assert 0 < marks[0] <= low and marks[-1] >= high
+
+
+@pytest.mark.parametrize("high", [1e5, 3e8, 1e13, 1.9e43])
+def test_the_axis_after_a_divergence_has_few_labels(high):
+    marks = curves.log_ticks(7.5, high)
+    assert marks[0] == 1 and marks[-1] >= high and 5 < len(marks) <= 14
+    powers = [round(math.log10(mark)) for mark in marks]
+    assert [float(f"1e{power}") for power in powers] == marks
+    assert len({b - a for a, b in zip(powers, powers[1:])}) == 1
+
+
+def test_long_runs_have_whole_numbers_and_short_ones_fractions_of_minutes():
+    runs = [record("a", steps=1500000, train_seconds=5e7, **history((1500000, 6, 4)))]
+    (updates,) = chart(curves.charts(table(Row("a", "A")), runs), "dev BLEU", "updates").lines
+    assert texts(updates) == ["6.00 at 1,500,000 updates"]
+    labels = chart(curves.charts(table(Row("a", "A")), runs), "dev BLEU", "updates").x_ticks
+    assert [label for _, label in labels][:3] == ["0", "500,000", "1,000,000"]
+    runs = [record("a", steps=20, train_seconds=18, **history((5, 4, 8), (10, 6, 4)))]
+    (minutes,) = chart(curves.charts(table(Row("a", "A")), runs), "dev BLEU", "minutes").lines
+    assert texts(minutes) == ["4.00 at 0.075 minutes", "6.00 at 0.15 minutes"]
 
 
 def test_a_flat_curve_has_short_labels():

@@ -14,7 +14,7 @@ from tfmann.papers.metrics import Record, seed_of
 from tfmann.papers.table import Table
 
 WIDTH, HEIGHT = 460, 300  # of the drawing
-LEFT, RIGHT, TOP, BOTTOM = 52, 438, 12, 258  # of the axes
+LEFT, RIGHT, TOP, BOTTOM = 52, 430, 12, 258  # of the axes, with room for the last label
 
 
 class Point(NamedTuple):
@@ -127,7 +127,7 @@ def chart(measure: str, over: str, curves: Sequence[Curve]) -> Chart:
         Line(
             title,
             number,
-            [Point(place_x(x), place_y(y), f"{y:.2f} at {x:.0f} {over}") for x, y in line],
+            [Point(place_x(x), place_y(y), f"{y:.2f} at {_label(x)} {over}") for x, y in line],
         )
         for title, number, line in means
     ]
@@ -135,9 +135,14 @@ def chart(measure: str, over: str, curves: Sequence[Curve]) -> Chart:
         measure,
         over,
         lines,
-        [(place_x(x), f"{x:g}") for x in x_ticks],
+        [(place_x(x), f"{x:,.10g}") for x in x_ticks],
         [(place_y(y), f"{y:g}") for y in y_ticks],
     )
+
+
+def _label(x: float) -> str:
+    """Returns updates or minutes as text: of few minutes two digits."""
+    return f"{x:.2g}" if x < 10 else f"{x:,.0f}"
 
 
 def _means(evaluations: Sequence[Evaluation], over: str, measure: str) -> list[tuple[float, float]]:
@@ -164,14 +169,17 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Returns 1, 2 and 5 x 10^k from at most `low` to at least `high`; finer if `high` is near."""
+    """Returns 1, 2 and 5 x 10^k from at most `low` to at least `high`; finer if `high` is near.
+
+    Over more than four powers of ten, as after a divergence, it returns at most 14 of them.
+    """
     if high / low < 4:  # ten steps at most are small enough to begin above 0
         return next(marks for about in (5, 10) if (marks := ticks(low, high, about))[0] > 0)
-    marks = [
-        factor * 10.0**k
-        for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        for factor in (1, 2, 5)
-    ]
+    lowest, highest = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    if highest - lowest > 4:
+        step = math.ceil((highest - lowest) / 12)
+        return [float(f"1e{k}") for k in range(lowest, highest + step, step)]
+    marks = [factor * 10.0**k for k in range(lowest, highest + 1) for factor in (1, 2, 5)]
     first = max(i for i, mark in enumerate(marks) if mark <= low * 1.0001)
     last = min(i for i, mark in enumerate(marks) if mark >= high * 0.9999)
     return [float(f"{mark:g}") for mark in marks[first : last + 1]]
