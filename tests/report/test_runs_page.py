@@ -4,7 +4,9 @@ import json
 import re
 
 import pytest
+from helpers import chromium
 from helpers.html_reader import read
+from helpers.play_page import needs_browser
 from helpers.traces import cache_trace
 
 from tfmann import config
@@ -221,6 +223,18 @@ def test_a_run_that_holds_a_run_of_its_name_has_another_title(runs):
     }  # fmt: skip
     settings = own_runs.differing_settings(found)
     assert "num_units=8" in settings["."] and "num_units=16" in settings["name"]
+
+
+@needs_browser
+def test_a_long_name_of_a_run_does_not_widen_the_page(runs):
+    (runs / "luong").rename(runs / ("luong_" + "with_a_long_name_" * 6))
+    assert command.main(["runs", f"--out_dir={runs}", "--nofigures"]) == 0
+    with chromium.chromium() as page:
+        page.size(320, 700)
+        page.open((runs / "runs.html").as_uri())
+        page.wait("document.querySelectorAll('.legend button').length && document.fonts.status")
+        assert page.run("document.documentElement.scrollWidth") <= 320
+        assert not page.errors
 
 
 def test_one_run_shows_what_it_has_chosen(runs):
