@@ -30,6 +30,7 @@ def test_help_lists_every_command_with_examples(argv, capsys):
     assert max(map(len, out.splitlines())) <= 100
     for name in re.findall(r"\btfmann ([a-z]+) ", out.partition("examples:")[2]):
         assert name in main.COMMANDS
+    assert re.search(r"train --data=corpora/mine .*\n? +--nobleu_lowercase", out)
 
 
 def test_versions_are_printed(capsys):
@@ -154,7 +155,10 @@ def test_the_demo_names_commands_that_are_there(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.chdir(tmp_path.parent)
     demo._print_next_steps("runs/demo", 99.0)
-    assert f"{tmp_path.name}/tfmann translate --model=runs/demo/model" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"{tmp_path.name}/tfmann translate --model=runs/demo/model" in out
+    assert "docs/" not in out  # which do not come with the package
+    assert set(re.findall(r"/tfmann ([a-z]+)", out)) <= set(main.COMMANDS)
     monkeypatch.setenv("PATH", str(tmp_path))
     demo._print_next_steps("runs/demo", 99.0)
     assert "\n  tensorboard --logdir runs/demo\n" in capsys.readouterr().out

@@ -96,8 +96,10 @@ def _print_next_steps(out_dir: str, bleu: float) -> None:
       more translations; {out_dir}/corpus/test.src has sentences
   {tfmann} reproduce vi-en
       the same model on real text (IWSLT'15)
+  {tfmann} settings
+      the settings of all models
   {tfmann} -h
-      all commands; docs/models.md describes the models"""
+      all commands"""
     )
 
 

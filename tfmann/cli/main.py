@@ -72,7 +72,8 @@ examples:
   tfmann demo
   tfmann prepare --src=de --tgt=en --train_prefix=DIR/train --dev_prefix=DIR/dev \\
       --output=corpora/mine
-  tfmann train --data=corpora/mine --hparams_path=cpu/multi30k/de_en_luong.json --out_dir=runs/mine
+  tfmann train --data=corpora/mine --hparams_path=cpu/multi30k/de_en_luong.json \\
+      --nobleu_lowercase --out_dir=runs/mine
   tfmann translate --model=runs/mine --input=FILE --output=FILE
   echo "ein mann schläft ." | tfmann translate --model=runs/mine
   tfmann serve --model=runs/mine
