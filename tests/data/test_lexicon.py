@@ -10,6 +10,7 @@ from helpers.command_line import command, fails, tree
 from tfmann import nmt
 from tfmann.config import HParams
 from tfmann.data import ibm_model1, lexicon
+from tfmann.data.text_files import write_lines
 from tfmann.errors import UserError
 from tfmann.synthetic import write_corpus
 from tfmann.synthetic.lexicon import transliterate
@@ -214,6 +215,17 @@ def test_the_command_learns_from_the_training_text(corpus, tmp_path, capsys):
     second_path = tmp_path / "other"
     assert nmt.main([*argv, f"--lexicon_file={second_path}"]) == 0
     assert second_path.read_bytes() == path.read_bytes()
+
+
+def test_the_command_learns_the_words_of_the_tokenizer(tmp_path):
+    pytest.importorskip("sacremoses", reason="the extra `moses` is not installed")
+    write_lines(tmp_path / "a.de", ["Das Haus ist alt.", "Das Haus ist rot.", "Ist das alt?"])
+    write_lines(tmp_path / "a.en", ["The house is old.", "The house is red.", "Is that old?"])
+    settings = {"src": "de", "tgt": "en", "train_prefix": tmp_path / "a", "tokenizer": "moses"}
+    assert nmt.main(command(tmp_path, mode="lexicon", **settings)) == 0
+    entries = lexicon.read(tmp_path / "lexicon.txt")
+    assert entries["alt"] == "old" and {"rot", ".", "?"} < set(entries)
+    assert not {"alt.", "rot.", "alt?"} & set(entries)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Callable
 
 from tfmann.config import HParams
 from tfmann.data import corpus_paths, ibm_model1, input_checks, lexicon
-from tfmann.data.subword import WordSegmenter
+from tfmann.data.moses import make_segmenters
 from tfmann.data.text_files import iter_parallel
 from tfmann.errors import UserError
 
@@ -20,7 +20,7 @@ def learn_lexicon(hparams: HParams, out_dir: str, log: Callable[[str], None] = p
       UsageError: a setting is missing, or the text is segmented into subwords.
       UserError: the text cannot be used, or the file cannot be written.
     """
-    hparams.require_suffixes()
+    languages = hparams.require_suffixes()
     hparams.require("train_prefix", "a lexicon is learnt from the training text")
     lexicon.refuse_subwords(hparams)
     corpora = corpus_paths.require_training_text(hparams)
@@ -34,9 +34,9 @@ def learn_lexicon(hparams: HParams, out_dir: str, log: Callable[[str], None] = p
     except OSError as error:
         raise UserError(f"out_dir {out_dir} cannot be used: {error.strerror}") from None
     input_checks.require_folder(output, "lexicon_file")
-    segment = WordSegmenter().segment
+    source, target = make_segmenters(hparams.tokenizer, "", None, languages)
     pairs = (
-        (segment(pair.source), segment(pair.target))
+        (source.segment(pair.source), target.segment(pair.target))
         for sides in corpora
         for pair in iter_parallel(*sides)
     )
