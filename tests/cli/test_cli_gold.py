@@ -119,12 +119,13 @@ def test_what_is_refused_before_anything_is_loaded(
     assert tree(tmp_path) == before
 
 
-def test_links_of_words_are_refused_for_a_model_of_subwords(flags, tmp_path, capsys):
-    folder = tmp_path / "model"
-    folder.mkdir()
-    settings = {"cell": "luong", "src": "s", "tgt": "t", "subword_option": "bpe"}
-    (folder / "hparams.json").write_text(json.dumps(settings))
-    fails(command(folder, mode="align", **flags), capsys, 2, "subword_option=bpe")
+@pytest.mark.parametrize("key, value", [("subword_option", "bpe"), ("tokenizer", "moses")])
+def test_links_of_words_are_refused_for_a_model_of_other_tokens(
+    flags, tmp_path, capsys, key, value
+):
+    settings = {"cell": "luong", "src": "s", "tgt": "t", key: value}
+    (tmp_path / "hparams.json").write_text(json.dumps(settings))
+    fails(command(tmp_path, mode="align", **flags), capsys, 2, f"{key}={value}")
 
 
 def test_words_in_the_set_are_those_of_the_model():

@@ -312,6 +312,12 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
                 "--gold_file links words, and the tokens of this model are subwords "
                 f"(subword_option={hparams.subword_option})"
             )
+        if hparams.tokenizer:
+            raise UsageError(
+                "--gold_file links words between spaces, and this model makes its own tokens "
+                f"(tokenizer={hparams.tokenizer}): --mode=align writes their links, and `tfmann "
+                "aer` scores them by gold links of the same tokens"
+            )
         from tfmann.evaluation import gold_alignments  # and with it NumPy, for those who need it
 
         gold_alignments.read(flags.gold_file, flags.inference_input_file, flags.inference_ref_file)
