@@ -164,6 +164,14 @@ def test_a_blank_line_ends_a_document(text):
     assert read.documents == [0, 1, 1, 1, 1] and read.targets is None and "" not in read.sources
 
 
+def test_a_document_number_that_comes_again_is_another_document(text, tmp_path):
+    """As in training; the document between two of the same number may have blank lines alone."""
+    (tmp_path / "docs").write_text("4\n7\n4\n4\n5\n4\n")
+    command = ["--model=m", f"--input={text / 'src'}", f"--documents={tmp_path / 'docs'}"]
+    read = inspection._read(inspection._parser().parse_args(command))
+    assert read.documents == [0, 2, 2, 4, 5]  # the line that each begins with
+
+
 def test_parts_cut_no_document(monkeypatch):
     monkeypatch.setattr(inspection, "_CHUNK", 2)
     assert list(inspection._chunks([0, 0, 0, 1, 2, 2, 3], 7)) == [(0, 3), (3, 6), (6, 7)]

@@ -48,7 +48,7 @@ class Text(NamedTuple):
     Attributes:
       sources: their text.
       targets: their translations; None if the model has to translate them.
-      documents: the number of each sentence's document.
+      documents: a number of each sentence's document, which no other document has.
       total: sentences of the whole file.
     """
 
@@ -172,7 +172,9 @@ def _documents(args: argparse.Namespace, sources: Sequence[str]) -> list[int]:
     if not args.documents:
         blank = (not line.strip() for line in sources)
         return [0, *itertools.accumulate(blank)][:-1]  # the line after a blank one is new
-    documents = list(iter_documents(args.documents))
+    from tfmann.data.documents import document_starts  # and with it NumPy
+
+    documents = document_starts(list(iter_documents(args.documents))).tolist()
     if len(documents) != len(sources):
         raise UserError(
             f"unequal line counts: {args.input} has {len(sources):,}, {args.documents} has "
