@@ -204,6 +204,15 @@ def test_the_vocabulary_of_a_model_with_other_specials(text):
     assert len(vocabulary) == 36 + len(SPECIALS)
 
 
+@pytest.mark.parametrize("line", ["z " * 3000, "zz\u2585zz"], ids=["long", "U+2585"])
+def test_lines_that_the_library_would_leave_out_are_trained_on(text, tmp_path, line):
+    other = tmp_path / "other"
+    other.write_text(f"{line}\n" * 20, encoding="utf-8")
+    model = train_sentencepiece([text, other], tmp_path / "m", vocab_size=40)
+    tokens = sentencepiece_vocabulary(model).tokens
+    assert "z" in "".join(tokens)
+
+
 def test_pieces_that_cannot_be_trained_say_why(text, tmp_path):
     with pytest.raises(UserError, match="vocab_size=5000 .*Vocabulary size too high"):
         train_sentencepiece([text], tmp_path / "m", vocab_size=5000)

@@ -32,6 +32,7 @@ _JOINT = re.compile(r"@@ |@@ ?$")
 _CODES_VERSION = re.compile(r"#version: 0\.[12]")
 _CACHED_WORDS = 500_000  # limit of the segmenter's cache, which would grow with the corpus
 _WORD = re.compile(r"[^ \t\r\n]+")
+_USUAL_LINE = 4192  # bytes; SentencePiece's default, which is part of a model's file
 
 
 class Segmenter(abc.ABC):
@@ -205,7 +206,8 @@ def train_sentencepiece(
     """Trains a unigram SentencePiece model on all lines; returns its path, `model_prefix`.model.
 
     The same text gives the same file: lines are not sampled, and one thread is used, because the
-    sums of several threads depend on how the lines are divided.
+    sums of several threads depend on how the lines are divided. U+2585 is read as a space: the
+    library, which uses it itself, would leave out lines with it, as it would long ones.
 
     Raises:
       UserError: a file cannot be read or written, or the text does not allow this vocab_size.
@@ -213,19 +215,18 @@ def train_sentencepiece(
     import sentencepiece
 
     paths = list(input_paths)
-    failures: list[UserError] = []
+    longest = max((len(line.encode()) for line in _all_lines(paths)), default=0)
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=_record_failure(_all_lines(paths), failures),
+            sentence_iterator=(line.replace("\u2585", " ") for line in _all_lines(paths)),
             model_writer=model,
             vocab_size=vocab_size,
+            max_sentence_length=max(longest, _USUAL_LINE),
             num_threads=1,
             minloglevel=2,
         )
     except RuntimeError as error:
-        if failures:  # the library replaces an error of the lines by its own
-            raise failures[0] from None
         raise UserError(
             f"SentencePiece cannot train vocab_size={vocab_size} on {_names(paths)}: "
             f"{_failure(error) or 'no text'}"
@@ -265,14 +266,6 @@ def _quiet_unless_watched() -> contextlib.AbstractContextManager:
 def _all_lines(paths: Sequence[PathLike]) -> Iterator[str]:
     for path in paths:
         yield from iter_lines(path)
-
-
-def _record_failure(lines: Iterator[str], failures: list[UserError]) -> Iterator[str]:
-    try:
-        yield from lines
-    except UserError as error:
-        failures.append(error)
-        raise
 
 
 def _names(paths: Sequence[PathLike]) -> str:
