@@ -156,6 +156,18 @@ def test_a_text_in_the_folder_that_is_written_is_not_lost(raw, tmp_path, capsys)
     assert {path.name: path.read_bytes() for path in output.iterdir()} == before
 
 
+def test_a_link_to_a_text_in_the_folder_is_refused_too(raw, tmp_path, capsys):
+    output = tmp_path / "out"
+    argv = command(raw, output, "--subwords=words", "--tokenizer=none")
+    assert prepare.main(argv) == 0
+    before = (output / "train.src").read_bytes()
+    (raw / "train.src").unlink()
+    (raw / "train.src").symlink_to(output / "train.src")
+    assert prepare.main([*argv, "--drop_duplicates"]) == 2
+    assert f"{raw}/train.src is in the folder that is written" in capsys.readouterr().err
+    assert (output / "train.src").read_bytes() == before
+
+
 def test_what_the_user_puts_into_the_folder_is_not_of_the_corpus(raw, tmp_path):
     output = tmp_path / "out"
     options = ("--subwords=words", "--tokenizer=none")
@@ -222,11 +234,23 @@ def test_a_damaged_record_is_named(tmp_path, content):
         raw_corpus.load_settings(str(tmp_path))
 
 
-def test_sides_of_different_lengths_are_named_as_they_were_given(raw, tmp_path, capsys):
-    with (raw / "dev.src").open("a", encoding="utf-8") as stream:
-        stream.write("more\n")
-    assert prepare.main(command(raw, tmp_path / "out", "--vocab_size=60")) == 1
-    assert f"{raw / 'dev.src'} has 11, {raw / 'dev.tgt'} has 10" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"dev.src": "x\n" * 11}, "{0}/dev.src has 11, {0}/dev.tgt has 10"),
+        ({"dev.src": "", "dev.tgt": "", "dev.docs": ""}, "{0}/dev.src and {0}/dev.tgt are empty"),
+        ({"dev.docs": "1\nb\n" + "1\n" * 8}, "{0}/dev.docs, line 2: expected the document's id"),
+    ],
+)
+def test_bad_files_are_named_as_they_were_given(raw, tmp_path, capsys, changes, message):
+    output = tmp_path / "out"
+    assert prepare.main(command(raw, output, "--vocab_size=60")) == 0
+    before = {path.name: path.read_bytes() for path in output.iterdir()}
+    for name, text in changes.items():
+        (raw / name).write_text(text, "utf-8")
+    assert prepare.main(command(raw, output, "--vocab_size=60")) == 1
+    assert message.format(raw) in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in output.iterdir()} == before
 
 
 def test_a_damaged_archive_is_named(raw, tmp_path, capsys):

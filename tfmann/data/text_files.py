@@ -85,7 +85,7 @@ def iter_parallel(
             _refuse_unequal(paths, counts, sides)
         document = NO_DOCUMENT
         if documents_path is not None:
-            document = _document_id(row[2], documents_path, counts[2])
+            document = document_id(row[2], documents_path, counts[2])
         yield Pair(row[0], row[1], document)
     if counts[0] == 0:
         raise UserError(f"{source_path} and {target_path} are empty: there is no sentence pair")
@@ -98,7 +98,7 @@ def iter_documents(path: PathLike) -> Iterator[int]:
       UserError: a line is not a non-negative integer.
     """
     for number, line in enumerate(iter_lines(path), start=1):
-        yield _document_id(line, path, number)
+        yield document_id(line, path, number)
 
 
 def count_parallel(
@@ -194,7 +194,8 @@ def _refuse_unequal(paths: list[PathLike], counts: list[int], sides: list[Iterat
     )
 
 
-def _document_id(text: str, path: PathLike, number: int) -> int:
+def document_id(text: str, path: PathLike, number: int) -> int:
+    """Returns the id on a line of a file of documents; raises UserError if there is none."""
     if not _DOCUMENT_ID.fullmatch(text.strip(" \t\r")):
         raise UserError(
             f"{path}, line {number}: expected the document's id, a non-negative integer, "

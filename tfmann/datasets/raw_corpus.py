@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import gzip
 import json
 import os
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
@@ -30,10 +28,10 @@ from tfmann.data.text_files import (
     iter_lines,
     iter_parallel,
     measure,
-    stream_lines,
     write_lines,
 )
 from tfmann.data.vocab import UNK_ID, Vocabulary
+from tfmann.datasets import raw_text
 from tfmann.datasets.cleaning import Cleaner, CleaningRules
 from tfmann.errors import UsageError, UserError
 from tfmann.utils import atomic_files
@@ -104,11 +102,16 @@ def prepare_corpus(
         no pair.
       UsageError: the folder belongs to something else, or holds a file that is to be read.
     """
-    _refuse_inputs_in(directory, recipe, prefixes)
+    paths = {
+        split: raw_text.find(prefix, recipe.source, recipe.target)
+        for split, prefix in prefixes.items()
+    }
+    for texts in paths.values():
+        raw_text.refuse_folder(texts, directory)
     inputs = {
         f"{split}: {os.path.basename(path)}": measure(path).sha256
-        for split, prefix in prefixes.items()
-        for path in _input_paths(recipe, prefix)
+        for split, texts in paths.items()
+        for path in texts
     }
     recipe_record = dataclasses.asdict(recipe)
     record = read_record(directory)
@@ -118,10 +121,12 @@ def prepare_corpus(
             log(f"{directory} has been prepared so already")
             return record
         log(f"{changed} is not what `tfmann prepare` wrote: preparing it again")
+    for texts in paths.values():
+        raw_text.require_parallel(texts)
     _claim(directory, record)
     splits: dict[str, Any] = {}
-    for split, prefix in prefixes.items():
-        splits[split] = _write_split(recipe, split, prefix, directory, log)
+    for split, texts in paths.items():
+        splits[split] = _write_split(recipe, split, texts, directory, log)
     settings, sides = _learn(recipe, directory, log)
     for name in prefixes:
         settings[f"{name}_prefix"] = name
@@ -207,30 +212,6 @@ def summary(record: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _input_paths(recipe: Recipe, prefix: str) -> list[str]:
-    """Returns the files of a split: both sides and, if it is there, the one of documents."""
-    paths = []
-    for suffix in (recipe.source, recipe.target):
-        candidates = [f"{prefix}.{suffix}", f"{prefix}.{suffix}.gz"]
-        existing = [path for path in candidates if os.path.exists(path)]
-        if not existing:
-            raise UserError(f"no such file: {candidates[0]} (nor {candidates[1]})")
-        paths.append(existing[0])
-    documents = f"{prefix}.docs"
-    return [*paths, documents] if os.path.exists(documents) else paths
-
-
-def _refuse_inputs_in(directory: str, recipe: Recipe, prefixes: Mapping[str, str]) -> None:
-    """Refuses to read from the folder that is written, where a text could be lost."""
-    for prefix in prefixes.values():
-        for path in _input_paths(recipe, prefix):
-            if os.path.realpath(os.path.dirname(path)) == os.path.realpath(directory):
-                raise UsageError(
-                    f"{path} is in the folder that is written, and would be lost: give another "
-                    "--output"
-                )
-
-
 def _written(recipe: Recipe, prefixes: Mapping[str, str], settings: Mapping[str, Any]) -> list[str]:
     """Returns the names of the files that are written; not every split has documents."""
     languages = (recipe.source, recipe.target)
@@ -267,41 +248,24 @@ def _only_ours(directory: str) -> bool:
     return not os.listdir(directory) or os.path.exists(os.path.join(directory, _MARK))
 
 
-def _lines(path: str) -> Iterator[str]:
-    if not path.endswith(".gz"):
-        yield from iter_lines(path)
-        return
-    with open_binary(path) as packed, gzip.GzipFile(fileobj=packed) as stream:
-        try:
-            yield from stream_lines(stream, path)  # type: ignore[arg-type]
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise UserError(f"{path} is not gzip, is damaged or cut off: {error}") from None
-
-
 def _write_split(
-    recipe: Recipe, split: str, prefix: str, directory: str, log: Callable[[str], None]
+    recipe: Recipe, split: str, paths: list[str], directory: str, log: Callable[[str], None]
 ) -> dict[str, Any]:
     """Writes the cleaned text of a split; only training pairs are left out."""
-    paths = _input_paths(recipe, prefix)
     names = [f"{split}.{recipe.source}", f"{split}.{recipe.target}", f"{split}.docs"]
     outputs = [os.path.join(directory, name) for name in names[: len(paths)]]
     for path, output in zip(paths, outputs):
-        write_lines(output, _lines(path))
+        write_lines(output, raw_text.lines(path))
     if len(paths) < len(names):  # one of an interrupted command may be there
         Path(directory, names[-1]).unlink(missing_ok=True)
-    counts = [measure(output).lines for output in outputs]
-    if len(set(counts)) > 1:
-        counted = ", ".join(f"{path} has {count:,}" for path, count in zip(paths, counts))
-        raise UserError(
-            f"unequal line counts: {counted}; line i of each must belong to the same pair"
-        )
     pairs: Iterator[Pair] = iter_parallel(*outputs)
     if split != "train":
         return {"pairs": sum(1 for _ in pairs), "removed": {}}
     cleaner = Cleaner(recipe.cleaning)
     count = _rewrite(outputs, cleaner.clean(pairs))
     if not count:
-        raise UserError(f"{prefix}: the rules leave no pair: {dict(cleaner.removed)}")
+        removed = dict(cleaner.removed)
+        raise UserError(f"{' and '.join(paths[:2])}: the rules leave no pair: {removed}")
     log(f"{split}: {count:,} pairs, {sum(cleaner.removed.values()):,} left out")
     return {"pairs": count, "removed": dict(cleaner.removed)}
 

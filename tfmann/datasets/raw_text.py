@@ -1,0 +1,78 @@
+"""The files of a user's parallel text, as they were given: plain or packed, with documents or not.
+
+Messages name these files, not the copies that `raw_corpus` writes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+
+from tfmann.data.text_files import document_id, iter_lines, stream_lines
+from tfmann.errors import UsageError, UserError
+from tfmann.utils.files import open_binary
+
+
+def find(prefix: str, source: str, target: str) -> list[str]:
+    """Returns the files of both sides and, if it is there, the one of documents.
+
+    Raises:
+      UserError: a side is missing.
+    """
+    paths = []
+    for suffix in (source, target):
+        candidates = [f"{prefix}.{suffix}", f"{prefix}.{suffix}.gz"]
+        existing = [path for path in candidates if os.path.exists(path)]
+        if not existing:
+            raise UserError(f"no such file: {candidates[0]} (nor {candidates[1]})")
+        paths.append(existing[0])
+    documents = f"{prefix}.docs"
+    return [*paths, documents] if os.path.exists(documents) else paths
+
+
+def refuse_folder(paths: list[str], directory: str) -> None:
+    """Raises UsageError if a file, or the file it links to, is in a folder that is to be written.
+
+    A text could be lost there.
+    """
+    folder = os.path.realpath(directory)
+    for path in paths:
+        if folder in (os.path.realpath(os.path.dirname(path)),
+                      os.path.dirname(os.path.realpath(path))):  # fmt: skip
+            raise UsageError(
+                f"{path} is in the folder that is written, and would be lost: give another --output"
+            )
+
+
+def lines(path: str) -> Iterator[str]:
+    """Yields the lines of a file; raises UserError if it cannot be read."""
+    if not path.endswith(".gz"):
+        yield from iter_lines(path)
+        return
+    with open_binary(path) as packed, gzip.GzipFile(fileobj=packed) as stream:
+        try:
+            yield from stream_lines(stream, path)  # type: ignore[arg-type]
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise UserError(f"{path} is not gzip, is damaged or cut off: {error}") from None
+
+
+def require_parallel(paths: list[str]) -> None:
+    """Reads the files that `find` returns.
+
+    Raises:
+      UserError: one cannot be read, they are empty or differ in length, or a line of the documents
+        is no number.
+    """
+    counts = [sum(1 for _ in lines(path)) for path in paths]
+    if len(set(counts)) > 1:
+        counted = ", ".join(f"{path} has {count:,}" for path, count in zip(paths, counts))
+        raise UserError(
+            f"unequal line counts: {counted}; line i of each must belong to the same pair"
+        )
+    if not counts[0]:
+        raise UserError(f"{' and '.join(paths[:2])} are empty: there is no sentence pair")
+    for path in paths[2:]:
+        for number, line in enumerate(lines(path), start=1):
+            document_id(line, path, number)
