@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, final
 
 from tfmann.data.text_files import iter_lines, write_lines
-from tfmann.data.vocab import WHITE_SPACE, Vocabulary
+from tfmann.data.vocab import SPECIALS, WHITE_SPACE, Vocabulary
 from tfmann.errors import UsageError, UserError
 from tfmann.utils.files import PathLike, atomic_write, read_bytes
 
@@ -33,6 +33,7 @@ _CODES_VERSION = re.compile(r"#version: 0\.[12]")
 _CACHED_WORDS = 500_000  # limit of the segmenter's cache, which would grow with the corpus
 _WORD = re.compile(r"[^ \t\r\n]+")
 _USUAL_LINE = 4192  # bytes; SentencePiece's default, which is part of a model's file
+_MOST_PIECES = 1_000_000  # that SentencePiece considers
 
 
 class Segmenter(abc.ABC):
@@ -210,10 +211,16 @@ def train_sentencepiece(
     library, which uses it itself, would leave out lines with it, as it would long ones.
 
     Raises:
+      UsageError: no text allows this vocab_size.
       UserError: a file cannot be read or written, or the text does not allow this vocab_size.
     """
     import sentencepiece
 
+    if not len(SPECIALS) < vocab_size <= _MOST_PIECES:
+        raise UsageError(
+            f"vocab_size={vocab_size}: SentencePiece takes from {len(SPECIALS) + 1} to "
+            f"{_MOST_PIECES:,} pieces"
+        )
     paths = list(input_paths)
     longest = max((len(line.encode()) for line in _all_lines(paths)), default=0)
     model = io.BytesIO()
@@ -336,10 +343,12 @@ def _processor(model: bytes, path: PathLike):  # noqa: ANN202 (sentencepiece has
     try:
         processor.LoadFromSerializedProto(model)
     except RuntimeError as error:
-        raise UserError(f"{path} is no SentencePiece model: {_failure(error)}") from None
+        reason = _failure(error) or "it cannot be read as one"
+        raise UserError(f"{path} is no SentencePiece model: {reason}") from None
     return processor
 
 
 def _failure(error: Exception) -> str:
-    """Returns SentencePiece's message without its source line and the failed condition."""
-    return str(error).rpartition("]")[2].strip() or str(error).partition(":")[2].strip()
+    """Returns SentencePiece's message without its source line, the failed condition and a flag."""
+    message = str(error).rpartition("]")[2].strip()
+    return message.partition(" or decrease character_coverage")[0]
