@@ -69,15 +69,32 @@ def test_a_run_takes_the_folder_as_it_is(raw, tmp_path, more, capsys):
     assert values.data == str(output) and resources.settings_path(values.hparams_path)
 
 
+def test_the_suggested_command_has_a_development_set(raw, tmp_path, capsys):
+    argv = [flag for flag in command(raw, tmp_path / "out") if "dev_prefix" not in flag]
+    assert prepare.main([*argv, "--vocab_size=60"]) == 0
+    [suggested] = re.findall(r"^ready: tfmann train (.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert "--dev_prefix=PREFIX" in suggested.split()
+
+
+def test_special_symbols_in_the_text_are_unknown_as_they_are_to_a_run(raw, tmp_path):
+    (raw / "dev.src").write_text("<s> <unk>\n" + "</s>\n" * 9, "utf-8")
+    argv = command(raw, tmp_path / "out", "--subwords=words", "--tokenizer=none")
+    assert prepare.main(argv) == 0
+    counts = raw_corpus.read_record(str(tmp_path / "out"))["splits"]["dev"]["sides"]["src"]
+    assert (counts["tokens"], counts["unknown_percent"]) == (11, 100)
+
+
 def test_packed_text_is_read(raw, tmp_path):
-    for suffix in ("src", "tgt"):
+    expected = {}
+    for suffix in ("src", "tgt", "docs"):
         plain = raw / f"train.{suffix}"
-        (raw / f"train.{suffix}.gz").write_bytes(gzip.compress(plain.read_bytes()))
-        expected = plain.read_bytes()
+        expected[suffix] = plain.read_bytes()
+        (raw / f"train.{suffix}.gz").write_bytes(gzip.compress(expected[suffix]))
         plain.unlink()
-        if suffix == "tgt":
+        if suffix != "src":
             assert prepare.main(command(raw, tmp_path / "out", "--vocab_size=60")) == 0
-            assert (tmp_path / "out" / "train.tgt").read_bytes() == expected
+            assert (tmp_path / "out" / "train.tgt").read_bytes() == expected["tgt"]
+    assert (tmp_path / "out" / "train.docs").read_bytes() == expected["docs"]
 
 
 def test_documents_stay_with_their_sentences(raw, tmp_path):
@@ -217,10 +234,15 @@ def test_a_folder_of_other_files_is_left_alone(raw, tmp_path, capsys):
         (["--tokenizer=moses"], "leave out --tokenizer=moses"),
         (["--train_prefix=nothing"], "no such file: nothing.src (nor nothing.src.gz)"),
         (["--vocab_size=100000"], "SentencePiece cannot train vocab_size=100000"),
+        (["--vocab_size=1"], "vocab_size=1: SentencePiece takes from 4 to 1,000,000 pieces"),
+        (["--vocab_size=99999999999"], "SentencePiece takes from 4 to 1,000,000 pieces"),
+        (["--vocab_size=10"], "Increase vocab_size\n"),
+        (["--subwords=bpe", "--vocab_size=20", "--min_frequency=100000"],
+         "no token of src is left for the vocabulary: give a smaller --min_frequency"),
         (["--max_length=1"], "the rules leave no pair"),
         (["--tgt=src"], "different files"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_one_message(raw, tmp_path, capsys, more, message):
     assert prepare.main(command(raw, tmp_path / "out", *more)) in (1, 2)
     printed = capsys.readouterr().err

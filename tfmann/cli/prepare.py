@@ -37,7 +37,9 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    files = parser.add_argument_group("files: PREFIX.SRC and PREFIX.TGT, plain or .gz")
+    files = parser.add_argument_group(
+        "files: PREFIX.SRC, PREFIX.TGT and perhaps PREFIX.docs, plain or .gz"
+    )
     files.add_argument("--src", required=True, help="source suffix and language code, such as de")
     files.add_argument("--tgt", required=True, help="target suffix and language code, such as en")
     files.add_argument("--train_prefix", required=True)
@@ -87,9 +89,10 @@ def _prepare(arguments: argparse.Namespace) -> None:
     for line in summary(record):
         _print(line)
     folder = shlex.quote(arguments.output)
+    dev = "" if arguments.dev_prefix else "--dev_prefix=PREFIX "
     _print(
         f"ready: tfmann train --data={folder} --hparams_path={_SETTINGS} --nobleu_lowercase "
-        "--out_dir=runs/mine\n"
+        f"{dev}--out_dir=runs/mine\n"
         "       (`tfmann settings` lists other files of settings)"
     )
 

@@ -30,7 +30,7 @@ from tfmann.data.text_files import (
     measure,
     write_lines,
 )
-from tfmann.data.vocab import UNK_ID, Vocabulary
+from tfmann.data.vocab import EOS_ID, NoTokenError, Vocabulary
 from tfmann.datasets import raw_text
 from tfmann.datasets.cleaning import Cleaner, CleaningRules
 from tfmann.errors import UsageError, UserError
@@ -89,8 +89,8 @@ def prepare_corpus(
 
     Args:
       recipe: how.
-      prefixes: split -> PREFIX of its files PREFIX.SOURCE and PREFIX.TARGET, each plain or with
-        `.gz`; PREFIX.docs, if there, has a document's number for each line.
+      prefixes: split -> PREFIX of its files PREFIX.SOURCE and PREFIX.TARGET and, if there,
+        PREFIX.docs with a document's number for each line, each plain or with `.gz`.
       directory: the folder to write.
       log: takes a line of progress.
 
@@ -315,7 +315,13 @@ def _learn(
     size = recipe.vocab_size if recipe.subwords == "words" else 0
     for language, text, segmenter in zip(languages, texts, segmenters):
         tokens = map(segmenter.segment, iter_lines(text))
-        vocabulary = Vocabulary.build(tokens, size, recipe.min_frequency)
+        try:
+            vocabulary = Vocabulary.build(tokens, size, recipe.min_frequency)
+        except NoTokenError:
+            raise UserError(
+                f"no token of {language} is left for the vocabulary: give a smaller "
+                "--min_frequency or a greater --vocab_size"
+            ) from None
         write_lines(os.path.join(directory, f"vocab.{language}"), vocabulary.tokens)
         sides.append(_Side(language, vocabulary, segmenter.segment))
     return settings, sides
@@ -345,7 +351,7 @@ def _measure_split(sides: list[_Side], directory: str, split: str) -> dict[str, 
         for line in iter_lines(os.path.join(directory, f"{split}.{side.language}")):
             ids = side.vocabulary.encode(side.segment(line))
             tokens += len(ids)
-            unknown += ids.count(UNK_ID)
+            unknown += sum(i <= EOS_ID for i in ids)  # a special symbol in the text is one
         share = 100 * unknown / max(1, tokens)
         report[side.language] = {
             "vocabulary": len(side.vocabulary), "tokens": tokens, "unknown_percent": round(share, 3)

@@ -22,14 +22,13 @@ def find(prefix: str, source: str, target: str) -> list[str]:
       UserError: a side is missing.
     """
     paths = []
-    for suffix in (source, target):
+    for suffix in (source, target, "docs"):
         candidates = [f"{prefix}.{suffix}", f"{prefix}.{suffix}.gz"]
         existing = [path for path in candidates if os.path.exists(path)]
-        if not existing:
+        if not existing and suffix != "docs":
             raise UserError(f"no such file: {candidates[0]} (nor {candidates[1]})")
-        paths.append(existing[0])
-    documents = f"{prefix}.docs"
-    return [*paths, documents] if os.path.exists(documents) else paths
+        paths += existing[:1]
+    return paths
 
 
 def refuse_folder(paths: list[str], directory: str) -> None:
