@@ -110,22 +110,58 @@ def test_the_interval_is_of_resampled_documents():
     assert difference_interval(single, single) is None
 
 
-def test_the_command_prints_systems_and_reference(tmp_path, capsys):
+def write_files(folder, **changes):
+    """Returns the paths of the files, and a command line without --lexicon."""
     files = {
         "s": SOURCES, "a": LINES, "b": ["bank", "shore bank", "", "", "", ""], "ref": LINES,
         "docs": map(str, DOCUMENTS), "lexicon": (f"{e[0]}\t{e[1]}\t{e[2]}" for e in ENTRIES),
+        **changes,
     }  # fmt: skip
     for name, lines in files.items():
-        text_files.write_lines(tmp_path / name, lines)
-    path = {name: str(tmp_path / name) for name in files}
-    argv = ["compare", "--system", path["a"], path["b"], f"--reference={path['ref']}",
-            f"--source={path['s']}", f"--documents={path['docs']}"]  # fmt: skip
-    assert main.main([*argv, f"--lexicon={path['lexicon']}"]) == 0
-    rows = [
+        text_files.write_lines(folder / name, lines)
+    path = {name: str(folder / name) for name in files}
+    return path, ["compare", "--system", path["a"], path["b"], f"--reference={path['ref']}",
+                  f"--source={path['s']}", f"--documents={path['docs']}"]  # fmt: skip
+
+
+def printed_rows(capsys):
+    return [
         [cell.strip() for cell in line.split("|")[1:-1]]
         for line in capsys.readouterr().out.partition("Lexical consistency")[2].splitlines()
         if line.startswith("|")
     ]
+
+
+def test_words_end_at_the_white_space_of_data_files(tmp_path, capsys):
+    """A no-break space is part of a word, in the lexicon too."""
+    names = {"bank": "ba\u00a0nk"}
+    changes = {
+        "s": [line.replace("bank", names["bank"]) for line in SOURCES],
+        "lexicon": [f"{names.get(e.source, e.source)}\t{e.target}\t{e.weight}" for e in ENTRIES],
+    }
+    path, argv = write_files(tmp_path, **changes)
+    assert main.main([*argv, f"--lexicon={path['lexicon']}"]) == 0
+    assert printed_rows(capsys)[2] == [path["a"], "3", "66.7 %", "", "6", "66.7 %"]
+
+
+def test_a_lexicon_of_other_tokens_is_refused(tmp_path, capsys):
+    path, argv = write_files(tmp_path, lexicon=["\u2581bank\t\u2581bench\t1"])
+    assert main.main([*argv, f"--lexicon={path['lexicon']}"]) == 1
+    message = capsys.readouterr().err
+    assert f"{path['lexicon']} translates no word that comes again in {path['s']}" in message
+
+
+def test_a_baseline_without_pairs_has_no_difference(tmp_path, capsys):
+    path, argv = write_files(tmp_path, a=[""] * 6)
+    assert main.main([*argv, f"--lexicon={path['lexicon']}"]) == 0
+    rows = printed_rows(capsys)
+    assert rows[2][:3] == [path["a"], "0", "-"] and [row[3] for row in rows[2:]] == ["", "", ""]
+
+
+def test_the_command_prints_systems_and_reference(tmp_path, capsys):
+    path, argv = write_files(tmp_path)
+    assert main.main([*argv, f"--lexicon={path['lexicon']}"]) == 0
+    rows = printed_rows(capsys)
     assert rows[2] == [path["a"], "3", "66.7 %", "", "6", "66.7 %"]
     assert rows[3][:3] == [path["b"], "1", "100.0 %"] and rows[3][3].startswith("+33.3")
     assert rows[4][0] == "the first reference" and rows[4][3].startswith("+0.0")

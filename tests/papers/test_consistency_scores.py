@@ -7,7 +7,7 @@ import pytest
 from helpers.records import record, table
 from helpers.toy_table import settings_of, started_command
 
-from tfmann.data.text_files import iter_documents, iter_lines
+from tfmann.data.text_files import iter_documents, iter_lines, write_lines
 from tfmann.evaluation import lexical_consistency
 from tfmann.evaluation.gold_alignments import words_of
 from tfmann.evaluation.lexical_consistency import measure
@@ -45,6 +45,13 @@ def test_the_tests_are_measured_with_a_lexicon_of_the_training_text(corpus, tmp_
     silent = consistency_scores.scores(corpus, str(tmp_path))
     assert silent["pairs"] == 0 and silent["reference"] == scores["reference"]
     assert capsys.readouterr().out.count("learning a lexicon") == 1
+
+
+def test_words_of_the_lexicon_are_those_of_the_tests(tmp_path):
+    for side in ("s", "t"):
+        write_lines(tmp_path / f"a.{side}", [f"{side}\u00a0{side}"])
+    lexicon = consistency_scores._lexicon(str(tmp_path / "a"), "s", "t")
+    assert {word: set(weights) for word, weights in lexicon.items()} == {"s\u00a0s": {"t\u00a0t"}}
 
 
 def test_tests_without_documents_have_none(corpus, tmp_path):

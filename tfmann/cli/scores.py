@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tfmann.data.lexicon import iter_entries
-from tfmann.data.subword import WordSegmenter
 from tfmann.data.text_files import iter_documents, iter_lines
-from tfmann.errors import UsageError, run_command
+from tfmann.errors import UsageError, UserError, run_command
 from tfmann.evaluation import comparison, lexical_consistency, word_recall
 from tfmann.evaluation.adequacy import adequacy
 from tfmann.evaluation.alignment import quality, read_pharaoh
 from tfmann.evaluation.bleu import TOKENIZERS, check_parallel
+from tfmann.evaluation.gold_alignments import words_of
 from tfmann.evaluation.repetition import repetition
 
 
@@ -157,17 +157,22 @@ def _recall(
 def _consistency(
     systems: Sequence[comparison.System], source: Sequence[str], args: argparse.Namespace
 ) -> str:
-    """Returns the table of lexical consistency."""
+    """Returns the table of lexical consistency of systems, the last of which is the reference."""
     documents = list(iter_documents(args.documents))
     check_parallel([(args.source, source), (args.documents, documents)])
     lexicon = lexical_consistency.translations(iter_entries(args.lexicon))
-    sources = [line.split() for line in source]
+    sources = words_of(source)
     measured = [
-        lexical_consistency.measure(
-            sources, [line.split() for line in system.lines], documents, lexicon
-        )
+        lexical_consistency.measure(sources, words_of(system.lines), documents, lexicon)
         for system in systems
     ]
+    reference = measured[-1]
+    if not reference.pairs.any() and not reference.other_pairs:
+        raise UserError(
+            f"{args.lexicon} translates no word that comes again in {args.source}: expected a "
+            "lexicon of the words between its spaces, as `tfmann shortlist` learns of a run on "
+            "words, without tokenizer"
+        )
     return lexical_consistency.report(systems, measured)
 
 
@@ -203,7 +208,7 @@ def _adequacy(args: argparse.Namespace) -> str:
     if args.alignment and not args.gold:
         raise UsageError("--alignment is of no use without --source and --gold")
     paths = [args.hypothesis, *args.reference, *filter(None, [args.source])]
-    texts = [_words(path) for path in paths]
+    texts = [words_of(iter_lines(path)) for path in paths]
     check_parallel(list(zip(paths, texts)))
     hypotheses, references = texts[0], texts[1 : 1 + len(args.reference)]
     lines = [
@@ -228,11 +233,6 @@ def _adequacy(args: argparse.Namespace) -> str:
             f"that have a sure link ({coverage.source_words} in all)"
         )
     return "\n".join(lines)
-
-
-def _words(path: str) -> list[list[str]]:
-    segment = WordSegmenter().segment
-    return [segment(line) for line in iter_lines(path)]
 
 
 def _total(links: Sequence[frozenset]) -> int:

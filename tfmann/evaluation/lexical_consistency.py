@@ -129,7 +129,7 @@ def report(systems: Sequence[System], measured: Sequence[Consistency]) -> str:
     for system, counts in zip(systems, measured):
         interval = difference_interval(counts, measured[0])
         difference = ""
-        if counts is not measured[0] and counts.pairs.sum():
+        if counts is not measured[0] and counts.pairs.any() and measured[0].pairs.any():
             difference = f"{100 * (counts.within - measured[0].within):+.1f}"
             if interval:
                 difference += f" [{100 * interval[0]:+.1f}, {100 * interval[1]:+.1f}]"

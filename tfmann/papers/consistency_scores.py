@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tfmann.data import shortlist_lexicon
+from tfmann.data.subword import WordSegmenter
 from tfmann.data.text_files import iter_documents, iter_lines, iter_parallel
 from tfmann.evaluation.gold_alignments import words_of
 from tfmann.evaluation.lexical_consistency import Consistency, Lexicon, measure, translations
@@ -55,8 +56,9 @@ def scores(corpus: Corpus, out_dir: str) -> dict[str, Any]:
 def _lexicon(prefix: str, source: str, target: str) -> Lexicon:
     """Learns the translations of words from the training text."""
     print("learning a lexicon for lexical consistency")
+    segment = WordSegmenter().segment
     pairs = (
-        (pair.source.split(), pair.target.split())
+        (segment(pair.source), segment(pair.target))
         for pair in iter_parallel(f"{prefix}.{source}", f"{prefix}.{target}")
     )
     return translations(shortlist_lexicon.learn_words(pairs, _TRANSLATIONS))
