@@ -50,6 +50,21 @@ def test_lines_that_differ_where_no_score_does_are_no_difference(exchange):
     assert (tested.better, tested.worse) == (0, 0)
 
 
+@pytest.mark.parametrize("sentences, few", [(1, "a single sentence"), (19, "19 sent"), (20, None)])
+def test_few_sentences_are_named_and_one_proves_nothing(sentences, few):
+    systems = [System(system.name, system.lines[:sentences]) for system in SYSTEMS[:2]]
+    truth = TRUTH[:sentences]
+    scores = comparison.compare(systems, [truth])
+    classes = comparison.by_length(systems, [truth], LENGTHS[:sentences])
+    text = comparison.report(scores, classes, "source")
+    assert (f"says little about {few}" in text) if few else ("says little" not in text)
+    if sentences == 1:
+        assert scores[0].scores[0].value != scores[1].scores[0].value
+        assert {score.p for score in scores[1].scores} == {1.0}
+        test = systems[0].lines, systems[1].lines, [truth]
+        assert significance.compare_over_tests([test, test]).bootstrap_p == 1.0
+
+
 def test_classes_of_lengths_have_every_sentence_once():
     classes = comparison.by_length(SYSTEMS, [TRUTH], LENGTHS, limits=[2, 5, 8])
     assert [(length_class.shortest, length_class.longest) for length_class in classes] == [

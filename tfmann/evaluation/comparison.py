@@ -160,6 +160,10 @@ def report(systems: Sequence[SystemScores], classes: Sequence[LengthClass], text
         "all of this is about these translations: another training run can give other results",
         *(f"{score.name}: {score.signature}" for score in baseline.scores),
     ]
+    sentences = sum(length_class.sentences for length_class in classes)
+    if sentences < significance.ENOUGH_SENTENCES:
+        some = "a single sentence" if sentences == 1 else f"{sentences} sentences"
+        notes.insert(0, f"p of the paired bootstrap says little about {some}: too few to resample")
     return "\n".join([*table(rows), "", *notes, "", "BLEU by length:", "", *table(length_rows)])
 
 

@@ -19,6 +19,7 @@ from tfmann.evaluation.bleu import bleu_metric, check_parallel, number_reference
 RESAMPLES = 1000  # the default of sacreBLEU's paired bootstrap
 RESAMPLES_SEED = 12345
 ENOUGH_DOCUMENTS = 20  # to resample them: of fewer, the spread is underestimated
+ENOUGH_SENTENCES = 20  # likewise
 
 
 @dataclass(frozen=True)
@@ -141,11 +142,7 @@ def compare_over_tests(
         worse=worse,
         ties=ties,
         sign_test_p=sign_test_p(better, worse),
-        bootstrap_p=(
-            1.0
-            if baseline_scores == system_scores
-            else float((beyond + 1) / (len(differences) + 1))
-        ),
+        bootstrap_p=(float((beyond + 1) / (len(differences) + 1)) if np.ptp(differences) else 1.0),
         bootstrap_signature=f"{comparisons[0].bootstrap_signature}, mean of {len(tests)} tests",
     )
 
@@ -284,7 +281,7 @@ def bootstrap(
             TestedScore(
                 name,
                 float(score.score),
-                _p_value(score, results[name][0]),
+                _p_value(score, results[name][0], len(systems[0])),
                 str(signatures[name]),
             )
             for name, score in zip(names, scores)
@@ -292,10 +289,10 @@ def bootstrap(
     return tested
 
 
-def _p_value(score: Any, baseline: Any) -> float:
-    """Returns sacreBLEU's p value; 1 of equal scores.
+def _p_value(score: Any, baseline: Any, sentences: int) -> float:
+    """Returns sacreBLEU's p value; 1 of equal scores and of a single sentence.
 
-    sacreBLEU has p = 1 / (resamples + 1) if the scores are equal in every resample, as if a
-    difference that never occurs were the most certain.
+    sacreBLEU has p = 1 / (resamples + 1) if the difference is the same in every resample, as if
+    what never varies were the most certain.
     """
-    return 1.0 if score.score == baseline.score else score.p_value
+    return 1.0 if score.score == baseline.score or sentences == 1 else score.p_value
