@@ -52,6 +52,24 @@ def test_impossible_requests_to_a_model(model, source, tmp_path, capsys, flags, 
     assert tree(tmp_path, model) == before
 
 
+@pytest.mark.parametrize(
+    "mode, is_set",
+    [*((mode, False) for mode in ("infer", "score", "align", "eval", "tune")),
+     ("eval", True), ("tune", True)],
+)  # fmt: skip
+def test_references_of_other_lengths_are_named_before_the_work(
+    model, tmp_path, capsys, monkeypatch, mode, is_set
+):
+    """Those of a file, and those of the sets of a run."""
+    monkeypatch.setattr(api, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    paths = [f"{tmp_path / 'a'}.{side}" for side in ("src", "tgt")]
+    for path, count in zip(paths, (4, 3)):
+        text_files.write_lines(path, ["hund"] * count)
+    flags = dict(zip(("inference_input_file", "inference_ref_file"), paths))
+    argv = command(model, mode=mode, **({"dev_prefix": tmp_path / "a"} if is_set else flags))
+    fails(argv, capsys, 1, f"unequal line counts: {paths[0]} has 4, {paths[1]} has 3")
+
+
 def test_a_folder_that_cannot_be_written_is_named_before_the_work(
     model, source, tmp_path, capsys, monkeypatch
 ):

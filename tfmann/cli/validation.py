@@ -10,6 +10,7 @@ from typing import Any
 from tfmann import config
 from tfmann.config import HParams, SearchSettings
 from tfmann.data import corpus_paths, input_checks, lexicon, memory_files
+from tfmann.data.text_files import require_parallel
 from tfmann.errors import UsageError, UserError
 from tfmann.export import export_folder
 from tfmann.export import settings as export_settings
@@ -266,8 +267,8 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     Raises:
       UsageError: alignments of a cell that has none, an unused lexicon, links of words for a model
         of subwords, an export of a search that samples.
-      UserError: a file is missing, the gold links belong to other sentences, or something else is
-        in the folder of the export.
+      UserError: a file is missing, a source and its reference differ in length, the gold links
+        belong to other sentences, or something else is in the folder of the export.
     """
     if mode == "export":
         export_settings.require_fixed(hparams)
@@ -306,6 +307,7 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     for path in (*read, documents, *given):
         if path and path != "-":
             corpus_paths.require_file(path)
+    _require_references_of_all_lines(mode, flags, hparams)
     if flags.gold_file:
         if hparams.subword_option:
             raise UsageError(
@@ -321,6 +323,18 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
         from tfmann.evaluation import gold_alignments  # and with it NumPy, for those who need it
 
         gold_alignments.read(flags.gold_file, flags.inference_input_file, flags.inference_ref_file)
+
+
+def _require_references_of_all_lines(mode: str, flags: Any, hparams: HParams) -> None:
+    """Raises UserError before the work if a source and a reference of it differ in length."""
+    sets = [(flags.inference_input_file, [flags.inference_ref_file])]
+    if mode in ("eval", "tune") and not flags.inference_input_file:
+        evaluated = corpus_paths.evaluation_sets(hparams).values()
+        sets = [(text.source, text.references) for text in evaluated]
+    for source, references in sets:
+        for path in references:
+            if path and os.path.isfile(source) and os.path.isfile(path):  # a pipe is read once
+                require_parallel(source, path)
 
 
 def _check_history_of_model(history: str | None, hparams: HParams) -> None:
