@@ -83,6 +83,14 @@ def test_special_target_tokens_take_no_place_among_the_best(tmp_path):
     assert lists.of_sentence([4]).tolist() == [0, 1, 2, 8]
 
 
+def test_of_equal_pairs_the_line_with_the_greatest_weight_counts_and_takes_one_place(tmp_path):
+    (tmp_path / "l").write_text(
+        "s0 t0 .8\ns0 t0 .9\ns0 t1 .1\ns0 t2 .05\n<s> t3 .2\n<s> t3 .1\n<s> t4 .1\n<s> t3 .3\n"
+    )
+    lists = shortlist_lexicon.read(tmp_path / "l", languages(), 2, 2)
+    assert lists.of_source(3).tolist() == [3, 4] and lists.always.tolist() == [0, 1, 2, 6, 7]
+
+
 @pytest.mark.parametrize("text", ["", "t1 s1 0.5\n", "s1 </s> 0.5\n", "<s> t1 1\n"])
 def test_a_lexicon_of_other_words_is_refused_once(tmp_path, text):
     (tmp_path / "l").write_text(text)

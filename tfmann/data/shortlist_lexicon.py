@@ -59,11 +59,12 @@ def read(name: PathLike, languages: LanguagePair, first: int, best: int) -> Tran
     source_ids, target_ids = (
         {token: i for i, token in enumerate(side.vocabulary.tokens)} for side in languages
     )
-    rows = [
-        (source_ids[entry.source], target_ids[entry.target], entry.weight)
-        for entry in lexicon.iter_entries(name)
-        if entry.source in source_ids and target_ids.get(entry.target, EOS_ID) > EOS_ID
-    ]
+    greatest: dict[tuple[int, int], float] = {}  # of the lines of a pair
+    for entry in lexicon.iter_entries(name):
+        if entry.source in source_ids and target_ids.get(entry.target, EOS_ID) > EOS_ID:
+            pair = source_ids[entry.source], target_ids[entry.target]
+            greatest[pair] = max(entry.weight, greatest.get(pair, 0.0))
+    rows = [(*pair, weight) for pair, weight in greatest.items()]
     table = np.array(rows, np.float64).reshape(-1, 3)  # ids are exact below 2**53
     sources, targets, weights = table[:, 0].astype(int), table[:, 1].astype(np.int32), table[:, 2]
     order = np.lexsort((-weights, sources))  # stable: of equal weights the first line
