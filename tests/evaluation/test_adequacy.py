@@ -115,10 +115,11 @@ def test_what_cannot_be_judged():
         adequacy([["a"]], [["x"], ["y"]], [["x"]], [[(0, 0)]])
     with pytest.raises(UserError, match="no source word has a sure link"):
         adequacy([["a"]], [["x"]], [["x"]], [[]])
-    with pytest.raises(UserError, match="sentence 2, reference: 0-1 "):
+    with pytest.raises(UserError, match="the sure links, line 2: 0-1 "):
         adequacy([["a"]] * 2, [["x"]] * 2, [["x"]] * 2, [[(0, 0)], [(0, 1)]])
-    with pytest.raises(UserError, match="sentence 1, translation: 1-0 "):
-        adequacy([["a"]], [["x"]], [["x"]], [[(0, 0)]], [[(1, 0)]])
+    with pytest.raises(UserError, match="^links, line 1: 1-0 "):
+        names = ("gold", "links")
+        adequacy([["a"]], [["x"]], [["x"]], [[(0, 0)]], [[(1, 0)]], names)
 
 
 EXAMPLES = generate(400, seed=5)

@@ -45,8 +45,8 @@ def test_an_item_is_right_if_its_reference_is_above_all_contrasts():
 
 
 def test_contrasts_are_read_from_lines():
-    contrasts = contrastive.read_contrasts(["", "x y", "x |||  y z ", "  "])
+    contrasts = contrastive.read_contrasts(["", "x y", "x |||  y z ", "  "], "f")
     assert contrasts == [[], ["x y"], ["x", "y z"], []]
-    for lines, words in (([""], "all lines are blank"), (["x", "y ||| "], "line 2 of the contr")):
+    for lines, words in (([""], "^f: .* all lines are blank"), (["x", "y ||| "], "^f, line 2: ")):
         with pytest.raises(UserError, match=words):
-            contrastive.read_contrasts(lines)
+            contrastive.read_contrasts(lines, "f")

@@ -83,11 +83,18 @@ def test_adequacy_of_files(write, capsys):
             1,
             "t and short do not match",
         ),
+        (
+            ["adequacy", "--hypothesis", "t", "--reference", "t", "--source", "t", "--gold", "g",
+             "--alignment", "wide"],
+            1,
+            "wide, line 2: 3-3 is a link outside the sentence",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_refused(argv, status, words, write, capsys, tmp_path, monkeypatch):
     for name, lines in (
-        ("g", ("0-0", "0-0")), ("short", ("0-0",)), ("t", ("x", "y")), ("one", ("x",))
+        ("g", ("0-0", "0-0")), ("short", ("0-0",)), ("t", ("x", "y")), ("one", ("x",)),
+        ("wide", ("0-0", "3-3")),
     ):  # fmt: skip
         write(name, *lines)
     monkeypatch.chdir(tmp_path)

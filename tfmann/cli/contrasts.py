@@ -23,14 +23,15 @@ def write_scores(
       pairs: source and reference of each line.
       out: where the scores go.
     """
-    contrasts = contrastive.read_contrasts(list(iter_lines(values.inference_contrast_file)))
+    path = values.inference_contrast_file
+    contrasts = contrastive.read_contrasts(list(iter_lines(path)), path)
     if len(contrasts) != len(pairs):
         raise UserError(
-            f"{values.inference_contrast_file} has {len(contrasts)} lines and "
+            f"{path} has {len(contrasts)} lines and "
             f"{values.inference_ref_file} {len(pairs)}: expected the same number"
         )
-    path = values.inference_document_file
-    ids = None if path is None else iter_documents(path)
+    documents_path = values.inference_document_file
+    ids = None if documents_path is None else iter_documents(documents_path)
     documents = [number for _, number in number_lines([source for source, _ in pairs], ids)]
 
     def score(

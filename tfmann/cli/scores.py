@@ -225,6 +225,7 @@ def _adequacy(args: argparse.Namespace) -> str:
             hypotheses,
             [sentence.sure for sentence in gold],
             [sentence.possible for sentence in traced[0]] if traced else None,
+            (args.gold, args.alignment),
         )
         reworded = f"reworded {100 * coverage.reworded_share:.2f} %, " if traced else ""
         lines.append(

@@ -267,8 +267,8 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     Raises:
       UsageError: alignments of a cell that has none, an unused lexicon, links of words for a model
         of subwords, an export of a search that samples.
-      UserError: a file is missing, a source and its reference differ in length, the gold links
-        belong to other sentences, or something else is in the folder of the export.
+      UserError: a file is missing, references or documents have not the lines of their source,
+        the gold links belong to other sentences, or something else is in the folder of the export.
     """
     if mode == "export":
         export_settings.require_fixed(hparams)
@@ -307,32 +307,37 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     for path in (*read, documents, *given):
         if path and path != "-":
             corpus_paths.require_file(path)
-    _require_references_of_all_lines(mode, flags, hparams)
+    _require_as_many_lines(mode, flags, hparams)
     if flags.gold_file:
-        if hparams.subword_option:
-            raise UsageError(
-                "--gold_file links words, and the tokens of this model are subwords "
-                f"(subword_option={hparams.subword_option})"
-            )
-        if hparams.tokenizer:
-            raise UsageError(
-                "--gold_file links words between spaces, and this model makes its own tokens "
-                f"(tokenizer={hparams.tokenizer}): --mode=align writes their links, and `tfmann "
-                "aer` scores them by gold links of the same tokens"
-            )
-        from tfmann.evaluation import gold_alignments  # and with it NumPy, for those who need it
-
-        gold_alignments.read(flags.gold_file, flags.inference_input_file, flags.inference_ref_file)
+        _check_gold(flags, hparams)
 
 
-def _require_references_of_all_lines(mode: str, flags: Any, hparams: HParams) -> None:
-    """Raises UserError before the work if a source and a reference of it differ in length."""
-    sets = [(flags.inference_input_file, [flags.inference_ref_file])]
+def _check_gold(flags: Any, hparams: HParams) -> None:
+    if hparams.subword_option:
+        raise UsageError(
+            "--gold_file links words, and the tokens of this model are subwords "
+            f"(subword_option={hparams.subword_option})"
+        )
+    if hparams.tokenizer:
+        raise UsageError(
+            "--gold_file links words between spaces, and this model makes its own tokens "
+            f"(tokenizer={hparams.tokenizer}): --mode=align writes their links, and `tfmann "
+            "aer` scores them by gold links of the same tokens"
+        )
+    from tfmann.evaluation import gold_alignments  # and with it NumPy, for those who need it
+
+    gold_alignments.read(flags.gold_file, flags.inference_input_file, flags.inference_ref_file)
+
+
+def _require_as_many_lines(mode: str, flags: Any, hparams: HParams) -> None:
+    """Raises UserError before the work if references or documents do not fit their source."""
+    given = [flags.inference_ref_file, flags.inference_document_file]
+    sets = [(flags.inference_input_file, given)]
     if mode in ("eval", "tune") and not flags.inference_input_file:
         evaluated = corpus_paths.evaluation_sets(hparams).values()
-        sets = [(text.source, text.references) for text in evaluated]
-    for source, references in sets:
-        for path in references:
+        sets = [(text.source, [*text.references, text.documents]) for text in evaluated]
+    for source, paths in sets:
+        for path in paths:
             if path and os.path.isfile(source) and os.path.isfile(path):  # a pipe is read once
                 require_parallel(source, path)
 

@@ -84,6 +84,7 @@ def adequacy(
     hypotheses: Sequence[Sequence[str]],
     sure: Sequence[Iterable[Link]],
     links: Sequence[Iterable[Link]] | None = None,
+    names: Sequence[str] = ("the sure links", "the links"),
 ) -> Adequacy:
     """Counts the under- and over-translated source words of a set of translations.
 
@@ -93,6 +94,7 @@ def adequacy(
       hypotheses: the words of its translation.
       sure: the sure links of source and reference.
       links: links of source and hypothesis, from attention or an aligner, if there are any.
+      names: what errors call `sure` and `links`, such as their files.
 
     Raises:
       UserError: the numbers of sentences differ, a link is outside its sentence, or no source
@@ -112,9 +114,9 @@ def adequacy(
     ):
         reference_links = list(sure[number - 1])
         hypothesis_links = None if links is None else list(links[number - 1])
-        _check_inside(reference_links, len(source), len(reference), f"sentence {number}, reference")
+        _check_inside(reference_links, len(source), len(reference), f"{names[0]}, line {number}")
         _check_inside(
-            hypothesis_links or (), len(source), len(hypothesis), f"sentence {number}, translation"
+            hypothesis_links or (), len(source), len(hypothesis), f"{names[1]}, line {number}"
         )
         words = judge(reference, hypothesis, reference_links, frequency, hypothesis_links)
         judged += len(words.judged)

@@ -26,18 +26,19 @@ class Accuracy(NamedTuple):
     items: int
 
 
-def read_contrasts(lines: Sequence[str]) -> list[list[str]]:
+def read_contrasts(lines: Sequence[str], name: str) -> list[list[str]]:
     """Returns the contrasts of each line: those between `|||`, none of a blank line.
 
     Raises:
-      UserError: there is no contrast in any line, or one is blank; names the line.
+      UserError: there is no contrast in any line, or one is blank; names the line, and the file
+        by `name`.
     """
     contrasts = [line.split(SEPARATOR.strip()) if line.strip() else [] for line in lines]
     for number, several in enumerate(contrasts, start=1):
         if not all(contrast.strip() for contrast in several):
-            raise UserError(f"line {number} of the contrasts: there is a blank one next to |||")
+            raise UserError(f"{name}, line {number}: there is a blank contrast next to |||")
     if not any(contrasts):
-        raise UserError("the contrasts: expected one in some line, and all lines are blank")
+        raise UserError(f"{name}: expected a contrast in some line, and all lines are blank")
     return [[contrast.strip() for contrast in several] for several in contrasts]
 
 
