@@ -12,7 +12,8 @@ import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
@@ -106,8 +107,7 @@ def prepare_corpus(
         split: raw_text.find(prefix, recipe.source, recipe.target)
         for split, prefix in prefixes.items()
     }
-    for texts in paths.values():
-        raw_text.refuse_folder(texts, directory)
+    raw_text.refuse_folder(chain.from_iterable(paths.values()), directory)
     inputs = {
         f"{split}: {os.path.basename(path)}": measure(path).sha256
         for split, texts in paths.items()
@@ -131,11 +131,7 @@ def prepare_corpus(
     for name in prefixes:
         settings[f"{name}_prefix"] = name
         splits[name]["sides"] = _measure_split(sides, directory, name)
-    files = {
-        name: file_digest(os.path.join(directory, name))
-        for name in sorted(_written(recipe, prefixes, settings))
-        if os.path.exists(os.path.join(directory, name))
-    }
+    files = _digests(directory, _written(recipe, prefixes, settings))
     record = {
         "settings": settings, "splits": splits, "recipe": recipe_record, "inputs": inputs,
         "files": files,
@@ -221,6 +217,15 @@ def _written(recipe: Recipe, prefixes: Mapping[str, str], settings: Mapping[str,
     if "vocab_prefix" in settings:
         names += [f"{settings['vocab_prefix']}.{language}" for language in languages]
     return names
+
+
+def _digests(directory: str, names: Iterable[str]) -> dict[str, str]:
+    """Returns the SHA-256 of those files that are there, by name."""
+    return {
+        name: file_digest(os.path.join(directory, name))
+        for name in sorted(names)
+        if os.path.exists(os.path.join(directory, name))
+    }
 
 
 def _claim(directory: str, record: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tfmann.data.text_files import document_id, iter_lines, stream_lines
 from tfmann.errors import UsageError, UserError
@@ -31,7 +31,7 @@ def find(prefix: str, source: str, target: str) -> list[str]:
     return paths
 
 
-def refuse_folder(paths: list[str], directory: str) -> None:
+def refuse_folder(paths: Iterable[str], directory: str) -> None:
     """Raises UsageError if a file, or the file it links to, is in a folder that is to be written.
 
     A text could be lost there.
