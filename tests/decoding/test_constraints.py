@@ -66,6 +66,23 @@ def test_greedy_search_equals_the_oracle(variant, limits):
         check(actual, row, expected, 1, length)
 
 
+@pytest.mark.parametrize("limits", [(2, 0), (0, 1), (8, 1)])
+def test_fewer_words_are_allowed_than_the_beam_takes(limits):
+    """With four words in all; where none is left, a translation ends before its least length."""
+    model, batch = large_model("luong", 9, target_size=4), small_models.batch(LENGTHS, 9)
+    options = search.SearchOptions(LIMIT, True, constraints=Constraints(*limits))
+    prepared, seed = prepare(model, batch), tf.constant([1, 2])
+    beam = run_beam(model, batch, 10, limits)
+    greedy = as_arrays(search.greedy(model, prepared, options))
+    coldest = as_arrays(search.sample(model, prepared, SamplingOptions(1e-4), seed, options))
+    for row, length in enumerate(batch.source_length):
+        stepper = Stepper(model, batch, row)
+        check(beam, row, oracle.beam_search(stepper, (), 10, LIMIT, 0.0, 0.0, *limits), 10, length)
+        expected = [oracle.greedy(stepper, (), LIMIT, 0.0, *limits)]
+        for hypotheses in (greedy, coldest):
+            check(hypotheses, row, expected, 1, length)
+
+
 def test_a_sample_keeps_to_them():
     model, batch = large_model("luong", 4), small_models.batch([(5, 1)] * 40, 4)
     options = search.SearchOptions(max_length=12)

@@ -85,7 +85,7 @@ def allowed(
 
     As long as there are given tokens, the next of them alone, and the limit has room for them.
     Never `<s>`; and before that no `</s>` among the first `min_length` tokens, and no token that
-    would end `ngram` tokens which are in `ids` already.
+    would end `ngram` tokens which are in `ids` already. Where no token is left, `</s>` may follow.
     """
     if len(ids) < len(prefix):
         return [prefix[len(ids)]]
@@ -99,7 +99,7 @@ def allowed(
         if ngram and (*ids, token)[-ngram:] in ngrams:
             continue
         tokens.append(token)
-    return tokens
+    return tokens or [END]
 
 
 def _best_first(hypotheses) -> list[Hypothesis]:

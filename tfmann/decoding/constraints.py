@@ -16,7 +16,10 @@ from tfmann.data.vocab import EOS_ID, SOS_ID
 
 
 class Constraints(NamedTuple):
-    """The constraints on every translation; its last possible step is `</s>` all the same."""
+    """The constraints on every translation; `</s>` all the same at its last possible step.
+
+    Where they forbid every word, a translation ends as well.
+    """
 
     min_length: int = 0  # words before </s>
     no_repeat_ngram_size: int = 0  # n: no n words in a row occur twice; 0: they may
@@ -49,7 +52,8 @@ def forbid(
 ) -> tf.Tensor:
     """Sets `logits` `[M, V]` to -inf at forbidden words, of which `<s>` is always one.
 
-    No text contains `<s>`: what looks like it there is read as an unknown word.
+    No text contains `<s>`: what looks like it there is read as an unknown word. Where no word is
+    left, `</s>` is allowed.
 
     Args:
       logits: of the step `time`, from 0.
@@ -61,13 +65,15 @@ def forbid(
     forbidden = tf.equal(ids, SOS_ID)
     if constraints.min_length:
         forbidden |= tf.equal(ids, EOS_ID) & (time < constraints.min_length)
-    logits = tf.where(forbidden, -float("inf"), logits)
+    allowed = tf.where(forbidden, -float("inf"), logits)
     if constraints.need_words:
         repeated = _repeated(words, time, constraints.no_repeat_ngram_size)
-        logits = tf.tensor_scatter_nd_update(
-            logits, repeated, tf.fill(tf.shape(repeated)[:1], -float("inf"))
+        allowed = tf.tensor_scatter_nd_update(
+            allowed, repeated, tf.fill(tf.shape(repeated)[:1], -float("inf"))
         )
-    return logits
+        is_left = tf.reduce_any(allowed > -float("inf"), axis=1, keepdims=True)
+        allowed = tf.where(is_left | tf.not_equal(ids, EOS_ID), allowed, logits)
+    return allowed
 
 
 def _repeated(words: tf.Tensor, time: tf.Tensor, size: int) -> tf.Tensor:

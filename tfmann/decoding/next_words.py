@@ -47,7 +47,9 @@ def best_continuations(
     width = min(beam.log_probs.shape[1] + 1, vocabulary_size - 1)
     live = tf.where(tf.reshape(~beam.finished, [-1]))  # [M, 1]
     logits = project(tf.gather(readout, live[:, 0]))
-    values, ids, normaliser = _best_words(logits, live, beam, time, width, constraints)
+    values, ids, normaliser = _best_words(
+        logits, live, beam, time, width, vocabulary_size, constraints
+    )
     sentences = live // beam.log_probs.shape[1]  # [M, 1]
     if widths is not None:
         is_counted = tf.range(width) <= tf.gather(widths, sentences)
@@ -92,6 +94,7 @@ def _best_words(
     beam: Beam,
     time: tf.Tensor,
     count: int,
+    vocabulary_size: int,
     constraints: Constraints,
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Finds the best allowed words: logits and ids `[M, count]`, and the logsumexp `[M, 1]`."""
@@ -104,6 +107,8 @@ def _best_words(
         values, columns = tf.math.top_k(allowed, count)
         return values, tf.gather(ids, columns, batch_dims=1), normaliser
     words = tf.reshape(beam.words, [-1, tf.shape(beam.words)[2]])
+    is_word = tf.range(tf.shape(logits)[1]) < vocabulary_size  # else a column that fills a block
+    logits = tf.where(is_word, logits, -float("inf"))
     allowed = forbid(logits, tf.gather(words, live[:, 0]), time, constraints)
     values, ids = top_words(allowed, count)
     return values, ids, tf.reduce_logsumexp(logits, axis=1, keepdims=True)
