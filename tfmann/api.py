@@ -37,9 +37,11 @@ class Model:
       ensemble: the folders that the weights of the ensemble's further models came from.
     """
 
-    def __init__(self, translator: Translator, where: str, ensemble: Sequence[str] = ()):
-        """Use `load`."""
-        self._translator = translator
+    def __init__(
+        self, translator: Translator, where: str, ensemble: Sequence[str] = (), out_dir: str = ""
+    ):
+        """Use `load`; `out_dir` is the run's folder."""
+        self._translator, self._out_dir = translator, out_dir
         self.hparams, self.checkpoint = translator.hparams, where
         self.ensemble = tuple(ensemble)
 
@@ -75,12 +77,16 @@ class Model:
 
         Raises:
           UsageError: an unknown setting, or one that would be another model.
+          UserError: a file that a setting names cannot be used.
         """
         saved = self.hparams.as_dict()
         hparams = config.merge_saved(saved, settings, where=self.checkpoint)
         parts = self._translator.searcher.model, self._translator.languages, hparams
-        translator = make_translator(*parts, self._translator.text.lexicon, self._translator)
-        return Model(translator, self.checkpoint, self.ensemble)
+        words = self._translator.text.lexicon
+        if not settings.keys().isdisjoint({"replace_unk", "lexicon_file"}):
+            words = lexicon.load(hparams, self._out_dir)
+        translator = make_translator(*parts, words, self._translator)
+        return Model(translator, self.checkpoint, self.ensemble, self._out_dir)
 
     def untrained(self) -> Model:
         """The same model with random weights, as its `random_seed` draws them.
@@ -99,7 +105,8 @@ class Model:
         )
         fresh = Seq2Seq(hparams, *(len(side.vocabulary) for side in languages))
         translator = make_translator(fresh, languages, hparams, self._translator.text.lexicon)
-        return Model(translator, f"random_seed {self.hparams.random_seed}, untrained")
+        where = f"random_seed {self.hparams.random_seed}, untrained"
+        return Model(translator, where, out_dir=self._out_dir)
 
     def translate(
         self,
@@ -333,7 +340,7 @@ def load(
         checkpoints.append(restored_from)
     searched = Ensemble(models) if members else models[0]
     translator = make_translator(searched, languages, hparams, words)
-    return Model(translator, checkpoints[0], checkpoints[1:])
+    return Model(translator, checkpoints[0], checkpoints[1:], out_dir)
 
 
 def _require_path(folder: Any) -> None:

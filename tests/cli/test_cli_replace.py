@@ -4,8 +4,9 @@ import pytest
 from helpers import tiny_runs
 from helpers.command_line import LINES, WORDS, command, fails, tree, write_model
 
-from tfmann import config, nmt
+from tfmann import config, load, nmt
 from tfmann.data import text_files
+from tfmann.errors import UserError
 from tfmann.training import checkpoint
 
 
@@ -70,6 +71,24 @@ def test_replaced_as_the_alignments_say(model, source, tmp_path):
         assert read(tmp_path / "again") == links
         outputs[name] = read(out)
     assert outputs["own"] != outputs["other"] != outputs["empty"] != before
+
+
+def test_a_loaded_model_replaces_them_from_now_on(model, tmp_path):
+    (tmp_path / "other").write_text("".join(f"{word} OTHER 1\n" for word in WORDS))
+    plain = load(str(model))
+    for settings in ({}, {"lexicon_file": str(tmp_path / "other")}):
+        replacing = plain.with_search(replace_unk=True, **settings)
+        texts = [n_best[0].text for n_best in replacing.translate(LINES)]
+        loaded = load(str(model), replace_unk=True, **settings)
+        assert texts == [n_best[0].text for n_best in loaded.translate(LINES)]
+        assert not any("<unk>" in text for text in texts)
+    assert any("OTHER" in text for text in texts)
+    wider = replacing.with_search(beam_width=3).translator.text
+    assert wider.lexicon is replacing.translator.text.lexicon
+    assert wider.lexicon is not replacing.with_search(lexicon_file="").translator.text.lexicon
+    assert replacing.with_search(replace_unk=False).translator.text.lexicon is None
+    with pytest.raises(UserError, match="no file absent: learn it with"):
+        plain.with_search(replace_unk=True, lexicon_file="absent")
 
 
 @pytest.mark.parametrize(
