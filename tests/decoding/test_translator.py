@@ -156,6 +156,16 @@ def test_samples_differ_and_come_again(untraced):
     assert texts(cold) == [n_best * 3 for n_best in texts(greedy)]
 
 
+def test_samples_stand_from_best_to_worst_with_what_is_theirs(untraced):
+    system = translator(**BEAM, infer_mode="sample", sampling_temperature=3.0)
+    [samples] = system.translate(LINES[:1], with_attention=True)
+    assert samples[0].score > samples[1].score > samples[2].score
+    forced = system.force_translations(samples, record=("alignments",))
+    np.testing.assert_allclose([f.log_prob for f in forced], scores([samples])[0], rtol=1e-4)
+    for sample, alone in zip(samples, forced):
+        np.testing.assert_allclose(sample.attention, alone.diagnostics["alignments"], atol=1e-4)
+
+
 def test_attention_has_a_row_a_word_and_a_column_a_source_token():
     results = run(LINES, with_attention=True)
     assert texts(results) == texts(run(LINES))

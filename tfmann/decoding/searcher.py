@@ -105,7 +105,7 @@ class Searcher:
     def _sample(
         self, source: tf.Tensor, length: tf.Tensor, document: Any, options: SearchOptions
     ) -> Hypotheses:
-        """Draws the translations of a sentence as rows of one batch."""
+        """Draws the translations of a sentence as rows of one batch; returns the best first."""
         h, count = self.hparams, self.hparams.num_translations_per_input
         repeated = tf.nest.map_structure(
             lambda part: tf.repeat(part, count, axis=0), (source, length, document)
@@ -122,11 +122,13 @@ class Searcher:
             tf.stack([h.random_seed, content]),
             options,
         )
+        order = tf.argsort(tf.reshape(hypotheses.scores, [-1, count]), direction="DESCENDING")
         return tf.nest.map_structure(
-            lambda part: part if part is None else _group_rows(part, count), hypotheses
+            lambda part: part if part is None else _group_rows(part, order), hypotheses
         )
 
 
-def _group_rows(part: tf.Tensor, count: int) -> tf.Tensor:
-    """Reshapes `[B*n, 1, ...]` to `[B, n, ...]`."""
-    return tf.reshape(part, tf.concat([[-1, count], tf.shape(part)[2:]], axis=0))
+def _group_rows(part: tf.Tensor, order: tf.Tensor) -> tf.Tensor:
+    """Reshapes `[B*n, 1, ...]` to `[B, n, ...]`, and takes the n in an order `[B, n]`."""
+    grouped = tf.reshape(part, tf.concat([tf.shape(order), tf.shape(part)[2:]], axis=0))
+    return tf.gather(grouped, order, batch_dims=1)
