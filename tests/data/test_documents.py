@@ -40,6 +40,8 @@ def test_the_sentences_of_each_document_without_blank_ones():
     texts = ["a", "b", "", "c", "d", "", "e"]
     numbers = sentences_by_document([1, 1, 1, 1, 2, 3, 1], texts)
     assert numbers == [[0, 1, 3], [4], [6]]
+    numbers = sentences_by_document([1, 1, 2, 1, 1, 3, 1], texts)
+    assert numbers == [[0, 1], [3, 4], [6]], "a document of blank lines also ends the one before"
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 8, 78])

@@ -101,6 +101,16 @@ def test_a_blank_line_inside_a_document_adds_nothing_to_its_cache():
     )
 
 
+@pytest.mark.parametrize("chunk", [0, 1, 2, 3])
+def test_a_document_of_blank_lines_ends_the_one_before(chunk):
+    lines = [*DOCUMENTS[0][:2], "", *DOCUMENTS[0][2:]]
+    expected = run("deep", lines, ids=[1, 1, 2, 3, 3])
+    for ids in ([1, 1, 2, 1, 1], [1, 1, 1, 2, 2]):
+        translations.assert_same(run("deep", lines, chunk=chunk, ids=ids), expected, atol=2e-5)
+    within = run("deep", lines, chunk=chunk, ids=[1] * 5)
+    assert within[3][0].score != pytest.approx(expected[3][0].score, abs=1e-4)
+
+
 @pytest.mark.parametrize("name", ["deep", "shallow"])
 def test_beam_of_one_is_greedy_across_sentences(name):
     translations.assert_same(run(name, beam_width=1), run(name, infer_mode="greedy"), atol=2e-5)

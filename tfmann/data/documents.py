@@ -44,8 +44,9 @@ def assign_to_rows(documents: Sequence[Any], count: int) -> list[list[Any]]:
 
 def sentences_by_document(ids: Sequence[int], present: Sequence[Any]) -> list[list[int]]:
     """Returns the indexes of each document's sentences, without those that are not `present`."""
-    indexes = (index for index, value in enumerate(present) if value)
-    return [list(group) for _, group in itertools.groupby(indexes, lambda index: ids[index])]
+    groups = itertools.groupby(range(len(present)), lambda index: ids[index])
+    documents = ([index for index in group if present[index]] for _, group in groups)
+    return [document for document in documents if document]
 
 
 def exchange_documents(lengths: Sequence[int], seed: int) -> list[int]:

@@ -95,13 +95,14 @@ class DocumentTranslator(Translator):
         self, lines: Sequence[SourceLine], with_attention: bool, last: LastDocument
     ) -> list[list[Translation]]:
         results = [self.text.blank_translations() for _ in lines]
-        documents = _documents(lines)
+        documents, numbers = _documents(lines), [line.document for line in lines]
         if not documents:
+            last.number = last.number if set(numbers) <= {last.number} else None
             return results
         run = self._search_function(with_attention, lines)
-        continues = lines[documents[0][0]].document == last.number
+        first, final = documents[0][0], documents[-1][-1]
+        continues = set(numbers[: first + 1]) == {last.number}
         cache = last.cache if continues else self._store.empty(1)
-        final = documents[-1][-1]
         for current in rounds(documents, self.hparams.infer_batch_size, continues):
             batch = [lines[index] for index in current.sentences]
             before = cache, current.previous_rows, current.starts
@@ -115,7 +116,7 @@ class DocumentTranslator(Translator):
             if final in current.sentences:  # its document may continue in the next chunk
                 row = current.sentences.index(final)
                 last.cache = _row(cache, row)
-        last.number = lines[final].document
+        last.number = numbers[final] if len(set(numbers[final:])) == 1 else None
         return results
 
     def _write_history_pairs(self, batch: Sequence[SourceLine], *before: Any) -> Any:
