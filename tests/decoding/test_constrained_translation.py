@@ -142,6 +142,19 @@ def test_phrases_of_subwords_are_whole_words():
         list(system.translate(LINES[:1], constraints=[["b4 b5@@"]]))
 
 
+def test_there_is_room_for_phrases_after_a_part_of_a_word():
+    """Which takes a token more to end; a line without phrases keeps its limit."""
+    model = small_models.model("luong", **LARGE, **BEAM, tgt_max_len_infer=3)
+    system = make_translator(model, subword_languages(), model.hparams, None)
+    phrases, prefixes = [["b4", "b8 b3@@ b10"], ["b4"], []], ["b5@@", "b5@@ b6", "b6 b5@@"]
+    n_best_lists = list(system.translate(["a3 a9"] * 3, prefixes=prefixes, constraints=phrases))
+    for n_best, words in zip(n_best_lists, (["b4", "b8 b3b10"], ["b4"], [])):
+        for translation in n_best:
+            assert all(has(translation.text, word) for word in words), translation.text
+            assert np.isfinite(translation.score)
+    assert [max(len(t.tokens) for t in n_best) for n_best in n_best_lists] == [7, 4, 3]
+
+
 def test_wrong_constraints_are_refused_in_one_message():
     system = translator("rnnsearch", **BEAM)
     for phrases, message in (

@@ -204,7 +204,8 @@ def test_beam_search_equals_the_oracle(variant, kind, setting, width, loop):
         phrases = [[*lists, *lists[: seed % 2]] for lists in phrases]  # some twice
         prefixes = [()] * len(phrases)
         if with_prefixes:
-            prefixes = [(*map(int, stream.choice(TOKENS, row)), 4) for row in range(3)] + [()]
+            prefixes = [(*map(int, stream.choice(TOKENS, row)), 4) for row in range(2)]
+            prefixes += [(*map(int, stream.choice(TOKENS, 4)), 9), ()]  # 9 is a part of a word
         hypotheses = run_search(function, batch, phrases, prefixes)
         for row, length in enumerate(batch.source_length):
             scoring = (alpha, beta, *constraints, prefixes[row])

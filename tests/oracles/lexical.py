@@ -160,14 +160,15 @@ def beam_search(
 ) -> list[Hypothesis]:
     """Searches as `beam.beam_search` does, for hypotheses that have all the `phrases`.
 
-    The limit is raised to the length of the prefix, the phrases and `</s>`. A hypothesis leaves
-    room for its missing phrases one after another, though they may overlap in the end. A token that
-    continues a phrase may repeat an n-gram. The search ends when no hypothesis can overtake the
-    `num_best` best finished ones: a later step could drop one, because their bank has a share of
-    the beam.
+    The limit is raised to the length of the prefix, the phrases and `</s>`, with a token more that
+    ends an open word of the prefix before the phrases. A hypothesis leaves room for its missing
+    phrases one after another, though they may overlap in the end. A token that continues a phrase
+    may repeat an n-gram. The search ends when no hypothesis can overtake the `num_best` best
+    finished ones: a later step could drop one, because their bank has a share of the beam.
     """
     total = sum(map(len, phrases))
-    limit = max(limit, len(prefix) + total + 1)
+    ends_open = bool(phrases) and len(prefix) > 0 and prefix[-1] in subwords.open
+    limit = max(limit, len(prefix) + total + 1 + ends_open)
     beam = [_start(state)]
     while not _is_certain(beam, limit, alpha, beta, num_best):
         banks: list[list[Hypothesis]] = [[] for _ in range(total + 1)]

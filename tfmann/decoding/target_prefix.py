@@ -30,12 +30,20 @@ def pad_prefixes(prefixes: Sequence[Sequence[int]]) -> np.ndarray:
 def extend_limits(
     limits: tf.Tensor, prefix: tf.Tensor | None, phrases: Phrases | None = None
 ) -> tf.Tensor:
-    """Returns limits `[B]` in steps that have room for prefixes `[B, P]`, phrases and `</s>`."""
+    """Returns limits `[B]` in steps that have room for prefixes `[B, P]`, phrases and `</s>`.
+
+    Where a prefix ends in a part of a word, a token more ends the word before the phrases.
+    """
     needed = 1  # </s>
     if prefix is not None:
-        needed += tf.reduce_sum(tf.cast(tf.not_equal(prefix, ANY_WORD), tf.int32), axis=1)
+        length = tf.reduce_sum(tf.cast(tf.not_equal(prefix, ANY_WORD), tf.int32), axis=1)
+        needed += length
     if phrases is not None:
         needed += phrases.total
+        if prefix is not None and phrases.is_open is not None:
+            is_last = tf.equal(tf.range(tf.shape(prefix)[1]), length[:, None] - 1)
+            is_open = is_last & tf.gather(phrases.is_open, tf.maximum(prefix, 0))
+            needed += tf.cast(tf.reduce_any(is_open, axis=1) & (phrases.total > 0), tf.int32)
     return limits if prefix is None and phrases is None else tf.maximum(limits, needed)
 
 
