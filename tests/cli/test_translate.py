@@ -14,6 +14,7 @@ from helpers.command_line import LINES, ROOT, write_model
 from tfmann import api
 from tfmann.cli import translate
 from tfmann.errors import UsageError, UserError
+from tfmann.utils import memory_limits
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +98,16 @@ def test_answers_begin_with_and_contain_given_words(folder, conversation):
         conversation.run_command(":contain no")
     assert conversation.answer(LINES[0]) == [both]
     assert conversation.run_command(":prefix") == conversation.run_command(":contain") == []
+    assert conversation.answer(LINES[0]) == free
+
+
+def test_a_line_without_room_does_not_end_the_conversation(conversation, monkeypatch):
+    free = conversation.answer(LINES[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(memory_limits, "available_memory", lambda: 100.0)
+        for _ in range(2):
+            with pytest.raises(UsageError, match="a search for 1 sentences with 3 hypotheses"):
+                conversation.answer(LINES[0])
     assert conversation.answer(LINES[0]) == free
 
 

@@ -89,13 +89,16 @@ class Conversation:
         self.n_best, self.alignments = n_best, alignments
         self.prefix: str = ""
         self.phrases: list[str] = []
-        self._text = model.translator.text
+        self._model, self._text = model, model.translator.text
         self._most = model.hparams.num_translations_per_input
         self._attends = model.has_alignments
         self._last: Translation | None = None
         self._line = "."
         list(model.translate([self._line], self._attends, 1))
-        self._answers = model.translate(
+        self._answers = self._begin_answers()
+
+    def _begin_answers(self) -> Iterator[list[Translation]]:
+        return self._model.translate(
             self._repeat(lambda: self._line),
             self._attends,
             1,
@@ -108,9 +111,17 @@ class Conversation:
             yield value()
 
     def answer(self, line: str) -> list[str]:
-        """Translates a line; returns the lines to print: by default the best translation."""
+        """Translates a line; returns the lines to print: by default the best translation.
+
+        Raises:
+          UserError: it cannot be translated; the next line begins another document.
+        """
         self._line = line
-        n_best = next(self._answers)
+        try:
+            n_best = next(self._answers)
+        except UserError:
+            self._answers = self._begin_answers()  # the old one has ended by its error
+            raise
         if not line.strip():
             return [""]
         self._last = n_best[0]
