@@ -68,6 +68,17 @@ def test_a_job_misses_lines_that_others_translate(source, tmp_path, capsys, flag
     assert not (tmp_path / "out").exists()
 
 
+def test_a_job_names_the_line_of_the_file(source, tmp_path, capsys):
+    (tmp_path / "model").mkdir()
+    model = write_model(tmp_path / "model", "luong")
+    text_files.write_lines(tmp_path / "contain", [*["DER\tHUND"] * 6, "DER\tunheard-of", ""])
+    flags = {"inference_input_file": source, "inference_output_file": tmp_path / "out",
+             "inference_constraint_file": tmp_path / "contain", "jobid": 1}  # fmt: skip
+    for jobs, jobid in ((2, 1), (1, 0)):
+        argv = command(model, **{**flags, "num_workers": jobs, "jobid": jobid})
+        fails_after_note(argv, capsys, 1, "line 7: no translation can contain 'unheard-of'")
+
+
 def test_jobs_with_unlike_lexicons_are_not_joined(source, tmp_path, capsys):
     (tmp_path / "model").mkdir()
     model = write_model(tmp_path / "model")

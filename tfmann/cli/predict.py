@@ -103,7 +103,7 @@ def _infer(
         prefixes = itertools.islice(iter_lines(values.inference_prefix_file), *bounds)
     if values.inference_constraint_file:
         rows = itertools.islice(iter_lines(values.inference_constraint_file), *bounds)
-        constraints = (row.split("\t") for row in rows)
+        constraints = _phrases(rows, bounds[0], model)
     chunk = h.infer_batch_size if source == "-" else 0
     if source == "-" and sys.stdin.isatty():
         chunk = 1
@@ -127,6 +127,14 @@ def _infer(
             out.flush()
     if number is None and lines is None:
         print_message(f"{'standard input' if source == '-' else source} is empty: no translation")
+
+
+def _phrases(rows: Iterable[str], first: int, model: api.Model) -> Iterator[list[str]]:
+    """Yields the phrases of each line, checked: a message names the line of the file."""
+    for number, row in enumerate(rows, start=first + 1):
+        phrases = row.split("\t")
+        model.translator.text.encode_phrases(phrases, f"line {number}")
+        yield phrases
 
 
 def _with_remark(lines: Iterable[str], first: int, cap: int) -> Iterator[str]:
