@@ -118,7 +118,7 @@ def test_lines_without_phrases_use_the_search_without_them():
     system = translator("rnnsearch", beam_width=5)
     free = list(system.translate(LINES))
     searches = dict(system._compiled)
-    blank = list(system.translate(LINES, constraints=[["", " "]] * len(LINES)))
+    blank = list(system.translate(LINES, constraints=[["", " ", "\u00a0"]] * len(LINES)))
     assert system._compiled == searches
     assert texts(blank) == texts(free)
 

@@ -109,7 +109,7 @@ def test_texts_begin_with_the_words_whatever_their_batch(kind):
     assert texts(apart) == texts(single)
     for row, single_scores in zip(scores(apart), scores(single)):
         np.testing.assert_allclose(row, single_scores, atol=2e-5)
-    blank = list(system.translate(LINES, prefixes=[""] * len(LINES)))
+    blank = list(system.translate(LINES, prefixes=["", " ", "\u00a0\u3000"] * (len(LINES) // 3)))
     assert texts(blank) == texts(system.translate(LINES))
 
 

@@ -179,7 +179,7 @@ class TextProcessor:
           UserError: a phrase cannot be a part of a translation.
           UsageError: there is one, and the search draws samples.
         """
-        target = self.languages.target
+        target, prefix = self.languages.target, prefix if prefix.strip() else ""
         encoded = Prefix(target.segmenter.segment(prefix), target.encode(prefix))
         ids = self.encode_phrases(phrases, where)
         if ids:
@@ -202,7 +202,7 @@ class TextProcessor:
             begins with `where`.
         """
         target, encoded = self.languages.target, {}
-        for phrase in phrases:
+        for phrase in filter(str.strip, phrases):
             ids = target.encode(phrase)
             if UNK_ID in ids:
                 token = target.segmenter.segment(phrase)[ids.index(UNK_ID)]
