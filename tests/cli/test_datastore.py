@@ -87,13 +87,22 @@ def test_keys_of_other_weights_are_refused(folder, tmp_path):
         api.load(str(other_model), translation_memory=str(folder / "keys"))
 
 
-def test_distances_of_a_development_set_are_printed(folder, capsys):
-    dev = f"--dev={folder / 'tm.src'},{folder / 'tm.tgt'}"
+def test_distances_of_a_development_set_are_printed(folder, tmp_path, capsys):
+    text_files.write_lines(tmp_path / "dev.src", ["der hund und die größe", ""])
+    text_files.write_lines(tmp_path / "dev.tgt", ["DIE KATZE UND HUND", "HUND"])
+    dev = f"--dev={tmp_path / 'dev.src'},{tmp_path / 'dev.tgt'}"
     assert datastore(folder, dev, "--pairs=2") == 0
     stdout = capsys.readouterr().out
-    assert re.search(r"positions 16, without an entry 2\n", stdout)  # those of the blank line
-    assert len(re.findall(r"^  \S+(?:  \S+){4}$", stdout, re.MULTILINE)) == 1
-    assert len(re.findall(r"^  \S+(?:  \S+){3}$", stdout, re.MULTILINE)) == 1
+    assert re.search(r"positions 7, without an entry 2\n", stdout)  # those of the blank line
+    [quantiles] = re.findall(r"^  \S+(?:  \S+){4}$", stdout, re.MULTILINE)
+    [taus] = re.findall(r"^  \S+(?:  \S+){3}$", stdout, re.MULTILINE)
+    assert 0 < float(quantiles.split()[2]) == float(taus.split()[1])
+
+
+def test_a_development_set_of_the_memory_s_own_pairs_gives_no_temperature(folder, capsys):
+    assert datastore(folder, f"--dev={folder / 'tm.src'},{folder / 'tm.tgt'}") == 0
+    assert "to try" not in (stdout := capsys.readouterr().out)
+    assert "most of these pairs are in the memory: give others" in stdout
 
 
 def test_a_network_is_trained_and_used(folder, tmp_path, capsys, monkeypatch):
@@ -145,6 +154,8 @@ def test_a_development_set_that_is_like_nothing_in_the_memory_is_refused(folder,
         (["--dev=a,b", "--adapt=x", "--neighbors=6"], 2, "--neighbors=6: expected a power of 2"),
         (["--dev=a,b", "--adapt=x", "--neighbors=0"], 2, "--neighbors=0: expected a power of 2"),
         (["--dev=a,b", "--adapt=x", "--tau=nan"], 2, "--tau=nan: expected a number of at least"),
+        (["--dev=a,b", "--adapt=x", "--tau=inf"], 2, "--tau=inf: expected a number of at least"),
+        (["--translation_memory={folder}", "--output=x"], 2, "is a folder: give the two text fi"),
         (["--dev={folder}/in,b", "--adapt={folder}/in"], 2, "the same file"),
         (["--dev={folder}/in,{folder}/in", "--adapt=none/x"], 1, "there is no folder .*none"),
         (["--dev={folder}/in,{folder}/in", "--adapt={folder}"], 1, "--adapt=.* is a folder; exp"),

@@ -6,6 +6,7 @@ TensorFlow is imported only where the model has to run, for `--keys`, `--dev` an
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ from tfmann.utils.tensorflow_import import import_tensorflow
 
 if TYPE_CHECKING:
     from tfmann.api import Model
+
+_NOTHING = 1e-3  # a squared distance that rounding makes of 0
 
 _EXAMPLES = """\
 examples:
@@ -98,6 +101,11 @@ def _run(args: argparse.Namespace) -> None:
         raise UsageError("--pairs is of no use without --dev")
     _check_adaptation(args)
     if args.output:
+        if os.path.isdir(args.translation_memory):
+            raise UsageError(
+                f"--translation_memory={args.translation_memory} is a folder: give the two text "
+                "files of a memory, SOURCE,TARGET, to make --output of"
+            )
         memory_files.file_pair(args.translation_memory)
     settings: dict[str, Any] = {
         "translation_memory": args.translation_memory,
@@ -129,7 +137,7 @@ def _check_adaptation(args: argparse.Namespace) -> None:
         raise UsageError("--adapt trains on a development set: give --dev")
     if args.neighbors is not None:
         adaptation.require_neighbors(args.neighbors)
-    if args.tau is not None and not args.tau >= 1e-6:
+    if args.tau is not None and not 1e-6 <= args.tau < math.inf:
         raise UsageError(f"--tau={args.tau}: expected a number of at least 1e-6")
     read = *args.translation_memory.split(","), *_dev_files(args.dev)
     input_checks.refuse_overwriting(
@@ -199,6 +207,9 @@ def _print_distances(model: Model, files: tuple[str, str]) -> None:
         quantiles = np.quantile(near, [0.1, 0.25, 0.5, 0.75, 0.9])
         print("squared distance d_1 to the nearest entry, 10 25 50 75 90 %:")
         print("  " + "  ".join(f"{value:.4g}" for value in quantiles))
+        if quantiles[2] < _NOTHING:
+            print("no translation_memory_tau: most of these pairs are in the memory: give others")
+            return
         print("translation_memory_tau to try: half, one, two and four times the median,")
         print("  " + "  ".join(f"{quantiles[2] * factor:.4g}" for factor in (0.5, 1, 2, 4)))
 
