@@ -83,6 +83,24 @@ def test_fewer_words_are_allowed_than_the_beam_takes(limits):
             check(hypotheses, row, expected, 1, length)
 
 
+def test_the_limit_by_the_source_has_room_for_the_least_length():
+    model, batch, least = large_model("luong", 4), small_models.batch(LENGTHS, 4), 20
+    options = search.SearchOptions(0, True, constraints=Constraints(least))
+    prepared, seed = prepare(model, batch), tf.constant([1, 2])
+    beam = as_arrays(search.beam_search(model, prepared, BeamOptions(2), options))
+    greedy = as_arrays(search.greedy(model, prepared, options))
+    coldest = as_arrays(search.sample(model, prepared, SamplingOptions(1e-4), seed, options))
+    limits = [max(2 * int(length) + 10, least + 1) for length in batch.source_length]
+    assert len(set(limits)) > 1
+    for row, (length, limit) in enumerate(zip(batch.source_length, limits)):
+        stepper = Stepper(model, batch, row)
+        expected = oracle.beam_search(stepper, (), 2, limit, min_length=least)
+        check(beam, row, expected, 1, length)
+        expected = [oracle.greedy(stepper, (), limit, min_length=least)]
+        for hypotheses in (greedy, coldest):
+            check(hypotheses, row, expected, 1, length)
+
+
 def test_a_sample_keeps_to_them():
     model, batch = large_model("luong", 4), small_models.batch([(5, 1)] * 40, 4)
     options = search.SearchOptions(max_length=12)

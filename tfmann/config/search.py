@@ -165,7 +165,8 @@ class TranslationSettings(SearchSettings):
     src_max_len_infer: int = field(0, "Cut longer sources; 0 = never.", minimum=0)
     tgt_max_len_infer: int = field(
         0,
-        "Longest translation, in tokens; 0 = twice the source and 10 more.",
+        "Longest translation, in tokens with </s>; 0 = twice the source and 10 more, or what "
+        "tgt_min_len_infer needs.",
         minimum=0,
         maximum=_LONGEST,
     )

@@ -34,8 +34,8 @@ READOUT = "readout"  # diagnostic of a step with a word proposer, from which cac
 class SearchOptions(NamedTuple):
     """The options of every kind of search."""
 
-    # steps of a translation; 0: by the source's length (`step_limits`); more where the prefix and
-    # the phrases need them
+    # steps of a translation; 0: twice the source and 10 more, or what the least length needs; more
+    # where the prefix and the phrases need them
     max_length: int = 0
     with_alignments: bool = False  # return `Hypotheses.alignments`
     record: tuple[str, ...] = ()  # diagnostics to return (`cells.diagnostics`)
@@ -63,6 +63,17 @@ class SearchOptions(NamedTuple):
             return model.projection(self.dtype, multiple_of)
         return self.shortlist.projection(model, self.dtype)
 
+    def step_limits(self, source_length: tf.Tensor) -> tf.Tensor:
+        """Returns the steps `[B]` that each translation may take, `</s>` counted.
+
+        A sentence's limit depends on that sentence alone, so that no result depends on its batch.
+        """
+        if self.max_length:
+            limits = tf.fill(tf.shape(source_length), self.max_length)
+        else:
+            limits = tf.maximum(2 * source_length + 10, self.constraints.min_length + 1)
+        return extend_limits(limits, self.prefix, self.phrases)
+
     def recorded_names(self, attention_is_used: bool = False) -> tuple[str, ...]:
         """Returns the diagnostics that the steps of a search record."""
         attends = self.with_alignments or attention_is_used
@@ -77,16 +88,6 @@ class Hypotheses(NamedTuple):
     scores: tf.Tensor  # [B, n]
     alignments: tf.Tensor | None  # [B, n, T, S] if `with_alignments`
     diagnostics: Mapping[str, tf.Tensor] | None = None  # [B, n, T, ...] of `record`
-
-
-def step_limits(source_length: tf.Tensor, max_length: int) -> tf.Tensor:
-    """Steps `[B]` a translation may take: `max_length`, or twice the source and 10 more.
-
-    A sentence's limit depends on that sentence alone, so that no result depends on its batch.
-    """
-    if max_length:
-        return tf.fill(tf.shape(source_length), max_length)
-    return 2 * source_length + 10
 
 
 def beam_search(
@@ -113,7 +114,7 @@ def beam_search(
     first_step = step_words(model, cell, prepared.encoded, prepared.source, shortlist=shortlist)
     names = options.recorded_names(attention_is_used=bool(beam.coverage_penalty_weight))
     proposer = prepared.encoded.word_proposer
-    limits = extend_limits(step_limits(length, options.max_length), options.prefix, options.phrases)
+    limits = options.step_limits(length)
     problem = beam_decoder.BeamProblem(
         bind=bind,
         project=word_mixture.projection(options.projection(model, multiple_of=BLOCK), proposer),
@@ -194,7 +195,7 @@ def sample(
         choose,
         prepared.state,
         start,
-        extend_limits(step_limits(length, options.max_length), options.prefix),
+        options.step_limits(length),
         recorded_shapes(step, start, prepared.state, options.recorded_names()),
         options.constraints,
         model.hparams.decoder_backend,
