@@ -276,6 +276,7 @@ def test_what_is_printed_is_what_training_would_take(capsys):
         ({"neural_cache_theta": 0.5}, "--neural_cache_theta is of no use without neural_cache_si"),
         ({"shortlist_best": 100}, "--shortlist_best is of no use .*give --shortlist"),
         ({"sampling_top_k": 5}, "with infer_mode='beam_search': give --infer_mode=sample"),
+        ({"infer_mode": "greedy", "beam_width": 3}, "beam_width .* give --infer_mode=beam_search"),
     ],
 )
 def test_a_setting_of_a_search_that_is_not_made_is_refused(model, source, capsys, flags, words):

@@ -210,13 +210,18 @@ def test_settings_that_can(changes):
         ("sampling_temperature", {"infer_mode": "sample"}),
         ("sampling_top_k", {"infer_mode": "sample"}),
         ("sampling_top_p", {"infer_mode": "sample"}),
+        ("beam_width", {"infer_mode": "beam_search"}),
+        ("length_penalty_weight", {"infer_mode": "beam_search"}),
+        ("coverage_penalty_weight", {"infer_mode": "beam_search"}),
+        ("beam_width", {"dev_infer_mode": "beam_search"}),
     ],
 )
 def test_a_given_setting_of_a_search_that_is_not_made_is_refused(name, changes):
-    ((needed, _),) = changes.items()
+    needed = next(iter(changes)).replace("dev_", "")
+    greedy = HParams(infer_mode="greedy")
     with pytest.raises(UsageError, match=f"^--{name} is of no use with.*give --{needed}"):
-        config.refuse_idle([name], HParams())
-    config.refuse_idle([name, "beam_width"], HParams(**changes))
+        config.refuse_idle([name], greedy)
+    config.refuse_idle([name, "infer_batch_size"], greedy.replace(**changes))
 
 
 def test_a_wrong_combination_in_a_file_names_the_file(tmp_path):

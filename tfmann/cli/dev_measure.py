@@ -9,6 +9,7 @@ from typing import Any, Callable
 from tfmann import config
 from tfmann.cli.dev_evaluation import search_settings
 from tfmann.config import HParams
+from tfmann.config.search import SEARCHES
 from tfmann.data import corpus_paths
 from tfmann.training.train_state import TrainState
 from tfmann.utils.files import file_digest
@@ -19,16 +20,8 @@ WEIGHT = "length_penalty_weight"
 _DEV_TEXT = "dev_text"  # a digest: the same text may be elsewhere
 # Settings of translating that choose no other translation.
 _WITHOUT_EFFECT = ("infer_batch_size", "decoder_backend", "length_penalty_weights")
-# Settings that only these searches read.
-_SEARCHES = {
-    "beam_width": "beam_search",
-    WEIGHT: "beam_search",
-    "coverage_penalty_weight": "beam_search",
-    "sampling_temperature": "sample",
-    "sampling_top_k": "sample",
-    "sampling_top_p": "sample",
-    "num_translations_per_input": "sample",
-}
+# The search whose best translation depends on a setting, of those that do not all depend on it.
+_SEARCHES = {**SEARCHES, "num_translations_per_input": "sample"}
 
 
 def measure(hparams: HParams) -> Measure:

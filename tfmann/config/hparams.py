@@ -13,7 +13,7 @@ from tfmann.config.architecture import Architecture
 from tfmann.config.cells import CellOptions, TransformerOptions, cell_spec, require_alignments
 from tfmann.config.data import DataSettings
 from tfmann.config.fields import Field, fields_of
-from tfmann.config.search import TranslationSettings
+from tfmann.config.search import SEARCHES, TranslationSettings
 from tfmann.config.training import TrainingSettings
 from tfmann.errors import UsageError
 
@@ -29,7 +29,6 @@ _PARTS = {
     "lexical_memory": ("lexical_memory_lambda",),
     "shortlist": ("shortlist_first", "shortlist_best"),
 }  # fmt: skip
-_PARTS_OF_SAMPLING = ("sampling_temperature", "sampling_top_k", "sampling_top_p")
 
 
 @dataclass(frozen=True)
@@ -99,8 +98,8 @@ def refuse_unknown(keys: Iterable[str], where: str) -> None:
             raise UsageError(f"{where}: unknown key {key!r}{hint}")
 
 
-def refuse_idle(names: Iterable[str], hparams: TranslationSettings) -> None:
-    """Raises UsageError for the first of the settings `names` that the search does not read.
+def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
+    """Raises UsageError for the first of the settings `names` that no search reads.
 
     Files may have settings for later; a user who gives one expects it to do something.
 
@@ -115,10 +114,11 @@ def refuse_idle(names: Iterable[str], hparams: TranslationSettings) -> None:
             raise UsageError(
                 f"--{name} is of no use without {whole}: give --{whole}, or leave it out"
             )
-        if name in _PARTS_OF_SAMPLING and hparams.infer_mode != "sample":
+        modes = hparams.infer_mode, hparams.dev_infer_mode
+        if name in SEARCHES and SEARCHES[name] not in modes:
             raise UsageError(
                 f"--{name} is of no use with infer_mode={hparams.infer_mode!r}: give "
-                "--infer_mode=sample, or leave it out"
+                f"--infer_mode={SEARCHES[name]}, or leave it out"
             )
 
 

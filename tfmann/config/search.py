@@ -10,6 +10,16 @@ from tfmann.config.fields import Settings, field
 # What a sentence has before it (`decoding.document_history`).
 DOCUMENT_HISTORIES = ("own", "reference", "other")
 
+# Settings that only one of the searches reads, by their names.
+SEARCHES = {
+    "beam_width": "beam_search",
+    "length_penalty_weight": "beam_search",
+    "coverage_penalty_weight": "beam_search",
+    "sampling_temperature": "sample",
+    "sampling_top_k": "sample",
+    "sampling_top_p": "sample",
+}
+
 _PARTS = 64  # n-grams are compared word by word
 _WIDEST = 1000  # hypotheses of a sentence
 _LONGEST = 10_000  # tokens of a translation
