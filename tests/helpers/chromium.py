@@ -127,30 +127,24 @@ class Page:
 
 @contextlib.contextmanager
 def chromium():
-    """Starts Chromium; yields a page."""
-    to_it, write = os.pipe()
-    read, from_it = os.pipe()
-    high = [os.dup(end) for end in (to_it, from_it)]
+    """Starts Chromium; yields a page.
 
-    def attach():
-        moved = [os.dup2(end, 100 + i) for i, end in enumerate(high)]
-        os.dup2(moved[0], 3)
-        os.dup2(moved[1], 4)
-
+    A shell gives it descriptors 3 and 4, because `preexec_fn` stops for ever while another thread
+    imports TensorFlow: a fork waits for Python's locks.
+    """
     profile = tempfile.mkdtemp()
     program = subprocess.Popen(
-        [PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        ["sh", "-c", 'exec "$@" 3<&0 4>&1 </dev/null >/dev/null', "sh",
+         PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
          "--hide-scrollbars", "--disable-background-networking", "--disable-sync", "--no-first-run",
          f"--user-data-dir={profile}", "--remote-debugging-pipe"],
-        close_fds=False, preexec_fn=attach, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    for end in (to_it, from_it, *high):
-        os.close(end)
     try:
-        yield Page(write, read)
+        yield Page(program.stdin.fileno(), program.stdout.fileno())
     finally:
         program.terminate()
         program.wait(30)
-        os.close(write)
-        os.close(read)
+        program.stdin.close()
+        program.stdout.close()
         shutil.rmtree(profile, ignore_errors=True)
