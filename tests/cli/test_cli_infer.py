@@ -104,7 +104,8 @@ def test_translations_contain_the_phrases_of_a_file(model, tmp_path, capsys):
     for line, row, text in zip(LINES, rows, texts):
         for phrase in row:
             assert f" {phrase} " in f" {text} " if line else not text
-    argv = command(model, **{**flags, "infer_mode": "sample"})
+    sampling = {key: value for key, value in flags.items() if key != "beam_width"}
+    argv = command(model, **{**sampling, "infer_mode": "sample"})
     fails_after_note(argv, capsys, 2, "samples cannot be drawn with --inference_constraint_file")
     argv = command(model, **{**flags, "inference_output_file": tmp_path / "phrases"})
     fails_after_note(argv, capsys, 2, "inference_constraint_file")

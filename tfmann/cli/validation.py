@@ -10,7 +10,7 @@ from typing import Any
 from tfmann import config
 from tfmann.config import HParams, SearchSettings
 from tfmann.data import corpus_paths, input_checks, lexicon, memory_files
-from tfmann.data.text_files import require_parallel
+from tfmann.data.text_files import iter_lines, require_parallel
 from tfmann.errors import UsageError, UserError
 from tfmann.export import export_folder
 from tfmann.export import settings as export_settings
@@ -338,8 +338,13 @@ def _require_as_many_lines(mode: str, flags: Any, hparams: HParams) -> None:
         sets = [(text.source, [*text.references, text.documents]) for text in evaluated]
     for source, paths in sets:
         for path in paths:
-            if path and os.path.isfile(source) and os.path.isfile(path):  # a pipe is read once
+            is_file = path and os.path.isfile(source) and os.path.isfile(path)
+            if is_file and not (_is_empty(source) and _is_empty(path)):  # a pipe is read once
                 require_parallel(source, path)
+
+
+def _is_empty(path: str) -> bool:
+    return next(iter_lines(path), None) is None
 
 
 def _check_history_of_model(history: str | None, hparams: HParams) -> None:
