@@ -61,9 +61,7 @@ def _table(rows: Mapping[str, str]) -> str:
 
     TensorBoard would show the backslash of an escaped bar, and needs none in code.
     """
-    cells = {
-        name: code_span(value).replace("\\|", "|") if value else "" for name, value in rows.items()
-    }
+    cells = {name: code_span(value) if value else "" for name, value in rows.items()}
     return "| | |\n|-|-|\n" + "\n".join(f"|{name}|{value}|" for name, value in cells.items())
 
 

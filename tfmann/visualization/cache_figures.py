@@ -197,7 +197,7 @@ def cache_table(slots: Slots) -> str:
       lines, each ended; only the heading if no slot is filled.
     """
     rows = [_TABLE_HEADINGS] + [
-        (str(rank), code_span(slots.words[i]), str(slots.ages[i]))
+        (str(rank), code_cell(slots.words[i]), str(slots.ages[i]))
         for rank, i in enumerate(by_recency(slots), start=1)
     ]
     widths = [max(map(_display_width, column)) for column in zip(*rows)]
@@ -218,7 +218,12 @@ def code_span(word: str) -> str:
     word = drawing.without_controls(word)
     ticks = "`" * (max(map(len, re.findall("`+", word)), default=0) + 1)
     gap = " " if word.startswith("`") or word.endswith("`") else ""
-    return f"{ticks}{gap}{word}{gap}{ticks}".replace("|", "\\|")  # a bar would end the cell
+    return f"{ticks}{gap}{word}{gap}{ticks}"
+
+
+def code_cell(word: str) -> str:
+    """Returns a word as a code span in a cell of a table, which a bar alone would end."""
+    return code_span(word).replace("|", "\\|")
 
 
 def _display_width(text: str) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfmann.visualization import drawing
-from tfmann.visualization.cache_figures import code_span
+from tfmann.visualization.cache_figures import code_cell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,10 +105,10 @@ def word_memory_table(memory: WordMemory, tokens: Sequence[str]) -> str:
             i for i in np.argsort(-weights, kind="stable")[:_VOTES] if weights[i] >= _LEAST_VOTE
         ]
         votes = "; ".join(
-            f"{weights[i]:.3f} {code_span(_label(memory.entries[i]))}" for i in greatest
+            f"{weights[i]:.3f} {code_cell(_label(memory.entries[i]))}" for i in greatest
         )
         numbers = (memory.share[step], memory.model[step], memory.memory[step])
-        lines.append((code_span(token), *(f"{number:.4f}" for number in numbers), votes))
+        lines.append((code_cell(token), *(f"{number:.4f}" for number in numbers), votes))
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
