@@ -21,7 +21,7 @@ from oracles import lexical as oracle
 
 from tfmann.data.vocab import EOS_ID
 from tfmann.decoding import backend, beam_banks, lexical_constraints, next_words, search
-from tfmann.decoding.beam import BeamOptions
+from tfmann.decoding.beam import BeamOptions, StepRules
 from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.lexical_constraints import Phrases, pad_phrases
 from tfmann.decoding.target_prefix import ANY_WORD, pad_prefixes
@@ -138,8 +138,9 @@ def test_an_open_word_is_ended_by_the_best_token_that_ends_it():
     logits = np.zeros([2, size], np.float32)
     logits[:, [5, EOS_ID, 7]] = 9.0, 8.0, 6.0  # 5 leaves the word open
     beam = types.SimpleNamespace(progress=progress, words=tf.zeros([1, 2, 1], tf.int32))
+    rules = StepRules(time=tf.constant(1), limits=tf.constant([9]), phrases=phrases)
     required = next_words._required_tokens(
-        tf.constant(logits), tf.constant([[0], [1]]), beam, tf.constant(1), Constraints(), phrases
+        tf.constant(logits), tf.constant([[0], [1]]), beam, rules, phrases
     )
     np.testing.assert_array_equal(required, [[6, 7], [6, lexical_constraints.NO_TOKEN]])
 

@@ -19,6 +19,17 @@ class BeamOptions(NamedTuple):
     num_best: int = 1  # of the K, to be returned: a sentence is done when these are certain
 
 
+class StepRules(NamedTuple):
+    """The words that a step of a beam search may choose for B sentences."""
+
+    time: tf.Tensor  # the step's index, from 0
+    limits: tf.Tensor  # [B] steps that a sentence may take; at its last only </s> is allowed
+    constraints: Constraints = UNCONSTRAINED
+    phrases: Phrases | None = None  # that the translations must contain
+    widths: tf.Tensor | None = None  # [B] of the sentences' beams, in place of K; None: K
+    given_words: tf.Tensor | None = None  # [B] the only word, or `ANY_WORD`; None: any for all
+
+
 class Beam(NamedTuple):
     """The hypotheses of B sentences."""
 

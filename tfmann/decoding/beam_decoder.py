@@ -15,7 +15,7 @@ import tensorflow as tf
 from tfmann.data.vocab import EOS_ID
 from tfmann.decoding import beam_scoring
 from tfmann.decoding.backend import decode
-from tfmann.decoding.beam import Beam, BeamOptions, first_beam
+from tfmann.decoding.beam import Beam, BeamOptions, StepRules, first_beam
 from tfmann.decoding.beam_outputs import BeamOutput, append_outputs, trace_back
 from tfmann.decoding.bound_cell import BoundCell, FlatState, StepFunction
 from tfmann.decoding.constraints import UNCONSTRAINED, Constraints
@@ -102,29 +102,13 @@ class _BeamDecoder:
     def step(self, time: tf.Tensor, inputs: tf.Tensor, state: _StageState):
         beam, problem = state.beam, self._problem
         readout, next_state = self.cell(inputs, state.state)
-        time = self._begin.time + time
+        rules = self._rules(self._begin.time + time)
         continuations = best_continuations(
-            problem.project,
-            readout,
-            beam,
-            time,
-            self._limits,
-            problem.vocabulary_size,
-            problem.constraints,
-            None if self._prefix is None else given_words(self._prefix, time),
-            self._phrases,
-            self._widths,
+            problem.project, readout, beam, problem.vocabulary_size, rules
         )
+        alignments = self._alignments(next_state, beam)
         selection, new_beam = beam_scoring.select(
-            continuations,
-            beam,
-            self._alignments(next_state, beam),
-            time,
-            self._limits,
-            self._options,
-            problem.constraints,
-            self._phrases,
-            self._widths,
+            continuations, beam, alignments, rules, self._options
         )
         rows = _rows(tf.range(self.batch_size), self.beam_width, selection.parents)
         selected = tf.nest.map_structure(lambda leaf: tf.gather(leaf, rows), next_state)
@@ -135,6 +119,16 @@ class _BeamDecoder:
         stage_is_over = new_beam.finished | (4 * remaining <= 3 * self.batch_size)
         next_inputs = tf.reshape(selection.ids, [-1])
         return output, _StageState(new_beam, selected), next_inputs, stage_is_over
+
+    def _rules(self, time: tf.Tensor) -> StepRules:
+        return StepRules(
+            time=time,
+            limits=self._limits,
+            constraints=self._problem.constraints,
+            phrases=self._phrases,
+            widths=self._widths,
+            given_words=None if self._prefix is None else given_words(self._prefix, time),
+        )
 
     def _alignments(self, state: FlatState, beam: Beam) -> tf.Tensor | None:
         if not self._options.coverage_penalty_weight:

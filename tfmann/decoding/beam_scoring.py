@@ -14,9 +14,9 @@ from typing import Any
 import tensorflow as tf
 
 from tfmann.data.vocab import EOS_ID
-from tfmann.decoding.beam import Beam, BeamOptions, Continuations, Selection
+from tfmann.decoding.beam import Beam, BeamOptions, Continuations, Selection, StepRules
 from tfmann.decoding.beam_banks import best_of_banks
-from tfmann.decoding.constraints import UNCONSTRAINED, Constraints, add_words
+from tfmann.decoding.constraints import add_words
 from tfmann.decoding.lexical_constraints import (
     Phrases,
     Progress,
@@ -68,12 +68,8 @@ def select(
     continuations: Continuations,
     beam: Beam,
     alignments: tf.Tensor | None,
-    time: tf.Tensor,
-    limits: tf.Tensor,
+    rules: StepRules,
     options: BeamOptions,
-    constraints: Constraints = UNCONSTRAINED,
-    phrases: Phrases | None = None,
-    widths: tf.Tensor | None = None,
 ) -> tuple[Selection, Beam]:
     """Chooses the K best continuations of each sentence; with phrases, of its banks.
 
@@ -81,22 +77,19 @@ def select(
       continuations: the best words after each hypothesis.
       beam: the hypotheses so far.
       alignments: `[B, K, S]` attention of this step, for the coverage penalty.
-      time: the step's index from 0.
-      limits: `[B]` steps a sentence may take.
+      rules: those of `continuations`.
       options: how hypotheses are scored.
-      constraints: those of `continuations`.
-      phrases: those of `continuations`.
-      widths: those of `continuations`.
 
     Returns:
       the chosen ones, and the hypotheses after them.
     """
-    is_done = certain(beam, limits, options)
+    phrases, widths = rules.phrases, rules.widths
+    is_done = certain(beam, rules.limits, options)
     totals = beam.log_probs[..., None] + continuations.log_probs
     progress: Any = ()
     if phrases is not None:
         progress = advance(phrases, beam.progress, continuations.ids)
-        is_possible = _is_possible(phrases, progress, continuations.ids, time, limits)
+        is_possible = _is_possible(phrases, progress, continuations.ids, rules)
         is_possible &= (~is_done[:, None] | beam.finished)[..., None]
         totals = tf.where(is_possible, totals, -float("inf"))
     growing = tf.cast(~beam.finished, tf.int64)
@@ -121,8 +114,8 @@ def select(
         words=beam.words,
         progress=tf.nest.map_structure(choose, progress),
     )
-    if constraints.need_words:
-        new = new._replace(words=add_words(inherit(beam.words), chosen, time))
+    if rules.constraints.need_words:
+        new = new._replace(words=add_words(inherit(beam.words), chosen, rules.time))
     return Selection(chosen, parents, best), new
 
 
@@ -183,10 +176,10 @@ def _end_empty_places(
 
 
 def _is_possible(
-    phrases: Phrases, progress: Progress, ids: tf.Tensor, time: tf.Tensor, limits: tf.Tensor
+    phrases: Phrases, progress: Progress, ids: tf.Tensor, rules: StepRules
 ) -> tf.Tensor:
-    """Finds the continuations `[B, K, C]` that can have all phrases before their limits `[B]`."""
-    room = (limits - 2 - time)[:, None, None]  # after the step, and before </s>
+    """Finds the continuations `[B, K, C]` that can have all phrases before their limits."""
+    room = (rules.limits - 2 - rules.time)[:, None, None]  # after the step, and before </s>
     return tokens_left(phrases, progress) <= tf.where(tf.equal(ids, EOS_ID), 0, room)
 
 

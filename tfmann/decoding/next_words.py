@@ -7,8 +7,8 @@ from typing import Callable
 import tensorflow as tf
 
 from tfmann.data.vocab import EOS_ID, SOS_ID
-from tfmann.decoding.beam import Beam, Continuations
-from tfmann.decoding.constraints import UNCONSTRAINED, Constraints, forbid
+from tfmann.decoding.beam import Beam, Continuations, StepRules
+from tfmann.decoding.constraints import UNCONSTRAINED, forbid
 from tfmann.decoding.lexical_constraints import NO_TOKEN, Phrases, add_tokens, next_tokens
 from tfmann.decoding.target_prefix import ANY_WORD
 
@@ -19,13 +19,8 @@ def best_continuations(
     project: Callable[[tf.Tensor], tf.Tensor],
     readout: tf.Tensor,
     beam: Beam,
-    time: tf.Tensor,
-    limits: tf.Tensor,
     vocabulary_size: int,
-    constraints: Constraints = UNCONSTRAINED,
-    forced_word: tf.Tensor | None = None,
-    phrases: Phrases | None = None,
-    widths: tf.Tensor | None = None,
+    rules: StepRules,
 ) -> Continuations:
     """Finds the best C = min(K + 1, V - 1) words after each hypothesis; projects only live ones.
 
@@ -36,35 +31,28 @@ def best_continuations(
       project: `[M, R]` to logits `[M, V]`, or more columns, of impossible words.
       readout: `[B*K, R]`, of all hypotheses.
       beam: the hypotheses so far.
-      time: the step's index from 0.
-      limits: `[B]` steps a sentence may take; at its last only `</s>` is allowed.
       vocabulary_size: V.
-      constraints: words that may not be chosen.
-      forced_word: `[B]`, the only word of this step, or `ANY_WORD` (`target_prefix`).
-      phrases: what translations must contain; the next tokens are added to the C.
-      widths: `[B]` of the sentences' beams, in place of K; None: K.
+      rules: what may be chosen; the next tokens of phrases are added to the C words.
     """
     width = min(beam.log_probs.shape[1] + 1, vocabulary_size - 1)
     live = tf.where(tf.reshape(~beam.finished, [-1]))  # [M, 1]
     logits = project(tf.gather(readout, live[:, 0]))
-    values, ids, normaliser = _best_words(
-        logits, live, beam, time, width, vocabulary_size, constraints
-    )
+    values, ids, normaliser = _best_words(logits, live, beam, width, vocabulary_size, rules)
     sentences = live // beam.log_probs.shape[1]  # [M, 1]
-    if widths is not None:
-        is_counted = tf.range(width) <= tf.gather(widths, sentences)
+    if rules.widths is not None:
+        is_counted = tf.range(width) <= tf.gather(rules.widths, sentences)
         values = tf.where(is_counted, values, -float("inf"))
-    if phrases is not None:
-        required = _required_tokens(logits, live, beam, time, constraints, phrases)
+    if rules.phrases is not None:
+        required = _required_tokens(logits, live, beam, rules, rules.phrases)
         values, ids = add_tokens((values, ids), required, logits)
         width += tf.shape(required)[1]
     impossible = tf.fill(tf.shape(values[:, 1:]), -float("inf"))
     ending = tf.concat([logits[:, EOS_ID : EOS_ID + 1] - normaliser, impossible], axis=-1)
-    at_limit = tf.gather(time >= limits - 1, sentences)
+    at_limit = tf.gather(rules.time >= rules.limits - 1, sentences)
     log_probs = tf.where(at_limit, ending, values - normaliser)
     ids = tf.where(at_limit, EOS_ID, ids)
-    if forced_word is not None:
-        words = tf.gather(forced_word, sentences)
+    if rules.given_words is not None:
+        words = tf.gather(rules.given_words, sentences)
         is_forced = tf.not_equal(words, ANY_WORD)
         logit = tf.gather(logits, tf.where(is_forced, words, EOS_ID), batch_dims=1)
         alone = tf.concat([logit - normaliser, impossible], axis=-1)
@@ -92,13 +80,12 @@ def _best_words(
     logits: tf.Tensor,
     live: tf.Tensor,
     beam: Beam,
-    time: tf.Tensor,
     count: int,
     vocabulary_size: int,
-    constraints: Constraints,
+    rules: StepRules,
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Finds the best allowed words: logits and ids `[M, count]`, and the logsumexp `[M, 1]`."""
-    if constraints == UNCONSTRAINED:
+    if rules.constraints == UNCONSTRAINED:
         values, ids = top_words(logits, count + 1)
         # from the greatest probability, which no softmax rounds to zero: half a logsumexp's time
         greatest = tf.gather(tf.nn.softmax(logits), ids[:, :1], batch_dims=1)
@@ -109,18 +96,13 @@ def _best_words(
     words = tf.reshape(beam.words, [-1, tf.shape(beam.words)[2]])
     is_word = tf.range(tf.shape(logits)[1]) < vocabulary_size  # else a column that fills a block
     logits = tf.where(is_word, logits, -float("inf"))
-    allowed = forbid(logits, tf.gather(words, live[:, 0]), time, constraints)
+    allowed = forbid(logits, tf.gather(words, live[:, 0]), rules.time, rules.constraints)
     values, ids = top_words(allowed, count)
     return values, ids, tf.reduce_logsumexp(logits, axis=1, keepdims=True)
 
 
 def _required_tokens(
-    logits: tf.Tensor,
-    live: tf.Tensor,
-    beam: Beam,
-    time: tf.Tensor,
-    constraints: Constraints,
-    phrases: Phrases,
+    logits: tf.Tensor, live: tf.Tensor, beam: Beam, rules: StepRules, phrases: Phrases
 ) -> tf.Tensor:
     """Finds the ids `[M, P]`, or NO_TOKEN, by which live hypotheses come nearer to their phrases.
 
@@ -131,7 +113,7 @@ def _required_tokens(
     if phrases.is_open is None:
         return following
     words = tf.reshape(beam.words, [-1, tf.shape(beam.words)[2]])
-    allowed = forbid(logits, tf.gather(words, live[:, 0]), time, constraints)
+    allowed = forbid(logits, tf.gather(words, live[:, 0]), rules.time, rules.constraints)
     size = tf.size(phrases.is_open)
     ends_word = ~phrases.is_open & tf.not_equal(tf.range(size), EOS_ID)
     closing = tf.argmax(tf.where(ends_word, allowed[:, :size], -float("inf")), 1, tf.int32)
