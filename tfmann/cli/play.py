@@ -14,14 +14,9 @@ from collections.abc import Sequence
 
 from tfmann.cli.flag_help import add_settings, given_settings
 from tfmann.cli.serve import add_address, note
+from tfmann.config.search import WORD_MEMORY_SETTINGS
 from tfmann.errors import UsageError, UserError, run_command
 from tfmann.serving import server
-
-# Memories that propose words to the search.
-_SETTINGS = ("neural_cache_size", "neural_cache_theta", "neural_cache_lambda",
-             "translation_memory", "translation_memory_pairs", "translation_memory_neighbors",
-             "translation_memory_tau", "translation_memory_lambda", "translation_memory_adaptive",
-             "lexical_memory", "lexical_memory_lambda")  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,7 +29,7 @@ def _run(args: argparse.Namespace) -> None:
     server.require_extra("play")
     from tfmann.play import library
 
-    settings = given_settings(args, _SETTINGS)
+    settings = given_settings(args, WORD_MEMORY_SETTINGS)
     if settings and not args.model:
         raise UsageError(
             f"--{next(iter(settings))} is for the models of --model, and there is none"
@@ -70,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
     add_address(parser)
-    add_settings(parser, _SETTINGS)
+    add_settings(parser, WORD_MEMORY_SETTINGS)
     return parser
 
 

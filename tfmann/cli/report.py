@@ -26,6 +26,7 @@ from tfmann import config
 from tfmann.cli import validation
 from tfmann.cli.flag_help import add_settings, given_settings
 from tfmann.config import HParams
+from tfmann.config.search import WORD_MEMORY_SETTINGS
 from tfmann.data import memory_files
 from tfmann.data.documents import document_starts
 from tfmann.data.text_files import iter_documents, iter_lines, iter_parallel
@@ -40,15 +41,6 @@ from tfmann.visualization import sentence_figures
 
 if TYPE_CHECKING:
     from tfmann.api import Model, Trace
-
-
-# Of a memory that proposes words to the search, which the figures then show.
-_WORD_MEMORIES = (
-    "neural_cache_size", "neural_cache_theta", "neural_cache_lambda", "translation_memory",
-    "translation_memory_pairs", "translation_memory_neighbors", "translation_memory_tau",
-    "translation_memory_lambda", "translation_memory_adaptive", "lexical_memory",
-    "lexical_memory_lambda",
-)  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -92,7 +84,7 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument("--sentence", required=True, type=int, help="which line, from 0")
     parser.add_argument("--figures", required=True, help="folder for the figures")
-    add_settings(parser, _WORD_MEMORIES)
+    add_settings(parser, WORD_MEMORY_SETTINGS)
 
 
 def _add_sentence(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -115,7 +107,7 @@ def _add_sentence(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     )
     parser.add_argument("--n_best", type=int, default=3, help="translations shown (default: 3)")
     parser.add_argument("--output", help="folder of page and figures (default: OUT_DIR/sentence)")
-    add_settings(parser, _WORD_MEMORIES)
+    add_settings(parser, WORD_MEMORY_SETTINGS)
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
@@ -182,7 +174,7 @@ def _sentence(args: argparse.Namespace) -> None:
             f"there are {len(args.sentence)} --sentence and {len(references)} --reference: "
             "each sentence needs one, or none has one"
         )
-    memory = given_settings(args, _WORD_MEMORIES)
+    memory = given_settings(args, WORD_MEMORY_SETTINGS)
     hparams = validation.settings_of_model(args.out_dir, memory)
     memory_files.require(hparams)
     most = hparams.beam_width if hparams.infer_mode == "beam_search" else 1
@@ -273,7 +265,7 @@ def _tracer(
 
 
 def _memory(args: argparse.Namespace) -> None:
-    memory = given_settings(args, _WORD_MEMORIES)
+    memory = given_settings(args, WORD_MEMORY_SETTINGS)
     hparams = validation.settings_of_model(args.out_dir, memory)
     memory_files.require(hparams)
     if args.docs and not hparams.reads_documents:

@@ -14,6 +14,7 @@ from typing import Any
 
 from tfmann.cli import validation
 from tfmann.cli.flag_help import add_settings, given_settings
+from tfmann.config.search import SHORTLIST_SETTINGS, WORD_MEMORY_SETTINGS
 from tfmann.data import lexicon, memory_files
 from tfmann.errors import UsageError, run_command
 from tfmann.serving import server
@@ -26,12 +27,8 @@ example:
   curl -H 'Content-Type: application/json' -d '{"lines": ["ein mann schläft ."]}' \\
       http://127.0.0.1:8000/translate"""
 _SETTINGS = ("infer_mode", "beam_width", "length_penalty_weight", "tgt_max_len_infer",
-             "infer_batch_size", "replace_unk", "neural_cache_size", "neural_cache_theta",
-             "neural_cache_lambda", "translation_memory", "translation_memory_pairs",
-             "translation_memory_neighbors", "translation_memory_tau",
-             "translation_memory_lambda", "translation_memory_adaptive", "lexical_memory",
-             "lexical_memory_lambda", "shortlist",
-             "shortlist_first", "shortlist_best")  # fmt: skip
+             "infer_batch_size", "replace_unk", *WORD_MEMORY_SETTINGS,
+             *SHORTLIST_SETTINGS)  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:

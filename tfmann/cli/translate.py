@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tfmann import nmt
 from tfmann.cli import validation
 from tfmann.cli.flag_help import add_settings, given_settings
-from tfmann.config.search import DOCUMENT_HISTORIES
+from tfmann.config.search import DOCUMENT_HISTORIES, SHORTLIST_SETTINGS, WORD_MEMORY_SETTINGS
 from tfmann.data import lexicon, memory_files
 from tfmann.data.text_files import stream_lines
 from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
@@ -32,11 +32,8 @@ T = TypeVar("T")
 _SETTINGS = (
     "infer_mode", "beam_width", "length_penalty_weight", "coverage_penalty_weight",
     "sampling_temperature", "sampling_top_k", "sampling_top_p", "src_max_len_infer",
-    "tgt_max_len_infer", "tgt_min_len_infer", "no_repeat_ngram_size", "neural_cache_size",
-    "neural_cache_theta", "neural_cache_lambda", "translation_memory", "translation_memory_pairs",
-    "translation_memory_neighbors", "translation_memory_tau", "translation_memory_lambda",
-    "translation_memory_adaptive", "lexical_memory", "lexical_memory_lambda", "shortlist",
-    "shortlist_first", "shortlist_best", "replace_unk", "lexicon_file",
+    "tgt_max_len_infer", "tgt_min_len_infer", "no_repeat_ngram_size", *WORD_MEMORY_SETTINGS,
+    *SHORTLIST_SETTINGS, "replace_unk", "lexicon_file",
 )  # fmt: skip
 
 # Arguments of a file, which a conversation has no use for.

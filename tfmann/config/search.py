@@ -20,6 +20,16 @@ SEARCHES = {
     "sampling_top_p": "sample",
 }
 
+# Settings of the memories that propose words to a search, and those of its shortlist, for the
+# commands that take them as flags.
+WORD_MEMORY_SETTINGS = (
+    "neural_cache_size", "neural_cache_theta", "neural_cache_lambda", "translation_memory",
+    "translation_memory_pairs", "translation_memory_neighbors", "translation_memory_tau",
+    "translation_memory_lambda", "translation_memory_adaptive", "lexical_memory",
+    "lexical_memory_lambda",
+)  # fmt: skip
+SHORTLIST_SETTINGS = ("shortlist", "shortlist_first", "shortlist_best")
+
 _PARTS = 64  # n-grams are compared word by word
 _WIDEST = 1000  # hypotheses of a sentence
 _LONGEST = 10_000  # tokens of a translation
