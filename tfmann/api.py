@@ -14,11 +14,11 @@ from tfmann.cli import ensemble_runs
 from tfmann.cli.validation import require_alignments, settings_of_model
 from tfmann.config import HParams
 from tfmann.data import lexicon, run_vocabularies
-from tfmann.decoding.document_translator import make_translator
 from tfmann.decoding.ensemble import Ensemble
 from tfmann.decoding.ensemble_translator import EnsembleTranslator
 from tfmann.decoding.text_processor import Forced, HistoryPair, Translation
 from tfmann.decoding.translator import Translator
+from tfmann.decoding.translator_choice import make_translator
 from tfmann.errors import UsageError, UserError
 from tfmann.evaluation.alignment import hard_alignment, word_attention
 from tfmann.evaluation.trace import Trace

@@ -18,8 +18,8 @@ from tfmann.data.shortlist_lexicon import TranslationLists
 from tfmann.data.subword import BpeSegmenter, WordSegmenter
 from tfmann.data.text_encoder import LanguagePair, TextEncoder
 from tfmann.data.vocab import Vocabulary
-from tfmann.decoding.document_translator import make_translator
 from tfmann.decoding.ensemble import Ensemble
+from tfmann.decoding.translator_choice import make_translator
 from tfmann.errors import UsageError, UserError
 
 BEAM = {"beam_width": 6, "num_translations_per_input": 2}

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from helpers import small_models, translations
 
-from tfmann.decoding.document_translator import DocumentTranslator, make_translator, rounds
+from tfmann.decoding.document_translator import DocumentTranslator, rounds
 from tfmann.decoding.translator import Translator
+from tfmann.decoding.translator_choice import make_translator
 from tfmann.errors import UserError
 
 # sentences of three documents, the second of one sentence

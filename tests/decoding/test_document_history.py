@@ -8,7 +8,7 @@ from helpers import small_models, translations
 
 from tfmann.data.documents import exchange_documents
 from tfmann.decoding.document_history import other_history, reference_history
-from tfmann.decoding.document_translator import make_translator
+from tfmann.decoding.translator_choice import make_translator
 from tfmann.errors import UserError
 
 # The second document is one of the shortest, the last one ends before the third.

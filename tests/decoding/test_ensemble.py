@@ -20,10 +20,10 @@ from oracles import beam as oracle
 
 from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.decoding import search
-from tfmann.decoding.document_translator import make_translator
 from tfmann.decoding.ensemble import Ensemble
 from tfmann.decoding.ensemble_translator import EnsembleTranslator
 from tfmann.decoding.sampling import SamplingOptions
+from tfmann.decoding.translator_choice import make_translator
 from tfmann.errors import UsageError
 
 PENALTIES = [(0.0, 0.0), (0.8, 0.0), (0.8, 0.3)]  # (alpha, beta)

@@ -13,10 +13,10 @@ from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.data import lexical_memory_file, translation_memory, translation_table
 from tfmann.data.lexical_memory_file import LexicalMemory
 from tfmann.data.word_links import Links
-from tfmann.decoding.document_translator import make_translator
 from tfmann.decoding.forced_readouts import weights_digest
 from tfmann.decoding.lexical_translator import LexicalTranslator
 from tfmann.decoding.translator import Translator
+from tfmann.decoding.translator_choice import make_translator
 from tfmann.errors import UsageError, UserError
 from tfmann.export.settings import require_fixed
 

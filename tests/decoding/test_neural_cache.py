@@ -12,8 +12,9 @@ from oracles import neural_cache as oracle
 
 from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.decoding import continuation, search
-from tfmann.decoding.document_translator import DocumentTranslator, make_translator
+from tfmann.decoding.document_translator import DocumentTranslator
 from tfmann.decoding.translator import Translator
+from tfmann.decoding.translator_choice import make_translator
 from tfmann.errors import UsageError
 from tfmann.export.settings import require_fixed
 from tfmann.memory import neural_cache, word_mixture

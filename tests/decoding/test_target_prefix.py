@@ -11,10 +11,10 @@ from oracles import beam as oracle
 from tfmann.decoding import backend, search
 from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.constraints import Constraints
-from tfmann.decoding.document_translator import make_translator
 from tfmann.decoding.ensemble import Ensemble
 from tfmann.decoding.sampling import SamplingOptions
 from tfmann.decoding.target_prefix import pad_prefixes
+from tfmann.decoding.translator_choice import make_translator
 from tfmann.errors import UserError
 
 EOS, LIMIT = 2, 6

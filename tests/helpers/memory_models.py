@@ -7,8 +7,8 @@ from helpers.sentences import Sentence
 from oracles import retrieval
 
 from tfmann.data import text_files
-from tfmann.decoding.document_translator import make_translator
 from tfmann.decoding.translator import Translator
+from tfmann.decoding.translator_choice import make_translator
 
 MEMORY = [
     ("a3 a9 a14 a5", "b5 b6 b7 b8"),

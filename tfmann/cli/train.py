@@ -36,8 +36,8 @@ from tfmann.data.corpus_paths import reference_paths
 from tfmann.data.document_batches import DocumentBatches
 from tfmann.data.input_checks import require_training_files
 from tfmann.data.joined_corpus import JoinedCorpus
-from tfmann.decoding.document_translator import make_translator
 from tfmann.decoding.translator import Translator
+from tfmann.decoding.translator_choice import make_translator
 from tfmann.errors import UserError
 from tfmann.training import checkpoint, checkpoint_series, named_variables, strategy, trainer
 from tfmann.training.train_state import TrainState
