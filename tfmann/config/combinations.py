@@ -178,10 +178,6 @@ def _rules_of_searches(h: AllSettings) -> Rules:
         *_rules_of_memories(h),
         *_rules_of_shortlists(h),
         (
-            h.infer_mode == "beam_search" and h.beam_width < 1,
-            "infer_mode='beam_search' needs beam_width of at least 1",
-        ),
-        (
             h.infer_mode == "greedy" and h.num_translations_per_input > 1,
             "num_translations_per_input above 1 needs infer_mode='beam_search' or 'sample'",
         ),
