@@ -15,6 +15,8 @@ from tfmann.data.text_files import (
     iter_lines,
     iter_parallel,
     measure,
+    number_lines,
+    read_documents,
     write_lines,
 )
 from tfmann.errors import UserError
@@ -140,6 +142,27 @@ def test_a_documents_file_of_another_length_is_refused(tmp_path):
     source, target = file_of(tmp_path, "a\n", "s"), file_of(tmp_path, "A\n", "t")
     with pytest.raises(UserError, match=r"d has 2 lines"):
         list(iter_parallel(source, target, file_of(tmp_path, "1\n1\n", "d")))
+
+
+def test_a_blank_line_is_the_last_of_its_document():
+    lines = ["a", "", "", "b", "c", " "]
+    assert list(number_lines(lines, None)) == list(zip(lines, [0, 0, 1, 2, 2, 2]))
+
+
+def test_given_ids_number_the_lines_and_must_be_as_many():
+    assert list(number_lines(["a", ""], [7, 8])) == [("a", 7), ("", 8)]
+    with pytest.raises(UserError, match="line 2 has no document id"):
+        list(number_lines(["a", "b"], [7]))
+    with pytest.raises(UserError, match="more document ids than lines: expected 1"):
+        list(number_lines(["a"], [7, 8]))
+
+
+def test_ids_of_a_text_of_another_length_name_both_files(tmp_path):
+    path = tmp_path / "docs"
+    path.write_text("3\n3\n")
+    assert read_documents(path, "text", 2) == [3, 3]
+    with pytest.raises(UserError, match="text has 1, .*docs has 2 lines"):
+        read_documents(path, "text", 1)
 
 
 def test_an_empty_corpus_is_refused(tmp_path):

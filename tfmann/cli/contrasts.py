@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 from tfmann import api
-from tfmann.data.text_files import iter_documents, iter_lines
-from tfmann.decoding.text_processor import number_lines
+from tfmann.data.text_files import iter_documents, iter_lines, number_lines
 from tfmann.errors import UserError, print_message
 from tfmann.evaluation import contrastive
 

@@ -9,7 +9,6 @@ compared. TensorFlow is imported only after the command line has been checked.
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tfmann import config
 from tfmann.cli import validation
 from tfmann.data import input_checks
-from tfmann.data.text_files import iter_documents, iter_lines, iter_parallel
+from tfmann.data.text_files import iter_lines, iter_parallel, number_lines, read_documents
 from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
 from tfmann.utils.files import atomic_write
 from tfmann.utils.provenance import provenance
@@ -170,17 +169,11 @@ def _read(args: argparse.Namespace) -> Text:
 
 def _documents(args: argparse.Namespace, sources: Sequence[str]) -> list[int]:
     if not args.documents:
-        blank = (not line.strip() for line in sources)
-        return [0, *itertools.accumulate(blank)][:-1]  # the line after a blank one is new
+        return [number for _, number in number_lines(sources, None)]
     from tfmann.data.documents import document_starts  # and with it NumPy
 
-    documents = document_starts(list(iter_documents(args.documents))).tolist()
-    if len(documents) != len(sources):
-        raise UserError(
-            f"unequal line counts: {args.input} has {len(sources):,}, {args.documents} has "
-            f"{len(documents):,} lines; each line needs the id of its document"
-        )
-    return documents
+    ids = read_documents(args.documents, args.input, len(sources))
+    return document_starts(ids).tolist()
 
 
 def _translate(model: Model, text: Text, by_document: bool) -> Text:

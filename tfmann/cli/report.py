@@ -14,7 +14,6 @@ TensorFlow is imported only after the command line has been checked.
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
 import sys
 import webbrowser
@@ -29,7 +28,7 @@ from tfmann.config import HParams
 from tfmann.config.search import WORD_MEMORY_SETTINGS
 from tfmann.data import memory_files
 from tfmann.data.documents import document_starts
-from tfmann.data.text_files import iter_documents, iter_lines, iter_parallel
+from tfmann.data.text_files import iter_lines, iter_parallel, number_lines, read_documents
 from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
 from tfmann.papers import markdown_blocks
 from tfmann.report import gallery, results_page, runs_page, sentence_page
@@ -309,14 +308,7 @@ def _read(args: argparse.Namespace) -> tuple[list[str], list[str] | None, list[i
     sources = list(iter_lines(args.input))
     if not sources:
         raise UserError(f"{args.input} is empty: there is no sentence")
-    if not args.docs:
-        return sources, None, None
-    documents = list(iter_documents(args.docs))
-    if len(documents) != len(sources):
-        raise UserError(
-            f"unequal line counts: {args.input} has {len(sources):,}, {args.docs} has "
-            f"{len(documents):,} lines; each line needs the id of its document"
-        )
+    documents = read_documents(args.docs, args.input, len(sources)) if args.docs else None
     return sources, None, documents
 
 
@@ -333,8 +325,7 @@ def _needed(
     if not hparams.reads_documents:
         return sentence, sentence + 1
     if documents is None:
-        blank = (not source.strip() for source in sources)
-        documents = [0, *itertools.accumulate(blank)][:-1]  # a blank line ends a document
+        documents = [number for _, number in number_lines(sources, None)]
     return int(document_starts(documents)[sentence]), sentence + 1
 
 

@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import re
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from tfmann.errors import UserError
 from tfmann.utils.files import PathLike, atomic_write, error_reason, open_binary
@@ -99,6 +99,45 @@ def iter_documents(path: PathLike) -> Iterator[int]:
     """
     for number, line in enumerate(iter_lines(path), start=1):
         yield document_id(line, path, number)
+
+
+def read_documents(path: PathLike, text_path: PathLike, count: int) -> list[int]:
+    """Reads the document ids of a text with `count` lines.
+
+    Raises:
+      UserError: there are more or fewer ids, or a line is not a non-negative integer.
+    """
+    documents = list(iter_documents(path))
+    if len(documents) != count:
+        raise UserError(
+            f"unequal line counts: {text_path} has {count:,}, {path} has {len(documents):,} lines; "
+            "each line needs the id of its document"
+        )
+    return documents
+
+
+def number_lines(
+    lines: Iterable[str], documents: Iterable[int] | None
+) -> Iterator[tuple[str, int]]:
+    """Pairs each line with the id of its document; without ids, a blank line ends a document.
+
+    Raises:
+      UserError: there are more or fewer ids than lines.
+    """
+    if documents is None:
+        number = 0
+        for line in lines:
+            yield line, number
+            number += not line.strip()
+        return
+    ids: Any = itertools.chain(documents, itertools.repeat(None))
+    count = 0
+    for count, (line, document) in enumerate(zip(lines, ids), start=1):
+        if document is None:
+            raise UserError(f"line {count} has no document id: expected one id for each line")
+        yield line, document
+    if next(ids) is not None:
+        raise UserError(f"there are more document ids than lines: expected {count}")
 
 
 def count_parallel(

@@ -6,14 +6,14 @@ import functools
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, repeat
-from typing import Any, NamedTuple, Union
+from typing import NamedTuple, Union
 
 import numpy as np
 
 from tfmann import config
 from tfmann.config import HParams
 from tfmann.data.text_encoder import LanguagePair
+from tfmann.data.text_files import number_lines
 from tfmann.data.vocab import EOS, UNK_ID
 from tfmann.data.word_boundaries import WordBoundaries, word_boundaries
 from tfmann.decoding.unk_replacement import replace_unknown
@@ -373,26 +373,6 @@ class TextProcessor:
             words=[next(tokens) if is_filled else "" for is_filled in filled],
             ages=np.where(filled, latest - written, -1),
         )
-
-
-def number_lines(
-    lines: Iterable[str], documents: Iterable[int] | None
-) -> Iterator[tuple[str, int]]:
-    """Pairs each line with the id of its document, as `TextProcessor.encode_lines` does."""
-    if documents is None:
-        number = 0
-        for line in lines:
-            yield line, number
-            number += not line.strip()
-        return
-    ids: Any = chain(documents, repeat(None))
-    count = 0
-    for count, (line, document) in enumerate(zip(lines, ids), start=1):
-        if document is None:
-            raise UserError(f"line {count} has no document id: expected one id for each line")
-        yield line, document
-    if next(ids) is not None:
-        raise UserError(f"there are more document ids than lines: expected {count}")
 
 
 def without_eos(tokens: Sequence[str]) -> Sequence[str]:
