@@ -15,9 +15,8 @@ from tfmann.data.batching import Batch
 from tfmann.data.vocab import EOS_ID
 from tfmann.decoding import search
 from tfmann.decoding.beam import BeamOptions
-from tfmann.decoding.translator import IDS, LENGTHS
 from tfmann.models import document_cache, history_encoder
-from tfmann.models.seq2seq import Seq2Seq
+from tfmann.models.seq2seq import IDS, LENGTHS, Seq2Seq
 from tfmann.training.optimizer import base_rate
 from tfmann.training.train_step import TrainStep
 

@@ -23,8 +23,8 @@ from tfmann.decoding.text_processor import (
     SourceLine,
     Translation,
 )
-from tfmann.decoding.translator import IDS, LENGTHS, LastDocument, Pair, Translator
-from tfmann.models.seq2seq import Prepared, Seq2Seq
+from tfmann.decoding.translator import LastDocument, Pair, Translator
+from tfmann.models.seq2seq import BATCH_SIGNATURE, IDS, LENGTHS, Prepared, Seq2Seq
 
 _LINES_PER_DOCUMENT = 1024  # read before the first is answered, for each document of a batch
 _ROWS, _STARTS = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.bool)
@@ -249,8 +249,7 @@ class DocumentTranslator(Translator):
             return log_probs, prepared.diagnostics, recorded, cache, after
 
         caches = [self._store.signature(), _ROWS, _STARTS]
-        pairs = [IDS, LENGTHS, IDS, IDS, LENGTHS]
-        signature = [*pairs, self._document_signature(), *caches]
+        signature = [*BATCH_SIGNATURE, self._document_signature(), *caches]
         return self._compile(("force", record), run, signature)
 
     def _select_caches(self, cache: Any, previous_rows: tf.Tensor, starts: tf.Tensor) -> Any:

@@ -12,8 +12,9 @@ from tfmann.data.text_encoder import LanguagePair
 from tfmann.decoding.ensemble import ALIGNMENTS, Ensemble, log_mean, mean_alignments
 from tfmann.decoding.searcher import Searcher
 from tfmann.decoding.teacher_forcing import forced_log_probs
-from tfmann.decoding.translator import IDS, LENGTHS, Translator
+from tfmann.decoding.translator import Translator
 from tfmann.errors import UsageError
+from tfmann.models.seq2seq import BATCH_SIGNATURE
 
 
 class EnsembleTranslator(Translator):
@@ -81,5 +82,5 @@ class EnsembleTranslator(Translator):
                 recorded.append(diagnostics)
             return log_mean(log_probs), {}, mean_alignments(recorded)
 
-        signature = [IDS, LENGTHS, IDS, IDS, LENGTHS, self._document_signature()]
+        signature = [*BATCH_SIGNATURE, self._document_signature()]
         return self._compile(("force", record), run, signature)

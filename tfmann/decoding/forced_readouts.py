@@ -10,9 +10,8 @@ import tensorflow as tf
 
 from tfmann.data.batching import make_batch
 from tfmann.decoding.teacher_forcing import teacher_forced
-from tfmann.models.seq2seq import Prepared, Seq2Seq
+from tfmann.models.seq2seq import IDS, LENGTHS, Prepared, Seq2Seq
 
-_IDS, _LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
 IdPair = tuple[list[int], list[int]]  # of source and target, without `</s>`
 
 
@@ -23,7 +22,7 @@ class ForcedReadouts:
         """Compiles nothing yet; pairs are decoded `batch_size` at a time."""
         self._model, self._batch_size, self._append_eos = model, batch_size, append_source_eos
         self._run = tf.function(
-            self._compute, autograph=False, input_signature=[_IDS, _LENGTHS, _IDS, _LENGTHS]
+            self._compute, autograph=False, input_signature=[IDS, LENGTHS, IDS, LENGTHS]
         )
 
     def of_pairs(self, pairs: Sequence[IdPair]) -> list[np.ndarray]:

@@ -29,10 +29,9 @@ from tfmann.decoding.text_processor import (
 )
 from tfmann.decoding.word_memory_entries import collect, take_votes
 from tfmann.models import history_encoder
-from tfmann.models.seq2seq import Prepared, Seq2Seq
+from tfmann.models.seq2seq import BATCH_SIGNATURE, IDS, LENGTHS, Prepared, Seq2Seq
 
 _BATCHES_PER_CHUNK = 64  # their lines are sorted by length together
-IDS, LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
 Pair = tuple[SourceLine, list[int]]  # a source line and the target's ids, without `</s>`
 
 
@@ -330,7 +329,7 @@ class Translator:
             )
             return log_probs, prepared.diagnostics, recorded
 
-        signature = [IDS, LENGTHS, IDS, IDS, LENGTHS, self._document_signature()]
+        signature = [*BATCH_SIGNATURE, self._document_signature()]
         return self._compile(("force", record), run, signature)
 
     def _decode_forced(self, pairs: Sequence[Pair], outputs: Any) -> Iterator[Forced]:

@@ -23,6 +23,10 @@ from tfmann.models.encoder import make_encoder
 from tfmann.models.source_reader import read_source
 from tfmann.utils import memory_limits
 
+# The shapes and types of ids and lengths, and of a `data.batching.Batch` up to `target_length`.
+IDS, LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
+BATCH_SIGNATURE = (IDS, LENGTHS, IDS, IDS, LENGTHS)
+
 _IMPOSSIBLE = -1e9  # a logit; finite, so that 0 times it is a number
 
 

@@ -18,13 +18,12 @@ from tfmann.decoding.forced_readouts import forced_readouts
 from tfmann.decoding.lexical_translator import entries
 from tfmann.memory import lexical_memory
 from tfmann.memory.lexical_memory import LexicalEntries, LexicalWeights, entries_signature
-from tfmann.models.seq2seq import Seq2Seq
+from tfmann.models.seq2seq import BATCH_SIGNATURE, Seq2Seq
 from tfmann.training.optimizer import make_optimizer
 
 # Not the 0 of v in the authors' program, with which no gradient reaches the kernels at first.
 _KERNEL_DEVIATION, _VECTOR_DEVIATION = 0.001, 0.01
 _GREATEST_NORM = 1.0
-_IDS, _LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
 
 
 class Fit(NamedTuple):
@@ -96,7 +95,7 @@ class LexicalAttentionTrainer:
         return function(*batch[:5], found).numpy()
 
     def _compile(self, function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
-        signature = [_IDS, _LENGTHS, _IDS, _IDS, _LENGTHS, entries_signature()]
+        signature = [*BATCH_SIGNATURE, entries_signature()]
         return tf.function(function, autograph=False, input_signature=signature)
 
     def _sums(

@@ -10,11 +10,10 @@ import numpy as np
 import tensorflow as tf
 
 from tfmann.data.batching import Batch
-from tfmann.models.seq2seq import Seq2Seq
+from tfmann.models.seq2seq import BATCH_SIGNATURE, Seq2Seq
 from tfmann.training import sharpness
 from tfmann.training.document_inputs import document_context, document_inputs, signature
 from tfmann.training.objective import Loss, sum_loss
-from tfmann.training.train_step import BATCH_SIGNATURE
 
 _GREATEST = 88.0  # e^88 is within float32, the type of TensorBoard's curves
 

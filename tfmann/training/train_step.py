@@ -15,7 +15,7 @@ from tfmann.data.batching import Batch, shard_batch, without_words
 from tfmann.errors import UsageError
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.memory.continuous_cache import Cache
-from tfmann.models.seq2seq import Seq2Seq
+from tfmann.models.seq2seq import BATCH_SIGNATURE, Seq2Seq
 from tfmann.ops.compiled_step import compiled_steps
 from tfmann.training import strategy
 from tfmann.training.checkpoint import Unreadable, read_arrays, read_state
@@ -25,9 +25,6 @@ from tfmann.training.objective import Loss, sum_loss
 from tfmann.training.optimizer import SLOTS, make_optimizer
 from tfmann.training.worker_sync import Workers
 from tfmann.utils import memory_limits
-
-_IDS, _LENGTHS = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
-BATCH_SIGNATURE = (_IDS, _LENGTHS, _IDS, _IDS, _LENGTHS)  # a Batch up to target_length
 
 
 class Update(NamedTuple):
