@@ -24,7 +24,7 @@ class Continuation(NamedTuple):
 
 
 def continue_words(
-    model: Seq2Seq, prepared: Prepared, prefix: Sequence[int], limit: int, count: int
+    model: Seq2Seq, prepared: Prepared, prefix: Sequence[int], max_length: int, count: int
 ) -> Continuation:
     """Follows `prefix`, then takes the most probable word at every step.
 
@@ -34,15 +34,17 @@ def continue_words(
       model: the model.
       prepared: one source, made ready (`Translator.prepare_line`).
       prefix: the first words; an `</s>` among them ends the translation.
-      limit: T at most, as greedy decoding has it; a longer prefix is followed to its end.
+      max_length: T at most, or 0 (`SearchOptions`); a longer prefix is followed to its end.
       count: n, the words of a step to return.
     """
     project, cell = model.projection(), model.compute_cell(tf.float32)
     step = search.step_words(model, cell, prepared.encoded, prepared.source, project)
+    limits = search.SearchOptions(max_length).step_limits(prepared.encoded.length)
+    limit = int(limits[0])
     state, word = prepared.state, SOS_ID
     ids: list[int] = []
     rows: list[tuple[float, np.ndarray, np.ndarray]] = []
-    words = no_words(tf.constant([1]), tf.constant([limit]), UNCONSTRAINED)
+    words = no_words(tf.constant([1]), limits, UNCONSTRAINED)
     while word != EOS_ID:
         out = step(tf.constant([word]), state)
         state, time = out.state, len(ids)

@@ -49,12 +49,11 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
     translations = [n_best[0] for n_best in translated]
     source_tokens = translator.text.source_tokens(translator.text.source_ids(line))
     vocabulary = translator.languages.target.vocabulary
-    limit = model.hparams.tgt_max_len_infer or 2 * len(source_tokens) + 10
     produced = continuation.continue_words(
         translator.model,
         translator.prepare_line(line, state),
         vocabulary.encode(prefix),
-        limit,
+        model.hparams.tgt_max_len_infer,
         _NEAREST,
     )
     tokens = vocabulary.decode(produced.ids)
