@@ -24,6 +24,8 @@ from tfmann.errors import UsageError, interruptible, run_command
 from tfmann.utils import resources
 from tfmann.utils.tensorflow_import import import_tensorflow
 
+_LEARNING = ("train", "lexicon", "shortlist")  # modes that learn from the training text
+
 # Flags of tensorflow/nmt and other programs, whose nearest names here mean something else.
 _OTHER_FLAGS = {
     "attention_architecture": "--cell chooses the model",
@@ -192,8 +194,7 @@ def run(argv: Sequence[str]) -> None:
 
 def _settings(values: flags.FlagValues, explicit: dict[str, Any]) -> config.HParams:
     """Returns the settings that training would have, of a new run if `--out_dir` is not given."""
-    path = resources.settings_path(values.hparams_path) if values.hparams_path else None
-    explicit = _with_data(values, explicit)
+    path, explicit = _settings_path(values), _with_data(values, explicit)
     if values.out_dir:
         hparams = validation.settings_for_training(values.out_dir, path, explicit)
     else:
@@ -204,6 +205,11 @@ def _settings(values: flags.FlagValues, explicit: dict[str, Any]) -> config.HPar
     return hparams
 
 
+def _settings_path(values: flags.FlagValues) -> str | None:
+    """Returns the path of the JSON file of settings, if one is given."""
+    return resources.settings_path(values.hparams_path) if values.hparams_path else None
+
+
 def _with_data(values: flags.FlagValues, explicit: dict[str, Any]) -> dict[str, Any]:
     """Adds the settings of `--data` to those that were given explicitly, which win."""
     return {**raw_corpus.load_settings(values.data), **explicit} if values.data else explicit
@@ -212,40 +218,43 @@ def _with_data(values: flags.FlagValues, explicit: dict[str, Any]) -> dict[str, 
 def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     mode = values.mode or ("infer" if values.inference_input_file else "train")
     validation.check_flags(mode, values)
-    path = resources.settings_path(values.hparams_path) if values.hparams_path else None
-    explicit = _with_data(values, explicit)
-    if mode in ("train", "lexicon", "shortlist"):
+    path, explicit = _settings_path(values), _with_data(values, explicit)
+    if mode in _LEARNING:
         hparams = validation.settings_for_training(values.out_dir, path, explicit)
-    if mode == "lexicon":
-        from tfmann.cli.learn_lexicon import learn_lexicon
-
-        with interruptible():
-            learn_lexicon(hparams, values.out_dir, log=_print)
-        return
-    if mode == "shortlist":
-        from tfmann.cli.learn_shortlist import learn_shortlist
-
-        with interruptible():
-            learn_shortlist(hparams, values.out_dir, log=_print)
-        return
-    if mode == "train":
+    else:
+        settings = {**(config.read_json(path) if path else {}), **explicit}
+        hparams = validation.settings_of_model(values.out_dir, settings)
+    if mode not in ("lexicon", "shortlist"):  # which make no search
         config.refuse_idle(explicit, hparams)
-        input_checks.require_training_files(hparams, values.out_dir)
+    if mode in _LEARNING:
+        _learn(mode, hparams, values.out_dir)
+    else:
+        validation.check_model(mode, values, hparams)
+        import_tensorflow()
+        from tfmann.cli import predict
+
+        with interruptible():
+            predict.run(mode, values, settings)
+
+
+def _learn(mode: str, hparams: config.HParams, out_dir: str) -> None:
+    """Runs a mode that learns from the training text."""
+    if mode == "train":
+        input_checks.require_training_files(hparams, out_dir)
         import_tensorflow()
         from tfmann.cli import train
 
-        train.train(hparams, values.out_dir, log=_print)
+        train.train(hparams, out_dir, log=_print)
         return
-    from_json = config.read_json(path) if path else {}
-    settings = {**from_json, **explicit}
-    hparams = validation.settings_of_model(values.out_dir, settings)
-    config.refuse_idle(explicit, hparams)
-    validation.check_model(mode, values, hparams)
-    import_tensorflow()
-    from tfmann.cli import predict
-
     with interruptible():
-        predict.run(mode, values, settings)
+        if mode == "lexicon":
+            from tfmann.cli.learn_lexicon import learn_lexicon
+
+            learn_lexicon(hparams, out_dir, log=_print)
+        else:
+            from tfmann.cli.learn_shortlist import learn_shortlist
+
+            learn_shortlist(hparams, out_dir, log=_print)
 
 
 def _print(message: str) -> None:
