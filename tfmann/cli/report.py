@@ -34,7 +34,7 @@ from tfmann.papers import markdown_blocks
 from tfmann.report import gallery, results_page, runs_page, sentence_page
 from tfmann.report.runs import unfinished_runs
 from tfmann.utils.files import atomic_write
-from tfmann.utils.run_folder import HPARAMS
+from tfmann.utils.run_folder import HPARAMS, RUNS
 from tfmann.utils.tensorflow_import import import_tensorflow
 from tfmann.visualization import sentence_figures
 
@@ -115,7 +115,7 @@ def _add_runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "runs", help="runs of your own, side by side on an HTML page", allow_abbrev=False
     )
     parser.set_defaults(command=_runs)
-    parser.add_argument("--out_dir", default="runs", help="a folder with runs (default: runs)")
+    parser.add_argument("--out_dir", default=RUNS, help="a folder with runs (default: runs)")
     parser.add_argument("--output", help="the page (default: OUT_DIR/runs.html)")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     _add_choice_of_sentences(parser, "set")
@@ -132,7 +132,7 @@ def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "page", help="all results as one HTML page", allow_abbrev=False
     )
     page_parser.set_defaults(command=_page)
-    page_parser.add_argument("--out_dir", default="runs", help="where the runs are (default: runs)")
+    page_parser.add_argument("--out_dir", default=RUNS, help="where the runs are (default: runs)")
     page_parser.add_argument("--output", help="the page (default: OUT_DIR/report.html)")
     page_parser.add_argument(
         "--synthetic", action="store_true", help="no sentences of real corpora"

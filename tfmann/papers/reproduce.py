@@ -23,6 +23,7 @@ from tfmann.papers.table_corpus import Corpus, find_corpus
 from tfmann.papers.table_runs import TableRuns
 from tfmann.papers.tables import TABLES
 from tfmann.utils import resources
+from tfmann.utils.run_folder import RUNS
 from tfmann.utils.tensorflow_import import import_tensorflow
 
 
@@ -33,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--scale", help="paper, gpu or cpu (default: by the devices)")
     parser.add_argument("--corpus_dir", help="folder with the plain files; nothing is downloaded")
     parser.add_argument(
-        "--out_dir", default="runs", help="runs go to OUT_DIR/TABLE/SCALE/ROW or ROW-seedN"
+        "--out_dir", default=RUNS, help="runs go to OUT_DIR/TABLE/SCALE/ROW or ROW-seedN"
     )
     parser.add_argument("--rows", help="only these rows, comma-separated")
     parser.add_argument("--seeds", help="comma-separated, such as 1,2,3 (default: the table's)")

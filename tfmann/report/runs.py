@@ -17,9 +17,7 @@ from tfmann.evaluation.alignment import GoldAlignment
 from tfmann.papers.records import results_of
 from tfmann.papers.table import Table
 from tfmann.papers.tables import TABLES
-from tfmann.utils.run_folder import HPARAMS, RESULTS, last_step
-
-_OUT_DIR = "runs"  # the default of `tfmann reproduce`
+from tfmann.utils.run_folder import HPARAMS, RESULTS, RUNS, last_step
 
 
 class SystemRun(NamedTuple):
@@ -147,7 +145,7 @@ def _flags(run: Path, out_dir: str) -> str:
     """Returns the flags that select a run by its folder ROW or ROW-seedN, and OUT_DIR."""
     row, marker, seed = run.name.rpartition("-seed")
     selected = f" --rows={row} --seeds={seed}" if marker else f" --rows={run.name} --seeds=1"
-    return selected + ("" if out_dir == _OUT_DIR else f" --out_dir={shlex.quote(out_dir)}")
+    return selected + ("" if out_dir == RUNS else f" --out_dir={shlex.quote(out_dir)}")
 
 
 def _progress(run: Path) -> str:

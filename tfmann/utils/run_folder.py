@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Callable
 from tfmann.errors import UserError
 from tfmann.utils import atomic_files
 
+RUNS = "runs"  # the folder of runs for a command that is given no other
 HPARAMS = "hparams.json"
 RESULTS = "results.json"  # only of a finished run
 BEST = "best_bleu"
