@@ -4,7 +4,6 @@ Nothing here imports TensorFlow.
 """
 
 from tfmann.config.architecture import Architecture
-from tfmann.config.cell_settings import cells_by_setting, refuse_unread
 from tfmann.config.cells import (
     CELLS,
     CacheOptions,
@@ -26,8 +25,8 @@ from tfmann.config.hparams import (
     HParams,
     reads_documents,
     reads_translations,
-    refuse_idle,
 )
+from tfmann.config.idle_settings import cells_by_setting, refuse_idle, refuse_unread
 from tfmann.config.memory_options import (
     DNCOptions,
     DotProductOptions,

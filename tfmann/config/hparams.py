@@ -11,19 +11,7 @@ from typing import Any
 from tfmann.config.cells import cell_spec
 from tfmann.config.combinations import AllSettings, check_combinations
 from tfmann.config.fields import Field, fields_of
-from tfmann.config.search import SEARCHES
 from tfmann.errors import UsageError
-
-# Settings that a search reads only where another one, the key, is given.
-_PARTS = {
-    "neural_cache_size": ("neural_cache_theta", "neural_cache_lambda"),
-    "translation_memory": (
-        "translation_memory_pairs", "translation_memory_neighbors", "translation_memory_tau",
-        "translation_memory_lambda",
-    ),
-    "lexical_memory": ("lexical_memory_lambda",),
-    "shortlist": ("shortlist_first", "shortlist_best"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -85,27 +73,3 @@ def refuse_unknown(keys: Iterable[str], where: str) -> None:
             near = difflib.get_close_matches(key, FIELDS, n=1, cutoff=0.5)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise UsageError(f"{where}: unknown key {key!r}{hint}")
-
-
-def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
-    """Raises UsageError for the first of the settings `names` that no search reads.
-
-    Files may have settings for later; a user who gives one expects it to do something.
-
-    Args:
-      names: settings that were given on a command line.
-      hparams: all settings, with these.
-    """
-    wholes = {part: whole for whole, parts in _PARTS.items() for part in parts}
-    for name in names:
-        whole = wholes.get(name)
-        if whole and not getattr(hparams, whole):
-            raise UsageError(
-                f"--{name} is of no use without {whole}: give --{whole}, or leave it out"
-            )
-        modes = hparams.infer_mode, hparams.dev_infer_mode
-        if name in SEARCHES and SEARCHES[name] not in modes:
-            raise UsageError(
-                f"--{name} is of no use with infer_mode={hparams.infer_mode!r}: give "
-                f"--infer_mode={SEARCHES[name]}, or leave it out"
-            )

@@ -1,0 +1,66 @@
+"""The refusal of settings that a run would ignore: those of other cells and of other searches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tfmann.config.cells import CELLS
+from tfmann.config.fields import fields_of
+from tfmann.config.hparams import HParams
+from tfmann.config.search import SEARCHES
+from tfmann.errors import UsageError
+
+# Settings that a search reads only where another one, the key, is given.
+_PARTS = {
+    "neural_cache_size": ("neural_cache_theta", "neural_cache_lambda"),
+    "translation_memory": (
+        "translation_memory_pairs", "translation_memory_neighbors", "translation_memory_tau",
+        "translation_memory_lambda",
+    ),
+    "lexical_memory": ("lexical_memory_lambda",),
+    "shortlist": ("shortlist_first", "shortlist_best"),
+}  # fmt: skip
+
+
+def cells_by_setting() -> dict[str, list[str]]:
+    """Returns the cells that read a setting, for each setting that not all models read."""
+    cells: dict[str, list[str]] = {}
+    for cell, spec in CELLS.items():
+        for name in fields_of(spec.options):
+            cells.setdefault(name, []).append(cell)
+    return cells
+
+
+def refuse_unread(names: Iterable[str], cell: str) -> None:
+    """Raises UsageError for the first of the settings `names` that only other cells read."""
+    readers = cells_by_setting()
+    for name in names:
+        if cell not in readers.get(name, [cell]):
+            raise UsageError(
+                f"--{name} is of no use: the cell {cell!r} does not read it, only "
+                f"{', '.join(readers[name])}"
+            )
+
+
+def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
+    """Raises UsageError for the first of the settings `names` that no search reads.
+
+    Files may have settings for later; a user who gives one expects it to do something.
+
+    Args:
+      names: settings that were given on a command line.
+      hparams: all settings, with these.
+    """
+    wholes = {part: whole for whole, parts in _PARTS.items() for part in parts}
+    for name in names:
+        whole = wholes.get(name)
+        if whole and not getattr(hparams, whole):
+            raise UsageError(
+                f"--{name} is of no use without {whole}: give --{whole}, or leave it out"
+            )
+        modes = hparams.infer_mode, hparams.dev_infer_mode
+        if name in SEARCHES and SEARCHES[name] not in modes:
+            raise UsageError(
+                f"--{name} is of no use with infer_mode={hparams.infer_mode!r}: give "
+                f"--infer_mode={SEARCHES[name]}, or leave it out"
+            )
