@@ -13,9 +13,9 @@ import sys
 from collections.abc import Sequence
 
 from tfmann.cli.flag_help import add_settings, given_settings
-from tfmann.cli.serve import add_address, note
+from tfmann.cli.serve import add_address
 from tfmann.config.search import WORD_MEMORY_SETTINGS
-from tfmann.errors import UsageError, UserError, run_command
+from tfmann.errors import UsageError, UserError, print_message, run_command
 from tfmann.serving import server
 
 
@@ -44,8 +44,8 @@ def _run(args: argparse.Namespace) -> None:
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         from tfmann.play import pages
 
-        app = pages.make_app(library.Library(entries), args.host, note)
-        note(f"open {server.url(listener)} in a browser; Ctrl-C ends this")
+        app = pages.make_app(library.Library(entries), args.host, print_message)
+        print_message(f"open {server.url(listener)} in a browser; Ctrl-C ends this")
         if args.open:
             import webbrowser
 

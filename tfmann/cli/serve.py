@@ -16,7 +16,7 @@ from tfmann.cli import validation
 from tfmann.cli.flag_help import add_settings, given_settings
 from tfmann.config.search import SHORTLIST_SETTINGS, WORD_MEMORY_SETTINGS
 from tfmann.data import lexicon, memory_files
-from tfmann.errors import UsageError, run_command
+from tfmann.errors import UsageError, print_message, run_command
 from tfmann.serving import server
 from tfmann.serving.requests import Limits
 from tfmann.utils.tensorflow_import import import_tensorflow
@@ -51,21 +51,18 @@ def _run(args: argparse.Namespace) -> None:
         from tfmann.serving import app
         from tfmann.serving.service import Service
 
-        model = api.load(args.model, args.ckpt, note, **settings)
+        model = api.load(args.model, args.ckpt, print_message, **settings)
         service = Service(model, limits)
         service.engine.warm_up()
 
         def stop() -> None:
             service.stopping = True
-            note("stopping after the requests that have been accepted")
+            print_message("stopping after the requests that have been accepted")
 
-        note(f"serving on {server.url(listener)}: POST /translate, GET /health, GET /metrics")
-        server.serve(app.make_app(service, args.host, note), listener, stop)
-
-
-def note(message: str) -> None:
-    """Prints a line to standard error."""
-    print(message, file=sys.stderr, flush=True)
+        print_message(
+            f"serving on {server.url(listener)}: POST /translate, GET /health, GET /metrics"
+        )
+        server.serve(app.make_app(service, args.host, print_message), listener, stop)
 
 
 def add_address(parser: argparse.ArgumentParser) -> None:
