@@ -152,7 +152,13 @@ class Model:
         begin = None if prefixes is None else _sentences(prefixes, "prefix")
         contain = None if constraints is None else _phrase_lists(constraints)
         return self._translator.translate(
-            sentences, with_attention, chunk, documents, history, begin, contain
+            sentences,
+            with_attention=with_attention,
+            chunk=chunk,
+            documents=documents,
+            history=history,
+            prefixes=begin,
+            constraints=contain,
         )
 
     def score(
@@ -199,10 +205,8 @@ class Model:
         require_alignments(self._settings, "align")
         attended = []
         for forced in self._translator.force(_pairs(pairs), ("alignments",), documents):
-            weights, tokens = (
-                forced.diagnostics["alignments"],
-                (forced.source_tokens, forced.tokens),
-            )
+            weights = forced.diagnostics["alignments"]
+            tokens = forced.source_tokens, forced.tokens
             words = word_attention(weights, *_lengths(*tokens))
             attended.append((words, links(weights, *tokens)))
         return attended

@@ -98,22 +98,21 @@ def _infer(
     pairs = history.read(model, values)
     bounds = (lines.start, lines.stop) if lines is not None else (0, None)
     documents = None if documents is None else itertools.islice(documents, *bounds)
-    prefixes, constraints = None, None
-    if values.inference_prefix_file:
-        prefixes = itertools.islice(iter_lines(values.inference_prefix_file), *bounds)
-    if values.inference_constraint_file:
-        rows = itertools.islice(iter_lines(values.inference_constraint_file), *bounds)
-        constraints = _phrases(rows, bounds[0], model)
     chunk = h.infer_batch_size if source == "-" else 0
     if source == "-" and sys.stdin.isatty():
         chunk = 1
     with_ranks = h.num_translations_per_input > 1
     text = _with_remark(itertools.islice(_input(source), *bounds), bounds[0], h.src_max_len_infer)
     number = None
-    for number, n_best in enumerate(
-        model.translate(text, links is not None, chunk, documents, pairs, prefixes, constraints),
-        start=bounds[0],
-    ):
+    translations = model.translate(
+        text,
+        with_attention=links is not None,
+        chunk=chunk,
+        documents=documents,
+        history=pairs,
+        **_requirements(values, bounds, model),
+    )
+    for number, n_best in enumerate(translations, start=bounds[0]):
         if best is not None:
             best.append(n_best[0].text)
         for translation in n_best:
@@ -127,6 +126,19 @@ def _infer(
             out.flush()
     if number is None and lines is None:
         print_message(f"{'standard input' if source == '-' else source} is empty: no translation")
+
+
+def _requirements(
+    values: Any, bounds: tuple[int, int | None], model: api.Model
+) -> dict[str, Iterator[Any]]:
+    """Returns the prefixes and constraints of a range of lines, for `Model.translate`."""
+    required: dict[str, Iterator[Any]] = {}
+    if values.inference_prefix_file:
+        required["prefixes"] = itertools.islice(iter_lines(values.inference_prefix_file), *bounds)
+    if values.inference_constraint_file:
+        rows = itertools.islice(iter_lines(values.inference_constraint_file), *bounds)
+        required["constraints"] = _phrases(rows, bounds[0], model)
+    return required
 
 
 def _phrases(rows: Iterable[str], first: int, model: api.Model) -> Iterator[list[str]]:
