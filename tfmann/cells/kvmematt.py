@@ -80,9 +80,8 @@ class Round(tf.Module):
         write_weights = merge_beams(write_weights)
         forget = tf.sigmoid(product(hidden, self.forget_kernel))  # (14)
         add = tf.sigmoid(product(hidden, self.add_kernel))  # (16)
-        new_keys = access.erase_and_add(
-            keys, write_weights[:, None], forget[:, None], add[:, None]
-        )  # (14, 16)
+        written = write_weights[:, None], forget[:, None], add[:, None]
+        new_keys = access.erase_and_add(keys, *written)  # (14, 16)
         diagnostics = {
             "read_weights": merge_beams(read_weights),
             "write_weights": write_weights,

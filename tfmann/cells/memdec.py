@@ -129,9 +129,8 @@ class MemDecCell(DecoderCell):
         hidden = self.gru(tf.concat([context, read], axis=-1), state.hidden, word_sums)  # (4) s_t
         erase = tf.sigmoid(product(hidden, self.erase_kernel))
         add = tf.sigmoid(product(hidden, self.add_kernel))
-        memory = access.erase_and_add(
-            state.memory, address[:, None], erase[:, None], add[:, None]
-        )  # (5)
+        written = address[:, None], erase[:, None], add[:, None]
+        memory = access.erase_and_add(state.memory, *written)  # (5)
         return StepOutput(
             output=tf.concat([hidden, context], axis=-1),
             state=MemDecState(hidden, memory, address),

@@ -125,9 +125,8 @@ class NTMAttentionCell(DecoderCell):
         units, mask = self.hparams.num_units, source.attention.mask
         parameters = tf.clip_by_value(parameters, -HEAD_CLIP, HEAD_CLIP)
         parameters = split_beams(parameters, mask)  # [B, K, R*(U+J+3)]
-        parameters = tf.reshape(
-            parameters, [tf.shape(parameters)[0], -1, units + self.taps + 3]
-        )  # [B, K*R, U+J+3]
+        shape = [tf.shape(parameters)[0], -1, units + self.taps + 3]
+        parameters = tf.reshape(parameters, shape)  # [B, K*R, U+J+3]
         key, strength, gate, kernel, gamma = tf.split(
             parameters, [units, 1, 1, self.taps, 1], axis=-1
         )

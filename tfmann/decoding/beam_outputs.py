@@ -50,12 +50,13 @@ def trace_back(outputs: BeamOutput, ranks: tf.Tensor) -> tuple[tf.Tensor, tuple[
     Returns:
       ids `[B, n, T]`, diagnostics `[B, n, T, width]`.
     """
+    # [T, B, n], the ranks before each step
     ranks_before = tf.scan(
         lambda rank, parents: tf.gather(parents, rank, batch_dims=1),
         outputs.parent_ids,
         initializer=ranks,
         reverse=True,
-    )  # [T, B, n], the ranks before each step
+    )
     paths = tf.transpose(tf.concat([ranks_before[1:], ranks[None]], axis=0), [1, 2, 0])  # [B, n, T]
     times, sentences = tf.range(tf.shape(ranks_before)[0]), tf.range(tf.shape(ranks)[0])
     indexes = tf.stack(

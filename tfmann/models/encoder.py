@@ -50,9 +50,8 @@ class EncoderLayer(tf.Module):
         if initial is not None:
             initial = tf.stack([initial] * len(parts))
         kernels = tf.stack(self.recurrent_kernels)
-        states = scan(
-            self._unit_type, tf.stack(parts, axis=1), kernels, dtype, initial
-        )  # h and c, [S, directions, B, U]
+        # h and c, [S, directions, B, U]
+        states = scan(self._unit_type, tf.stack(parts, axis=1), kernels, dtype, initial)
         last = tf.stack([length - 1, tf.range(tf.shape(length)[0])], axis=1)  # [B, 2]
         per_direction = [tf.unstack(part, len(parts), axis=1) for part in states]
         final = tuple(

@@ -66,11 +66,8 @@ class StepMatrix:
     def __init__(self, matrix: _LoopMatrix, time: tf.Tensor):
         """Binds a matrix to a step."""
         self._matrix, self._time, self._used = matrix, time, False
-        self.tensor, self.dtype, self.shape = (
-            matrix.tensor,
-            matrix.tensor.dtype,
-            matrix.tensor.shape,
-        )
+        self.tensor = matrix.tensor
+        self.dtype, self.shape = self.tensor.dtype, self.tensor.shape
 
     def __rmatmul__(self, values: tf.Tensor) -> tf.Tensor:
         """Multiplies `[B, I]` by a kernel, or `[B, n, I]` by one matrix for each sentence."""

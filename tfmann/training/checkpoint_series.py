@@ -114,9 +114,8 @@ def remove_old(root: str, count: int, due: Callable[[int], bool] = lambda step: 
         if step not in regular and step < newest:
             folder = step_folder(root, step)
             with contextlib.suppress(OSError):
-                os.rename(
-                    folder, f"{folder}.tmp"
-                )  # so that a kill leaves no half-removed checkpoint
+                # so that a kill leaves no half-removed checkpoint
+                os.rename(folder, f"{folder}.tmp")
                 shutil.rmtree(f"{folder}.tmp", ignore_errors=True)
     return regular
 

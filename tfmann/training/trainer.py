@@ -79,9 +79,8 @@ def train(
             if compiling:
                 bar.unpause()  # the bar's estimate leaves the time to compile out
             bar.update(1)
-            stopping = workers.reduce_any(
-                bool(stop)
-            )  # read once: what is saved must be reported first
+            # read once: what is saved must be reported first
+            stopping = workers.reduce_any(bool(stop))
             if due(h.steps_per_stats) or due(evaluate_every) or due(save_every) or stopping:
                 _refuse_non_finite(train_step, state, root)
                 _report(h, state, meter, hooks, bar)
@@ -92,9 +91,8 @@ def train(
             if saving or stopping:
                 save(train_step, state, root, between=not saving)
                 meter.reset()
-                if workers.reduce_any(
-                    bool(stop)
-                ):  # so that no worker ends before the chief has saved
+                # asked of all, so that no worker ends before the chief has saved
+                if workers.reduce_any(bool(stop)):
                     workers.part()
                     raise Stopped(
                         f"stopped at step {state.step}; the same command continues from there",
