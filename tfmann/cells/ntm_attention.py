@@ -16,10 +16,9 @@ from tfmann.layers.beams import split_beams
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.luong_attention import AttentionSource, LuongAttention
+from tfmann.layers.ntm_memory import HEAD_CLIP
 from tfmann.layers.rnn import DecoderStack, State, product
 from tfmann.memory import access
-
-HEAD_CLIP = 20.0  # "stable NTM" (Collier & Beel 2018): bounds strength and sharpening
 
 
 class NTMAttentionState(NamedTuple):

@@ -12,9 +12,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from tfmann.memory import access
-
-_NEVER = -1e30  # a gate's sum whose sigmoid is exactly 0 in float32, in value and gradient
-_NO_WORD = -1  # the word of an empty slot
+from tfmann.memory.word_mixture import NEVER, NO_WORD
 
 
 class Cache(NamedTuple):
@@ -33,7 +31,7 @@ def empty(batch: tf.Tensor, slots: int, annotation_width: int, units: int) -> Ca
     return Cache(
         keys=tf.zeros([batch, slots, annotation_width]),
         values=tf.zeros([batch, slots, units]),
-        words=tf.fill([batch, slots], _NO_WORD),
+        words=tf.fill([batch, slots], NO_WORD),
         written=tf.tile(tf.range(-slots, 0)[None], [batch, 1]),
     )
 
@@ -69,7 +67,7 @@ def read(matched: tf.Tensor, cache: Cache) -> tf.Tensor:
 def gate_scores(sums: tf.Tensor, cache: Cache) -> tf.Tensor:
     """Computes `U s_t + V c_t + W m_t` `[B, n, G]` (8), for lambda = 0 if no slot is filled."""
     is_filled = tf.reduce_any(cache.written >= 0, axis=-1)[:, None, None]
-    return tf.where(is_filled, sums, _NEVER)
+    return tf.where(is_filled, sums, NEVER)
 
 
 def combine(gate: tf.Tensor, states: tf.Tensor, retrieved: tf.Tensor) -> tf.Tensor:

@@ -18,7 +18,7 @@ from typing import Any, Callable, NamedTuple, Protocol
 
 import tensorflow as tf
 
-NEVER = -1e30  # log(lambda / (1 - lambda)) such that lambda is exactly 0 in float32
+NEVER = -1e30  # log(lambda / (1 - lambda)): lambda and its gradient are exactly 0 in float32
 NO_WORD = -1  # the word of an empty slot
 
 
