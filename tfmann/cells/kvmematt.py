@@ -82,12 +82,13 @@ class Round(tf.Module):
         add = tf.sigmoid(product(hidden, self.add_kernel))  # (16)
         written = write_weights[:, None], forget[:, None], add[:, None]
         new_keys = access.erase_and_add(keys, *written)  # (14, 16)
+        drift = access.drift(split_beams(new_keys, source.mask), source.values, source.mask)
         diagnostics = {
             "read_weights": merge_beams(read_weights),
             "write_weights": write_weights,
             "erase_norm": access.norm(forget)[:, None],
             "add_norm": access.norm(add)[:, None],
-            "key_drift": _drift(new_keys, source)[:, None],
+            "key_drift": merge_beams(drift)[:, None],
         }
         return hidden, context, new_keys, diagnostics
 
@@ -148,10 +149,3 @@ class KVMemAttCell(DecoderCell):
         """Returns `tanh(W_s s_t + W_y y_{t-1} + W_c c_t)` with dropout: `[M, R]`."""
         readout = self.deep_output(outputs, embedded)
         return noise.dropout("readout", self.hparams.readout_dropout, readout)
-
-
-def _drift(keys: tf.Tensor, source: KVMemAttSource) -> tf.Tensor:
-    """Returns how far keys `[B*K, S, D]` are from the annotations, mean over positions: `[B*K]`."""
-    change = split_beams(keys, source.values) - source.values[:, None]  # [B, K, S, D]
-    real = tf.reduce_sum(source.mask, axis=-1)  # [B, 1]
-    return tf.reshape(tf.reduce_sum(access.norm(change) * source.mask, axis=-1) / real, [-1])

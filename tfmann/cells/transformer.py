@@ -169,11 +169,12 @@ class Rewriting(tf.Module):
         forget = tf.sigmoid(product(z, self.forget_kernel) + self.forget_bias)[:, None]  # (14)
         add = tf.tanh(product(z, self.add_kernel))[:, None]  # (16)
         new_keys = access.erase_and_add(keys, write_weights, forget, add)
+        drift = access.drift(split_beams(new_keys, source.mask), source.first_keys, source.mask)
         diagnostics = {
             "write_weights": write_weights,
             "erase_norm": access.norm(forget)[:, None],
             "add_norm": access.norm(add)[:, None],
-            "key_drift": _drift(new_keys, source)[:, None, None],
+            "key_drift": merge_beams(drift)[:, None, None],
         }
         return new_keys, diagnostics
 
@@ -292,10 +293,3 @@ class TransformerCell(DecoderCell):
         is_new = tf.equal(slots, tf.math.floormod(time, float(self.window)))
         seen = tf.cast(slots <= time, tf.float32)
         return Slot(is_new[:, None, :, None], seen[:, None, None])
-
-
-def _drift(keys: tf.Tensor, source: TransformerSource) -> tf.Tensor:
-    """Returns how far keys `[B*K, S, U]` are from K_0, mean over positions: `[B*K]`."""
-    change = split_beams(keys, source.mask) - source.first_keys[:, None]  # [B, K, S, U]
-    real = tf.reduce_sum(source.mask, axis=-1)  # [B, 1]
-    return tf.reshape(tf.reduce_sum(access.norm(change) * source.mask, axis=-1) / real, [-1])

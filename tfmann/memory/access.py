@@ -129,6 +129,21 @@ def normalize(vectors: tf.Tensor) -> tf.Tensor:
     return vectors / norm(vectors, 1e-12)[..., None]
 
 
+def drift(memory: tf.Tensor, start: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Computes how far memories have moved from their start, mean over the real locations.
+
+    Args:
+      memory: `[B, K, S, W]`, of K hypotheses.
+      start: `[B, S, W]`.
+      mask: `[B, 1, S]`.
+
+    Returns:
+      `[B, K]`.
+    """
+    distances = norm(memory - start[:, None]) * mask  # [B, K, S]
+    return tf.reduce_sum(distances, axis=-1) / tf.reduce_sum(mask, axis=-1)
+
+
 def content_weights(
     keys: tf.Tensor,
     strengths: tf.Tensor,
