@@ -191,8 +191,8 @@ def test_settings_that_cannot_go_together(changes, words):
         {"cell": "luong", "bridge": "zero"},
     ],
 )
-def test_settings_that_can(changes):
-    HParams(**changes)
+def test_settings_that_go_together_are_taken(changes):
+    assert changes.items() <= HParams(**changes).as_dict().items()
 
 
 @pytest.mark.parametrize(

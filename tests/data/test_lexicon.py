@@ -164,7 +164,7 @@ def test_best_translations_against_the_oracle():
         assert entry.weight == pytest.approx(expected[entry.source][0])
 
 
-def test_no_text():
+def test_a_lexicon_is_learned_from_at_least_one_pair():
     with pytest.raises(UserError, match="no sentence pair"):
         ibm_model1.best_translations(words("|", "a|"))
 

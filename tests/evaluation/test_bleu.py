@@ -114,7 +114,7 @@ def test_unknown_names_are_usage_errors():
         bleu.evaluate(HYPOTHESES, [REFERENCES], tokenize="moses")
 
 
-def test_files(tmp_path):
+def test_files_are_scored_as_their_lines(tmp_path):
     hypothesis = write(tmp_path / "hyp.txt", HYPOTHESES)
     references = [write(tmp_path / "ref.0", REFERENCES), write(tmp_path / "ref.1", OTHERS)]
     assert bleu.evaluate_files(hypothesis, references) == bleu.evaluate(

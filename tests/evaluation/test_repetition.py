@@ -12,7 +12,7 @@ def shares(hypothesis, *references):
     return [(result.repeated, result.ngrams) for result in of_orders]
 
 
-def test_by_hand():
+def test_ngrams_beyond_those_of_every_reference_are_counted():
     # 1-grams: b and c occur twice; 2-grams: "b c" does.
     assert shares("a b c b c", "a b c d") == [(2, 5), (1, 4), (0, 3), (0, 2)]
     assert shares("a b c b c", "b c b c") == [(0, 5), (0, 4), (0, 3), (0, 2)]

@@ -103,7 +103,7 @@ def test_sign_test_is_exact_for_many_sentences():
     assert significance.sign_test_p(0, 5000) == 0.0  # 2**-4999 is below the smallest float
 
 
-def test_errors():
+def test_texts_that_cannot_be_compared_are_refused():
     lines = corpus(17, 3)
     with pytest.raises(UserError, match="baseline.* and the system.* 3 lines against 2"):
         significance.compare(lines, lines[:2], [lines])

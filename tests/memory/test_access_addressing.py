@@ -108,7 +108,7 @@ def test_interpolate(run):
 
 
 @pytest.mark.parametrize("taps", [1, 3, 5])
-def test_shift(run, taps):
+def test_shift_is_a_circular_convolution(run, taps):
     stream = np.random.default_rng(taps)
     weights = stream.dirichlet(np.ones(WIDTH), [4])
     kernel = stream.dirichlet(np.ones(taps), [4])
@@ -159,7 +159,7 @@ def test_shift_within_goes_round_each_sentences_own_length(run, taps):
 
 
 @pytest.mark.parametrize("gamma", [1.0, 3.7, 21.0])
-def test_sharpen(run, gamma):
+def test_sharpen_normalises_powers_over_real_locations(run, gamma):
     weights = weights_of(np.random.default_rng(4))
     weights[3, 0] = np.eye(1, WIDTH, 2)  # a sure address
     gammas = np.full([len(LENGTHS), 2, 1], gamma)

@@ -28,7 +28,7 @@ from tfmann.papers.tables import TABLES
         ([12.0], 0.1, INCONCLUSIVE),
     ],
 )
-def test_higher(ours, spread, expected):
+def test_a_claim_of_a_higher_score_is_judged_over_the_seeds(ours, spread, expected):
     records = runs(ours, [10.0] * len(ours), spread)
     assert status(claim(), records) == expected
     mirrored = {HOLDS: FAILS, FAILS: HOLDS}

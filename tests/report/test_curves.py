@@ -74,11 +74,11 @@ def test_nothing_was_validated():
     [(0, 10, [0, 2, 4, 6, 8, 10]), (3, 3, [3, 3.000001]), (6.7, 9.1, [6.5, 7, 7.5, 8, 8.5, 9, 9.5]),
      (0, 2500, [0, 500, 1000, 1500, 2000, 2500])],
 )  # fmt: skip
-def test_ticks(low, high, expected):
+def test_ticks_are_round_numbers(low, high, expected):
     assert curves.ticks(low, high) == pytest.approx(expected)
 
 
-def test_log_ticks():
+def test_log_ticks_enclose_the_values():
     assert curves.log_ticks(9, 900) == [5, 10, 20, 50, 100, 200, 500, 1000]
     assert curves.log_ticks(8.9, 23.5)[0] <= 8.9 and curves.log_ticks(8.9, 23.5)[-1] >= 23.5
     assert curves.log_ticks(1.1, 1.3)[0] <= 1.1

@@ -79,7 +79,7 @@ def test_warmup_rises_a_hundredfold():
     assert after_warmup == pytest.approx(0.1 * 0.5)
 
 
-def test_sgd():
+def test_sgd_subtracts_the_rate_times_the_gradient():
     np.testing.assert_allclose(objective.sgd_step([1.0, 2.0], [0.5, -1.0], 0.1), [0.95, 2.1])
 
 

@@ -118,7 +118,7 @@ def measure(weights, source_length, target_length):
     return sharpness.means({k: v.numpy() for k, v in sums.items()}, True)["attention"]
 
 
-def test_by_hand():
+def test_measures_of_a_uniform_and_of_a_sharp_address():
     uniform = np.full((3, 1, 4), 0.25)
     uniform_measures = measure(uniform, [4], [3])
     assert uniform_measures == pytest.approx(

@@ -179,7 +179,7 @@ def test_matplotlib_is_imported_on_first_use_and_pyplot_never():
 @pytest.mark.parametrize(
     ("name", "start"), [("a.png", b"\x89PNG"), ("b.svg", b"<?xml"), ("c.PDF", b"%PDF")]
 )
-def test_save(tmp_path, name, start):
+def test_the_name_of_a_figure_chooses_its_format(tmp_path, name, start):
     path = tmp_path / name
     path.write_text("old")
     image_files.save_figure(attention_figures.attention_figure(weights(5, 6), SOURCE, TARGET), path)

@@ -41,7 +41,7 @@ def session(events):
     return metadata.parse_session_start_info_plugin_data(content)
 
 
-def test_scalars(tmp_path):
+def test_scalars_come_back_with_their_steps(tmp_path):
     board = Board(str(tmp_path / "new" / "log"))
     board.scalars(10, {"train/ppl": 33.5, "dev/bleu": np.float32(1.5)})
     board.scalars(20, {"train/ppl": float("inf")})
@@ -68,7 +68,7 @@ def test_points_are_visible_before_the_end(tmp_path):
     board.close()
 
 
-def test_text(tmp_path):
+def test_text_comes_back_unchanged(tmp_path):
     board = Board(str(tmp_path))
     board.text(7, "samples", "**source** đường phố\n\n`translation` the street")
     board.close()
