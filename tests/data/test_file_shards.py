@@ -74,7 +74,7 @@ def test_jobs_that_are_none_are_refused(index, count):
 
 
 def write(path, index, count, identity="w"):
-    with file_shards.write_shard(str(path), Job(index, count), identity) as stream:
+    with file_shards.write_shards([str(path)], Job(index, count), identity) as (stream,):
         stream.write(f"line {index}\n".encode() * index)  # the first part is empty
 
 
@@ -113,7 +113,7 @@ def test_a_job_that_fails_leaves_no_part(tmp_path):
     write(path, 1, 2)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
-            with file_shards.write_shard(str(path), Job(0, 2), "w"):
+            with file_shards.write_shards([str(path)], Job(0, 2), "w"):
                 raise ZeroDivisionError
     assert not path.exists() and len(os.listdir(tmp_path)) == 2
     write(path, 0, 2)
@@ -123,7 +123,7 @@ def test_a_job_that_fails_leaves_no_part(tmp_path):
 def test_a_job_that_is_run_again_is_not_joined_with_its_older_part(tmp_path):
     path = tmp_path / "out"
     write(path, 1, 2)
-    with file_shards.write_shard(str(path), Job(1, 2), "w") as stream:
+    with file_shards.write_shards([str(path)], Job(1, 2), "w") as (stream,):
         stream.write(b"other\n")
         write(path, 0, 2)  # meanwhile
         assert not path.exists()

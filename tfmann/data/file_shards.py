@@ -100,13 +100,6 @@ def input_fingerprint(settings: Mapping[str, Any], *paths: str | None) -> str:
 
 
 @contextlib.contextmanager
-def write_shard(path: str, job: Job, fingerprint: str) -> Iterator[BinaryIO]:
-    """Does as `write_shards` for a single output."""
-    with write_shards([path], job, fingerprint) as (stream,):
-        yield stream
-
-
-@contextlib.contextmanager
 def write_shards(
     paths: Sequence[str], job: Job, fingerprint: str
 ) -> Iterator[tuple[BinaryIO, ...]]:
