@@ -89,7 +89,7 @@ class Model:
         return Model(translator, self.checkpoint, self.ensemble, self._out_dir)
 
     def untrained(self) -> Model:
-        """The same model with random weights, as its `random_seed` draws them.
+        """Returns the same model with random weights, as its `random_seed` draws them.
 
         A measurement of the trained model is compared with it (`tfmann inspect`). An
         `init_checkpoint` of the run is left out, and memories that belong to its weights.

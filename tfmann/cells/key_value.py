@@ -78,7 +78,7 @@ class KeyValueCell(DecoderCell):
             )
 
     def _keys_and_values(self, annotations: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Annotations `[..., 2U]` to keys `[..., Q]` and values `[..., C]` (3, 9, 10)."""
+        """Maps annotations `[..., 2U]` to keys `[..., Q]` and values `[..., C]` (3, 9, 10)."""
         if self.system == "key_value":
             parts = tf.split(annotations, 4, axis=-1)
             keys = product(tf.concat(parts[0::2], axis=-1), self.key_kernel)

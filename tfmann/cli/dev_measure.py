@@ -1,4 +1,7 @@
-"""What the dev BLEU of a run depends on: figures that were measured otherwise are not compared."""
+"""The measure of a run's dev BLEU: all that it depends on but the weights.
+
+Figures of two measures are not compared.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ Measure = dict[str, Any]
 
 WEIGHT = "length_penalty_weight"
 _DEV_TEXT = "dev_text"  # a digest: the same text may be elsewhere
-# Settings of translating that choose no other translation.
+# Settings of translating that leave the translations as they are.
 _WITHOUT_EFFECT = ("infer_batch_size", "decoder_backend", "length_penalty_weights")
-# The search whose best translation depends on a setting, of those that do not all depend on it.
+# Settings on which the best translation of one search alone depends, by that search.
 _SEARCHES = {**SEARCHES, "num_translations_per_input": "sample"}
 
 

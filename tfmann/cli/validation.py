@@ -204,7 +204,7 @@ def settings_of_model(out_dir: str, settings: Mapping[str, Any]) -> HParams:
 
 
 def settings_of_command(out_dir: str, given: Mapping[str, Any]) -> HParams:
-    """As `settings_of_model`, of settings that a command line gives: all must have an effect."""
+    """Does as `settings_of_model`, and refuses a setting of the command line without effect."""
     hparams = settings_of_model(out_dir, given)
     config.refuse_idle(given, hparams)
     return hparams

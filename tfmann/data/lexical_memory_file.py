@@ -24,7 +24,7 @@ _KEYS = ("tfmann_lexical_memory", "text", "model", "ranks")
 
 
 class LexicalMemory(NamedTuple):
-    """What a file has.
+    """The content of a file.
 
     Attributes:
       table: of word translations.

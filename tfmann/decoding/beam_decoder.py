@@ -230,7 +230,7 @@ def _run_until_shrunk(
 
 
 def _open_shapes(state: _SearchState) -> _SearchState:
-    """Shapes that allow any number of steps, sentences and rows."""
+    """Returns shapes that allow any number of steps, sentences and rows."""
 
     def open_axes(structure: Any, count: int) -> Any:
         return tf.nest.map_structure(

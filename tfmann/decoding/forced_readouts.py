@@ -46,7 +46,7 @@ class ForcedReadouts:
         target_in: tf.Tensor,
         target_length: tf.Tensor,
     ) -> tf.Tensor:
-        """Readouts `[B, T, R]`."""
+        """Returns readouts `[B, T, R]`."""
         prepared = self._model.prepare(source, source_length)
         return forced_readouts(self._model, prepared, target_in, target_length)
 

@@ -82,7 +82,7 @@ def teacher_forced(
 def recorded_shapes(
     step: StepFunction, inputs: tf.Tensor, state: Any, record: tuple[str, ...]
 ) -> Mapping[str, tf.Tensor]:
-    """Tensors of the recorded diagnostics' shapes, by name, from a step that is not used."""
+    """Returns tensors of the shapes that a step records, by name; the step itself is not used."""
     if not record:
         return {}
     return diagnostics.select(step(inputs, state).diagnostics, record)

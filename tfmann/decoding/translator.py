@@ -210,7 +210,7 @@ class Translator:
             yield self.text.decode_n_best(line, *row_arrays, with_attention=with_attention)
 
     def _source_batch(self, lines: Sequence[SourceLine]) -> tuple[np.ndarray, np.ndarray]:
-        """Ids `[B, S]` and lengths `[B]`."""
+        """Returns ids `[B, S]` and lengths `[B]`."""
         return pad_sources([line.ids for line in lines], self.hparams.append_source_eos)
 
     def _document_inputs(self, lines: Sequence[SourceLine]) -> Any:

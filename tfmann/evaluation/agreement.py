@@ -21,7 +21,7 @@ NOWHERE = -1  # the position of a step that is at no source word
 
 
 class SourceAttention(NamedTuple):
-    """Where a system is on the source, step by step.
+    """A system's attention to the source words, step by step.
 
     Attributes:
       weights: `[T, S]`; a row adds up to less than 1 if the system also reads elsewhere.

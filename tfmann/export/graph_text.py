@@ -68,7 +68,7 @@ class TargetText(tf.Module):
     """Decodes target ids."""
 
     def __init__(self, encoder: TextEncoder, lexicon: Mapping[str, str] | None):
-        """With a `lexicon`, unknown words are replaced (`decoding.replacement`)."""
+        """With a `lexicon`, unknown words are replaced (`decoding.unk_replacement`)."""
         super().__init__()
         self._segmenter = graph_segmenter(encoder.segmenter)
         self._tokens = tf.constant(encoder.vocabulary.tokens)

@@ -52,7 +52,7 @@ class DotProductScore(tf.keras.layers.Layer):
             self.gain = weights.constant("attention_scale", _GAIN[kind])
 
     def prepare(self, keys: tf.Tensor) -> tf.Tensor:
-        """Keys `[B, S, U]` to `[B, U, S]`, such that a score is a plain product."""
+        """Maps keys `[B, S, U]` to `[B, U, S]`, such that a score is a plain product."""
         if self.kind == "cosine":
             keys = access.normalize(keys)
         if self.gain is not None:

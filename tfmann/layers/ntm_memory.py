@@ -68,7 +68,7 @@ class NTMMemory(tf.keras.layers.Layer):
         self.initial_reads = weights.matrix("initial_reads", [self.readers, self.width])
 
     def _tape_bias(self) -> np.ndarray:
-        """Biases `[R + H, W + J + 3]` with which the heads begin as on a tape."""
+        """Returns biases `[R + H, W + J + 3]` with which the heads begin as on a tape."""
         bias = np.zeros([self.readers + self.writers, self.width + self.taps + 3])
         strength, gate, middle = self.width, self.width + 1, self.width + 2 + self.taps // 2
         bias[: self.readers, [strength, gate]] = _READ_STRENGTH, _READ_GATE

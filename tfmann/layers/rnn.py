@@ -32,7 +32,7 @@ def _multiply(values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
 
 
 def lstm_gates(sums: tf.Tensor) -> tuple[tf.Tensor, ...]:
-    """Sums `[..., 4U]` to input, forget, candidate and output gate, each `[..., U]`."""
+    """Maps sums `[..., 4U]` to input, forget, candidate and output gate, each `[..., U]`."""
     i, f, candidate, o = tf.split(sums, 4, axis=-1)
     return tf.sigmoid(i), tf.sigmoid(f), tf.tanh(candidate), tf.sigmoid(o)
 
@@ -45,9 +45,10 @@ def lstm_step(sums: tf.Tensor, state: State) -> State:
 
 
 def gru_step(projected: tf.Tensor, recurrent: tf.Tensor, state: State) -> State:
-    """Sums from the input and from the state, each `[..., 3U]` (update z, reset r, candidate).
+    """Maps the sums from the input and from the state, each `[..., 3U]`, to the new state.
 
-    `h' = z h + (1 - z) candidate`; the reset gate comes after the recurrent product.
+    `h' = z h + (1 - z) candidate`, of the sums' columns update z, reset r and candidate; the reset
+    gate comes after the recurrent product.
     """
     units = state[0].shape[-1]
     # splits, not slices: the gradient of a split is one concatenation

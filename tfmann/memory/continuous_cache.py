@@ -92,7 +92,7 @@ def word_probabilities(matched: tf.Tensor, cache: Cache) -> tf.Tensor:
 def mix(
     logits: tf.Tensor, scores: tf.Tensor, probabilities: tf.Tensor, words: tf.Tensor
 ) -> tf.Tensor:
-    """Logits of `(1 - lambda) softmax(logits) + lambda P_cache`; their normaliser stays as it was.
+    """Returns logits of `(1 - lambda) softmax(logits) + lambda P_cache`, of the same normaliser.
 
     In logarithms, so that neither a lambda near 1 nor an improbable word is rounded away. Where
     lambda is 0 the logits are untouched, to the last bit.

@@ -40,7 +40,7 @@ class LexicalEntries(NamedTuple):
 
 
 class LexicalWeights(NamedTuple):
-    """What is learned."""
+    """The weights of the attention, which are learned."""
 
     element_kernel: tf.Tensor  # [D + E, A] W_u
     query_kernel: tf.Tensor  # [R, A] W_q
@@ -176,5 +176,5 @@ def pack(words: list[np.ndarray], shares: list[np.ndarray], positions: int) -> L
 
 
 def _filled(source: LexicalSource) -> tf.Tensor:
-    """1 in the slots that have a word, `[B, L]`."""
+    """Returns 1 in the slots that have a word, else 0: `[B, L]`."""
     return tf.cast(source.words[:, : tf.shape(source.keys)[1]] != NO_WORD, tf.float32)

@@ -59,7 +59,7 @@ class NearestSource(NamedTuple):
         return nearest_places(readouts, self.keys, self.words, self.proposals)[1]
 
     def _gates(self, least: tf.Tensor, is_entry: tf.Tensor) -> tf.Tensor:
-        """log(lambda / (1 - lambda)) from the least distances `[B, n, 1]`."""
+        """Computes log(lambda / (1 - lambda)) from the least distances `[B, n, 1]`."""
         weight = self.weight[:, None]
         # 1 - lambda, not lambda: of a lambda near 1 float32 has few digits
         rest = tf.where(weight < 0, least / self.tau[:, None, :1], 1.0 - weight)

@@ -26,7 +26,7 @@ _COMPILES = contextvars.ContextVar("compiles_steps", default=False)
 
 @contextlib.contextmanager
 def compiled_steps(enabled: bool) -> Iterator[None]:
-    """Has steps compiled in what is traced within, or not."""
+    """Compiles the memory steps that are traced within the block, if `enabled`."""
     token = _COMPILES.set(enabled)
     try:
         yield

@@ -77,7 +77,7 @@ def _scale_each_gate(values: tf.Tensor, factors: tf.Tensor) -> tf.Tensor:
 
 
 def _previous_states(states: tf.Tensor, initial: tf.Tensor) -> tf.Tensor:
-    """States one step earlier."""
+    """Returns the states one step earlier."""
     return tf.concat([initial[None], states[:-1]], axis=0)
 
 

@@ -10,7 +10,7 @@ from tfmann.errors import UserError
 
 @dataclass(frozen=True)
 class Style:
-    """What distinguishes a corpus from the plain one.
+    """The features in which a corpus differs from the plain one.
 
     Attributes:
       document_tense: only the first sentence of a document marks the tense, so that the others

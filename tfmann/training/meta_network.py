@@ -137,7 +137,7 @@ def train(
 
 
 def _loss(network: MetaNetwork, positions: Examples, temperature: float) -> tf.Tensor:
-    """The mean of -log p of the references."""
+    """Computes the mean of -log p of the references."""
     proposals = adaptive_neighbors.propose(
         positions.distances, positions.words, temperature, network
     )
