@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -115,8 +116,7 @@ def write_shards(
     """
     shards = [job.shard_path(path) for path in paths]
     for shard in shards:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(_record_path(shard))
+        Path(_record_path(shard)).unlink(missing_ok=True)
     with contextlib.ExitStack() as stack:
         yield tuple(stack.enter_context(atomic_write(shard)) for shard in shards)
     for shard in shards:
@@ -174,8 +174,7 @@ def _were_joined(paths: Sequence[str], joined: str, fingerprint: str) -> bool:
 
 
 def _remove(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
+    Path(path).unlink(missing_ok=True)
 
 
 class _AlreadyJoinedError(Exception):

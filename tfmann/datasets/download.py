@@ -15,6 +15,7 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from tfmann.data.text_files import measure
@@ -73,7 +74,7 @@ def download(entry: FileEntry, path: str) -> None:
         except _MirrorError as failure:
             failures.append((url, failure))
         except OSError as error:
-            _remove(part)
+            Path(part).unlink(missing_ok=True)
             raise UserError(f"cannot write {path}: {error.strerror}") from None
     raise UserError(f"cannot download {entry.path}: {_summary(failures, part)}")
 
@@ -105,12 +106,12 @@ def _from_mirror(url: str, part: str, entry: FileEntry) -> None:
         problem = problem_with(part, entry)
         if problem is None:
             return
-        _remove(part)
+        Path(part).unlink(missing_ok=True)
         if not offset:
             raise _MirrorError(f"got another file: {problem}")
         # The part may be of another version of the file: try once more, from the start.
     if stopped is None or not stopped.lost:
-        _remove(part)  # this server cannot complete it
+        Path(part).unlink(missing_ok=True)  # this server cannot complete it
     raise _MirrorError(str(stopped or "got another file each time"))
 
 
@@ -121,7 +122,7 @@ def _transfer(url: str, part: str, offset: int, entry: FileEntry) -> None:
             return  # `part` is complete or of another version: the check decides
         if response.status == http.client.PARTIAL_CONTENT:
             if not response.headers.get("Content-Range", "").startswith(f"bytes {offset}-"):
-                _remove(part)
+                Path(part).unlink(missing_ok=True)
                 raise _StoppedEarlyError("the server sent another range than requested", lost=False)
         else:
             offset = 0  # the server sends the whole file
@@ -200,8 +201,3 @@ def _copy(
 
 def _words(error: Any) -> str:
     return str(getattr(error, "strerror", None) or error or type(error).__name__)
-
-
-def _remove(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
