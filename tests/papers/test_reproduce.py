@@ -129,7 +129,7 @@ def test_text_is_scored_against_the_raw_references(raw_toy_root, tmp_path):
         (tmp_path / f"output_{name}").write_text("".join(f"{line}\n" for line in tokens))
         plain = "".join(f"{line.replace('„', chr(34)).replace('”', chr(34))}\n" for line in raw)
         (corpus / f"{name}.tgt").write_text(plain)
-    for name, score in run_scores.detokenised_bleu(report, str(tmp_path)).items():
+    for name, score in run_scores.score_detokenised(report, str(tmp_path)).items():
         assert score["value"] == pytest.approx(100) and "tok:13a" in score["signature"]
         text = (tmp_path / f"output_{name}.detok").read_text()
         assert text == (corpus / f"{name}.tgt").read_text().replace(" .", ".")

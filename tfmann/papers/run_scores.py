@@ -47,7 +47,7 @@ def all_scores(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, An
         scores["more_tests"] = _more_tests(corpus, out_dir, settings)
     if corpus.preparation is not None:
         scores["preparation"] = corpus.preparation
-        scores["detokenised"] = detokenised_bleu(corpus.report, out_dir)
+        scores["detokenised"] = score_detokenised(corpus.report, out_dir)
     if manifest.alignments:
         scores.update(scores_by_gold_links(corpus.report, out_dir, settings))
     scores["repetition"] = _repetition(corpus, out_dir)
@@ -178,7 +178,7 @@ def _with_histories(out_dir: str) -> Iterator[list[list[str]]]:
         yield words_of(_lines(out_dir, output))
 
 
-def detokenised_bleu(report: catalog.Report, out_dir: str) -> dict[str, Any]:
+def score_detokenised(report: catalog.Report, out_dir: str) -> dict[str, Any]:
     """Scores detokenised translations of dev and test by mteval-v13a against the raw references.
 
     Their text is written next to the tokens, to `output_dev.detok` and `output_test.detok`.
