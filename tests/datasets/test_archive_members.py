@@ -6,7 +6,7 @@ import tarfile
 import zipfile
 
 import pytest
-from helpers.corpus_server import Server, manifest_of, names_in, record
+from helpers.corpus_server import manifest_of, names_in, record
 
 from tfmann.datasets.archives import extract_member
 from tfmann.datasets.catalog import fetch, use_local
@@ -82,15 +82,6 @@ def test_a_broken_archive_leaves_what_was_there(tmp_path):
 
 
 # Corpora in archives
-
-
-@pytest.fixture
-def server(monkeypatch):
-    monkeypatch.setenv("no_proxy", "*")
-    running = Server()
-    yield running
-    running.http.shutdown()
-    running.http.server_close()
 
 
 def in_archive(side, member, **checks):

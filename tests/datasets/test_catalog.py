@@ -16,15 +16,6 @@ from tfmann.errors import UserError
 
 
 @pytest.fixture
-def server(monkeypatch):
-    monkeypatch.setenv("no_proxy", "*")
-    running = Server()
-    yield running
-    running.http.shutdown()
-    running.http.server_close()
-
-
-@pytest.fixture
 def second_server():
     running = Server()
     yield running

@@ -1,4 +1,6 @@
-"""The table that tests of `tfmann reproduce` train: its settings, and its command lines."""
+"""The table that tests of `tfmann reproduce` train: its settings, command lines and records."""
+
+import json
 
 
 def settings_of(root, row):
@@ -9,6 +11,12 @@ def write_statistics(flags, out_dir, path):
     """Writes what `tfmann inspect` would, of nothing."""
     del flags, out_dir
     path.write_text('{"statistics": [], "unit": "sentence", "revision": "r", "date": "d"}')
+
+
+def saved_records(root):
+    """The records of the table's rows, by name."""
+    lines = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
+    return {record["row"]: record for record in map(json.loads, lines)}
 
 
 def started_command(root, corpus, *more):

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.toy_table import settings_of, started_command
+from helpers.toy_table import saved_records, settings_of, started_command
 
 from tfmann.data.text_files import iter_lines
 from tfmann.papers import reproduce, run_scores, table_corpus, table_runs
@@ -14,11 +14,6 @@ from tfmann.synthetic import Style
 
 def change(path, **settings):
     path.write_text(json.dumps({**json.loads(path.read_text()), **settings}))
-
-
-def saved_records(root):
-    lines = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
-    return {record["row"]: record for record in map(json.loads, lines)}
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.records import record, table
-from helpers.toy_table import started_command
+from helpers.toy_table import saved_records, started_command
 
 from tfmann.data.text_files import iter_documents, iter_lines
 from tfmann.papers import (
@@ -34,11 +34,6 @@ CACHE_CHOICES = [
     {"neural_cache_size": 5, "neural_cache_theta": theta, "neural_cache_lambda": share}
     for theta, share in ((0.1, 0.1), (0.1, 0.5), (1.0, 0.1), (1.0, 0.5))
 ]
-
-
-def saved_records(root):
-    lines = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
-    return {record["row"]: record for record in map(json.loads, lines)}
 
 
 def test_a_grid_has_all_combinations():
