@@ -10,7 +10,7 @@ import numpy as np
 
 from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.data.vocab import EOS
-from tfmann.decoding import continuation
+from tfmann.decoding.continuation import Continuation, continue_words
 from tfmann.decoding.text_processor import Translation, without_eos
 from tfmann.evaluation.trace import Trace
 from tfmann.serving.requests import RequestError
@@ -18,6 +18,7 @@ from tfmann.serving.requests import RequestError
 if TYPE_CHECKING:
     from tfmann.api import Model
     from tfmann.data.text_encoder import TextEncoder
+    from tfmann.data.vocab import Vocabulary
 
 _NEAREST = 6  # the number of most probable words shown for a step
 _DIGITS = 5  # decimal places of the page's numbers
@@ -49,7 +50,7 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
     translations = [n_best[0] for n_best in translated]
     source_tokens = translator.text.source_tokens(translator.text.source_ids(line))
     vocabulary = translator.languages.target.vocabulary
-    produced = continuation.continue_words(
+    produced = continue_words(
         translator.model,
         translator.prepare_line(line, state),
         vocabulary.encode(prefix),
@@ -59,15 +60,6 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
     tokens = vocabulary.decode(produced.ids)
     last = Translation(line, 0.0, source_tokens, tokens, None)
     forced = translator.force_translations([*translations, last], EVERYTHING, [0] * len(lines))[-1]
-    trace = Trace(forced)
-    words = vocabulary.decode(produced.nearest_ids.ravel().tolist())
-    nearest = [
-        [
-            {"token": words[step * len(row) + rank], "prob": _rounded(math.exp(value))}
-            for rank, value in enumerate(row)
-        ]
-        for step, row in enumerate(produced.nearest_log_probs)
-    ]
     return {
         "earlier": [
             {"source": s, "source_tokens": _as_history(t.source_tokens), "target": t.text}
@@ -77,10 +69,21 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
         "text": translator.languages.target.decode(produced.ids),
         "log_prob": _rounded(forced.log_prob),
         "probs": [_rounded(math.exp(value)) for value in forced.word_log_probs],
-        "nearest": nearest,
+        "nearest": _nearest(produced, vocabulary),
         "forced": min(len(prefix), len(tokens)),
-        **as_json(trace),
+        **as_json(Trace(forced)),
     }
+
+
+def _nearest(produced: Continuation, vocabulary: Vocabulary) -> list[list[dict[str, Any]]]:
+    """Returns the most probable tokens of each step with their probabilities, best first."""
+    return [
+        [
+            {"token": token, "prob": _rounded(math.exp(log_prob))}
+            for token, log_prob in zip(vocabulary.decode(ids.tolist()), log_probs)
+        ]
+        for ids, log_probs in zip(produced.nearest_ids, produced.nearest_log_probs)
+    ]
 
 
 def _as_history(tokens: Sequence[str]) -> list[str]:
