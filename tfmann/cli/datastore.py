@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfmann.cli import adaptation, validation
+from tfmann.cli.model_flags import add_model
 from tfmann.data import (
     datastore_folder,
     input_checks,
@@ -56,8 +57,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--model", "--out_dir", required=True, help="folder of the run")
-    parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
+    add_model(parser)
     parser.add_argument(
         "--translation_memory", required=True, help="SOURCE,TARGET: two files, line by line"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -114,21 +113,3 @@ def _described(names: Iterable[str], values: Any) -> Iterator[str]:
             break_long_words=False,
             break_on_hyphens=False,
         )
-
-
-def given_settings(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
-    """Returns those of the settings of `add_settings` that the command line has."""
-    values = {name: getattr(args, name) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def add_settings(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
-    """Adds a flag for each of the settings `names`; one that is not given is as trained."""
-    for name in names:
-        field = config.FIELDS[name]
-        options: dict[str, Any] = {"help": f"{field.help} (default: as trained)"}
-        if field.type is bool:
-            options.update(action=argparse.BooleanOptionalAction, default=None)
-        else:
-            options.update(type=field.type, choices=field.choices)
-        parser.add_argument(f"--{name}", **options)

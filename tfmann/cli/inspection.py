@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfmann import config
 from tfmann.cli import validation
+from tfmann.cli.model_flags import add_model
 from tfmann.data import input_checks
 from tfmann.data.text_files import iter_lines, iter_parallel, number_lines, read_documents
 from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
@@ -72,10 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--model", "--out_dir", required=True, help="folder of the run (its --out_dir)"
-    )
-    parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
+    add_model(parser)
     parser.add_argument("--input", required=True, help="source text, one sentence a line")
     targets = parser.add_mutually_exclusive_group()
     targets.add_argument("--reference", help="a translation of each line, to run the model over")

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from tfmann.cli import validation
+from tfmann.cli.model_flags import add_model
 from tfmann.data import corpus_paths, input_checks
 from tfmann.errors import UsageError, interruptible, print_message, run_command
 from tfmann.utils.tensorflow_import import import_tensorflow
@@ -44,8 +45,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--model", "--out_dir", required=True, help="folder of the run")
-    parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
+    add_model(parser)
     parser.add_argument("--output", help=f"file to write; default: {_NAME} in the run's folder")
     parser.add_argument("--train_prefix", help="training text (default: the run's)")
     parser.add_argument(

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tfmann.cli.flag_help import add_settings, given_settings
+from tfmann.cli.model_flags import add_settings, given_settings
 from tfmann.cli.serve import add_address
 from tfmann.config.search import WORD_MEMORY_SETTINGS
 from tfmann.errors import UsageError, UserError, print_message, run_command
@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "--model", action="append", default=[], help="directory of a run; may be given repeatedly"
+        "--model", action="append", default=[], help="folder of a run; may be given repeatedly"
     )
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
     add_address(parser)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from tfmann import config
 from tfmann.cli import validation
-from tfmann.cli.flag_help import add_settings, given_settings
+from tfmann.cli.model_flags import add_settings, given_settings
 from tfmann.config import HParams
 from tfmann.config.search import WORD_MEMORY_SETTINGS
 from tfmann.data import memory_files

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfmann.cli import validation
-from tfmann.cli.flag_help import add_settings, given_settings
+from tfmann.cli.model_flags import add_model, add_settings, given_settings
 from tfmann.config.search import SHORTLIST_SETTINGS, WORD_MEMORY_SETTINGS
 from tfmann.data import lexicon, memory_files
 from tfmann.errors import UsageError, print_message, run_command
@@ -105,10 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--model", "--out_dir", required=True, help="directory of the run (its --out_dir)"
-    )
-    parser.add_argument("--ckpt", help="directory of a checkpoint, rather than the best")
+    add_model(parser)
     add_address(parser)
     limits: dict[str, tuple[Any, Any, str]] = {
         "max_lines": (int, Limits().lines, "lines of one request"),

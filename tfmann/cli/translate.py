@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tfmann import nmt
 from tfmann.cli import validation
-from tfmann.cli.flag_help import add_settings, given_settings
+from tfmann.cli.model_flags import add_model, add_settings, given_settings
 from tfmann.config.search import DOCUMENT_HISTORIES, SHORTLIST_SETTINGS, WORD_MEMORY_SETTINGS
 from tfmann.data import lexicon, memory_files
 from tfmann.data.text_files import stream_lines
@@ -252,9 +252,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--model", "--out_dir", required=True, help="folder of the run (its --out_dir)"
-    )
+    add_model(parser)
     parser.add_argument("--input", help="file to translate, one sentence a line")
     parser.add_argument("--output", help="where its translations go (default: standard output)")
     parser.add_argument("--documents", help="a number for the document of each line of --input")
@@ -276,7 +274,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--document_history_seed", type=int, metavar="N", help="which other documents (default: 1)"
     )
-    parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
     parser.add_argument(
         "--ensemble", metavar="DIR,DIR", help="folders of further runs that choose words with it"
     )
