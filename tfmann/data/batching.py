@@ -243,7 +243,7 @@ def make_batch(
     append_source_eos: bool,
     histories: Sequence[Sequence[Any]] = (),
 ) -> Batch:
-    """Pads ids without special symbols, and shifts the targets; an empty source is one `</s>`.
+    """Pads pairs as `pad_pairs`, and puts what belongs to them into one record.
 
     Args:
       sources: ids of each source sentence.
@@ -253,7 +253,29 @@ def make_batch(
       append_source_eos: whether a source ends with a real `</s>`.
       histories: for each sentence, ids of the P preceding sources, None for a missing one.
     """
-    source, source_length = pad_sources(sources, append_source_eos)
+    pairs = pad_pairs(sources, targets, append_source_eos)
+    history, history_length = pad_histories(histories or [()] * len(sources))
+    return Batch(
+        *pairs,
+        documents=documents,
+        sentences=np.asarray(sentences),
+        starts=np.zeros(len(sources), bool),
+        history=history,
+        history_length=history_length,
+        totals=batch_totals(pairs[4]),
+    )
+
+
+def pad_pairs(
+    sources: Sequence[Any] | np.ndarray,
+    targets: Sequence[Any] | np.ndarray,
+    append_source_eos: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Pads ids without special symbols, and shifts the targets; an empty source is one `</s>`.
+
+    Returns:
+      the fields of a `Batch` up to `target_length`.
+    """
     lengths = np.array([len(t) + 1 for t in targets], np.int32)
     target_in = np.full([len(targets), lengths.max()], EOS_ID, np.int32)
     target_out = target_in.copy()
@@ -261,20 +283,7 @@ def make_batch(
     for row, ids in enumerate(targets):
         target_in[row, 1 : len(ids) + 1] = ids
         target_out[row, : len(ids)] = ids
-    history, history_length = pad_histories(histories or [()] * len(sources))
-    return Batch(
-        source=source,
-        source_length=source_length,
-        target_in=target_in,
-        target_out=target_out,
-        target_length=lengths,
-        documents=documents,
-        sentences=np.asarray(sentences),
-        starts=np.zeros(len(sources), bool),
-        history=history,
-        history_length=history_length,
-        totals=batch_totals(lengths),
-    )
+    return (*pad_sources(sources, append_source_eos), target_in, target_out, lengths)
 
 
 def batch_totals(lengths: np.ndarray) -> np.ndarray:

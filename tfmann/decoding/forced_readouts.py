@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from tfmann.data.batching import make_batch
+from tfmann.data.batching import pad_pairs
 from tfmann.decoding.teacher_forcing import teacher_forced
 from tfmann.models.seq2seq import IDS, LENGTHS, Prepared, Seq2Seq
 
@@ -32,11 +32,10 @@ class ForcedReadouts:
         for begin in range(0, len(order), self._batch_size):
             numbers = order[begin : begin + self._batch_size]
             sources, targets = zip(*(pairs[i] for i in numbers))
-            unused = np.full([len(numbers)], -1)
-            batch = make_batch(sources, targets, unused, unused, self._append_eos)
-            result = self._run(*batch[:3], batch.target_length).numpy()
+            *inputs, _, lengths = pad_pairs(sources, targets, self._append_eos)
+            result = self._run(*inputs, lengths).numpy()
             for row, number in enumerate(numbers):
-                readouts[number] = result[row, : batch.target_length[row]]
+                readouts[number] = result[row, : lengths[row]]
         return readouts
 
     def _compute(

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tfmann.cells.diagnostics import EVERYTHING, VECTORS
 from tfmann.config import HParams
-from tfmann.data.batching import make_batch, pad_histories, pad_sources
+from tfmann.data.batching import pad_histories, pad_pairs, pad_sources
 from tfmann.data.shortlist_lexicon import TranslationLists
 from tfmann.data.text_encoder import LanguagePair
 from tfmann.data.vocab import EOS_ID
@@ -315,9 +315,8 @@ class Translator:
 
     def _pair_batch(self, pairs: Sequence[Pair]) -> tuple[np.ndarray, ...]:
         """Returns source, source_length, target_in, target_out and target_length."""
-        unused = np.full([len(pairs)], -1)
         sources, targets = zip(*((line.ids, target) for line, target in pairs))
-        return make_batch(sources, targets, unused, unused, self.hparams.append_source_eos)[:5]
+        return pad_pairs(sources, targets, self.hparams.append_source_eos)
 
     def _force_function(self, record: tuple[str, ...]) -> tf.types.experimental.GenericFunction:
         """Compiles the forced decoding of a batch; the result is that of `_decode_forced`."""
