@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from tfmann.data.documents import document_starts
-from tfmann.data.text_files import iter_lines, measure
+from tfmann.data.text_files import iter_lines, measure, number_lines
 from tfmann.errors import UsageError, UserError
 from tfmann.utils.files import atomic_write, file_digest, open_binary, stream_digest
 
@@ -78,18 +78,17 @@ def shard_lines(
     """
     if not whole_documents:
         return split_lines(measure(path).lines, job.num_workers)[job.jobid]
-    if documents is not None:
+    if documents is None:
+        numbered = number_lines(iter_lines(path), None)
+        ids = np.fromiter((number for _, number in numbered), np.int64)
+    else:
         ids, total = np.fromiter(documents, np.int64), measure(path).lines
         if len(ids) != total:
             raise UserError(
                 f"{path} has {total} lines, and there are {len(ids)} documents' numbers for them"
             )
-        boundaries = np.unique(document_starts(ids))
-        return split_lines(len(ids), job.num_workers, boundaries)[job.jobid]
-    blank = np.fromiter((not line.strip() for line in iter_lines(path)), bool)
-    after_blank = np.ones(len(blank), bool)
-    after_blank[1:] = blank[:-1]
-    return split_lines(len(blank), job.num_workers, np.flatnonzero(after_blank))[job.jobid]
+    boundaries = np.unique(document_starts(ids))
+    return split_lines(len(ids), job.num_workers, boundaries)[job.jobid]
 
 
 def input_fingerprint(settings: Mapping[str, Any], *paths: str | None) -> str:

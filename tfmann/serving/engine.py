@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tfmann.data.text_files import number_lines
 from tfmann.errors import UserError
 
 if TYPE_CHECKING:
@@ -151,10 +152,6 @@ class Engine:
 
 def _documents(lines: Sequence[str]) -> list[list[int]]:
     """Groups the lines by document; a blank line belongs to the document that it ends."""
-    number = 0
-    numbers = []
-    for line in lines:
-        numbers.append(number)
-        number += not line.strip()
+    numbers = [number for _, number in number_lines(lines, None)]
     rows = range(len(lines))
     return [list(group) for _, group in itertools.groupby(rows, lambda i: numbers[i])]
