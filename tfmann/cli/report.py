@@ -199,9 +199,7 @@ def _runs(args: argparse.Namespace) -> None:
     output = args.output or os.path.join(args.out_dir, "runs.html")
     sentence_figures.make_folder(os.path.dirname(output) or ".")
     text = runs_page.render_page(options, None if args.nofigures else _tracer, print_message)
-    with atomic_write(output) as file:
-        file.write(text.encode("utf-8"))
-    print_message(f"{output} ({len(text.encode('utf-8')) / 2**20:.1f} MB)")
+    _write_page(output, text)
     if args.open:
         webbrowser.open(Path(output).resolve().as_uri())
 
@@ -223,9 +221,14 @@ def _page(args: argparse.Namespace) -> None:
     for line in unfinished_runs(args.out_dir):
         print_message(line)
     text = results_page.render_page(results, options, tracer, print_message, earlier_page)
-    with atomic_write(output) as file:
-        file.write(text.encode("utf-8"))
-    print_message(f"{output} ({len(text.encode('utf-8')) / 2**20:.1f} MB)")
+    _write_page(output, text)
+
+
+def _write_page(path: str, text: str) -> None:
+    content = text.encode("utf-8")
+    with atomic_write(path) as file:
+        file.write(content)
+    print_message(f"{path} ({len(content) / 2**20:.1f} MB)")
 
 
 def _readme(args: argparse.Namespace) -> None:
