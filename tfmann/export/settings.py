@@ -18,21 +18,12 @@ def require_fixed(hparams: HParams) -> None:
             f"neural_cache_size={hparams.neural_cache_size} is not part of an export: give "
             "--neural_cache_size=0"
         )
-    if hparams.translation_memory:
-        raise UsageError(
-            f"translation_memory={hparams.translation_memory!r} is not part of an export: leave it "
-            "out, or give --translation_memory= (nothing) where the run has one"
-        )
-    if hparams.lexical_memory:
-        raise UsageError(
-            f"lexical_memory={hparams.lexical_memory!r} is not part of an export: leave it out, or "
-            "give --lexical_memory= (nothing) where the run has one"
-        )
-    if hparams.shortlist:
-        raise UsageError(
-            f"shortlist={hparams.shortlist!r} is not part of an export: leave it out, or give "
-            "--shortlist= (nothing) where the run has one"
-        )
+    for name in ("translation_memory", "lexical_memory", "shortlist"):
+        if getattr(hparams, name):
+            raise UsageError(
+                f"{name}={getattr(hparams, name)!r} is not part of an export: leave it out, or "
+                f"give --{name}= (nothing) where the run has one"
+            )
     if hparams.infer_mode == "sample":
         raise UsageError(
             "an export is deterministic, and infer_mode='sample' draws at random: give "
