@@ -10,10 +10,9 @@ import numpy as np
 
 from tfmann import config
 from tfmann.cells.diagnostics import EVERYTHING
-from tfmann.cli import ensemble_runs
-from tfmann.cli.validation import require_alignments, settings_of_model
 from tfmann.config import HParams
 from tfmann.data import lexicon, run_vocabularies
+from tfmann.decoding import ensemble_runs
 from tfmann.decoding.ensemble import Ensemble
 from tfmann.decoding.ensemble_translator import EnsembleTranslator
 from tfmann.decoding.text_processor import Forced, HistoryPair, Translation
@@ -58,14 +57,14 @@ class Model:
     @property
     def has_alignments(self) -> bool:
         """True if the cell, or that of one of the ensemble's models, attends to the source."""
-        return any(config.cell_spec(run.cell).has_alignments for run in self._settings)
+        return any(config.cell_spec(cell).has_alignments for cell in self._cells)
 
     @property
-    def _settings(self) -> list[HParams]:
-        """The settings of the ensemble's models, or of the only one."""
+    def _cells(self) -> list[str]:
+        """The cells of the ensemble's models, or of the only one."""
         translator = self._translator
         members = translator.members[1:] if isinstance(translator, EnsembleTranslator) else ()
-        return [self.hparams, *(member.hparams for member in members)]
+        return [self.hparams.cell, *(member.hparams.cell for member in members)]
 
     @property
     def translator(self) -> Translator:
@@ -147,7 +146,7 @@ class Model:
             vocabulary lacks a word of a phrase.
         """
         if with_attention:
-            require_alignments(self._settings, "with_attention")
+            config.require_alignments(self._cells, "with_attention")
         sentences = _sentences(lines)
         begin = None if prefixes is None else _sentences(prefixes, "prefix")
         contain = None if constraints is None else _phrase_lists(constraints)
@@ -202,7 +201,7 @@ class Model:
         Raises:
           UsageError: the cell has no alignments.
         """
-        require_alignments(self._settings, "align")
+        config.require_alignments(self._cells, "align")
         attended = []
         for forced in self._translator.force(_pairs(pairs), ("alignments",), documents):
             weights = forced.diagnostics["alignments"]
@@ -331,7 +330,7 @@ def load(
         raise TypeError("ensemble: expected a list of folders, ['runs/b'], not one string")
     for folder in (out_dir, *ensemble):
         _require_path(folder)
-    hparams = settings_of_model(out_dir, settings)
+    hparams = config.settings_of_model(out_dir, settings)
     members = ensemble_runs.load_settings(out_dir, hparams, ensemble)
     languages = run_vocabularies.load(hparams, out_dir)
     words = lexicon.load(hparams, out_dir)

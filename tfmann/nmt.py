@@ -196,7 +196,7 @@ def _settings(values: flags.FlagValues, explicit: dict[str, Any]) -> config.HPar
     """Returns the settings that training would have, of a new run if `--out_dir` is not given."""
     path, explicit = _settings_path(values), _with_data(values, explicit)
     if values.out_dir:
-        hparams = validation.settings_for_training(values.out_dir, path, explicit)
+        hparams = config.settings_for_training(values.out_dir, path, explicit)
     else:
         hparams = config.make(explicit, path)
         config.refuse_unread(explicit, hparams.cell)
@@ -220,10 +220,10 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     validation.check_flags(mode, values)
     path, explicit = _settings_path(values), _with_data(values, explicit)
     if mode in _LEARNING:
-        hparams = validation.settings_for_training(values.out_dir, path, explicit)
+        hparams = config.settings_for_training(values.out_dir, path, explicit)
     else:
         settings = {**(config.read_json(path) if path else {}), **explicit}
-        hparams = validation.settings_of_model(values.out_dir, settings)
+        hparams = config.settings_of_model(values.out_dir, settings)
     if mode not in ("lexicon", "shortlist"):  # which make no search
         config.refuse_idle(explicit, hparams)
     if mode in _LEARNING:

@@ -10,7 +10,7 @@ from helpers import tiny_runs
 from helpers.command_line import ROOT, command, fails, run_in_a_process, tree
 
 from tfmann import api, config, nmt
-from tfmann.cli import main, serve, translate, validation
+from tfmann.cli import main, serve, translate
 from tfmann.data import text_files
 from tfmann.errors import UserError
 from tfmann.training import checkpoint
@@ -309,7 +309,7 @@ def test_a_model_does_not_change_its_direction(run, model, source, capsys):
 def test_a_file_may_have_settings_of_several_cells(tmp_path):
     path = tmp_path / "h.json"
     path.write_text('{"cell": "rnnsearch", "read_heads": 4, "attention_size": 8}')
-    settings = validation.settings_for_training(str(tmp_path), str(path), {"cell": "ntm"})
+    settings = config.settings_for_training(str(tmp_path), str(path), {"cell": "ntm"})
     assert (settings.cell, settings.read_heads) == ("ntm", 4)
 
 
@@ -317,7 +317,7 @@ def test_a_file_may_have_settings_of_several_cells(tmp_path):
 def test_a_cell_takes_its_own_settings(cell, tmp_path):
     names = config.fields_of(config.cell_spec(cell).options)
     settings = {name: config.FIELDS[name].default for name in names}
-    assert validation.settings_for_training(str(tmp_path), None, {"cell": cell, **settings})
+    assert config.settings_for_training(str(tmp_path), None, {"cell": cell, **settings})
 
 
 def test_weights_that_are_none_are_named_before_the_text_is_read(tmp_path, capsys):

@@ -12,7 +12,6 @@ import pytest
 from helpers.command_line import SPECIALS, WORDS, command, fails, tree
 
 from tfmann import config, nmt
-from tfmann.cli import validation
 from tfmann.data import run_vocabularies, subword, text_files
 from tfmann.data.vocab import Vocabulary
 from tfmann.training import checkpoint, checkpoint_series
@@ -137,7 +136,7 @@ def test_training_that_cannot_begin(corpus, tmp_path, capsys, changes, status, w
     left = {name for name in tree(out) if not name.endswith(("train.log", "lock"))}
     allowed = ("checkpoints", "encoded")
     assert all(Path(name).relative_to(out).parts[0] in allowed for name in left), left
-    validation.settings_for_training(str(out), None, {"num_units": 5, "cell": "rnnsearch"})
+    config.settings_for_training(str(out), None, {"num_units": 5, "cell": "rnnsearch"})
 
 
 @pytest.mark.parametrize("name", ["is_a_file", "is_a_file/below"])
@@ -219,7 +218,7 @@ def test_the_same_vocabulary_from_elsewhere_is_no_other_model(trained, corpus, t
 
 def test_settings_of_a_trained_model_need_not_be_given_again(trained, corpus):
     saved = config.read_json(trained / "hparams.json")
-    merged = validation.settings_for_training(str(trained), None, {"learning_rate": 0.5})
+    merged = config.settings_for_training(str(trained), None, {"learning_rate": 0.5})
     assert merged.as_dict() == {**saved, "learning_rate": 0.5}
 
 
@@ -230,7 +229,7 @@ def test_what_was_not_trained_binds_nobody(trained, corpus, tmp_path):
     saved = config.HParams(num_units=9, src="src", tgt="tgt", vocab_size=5)
     config.save(saved, out / "hparams.json")
     (out / "vocab.src").write_text(SPECIALS + "stale\n")
-    hparams = validation.settings_for_training(str(out), None, {"src": "src", "tgt": "tgt"})
+    hparams = config.settings_for_training(str(out), None, {"src": "src", "tgt": "tgt"})
     assert (hparams.num_units, hparams.vocab_size) == (32, 0)
     hparams = hparams.replace(train_prefix=str(corpus / "train"))
     languages = run_vocabularies.load_or_build(hparams, str(out), lambda message: None)

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfmann.cli import adaptation, validation
+from tfmann import config
+from tfmann.cli import adaptation
 from tfmann.cli.model_flags import add_model
 from tfmann.data import (
     datastore_folder,
@@ -113,7 +114,7 @@ def _run(args: argparse.Namespace) -> None:
     }
     if args.pairs is not None:
         settings["translation_memory_pairs"] = args.pairs
-    hparams = validation.settings_of_model(args.model, settings)
+    hparams = config.settings_of_model(args.model, settings)
     memory_files.require(hparams)
     if args.dev:
         require_parallel(*_dev_files(args.dev))

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfmann import config
-from tfmann.cli import validation
 from tfmann.cli.model_flags import add_model
 from tfmann.data import input_checks
 from tfmann.data.text_files import iter_lines, iter_parallel, number_lines, read_documents
@@ -99,7 +98,7 @@ def _inspect(args: argparse.Namespace) -> None:
     if args.sentences is not None and args.sentences < 1:
         raise UsageError(f"--sentences={args.sentences}: expected 1 or more")
     folders = filter(None, (args.model, args.attention_of))
-    hparams, *of_others = (validation.settings_of_model(folder, {}) for folder in folders)
+    hparams, *of_others = (config.settings_of_model(folder, {}) for folder in folders)
     inputs = {f"--{name}": getattr(args, name)
               for name in ("input", "reference", "translations", "documents")}  # fmt: skip
     input_checks.refuse_overwriting({"output": args.output}, inputs)

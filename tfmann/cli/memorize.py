@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from tfmann.cli import validation
+from tfmann import config
 from tfmann.cli.model_flags import add_model
 from tfmann.data import corpus_paths, input_checks
 from tfmann.errors import UsageError, interruptible, print_message, run_command
@@ -74,7 +74,7 @@ def _run(args: argparse.Namespace) -> None:
         raise UsageError(f"--learning_rate={args.learning_rate}: expected a number above 0")
     names = ("train_prefix", "dev_prefix")
     settings = {name: getattr(args, name) for name in names if getattr(args, name)}
-    hparams = validation.settings_of_model(args.model, settings)
+    hparams = config.settings_of_model(args.model, settings)
     hparams.require("train_prefix", "a memory is learnt from the training text")
     text = corpus_paths.require_training_text(hparams)
     if hparams.dev_prefix:

@@ -293,7 +293,7 @@ def _evaluate(model: api.Model, values: Any) -> None:
 
 def _tune(values: Any, settings: dict[str, Any]) -> None:
     """Chooses the length penalty on dev, or on a file with references, and saves it."""
-    hparams = validation.settings_of_model(values.out_dir, settings)
+    hparams = config.settings_of_model(values.out_dir, settings)
     settings = {**settings, **length_penalty.search_settings(hparams)}
     model = api.load(values.out_dir, values.ckpt, print_message, **settings)
     if values.inference_input_file:
@@ -319,7 +319,7 @@ def _tune(values: Any, settings: dict[str, Any]) -> None:
     )
     with _output(values.inference_output_file) as out:
         out.write("".join(f"{line}\n" for line in length_penalty.lines(chosen, points)).encode())
-    saved = validation.settings_of_model(values.out_dir, {"length_penalty_weight": chosen.weight})
+    saved = config.settings_of_model(values.out_dir, {"length_penalty_weight": chosen.weight})
     path = os.path.join(values.out_dir, HPARAMS)
     config.save(saved, path)
     print_message(f"length_penalty_weight={chosen.weight:g} is in {path}")

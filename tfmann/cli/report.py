@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfmann import config
-from tfmann.cli import validation
 from tfmann.cli.model_flags import add_settings, given_settings
 from tfmann.config import HParams
 from tfmann.config.search import WORD_MEMORY_SETTINGS
@@ -174,7 +173,7 @@ def _sentence(args: argparse.Namespace) -> None:
             "each sentence needs one, or none has one"
         )
     memory = given_settings(args, WORD_MEMORY_SETTINGS)
-    hparams = validation.settings_of_model(args.out_dir, memory)
+    hparams = config.settings_of_model(args.out_dir, memory)
     memory_files.require(hparams)
     most = hparams.beam_width if hparams.infer_mode == "beam_search" else 1
     if args.n_best < 1:
@@ -240,7 +239,7 @@ def _gallery(args: argparse.Namespace) -> None:
     runs = sorted(str(path.parent) for path in Path(args.out_dir).glob(f"*/{HPARAMS}"))
     if not runs:
         raise UserError(f"{args.out_dir} has no folder of a run")
-    cells = {run: validation.settings_of_model(run, {}).cell for run in runs}
+    cells = {run: config.settings_of_model(run, {}).cell for run in runs}
     gallery.write(cells, args.prefix, args.sentence, args.output, _tracer, print_message)
 
 
@@ -268,7 +267,7 @@ def _tracer(
 
 def _memory(args: argparse.Namespace) -> None:
     memory = given_settings(args, WORD_MEMORY_SETTINGS)
-    hparams = validation.settings_of_model(args.out_dir, memory)
+    hparams = config.settings_of_model(args.out_dir, memory)
     memory_files.require(hparams)
     if args.docs and not hparams.reads_documents:
         raise UsageError(

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tfmann.cli import validation
+from tfmann import config
 from tfmann.cli.model_flags import add_model, add_settings, given_settings
 from tfmann.config.search import SHORTLIST_SETTINGS, WORD_MEMORY_SETTINGS
 from tfmann.data import lexicon, memory_files
@@ -41,7 +41,7 @@ def _run(args: argparse.Namespace) -> None:
     server.require_extra("serve")
     limits = _limits(args)
     settings = given_settings(args, _SETTINGS)
-    hparams = validation.settings_of_command(args.model, settings)
+    hparams = config.settings_of_command(args.model, settings)
     lexicon.require(hparams, args.model)
     memory_files.require(hparams)
     listener = server.bind(args.host, args.port)

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from tfmann import nmt
+from tfmann import config, nmt
 from tfmann.cli import validation
 from tfmann.cli.model_flags import add_model, add_settings, given_settings
 from tfmann.config.search import DOCUMENT_HISTORIES, SHORTLIST_SETTINGS, WORD_MEMORY_SETTINGS
@@ -292,13 +292,13 @@ def _begin(args: argparse.Namespace) -> Conversation:
         if getattr(args, name) is not None:
             raise UsageError(f"--{name} is of a file: give --input")
     settings = {**given_settings(args, _SETTINGS), "num_translations_per_input": 1}
-    hparams = validation.settings_of_command(args.model, settings)
+    hparams = config.settings_of_command(args.model, settings)
     lexicon.require(hparams, args.model)
     memory_files.require(hparams)
     folders = validation.ensemble_folders(args.ensemble)
     if args.alignments:
-        members = [validation.settings_of_model(folder, {}) for folder in folders]
-        validation.require_alignments([hparams, *members], "--alignments")
+        members = [config.settings_of_model(folder, {}).cell for folder in folders]
+        config.require_alignments([hparams.cell, *members], "--alignments")
     # As many as the search finds anyway, so that the user can ask for more later.
     most = {"beam_search": hparams.beam_width, "sample": max(args.n_best, 1)}.get(
         hparams.infer_mode, 1

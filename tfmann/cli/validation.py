@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfmann import config
@@ -14,7 +13,6 @@ from tfmann.data.text_files import iter_lines, require_parallel
 from tfmann.errors import UsageError, UserError
 from tfmann.export import export_folder
 from tfmann.export import settings as export_settings
-from tfmann.utils.run_folder import HPARAMS, has_weights
 
 MODES = ("train", "infer", "score", "align", "eval", "tune", "lexicon", "shortlist", "export")
 
@@ -168,48 +166,6 @@ def _check_jobs(mode: str, flags: Any) -> None:
         raise UsageError("--inference_ref_file is of all lines: score what the jobs have joined")
 
 
-def settings_for_training(
-    out_dir: str, hparams_path: str | None, explicit: Mapping[str, Any]
-) -> HParams:
-    """Merges settings: explicit > JSON > those of the model in `out_dir` > defaults.
-
-    A file may have settings of several cells. On the command line, one that the cell ignores is a
-    mistake.
-
-    Raises:
-      UsageError: a wrong setting, one of another cell among `explicit`, or one that would make
-        another model of that in `out_dir`.
-    """
-    if has_weights(out_dir):
-        from_json = config.read_json(hparams_path) if hparams_path else {}
-        saved = config.read_json(os.path.join(out_dir, HPARAMS))
-        hparams = config.merge_saved(saved, {**from_json, **explicit}, where=out_dir)
-    else:
-        hparams = config.make(explicit, hparams_path)
-    config.refuse_unread(explicit, hparams.cell)
-    return hparams
-
-
-def settings_of_model(out_dir: str, settings: Mapping[str, Any]) -> HParams:
-    """Returns the settings of the trained model in `out_dir`, some of the search replaced.
-
-    Raises:
-      UserError: there is no model.
-      UsageError: an unknown setting, or one that would be another model.
-    """
-    path = os.path.join(out_dir, HPARAMS)
-    if not os.path.exists(path):
-        raise UserError(f"{out_dir} holds no trained model: there is no {HPARAMS} in it")
-    return config.merge_saved(config.read_json(path), settings, where=out_dir)
-
-
-def settings_of_command(out_dir: str, given: Mapping[str, Any]) -> HParams:
-    """Does as `settings_of_model`, and refuses a setting of the command line without effect."""
-    hparams = settings_of_model(out_dir, given)
-    config.refuse_idle(given, hparams)
-    return hparams
-
-
 def ensemble_folders(flag: str | None) -> list[str]:
     """Returns the folders that `--ensemble` names.
 
@@ -220,12 +176,6 @@ def ensemble_folders(flag: str | None) -> list[str]:
     if not all(folders):
         raise UsageError(f"--ensemble={flag}: expected folders of runs with commas between them")
     return folders
-
-
-def require_alignments(runs: Sequence[HParams], purpose: str) -> None:
-    """Raises UsageError where `purpose` needs alignments and the cell of no run has them."""
-    if not any(config.cell_spec(run.cell).has_alignments for run in runs):
-        config.require_alignments(runs[0].cell, purpose)
 
 
 def _check_tuning(hparams: SearchSettings) -> None:
@@ -273,11 +223,11 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     if mode == "export":
         export_settings.require_fixed(hparams)
         export_folder.require_usable(export_dir(flags))
-    members = [settings_of_model(folder, {}) for folder in ensemble_folders(flags.ensemble)]
+    folders = ensemble_folders(flags.ensemble)
+    members = [config.settings_of_model(folder, {}).cell for folder in folders]
     if mode == "align" or flags.alignment_file:
-        require_alignments(
-            [hparams, *members], "--mode=align" if mode == "align" else "--alignment_file"
-        )
+        purpose = "--mode=align" if mode == "align" else "--alignment_file"
+        config.require_alignments([hparams.cell, *members], purpose)
     if flags.lexicon_file and not hparams.replace_unk:
         raise UsageError("--lexicon_file is of no use without --replace_unk")
     lexicon.require(hparams, flags.out_dir)

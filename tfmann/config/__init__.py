@@ -34,6 +34,11 @@ from tfmann.config.memory_options import (
     MADOptions,
     NTMOptions,
 )
+from tfmann.config.run_settings import (
+    settings_for_training,
+    settings_of_command,
+    settings_of_model,
+)
 from tfmann.config.search import SearchSettings, TranslationSettings
 from tfmann.config.training import (
     InitializationSettings,
@@ -84,5 +89,8 @@ __all__ = [
     "refuse_unread",
     "require_alignments",
     "save",
+    "settings_for_training",
+    "settings_of_command",
+    "settings_of_model",
     "to_json",
 ]

@@ -7,7 +7,7 @@ that `CellOptions` inherits. docs/add_a_cell.md adds one.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tfmann.config.fields import field
@@ -282,10 +282,11 @@ def cell_spec(name: str) -> CellSpec:
     return CELLS[name]
 
 
-def require_alignments(cell: str, purpose: str) -> None:
-    """Raises UsageError where `purpose` needs alignments and the cell has none."""
-    if not cell_spec(cell).has_alignments:
+def require_alignments(cells: Sequence[str], purpose: str) -> None:
+    """Raises UsageError where `purpose` needs alignments and none of a model's cells has them."""
+    if not any(cell_spec(cell).has_alignments for cell in cells):
         raise UsageError(
-            f"{purpose} needs alignments with the source, and the cell {cell!r} has no alignments: "
+            f"{purpose} needs alignments with the source, and the cell {cells[0]!r} has no "
+            "alignments: "
             "it knows the source by its memory alone"
         )

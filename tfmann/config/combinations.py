@@ -46,7 +46,7 @@ def check_combinations(h: AllSettings) -> None:
         )
     for key in ("coverage_penalty_weight", "eos_attention_weight", "replace_unk"):
         if getattr(h, key):
-            require_alignments(h.cell, f"{key}={getattr(h, key)}")
+            require_alignments([h.cell], f"{key}={getattr(h, key)}")
 
 
 def _rules_of_data(h: AllSettings) -> Rules:

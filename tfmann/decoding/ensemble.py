@@ -84,7 +84,7 @@ class Ensemble:
     """Models that search as one.
 
     The models have equal vocabularies, and none of them reads other sentences, which
-    `cli.ensemble_runs` checks.
+    `decoding.ensemble_runs` checks.
 
     Attributes:
       members: the models, at least one; the first decides the loop of the search.

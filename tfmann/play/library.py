@@ -152,7 +152,7 @@ def of_runs(
     Raises:
       UserError: a directory holds no trained model, or its search cannot have the settings.
     """
-    from tfmann.cli.validation import settings_of_command
+    from tfmann.config import settings_of_command
     from tfmann.data import memory_files
 
     entries: list[Entry] = []

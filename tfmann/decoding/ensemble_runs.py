@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tfmann import config
-from tfmann.cli.validation import settings_of_model
 from tfmann.config import HParams
 from tfmann.data import run_vocabularies
 from tfmann.errors import UsageError
@@ -25,7 +24,7 @@ def load_settings(out_dir: str, hparams: HParams, folders: Sequence[str]) -> lis
     """
     if not folders:
         return []
-    settings = [settings_of_model(folder, {}) for folder in folders]
+    settings = [config.settings_of_model(folder, {}) for folder in folders]
     expected = _text_encoding(hparams, out_dir)
     for folder, run in zip([out_dir, *folders], [hparams, *settings]):
         if config.cell_spec(run.cell).reads_documents:

@@ -1,0 +1,55 @@
+"""The settings of a run in its folder, with those that are given on top of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from tfmann.config.files import make, merge_saved, read_json
+from tfmann.config.hparams import HParams
+from tfmann.config.idle_settings import refuse_idle, refuse_unread
+from tfmann.errors import UserError
+from tfmann.utils.run_folder import HPARAMS, has_weights
+
+
+def settings_for_training(
+    out_dir: str, hparams_path: str | None, explicit: Mapping[str, Any]
+) -> HParams:
+    """Merges settings: explicit > JSON > those of the model in `out_dir` > defaults.
+
+    A file may have settings of several cells. On the command line, one that the cell ignores is a
+    mistake.
+
+    Raises:
+      UsageError: a wrong setting, one of another cell among `explicit`, or one that would make
+        another model of that in `out_dir`.
+    """
+    if has_weights(out_dir):
+        from_json = read_json(hparams_path) if hparams_path else {}
+        saved = read_json(os.path.join(out_dir, HPARAMS))
+        hparams = merge_saved(saved, {**from_json, **explicit}, where=out_dir)
+    else:
+        hparams = make(explicit, hparams_path)
+    refuse_unread(explicit, hparams.cell)
+    return hparams
+
+
+def settings_of_model(out_dir: str, settings: Mapping[str, Any]) -> HParams:
+    """Returns the settings of the trained model in `out_dir`, some of the search replaced.
+
+    Raises:
+      UserError: there is no model.
+      UsageError: an unknown setting, or one that would be another model.
+    """
+    path = os.path.join(out_dir, HPARAMS)
+    if not os.path.exists(path):
+        raise UserError(f"{out_dir} holds no trained model: there is no {HPARAMS} in it")
+    return merge_saved(read_json(path), settings, where=out_dir)
+
+
+def settings_of_command(out_dir: str, given: Mapping[str, Any]) -> HParams:
+    """Does as `settings_of_model`, and refuses a setting of the command line without effect."""
+    hparams = settings_of_model(out_dir, given)
+    refuse_idle(given, hparams)
+    return hparams
