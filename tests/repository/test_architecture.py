@@ -21,7 +21,8 @@ FLOORS = [
     {"decoding"},
     {"training", "evaluation", "export"},
     {"visualization"},
-    {"papers", "report", "cli", "nmt", "api", "serving", "play"},
+    {"api"},
+    {"papers", "report", "cli", "nmt", "serving", "play"},
 ]
 
 
