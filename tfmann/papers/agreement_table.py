@@ -1,4 +1,4 @@
-"""How far the attention of a table's systems agrees with that of one of them, as text."""
+"""The agreement of the attention of a table's systems with that of one of them, as text."""
 
 from __future__ import annotations
 
