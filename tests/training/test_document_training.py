@@ -102,6 +102,19 @@ def test_a_run_resumes_with_the_caches_of_its_documents(tmp_path):
     assert not forgetful.caches and second.caches
 
 
+@pytest.mark.parametrize("fusion", ["deep", "shallow"])
+def test_rows_without_words_change_nothing(fusion):
+    """All rows of a replica, at the end of an epoch; the other replicas have words."""
+    train_step = learner(cache_fusion=fusion, optimizer="sgd")
+    before = train_step.weight_arrays()
+    batch, _ = next(DocumentBatches(corpus(), train_step.hparams).batches(Position()))
+    idle = batch._replace(target_length=np.zeros_like(batch.target_length))
+    update = train_step.update(idle, 0, 1.0)
+    assert float(update.cross_entropy) == 0 and float(update.gradient_norm) == 0
+    for name, value in train_step.weight_arrays().items():
+        assert np.array_equal(value, before[name]), name
+
+
 def main(folder):
     """Two replicas (`replicas.run_main`)."""
     replicas.two_cpus()

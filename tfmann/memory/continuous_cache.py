@@ -108,11 +108,11 @@ def mix(
     rest = logits - tf.nn.softplus(scores)  # + log(1 - lambda)
     from_cache = tf.math.log(tf.where(is_cached, probabilities, 1.0)) - tf.nn.softplus(-scores)
     from_cache += tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
-    gain = tf.nn.softplus(from_cache - tf.gather(rest, words, batch_dims=1))  # of logaddexp
     rows = tf.broadcast_to(tf.range(tf.shape(words)[0])[:, None], tf.shape(words))
-    return tf.tensor_scatter_nd_add(
-        rest, tf.stack([rows, words], axis=-1), tf.where(is_cached, gain, 0.0)
-    )
+    places = tf.stack([rows, words], axis=-1)  # [M, I, 2]
+    # not tf.gather with batch_dims, whose gradient has the wrong shape where M is 0
+    gain = tf.nn.softplus(from_cache - tf.gather_nd(rest, places))  # of logaddexp
+    return tf.tensor_scatter_nd_add(rest, places, tf.where(is_cached, gain, 0.0))
 
 
 # Writing (3.3)

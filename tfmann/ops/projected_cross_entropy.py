@@ -101,6 +101,8 @@ def cross_entropy(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the same sums from logits `[M, V]` that are more than a projection."""
     log_probs = tf.nn.log_softmax(logits)
-    plain = -tf.reduce_sum(tf.gather(log_probs, labels, batch_dims=1))
+    places = tf.stack([tf.range(tf.shape(labels)[0]), labels], axis=1)  # [M, 2]
+    # not tf.gather with batch_dims, whose gradient has the wrong shape where M is 0
+    plain = -tf.reduce_sum(tf.gather_nd(log_probs, places))
     even = -tf.reduce_sum(tf.reduce_mean(log_probs, axis=-1))
     return (1.0 - smoothing) * plain + smoothing * even, tf.stop_gradient(plain)
