@@ -334,6 +334,9 @@ def load(
     members = ensemble_runs.load_settings(out_dir, hparams, ensemble)
     languages = run_vocabularies.load(hparams, out_dir)
     words = lexicon.load(hparams, out_dir)
+    if ckpt:
+        advice = "take a checkpoint of a run with the vocabularies of this one"
+        run_vocabularies.refuse_other_words(languages, ckpt, "ckpt", advice)
     models, checkpoints = [], []
     for folder, run in zip([out_dir, *ensemble], [hparams, *members]):
         model = Seq2Seq(run, *(len(side.vocabulary) for side in languages))

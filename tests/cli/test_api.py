@@ -1,6 +1,7 @@
 """Loading a run's folder: its settings, its checkpoints, what is not there."""
 
 import itertools
+import shutil
 
 import numpy as np
 import pytest
@@ -70,6 +71,20 @@ def test_checkpoint_of_another_model_is_refused(folder):
     Vocabulary.from_tokens(TARGET_WORDS[1:]).save(root / "vocab.bb")
     with pytest.raises(UserError, match="another model's"):
         tfmann.load(str(root))
+
+
+def test_a_checkpoint_that_has_learned_other_words_is_refused(folder, tmp_path):
+    """Of a run with as many words, so that all shapes are the same."""
+    root, saved = folder
+    shutil.copytree(root, tmp_path / "other")
+    for ckpt in (tmp_path / "other", tmp_path / "other" / "best_bleu"):
+        assert tfmann.load(str(root), str(ckpt)).checkpoint.startswith(str(tmp_path / "other"))
+    Vocabulary.from_tokens(TARGET_WORDS[::-1]).save(tmp_path / "other" / "vocab.bb")
+    for ckpt in (tmp_path / "other", tmp_path / "other" / "best_bleu"):
+        with pytest.raises(UserError, match=f"ckpt={ckpt} has learned other words, .*vocab.bb: "):
+            tfmann.load(str(root), str(ckpt))
+    shutil.copytree(tmp_path / "other" / "best_bleu", tmp_path / "copy")  # of an unknown run
+    assert tfmann.load(str(root), str(tmp_path / "copy")).checkpoint == str(tmp_path / "copy")
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "no weights", "no state", "gone"])

@@ -216,6 +216,20 @@ def test_the_same_vocabulary_from_elsewhere_is_no_other_model(trained, corpus, t
     assert saved["vocab_prefix"] == str(tmp_path / "copy")
 
 
+def test_weights_that_have_learned_other_words_start_no_model(trained, corpus, tmp_path, capsys):
+    """As many words, so that all shapes are the same."""
+    for side in ("src", "tgt"):
+        text = (corpus / f"train.{side}").read_text(encoding="utf-8")
+        other = [" ".join(f"{word}x" for word in line.split()) for line in text.splitlines()]
+        text_files.write_lines(tmp_path / f"other.{side}", other)
+    settings = {"train_prefix": tmp_path / "other", "num_train_steps": 1}
+    for start in (trained, trained / "best_bleu", trained / "checkpoints" / "step-00000002"):
+        argv = training(corpus, tmp_path / "out", **settings, init_checkpoint=start)
+        words = rf"init_checkpoint={start} has learned other words, those of {trained}/vocab\.src: "
+        fails(argv, capsys, 1, f"{words}give --vocab_prefix={trained}/vocab,")
+    assert nmt.main([*argv, f"--vocab_prefix={trained}/vocab"]) == 0
+
+
 def test_settings_of_a_trained_model_need_not_be_given_again(trained, corpus):
     saved = config.read_json(trained / "hparams.json")
     merged = config.settings_for_training(str(trained), None, {"learning_rate": 0.5})

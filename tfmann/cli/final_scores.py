@@ -18,7 +18,7 @@ from tfmann.evaluation import length_penalty
 from tfmann.training import checkpoint, checkpoint_series, named_variables, trainer
 from tfmann.training.train_state import TrainState
 from tfmann.training.train_step import TrainStep
-from tfmann.utils.run_folder import RunFolder
+from tfmann.utils.run_folder import AVERAGE, RunFolder
 
 if TYPE_CHECKING:
     from tfmann.api import Model
@@ -55,7 +55,7 @@ class FinalScores:
         # A run that was killed after its last save may have left one checkpoint too many.
         steps = trainer.remove_old_checkpoints(self.hparams, self.folder.checkpoints)
         folders = [checkpoint_series.step_folder(self.folder.checkpoints, step) for step in steps]
-        folder = self.folder.path("avg_checkpoints")
+        folder = self.folder.path(AVERAGE)
         checkpoint.write(folder, checkpoint_series.average(folders), None, state.as_dict())
         scores, _, penalty = self._score(folder, f"mean of the last {len(folders)}", "_average")
         return {"average": scores, "average_length_penalty": penalty}

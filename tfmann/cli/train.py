@@ -220,6 +220,12 @@ class TrainingSession:
                 dev_measure.compare(state, self.measure, self.log)
             return state
         if self.hparams.init_checkpoint:
+            run_vocabularies.refuse_other_words(
+                self.languages,
+                self.hparams.init_checkpoint,
+                "init_checkpoint",
+                "give --vocab_prefix={}/vocab, so that this run has the same vocabularies",
+            )
             folder = checkpoint.existing_folder(self.hparams.init_checkpoint, self.log)
             arrays = checkpoint.read_arrays(folder)
             assigned, fresh = named_variables.assign_matching(

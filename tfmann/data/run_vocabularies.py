@@ -18,7 +18,7 @@ from tfmann.data.text_files import iter_lines
 from tfmann.data.vocab import NoTokenError, Vocabulary
 from tfmann.errors import UsageError, UserError
 from tfmann.utils.files import atomic_write, file_digest, read_bytes
-from tfmann.utils.run_folder import HPARAMS, has_weights
+from tfmann.utils.run_folder import HPARAMS, has_weights, run_of
 
 
 def load_or_build(
@@ -83,6 +83,37 @@ def load(hparams: HParams, out_dir: str) -> LanguagePair:
     fingerprints.require_same_vocabularies(out_dir, _fingerprints(languages, saved, out_dir))
     _refuse_others(hparams, saved, languages, out_dir)
     return languages
+
+
+def refuse_other_words(languages: LanguagePair, path: str, setting: str, advice: str) -> None:
+    """Refuses the weights of a run with other vocabularies.
+
+    Weights know words by their ids alone: where two vocabularies have one size, nothing else would
+    show that the words are others. The run of a checkpoint that was moved out of it is not known.
+
+    Args:
+      languages: with the vocabularies that the weights are for.
+      path: the folder of a checkpoint, or of a run.
+      setting: the name of what it was given as.
+      advice: what to do, with `{}` for the folder of that run.
+
+    Raises:
+      UserError: the vocabulary of a side is another one.
+    """
+    run = run_of(path)
+    if run is None:
+        return
+    try:
+        settings = config.read_json(os.path.join(run, HPARAMS))
+    except UsageError:  # of another version
+        return
+    for encoder, key in zip(languages, ("src", "tgt")):
+        vocabulary = _vocabulary_path(run, str(settings.get(key)))
+        if os.path.exists(vocabulary) and Vocabulary.load(vocabulary) != encoder.vocabulary:
+            raise UserError(
+                f"{setting}={path} has learned other words, those of {vocabulary}: "
+                f"{advice.format(run)}"
+            )
 
 
 def record_lost_fingerprints(

@@ -22,6 +22,7 @@ RUNS = "runs"  # the folder of runs for a command that is given no other
 HPARAMS = "hparams.json"
 RESULTS = "results.json"  # only of a finished run
 BEST = "best_bleu"
+AVERAGE = "avg_checkpoints"
 CHECKPOINTS = "checkpoints"
 
 STEP = re.compile(r"step-(\d{8,})")  # a checkpoint's folder
@@ -43,6 +44,20 @@ def has_weights(root: str) -> bool:
 def weights_folder(path: str) -> str:
     """Returns the best checkpoint's folder if `path` is a run's folder, else `path` itself."""
     return os.path.join(path, BEST) if os.path.exists(os.path.join(path, HPARAMS)) else path
+
+
+def run_of(path: str) -> str | None:
+    """Returns the folder of the run whose checkpoint `path` is, or that it is itself, or None."""
+    path = os.path.realpath(path)
+    root, name = os.path.split(path)
+    name = name.removesuffix(".old")
+    if os.path.exists(os.path.join(path, HPARAMS)):
+        root = path
+    elif STEP.fullmatch(name) and os.path.basename(root) == CHECKPOINTS:
+        root = os.path.dirname(root)
+    elif name not in (BEST, AVERAGE):
+        return None
+    return root if os.path.exists(os.path.join(root, HPARAMS)) else None
 
 
 def last_step(root: str) -> int | None:
