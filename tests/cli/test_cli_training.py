@@ -230,6 +230,20 @@ def test_weights_that_have_learned_other_words_start_no_model(trained, corpus, t
     assert nmt.main([*argv, f"--vocab_prefix={trained}/vocab"]) == 0
 
 
+def test_text_that_a_run_continues_on_may_not_change_later(trained, corpus, tmp_path, capsys):
+    out = tmp_path / "out"
+    shutil.copytree(trained, out)
+    for side in ("src", "tgt"):
+        shutil.copy(corpus / f"train.{side}", tmp_path / f"moved.{side}")
+    argv = training(corpus, out, train_prefix=tmp_path / "moved")
+    assert nmt.main(argv) == 0
+    with open(tmp_path / "moved.src", "ab") as stream:
+        stream.write(b"x\n")
+    with open(tmp_path / "moved.tgt", "ab") as stream:
+        stream.write(b"y\n")
+    fails(argv, capsys, 1, r"moved\.src \(train_prefix\) has changed since the run")
+
+
 def test_settings_of_a_trained_model_need_not_be_given_again(trained, corpus):
     saved = config.read_json(trained / "hparams.json")
     merged = config.settings_for_training(str(trained), None, {"learning_rate": 0.5})

@@ -55,6 +55,24 @@ def test_other_text_on_another_path_is_a_wish(run, tmp_path):
     settle(run)
 
 
+def test_text_on_another_path_is_recorded_and_may_not_change_either(run, tmp_path):
+    hparams, out = run
+    for side in ("src", "tgt"):
+        text_files.write_lines(tmp_path / f"more.{side}", ["word word"])
+    moved = hparams.replace(train_prefix=str(tmp_path / "more"))
+    before = (tmp_path / "run" / "inputs.json").read_bytes()
+    fingerprints.record_other_inputs(hparams, out)
+    assert (tmp_path / "run" / "inputs.json").read_bytes() == before
+    fingerprints.record_other_inputs(moved, out)
+    settle((moved, out))
+    flip_bit(tmp_path / "more.tgt")
+    with pytest.raises(UserError, match=r"more\.tgt \(train_prefix\) has changed"):
+        settle((moved, out))
+    flip_bit(tmp_path / "dev.src")  # recorded at the beginning
+    with pytest.raises(UserError, match=r"dev\.src \(dev_prefix\) has changed"):
+        settle(run)
+
+
 @pytest.mark.parametrize("side", ["src", "tgt"])
 def test_a_vocabulary_that_changed_in_the_runs_folder_is_refused(run, tmp_path, side):
     text_files.write_lines(tmp_path / "run" / f"vocab.{side}", ["<unk>", "<s>", "</s>", "wird"])

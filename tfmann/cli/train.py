@@ -26,6 +26,7 @@ from tfmann.config import HParams
 from tfmann.data import (
     corpus_paths,
     encoded_corpus,
+    fingerprints,
     lexicon,
     run_vocabularies,
     text_checks,
@@ -161,6 +162,7 @@ class TrainingSession:
             run_vocabularies.record_lost_fingerprints(
                 self.languages, self.hparams, self.folder.root, self.log
             )
+            fingerprints.record_other_inputs(self.hparams, self.folder.root)
             for line in config.changes(config.read_json(path), self.hparams):
                 self.log(f"changed: {line}")
         else:

@@ -3,7 +3,7 @@
 A new run writes out_dir/inputs.json. It has the SHA-256 of the text that decides what is learned
 and which weights are the best, of the given vocabulary files, subword model and lexicons, and of
 the vocabularies in the run's own folder. Resuming on text that has changed under the same path
-would mix two experiments; another path is the user's decision and is not compared.
+would mix two experiments; another path is the user's decision, and is recorded in its place.
 """
 
 from __future__ import annotations
@@ -39,10 +39,28 @@ def record(hparams: DataSettings, out_dir: str, vocabularies: Mapping[str, str])
       UserError: an input cannot be read, or the record cannot be written.
     """
     inputs: dict[str, Any] = {"own": dict(vocabularies)}
-    for key in _KEYS:
-        setting = getattr(hparams, key)
-        if setting:
-            inputs[key] = {"given": setting, "sha256": _digests(hparams, key)}
+    inputs.update({key: _fingerprint(hparams, key) for key in _KEYS if getattr(hparams, key)})
+    _write(inputs, out_dir)
+
+
+def record_other_inputs(hparams: DataSettings, out_dir: str) -> None:
+    """Records the inputs that a resumed run has from another path than the recorded ones.
+
+    Raises:
+      UserError: an input cannot be read, or the record cannot be written.
+    """
+    inputs = _read(out_dir) or {}
+    given = {key: inputs[key]["given"] for key in _KEYS if key in inputs}
+    others = [key for key in _KEYS if getattr(hparams, key) not in (None, "", given.get(key))]
+    if inputs and others:
+        _write({**inputs, **{key: _fingerprint(hparams, key) for key in others}}, out_dir)
+
+
+def _fingerprint(hparams: DataSettings, key: str) -> dict[str, Any]:
+    return {"given": getattr(hparams, key), "sha256": _digests(hparams, key)}
+
+
+def _write(inputs: Mapping[str, Any], out_dir: str) -> None:
     with atomic_write(os.path.join(out_dir, _NAME)) as stream:
         stream.write(json.dumps(add_checksum(inputs), indent=1).encode())
 
