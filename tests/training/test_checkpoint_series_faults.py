@@ -79,6 +79,23 @@ def test_damaged_best_weights_come_back_from_their_checkpoint(tmp_path):
             checkpoint_series.rebuild(str(best), 3, str(tmp_path), pytest.fail)
 
 
+def test_best_weights_of_a_step_that_is_to_be_made_again_are_replaced(tmp_path):
+    """A kill between them and the checkpoint of their step; or that checkpoint was removed."""
+    source, best, log = write(tmp_path, 3), tmp_path / "best", []
+    shutil.copytree(write(tmp_path, 6), best)
+    checkpoint_series.rebuild(str(best), 3, str(tmp_path), log.append)
+    assert log == [
+        f"{best} is of step 6, from which the run does not continue: rebuilt from {source}"
+    ]
+    assert checkpoint.read_arrays(str(best))["a"].tolist() == [3, 3, 3]
+    shutil.rmtree(source)
+    checkpoint_series.rebuild(str(best), 3, str(tmp_path), pytest.fail)
+    shutil.rmtree(best)
+    shutil.copytree(tmp_path / "step-00000006", best)
+    checkpoint_series.rebuild(str(best), 3, str(tmp_path), pytest.fail)  # better than none
+    assert checkpoint.read_arrays(str(best))["a"].tolist() == [6, 6, 6]
+
+
 def test_an_average_says_what_it_lacks(tmp_path):
     folders = [write(tmp_path, step) for step in (3, 6)]
     flip_bit(tmp_path / "step-00000003" / "weights.npz")

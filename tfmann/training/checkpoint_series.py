@@ -66,25 +66,37 @@ def latest(root: str, log: Callable[[str], None] = print, to_continue: bool = Fa
 
 
 def rebuild(folder: str, step: int, root: str, log: Callable[[str], None]) -> None:
-    """Rebuilds the weights of `step` in `folder` from its checkpoint below `root` if damaged.
+    """Rebuilds the weights of `step` in `folder` from its checkpoint below `root`.
+
+    They are as they were unless the folder is damaged, or has the weights of a later step: a run
+    that was killed before that step's checkpoint was complete may not find them the best again.
+    These stay if the checkpoint of `step` no longer exists.
 
     Raises:
       Unreadable: they are damaged, and that checkpoint no longer exists.
     """
+    source = step_folder(root, step)
+    damage: Unreadable | None = None
     try:
-        read_arrays(existing_folder(folder, log))
+        existing = existing_folder(folder, log)
+        read_arrays(existing)
+        held = read_state(existing).get("step", step)
+        if held == step:
+            return
+        problem = f"{folder} is of step {held}, from which the run does not continue"
     except Unreadable as error:
-        source = step_folder(root, step)
-        try:
-            weights, state = read_arrays(source), read_state(source)
-        except Unreadable:
-            raise Unreadable(
-                f"{error}, and the checkpoint of step {step}, which had the same weights, no "
-                "longer exists. Restore one of them from a copy, or give another out_dir to start "
-                "again."
-            ) from None
-        write(folder, weights, None, {key: v for key, v in state.items() if key != "sha256"})
-        log(f"{error}: rebuilt from {source}")
+        problem, damage = str(error), error
+    try:
+        weights, state = read_arrays(source), read_state(source)
+    except Unreadable:
+        if damage is None:
+            return
+        raise Unreadable(
+            f"{damage}, and the checkpoint of step {step}, which had the same weights, no longer "
+            "exists. Restore one of them from a copy, or give another out_dir to start again."
+        ) from None
+    write(folder, weights, None, {key: v for key, v in state.items() if key != "sha256"})
+    log(f"{problem}: rebuilt from {source}")
 
 
 def remove_old(root: str, count: int, due: Callable[[int], bool] = lambda step: True) -> list[int]:
