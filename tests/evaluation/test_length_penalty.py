@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from helpers.searches import large_model, run_beam
 from oracles.beam import length_penalty as penalty_of
 
 from tfmann import nmt
+from tfmann.cli.final_scores import FinalScores
 from tfmann.config import HParams
 from tfmann.decoding.text_processor import Translation
 from tfmann.errors import UsageError
@@ -173,6 +175,29 @@ def test_a_training_ends_with_the_weight_that_suits_dev(run, tmp_path):
     worse_weight = 0 if best["weight"] else 4
     assert scores(run, tmp_path, length_penalty_weight=worse_weight) != pytest.approx(best_scores)
     assert "length_penalty_weight on dev:" in (run / "train.log").read_text()
+
+
+@pytest.mark.thorough
+def test_a_run_that_is_stopped_at_its_average_chooses_as_if_it_had_not_been(
+    run, tmp_path, monkeypatch
+):
+    out = tmp_path / "out"
+    shutil.copytree(run, out)
+    (out / "results.json").unlink()
+    settings = json.loads((out / "hparams.json").read_text())
+    (out / "hparams.json").write_text(json.dumps({**settings, "length_penalty_weight": 0.0}))
+
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    argv = [f"--out_dir={out}", "--length_penalty_weights=4"]
+    with monkeypatch.context() as patch:
+        patch.setattr(FinalScores, "score_average", stop)
+        assert nmt.main(argv) == 130
+    assert nmt.main(argv) == 0
+    results = json.loads((out / "results.json").read_text())
+    assert results["hparams"]["length_penalty_weight"] == 0.0, "as training was set"
+    assert json.loads((out / "hparams.json").read_text())["length_penalty_weight"] == 4.0
 
 
 @pytest.mark.thorough

@@ -283,10 +283,11 @@ class TrainingSession:
         }
         scores = FinalScores(self.hparams, self.folder, self.train_step, self._make_translator)
         results.update(scores.score_best())
-        weight = results["length_penalty"]["weight"]
-        config.save(self.hparams.replace(length_penalty_weight=weight), self.folder.path(HPARAMS))
         if self.hparams.avg_ckpts:
             results.update(scores.score_average(state))
+        # not before the average: a run that is stopped there would choose again from this weight
+        weight = results["length_penalty"]["weight"]
+        config.save(self.hparams.replace(length_penalty_weight=weight), self.folder.path(HPARAMS))
         with atomic_write(self.folder.path(RESULTS)) as stream:
             stream.write(json.dumps(results, indent=1).encode())
         return results
