@@ -63,3 +63,21 @@ def test_text_that_needs_no_advice_gets_none(log_of, lines, changes):
     if changes:
         pytest.importorskip("sacremoses", reason="the extra `moses` is not installed")
     assert not advice_of(log_of(lines, lines, **changes))
+
+
+def test_a_run_says_that_dev_and_test_are_training_text(log_of, tmp_path):
+    log = log_of(TOKENS, TOKENS)
+    lines = [line for line in log.splitlines() if "are in the training text too" in line]
+    assert [line.split(" and ")[0] for line in lines] == [
+        str(tmp_path / "dev.src"),
+        str(tmp_path / "test.src"),
+    ]
+
+
+def test_a_run_on_other_pairs_says_nothing_of_the_kind(log_of, tmp_path):
+    for suffix in ("src", "tgt"):
+        lines = "".join(f"{line} again\n" for line in TOKENS)
+        (tmp_path / f"new.{suffix}").write_text(lines)
+    new = str(tmp_path / "new")
+    log = log_of(TOKENS, TOKENS, dev_prefix=new, test_prefix=new)
+    assert "in the training text" not in log

@@ -1,4 +1,4 @@
-"""Reports of a run about its text: unknown tokens, and raw text that is split at spaces."""
+"""Reports of a run about its text: unknown tokens, raw text, dev pairs of the training text."""
 
 import numpy as np
 import pytest
@@ -48,3 +48,24 @@ def test_unknown_tokens_are_counted(ids, share):
     corpus = EncodedCorpus(ids, np.array([0, len(ids)]), ids[:1], np.array([0, 1]), np.array([-1]))
     line = text_checks.unknown_tokens(corpus, ("dev.de", "dev.en"))
     assert line.startswith(f"unknown: {share} tokens in dev.de, ")
+
+
+def corpus(folder, name, pairs):
+    sides = zip(*pairs)
+    return tuple(write(folder / f"{name}.{suffix}", lines) for suffix, lines in zip("st", sides))
+
+
+def test_an_evaluation_set_of_training_pairs_is_noticed(tmp_path):
+    first = corpus(tmp_path, "first", [("a", "A"), ("b", "B"), ("a", "A")])
+    second = corpus(tmp_path, "second", [("c", "C"), ("", ""), ("d", "other")])
+    pairs = [("a", "A"), ("a", "A"), ("c", "C"), ("d", "D"), ("e", "E")]
+    dev = corpus(tmp_path, "dev", pairs)
+    warning = text_checks.seen_pairs([first, second], dev)
+    assert warning.startswith(f"{dev[0]} and {dev[1]}: 3 of 5 pairs are in the training text too")
+    assert text_checks.seen_pairs([first], dev) == ""  # 2 of 5
+
+
+def test_equal_sources_with_other_translations_are_new_pairs(tmp_path):
+    training = corpus(tmp_path, "train", [("a", "A"), ("b", "B")])
+    dev = corpus(tmp_path, "dev", [("a", "B"), ("b", "A")])
+    assert text_checks.seen_pairs([training], dev) == ""

@@ -185,17 +185,21 @@ class TrainingSession:
         return corpus
 
     def _describe_text(self, *corpora: encoded_corpus.EncodedCorpus) -> None:
-        """Logs the share of unknown tokens, and a warning if raw text is split at spaces."""
+        """Logs unknown tokens, and warns of raw text split at spaces and of dev in training."""
         h = self.hparams
         prefixes = *h.train_prefixes, str(h.dev_prefix)
         for prefix, corpus in zip(prefixes, corpora):
             name = os.path.basename(prefix)
             self.log(text_checks.unknown_tokens(corpus, (f"{name}.{h.src}", f"{name}.{h.tgt}")))
+        training = [corpus_paths.parallel_paths(h, prefix) for prefix in h.train_prefixes]
+        advice = []
         if not (h.tokenizer or h.subword_option == "spm"):
-            for prefix in h.train_prefixes:
-                advice = text_checks.raw_text_advice(corpus_paths.parallel_paths(h, prefix))
-                if advice:
-                    self.log(advice)
+            advice += [text_checks.raw_text_advice(paths) for paths in training]
+        for evaluation_set in corpus_paths.evaluation_sets(h).values():
+            paths = evaluation_set.source, evaluation_set.references[0]
+            advice.append(text_checks.seen_pairs(training, paths))
+        for line in filter(None, advice):
+            self.log(line)
 
     def _latest_checkpoint(self) -> str | None:
         """Returns the checkpoint to continue from; the chief finds it, as this may repair files."""

@@ -1,19 +1,22 @@
-"""Reports about the text of a run: unknown tokens, and text that is not split at spaces."""
+"""Reports about the text of a run: unknown tokens, text not split at spaces, dev in training."""
 
 from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 
 from tfmann.data.encoded_corpus import EncodedCorpus
-from tfmann.data.text_files import iter_lines
+from tfmann.data.text_files import iter_lines, iter_parallel
 from tfmann.data.vocab import UNK_ID
 from tfmann.utils.files import PathLike
 
 _LINES = 2000  # that are looked at
 _RAW_SHARE = 0.5  # of the lines: tokenized text has next to none, raw text nearly all
+_SEEN_SHARE = 0.5  # of an evaluation set's pairs: short sentences of a real corpus come again
 _OTHER_SPACE = re.compile(r"[^\S \t\r\n]")  # such as U+00A0
 _RAW_END = re.compile(r"[^\W\d_][.!?,;:]+[\"'»”)]*\s*$")  # a letter, and punctuation attached to it
 
@@ -69,4 +72,27 @@ def raw_text_advice(paths: tuple[PathLike, PathLike]) -> str:
         f"{' and '.join(raw)}: words and punctuation are not separated, so that 'house' and "
         "'house.' are different words. `tfmann prepare` learns subwords of raw text, or "
         "--tokenizer=moses separates them."
+    )
+
+
+def seen_pairs(
+    training: Iterable[tuple[PathLike, PathLike]], paths: tuple[PathLike, PathLike]
+) -> str:
+    """Returns a warning if most pairs of an evaluation set are training pairs too, or "".
+
+    Args:
+      training: source and target file of each training corpus.
+      paths: source and target file of the evaluation set, whose pairs are held in memory.
+
+    Raises:
+      UserError: the files cannot be read, or are not parallel.
+    """
+    pairs = Counter((pair.source, pair.target) for pair in iter_parallel(*paths))
+    seen = {pair[:2] for corpus in training for pair in iter_parallel(*corpus) if pair[:2] in pairs}
+    count, total = sum(pairs[pair] for pair in seen), sum(pairs.values())
+    if count <= _SEEN_SHARE * total:
+        return ""
+    return (
+        f"{paths[0]} and {paths[1]}: {count:,} of {total:,} pairs are in the training text too, so "
+        "that their scores do not tell how new text will be translated: set other pairs aside"
     )
