@@ -17,6 +17,7 @@ from absl import flags
 from tfmann import __version__, config
 from tfmann.cli import validation
 from tfmann.cli.flag_help import flag_help
+from tfmann.config.other_names import OTHER_SETTINGS
 from tfmann.config.search import DOCUMENT_HISTORIES
 from tfmann.data import input_checks
 from tfmann.datasets import raw_corpus
@@ -25,36 +26,6 @@ from tfmann.utils import resources
 from tfmann.utils.tensorflow_import import import_tensorflow
 
 _LEARNING = ("train", "lexicon", "shortlist")  # modes that learn from the training text
-
-# Flags of tensorflow/nmt and other programs, whose nearest names here mean something else.
-_OTHER_FLAGS = {
-    "attention_architecture": "--cell chooses the model",
-    "check_special_token": "always on: a vocabulary file without <unk>, <s> and </s> is refused",
-    "colocate_gradients_with_ops": "not needed: TensorFlow places the gradients",
-    "data_prefix": "--train_prefix, --dev_prefix and --test_prefix name the text",
-    "embed_prefix": "not available; --init_checkpoint starts from the weights of another run",
-    "eos": "a sentence ends in </s>, whatever the vocabulary",
-    "inference_list": "not available: --inference_input_file is translated from its first line on",
-    "language_model": "not available: a model translates",
-    "log_device_placement": "not available; see tf.debugging.set_log_device_placement",
-    "max_train": "not available: --train_prefix names the text, all of which is read",
-    "metrics": "BLEU, chrF and TER are always computed",
-    "num_buckets": "--bucket_pool is the number of batches that are sorted by length together",
-    "num_embeddings_partitions": "not available: an embedding is one matrix",
-    "num_gpus": "--distribution=mirrored trains on all GPUs, CUDA_VISIBLE_DEVICES chooses them",
-    "num_inter_threads": "set TF_NUM_INTEROP_THREADS in the environment",
-    "num_intra_threads": "set TF_NUM_INTRAOP_THREADS in the environment",
-    "output_attention": "always on: the attentional state is what a step of luong gives",
-    "override_loaded_hparams": "flags override the saved settings anyway",
-    "pass_hidden_state": "--bridge=copy passes the encoder's states to the decoder, zero does not",
-    "residual": "not available: no recurrent layer has a residual connection",
-    "scope": "not available: the names of weights are fixed",
-    "sos": "a translation starts from <s>, whatever the vocabulary",
-    "source_reverse": "not available; --encoder_type=bi reads a source in both directions",
-    "start_decay_step": "--decay_scheme and --decay_steps say when the rate falls",
-    "time_major": "not available: the layout of tensors is fixed",
-    "use_char_encode": "not available: --subword_option splits words into parts",
-}
 
 
 def define_flags() -> flags.FlagValues:
@@ -156,9 +127,9 @@ def parse(argv: Sequence[str]) -> tuple[flags.FlagValues, dict[str, Any]]:
     except UnicodeDecodeError as error:
         raise UsageError(f"--flagfile: {error}") from None
     except flags.UnrecognizedFlagError as error:
-        if error.flagname not in _OTHER_FLAGS:
+        advice = OTHER_SETTINGS.get(error.flagname)
+        if advice is None:
             raise UsageError(str(error)) from None
-        advice = _OTHER_FLAGS[error.flagname]
         raise UsageError(f"there is no flag --{error.flagname}: {advice}") from None
     except (flags.Error, ValueError) as error:  # ValueError: --nocell=3, of a boolean
         raise UsageError(str(error)) from None

@@ -11,6 +11,7 @@ from helpers.command_line import ROOT, command, fails, run_in_a_process, tree
 
 from tfmann import api, config, nmt
 from tfmann.cli import main, serve, translate
+from tfmann.config.other_names import OTHER_SETTINGS
 from tfmann.data import text_files
 from tfmann.errors import UserError
 from tfmann.training import checkpoint
@@ -368,16 +369,16 @@ warmup_steps
 
 def test_every_flag_of_tensorflow_nmt_is_one_here_or_explained():
     flags = set(nmt.define_flags())
-    explained = set(nmt._OTHER_FLAGS)
+    explained = set(OTHER_SETTINGS)
     assert not flags & explained
     assert set(NMT_FLAGS) <= flags | explained
     page = (ROOT / "docs" / "from_tensorflow_nmt.md").read_text(encoding="utf-8")
     assert [name for name in set(NMT_FLAGS) - flags if f"`{name}`" not in page] == []
 
 
-@pytest.mark.parametrize("flag", sorted(nmt._OTHER_FLAGS))
+@pytest.mark.parametrize("flag", sorted(OTHER_SETTINGS))
 def test_what_explains_a_flag_names_flags_that_are(flag):
-    names = re.findall(r"--(\w+)", nmt._OTHER_FLAGS[flag])
+    names = re.findall(r"--(\w+)", OTHER_SETTINGS[flag])
     assert set(names) <= set(nmt.define_flags())
 
 

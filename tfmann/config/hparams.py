@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tfmann.config import other_names
 from tfmann.config.cells import cell_spec
 from tfmann.config.combinations import AllSettings, check_combinations
 from tfmann.config.fields import Field, fields_of
@@ -67,9 +68,12 @@ def _has_neural_cache(settings: Mapping[str, Any]) -> bool:
 
 
 def refuse_unknown(keys: Iterable[str], where: str) -> None:
-    """Raises UsageError for the first key that is no hyper-parameter, with the nearest name."""
+    """Raises UsageError for the first key that is no setting, with advice or a near name."""
     for key in keys:
         if key not in FIELDS:
+            advice = other_names.advice(key)
+            if advice:
+                raise UsageError(f"{where}: there is no setting {key!r}: {advice}")
             near = difflib.get_close_matches(key, FIELDS, n=1, cutoff=0.5)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise UsageError(f"{where}: unknown key {key!r}{hint}")
