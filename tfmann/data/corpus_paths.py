@@ -111,13 +111,27 @@ def _require_sides(hparams: DataSettings, key: str, prefix: str) -> tuple[str, s
     return source, target
 
 
-def require_file(path: str) -> None:
-    """Raises UserError if there is no file of that name."""
+def require_file(path: str, remedy: str = "") -> None:
+    """Raises UserError with the remedy, if any, if there is no file of that name."""
     if not os.path.exists(path):
-        raise UserError(f"no such file: {path}")
+        raise UserError(f"no such file: {path}{remedy and f' ({remedy})'}")
+
+
+def require_vocabulary_files(hparams: HParams) -> None:
+    """Raises UserError if a file of `vocab_prefix` or `subword_model` is missing."""
+    if hparams.vocab_prefix:
+        remedy = "without it the words of the training text are counted"
+        for path in vocabulary_paths(hparams):
+            require_file(path, f"{_given('vocab_prefix', hparams.vocab_prefix)}; {remedy}")
+    if hparams.subword_model:
+        require_file(hparams.subword_model, _given("subword_model", hparams.subword_model))
 
 
 def _remedy(key: str, prefix: str) -> str:
     """Returns advice: a run saves relative paths as they were typed, and a corpus may be moved."""
-    where = "" if os.path.isabs(prefix) else f", counted from {os.getcwd()}"
-    return f"{key}={prefix}{where}; if the text is elsewhere now, give --{key}"
+    return f"{_given(key, prefix)}; if the text is elsewhere now, give --{key}"
+
+
+def _given(key: str, path: str) -> str:
+    """Returns the setting, and the folder that a relative path is counted from."""
+    return f"{key}={path}" + ("" if os.path.isabs(path) else f", counted from {os.getcwd()}")

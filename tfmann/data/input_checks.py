@@ -37,11 +37,7 @@ def require_training_files(hparams: HParams, out_dir: str) -> None:
             require_parallel(*paths)
         if hparams.init_checkpoint:
             require_checkpoint(hparams.init_checkpoint, "init_checkpoint")
-        if hparams.vocab_prefix:
-            for path in corpus_paths.vocabulary_paths(hparams):
-                corpus_paths.require_file(path)
-        if hparams.subword_model:
-            corpus_paths.require_file(hparams.subword_model)
+        corpus_paths.require_vocabulary_files(hparams)
 
 
 def _require_documents(hparams: HParams) -> None:
