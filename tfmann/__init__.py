@@ -51,3 +51,8 @@ def __getattr__(name: str):
 
         return getattr(api, name)
     raise AttributeError(f"module 'tfmann' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Lists them too, for the completion of names in a shell or a notebook."""
+    return sorted({*globals(), *__all__})

@@ -40,6 +40,12 @@ def folder(tmp_path, untraced):
     return root, Translator(model, sides, model.hparams)
 
 
+def test_names_of_the_package_can_be_completed():
+    names = dir(tfmann)
+    assert names == sorted(set(names)) and {*tfmann.__all__, "__version__"} <= set(names)
+    assert all(hasattr(tfmann, name) for name in names)
+
+
 def test_loaded_model_translates_as_the_one_that_was_saved(folder):
     root, saved = folder
     loaded = tfmann.load(str(root))
