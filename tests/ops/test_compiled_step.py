@@ -1,5 +1,8 @@
 """Compiled steps over a memory: the values and gradients of plain ones, and where they run."""
 
+import io
+import logging
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -98,3 +101,19 @@ def test_a_compiled_update_is_that_of_a_plain_one():
         assert compiled == pytest.approx(plain, rel=1e-4)
     for name, value in weights[0].items():
         np.testing.assert_allclose(weights[1][name], value, atol=1e-4, err_msg=name)
+
+
+def test_a_function_that_autograph_converts_runs_the_step_without_a_warning():
+    step = compiled_step.MemoryStep(
+        lambda memory, keys, dots, squares: dots / squares[:, tf.newaxis]
+    )
+    memory, keys = tf.ones([2, 3, 4]), 2 * tf.ones([2, 1, 4])
+    messages = io.StringIO()
+    handler = logging.StreamHandler(messages)
+    tf.get_logger().addHandler(handler)
+    try:
+        result = tf.function(lambda m, k: step(m, k), autograph=True)(memory, keys)
+    finally:
+        tf.get_logger().removeHandler(handler)
+    np.testing.assert_allclose(result, np.full([2, 1, 3], 2.0), atol=1e-6)
+    assert messages.getvalue() == ""

@@ -49,6 +49,7 @@ class MemoryStep:
         self._forward = tf.function(self._results, autograph=False, jit_compile=True)
         self._backward = tf.function(self._gradients, autograph=False, jit_compile=True)
 
+    @tf.autograph.experimental.do_not_convert  # Keras would, fail at the gradient, and warn
     def __call__(self, memory: tf.Tensor, keys: tf.Tensor, **others: tf.Tensor | None) -> Any:
         """Returns what `compute` returns; tensors that are None are not passed on."""
         present = {name: value for name, value in others.items() if value is not None}
