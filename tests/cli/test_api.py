@@ -56,6 +56,21 @@ def test_loaded_model_translates_as_the_one_that_was_saved(folder):
     assert [f.log_prob for f in loaded.score(PAIRS)] == [f.log_prob for f in saved.force(PAIRS)]
 
 
+def test_a_checkpoint_in_place_of_its_run_is_refused_with_the_run(folder):
+    root, _ = folder
+    step = root / "checkpoints" / "step-00000007"
+    shutil.copytree(root / "best_bleu", step)
+    for path in (root / "best_bleu", step):
+        with pytest.raises(UserError) as error:
+            tfmann.load(str(path))
+        assert str(error.value) == (
+            f"{path} holds no trained model: there is no hparams.json in it; it is a checkpoint of "
+            f"{root}: give that folder, and this one as ckpt"
+        )
+    with pytest.raises(UserError, match="hparams.json in it$"):
+        tfmann.load(str(root / "checkpoints"))
+
+
 def test_settings_of_the_search_may_change_and_no_others(folder):
     root, _ = folder
     loaded = tfmann.load(str(root), beam_width=3, num_translations_per_input=3)

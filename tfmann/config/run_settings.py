@@ -10,7 +10,7 @@ from tfmann.config.files import make, merge_saved, read_json
 from tfmann.config.hparams import HParams
 from tfmann.config.idle_settings import refuse_idle, refuse_unread
 from tfmann.errors import UserError
-from tfmann.utils.run_folder import HPARAMS, has_weights
+from tfmann.utils.run_folder import HPARAMS, has_weights, run_of
 
 
 def settings_for_training(
@@ -44,7 +44,11 @@ def settings_of_model(out_dir: str, settings: Mapping[str, Any]) -> HParams:
     """
     path = os.path.join(out_dir, HPARAMS)
     if not os.path.exists(path):
-        raise UserError(f"{out_dir} holds no trained model: there is no {HPARAMS} in it")
+        run = run_of(out_dir)
+        hint = (
+            f"; it is a checkpoint of {run}: give that folder, and this one as ckpt" if run else ""
+        )
+        raise UserError(f"{out_dir} holds no trained model: there is no {HPARAMS} in it{hint}")
     return merge_saved(read_json(path), settings, where=out_dir)
 
 
