@@ -21,7 +21,9 @@ def run(capsys, *argv):
     return (status, *capsys.readouterr())
 
 
-@pytest.mark.parametrize("argv", [[], ["-h"], ["--help"], ["help"]])
+@pytest.mark.parametrize(
+    "argv", [[], ["-h"], ["--help"], ["help"], ["help", "help"], ["help", "-h"]]
+)
 def test_help_lists_every_command_with_examples(argv, capsys):
     status, out, err = run(capsys, *argv)
     assert (status, err) == (0, "")
@@ -38,6 +40,9 @@ def test_versions_are_printed(capsys):
     status, out, _ = run(capsys, "version")
     assert status == 0 and out.startswith(f"tfmann {tfmann.__version__} (")
     assert "  tensorflow 2." in out
+    assert run(capsys, "version", "-h") == (0, out, "")
+    status, out, err = run(capsys, "version", "--json")
+    assert (status, out) == (2, "") and "`tfmann version` takes no arguments" in err
     assert nmt.main(["--version"]) == 0
     assert capsys.readouterr().out == f"tfmann {tfmann.__version__}\n"
 

@@ -86,9 +86,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    if argv[:1] == ["help"]:
+    if argv[:1] == ["help"] and argv[1:] != ["help"]:
         argv = [*argv[1:2], "--help"]
-    if not argv or argv[0] in ("-h", "--help", "-help"):
+    if not argv or argv[0] in ("-h", "--help", "-help", "help"):
         print(usage())
         return 0
     name, *arguments = argv
@@ -96,6 +96,8 @@ def _run(argv: list[str]) -> int:
         print(f"tfmann {__version__}")
         return 0
     if name == "version":
+        if arguments not in ([], ["-h"], ["--help"]):
+            raise UsageError(f"`tfmann version` takes no arguments: leave out {arguments[0]!r}")
         print(_versions())
         return 0
     command = COMMANDS.get(name)
