@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from helpers.command_line import ROOT
 
 from tfmann import config, nmt
 from tfmann.config.other_names import COMMAND_FLAGS
@@ -31,3 +32,26 @@ def test_a_settings_file_with_a_name_that_is_no_setting_is_refused_with_advice(
         config.read_json(path)
     assert str(error.value).startswith(f"{path}: ") and words in str(error.value)
     assert "did you mean" not in str(error.value)
+
+
+# The defaults of tensorflow/nmt (nmt/nmt.py) that are not "none given".
+NMT_DEFAULTS = {
+    "attention": "", "avg_ckpts": False, "batch_size": 128, "beam_width": 0,
+    "coverage_penalty_weight": 0.0, "decay_scheme": "", "dropout": 0.2, "encoder_type": "uni",
+    "forget_bias": 1.0, "infer_batch_size": 32, "infer_mode": "greedy", "init_op": "uniform",
+    "init_weight": 0.1, "learning_rate": 1.0, "length_penalty_weight": 0.0,
+    "max_gradient_norm": 5.0, "num_keep_ckpts": 5, "num_layers": 2, "num_train_steps": 12000,
+    "num_translations_per_input": 1, "num_units": 32, "optimizer": "sgd", "random_seed": None,
+    "sampling_temperature": 0.0, "share_vocab": False, "src_max_len": 50, "steps_per_stats": 100,
+    "subword_option": "", "tgt_max_len": 50, "unit_type": "lstm", "warmup_scheme": "t2t",
+    "warmup_steps": 0,
+}  # fmt: skip
+
+
+def test_the_page_names_every_default_that_is_not_that_of_tensorflow_nmt():
+    page = (ROOT / "docs" / "from_tensorflow_nmt.md").read_text(encoding="utf-8")
+    table = page[page.index("| tensorflow/nmt | here |") :]
+    others = {name for name, value in NMT_DEFAULTS.items() if config.FIELDS[name].default != value}
+    assert {"attention", "infer_mode", "random_seed"} <= others
+    assert [name for name in sorted(others) if f"| `{name}` " not in table
+            and f", `{name}` " not in table] == []  # fmt: skip
