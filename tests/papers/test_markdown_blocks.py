@@ -7,7 +7,7 @@ from helpers.records import comparison, record, write_results
 
 from tfmann.cli import report as command
 from tfmann.errors import UserError
-from tfmann.papers import markdown_blocks
+from tfmann.papers import markdown_blocks, rendering
 from tfmann.papers.claim import UntestedClaim
 from tfmann.papers.claims import CLAIMS
 from tfmann.papers.tables import PAPERS
@@ -29,6 +29,11 @@ def test_the_readme_is_what_the_results_say():
     text = (ROOT / "docs" / "results.md").read_text("utf-8")
     assert markdown_blocks.fill(text, ROOT / "results") == text, "run: tfmann report readme"
     assert "<!-- results: claims -->" in text
+
+
+def test_all_columns_are_what_the_results_say():
+    text = (ROOT / "results" / "README.md").read_text("utf-8")
+    assert rendering.render_all(ROOT / "results") == text
 
 
 @pytest.fixture(scope="module")

@@ -250,7 +250,20 @@ def test_of_several_seeds_the_worst_p_is_shown():
     of_baseline = table(Row("a", "A"), Row("b", "B"), baselines=("a",))
     text = rendering.render(of_baseline, "cpu", [record("a"), *runs])
     assert cells(text, 2)["vs. A"] == "+1.50 (+15.0%)†, p 0.004 / 0.002"
-    assert "(the greatest over the seeds)" in text
+    assert "(the greatest over the seeds, or over" in text
+
+
+def test_a_difference_is_over_all_seeds_that_both_have():
+    # the second seed was recorded where the baseline's translations were not, so has no test
+    rows, both = (Row("a", "A"), Row("b", "B")), [record("a"), record("a", seed=2)]
+    tested = [comparison("a", 1.0, 10.0, 0.001, 0.002)]
+    runs = [*both, record("b", 11.0, significance=tested), record("b", 14.0, seed=2)]
+    of_baseline = table(*rows, baselines=("a",))
+    text = rendering.render(of_baseline, "cpu", runs)
+    assert cells(text, 2)["vs. A"] == "+2.50 (+25.0%), p 0.001 / 0.002 (1 seed)"
+    third = record("a", seed=3), record("b", 14.0, seed=3, significance=tested)  # now outdated
+    text = rendering.render(of_baseline, "cpu", [*runs, *third])
+    assert cells(text, 2)["vs. A"] == "+3.00 (+30.0%) §"
 
 
 def test_the_paper_s_cost_is_shown_with_ours():

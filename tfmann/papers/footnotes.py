@@ -174,7 +174,8 @@ def _significance(records: Sequence[Record]) -> Iterator[str]:
     if tests:
         several = len({metrics.seed_of(record) for record in records}) > 1
         common = " over the seeds that both have" if several else ""
-        greatest = " (the greatest over the seeds)" if several else ""
+        shown = " (the greatest over the seeds, or over those whose number follows)"
+        greatest = shown if several else ""
         yield (
             f"vs.: difference in test BLEU{common}, p of the paired bootstrap / of the sign test"
             f"{greatest}; †: both below {metrics.SIGNIFICANCE_LEVEL}; ‡: brevity penalties differ "

@@ -183,12 +183,13 @@ class _Columns(NamedTuple):
         pairs = [
             (run, self.runs[rival, metrics.seed_of(run)])
             for run in runs
-            if metrics.significance_test(run, rival) and (rival, metrics.seed_of(run)) in self.runs
+            if (rival, metrics.seed_of(run)) in self.runs
         ]
-        if not pairs:
+        tested = [pair for pair in pairs if metrics.significance_test(pair[0], rival)]
+        if not tested:
             return "-"
-        outdated = any(metrics.test_is_outdated(*pair) for pair in pairs)
-        cell = _difference(pairs, with_p=not outdated)
+        outdated = any(metrics.test_is_outdated(*pair) for pair in tested)
+        cell = _difference(pairs, [] if outdated else tested)
         if any(metrics.lengths_differ(*pair) for pair in pairs):
             cell += " ‡"
         return f"{cell} §" if outdated else cell
@@ -270,18 +271,24 @@ def _measured_cell(column: _MeasuredColumn, runs: Sequence[Record]) -> str:
         interval = metrics.confidence_interval(runs[0])
         cell += f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else ""
     if len(values) < len(runs):
-        cell += f" ({len(values)} seed{'s' if len(values) > 1 else ''})"
+        cell += f" ({_count_seeds(len(values))})"
     if column.heading == "under-translated" and any(map(includes_reworded, runs)):
         return f"≤ {cell}"
     return cell
 
 
-def _difference(pairs: Sequence[tuple[Record, Record]], with_p: bool) -> str:
+def _count_seeds(number: int) -> str:
+    return f"{number} seed{'s' if number > 1 else ''}"
+
+
+def _difference(
+    pairs: Sequence[tuple[Record, Record]], tested: Sequence[tuple[Record, Record]]
+) -> str:
     """Formats the difference of the means over the seeds, and the greatest p of each test.
 
     Args:
       pairs: the runs of a row and of its rival, by seed.
-      with_p: whether the tests are of the scores that are shown.
+      tested: those of them whose recorded tests are of the scores that are shown.
     """
     ours, theirs = (
         statistics.fmean(metrics.test_bleu(pair[side]) for pair in pairs) for side in (0, 1)
@@ -289,12 +296,14 @@ def _difference(pairs: Sequence[tuple[Record, Record]], with_p: bool) -> str:
     cell = f"{ours - theirs:+.2f}"
     if theirs:
         cell += f" ({100 * (ours / theirs - 1):+.1f}%)"
-    if not with_p:
+    if not tested:
         return cell
-    tests = [metrics.significance_test(run, rival["row"]) for run, rival in pairs]
+    tests = [metrics.significance_test(run, rival["row"]) for run, rival in tested]
     bootstrap_p, sign_p = metrics.greatest_p(tests)
-    mark = "†" if max(bootstrap_p, sign_p) < metrics.SIGNIFICANCE_LEVEL else ""
-    return f"{cell}{mark}, p {bootstrap_p:.3f} / {sign_p:.3f}"
+    complete = len(tested) == len(pairs)
+    significant = complete and max(bootstrap_p, sign_p) < metrics.SIGNIFICANCE_LEVEL
+    p_values = f"{'†' if significant else ''}, p {bootstrap_p:.3f} / {sign_p:.3f}"
+    return cell + p_values + ("" if complete else f" ({_count_seeds(len(tested))})")
 
 
 def _cost_cells(runs: Sequence[Record], several_seeds: bool) -> list[str]:
