@@ -197,6 +197,12 @@ def test_the_claims_name_statistics_and_rows_that_exist():
             assert claim.row in {row.name for row in TABLES[name].rows}, claim
 
 
+def test_evidence_names_a_statistic_without_the_one_before_it():
+    for claim in CLAIMS:
+        if isinstance(claim, AddressClaim):
+            assert not DESCRIPTIONS[claim.statistic].startswith(("the same", "difference")), claim
+
+
 def test_the_tests_that_were_measured_are_named():
     for tests, more, expected in (
         (None, {}, ""), (1, {}, ""), (3, {"b": ()}, ", of 3 test sets"),
