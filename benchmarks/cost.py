@@ -30,6 +30,10 @@ SLOTS_SETTINGS = {
 ROWS = ("luong", "ntm_attention", "mad_1", "mad_2", "ntm_1", "ntm_2", "dnc_1")
 
 
+VOCABULARIES = (7_709, 17_191)  # of Vi-En, source and target
+_VOCABULARIES_OF_SLOTS = (17_000, 7_000)
+
+
 def update(settings: dict, path: str | None, shape: tuple[int, int, int], updates: int) -> dict:
     """Returns the milliseconds of an update on a batch of random words, and the peak memory.
 
@@ -49,10 +53,13 @@ def update(settings: dict, path: str | None, shape: tuple[int, int, int], update
     sentences, source, target = shape
     h = config.make(settings, path)
     stream = np.random.default_rng(0)
-    words = [stream.integers(3, 7000, [sentences, n - 1]) for n in (source, target)]
+    sizes = VOCABULARIES if path else _VOCABULARIES_OF_SLOTS
+    words = [
+        stream.integers(3, size, [sentences, n - 1]) for size, n in zip(sizes, (source, target))
+    ]
     rows = np.arange(sentences)
     batch = make_batch(words[0], words[1], np.full(sentences, -1), rows, h.append_source_eos)
-    learner = TrainStep(h, 17000, 7000)
+    learner = TrainStep(h, *sizes)
     times = []
     for step in range(2 + updates):
         begin = time.perf_counter()
@@ -100,7 +107,8 @@ def peak(args: argparse.Namespace) -> None:
         path = str(_ROOT / "hparams" / "collier2019" / f"vi_en_{row}.json")
         settings = json.loads(args.settings)
         result = timed_apart(settings, path, (args.sentences, args.words, args.words), 1)
-        record = {"benchmark": "peak", "row": row, **settings, **result}
+        record = {"benchmark": "peak", "row": row, "vocabularies": VOCABULARIES}
+        record = {**record, **settings, **result}
         harness.write([{**record, **provenance()}], args.out)
 
 

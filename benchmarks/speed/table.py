@@ -17,7 +17,7 @@ def speed(records: Sequence[dict[str, Any]]) -> list[str]:
         of_size = {(r["what"], r["cell"], r["precision"]): r for r in records if r["size"] == size}
         for title, columns in (("training", _TRAIN), ("decoding", _DECODE), ("memory", _MEMORY)):
             out += _table(f"### {size}: {title}", of_size, columns)
-        out += _rates(of_size)
+        out += [*_rates(of_size), *_revisions(of_size)]
     helps = [r for r in records if r["size"] == "-"]
     return out + [f"`--help`: {helps[-1]['seconds']:.2f} s", ""] if helps else out
 
@@ -77,6 +77,19 @@ _MEMORY = [
     _column("beam 10, MiB", "memory_beam", "peak_mib", _PEAK),
     _column("seconds to the first update", "start", "seconds", "{:.1f}"),
 ]
+
+
+def _revisions(records: Records) -> list[str]:
+    """Returns a line with the revision of most records, and the others with what is of them."""
+    by_revision: dict[str, list[str]] = {}
+    for (what, cell, precision), record in sorted(records.items()):
+        name = f"{cell} ({what}, {_TYPES.get(precision, precision)})"
+        by_revision.setdefault(record["revision"], []).append(name)
+    if not by_revision:
+        return []
+    first, *others = sorted(by_revision, key=lambda revision: -len(by_revision[revision]))
+    parts = [f"Revision {first}", *(f"{one}: {', '.join(by_revision[one])}" for one in others)]
+    return [f"{'; '.join(parts)}.", ""]
 
 
 def _rates(records: Records) -> list[str]:

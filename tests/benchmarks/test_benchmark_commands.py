@@ -348,6 +348,11 @@ def test_cost_measures_slots_and_peaks(monkeypatch, capfd, untraced):
     cost.main(["peak", "--rows=ntm_1", f"--settings={small}", "--sentences=2", "--words=3"])
     (peak,) = read_records(capfd)
     assert peak["row"] == "ntm_1" and peak["peak_mib"] > 0 and peak["num_units"] == 8
+    manifest = json.loads((ROOT / "data" / "iwslt15_vi_en.json").read_text("utf-8"))
+    lines = {file["path"]: file["lines"] for file in manifest["files"]}
+    source, target = peak["vocabularies"]
+    assert (source, target) == (lines["vocab.vi"], lines["vocab.en"])
+    assert peak["parameters"] > 8 * (source + 2 * target)  # two embeddings and the projection
 
 
 @pytest.mark.thorough

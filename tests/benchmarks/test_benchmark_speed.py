@@ -77,6 +77,17 @@ def test_tables_show_what_was_measured_and_leave_out_what_was_not():
     assert "| small | dnc | N doubled | 2.00 |" in table.scaling([grown])
 
 
+def test_records_of_other_revisions_are_named():
+    def trained(cell, revision, precision="float32"):
+        return {**record("train", cell, precision, **TRAINED), "revision": revision}
+
+    of_new = trained("ntm", "new"), trained("dnc", "new", "mixed_bfloat16")
+    records = [*(trained(cell, "old") for cell in ("ntm", "luong", "mad", "dnc")), *of_new]
+    page = table.speed(records)  # the new record of ntm takes the place of the old one
+    assert page[-2] == "Revision old; new: dnc (train, bfloat16), ntm (train, float32)."
+    assert table.speed(records[:4])[-2] == "Revision old."
+
+
 def test_what_a_file_has_of_this_revision_is_not_measured_again(tmp_path, monkeypatch):
     out, measured_cells = tmp_path / "speed.jsonl", []
 
