@@ -1,7 +1,7 @@
 """Key-value attention and its two companions (Mino et al. 2017, section 3).
 
 `attn`: annotations `h_i = W_e [fwd; bwd]` are both keys and values. `key_value`: one half of the
-encoder's states makes the keys, the other the values. `modifying_iw`: the lower halves of the
+encoder's states makes the keys, the other the values. `modifying_iw`: the upper halves of the
 annotations are the keys, all of them the values, and W_d starts with zeros for the keys' half.
 """
 

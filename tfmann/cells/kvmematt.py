@@ -1,4 +1,4 @@
-"""Attention to a memory that every step rewrites (Meng et al. 2018, section 3.2).
+"""Attention to a memory that every step rewrites (Meng et al. 2018, section 3.1).
 
 The memory starts as the annotations; rewritten, it represents what is left to be translated.
 KVMemAtt reads fixed values through keys that are rewritten; MemAtt (Meng et al. 2016, interactive

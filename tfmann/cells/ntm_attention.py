@@ -103,7 +103,7 @@ class NTMAttentionCell(DecoderCell):
             parameters *= self.head_scales
         parameters += self.head_bias
         weights, diagnostics = self._address(parameters, state.weights, source)  # [B, K*R, S]
-        contexts = weights @ source.attention.values  # c_t of every head (11)
+        contexts = weights @ source.attention.values  # c_t of every head
         contexts = tf.reshape(contexts, [-1, self.heads * self.annotation_width])
         vector = product(tf.concat([contexts, hidden], axis=-1), self.attention_kernel)  # a_t
         read_weights = tf.reshape(weights, tf.shape(state.weights))
@@ -133,7 +133,7 @@ class NTMAttentionCell(DecoderCell):
         gate, kernel = tf.sigmoid(gate), tf.nn.softmax(kernel)  # g_t, s_t
         gamma = 1 + tf.nn.softplus(gamma)  # gamma_t
 
-        scores = strength * self.attention.content_scores(key, source.attention)
+        scores = strength * self.attention.content_scores(key, source.attention)  # beta (11)
         content_weights = access.masked_softmax(scores, mask)  # w^c (12)
         previous = tf.reshape(previous, tf.shape(content_weights))
         gated_weights = access.interpolate(gate, content_weights, previous)  # w^g (13)

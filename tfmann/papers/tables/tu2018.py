@@ -17,7 +17,7 @@ in decoding, and the gate, which has no influence on that, would learn to compen
 without slots changes nothing: its gate gets a single update, without a gradient.
 
 Two rows are controls, which the paper lacks. The gate is trained on top of a model whose training
-has ended, so it gains something whatever it mixes in: the row with m_t = 0 shows how much of the
+has ended, so it can gain something whatever it mixes in: the row with m_t = 0 shows how much of a
 gain is the gate's alone, and the row with the mean of all slots how much needs no matching. The
 last row of Subtitle and of our own tables is RNNSearch with a neural cache, which is not trained.
 """
