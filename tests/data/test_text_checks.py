@@ -63,6 +63,9 @@ def test_an_evaluation_set_of_training_pairs_is_noticed(tmp_path):
     warning = text_checks.seen_pairs([first, second], dev)
     assert warning.startswith(f"{dev[0]} and {dev[1]}: 3 of 5 pairs are in the training text too")
     assert text_checks.seen_pairs([first], dev) == ""  # 2 of 5
+    assert text_checks.seen_pairs([first, second], first, dev).splitlines() == [
+        f"{first[0]} and {first[1]}: 3 of 3 {warning.partition('5 ')[2]}", warning
+    ]  # fmt: skip
 
 
 def test_equal_sources_with_other_translations_are_new_pairs(tmp_path):

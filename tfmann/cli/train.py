@@ -195,9 +195,8 @@ class TrainingSession:
         advice = []
         if not (h.tokenizer or h.subword_option == "spm"):
             advice += [text_checks.raw_text_advice(paths) for paths in training]
-        for evaluation_set in corpus_paths.evaluation_sets(h).values():
-            paths = evaluation_set.source, evaluation_set.references[0]
-            advice.append(text_checks.seen_pairs(training, paths))
+        evaluated = [(s.source, s.references[0]) for s in corpus_paths.evaluation_sets(h).values()]
+        advice.append(text_checks.seen_pairs(training, *evaluated))
         for line in filter(None, advice):
             self.log(line)
 

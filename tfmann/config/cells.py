@@ -287,6 +287,5 @@ def require_alignments(cells: Sequence[str], purpose: str) -> None:
     if not any(cell_spec(cell).has_alignments for cell in cells):
         raise UsageError(
             f"{purpose} needs alignments with the source, and the cell {cells[0]!r} has no "
-            "alignments: "
-            "it knows the source by its memory alone"
+            "alignments: it knows the source by its memory alone"
         )

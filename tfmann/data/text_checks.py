@@ -76,23 +76,27 @@ def raw_text_advice(paths: tuple[PathLike, PathLike]) -> str:
 
 
 def seen_pairs(
-    training: Iterable[tuple[PathLike, PathLike]], paths: tuple[PathLike, PathLike]
+    training: Iterable[tuple[PathLike, PathLike]], *evaluation_sets: tuple[PathLike, PathLike]
 ) -> str:
-    """Returns a warning if most pairs of an evaluation set are training pairs too, or "".
+    """Returns a line for each evaluation set most of whose pairs are training pairs too.
 
     Args:
-      training: source and target file of each training corpus.
-      paths: source and target file of the evaluation set, whose pairs are held in memory.
+      training: source and target file of each training corpus, which is read once.
+      *evaluation_sets: source and target file of each, whose pairs are held in memory.
 
     Raises:
       UserError: the files cannot be read, or are not parallel.
     """
-    pairs = Counter((pair.source, pair.target) for pair in iter_parallel(*paths))
+    counts = [Counter(pair[:2] for pair in iter_parallel(*paths)) for paths in evaluation_sets]
+    pairs = set().union(*counts)
     seen = {pair[:2] for corpus in training for pair in iter_parallel(*corpus) if pair[:2] in pairs}
-    count, total = sum(pairs[pair] for pair in seen), sum(pairs.values())
-    if count <= _SEEN_SHARE * total:
-        return ""
-    return (
-        f"{paths[0]} and {paths[1]}: {count:,} of {total:,} pairs are in the training text too, so "
-        "that their scores do not tell how new text will be translated: set other pairs aside"
-    )
+    warnings = []
+    for (source, target), count in zip(evaluation_sets, counts):
+        known, total = sum(count[pair] for pair in seen), sum(count.values())
+        if known > _SEEN_SHARE * total:
+            warnings.append(
+                f"{source} and {target}: {known:,} of {total:,} pairs are in the training text "
+                "too, so that their scores do not tell how new text will be translated: set other "
+                "pairs aside"
+            )
+    return "\n".join(warnings)
