@@ -11,6 +11,7 @@ from benchmarks.peers import memories, systems, turns
 # By the name of a file of records: its kind of measurement, and a heading.
 TOOLKITS = {
     "peers-train": ("train", "target words/s"),
+    "peers-onmt-train": ("train", "target words/s, measured again with OpenNMT-tf"),
     "peers-decode": ("decode", "sentences/s, beam 10"),
     "peers-to-bleu": ("to-bleu", "minutes to a development BLEU of 25"),
 }
