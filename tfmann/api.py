@@ -24,6 +24,7 @@ from tfmann.evaluation.trace import Trace
 from tfmann.export.save import save
 from tfmann.models.seq2seq import Seq2Seq
 from tfmann.training import checkpoint, checkpoint_series, named_variables
+from tfmann.utils.files import PathLike
 from tfmann.utils.run_folder import BEST, CHECKPOINTS
 
 
@@ -303,11 +304,11 @@ def _lengths(source_tokens: Sequence[str], tokens: Sequence[str]) -> tuple[int, 
 
 
 def load(
-    out_dir: str,
-    ckpt: str | None = None,
+    out_dir: PathLike,
+    ckpt: PathLike | None = None,
     log: Callable[[str], None] = lambda message: None,
     *,
-    ensemble: Sequence[str] = (),
+    ensemble: Sequence[PathLike] = (),
     **settings: Any,
 ) -> Model:
     """Loads a trained model, or several that choose words by the mean of their probabilities.
@@ -328,30 +329,32 @@ def load(
     """
     if isinstance(ensemble, (str, bytes)):
         raise TypeError("ensemble: expected a list of folders, ['runs/b'], not one string")
-    for folder in (out_dir, *ensemble):
-        _require_path(folder)
-    hparams = config.settings_of_model(out_dir, settings)
-    members = ensemble_runs.load_settings(out_dir, hparams, ensemble)
-    languages = run_vocabularies.load(hparams, out_dir)
-    words = lexicon.load(hparams, out_dir)
-    if ckpt:
+    root, *others = map(_folder, [out_dir, *ensemble])
+    given = _folder(ckpt) if ckpt else None
+    hparams = config.settings_of_model(root, settings)
+    members = ensemble_runs.load_settings(root, hparams, others)
+    languages = run_vocabularies.load(hparams, root)
+    words = lexicon.load(hparams, root)
+    if given:
         advice = "take a checkpoint of a run with the vocabularies of this one"
-        run_vocabularies.refuse_other_words(languages, ckpt, "ckpt", advice)
+        run_vocabularies.refuse_other_words(languages, given, "ckpt", advice)
     models, checkpoints = [], []
-    for folder, run in zip([out_dir, *ensemble], [hparams, *members]):
+    for folder, run in zip([root, *others], [hparams, *members]):
         model = Seq2Seq(run, *(len(side.vocabulary) for side in languages))
-        restored_from = _restore(model, folder, None if models else ckpt, log)
+        restored_from = _restore(model, folder, None if models else given, log)
         log(f"weights of {restored_from}")
         models.append(model)
         checkpoints.append(restored_from)
     searched = Ensemble(models) if members else models[0]
     translator = make_translator(searched, languages, hparams, words)
-    return Model(translator, checkpoints[0], checkpoints[1:], out_dir)
+    return Model(translator, checkpoints[0], checkpoints[1:], root)
 
 
-def _require_path(folder: Any) -> None:
-    if not isinstance(folder, (str, os.PathLike)):
-        raise TypeError(f"expected the folder of a run, 'runs/a', not {repr(folder)[:60]}")
+def _folder(path: Any) -> str:
+    """Returns the name of a folder, which messages and records name, too."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"expected the folder of a run, 'runs/a', not {repr(path)[:60]}")
+    return os.fspath(path)
 
 
 def _restore(model: Seq2Seq, out_dir: str, ckpt: str | None, log: Callable[[str], None]) -> str:

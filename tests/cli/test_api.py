@@ -192,6 +192,18 @@ def test_alignments_of_a_cell_that_has_none():
         model.translate(LINES, with_attention=True)
 
 
+def test_a_checkpoint_may_be_a_path_as_well_as_its_name(folder, tmp_path):
+    root, _ = folder
+    best = root / "best_bleu"
+    loaded = tfmann.load(root, ckpt=best, ensemble=[root])
+    assert (loaded.checkpoint, loaded.ensemble) == (str(best), (str(best),))
+    assert repr(loaded) == f"<tfmann.Model: luong, weights of {best}, {best}>"
+    facts = tfmann.load(root, ckpt=best).export(str(tmp_path / "export"))
+    assert facts["checkpoint"] == str(best)
+    with pytest.raises(TypeError, match="expected the folder of a run, 'runs/a', not 3"):
+        tfmann.load(root, ckpt=3)
+
+
 def test_a_given_checkpoint_is_the_one_that_is_used(folder):
     root, saved = folder
     arrays = random_weights(saved.model.trainable_variables, 3)
