@@ -13,6 +13,8 @@ from helpers.command_line import LINES, ROOT, write_model
 
 from tfmann import api
 from tfmann.cli import translate
+from tfmann.data.subword import sentencepiece_vocabulary, train_sentencepiece
+from tfmann.data.text_files import write_lines
 from tfmann.errors import UsageError, UserError
 from tfmann.utils import memory_limits
 
@@ -81,6 +83,19 @@ def test_n_best_and_alignments_are_shown_on_request(folder, conversation):
     assert conversation.run_command(":a") == ["alignments: not shown"]
     assert conversation.run_command(":n 1") == []
     assert conversation.answer(LINES[0]) == [expected[0].text]
+
+
+def test_a_line_without_tokens_is_answered_like_a_blank_one(tmp_path):
+    """SentencePiece leaves out a zero-width space, which is no white space to Python."""
+    line = " ".join(command_line.WORDS)
+    write_lines(tmp_path / "text", [line, line[::-1]] * 9)
+    pieces = train_sentencepiece([tmp_path / "text"], tmp_path / "text", vocab_size=24)
+    settings = {"subword_option": "spm", "subword_model": pieces}
+    write_model(tmp_path, words=sentencepiece_vocabulary(pieces).tokens, **settings)
+    conversation = begin(tmp_path, "--alignments", "--n_best=2")
+    for empty in ("\u200b", " ", ""):
+        assert conversation.answer(empty) == [""]
+    assert len(conversation.answer(line)) == 4
 
 
 def test_answers_begin_with_and_contain_given_words(folder, conversation):

@@ -119,7 +119,7 @@ class Conversation:
         except UserError:
             self._answers = self._begin_answers()  # the old one has ended by its error
             raise
-        if not line.strip():
+        if not n_best[0].tokens:  # blank, or of characters that the model's tokens leave out
             return [""]
         self._last = n_best[0]
         lines = []
