@@ -127,7 +127,8 @@ class Model:
           documents: a number for the document of each line, which changes where a document ends;
             for models that look at other sentences. Without it a blank line ends one.
           history: for each line what the next lines of its document have before them in its place,
-            as `tfmann.decoding.document_history` makes it; None: the line and its translation.
+            as `tfmann.decoding.document_history` makes it; a None among them leaves nothing there.
+            Without a history they have the line and its translation.
           prefixes: for each line the words that its translation must begin with, blank for any.
             They count in the score; a prefix longer than `tgt_max_len_infer` is followed to its
             end.

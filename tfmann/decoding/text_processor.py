@@ -58,7 +58,7 @@ class Translation(NamedTuple):
 
 
 # A pair that replaces a line in the history of the next ones: as text, or as a translator returned
-# it, token by token. None: nothing replaces it.
+# it, token by token. None: they have nothing in its place.
 HistoryPair = Union[tuple[str, str], Translation, None]
 
 
