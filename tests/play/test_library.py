@@ -1,9 +1,13 @@
 """The models of the page: those that are shipped, and the user's."""
 
 import json
+import queue
+import shutil
 
 import numpy as np
 import pytest
+from helpers.command_line import write_model
+from helpers.http_server import served
 
 from tfmann import errors
 from tfmann.cli.play import main as play
@@ -92,3 +96,20 @@ def test_a_neural_cache_votes_for_words_of_the_document():
     np.testing.assert_allclose((1 - share) * model + share * votes, probs, atol=1e-4)
     first = library.Library([entry]).trace(entry.name, entry.examples[0][:1], [])["word_memory"]
     assert not first["entries"] and not any(first["share"])
+
+
+def test_a_model_that_cannot_be_loaded_is_one_message(tmp_path):
+    """Its checkpoint is missing: the page is open by the time that this is found."""
+    pytest.importorskip("starlette", reason="the extra `serve` is not installed")
+    pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
+    from tfmann.play import pages
+
+    folder = write_model(tmp_path)
+    shutil.rmtree(folder / "best_bleu")
+    log = queue.Queue()
+    entries = library.of_runs([str(folder)], [])
+    with served(pages.make_app(library.Library(entries), log=log.put)) as client:
+        message = log.get(timeout=240)
+        status, answer = client.post("/play/trace", {"model": folder.name, "lines": ["der"]})
+    assert message.startswith(f"tfmann: {folder} holds no checkpoint yet") and log.empty()
+    assert status == 503 and f"tfmann: {answer['error']}" == message

@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tfmann import __version__
+from tfmann.errors import UserError
 from tfmann.play.library import Library
 from tfmann.serving import app
 from tfmann.serving.requests import (
@@ -47,7 +48,8 @@ def make_app(library: Library, host: str = "127.0.0.1", log: Any = None) -> Star
     Args:
       library: its models.
       host: as of `serving.app.make_app`.
-      log: takes the traceback of an error in the program.
+      log: takes the traceback of an error in the program, and what keeps the first model from
+        being loaded.
     """
 
     async def models(request: Request) -> Response:
@@ -67,9 +69,16 @@ def make_app(library: Library, host: str = "127.0.0.1", log: Any = None) -> Star
         del request
         return JSONResponse({"status": "ok", "version": __version__})
 
+    def warm_up() -> None:
+        try:
+            library.warm_up()
+        except UserError as error:  # which answers the questions, too
+            if log is not None:
+                log(f"tfmann: {error}")
+
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        threading.Thread(target=library.warm_up, daemon=True).start()
+        threading.Thread(target=warm_up, daemon=True).start()
         yield
 
     scripts = {f"/{path.name}": path.name for path in sorted(_STATIC.glob("*.js"))}
