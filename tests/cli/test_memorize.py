@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.command_line import fails, write_model
 
-from tfmann import api
+from tfmann import api, config
 from tfmann.cli import main
 from tfmann.data import lexical_memory_file, text_files
 from tfmann.errors import UserError
@@ -83,6 +83,14 @@ def test_bad_commands_are_refused(flags, status, message, folder, capsys):
     flags = [flag.replace("{folder}", str(folder)) for flag in flags]
     argv = ["memorize", f"--model={folder / 'model'}", *flags]
     fails(argv, capsys, status, message, main=main.main)
+
+
+def test_a_cell_with_a_cache_is_refused_before_the_work(tmp_path, capsys):
+    text = {"train_prefix": str(tmp_path / "train"), "src": "de", "tgt": "en"}
+    config.save(config.HParams(cell="cache", **text), tmp_path / "hparams.json")
+    argv = ["memorize", f"--model={tmp_path}"]
+    message = "--lexical_memory is for models without a cache, and the cell 'cache' has one"
+    fails(argv, capsys, 2, message, main=main.main)
 
 
 def test_a_missing_file_is_refused_before_the_model_is_loaded(folder, capsys):

@@ -75,6 +75,11 @@ def _run(args: argparse.Namespace) -> None:
     names = ("train_prefix", "dev_prefix")
     settings = {name: getattr(args, name) for name in names if getattr(args, name)}
     hparams = config.settings_of_model(args.model, settings)
+    if config.cell_spec(hparams.cell).has_cache:
+        raise UsageError(
+            f"--lexical_memory is for models without a cache, and the cell {hparams.cell!r} has "
+            "one: learn a memory for a model of another cell"
+        )
     hparams.require("train_prefix", "a memory is learnt from the training text")
     text = corpus_paths.require_training_text(hparams)
     if hparams.dev_prefix:
