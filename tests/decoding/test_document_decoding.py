@@ -9,7 +9,8 @@ from helpers import small_models, translations
 from tfmann.decoding.document_translator import DocumentTranslator, rounds
 from tfmann.decoding.translator import Translator
 from tfmann.decoding.translator_choice import make_translator
-from tfmann.errors import UserError
+from tfmann.errors import UsageError, UserError
+from tfmann.utils import memory_limits
 
 # sentences of three documents, the second of one sentence
 DOCUMENTS = [
@@ -64,6 +65,15 @@ def test_neither_neighbours_nor_chunks_change_a_document(name):
     shuffled = DOCUMENTS[2] + DOCUMENTS[0] + DOCUMENTS[1]
     actual = run(name, shuffled, ids=[order[0]] * 5 + [order[1]] * 4 + [order[2]])
     translations.assert_same(actual[5:] + actual[:5], expected, atol=2e-5)
+
+
+def test_a_search_for_documents_beyond_the_memory_is_refused(monkeypatch):
+    system = translator("deep")
+    monkeypatch.setattr(memory_limits, "available_memory", lambda: 100.0)
+    with pytest.raises(UsageError, match="a search for 3 sentences with 3 hypotheses each"):
+        run("deep")
+    with pytest.raises(UsageError, match="a search for 1 sentences with 3 hypotheses each"):
+        system.resume(DOCUMENTS[:1], [system.begin_document()])
 
 
 def test_two_calls_at_once_do_not_mix_their_documents():
