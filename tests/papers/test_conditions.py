@@ -10,7 +10,7 @@ from helpers.records import record
 
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
 from tfmann.papers import conditions, judgement, speeds
-from tfmann.papers.claim import SpeedClaim
+from tfmann.papers.claim import AddressClaim, SpeedClaim
 from tfmann.papers.judgement import NOT_MEASURED
 
 
@@ -265,3 +265,34 @@ def test_what_is_not_slower_may_be_faster(tmp_path, share, expected):
     (tmp_path / "bench.jsonl").write_text(json.dumps(line) + "\n")
     (verdict,) = judge_claim(not_slower, [], folder=tmp_path)
     assert verdict.status == expected and "at least 100%, ± 2 points" in verdict.evidence
+
+
+def test_a_system_has_not_converged_if_its_frozen_weights_have_not():
+    def judged(rise, trained="cell/gate_*", recorded=True):
+        gate = {"start": "luong", "hparams": {"trainable_parameters": trained}, **FLAT}
+        records = [
+            record(row, bleu + seed / 100, seed=seed, **gate)
+            for row, bleu in (("cache", 12.0), ("cache_shallow", 10.0))
+            for seed in (1, 2, 3)
+        ]
+        weights = history(9.0, 10.0, 10.0, 10.0, 10.0 + rise)
+        records += [record("luong", seed=seed, history=weights) for seed in (1, 2, 3)] * recorded
+        deep = claim(row="cache", rival="cache_shallow")
+        (verdict,) = judge_claim(deep, records)
+        head = AddressClaim("Collier & Beel 2019", "1", "text", "cache", ("vi-en",), "cache",
+                            "target", "gate", above=0.5)  # fmt: skip
+        for run in records:
+            run["inspection"] = {"unit": "sentence", "units": 99, "statistics": [
+                {"head": "cache", "phase": "target", "name": "gate", "mean": 0.9,
+                 "interval": [0.89, 0.91], "sentences": 99, "units": 99},
+            ]}  # fmt: skip
+        (of_head,) = judge_claim(head, records)
+        assert of_head.conditions == verdict.conditions
+        has_converged = verdict.conditions.endswith("; converged")
+        assert of_head.status == (HOLDS if has_converged else INCONCLUSIVE)
+        return verdict.conditions.split("; ")[-1]
+
+    assert judged(0.1) == "converged"
+    assert judged(0.5) == "not converged: dev BLEU was still rising, luong by 0.50"
+    assert judged(0.5, trained="") == "converged"  # all of them were trained on
+    assert judged(0.0, recorded=False) == "not converged: there is no record of luong"

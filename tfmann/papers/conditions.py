@@ -31,7 +31,13 @@ class Conditions(NamedTuple):
     reservations: tuple[str, ...] = ()
 
 
-def conditions(pairs: SeedPairs, claim: Claim | AddressClaim, name: str, scale: str) -> Conditions:
+def conditions(
+    pairs: SeedPairs,
+    claim: Claim | AddressClaim,
+    name: str,
+    scale: str,
+    of_table: Sequence[Record] = (),
+) -> Conditions:
     """Returns the conditions of a comparison.
 
     Args:
@@ -39,9 +45,10 @@ def conditions(pairs: SeedPairs, claim: Claim | AddressClaim, name: str, scale: 
       claim: the claim that they test.
       name: the table of the runs.
       scale: the scale of the runs.
+      of_table: all runs of the table, among them those that other runs have frozen weights of.
     """
     records = [*pairs.runs, *pairs.rival_runs]
-    not_converged, other_settings = _not_converged(pairs), _other_settings(pairs)
+    not_converged, other_settings = _not_converged(pairs, of_table), _other_settings(pairs)
     own_pairs = _pairs_of_paper(claim.paper, name)
     if claim.paper not in PAPERS:  # a control
         own_pairs = TABLES[name].paper_pairs
@@ -124,21 +131,24 @@ def _describe_corpus(records: Sequence[Record], name: str, scale: str, paper_pai
     return f"{part}the paper's corpus{suffix}"
 
 
-def _not_converged(pairs: SeedPairs) -> str:
+def _not_converged(pairs: SeedPairs, of_table: Sequence[Record]) -> str:
     """Names the rows that have not converged, or of which it is unknown.
 
     A row's score is the mean of its seeds, and so is its rise: the best of a few noisy evaluations
     rises by chance in one seed or another, and falls by chance too. A greater fall says nothing of
     the other seeds: a run that falls is scored at its best.
     """
-    rising, unknown = [], []
-    for runs in filter(None, (pairs.runs, pairs.rival_runs)):  # a claim about one row has no rival
+    rising, unknown, missing = [], [], []
+    for row, runs in _trained_rows(pairs, of_table).items():
+        if not all(runs):
+            missing.append(row)
+            continue
         rises = [rise_at_end(record) for record in runs]
         measured_rises = [max(-MAX_RISE, rise) for rise in rises if rise is not None]
         if len(measured_rises) < len(rises):
-            unknown.append(runs[0]["row"])
+            unknown.append(row)
         elif (rise := statistics.fmean(measured_rises)) > MAX_RISE:
-            rising.append(f"{runs[0]['row']} by {rise:.2f}")
+            rising.append(f"{row} by {rise:.2f}")
     reasons = []
     if rising:
         reasons.append(f"dev BLEU was still rising, {' and '.join(rising)}")
@@ -146,7 +156,29 @@ def _not_converged(pairs: SeedPairs) -> str:
         records = "records" if len(unknown) > 1 else "record"
         verb = "are" if len(unknown) > 1 else "is"
         reasons.append(f"the {records} of {' and '.join(unknown)} {verb} too short to tell")
+    if missing:
+        reasons.append(f"there is no record of {' and '.join(missing)}")
     return f"not converged: {', and '.join(reasons)}" if reasons else ""
+
+
+def _trained_rows(pairs: SeedPairs, of_table: Sequence[Record]) -> dict[str, Sequence[Record]]:
+    """Returns the runs whose training made the systems of a comparison, by their rows.
+
+    These are the runs of both rows. A run that trains some of its weights only, such as the gate of
+    a cache, has the others from the run that it starts from, so that one belongs to its system too;
+    it is empty if it was not recorded.
+    """
+    rows = {runs[0]["row"]: runs for runs in (pairs.runs, pairs.rival_runs) if runs}
+    by_run = {(record["row"], metrics.seed_of(record)): record for record in of_table}
+    for runs in list(rows.values()):
+        for start in dict.fromkeys(run["start"] for run in runs if _has_frozen_weights(run)):
+            of_seeds = [by_run.get((start, metrics.seed_of(run)), {}) for run in runs]
+            rows.setdefault(start, of_seeds)
+    return rows
+
+
+def _has_frozen_weights(record: Record) -> bool:
+    return bool(record.get("start") and record.get("hparams", {}).get("trainable_parameters"))
 
 
 def _other_settings(pairs: SeedPairs) -> str:

@@ -128,10 +128,10 @@ def _table_cases(claim: Claim, results: Results, results_dir: Path) -> Iterator[
             records = history_scores.with_histories(results.get((name, scale), ()))
             pairs = seed_pairs.pair_seeds(claim.measure, records, claim.row, claim.rival)
             if pairs.seeds and claim.measure in metrics.COUNTED:
-                where = conditions.conditions(pairs, claim, name, scale)
+                where = conditions.conditions(pairs, claim, name, scale, records)
                 yield _count(claim, pairs, measured, where._replace(summary=_COUNTED))
             elif pairs.seeds:
-                where = conditions.conditions(pairs, claim, name, scale)
+                where = conditions.conditions(pairs, claim, name, scale, records)
                 yield _compare(claim, pairs, measured, where)
             elif claim.measure in metrics.COUNTED:
                 counts = counted_records(results_dir, name, scale)
@@ -154,11 +154,12 @@ def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
     low, high = _bounds(claim)
     for name in claim.tables:
         for scale in TABLES[name].scales:
-            measured = addresses.measured_runs(claim, results.get((name, scale), ()))
+            records = results.get((name, scale), ())
+            measured = addresses.measured_runs(claim, records)
             if not measured.seeds:
                 continue
             pairs = SeedPairs(claim.statistic, measured.seeds, measured.runs, measured.base_runs)
-            where = conditions.conditions(pairs, claim, name, scale)
+            where = conditions.conditions(pairs, claim, name, scale, records)
             estimate, nulls = measured.estimate(), measured.nulls_passed(low)
             case = _Case(
                 claim, f"{name}, scale {scale}", addresses.evidence(claim, measured),
