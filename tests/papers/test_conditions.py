@@ -8,10 +8,13 @@ import pytest
 from helpers.claims import FLAT, claim, history, judge_claim, runs, status
 from helpers.records import record
 
+from benchmarks.speed import cells
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
 from tfmann.papers import conditions, judgement, speeds
 from tfmann.papers.claim import AddressClaim, SpeedClaim
+from tfmann.papers.claims import CLAIMS
 from tfmann.papers.judgement import NOT_MEASURED
+from tfmann.utils import resources
 
 
 def test_runs_that_have_not_converged_prove_nothing():
@@ -296,3 +299,32 @@ def test_a_system_has_not_converged_if_its_frozen_weights_have_not():
     assert judged(0.5) == "not converged: dev BLEU was still rising, luong by 0.50"
     assert judged(0.5, trained="") == "converged"  # all of them were trained on
     assert judged(0.0, recorded=False) == "not converged: there is no record of luong"
+
+
+def test_a_speed_of_other_models_than_the_paper_s_says_so(tmp_path):
+    line = {"what": "a", "runs": [0.82], "date": "2026-01-02T03",
+            "hardware": {"gpus": [], "cpu": "c", "cores": 2}}  # fmt: skip
+    (tmp_path / "bench.jsonl").write_text(json.dumps(line) + "\n")
+    small = SpeedClaim("P", "1", "text", "bench.jsonl", {"what": "a"}, 0.8, 0.9,
+                       models="models of 5 units (paper: 9)")  # fmt: skip
+    (verdict,) = judge_claim(small, [], folder=tmp_path)
+    assert verdict.conditions == "c, 2 cores; 2026-01-02; models of 5 units (paper: 9)"
+
+
+def test_claims_about_speed_state_the_size_of_both_models():
+    """The benchmark of all cells has one size for all papers; others have each paper's settings."""
+    of_paper = {
+        paper: json.loads(resources.shipped("hparams", folder, "base.json").read_text("utf-8"))
+        for paper, folder in (("Mino et al. 2017", "mino2017"), ("Tu et al. 2018", "tu2018"))
+    }
+    claims_of_speed = [claim_ for claim_ in CLAIMS if isinstance(claim_, SpeedClaim)]
+    assert {claim_.file for claim_ in claims_of_speed} == {
+        "speed.jsonl", "rewriting.jsonl", "cache.jsonl",
+    }  # fmt: skip
+    for claim_ in claims_of_speed:
+        if claim_.file == "speed.jsonl":
+            timed = cells.SIZES[claim_.record["size"]].units
+            units = of_paper[claim_.paper]["num_units"]
+            assert claim_.models == f"models of {timed} units (paper: {units:,})", claim_.text
+        else:
+            assert not claim_.models

@@ -54,6 +54,7 @@ class SpeedClaim(NamedTuple):
       rival: those values that differ in the records of a rival. Then the limits are of the share of
         the rival's speed, where both were timed against the same baseline.
       not_slower: whether it need not be faster than `least`, whose limit is then widened too.
+      models: how large the benchmark's models are, and the paper's; empty if they are alike.
     """
 
     paper: str
@@ -65,6 +66,7 @@ class SpeedClaim(NamedTuple):
     most: float
     rival: Mapping[str, str] = {}
     not_slower: bool = False
+    models: str = ""
 
 
 class AddressClaim(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tfmann.papers import metrics, seed_settings
-from tfmann.papers.claim import AddressClaim, Claim
+from tfmann.papers.claim import AddressClaim, Claim, SpeedClaim
 from tfmann.papers.metrics import Record
 from tfmann.papers.seed_pairs import SeedPairs
 from tfmann.papers.tables import PAPERS, TABLES
@@ -73,11 +73,12 @@ def conditions(
     return Conditions(corpus, "; ".join(parts), found)
 
 
-def of_benchmark(record: Record) -> Conditions:
-    """Returns the machine and the day of a benchmark's record."""
+def of_benchmark(record: Record, claim: SpeedClaim) -> Conditions:
+    """Returns the machine and the day of a benchmark's record, and the size of its models."""
     hardware = record["hardware"]
     devices = hardware["gpus"] or [f"{hardware['cpu']}, {hardware['cores']} cores"]
-    return Conditions("", f"{', '.join(map(str, devices))}; {record['date'][:10]}")
+    parts = [", ".join(map(str, devices)), record["date"][:10], claim.models]
+    return Conditions("", "; ".join(filter(None, parts)))
 
 
 def of_settings(record: Record) -> Conditions:

@@ -146,7 +146,7 @@ def _benchmark_cases(claim: SpeedClaim, path: Path) -> Iterator[_Case]:
         measured = ", ".join([f"benchmark {path.stem}", *claim.record.values()])
         yield _Case(
             claim, measured, speeds.evidence(claim, record, runs),
-            conditions.of_benchmark(record), *speeds.p_values(claim, runs),
+            conditions.of_benchmark(record, claim), *speeds.p_values(claim, runs),
         )  # fmt: skip
 
 
