@@ -328,3 +328,29 @@ def test_claims_about_speed_state_the_size_of_both_models():
             assert claim_.models == f"models of {timed} units (paper: {units:,})", claim_.text
         else:
             assert not claim_.models
+
+
+def test_other_numbers_of_updates_are_stated():
+    def conditions_of(row, rival, *records):
+        tested = claim(paper="Tu et al. 2018", row=row, rival=rival, tables=("cache-subtitle",))
+        (verdict,) = judge_claim(tested, list(records), "cache-subtitle", "cpu")
+        return verdict
+
+    gate = {"trainable_parameters": "cell/gate_*"}
+    base, longer = (record("rnnsearch", steps=7500, **FLAT),
+                    record("rnnsearch_longer", steps=3000, start="rnnsearch", **FLAT))  # fmt: skip
+    cache = record("cache", 12.0, steps=1500, start="rnnsearch", hparams=gate, **FLAT)
+    summary = {**cache, "row": "summary", "hparams": {}}
+    words = conditions_of("cache", "rnnsearch", base, cache).conditions
+    assert words.endswith("converged; updates: 7,500 + 1,500 of cell/gate_* against 7,500")
+    reason = "not the same number of updates; "
+    verdict = conditions_of("summary", "rnnsearch_longer", base, longer, summary)
+    assert verdict.conditions.endswith("; updates: 7,500 + 1,500 against 7,500 + 3,000")
+    assert reason in verdict.evidence  # the claim says that there are as many
+    assert reason not in conditions_of("cache", "rnnsearch", base, cache).evidence
+    summary["steps"] = 3000
+    verdict = conditions_of("summary", "rnnsearch_longer", base, longer, summary)
+    assert verdict.conditions.endswith("; converged") and reason not in verdict.evidence
+    cache["steps"] = 3000  # as many, of other parameters
+    words = conditions_of("cache", "summary", base, cache, summary).conditions
+    assert words.endswith("updates: 7,500 + 3,000 of cell/gate_* against 7,500 + 3,000")

@@ -163,6 +163,24 @@ def test_a_row_is_compared_with_its_baselines():
     assert "bootstrap signature: bs" in text and "§" not in text
 
 
+def test_a_rival_of_as_many_updates_is_compared_with_no_other_number():
+    rows = (Row("a", "A"), Row("longer", "Longer", start="a", equal_updates=True), Row("b", "B"))
+    against = {"significance": [comparison("longer", 2.0, 20.0, 0.5, 0.5)]}
+
+    def cell(seeds=(1,), **updates):
+        runs = [record("longer", seed=seed, start="a", steps=7) for seed in seeds]
+        runs += [record("b", 12.0, seed=seed, steps=7, start="a", **against) for seed in seeds]
+        runs[-1].update(updates)
+        text = rendering.render(table(*rows, baselines=("longer",)), "cpu", runs)
+        return cells(text, 2)["vs. Longer"]
+
+    assert cell() == "+2.00 (+20.0%), p 0.500 / 0.500"
+    assert cell(steps=8) == cell(start="") == cell((1, 2), steps=8) == "-"
+    plain = rows[1]._replace(equal_updates=False)
+    rows = (rows[0], plain, rows[2])
+    assert cell(steps=8).startswith("+2.00")
+
+
 def test_a_difference_between_other_lengths_is_marked():
     rows = (Row("a", "A"), Row("b", "B"), Row("c", "C"))
     tested = {"significance": [comparison("a", 2.0, 20.0, 0.001, 0.009)]}

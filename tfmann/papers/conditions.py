@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tfmann.papers import metrics, seed_settings
+from tfmann.papers import metrics, seed_settings, update_counts
 from tfmann.papers.claim import AddressClaim, Claim, SpeedClaim
 from tfmann.papers.metrics import Record
 from tfmann.papers.seed_pairs import SeedPairs
@@ -22,7 +22,7 @@ class Conditions(NamedTuple):
 
     Attributes:
       corpus: the paper's corpus, a part of it, a stand-in, or another one.
-      summary: size, seeds, convergence and lengths.
+      summary: size, seeds, convergence, numbers of updates and lengths.
       reservations: why the runs prove nothing, whatever their scores.
     """
 
@@ -45,10 +45,14 @@ def conditions(
       claim: the claim that they test.
       name: the table of the runs.
       scale: the scale of the runs.
-      of_table: all runs of the table, among them those that other runs have frozen weights of.
+      of_table: all runs of the table, among them those that other runs start from.
     """
     records = [*pairs.runs, *pairs.rival_runs]
     not_converged, other_settings = _not_converged(pairs, of_table), _other_settings(pairs)
+    updates, is_fair = "", True
+    if isinstance(claim, Claim):
+        updates = update_counts.differences(pairs.records, of_table)
+        is_fair = not updates or not _has_equal_updates(claim.rival, name, scale)
     own_pairs = _pairs_of_paper(claim.paper, name)
     if claim.paper not in PAPERS:  # a control
         own_pairs = TABLES[name].paper_pairs
@@ -57,6 +61,7 @@ def conditions(
         f"{len(pairs.seeds)} seeds" if len(pairs.seeds) > 1 else "one seed",
         not_converged or "converged",
         *([other_settings] if other_settings else []),
+        *([updates] if updates else []),
     ]
     if pairs.measure == "BLEU of unseen pairs":
         parts.append("{sentences:,} of {of:,} test pairs".format(**pairs.runs[0]["unseen"]))
@@ -67,6 +72,7 @@ def conditions(
     reservations = {
         "not converged": bool(not_converged),
         "seeds with other settings": bool(other_settings),
+        "not the same number of updates": not is_fair,
         "not the same corpus": not _same_corpus(records),
     }
     found = tuple(reason for reason, is_found in reservations.items() if is_found)
@@ -104,6 +110,11 @@ def rise_at_end(record: Record) -> float | None:
     before = [bleu for step, bleu in history if step <= begin]
     end = [bleu for step, bleu in history if step > begin]
     return max(end) - max(before) if before else None
+
+
+def _has_equal_updates(row: str, name: str, scale: str) -> bool:
+    """Returns whether a row is in a table to have as many updates as those compared with it."""
+    return any(other.equal_updates for other in TABLES[name].at(scale).rows if other.name == row)
 
 
 def _pairs_of_paper(paper: str, name: str) -> int:

@@ -8,7 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Callable, NamedTuple
 
-from tfmann.papers import address_table, agreement_table, cache_table, length_scores, metrics
+from tfmann.papers import (
+    address_table,
+    agreement_table,
+    cache_table,
+    length_scores,
+    metrics,
+    update_counts,
+)
 from tfmann.papers.footnotes import footnotes, includes_reworded
 from tfmann.papers.metrics import Record
 from tfmann.papers.records import read_results
@@ -173,19 +180,24 @@ class _Columns(NamedTuple):
         """Returns our cells of a row."""
         return [
             *(_measured_cell(column, runs) for column in self.measured),
-            *(self._rival_cell(row.name, runs) for row in self.rivals),
+            *(self._rival_cell(row, runs) for row in self.rivals),
             *_cost_cells(runs, self.several_seeds),
             *([_decoding_speed(runs)] if self.decoding_speed else []),
         ]
 
-    def _rival_cell(self, rival: str, runs: Sequence[Record]) -> str:
-        """Compares a row with a rival; marks different lengths and p values that are left out."""
+    def _rival_cell(self, rival: Row, runs: Sequence[Record]) -> str:
+        """Compares a row with a rival; marks different lengths and p values that are left out.
+
+        A rival that is there for its equal number of updates is compared with no other number.
+        """
         pairs = [
-            (run, self.runs[rival, metrics.seed_of(run)])
+            (run, self.runs[rival.name, metrics.seed_of(run)])
             for run in runs
-            if (rival, metrics.seed_of(run)) in self.runs
+            if (rival.name, metrics.seed_of(run)) in self.runs
         ]
-        tested = [pair for pair in pairs if metrics.significance_test(pair[0], rival)]
+        if rival.equal_updates and not all(update_counts.are_equal(*pair) for pair in pairs):
+            return "-"
+        tested = [pair for pair in pairs if metrics.significance_test(pair[0], rival.name)]
         if not tested:
             return "-"
         outdated = any(metrics.test_is_outdated(*pair) for pair in tested)

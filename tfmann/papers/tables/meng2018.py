@@ -83,6 +83,7 @@ def _systems(
             settings="rnnsearch" if name == "rnnsearch_longer" else "",
             paper_aer=(aer or {}).get(name),
             paper_adequacy=(adequacy or {}).get(name),
+            equal_updates=name == "rnnsearch_longer",
         )
         for name, score in scores.items()
     )

@@ -139,6 +139,7 @@ def _rows(domain: str, names: Iterable[str]) -> tuple[Row, ...]:
             settings="rnnsearch" if name == "rnnsearch_longer" else "",
             paper_parameters=_SIZES.get(name),
             paper_speed=_SPEEDS.get(name),
+            equal_updates=name == "rnnsearch_longer",
         )
         for name in _with_added(names)
     )
@@ -174,6 +175,7 @@ def _plain_rows(names: Iterable[str]) -> tuple[Row, ...]:
             _TITLES[name],
             start="" if name == "rnnsearch" else "rnnsearch",
             settings="rnnsearch" if name == "rnnsearch_longer" else "",
+            equal_updates=name == "rnnsearch_longer",
         )
         for name in names
     )
