@@ -166,6 +166,42 @@ def test_what_no_record_has_is_not_measured():
         assert judge_records(records).status == NOT_MEASURED
 
 
+def of_gate_alone(records, means):
+    """Runs of the gate alone with the seeds of a cache's, and with other means of its statistic."""
+    controls = []
+    for run, mean in zip(records, means):
+        (of_cache,) = run["inspection"]["statistics"]
+        statistics = [{**of_cache, **entry(mean, untrained=0.0, name=of_cache["name"]),
+                       "head": "cache", "phase": "target"}]  # fmt: skip
+        inspected = {**run["inspection"], "statistics": statistics}
+        controls.append({**run, "row": "cache_nothing", "inspection": inspected})
+    return controls
+
+
+def test_what_the_gate_alone_gains_is_no_gain_of_the_history():
+    (claim,) = [claim for claim in CLAIMS if isinstance(claim, AddressClaim)
+                and claim.statistic == "word_gain_not_in_cache"]  # fmt: skip
+    records = runs(0.25, 0.26, 0.27, unit="document")
+    for run in records:
+        run["row"] = "cache"
+        run["inspection"]["statistics"][0].update(
+            head="cache", phase="target", name=claim.statistic
+        )
+
+    def judged(means):
+        results = {("bcontrast-de-en", "cpu"): [*of_gate_alone(records, means), *records]}
+        ((_, verdict),) = judgement.judge([claim], results, NO_FOLDER)
+        return verdict
+
+    assert judged([0.05, 0.06, 0.04]).status == HOLDS
+    alike = judged([0.26, 0.25, 0.28])
+    assert alike.status == INCONCLUSIVE and "; of cache_nothing 0.26 [0.25, 0.27]" in alike.evidence
+    for means in ([], [0.05, 0.06]):  # of no seed, of two
+        verdict = judged(means)
+        assert verdict.status == INCONCLUSIVE
+        assert verdict.evidence.startswith("without cache_nothing, the control; ")
+
+
 def test_the_patterns_in_a_cache_are_judged_where_a_record_has_them():
     claims = [
         claim for claim in CLAIMS if isinstance(claim, AddressClaim)
@@ -182,6 +218,8 @@ def test_the_patterns_in_a_cache_are_judged_where_a_record_has_them():
             ]
             for name in ("phrase", claim.statistic)
         )  # fmt: skip
+        if claim.control:
+            new += of_gate_alone(new, [0.0, 0.0, 0.0])
         for records, status in ((old, NOT_MEASURED), (new, HOLDS)):
             results = {("bcontrast-de-en", "cpu"): records}
             ((_, verdict),) = judgement.judge([claim], results, NO_FOLDER)
@@ -194,7 +232,8 @@ def test_the_claims_name_statistics_and_rows_that_exist():
     for claim in claims:
         assert claim.statistic in DESCRIPTIONS and claim.phase in (SOURCE, TARGET)
         for name in claim.tables:
-            assert claim.row in {row.name for row in TABLES[name].rows}, claim
+            rows = {row.name for row in TABLES[name].rows}
+            assert {claim.row, claim.control or claim.row} <= rows, claim
 
 
 def test_evidence_names_a_statistic_without_the_one_before_it():

@@ -57,7 +57,8 @@ class MeasuredRuns:
       seeds: of the runs.
       runs: their records.
       entries: the statistic in each.
-      nulls: what chance gives in each, by the statistics of the claim.
+      nulls: what chance gives in each, by the statistics of the claim, and the same statistic of
+        its control with that seed, by the control's row.
       base_runs: the records of the runs that they are compared with, if the claim has a base.
       base_entries: the statistic of two seeds of that base, where it was measured.
     """
@@ -88,6 +89,11 @@ class MeasuredRuns:
             return ""
         unit = self.runs[0]["inspection"]["unit"]
         return f"of {self._units} {unit}s only, too few to speak for others"
+
+    def uncontrolled(self, claim: AddressClaim) -> str:
+        """Returns which control of a claim was not measured; '' if every seed has its control."""
+        lacks = claim.control and None in self.nulls[claim.control]
+        return f"without {claim.control}, the control" if lacks else ""
 
     def nulls_passed(self, low: float) -> list[PassedNull]:
         """Returns how far each null is passed in the direction of a claim that has a limit.
@@ -146,20 +152,26 @@ def measured_runs(claim: AddressClaim, records: Sequence[Record]) -> MeasuredRun
     """Returns the runs of the claim's row that recorded its statistic."""
     measured = agreements.with_base(records, claim.base) if claim.base else records
     by_seed, of_base = {}, []
+    controls: dict[int, Entry] = {}
     for record in measured:
         entries = _entries(claim, record)
         if claim.statistic in entries and record["row"] == claim.row:
             by_seed[metrics.seed_of(record)] = record, entries
         elif claim.statistic in entries and record["row"] == claim.base:
             of_base.append(entries[claim.statistic])
+        elif claim.statistic in entries and record["row"] == claim.control:
+            controls[metrics.seed_of(record)] = entries[claim.statistic]
     seeds = sorted(by_seed)
     runs, found = ([by_seed[seed][part] for seed in seeds] for part in (0, 1))
+    nulls = {name: [entries.get(name) for entries in found] for name in claim.nulls}
+    if claim.control:
+        nulls[claim.control] = [controls.get(seed) for seed in seeds]
     bases = {metrics.seed_of(run): run for run in records if run["row"] == claim.base}
     return MeasuredRuns(
         seeds,
         runs,
         [entries[claim.statistic] for entries in found],
-        {name: [entries.get(name) for entries in found] for name in claim.nulls},
+        nulls,
         [bases[seed] for seed in seeds if seed in bases],
         of_base,
     )
@@ -196,7 +208,8 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
         parts.append(f"with untrained weights {format_mean(measured.untrained)}{note}")
     for name, entries in measured.nulls.items():
         if found := [entry for entry in entries if entry is not None]:
-            parts.append(f"{DESCRIPTIONS[name]} {format_mean(found)}")
+            of = f"of {name}" if name == claim.control else DESCRIPTIONS[name]
+            parts.append(f"{of} {format_mean(found)}")
     if measured.base_entries:
         parts.append(f"two seeds of {claim.base} {format_mean(measured.base_entries)}")
     inspected = measured.runs[0]["inspection"]

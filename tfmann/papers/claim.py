@@ -87,6 +87,8 @@ class AddressClaim(NamedTuple):
       base: row whose attention the system's is compared with, of a statistic of their agreement.
       nulls: statistics of the same head that show what chance gives; the true mean is beyond theirs
         too according to the claim.
+      control: row whose value of the statistic has another cause than the claim's; the true mean is
+        beyond that of its runs too, which have to be there.
     """
 
     paper: str
@@ -101,6 +103,7 @@ class AddressClaim(NamedTuple):
     below: float = math.inf
     base: str = ""
     nulls: tuple[str, ...] = ()
+    control: str = ""
 
 
 class UntestedClaim(NamedTuple):

@@ -169,15 +169,20 @@ def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
                 dict(zip(measured.seeds, zip(measured.values(), measured.sentence_errors()))),
                 sorted({seed for null in nulls for seed in null.dissenting()}),
             )  # fmt: skip
-            yield _settle(case, estimate, measured.too_few())
+            yield _settle(case, estimate, (measured.too_few(), measured.uncontrolled(claim)))
 
 
-def _settle(case: _Case, estimate: verdicts.Estimate, too_few: str = "") -> _Case:
-    """Settles a case that no test decides: of one seed, few sentences, rising or mixed runs."""
+def _settle(case: _Case, estimate: verdicts.Estimate, gaps: Iterable[str] = ()) -> _Case:
+    """Settles a case that no test decides: of one seed, few sentences, rising or mixed runs.
+
+    Args:
+      case: the case.
+      estimate: of its mean.
+      gaps: what its statistics lack to prove anything; '' for nothing.
+    """
     assert case.conditions is not None
     reasons = [_ONE_SEED] * (estimate.freedom == 0)
-    reasons += [too_few] * bool(too_few)
-    reasons += case.conditions.reservations
+    reasons += [*filter(None, gaps), *case.conditions.reservations]
     if not reasons:
         return case
     reasons.append(_disagreement(case.differences, _bounds(case.claim), INCONCLUSIVE))

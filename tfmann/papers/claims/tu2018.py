@@ -21,6 +21,8 @@ _CONTEXT_SYSTEMS = {
     "previous": "attention to the previous sentence (Jean et al. 2017)",
 }
 
+# An empty cache shuts the gate too; a gate that mixes in nothing also makes words more probable.
+_GATE_ALONE = "cache_nothing"
 _PATTERNS = {
     "word_gain_in_cache": "Exact matches help: words that the cache holds are more probable with "
     "the history than without.",
@@ -129,7 +131,8 @@ def _matching() -> tuple[AnyClaim, ...]:
                      (*_DOMAINS, *_SYNTHETIC), "cache", "target", "exact_gain", above=0.0),
         *(
             AddressClaim(_PAPER, "4.5, Figure 4", text, "cache", (*_CACHE_TABLES, *_SYNTHETIC),
-                         "cache", "target", statistic, above=0.0)
+                         "cache", "target", statistic, above=0.0,
+                         control="" if statistic == "phrase_gain" else _GATE_ALONE)
             for statistic, text in _PATTERNS.items()
         ),
     )  # fmt: skip
