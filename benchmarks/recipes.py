@@ -18,9 +18,7 @@ from tfmann.data.text_files import write_lines
 from tfmann.errors import UserError
 
 # The places of files belong to a machine, not to a recipe.
-PATHS = {key for key, field in FIELDS.items() if field.default is None} - {
-    "src", "tgt", "learning_rate",
-}  # fmt: skip
+PATHS = {key for key, field in FIELDS.items() if field.is_path}
 COPIED = ("cell", "steps", "best_step", "parameters", "words", "history", "best", "average",
          "date", "revision", "versions", "hardware")  # fmt: skip
 

@@ -29,6 +29,15 @@ def test_runs_are_recorded_once_with_what_was_set(tmp_path):
     assert "somewhere" not in out.read_text()
 
 
+def test_a_setting_without_a_default_is_recorded_unless_it_is_a_place(tmp_path):
+    memory = {"translation_memory": "/somewhere/store", "translation_memory_lambda": 0.4}
+    write_run(tmp_path / "a", **memory, learning_rate=0.5, src="de")
+    settings = recipes.record(tmp_path / "a", "toy")["settings"]
+    assert settings == {
+        "translation_memory_lambda": 0.4, "learning_rate": 0.5, "src": "de",
+    }  # fmt: skip
+
+
 def test_a_run_that_has_not_ended_is_refused_and_nothing_is_written(tmp_path, capsys):
     out = tmp_path / "recipes.jsonl"
     good = write_run(tmp_path / "a")
