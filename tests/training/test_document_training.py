@@ -175,6 +175,17 @@ def test_stage_two_starts_from_stage_one(data, tmp_path, capsys):
     assert new == ["gate_context_kernel", "gate_retrieved_kernel", "gate_state_kernel"]
 
 
+def test_weights_that_stay_as_they_were_drawn_are_named(data, tmp_path, capsys):
+    settings = {"cell": "rnnsearch", "unit_type": "gru", "num_train_steps": 1}
+    settings["trainable_parameters"] = "cell/*"
+    assert train_here(data, tmp_path / "run", **settings) == 0
+    remark = "trainable_parameters='cell/*' without init_checkpoint: all other weights stay random"
+    assert remark in capsys.readouterr().out
+    settings["num_train_steps"] = 2
+    assert train_here(data, tmp_path / "run", **settings) == 0
+    assert "stay random" not in capsys.readouterr().out  # of a run that continues
+
+
 @pytest.mark.quick("summary")
 @pytest.mark.parametrize("cell", ["summary", "previous"])
 def test_cells_with_a_history_train_and_translate(cell, data, tmp_path, capsys):

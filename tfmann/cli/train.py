@@ -238,6 +238,12 @@ class TrainingSession:
             )
             self.log(f"from {folder}: {', '.join(assigned)}")
             self.log(f"new: {', '.join(fresh) or 'nothing'}")
+        elif self.hparams.trainable_parameters:
+            self.log(
+                f"trainable_parameters={self.hparams.trainable_parameters!r} without "
+                "init_checkpoint: all other weights stay random. To start from a trained model, "
+                "give --init_checkpoint"
+            )
         return TrainState(measure=self.measure)
 
     def _keep_length_penalty(self, state: TrainState) -> None:
