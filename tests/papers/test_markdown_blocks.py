@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from helpers.records import comparison, record, write_results
+from helpers.records import alignment_scores, comparison, record, write_results
 
 from tfmann.cli import report as command
 from tfmann.errors import UserError
@@ -75,6 +75,27 @@ def test_a_region_is_written_and_the_rest_left_alone(results):
     assert "| NTM-style attention | 23.6 | not yet measured | - | - |" in new
     assert "\\* the paper's figure" in new and "†: both below 0.01" in new
     assert markdown_blocks.fill(new, results) == new
+
+
+def test_columns_and_marks_of_a_short_table_are_explained(tmp_path):
+    measured = {
+        "tense": {"sentences": 40, "right": 10, "other_right": 8},
+        "senses": {"nouns": 30, "right": 6}, **alignment_scores(reworded=None),
+    }  # fmt: skip
+    name = "synthetic-tense-tiny"
+    folder = write_results(tmp_path / "results", name, record("rnnsearch", **measured))
+    text = markdown_blocks.fill(REGION.format(name, ""), folder)
+    (table, notes) = text.split("\n\n")[1:3]
+    heading = table.splitlines()[0]
+    assert "| ≤ 12.50 |" in table
+    for column, note in (
+        ("AER", "AER, soft AER: % by the attention in forced decoding of 4 references"),
+        ("under-translated", "under-translated, reworded, over-translated: % of the 16 source"),
+        ("under-translated", "≤: includes reworded words"),
+        ("tense", "tense: % of 40 sentences"),
+        ("senses", "senses: % of 30 ambiguous nouns"),
+    ):
+        assert f"| {column} |" in heading and note in notes
 
 
 def test_missing_measurements_are_marked(results):
