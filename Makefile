@@ -83,7 +83,7 @@ package: $(INSTALLED) ## builds sdist and wheel in dist/, installs the wheel and
 demo: $(INSTALLED) ## trains, translates and scores on the synthetic corpus, in five minutes
 	$(PY) -m tfmann demo
 
-reproduce-vi-en: $(INSTALLED) ## Collier & Beel 2019, Table 1; SCALE=paper|cpu CORPUS_DIR= OUT_DIR= SEEDS="1 2" ROWS=luong
+reproduce-vi-en: $(INSTALLED) ## Collier & Beel 2019, Table 1; SCALE=gpu|paper|cpu CORPUS_DIR= OUT_DIR= SEEDS="1 2" ROWS=luong
 reproduce-ro-en: $(INSTALLED) ## the same for its Table 2, on WMT16 Romanian-English
 reproduce-zh-en: $(INSTALLED) ## Meng et al. 2018, Table 1; CORPUS_DIR= of your NIST text
 reproduce-alignment: $(INSTALLED) ## its Table 2, alignment error; SCALE=cpu on the Hansards, CORPUS_DIR=

@@ -2,8 +2,7 @@
 
 Trains and evaluates; with --inference_input_file it translates; with --mode=lexicon it learns what
 --replace_unk needs, with --mode=shortlist what --shortlist needs; with --mode=export it writes a
-SavedModel. An explicit flag wins over the JSON file, which wins over the default. TensorFlow is
-imported only after the command line has been checked.
+SavedModel. An explicit flag wins over the JSON file, which wins over the default.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Statistics of attention, heads and cache: ``tfmann inspect --model=DIR --input=FILE``.
+"""Statistics of attention, heads and cache: `tfmann inspect --model=DIR --input=FILE`.
 
 The model is run over its own translations of the file, over a reference, or over translations that
 it has made before. The same is measured of the same model with untrained weights, over the same
 words. With --attention_of, another model is run over them too, and the attention of the two is
-compared. TensorFlow is imported only after the command line has been checked.
+compared.
 """
 
 from __future__ import annotations

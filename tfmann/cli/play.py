@@ -1,8 +1,8 @@
-"""A page that shows a model as it translates: ``tfmann play``.
+"""A page that shows a model as it translates: `tfmann play`.
 
 Small trained models of an invented language come with tfmann; --model adds one of yours. The page
 shows each word as it is produced, where each head reads and writes, and what another word would
-change. It is served to this machine only.
+change. It is served to this machine only, unless --host says otherwise.
 """
 
 from __future__ import annotations

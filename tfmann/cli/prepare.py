@@ -42,9 +42,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     files.add_argument("--src", required=True, help="source suffix and language code, such as de")
     files.add_argument("--tgt", required=True, help="target suffix and language code, such as en")
-    files.add_argument("--train_prefix", required=True)
-    files.add_argument("--dev_prefix")
-    files.add_argument("--test_prefix")
+    files.add_argument(
+        "--train_prefix", required=True, help="text to clean, to learn from and to train on"
+    )
+    files.add_argument("--dev_prefix", help="text to choose the best checkpoint on, never cleaned")
+    files.add_argument("--test_prefix", help="text to score at the end, never cleaned")
     files.add_argument("--output", required=True, help="folder to write")
     tokens = parser.add_argument_group("tokens")
     tokens.add_argument(

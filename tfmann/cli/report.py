@@ -1,4 +1,4 @@
-"""Reports of results and of memories at work: ``tfmann report``.
+"""Reports of results and of memories at work: `tfmann report`.
 
     tfmann report --out_dir=RUN --sentence="..."    one model's memory, as page and PNG
     tfmann report memory ...                        the same for a line of a file, PNG only
@@ -7,8 +7,8 @@
     tfmann report readme                            the tables of a Markdown file
     tfmann report gallery ...                       one figure of each cell, at a sentence
 
-``memory`` forces the reference, or else the model's own translation, of the sentence's document.
-TensorFlow is imported only after the command line has been checked.
+`memory` runs the model over a reference, or else over its own translation. If the model reads other
+sentences, those before the sentence in its document are included.
 """
 
 from __future__ import annotations

@@ -35,7 +35,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_aer(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("aer", help="alignment error rate", allow_abbrev=False)
+    about = (
+        "Prints the alignment error rate of word links against gold links, both in Pharaoh format."
+    )
+    parser = commands.add_parser(
+        "aer", help="alignment error rate", description=about, allow_abbrev=False
+    )
     parser.set_defaults(command=_aer)
     for name, description in (("gold", "reference links"), ("hypothesis", "the links to score")):
         parser.add_argument(
@@ -51,6 +56,9 @@ def _add_adequacy(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     parser = commands.add_parser(
         "adequacy",
         help="repeated n-grams; with gold links, under- and over-translated source words",
+        description="Prints how many n-grams a translation repeats and its references do not. With "
+        "--source and --gold it also prints the shares of source words that are left out "
+        "(under-translated) or translated twice (over-translated).",
         allow_abbrev=False,
     )
     parser.set_defaults(command=_adequacy)
@@ -65,6 +73,8 @@ def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = commands.add_parser(
         "compare",
         help="BLEU, chrF and TER of two or more systems, significance, BLEU by length",
+        description="Compares translations by two or more systems on one test set: BLEU, chrF and "
+        "TER, the paired bootstrap and the sign test against the first system, BLEU by length.",
         allow_abbrev=False,
     )
     parser.set_defaults(command=_compare)

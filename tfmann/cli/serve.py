@@ -1,4 +1,4 @@
-"""A server that translates over HTTP with a trained model: ``tfmann serve --model=DIR``.
+"""A server that translates over HTTP with a trained model: `tfmann serve --model=DIR`.
 
 POST /translate takes and returns JSON; simultaneous requests are translated in one batch. GET
 /health and GET /metrics report its state. SIGTERM and Ctrl-C stop it after it has answered the

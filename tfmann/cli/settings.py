@@ -17,7 +17,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="tfmann settings",
         description="Lists the settings files that --hparams_path takes by name, or shows all "
         "settings of one, with its base and the defaults. collier2019, meng2018, mino2017 and "
-        "tu2018 have the papers' sizes, cpu sizes for a CPU, tiny those for the synthetic corpus.",
+        "tu2018 have the papers' sizes and settings, gpu the papers' sizes with settings of our "
+        "own for one GPU, cpu sizes for a CPU, tiny those for the synthetic corpus.",
         allow_abbrev=False,
     )
     parser.add_argument("name", nargs="?", help="a file, or the beginning of names")

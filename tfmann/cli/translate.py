@@ -1,9 +1,8 @@
-"""The command that translates with a trained model: ``tfmann translate --model=DIR``.
+"""Translates with a trained model: `tfmann translate --model=DIR`.
 
 A file (--input) is translated in batches. Without it, a prompt or a pipe is answered line by line:
 the model is loaded once, and every line is answered immediately. A model that reads other sentences
-takes the lines before into account; a blank line begins another document. TensorFlow is imported
-only after the command line has been checked.
+takes the lines before into account; a blank line begins another document.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class DataSettings(Settings):
     vocab_min_frequency: int = field(1, "Rarer words of a built vocabulary are <unk>.", minimum=1)
     subword_model: str | None = field(
         None,
-        "BPE codes or SentencePiece model; BPE text may lack one.",
+        "BPE codes or SentencePiece model; text that is segmented by BPE already needs none.",
         is_path=True,
     )
     src_max_len: int = field(50, "Longest training source, in tokens.", minimum=1)

@@ -115,7 +115,7 @@ class DNCCellOptions(DNCOptions, HopOptions):
     dnc_bypass_dropout: float = field(
         0.0,
         "dnc cell: dropout of the controller's state where it bypasses the memory, on its way to "
-        "the output; the more is to be learned from what was read.",
+        "the output, so that the output depends more on what was read.",
         minimum=0.0,
         below=1.0,
     )
@@ -149,6 +149,6 @@ class MADOptions(NTMOptions, DNCOptions, DotProductOptions):
 
     external_addressing: str = field(
         "ntm",
-        "mad cell: how its memory is addressed; the paper has ntm and names dnc.",
+        "mad cell: how its memory is addressed; the paper uses ntm and mentions dnc.",
         choices=("ntm", "dnc"),
     )

@@ -46,13 +46,20 @@ class SearchSettings(Settings):
 
     infer_mode: str = field("beam_search", "Search.", choices=("greedy", "sample", "beam_search"))
     beam_width: int = field(10, "Hypotheses K of a sentence.", minimum=1, maximum=_WIDEST)
-    length_penalty_weight: float = field(0.0, "GNMT's alpha.", minimum=0.0)
+    length_penalty_weight: float = field(
+        0.0,
+        "Exponent alpha of the length penalty ((5 + length) / 6)^alpha of GNMT (Wu et al. 2016); "
+        "0: none, which prefers short translations.",
+        minimum=0.0,
+    )
     length_penalty_weights: str = field(
         "",
         "Comma-separated: when training has ended, the one with the best dev BLEU becomes "
         "length_penalty_weight, in a beam search without coverage_penalty_weight.",
     )
-    coverage_penalty_weight: float = field(0.0, "GNMT's beta.", minimum=0.0)
+    coverage_penalty_weight: float = field(
+        0.0, "Weight beta of GNMT's coverage penalty; 0: none.", minimum=0.0
+    )
     sampling_temperature: float = field(1.0, "Temperature of infer_mode=sample.", minimum=0.0)
     sampling_top_k: int = field(
         0, "infer_mode=sample draws from the k most probable words; 0: all.", minimum=0
@@ -78,8 +85,8 @@ class SearchSettings(Settings):
     )
     neural_cache_theta: float = field(
         0.3,
-        "neural_cache_size: how much sharper than uniform a slot is matched, by exp(theta h_t . "
-        "h_i).",
+        "neural_cache_size: sharpness theta of the match of a slot, exp(theta h_t . h_i); 0: all "
+        "slots match alike.",
         minimum=0.0,
     )
     neural_cache_lambda: float = field(
@@ -127,21 +134,20 @@ class SearchSettings(Settings):
     )
     lexical_memory: str | None = field(
         None,
-        "File of `tfmann memorize`: a memory of the words that translate the source words proposes "
-        "words (Feng et al. 2017); for any cell but cache.",
+        "File of `tfmann memorize`, by which translations of the source words are proposed to the "
+        "search (Feng et al. 2017); for any cell but cache.",
         is_path=True,
     )
     lexical_memory_lambda: float = field(
         1 / 3,
-        "lexical_memory: share of the memory in the distribution; the paper's program adds half of "
-        "it to the model's, which is a third.",
+        "lexical_memory: share of the memory in the distribution; a third in the paper's program.",
         minimum=0.0,
         below=1.0,
     )
     shortlist: str | None = field(
         None,
-        "Lexicon of `tfmann shortlist`: a translation has only words that it has for the source "
-        "words, and frequent ones; if not given, all words.",
+        "Lexicon of `tfmann shortlist`: the search chooses among its translations of the source "
+        "words and frequent words; if not given, among all words.",
         is_path=True,
     )
     shortlist_first: int = field(

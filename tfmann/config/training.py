@@ -63,7 +63,8 @@ class OptimizerSettings(Settings):
     )
     decay_steps: int = field(
         0,
-        "Updates over which the rate falls; it stays as it is after them. 0: num_train_steps.",
+        "Updates over which the rate falls; it stays as it is after them. 0: num_train_steps. "
+        "Where a file gives both, change it together with num_train_steps.",
         minimum=0,
     )
     plateau_patience: int = field(
@@ -79,7 +80,11 @@ class UpdateSettings(Settings):
 
     num_train_steps: int = field(12000, "Updates of the whole run.", minimum=1)
     max_gradient_norm: float = field(5.0, "Clip of the global norm; 0 = none.", minimum=0.0)
-    batch_size: int = field(128, "Sentences, or target tokens, an update.", minimum=1)
+    batch_size: int = field(
+        128,
+        "Sentences of an update, or target tokens (batch_type); of cell=cache documents.",
+        minimum=1,
+    )
     gradient_accumulation: int = field(
         1,
         "Parts of a batch whose gradients are computed one after the other and summed: the "
@@ -162,8 +167,8 @@ class RunSettings(Settings):
     )
     dev_infer_mode: str = field(
         "",
-        "Search of the evaluations in training, greedy being the fastest; empty = infer_mode, "
-        "which the scores at the end have anyway.",
+        "Search of the evaluations in training, greedy being the fastest; empty = infer_mode. The "
+        "scores at the end are always by infer_mode.",
         choices=("", "greedy", "beam_search"),
     )
     dev_sentences: int = field(

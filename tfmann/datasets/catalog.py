@@ -257,7 +257,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="tfmann")
     commands = parser.add_subparsers(dest="command", required=True)
-    command = commands.add_parser("fetch", help="download and check a corpus")
+    command = commands.add_parser(
+        "fetch",
+        help="download and check a corpus",
+        description="Downloads the files of a corpus that are missing in --directory, and checks "
+        "all of them. With --corpus_dir it checks the files there, and copies nothing.",
+    )
     command.add_argument("manifest", help="a file, or the name of one that comes with tfmann")
     command.add_argument("--directory", required=True, help="where the files go")
     command.add_argument("--corpus_dir", default="", help="folder with the files: no download")

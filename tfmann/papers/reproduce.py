@@ -38,7 +38,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--rows", help="only these rows, comma-separated")
     parser.add_argument("--seeds", help="comma-separated, such as 1,2,3 (default: the table's)")
-    parser.add_argument("--results_dir", default=resources.results_dir())
+    parser.add_argument(
+        "--results_dir",
+        default=resources.results_dir(),
+        help="folder of the records, TABLE-SCALE.jsonl (default: %(default)s)",
+    )
     args = parser.parse_args(argv)
     return run_command(lambda: _reproduce(args), "interrupted: the same command resumes from here")
 
