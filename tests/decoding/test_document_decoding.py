@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers import small_models, translations
 
+from tfmann.decoding import document_translator
 from tfmann.decoding.document_translator import DocumentTranslator, rounds
 from tfmann.decoding.translator import Translator
 from tfmann.decoding.translator_choice import make_translator
@@ -74,6 +75,25 @@ def test_a_search_for_documents_beyond_the_memory_is_refused(monkeypatch):
         run("deep")
     with pytest.raises(UsageError, match="a search for 1 sentences with 3 hypotheses each"):
         system.resume(DOCUMENTS[:1], [system.begin_document()])
+
+
+def test_the_state_of_a_document_does_not_keep_those_of_its_batch(monkeypatch):
+    """A server keeps the states of many documents, each from another batch."""
+    batches, take_row = [], document_translator._row
+
+    def spy(cache, row):
+        batches.append(cache)
+        return take_row(cache, row)
+
+    monkeypatch.setattr(document_translator, "_row", spy)
+    system = translator("deep")
+    beginnings = [system.begin_document() for _ in range(3)]
+    _, states = system.resume(DOCUMENTS, beginnings)
+    kept = [np.asarray(memoryview(part)) for cache, _ in states for part in cache]
+    of_batches = [np.asarray(memoryview(part)) for cache in batches for part in cache]
+    assert {part.shape[0] for part in of_batches} == {1, 2, 3}
+    assert all(part.shape[0] == 1 for part in kept)
+    assert not any(np.shares_memory(a, b) for a in kept for b in of_batches if len(b) > 1)
 
 
 def test_two_calls_at_once_do_not_mix_their_documents():

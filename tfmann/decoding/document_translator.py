@@ -276,5 +276,5 @@ def _select_rows(chosen: Sequence[bool], new: Any, old: Any) -> Any:
 
 
 def _row(cache: Any, row: int) -> Any:
-    """Returns the cache of one row."""
-    return tf.nest.map_structure(lambda part: part[row : row + 1], cache)
+    """Returns a copy of one row: a slice would keep the caches of the whole batch in memory."""
+    return tf.nest.map_structure(lambda part: tf.gather(part, [row]), cache)
