@@ -231,6 +231,16 @@ class Model:
             Trace(forced) for forced in self._translator.force(_pairs(pairs), EVERYTHING, documents)
         ]
 
+    def trace_translations(
+        self, translations: Iterable[Translation], documents: Iterable[int] | None = None
+    ) -> list[Trace]:
+        """Traces this model's translations token by token, as it chose them.
+
+        `traces` would segment their text again, into other subwords perhaps.
+        """
+        forced = self._translator.force_translations([*translations], EVERYTHING, documents)
+        return [Trace(of_translation) for of_translation in forced]
+
     def export(self, folder: str) -> dict[str, Any]:
         """Writes a SavedModel for plain TensorFlow, as `--mode=export` does.
 

@@ -4,10 +4,15 @@ import base64
 import re
 
 import pytest
-from helpers.command_line import write_model
+from helpers.command_line import WORDS, write_model
 
 from tfmann import api
 from tfmann.cli.report import main
+from tfmann.data.subword import learn_bpe, make_segmenter
+from tfmann.data.text_files import write_lines
+from tfmann.decoding.text_processor import without_eos
+from tfmann.report import figures
+from tfmann.visualization import sentence_figures
 
 SOURCE = ["der hund", "die katze sieht größe"]
 
@@ -46,9 +51,32 @@ def test_figures_are_of_the_reference_if_there_is_one(folder, tmp_path):
     assert "KATZE &amp; HUND" in text
 
 
+def test_its_own_translation_has_the_subwords_that_the_model_chose(tmp_path, monkeypatch):
+    write_lines(tmp_path / "text", [" ".join(WORDS)] * 9)
+    learn_bpe([tmp_path / "text"], tmp_path / "codes", num_merges=12)
+    settings = {"subword_option": "bpe", "subword_model": str(tmp_path / "codes")}
+    units = sorted(set(make_segmenter(*settings.values()).segment(" ".join(WORDS))))
+    (tmp_path / "model").mkdir()
+    folder = write_model(tmp_path / "model", words=units, **settings)
+    model = api.load(str(folder))
+    best = [n_best[0] for n_best in model.translate(WORDS)]
+    again = [model.tokens((line, one.text))[1] for line, one in zip(WORDS, best)]
+    chosen = [[*without_eos(one.tokens), "</s>"] for one in best]  # a cut one has none itself
+    number = next(i for i in range(len(WORDS)) if again[i] != chosen[i])
+    drawn = []
+    monkeypatch.setattr(figures, "trace_figures", lambda trace: drawn.append(trace.tokens) or ())
+    page(tmp_path / "page", f"--out_dir={folder}", f"--sentence={WORDS[number]}")
+    monkeypatch.setattr(sentence_figures, "write_sentence", lambda t, *_: drawn.append(t.tokens))
+    write_lines(tmp_path / "in", WORDS)
+    options = [f"--input={tmp_path / 'in'}", f"--sentence={number}", f"--figures={tmp_path}"]
+    assert main(["memory", f"--out_dir={folder}", *options]) == 0
+    assert drawn == [chosen[number]] * 2
+
+
 @pytest.mark.parametrize(
     ("argv", "status", "words"),
     [
+        (["--sentence=a", "--neural_cache_theta=1"], 2, "of no use without neural_cache_size"),
         (["--sentence=a", "--sentence=b", "--reference=c"], 2, "2 --sentence and 1 --reference"),
         (["--sentence=a", "--n_best=0"], 2, "--n_best=0"),
         (["--sentence=a", "--sentence=  "], 1, "sentence 2 is blank"),

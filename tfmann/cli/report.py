@@ -173,7 +173,7 @@ def _sentence(args: argparse.Namespace) -> None:
             "each sentence needs one, or none has one"
         )
     memory = given_settings(args, WORD_MEMORY_SETTINGS)
-    hparams = config.settings_of_model(args.out_dir, memory)
+    hparams = config.settings_of_command(args.out_dir, memory)
     memory_files.require(hparams)
     most = hparams.beam_width if hparams.infer_mode == "beam_search" else 1
     if args.n_best < 1:
@@ -267,7 +267,7 @@ def _tracer(
 
 def _memory(args: argparse.Namespace) -> None:
     memory = given_settings(args, WORD_MEMORY_SETTINGS)
-    hparams = config.settings_of_model(args.out_dir, memory)
+    hparams = config.settings_of_command(args.out_dir, memory)
     memory_files.require(hparams)
     if args.docs and not hparams.reads_documents:
         raise UsageError(
@@ -338,9 +338,10 @@ def _traces(
     documents: Sequence[int] | None,
 ) -> list[Trace]:
     """Traces a forced decoding of the references, or of the best translations."""
-    if targets is None:
-        targets = [n_best[0].text for n_best in model.translate(sources, documents=documents)]
-    return model.traces(zip(sources, targets), documents)
+    if targets is not None:
+        return model.traces(zip(sources, targets), documents)
+    best = [n_best[0] for n_best in model.translate(sources, documents=documents)]
+    return model.trace_translations(best, documents)
 
 
 if __name__ == "__main__":

@@ -59,8 +59,10 @@ def write(
     sentence_figures.make_folder(folder)
     documents = [0] * len(sources)
     translations = list(model.translate(sources, documents=documents))
-    targets = references or [n_best[0].text for n_best in translations]
-    traces = model.traces(zip(sources, targets), documents)
+    if references:
+        traces = model.traces(zip(sources, references), documents)
+    else:
+        traces = model.trace_translations([n_best[0] for n_best in translations], documents)
     sentences = []
     for number, (source, n_best, trace) in enumerate(zip(sources, translations, traces)):
         reference = references[number] if references else None
