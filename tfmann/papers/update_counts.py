@@ -35,7 +35,7 @@ def _counted(record: Record) -> tuple[str, int | None]:
 
 def _part(record: Record) -> str:
     """Returns the parameters that were trained; '' if all were."""
-    return record.get("hparams", {}).get("trainable_parameters", "")
+    return record.get("hparams", {}).get("trainable_parameters") or ""
 
 
 def _description(record: Record, by_run: dict[tuple[str, int], Record]) -> str:
