@@ -72,6 +72,21 @@ def test_settings_in_which_seeds_differ_are_named():
     ]
 
 
+def test_a_row_that_was_trained_for_less_is_named():
+    rows = [Row(name, name.upper()) for name in "abcd"]
+    gate = {"trainable_parameters": "cell/gate_*", "length_penalty_weight": 0.0}
+    runs = [record("a", steps=2800), record("b", steps=2800), record("c", steps=1496)]
+    runs.append(record("d", steps=300, hparams=gate))
+
+    def notes(runs):
+        lines = rendering.render(table(*rows), "cpu", runs).splitlines()
+        return [line for line in lines if line.startswith("other numbers")]
+
+    assert notes(runs) == ["other numbers of updates: c 1,496; the other rows 2,800"]
+    assert not notes([*runs[:2], runs[3]])
+    assert not notes([*runs[:2], {**runs[2], "start": "a"}])  # in addition to those of a
+
+
 def test_one_seed_is_shown_as_it_is():
     text = rendering.render(table(Row("a", "A", 1.5, None)), "cpu", [record("a")])
     assert "±" not in text and "seeds" not in text

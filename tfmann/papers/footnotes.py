@@ -29,6 +29,7 @@ def footnotes(records: Sequence[Record], several_seeds: bool) -> list[str]:
         *(["mean ± sample standard deviation over the seeds"] if several_seeds else []),
         *_seeds_apart(records),
         *_other_settings(records),
+        *_other_updates(records),
         *_gold_links(records),
         *_histories(records),
         *_unseen(records),
@@ -72,6 +73,24 @@ def _other_settings(records: Sequence[Record]) -> Iterator[str]:
                 f"{value} (seed {metrics.seed_of(record)})" for value, record in zip(values, seeds)
             )
             yield f"seeds of {row} differ in {key}: {listed}"
+
+
+def _other_updates(records: Sequence[Record]) -> Iterator[str]:
+    """Names the rows that made another number of updates than most rows with the same start.
+
+    A row that trains a part of its weights, such as the gate of a cache, is compared with none.
+    """
+    steps_by_start: dict[str, dict[str, int]] = {}
+    for record in records:
+        trains_part = record.get("hparams", {}).get("trainable_parameters")
+        if record.get("steps") is not None and not trains_part:
+            of_start = steps_by_start.setdefault(record.get("start", ""), {})
+            of_start[record["row"]] = record["steps"]
+    for of_rows in steps_by_start.values():
+        (usual, _), *_ = Counter(of_rows.values()).most_common(1)
+        others = [f"{row} {steps:,}" for row, steps in of_rows.items() if steps != usual]
+        if others:
+            yield f"other numbers of updates: {', '.join(others)}; the other rows {usual:,}"
 
 
 def _without_training(records: Sequence[Record]) -> Iterator[str]:

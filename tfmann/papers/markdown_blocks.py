@@ -34,8 +34,8 @@ _COLUMNS = (
 )
 _FOOTNOTES = (
     "literature:", "mean ±", "seeds far apart:", "seeds of ", "vs.:", "§", "[low, high]",
-    "train:", "dev:", "test:", "unseen pairs:", "other document:", "consistent:", "AER,",
-    "under-translated,", "≤:", "tense:", "senses:", "without training:",
+    "other numbers of updates:", "train:", "dev:", "test:", "unseen pairs:", "other document:",
+    "consistent:", "AER,", "under-translated,", "≤:", "tense:", "senses:", "without training:",
 )  # fmt: skip
 _UNTESTED = "Statements of the papers that no record can test"
 CLAIM_HEADING = ("verdict", "claim", "paper", "measured on", "conditions", "evidence")
