@@ -181,7 +181,7 @@ def _trained_rows(pairs: SeedPairs, of_table: Sequence[Record]) -> dict[str, Seq
     it is empty if it was not recorded.
     """
     rows = {runs[0]["row"]: runs for runs in (pairs.runs, pairs.rival_runs) if runs}
-    by_run = {(record["row"], metrics.seed_of(record)): record for record in of_table}
+    by_run = metrics.by_run(of_table)
     for runs in list(rows.values()):
         for start in dict.fromkeys(run["start"] for run in runs if _has_frozen_weights(run)):
             of_seeds = [by_run.get((start, metrics.seed_of(run)), {}) for run in runs]
@@ -190,7 +190,7 @@ def _trained_rows(pairs: SeedPairs, of_table: Sequence[Record]) -> dict[str, Seq
 
 
 def _has_frozen_weights(record: Record) -> bool:
-    return bool(record.get("start") and record.get("hparams", {}).get("trainable_parameters"))
+    return bool(record.get("start") and metrics.trained_part(record))
 
 
 def _other_settings(pairs: SeedPairs) -> str:

@@ -82,8 +82,7 @@ def _other_updates(records: Sequence[Record]) -> Iterator[str]:
     """
     steps_by_start: dict[str, dict[str, int]] = {}
     for record in records:
-        trains_part = record.get("hparams", {}).get("trainable_parameters")
-        if record.get("steps") is not None and not trains_part:
+        if record.get("steps") is not None and not metrics.trained_part(record):
             of_start = steps_by_start.setdefault(record.get("start", ""), {})
             of_start[record["row"]] = record["steps"]
     for of_rows in steps_by_start.values():
@@ -200,7 +199,7 @@ def _significance(records: Sequence[Record]) -> Iterator[str]:
             f"{greatest}; †: both below {metrics.SIGNIFICANCE_LEVEL}; ‡: brevity penalties differ "
             f"by more than {metrics.BREVITY_TOLERANCE}, so lengths explain part of the difference"
         )
-    runs = {(record["row"], metrics.seed_of(record)): record for record in records}
+    runs = metrics.by_run(records)
     if any(
         metrics.test_is_outdated(record, runs[test["baseline"], metrics.seed_of(record)])
         for record in records

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable
 
 from tfmann.evaluation import bleu
@@ -20,6 +20,16 @@ _ROUNDING = 0.005  # BLEU
 def seed_of(record: Record) -> int:
     """Returns the random seed of a run; records from before there were several have none."""
     return record.get("seed", 1)
+
+
+def by_run(records: Iterable[Record]) -> dict[tuple[str, int], Record]:
+    """Returns records by row and seed."""
+    return {(record["row"], seed_of(record)): record for record in records}
+
+
+def trained_part(record: Record) -> str:
+    """Returns the names of the parameters that a run trained; '' if it trained all."""
+    return record.get("hparams", {}).get("trainable_parameters") or ""
 
 
 def devices(record: Record) -> list[str]:

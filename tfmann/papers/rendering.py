@@ -225,7 +225,7 @@ def _columns(table: Table, records: Sequence[Record]) -> _Columns:
         ],
         len(rows) > len(set(rows)),
         any(metrics.decoding_speed(record) is not None for record in records),
-        {(record["row"], metrics.seed_of(record)): record for record in records},
+        metrics.by_run(records),
     )  # fmt: skip
 
 

@@ -20,11 +20,11 @@ def differences(pairs: Sequence[tuple[Record, Record]], of_table: Sequence[Recor
       pairs: the runs of both rows, by seed.
       of_table: all runs of their table, among them those that others start from.
     """
-    by_run = {(record["row"], metrics.seed_of(record)): record for record in of_table}
+    by_run = metrics.by_run(of_table)
     texts = dict.fromkeys(
         " against ".join(_description(record, by_run) for record in pair)
         for pair in pairs
-        if not are_equal(*pair) or _part(pair[0]) != _part(pair[1])
+        if not are_equal(*pair) or metrics.trained_part(pair[0]) != metrics.trained_part(pair[1])
     )
     return f"updates: {' and '.join(texts)}" if texts else ""
 
@@ -33,14 +33,9 @@ def _counted(record: Record) -> tuple[str, int | None]:
     return record.get("start", ""), record.get("steps")
 
 
-def _part(record: Record) -> str:
-    """Returns the parameters that were trained; '' if all were."""
-    return record.get("hparams", {}).get("trainable_parameters") or ""
-
-
 def _description(record: Record, by_run: dict[tuple[str, int], Record]) -> str:
     """Returns `7,500 + 1,500 of cell/gate_*`: updates of the start, and its own."""
-    of_part = f" of {part}" if (part := _part(record)) else ""
+    of_part = f" of {part}" if (part := metrics.trained_part(record)) else ""
     own = f"{record['steps']:,}{of_part}" if record.get("steps") is not None else "not recorded"
     start = by_run.get((record.get("start", ""), metrics.seed_of(record)), {})
     return f"{start['steps']:,} + {own}" if start.get("steps") is not None else own
