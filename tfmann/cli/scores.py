@@ -128,7 +128,7 @@ def _compare(args: argparse.Namespace) -> str:
         )
     limits = _limits(args.lengths)
     paths = [*args.system, *args.reference, *filter(None, [args.source])]
-    texts = {path: list(iter_lines(path)) for path in paths}
+    texts = {path: [_fold(line, args) for line in iter_lines(path)] for path in paths}
     check_parallel([(path, texts[path]) for path in paths])
     systems = [comparison.System(path, texts[path]) for path in args.system]
     references = [texts[path] for path in args.reference]
@@ -148,20 +148,19 @@ def _compare(args: argparse.Namespace) -> str:
     return "\n\n".join(parts)
 
 
+def _fold(line: str, args: argparse.Namespace) -> str:
+    """Returns a line of a text, or of a lexicon's words, without case if case is ignored."""
+    return line.lower() if args.lowercase else line
+
+
 def _recall(
     systems: Sequence[comparison.System], reference: Sequence[str], args: argparse.Namespace
 ) -> str:
     """Returns the table of recall by frequency in the training text."""
-
-    def words(line: str) -> str:
-        return line.lower() if args.lowercase else line
-
     occurrences = Counter(
-        word for line in iter_lines(args.training) for word in words(line).split()
+        word for line in iter_lines(args.training) for word in _fold(line, args).split()
     )
-    systems = [comparison.System(s.name, [*map(words, s.lines)]) for s in systems]
-    classes = word_recall.by_frequency(systems, [*map(words, reference)], occurrences)
-    return word_recall.report(systems, classes)
+    return word_recall.report(systems, word_recall.by_frequency(systems, reference, occurrences))
 
 
 def _consistency(
@@ -170,7 +169,10 @@ def _consistency(
     """Returns the table of lexical consistency of systems, the last of which is the reference."""
     documents = list(iter_documents(args.documents))
     check_parallel([(args.source, source), (args.documents, documents)])
-    lexicon = lexical_consistency.translations(iter_entries(args.lexicon))
+    lexicon = lexical_consistency.translations(
+        entry._replace(source=_fold(entry.source, args), target=_fold(entry.target, args))
+        for entry in iter_entries(args.lexicon)
+    )
     sources = words_of(source)
     measured = [
         lexical_consistency.measure(sources, words_of(system.lines), documents, lexicon)
