@@ -43,6 +43,7 @@ def write_corpus(folder):
     (folder / "two.tgt1").write_bytes(b"x\n")
     pair("documents", b"a b\nc\n", b"x y\nz\n")
     (folder / "documents.docs").write_bytes(b"1\n")
+    pair("vectors", b"der 1 2 3 4\n", b"2 3\nDER 1 2 3\n")
     (folder / "is_a_file").write_bytes(b"")
 
 
@@ -108,6 +109,14 @@ BROKEN = [
         r"no such file: .*absent \(subword_model=",
     ),
     ("nothing to start from", {"init_checkpoint": "{}/absent"}, 1, "absent: there is no checkpoi"),
+    ("no vectors", {"embed_prefix": "{}/absent"}, 1, r"neither .*absent\.src nor .*absent\.tgt"),
+    ("wide vectors", {"embed_prefix": "{}/vectors"}, 1, r"vectors\.src has vectors of 4 numbers"),
+    (
+        "two starts",
+        {"embed_prefix": "{}/vectors", "init_checkpoint": "{}/absent"},
+        2,
+        "leave one of them out",
+    ),
     ("a cell without memory", {"encoder_type": "memory"}, 2, "'luong' cannot: it needs an encoder"),
     ("gzip", {"train_prefix": "{}/gzip"}, 1, r"gzip\.src is compressed by gzip: decompress it"),
 ]
@@ -233,6 +242,31 @@ def test_weights_that_have_learned_other_words_start_no_model(trained, corpus, t
         words = rf"init_checkpoint={start} has learned other words, those of {trained}/vocab\.src: "
         fails(argv, capsys, 1, f"{words}give --vocab_prefix={trained}/vocab,")
     assert nmt.main([*argv, f"--vocab_prefix={trained}/vocab"]) == 0
+
+
+@pytest.mark.parametrize("share_vocab", [False, True])
+def test_embeddings_start_from_word_vectors(corpus, tmp_path, share_vocab):
+    """At a learning rate of 0; what a continued run has learned is not replaced."""
+    settings = {"learning_rate": 0.0, "share_vocab": share_vocab, "avg_ckpts": False}
+    plain, out, vectors = (tmp_path / name for name in ("plain", "out", "vectors"))
+    assert nmt.main(training(corpus, plain, **settings)) == 0
+    text_files.write_lines(f"{vectors}.src", [f"{WORDS[0]} 1 2 3 4", f"{WORDS[1]} 5 6 7 8"])
+    text_files.write_lines(f"{vectors}.tgt", [f"{WORDS[0].upper()} -1 -2 -3 -4"])
+    argv = training(corpus, out, **settings, embed_prefix=vectors)
+    assert nmt.main(argv) == 0
+    expected, started = (checkpoint.read_arrays(str(run / "best_bleu")) for run in (plain, out))
+    for side, words in (("src", WORDS[:2]), ("tgt", [WORDS[0].upper()])):
+        vocabulary = Vocabulary.load(out / f"vocab.{side}")
+        full_side = {"src": "source", "tgt": "target"}[side]
+        name = "model/embedding" if share_vocab else f"model/{full_side}_embedding"
+        rows = [[1, 2, 3, 4], [5, 6, 7, 8]] if side == "src" else [[-1, -2, -3, -4]]
+        expected[name][vocabulary.encode(words)] = rows
+        line = f"{vectors}.{side}: vectors for {len(words)} of {len(vocabulary)} {full_side} words"
+        assert line in (out / "train.log").read_text()
+    for name, array in expected.items():
+        assert np.array_equal(started[name], array), name
+    more = training(corpus, out, **settings, embed_prefix=corpus / "absent", num_train_steps=4)
+    assert nmt.main(more) == 0
 
 
 def test_text_that_a_run_continues_on_may_not_change_later(trained, corpus, tmp_path, capsys):

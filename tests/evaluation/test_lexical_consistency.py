@@ -146,7 +146,11 @@ def test_words_end_at_the_white_space_of_data_files(tmp_path, capsys):
 
 @pytest.mark.parametrize("name", ["s", "a", "lexicon"])
 def test_case_is_ignored_in_texts_and_lexicon(tmp_path, capsys, name):
-    texts = {"s": [*SOURCES], "a": [*LINES], "lexicon": [f"{e[0]}\t{e[1]}\t{e[2]}" for e in ENTRIES]}
+    texts = {
+        "s": [*SOURCES],
+        "a": [*LINES],
+        "lexicon": [f"{e[0]}\t{e[1]}\t{e[2]}" for e in ENTRIES],
+    }
     texts[name][::2] = [line.title() for line in texts[name][::2]]
     path, argv = write_files(tmp_path, **texts)
     assert main.main([*argv, f"--lexicon={path['lexicon']}", "--lowercase"]) == 0

@@ -40,7 +40,14 @@ from tfmann.data.joined_corpus import JoinedCorpus
 from tfmann.decoding.translator import Translator
 from tfmann.decoding.translator_choice import make_translator
 from tfmann.errors import UserError
-from tfmann.training import checkpoint, checkpoint_series, named_variables, strategy, trainer
+from tfmann.training import (
+    checkpoint,
+    checkpoint_series,
+    initial_embeddings,
+    named_variables,
+    strategy,
+    trainer,
+)
 from tfmann.training.train_state import TrainState
 from tfmann.training.train_step import TrainStep, require_trainable
 from tfmann.training.worker_sync import Workers
@@ -214,7 +221,7 @@ class TrainingSession:
         return None if step < 0 else checkpoint_series.step_folder(root, step)
 
     def _restore(self) -> TrainState:
-        """Sets the weights from the last checkpoint, or from `init_checkpoint`."""
+        """Sets the weights from the last checkpoint; a new run's, from where the settings say."""
         latest = self._latest_checkpoint()
         if latest is not None:
             self.train_step.restore(latest)
@@ -224,6 +231,11 @@ class TrainingSession:
                 self._keep_length_penalty(state)
                 dev_measure.compare(state, self.measure, self.log)
             return state
+        self._start_weights()
+        return TrainState(measure=self.measure)
+
+    def _start_weights(self) -> None:
+        """Sets the weights of a new run that do not start at random."""
         if self.hparams.init_checkpoint:
             run_vocabularies.refuse_other_words(
                 self.languages,
@@ -244,7 +256,9 @@ class TrainingSession:
                 "init_checkpoint: all other weights stay random. To start from a trained model, "
                 "give --init_checkpoint"
             )
-        return TrainState(measure=self.measure)
+        if self.hparams.embed_prefix:
+            model = self.train_step.model
+            initial_embeddings.assign(model, self.languages, self.hparams, self.log)
 
     def _keep_length_penalty(self, state: TrainState) -> None:
         """Evaluates as before if the end of an earlier training has chosen a length penalty."""

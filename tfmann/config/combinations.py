@@ -165,6 +165,11 @@ def _rules_of_training(h: AllSettings) -> Rules:
             h.top_dropout and h.encoder_type == "memory",
             "top_dropout is about the encoder's last layer, and encoder_type='memory' has none",
         ),
+        (
+            h.embed_prefix and h.init_checkpoint,
+            f"embed_prefix={h.embed_prefix} and init_checkpoint={h.init_checkpoint} both say how "
+            "embeddings start: leave one of them out",
+        ),
     ]
 
 

@@ -10,7 +10,6 @@ OTHER_SETTINGS: Mapping[str, str] = {
     "check_special_token": "always on: a vocabulary file without <unk>, <s> and </s> is refused",
     "colocate_gradients_with_ops": "not needed: TensorFlow places the gradients",
     "data_prefix": "--train_prefix, --dev_prefix and --test_prefix name the text",
-    "embed_prefix": "not available; --init_checkpoint starts from the weights of another run",
     "eos": "a sentence ends in </s>, whatever the vocabulary",
     "inference_list": "not available: --inference_input_file is translated from its first line on",
     "language_model": "not available: a model translates",

@@ -28,6 +28,12 @@ class InitializationSettings(Settings):
         "Folder of a checkpoint; a new model starts from those of its weights that fit.",
         is_path=True,
     )
+    embed_prefix: str | None = field(
+        None,
+        "Word vectors, PREFIX.SRC and PREFIX.TGT or one of them, in the text format of word2vec, "
+        "GloVe and fastText; the embeddings of these words start from them.",
+        is_path=True,
+    )
     trainable_parameters: str = field(
         "",
         "Patterns of the weights that training changes, between commas, as in "

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tfmann import config
 from tfmann.config import HParams
-from tfmann.data import corpus_paths, lexicon
+from tfmann.data import corpus_paths, lexicon, word_vectors
 from tfmann.data.text_files import count_parallel, require_parallel
 from tfmann.errors import UsageError, UserError
 from tfmann.utils.run_folder import BEST, has_weights, weights_folder
@@ -16,7 +16,8 @@ from tfmann.utils.run_folder import BEST, has_weights, weights_folder
 def require_training_files(hparams: HParams, out_dir: str) -> None:
     """Refuses to train if a file that training reads is missing or cannot be used.
 
-    Vocabulary files and the subword model are checked for a new run only; a resumed one has copies.
+    Vocabulary files, the subword model and what weights start from are checked for a new run only:
+    a resumed one has them.
 
     Raises:
       UsageError: a required setting is missing.
@@ -37,6 +38,8 @@ def require_training_files(hparams: HParams, out_dir: str) -> None:
             require_parallel(*paths)
         if hparams.init_checkpoint:
             require_checkpoint(hparams.init_checkpoint, "init_checkpoint")
+        if hparams.embed_prefix:
+            word_vectors.require(hparams)
         corpus_paths.require_vocabulary_files(hparams)
 
 
