@@ -195,16 +195,34 @@ def test_keras_rnn_runs_the_cell(variant):
     """`tf.keras.layers.RNN` over the cell gives what our own decoding gives."""
     model, batch = small_models.model(variant), small_models.batch([(5, 4), (2, 4)])
     prepared, outputs, embedded, *_ = decode(model, batch, (), compiled=False)
-    encoded = prepared.encoded
-    cell = model.cell
-    state, rows = prepared.state, []
-    for time in range(outputs.shape[0]):
-        out, state = cell(embedded[time], state, constants=tuple(encoded[:3]))
-        rows.append(out)
-    np.testing.assert_allclose(tf.stack(rows), outputs, atol=1e-5)
-    assert tf.TensorShape([cell.output_size]) == outputs.shape[-1:]
-    for shape, leaf in zip(tf.nest.flatten(cell.state_size), tf.nest.flatten(state)):
-        assert shape.rank == leaf.shape.rank - 1
+    words = tf.transpose(tf.convert_to_tensor(embedded), [1, 0, 2])
+    source = [tf.convert_to_tensor(part) for part in prepared.encoded[:3]]
+    layer = tf.keras.layers.RNN(model.cell, return_sequences=True)
+    result = layer(words, initial_state=prepared.state, constants=source)
+    np.testing.assert_allclose(tf.transpose(result, [1, 0, 2]), outputs, atol=1e-5)
+    assert len(layer.trainable_weights) == len(model.cell.trainable_variables)
+
+
+@pytest.mark.quick("kvmematt-3")
+@pytest.mark.parametrize("variant", ["luong", "kvmematt-3", "transformer-rewriting"])
+def test_keras_rnn_continues_a_sequence(variant):
+    """In a compiled function, over sources of any length."""
+    model, batch = small_models.model(variant), small_models.batch([(5, 4), (2, 4)])
+    prepared, outputs, embedded, *_ = decode(model, batch, (), compiled=False)
+    layer = tf.keras.layers.RNN(model.cell, return_sequences=True, return_state=True)
+
+    annotations, mask, length = map(tf.convert_to_tensor, prepared.encoded[:3])
+    words = tf.transpose(tf.convert_to_tensor(embedded), [1, 0, 2])
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, annotations.shape[-1]])])
+    def run(annotations):
+        source = [annotations, mask, length]
+        first, *state = layer(words[:, :2], initial_state=prepared.state, constants=source)
+        second, *_ = layer(words[:, 2:], initial_state=state, constants=source)
+        return tf.concat([first, second], axis=1)
+
+    result = run(annotations)
+    np.testing.assert_allclose(tf.transpose(result, [1, 0, 2]), outputs, atol=1e-5)
 
 
 def test_dropout_changes_with_the_step_and_not_otherwise():

@@ -59,12 +59,18 @@ def copy_task():
 
 def test_the_page_about_keras_has_the_example_and_a_dnc():
     page = (EXAMPLES.parent / "docs" / "keras.md").read_text("utf-8")
-    program, line = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    program, line, attending = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert copy_task().endswith(program)
     names = {"keras_cell": keras_cell, "WIDTH": 4}
     exec(line, names)
     outputs = tf.keras.layers.RNN(names["cell"], return_sequences=True)(tf.ones([2, 3, 4]))
     assert outputs.shape == [2, 3, 64] and np.isfinite(outputs).all()
+    length = tf.constant([5, 2])
+    mask = tf.sequence_mask(length, 5, tf.float32)
+    given = {"annotations": tf.ones([2, 5, 48]) * mask[..., None], "words": tf.ones([2, 3, 32])}
+    names = {"tf": tf, "mask": mask, "length": length, **given}
+    exec(attending, names)
+    assert names["outputs"].shape == [2, 3, 64 + 48] and np.isfinite(names["outputs"]).all()
 
 
 def test_the_copy_task_runs(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ Rows of a state are hypotheses, rows of `EncoderOutput` are sentences (`layers.b
 from __future__ import annotations
 
 import abc
+import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -98,16 +99,19 @@ class DecoderCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
         """Maps a weight to the one of a simpler model that it starts from (`init_checkpoint`)."""
         return name
 
-    @property
+    @functools.cached_property
     def state_size(self) -> Any:
         """The shapes of a state without the batch; source positions are unknown (None)."""
-        width = self.annotation_width
-        units = self.hparams.num_units
+        shapes = [self._shapes_of_state(positions) for positions in (1, 2)]
+        return tf.nest.map_structure(tf.TensorShape.most_specific_compatible_shape, *shapes)
+
+    def _shapes_of_state(self, positions: int) -> Any:
+        width, units = self.annotation_width, self.hparams.num_units
         parts = 2 if self.hparams.unit_type == "lstm" else 1
         nothing = EncoderOutput(
-            annotations=tf.zeros([1, 1, width]),
-            mask=tf.ones([1, 1]),
-            length=tf.ones([1], tf.int32),
+            annotations=tf.zeros([1, positions, width]),
+            mask=tf.ones([1, positions]),
+            length=tf.fill([1], positions),
             final_state=((tf.zeros([1, units]),) * parts,) * self.hparams.final_states,
         )
         return tf.nest.map_structure(lambda t: t.shape[1:], self.initial_state(nothing))
@@ -124,7 +128,7 @@ class DecoderCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
 
         Args:
           inputs: `[B, E]`, one embedded word a row.
-          states: as from `initial_state`.
+          states: as from `initial_state`, but of any sequence types: Keras makes tuples of it.
           constants: annotations `[B, S, D]`, mask `[B, S]` and length `[B]` of the source.
 
         Returns:
@@ -134,5 +138,6 @@ class DecoderCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
         encoded = EncoderOutput(annotations, mask, length, final_state=())
         source = self.prepare(encoded)
         prepared = self.prepare_inputs(inputs, DropoutMasks.none())
-        out = self.step(prepared, states, source)
-        return out.output, out.state
+        state = tf.nest.pack_sequence_as(self.state_size, tf.nest.flatten(states))
+        out = self.step(prepared, state, source)
+        return out.output, tf.nest.pack_sequence_as(states, tf.nest.flatten(out.state))
