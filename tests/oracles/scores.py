@@ -1,6 +1,6 @@
 """Scores of a query against keys, before the softmax: one number a key.
 
-`dot` is Luong et al. 2015, equation 8 (their "general" score, the keys being W h_s). `scaled_dot`
+`dot` is Luong et al. 2015, section 3.1 (their "general" score, the keys being W h_s). `scaled_dot`
 is Vaswani et al. 2017, equation 1, with a gain; `cosine` is Henry et al. 2020, equation 2
 (query-key normalisation), with a gain. `bahdanau` is Bahdanau et al. 2015, section A.1.2;
 `normed_bahdanau` is that with weight normalisation (Salimans & Kingma 2016), as tensorflow/nmt

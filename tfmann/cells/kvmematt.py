@@ -1,6 +1,6 @@
 """Attention to a memory that every step rewrites (Meng et al. 2018, section 3.1).
 
-The memory starts as the annotations; rewritten, it represents what is left to be translated.
+The memory starts as the annotations; rewritten at every step, it keeps a history of the attention.
 KVMemAtt reads fixed values through keys that are rewritten; MemAtt (Meng et al. 2016, interactive
 attention) reads the memory that it rewrites. Equation numbers are those of the 2018 paper.
 """

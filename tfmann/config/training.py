@@ -135,7 +135,7 @@ class UpdateSettings(Settings):
     )
     eos_attention_weight: float = field(
         0.0,
-        "Weight of the EOS-attention objective (Meng et al. 2018, equation 18; there 1.0).",
+        "Weight of the EOS-attention objective (Meng et al. 2018, equation 19; there 1.0).",
         minimum=0.0,
     )
     loss_normalization: str = field(

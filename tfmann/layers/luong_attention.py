@@ -29,10 +29,11 @@ class AttentionSource(NamedTuple):
 
 
 class DotProductScore(tf.keras.layers.Layer):
-    """`q . k` (Luong et al. 2015, equation 8), `g q . k / sqrt(U)`, or `g q . k / (|q| |k|)`.
+    """`q . k`, `g q . k / sqrt(U)`, or `g q . k / (|q| |k|)`.
 
-    The second is Vaswani et al. 2017, equation 1, with a gain; the third Henry et al. 2020,
-    equation 2. A cell may want a gain in `q . k` too.
+    The first is the score "dot" of Luong et al. 2015, section 3.1; the second Vaswani et al. 2017,
+    equation 1, with a gain; the third Henry et al. 2020, equation 2. A cell may want a gain in
+    `q . k` too.
     """
 
     def __init__(self, kind: str, units: int, weights: VariableFactory, gain: bool = False):

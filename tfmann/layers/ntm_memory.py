@@ -38,8 +38,8 @@ class NTMMemoryState(NamedTuple):
 class NTMMemory(tf.keras.layers.Layer):
     """N slots of W numbers, R read heads, H write heads, J = 2 shift_range + 1 shift taps.
 
-    Reads see M_{t-1}; then all heads erase, then all add. Unlike the paper (its eq 8 reads M_t):
-    so the authors' NTM does it, and a read need not wait for a write. The memory starts at a
+    Reads see M_{t-1}; then all heads erase, then all add. Unlike the paper (eqs 3 and 8 have
+    M_t): so the authors' NTM does it, and a read need not wait for a write. The memory starts at a
     trainable 1e-6, the addresses at the softmax and the reads at the tanh of learned numbers. Where
     these leave an address spread over all slots, a first write goes everywhere, all slots stay
     alike, and training is slow to leave that; `address_start` makes the first slot likelier, and

@@ -50,7 +50,7 @@ def shift(weights: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
 def shift_within(
     weights: tf.Tensor, kernel: tf.Tensor, mask: tf.Tensor, last: tf.Tensor
 ) -> tf.Tensor:
-    """Shifts as `shift`, but circularly modulo each sentence's own length.
+    """Shifts as `shift`, but circularly modulo each sentence's own length (Collier eq 14).
 
     Args:
       weights: `[..., S]`, zero at padding.

@@ -18,7 +18,7 @@ _LINK_EPSILON = 1e-6  # keeps the logarithm of a slot finite to which no link le
 
 
 def retention(free_gates: tf.Tensor, read_weights: tf.Tensor) -> tf.Tensor:
-    """Computes `psi_t = prod_r(1 - f_r w^r_r)`, what the free gates retain of each slot: `[B, N]`.
+    """Computes `psi_t = prod_r(1 - f_r w_r)`, what the free gates retain of each slot: `[B, N]`.
 
     Args:
       free_gates: `[B, R, 1]` of this step.
@@ -28,7 +28,7 @@ def retention(free_gates: tf.Tensor, read_weights: tf.Tensor) -> tf.Tensor:
 
 
 def update_usage(usage: tf.Tensor, write_weights: tf.Tensor, retained: tf.Tensor) -> tf.Tensor:
-    """Computes `u_t = (u_{t-1} + (1 - u_{t-1}) (1 - prod_h(1 - w^w_h))) psi_t`: `[B, N]`.
+    """Computes `u_t = (u_{t-1} + (1 - u_{t-1}) (1 - prod_h(1 - w_h))) psi_t`: `[B, N]`.
 
     Args:
       usage: `[B, N]` before.

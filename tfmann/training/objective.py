@@ -109,7 +109,7 @@ def _auxiliary_losses(
 def eos_attention(
     alignments: tf.Tensor, source_length: tf.Tensor, target_length: tf.Tensor
 ) -> tf.Tensor:
-    """Computes `sum_t Att_eos(t)` over a batch (Meng et al. 2018, equations 17 and 19).
+    """Computes `sum_t Att_eos(t)` over a batch (Meng et al. 2018, equations 17 to 19).
 
     Att_eos is the attention to the source's `</s>`, or 1 minus it at the step that emits the
     target's `</s>`.
