@@ -44,7 +44,9 @@ class DNCSource(NamedTuple):
 class DNCCell(DecoderCell):
     """`h_t = LSTM([x_t; r_{t-1}])`, `r_t, M_t = memory(h_t)`, output `W_o [h_t; r_t] + b`.
 
-    The controller's states and the output are clipped to +-20, the memory never.
+    The controller's states and the output are clipped to +-20, the memory never. Unlike the paper,
+    whose controller has connections that skip layers: only the lowest layer reads the word and the
+    reads, and only the top one's h_t goes to the memory and to the output.
     """
 
     def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):

@@ -38,7 +38,8 @@ class KeyValueCell(DecoderCell):
     """`e_j = tanh(W_d [d_j; c_j])` (5); the context does not enter the decoder's recurrence.
 
     As printed, the query of c_j is d_{j-1} (8, 12); where keys have half of the units, its upper
-    half. Before `<s>`, d is a linear map of the last annotation, h of every layer.
+    half. Before `<s>`, d is a linear map of the last annotation, h of every layer. The paper calls
+    this state d_1; but then no d_0 asks for c_1.
 
     "Dropout to the last layer of each stacking LSTM" (section 4.2) is `top_dropout`, on the outputs
     of that layer: on the annotations, and on d as query and in the readout, not in the recurrence.

@@ -40,6 +40,9 @@ class NTMAttentionSource(NamedTuple):
 class NTMAttentionCell(DecoderCell):
     """w_t by content (12), interpolation (13), shift (14), sharpening (15); `a_t = W_c [c_t; h_t]`.
 
+    The h_t of (11), which the decoder puts out for each head, is the head's key
+    `k_t = tanh(W_k h_t + b)`, as in the authors' code.
+
     Unlike the paper: the shift is circular modulo each sentence's true length and no weight falls
     on padding (the authors' code wraps round 50 padded positions). w_{-1} is the first position
     and the heads' biases start at `gate_start`, `stay_start` and `sharpening_start`, which the

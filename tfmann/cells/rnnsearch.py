@@ -22,8 +22,11 @@ class RNNSearchState(NamedTuple):
 class RNNSearchCell(DecoderCell):
     """`q_t = GRU1(s_{t-1}, y_{t-1})`, `c_t = sum_j a_j(q_t) h_j`, `s_t = GRU2(q_t, c_t)`.
 
-    The widths, one bias a gate and no bias elsewhere follow from the parameter counts of Meng et
-    al. 2018, Table 1 (53.98M).
+    Unlike Bahdanau et al., who have a single GRU, whose last state s_{t-1} is the query, a maxout
+    in the readout, and s_0 from the backward encoder's state: this is the decoder of dl4mt and
+    Nematus, which Meng et al. 2018 describe. Their parameter counts (Table 1, 53.98M) require the
+    widths, one bias a gate, and no bias in attention and readout. The 84.2M of Tu et al. 2018,
+    Table 5, fit a single GRU; at their sizes this decoder has 86.67M.
     """
 
     def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):

@@ -145,8 +145,9 @@ class Rewriting(tf.Module):
     """Meng et al. 2018, equations 14 to 16, on projected keys k_j; z is the FFN's input.
 
     `w = softmax_j(z W'_q . k_j / sqrt(U))`, `F = sigmoid(z W_F + b_F)`, `G = tanh(z W_G)`,
-    `k_j <- k_j (1 - w_j F) + w_j G`. Unlike the paper, whose annotations are outputs of GRUs: G is
-    a tanh, because keys have either sign; the address is a dot product, as that of reading is.
+    `k_j <- k_j (1 - w_j F) + w_j G`. Unlike the paper, where F and G are sigmoids without a bias
+    and the address is additive: G is a tanh, because keys have either sign; F has a bias, with
+    which it begins near 0; the address is a dot product, as that of reading is.
     """
 
     def __init__(self, hparams: HParams, weights: VariableFactory):

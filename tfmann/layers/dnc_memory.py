@@ -38,7 +38,11 @@ class DNCMemoryState(NamedTuple):
 
 
 class DNCMemory(tf.keras.layers.Layer):
-    """N slots of W numbers, R read heads, H write heads; it reads what it has just written."""
+    """N slots of W numbers, R read heads, H write heads; it reads what it has just written.
+
+    The paper has one write head. Several take free slots one after the other, then all erase and
+    all add, and each has links of its own, as in deepmind/dnc.
+    """
 
     def __init__(self, hparams: DNCOptions, units: int, weights: VariableFactory):
         """Creates the interface layer."""

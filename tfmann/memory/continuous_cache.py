@@ -139,9 +139,12 @@ def write(
     """Returns the caches after a whole sentence, each (c_t, s_t, y_t) written in order.
 
     Where y_t has a slot, key and value become the mean of old and new; else the first empty slot is
-    taken, or the least recently written one. Only the slots are chosen word by word; the vectors
-    are then added together, each with the share of it that is left after the whole sentence: halved
-    by every later mean, nothing where the slot is overwritten. No gradient flows into a cache.
+    taken, or the least recently used one. The paper does not say what uses a slot: here a write
+    does, a read does not. `</s>` and `<unk>` are written too.
+
+    Only the slots are chosen word by word; the vectors are then added together, each with the share
+    of it that is left after the whole sentence: halved by every later mean, nothing where the slot
+    is overwritten. No gradient flows into a cache.
 
     Args:
       cache: before.
