@@ -118,8 +118,9 @@ class DecoderStack(tf.keras.layers.Layer):
 
     The setting `bridge` says how the layers start. `copy` hands the encoder's final states to the
     layers from the bottom, forward and backward alternately, as tensorflow/nmt does. `tanh` starts
-    every layer's h from an affine map of all final states' h, and its c from zero. `zero` starts
-    every layer at zero, and so does an encoder without final states (memory, transformer).
+    every layer's h from the tanh of an affine map of all final states' h, and its c from zero.
+    `zero` starts every layer at zero, and so does an encoder without final states (memory,
+    transformer).
     """
 
     def __init__(
