@@ -1,4 +1,4 @@
-"""Additive attention with its weights (Bahdanau et al. 2015, section 3.1)."""
+"""Additive attention with its weights (Bahdanau et al. 2015, sections 3.1 and A.1.2)."""
 
 from __future__ import annotations
 
