@@ -28,12 +28,6 @@ class KeyValueState(NamedTuple):
     query: tf.Tensor  # [B, Q] d_{j-1}, or its upper half; with dropout in training
 
 
-class KeyValueSource(NamedTuple):
-    """Constants of a step."""
-
-    attention: AttentionSource
-
-
 class KeyValueCell(DecoderCell):
     """`e_j = tanh(W_d [d_j; c_j])` (5); the context does not enter the decoder's recurrence.
 
@@ -98,10 +92,10 @@ class KeyValueCell(DecoderCell):
         layers = ((hidden, *cell),) * self.hparams.decoder_layers
         return KeyValueState(layers, hidden[:, : self.query_width])
 
-    def prepare(self, encoded: EncoderOutput) -> KeyValueSource:
+    def prepare(self, encoded: EncoderOutput) -> AttentionSource:
         """Maps the annotations to keys and values."""
         keys, values = self._keys_and_values(encoded.annotations)
-        return KeyValueSource(self.attention.prepare(keys, values, encoded.mask))
+        return self.attention.prepare(keys, values, encoded.mask)
 
     def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
         """Returns layer 1's sums from the words, followed in training by the mask of d."""
@@ -122,10 +116,10 @@ class KeyValueCell(DecoderCell):
         stack, mask = tf.split(prepared, [width - units, units], axis=-1)
         return stack, mask
 
-    def step(self, inputs: tf.Tensor, state: KeyValueState, source: KeyValueSource) -> StepOutput:
+    def step(self, inputs: tf.Tensor, state: KeyValueState, source: AttentionSource) -> StepOutput:
         """Computes c_j by the query d_{j-1}, then d_j."""
         inputs, mask = self._split(inputs)
-        alignments, context = self.attention.attend(state.query, source.attention)  # (7, 8, 11-13)
+        alignments, context = self.attention.attend(state.query, source)  # c_j (7, 8, 11-13)
         hidden, layers = self.stack.step(inputs, None, state.layers, None)  # d_j (6)
         hidden = hidden if mask is None else hidden * mask
         return StepOutput(
