@@ -167,7 +167,10 @@ class ContinuousCache(DocumentMemory):
 
 
 class CacheCell(DecoderCell):
-    """RNNSearch, and a `ContinuousCache` between its step and its readout."""
+    """RNNSearch, and a `ContinuousCache` between its step and its readout.
+
+    Unlike the paper, where g (2, 7) is a linear map and a softmax: the readout has a tanh.
+    """
 
     document_memory: ContinuousCache
 
