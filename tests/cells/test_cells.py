@@ -200,6 +200,7 @@ def test_keras_rnn_runs_the_cell(variant):
     layer = tf.keras.layers.RNN(model.cell, return_sequences=True)
     result = layer(words, initial_state=prepared.state, constants=source)
     np.testing.assert_allclose(tf.transpose(result, [1, 0, 2]), outputs, atol=1e-5)
+    assert tf.TensorShape([model.cell.output_size]) == result.shape[-1:]
     assert len(layer.trainable_weights) == len(model.cell.trainable_variables)
 
 
