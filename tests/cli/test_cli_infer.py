@@ -63,7 +63,7 @@ def test_translations_begin_with_the_words_of_a_file(model, tmp_path, capsys):
     for line, prefix, text in zip(LINES, prefixes, texts):
         assert text.startswith(prefix) if line else not text
     text_files.write_lines(tmp_path / "begin", prefixes[:2])
-    fails_after_note(command(model, **flags), capsys, 1, "line 3 has no prefix")
+    fails_after_note(command(model, **flags), capsys, 1, "begin has 2 lines")
     flags["inference_ref_file"] = tmp_path / "in"
     argv = command(model, mode="score", **flags)
     fails_after_note(argv, capsys, 2, "--mode=score does not use --inference_prefix_file")
@@ -109,7 +109,7 @@ def test_translations_contain_the_phrases_of_a_file(model, tmp_path, capsys):
     fails_after_note(argv, capsys, 2, "samples cannot be drawn with --inference_constraint_file")
     argv = command(model, **{**flags, "inference_output_file": tmp_path / "phrases"})
     fails_after_note(argv, capsys, 2, "inference_constraint_file")
-    text_files.write_lines(tmp_path / "phrases", ["", "", "no\tyes"])
+    text_files.write_lines(tmp_path / "phrases", ["", "", "no\tyes", *[""] * (len(LINES) - 3)])
     fails_after_note(command(model, **flags), capsys, 1, "line 3: no translation can contain 'no'")
 
 

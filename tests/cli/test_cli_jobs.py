@@ -4,6 +4,7 @@ import pytest
 from helpers.command_line import command, fails, fails_after_note, write_model
 
 from tfmann import nmt
+from tfmann.api import Model
 from tfmann.data import text_files
 
 LINES = ["der hund", "", "die katze sieht", "hund", "größe một chó", "und die", "", "katze"]
@@ -68,7 +69,9 @@ def test_a_job_misses_lines_that_others_translate(source, tmp_path, capsys, flag
     assert not (tmp_path / "out").exists()
 
 
-def test_a_job_names_the_line_of_the_file(source, tmp_path, capsys):
+def test_a_job_names_the_line_of_the_file(source, tmp_path, capsys, monkeypatch):
+    """Before it translates the lines before that."""
+    monkeypatch.setattr(Model, "translate", lambda *_, **__: pytest.fail("lines were translated"))
     (tmp_path / "model").mkdir()
     model = write_model(tmp_path / "model", "luong")
     text_files.write_lines(tmp_path / "contain", [*["DER\tHUND"] * 6, "DER\tunheard-of", ""])

@@ -70,6 +70,30 @@ def test_references_of_other_lengths_are_named_before_the_work(
     fails(argv, capsys, 1, f"unequal line counts: {paths[0]} has 4, {paths[1]} has 3")
 
 
+@pytest.mark.parametrize(
+    ("flag", "content", "words"),
+    [
+        ("inference_input_file", b"der\n" * 4 + b"hund \xff\n", "given, line 5: not UTF-8"),
+        ("inference_ref_file", b"DER\n" * 4 + b"\xff\n", "given, line 5: not UTF-8"),
+        ("inference_prefix_file", b"\n" * 4 + b"\xff\n", "given, line 5: not UTF-8"),
+        ("inference_prefix_file", b"\n" * 4, "in has 5, .*given has 4 lines"),
+        ("inference_constraint_file", b"\n" * 6, "in has 5, .*given has 6 lines"),
+        ("inference_document_file", b"1\n" * 4 + b"two\n", "given, line 5: expected the document"),
+    ],
+)
+def test_a_bad_line_is_named_before_the_work(
+    model, tmp_path, capsys, monkeypatch, flag, content, words
+):
+    """However late it comes: what was translated before it would be lost."""
+    monkeypatch.setattr(api, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    text_files.write_lines(tmp_path / "in", ["der"] * 5)
+    (tmp_path / "given").write_bytes(content)
+    flags = {"inference_input_file": tmp_path / "in", flag: tmp_path / "given"}
+    if flag == "inference_document_file":
+        flags["neural_cache_size"] = 4
+    fails(command(model, **flags), capsys, 1, words)
+
+
 def test_a_folder_that_cannot_be_written_is_named_before_the_work(
     model, source, tmp_path, capsys, monkeypatch
 ):

@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 from tfmann import api, config
@@ -19,7 +19,6 @@ from tfmann.data.text_files import (
     iter_documents,
     iter_lines,
     iter_parallel,
-    measure,
     stream_lines,
 )
 from tfmann.errors import UserError, print_message
@@ -131,13 +130,18 @@ def _infer(
 def _requirements(
     values: Any, bounds: tuple[int, int | None], model: api.Model
 ) -> dict[str, Iterator[Any]]:
-    """Returns the prefixes and constraints of a range of lines, for `Model.translate`."""
+    """Returns the prefixes and constraints of a range of lines, for `Model.translate`.
+
+    Phrases are checked here, and so before the work, except those of a pipe.
+    """
     required: dict[str, Iterator[Any]] = {}
     if values.inference_prefix_file:
         required["prefixes"] = itertools.islice(iter_lines(values.inference_prefix_file), *bounds)
     if values.inference_constraint_file:
         rows = itertools.islice(iter_lines(values.inference_constraint_file), *bounds)
-        required["constraints"] = _phrases(rows, bounds[0], model)
+        phrases = _phrases(rows, bounds[0], model)
+        is_file = os.path.isfile(values.inference_constraint_file)
+        required["constraints"] = iter(list(phrases)) if is_file else phrases
     return required
 
 
@@ -174,7 +178,6 @@ def _infer_part(model: api.Model, values: Any) -> None:
     words = lexicon.path(model.hparams, values.out_dir) if model.hparams.replace_unk else None
     memory = memory_files.paths(model.hparams)
     given = values.inference_prefix_file, values.inference_constraint_file
-    _require_same_lines(source, [path for path in given if path])
     files = (source, documents, *given, words, *memory, model.hparams.shortlist or None)
     fingerprint = file_shards.input_fingerprint(settings, *files)
     outputs = [path for path in (values.inference_output_file, values.alignment_file) if path]
@@ -189,19 +192,6 @@ def _infer_part(model: api.Model, values: Any) -> None:
             "of another text, model, lexicon or other settings, and not joined with it: the parts "
             f"of {', '.join(f'job {number}' for number in conflicting)}"
         )
-
-
-def _require_same_lines(source: str, given: Sequence[str]) -> None:
-    """Raises UserError if a file of prefixes or phrases has not a line for each of all lines.
-
-    A job that only sees its own share could not know.
-    """
-    expected = measure(source).lines if given else 0
-    for path in given:
-        if (lines := measure(path).lines) != expected:
-            raise UserError(
-                f"{path} has {lines:,} lines, and {source} {expected:,}: expected one for each line"
-            )
 
 
 def _links(translation: api.Translation) -> list[tuple[int, int]]:

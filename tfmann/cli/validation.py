@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import deque
 from typing import Any
 
 from tfmann import config
 from tfmann.config import HParams, SearchSettings
 from tfmann.data import corpus_paths, input_checks, lexicon, memory_files
-from tfmann.data.text_files import iter_lines, require_parallel
+from tfmann.data.text_files import iter_documents, iter_lines, require_parallel
 from tfmann.errors import UsageError, UserError
 from tfmann.export import export_folder
 from tfmann.export import settings as export_settings
@@ -217,8 +218,8 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     Raises:
       UsageError: alignments of a cell that has none, an unused lexicon, links of words for a model
         of subwords, an export of a search that samples.
-      UserError: a file is missing, references or documents have not the lines of their source,
-        the gold links belong to other sentences, or something else is in the folder of the export.
+      UserError: a file is missing, is not UTF-8 or has not the lines of its source, the gold links
+        belong to other sentences, or something else is in the folder of the export.
     """
     if mode == "export":
         export_settings.require_fixed(hparams)
@@ -257,7 +258,7 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     for path in (*read, documents, *given):
         if path and path != "-":
             corpus_paths.require_file(path)
-    _require_as_many_lines(mode, flags, hparams)
+    _check_texts(mode, flags, hparams)
     if flags.gold_file:
         _check_gold(flags, hparams)
 
@@ -279,18 +280,31 @@ def _check_gold(flags: Any, hparams: HParams) -> None:
     gold_alignments.read(flags.gold_file, flags.inference_input_file, flags.inference_ref_file)
 
 
-def _require_as_many_lines(mode: str, flags: Any, hparams: HParams) -> None:
-    """Raises UserError before the work if references or documents do not fit their source."""
-    given = [flags.inference_ref_file, flags.inference_document_file]
-    sets = [(flags.inference_input_file, given)]
+def _check_texts(mode: str, flags: Any, hparams: HParams) -> None:
+    """Raises UserError before the work if a text is not UTF-8, or others do not fit their source.
+
+    A pipe is read once, and so not here.
+    """
+    of_lines = [
+        flags.inference_ref_file, flags.inference_prefix_file, flags.inference_constraint_file
+    ]  # fmt: skip
+    sets = [(flags.inference_input_file, of_lines, flags.inference_document_file)]
     if mode in ("eval", "tune") and not flags.inference_input_file:
         evaluated = corpus_paths.evaluation_sets(hparams).values()
-        sets = [(text.source, [*text.references, text.documents]) for text in evaluated]
-    for source, paths in sets:
-        for path in paths:
-            is_file = path and os.path.isfile(source) and os.path.isfile(path)
-            if is_file and not (_is_empty(source) and _is_empty(path)):  # a pipe is read once
+        sets = [(text.source, [*text.references], text.documents) for text in evaluated]
+    for source, others, documents in sets:
+        texts, numbers = _files(source, *others), _files(documents)
+        for path in (*texts, *numbers):
+            if source in texts and path != source and not (_is_empty(source) and _is_empty(path)):
                 require_parallel(source, path)
+        for path in texts:
+            deque(iter_lines(path), maxlen=0)  # reads all of it
+        for path in numbers:
+            deque(iter_documents(path), maxlen=0)
+
+
+def _files(*paths: str | None) -> list[str]:
+    return [path for path in paths if path and os.path.isfile(path)]
 
 
 def _is_empty(path: str) -> bool:
