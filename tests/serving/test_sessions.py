@@ -1,12 +1,14 @@
 """Documents that continue, expire, and are refused where there are too many."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
 
+from tfmann.decoding.text_processor import Translation
 from tfmann.serving.engine import Result
-from tfmann.serving.requests import RequestError
-from tfmann.serving.service import _Work
+from tfmann.serving.requests import Limits, RequestError, read_translate
+from tfmann.serving.service import _answer, _Work
 from tfmann.serving.sessions import Sessions
 
 
@@ -42,6 +44,26 @@ def test_a_document_that_was_ended_meanwhile_is_not_saved():
             assert sessions.end("a")
         work.end(Result([], "new", 1, True))
         assert sessions.peek("a") is None if ended else sessions.peek("a").state == "new"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a\nb", ["a", "b"]),
+        ("a\nb\n", ["a", "b"]),
+        ("a\n\n", ["a", ""]),
+        ("\n", [""]),
+        ("", [""]),
+        ("a\r\n", ["a\r"]),
+    ],
+)
+def test_a_text_ends_as_a_file_does(text, lines):
+    """Its last line break is no blank line, which would end a session's document."""
+    request = read_translate(json.dumps({"text": text, "session": "s"}).encode(), Limits(), True)
+    assert request.lines == lines
+    n_best = [[Translation(line.upper(), -1.0, [], [], None)] for line in lines]
+    answer = _answer(request, Result(n_best, None, 1, True), 1)
+    assert answer["text"] == text.upper() and len(answer["scores"]) == len(lines)
 
 
 def test_one_too_many_is_refused_and_none_is_dropped():

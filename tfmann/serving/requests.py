@@ -40,7 +40,8 @@ class Translate(NamedTuple):
 
     Attributes:
       lines: one sentence each.
-      one_text: whether the lines came as one text and are returned as one.
+      text_end: what a text has after its last line, a line break or nothing, and its translation
+        too; None if the lines came as a list and are returned as one.
       beam: the width of the search; 0 as the model's settings have it.
       n_best: translations of a line to return; 0 the best alone, without a list.
       session: the name of a document that continues from request to request, or "".
@@ -49,7 +50,7 @@ class Translate(NamedTuple):
     """
 
     lines: list[str]
-    one_text: bool
+    text_end: str | None
     beam: int
     n_best: int
     session: str
@@ -93,12 +94,12 @@ def read_translate(body: bytes, limits: Limits, documents: bool) -> Translate:
     """
     value = read_json(body)
     refuse_unknown(value, ("lines", "text", "beam", "n_best", "session", "prefixes", "constraints"))
-    lines, one_text = _lines(value)
+    lines, text_end = _lines(value)
     check_lines(lines, limits)
     beam = read_number(value, "beam", limits.beam)
     n_best = read_number(value, "n_best", limits.beam)
     required = _requirements(value, len(lines), limits)
-    return Translate(lines, one_text, beam, n_best, _session(value, documents), required)
+    return Translate(lines, text_end, beam, n_best, _session(value, documents), required)
 
 
 def refuse_unknown(value: Mapping[str, Any], keys: tuple[str, ...]) -> None:
@@ -143,19 +144,21 @@ def read_strings(value: Mapping[str, Any], key: str) -> list[str]:
     return strings
 
 
-def _lines(value: Mapping[str, Any]) -> tuple[list[str], bool]:
+def _lines(value: Mapping[str, Any]) -> tuple[list[str], str | None]:
+    """Returns the lines, and `Translate.text_end`: as in a file, a line break ends a line."""
     if ("lines" in value) == ("text" in value):
         raise RequestError(422, 'expected either "lines", a list of sentences, or "text"')
     if "text" in value:
         text = value["text"]
         if not isinstance(text, str):
             raise RequestError(422, f"text: expected a string, not {_short(text)}")
-        return text.split("\n"), True
+        end = "\n" if text.endswith("\n") else ""
+        return text[: len(text) - len(end)].split("\n"), end
     lines = read_strings(value, "lines")
     for number, line in enumerate(lines):
         if "\n" in line:
             raise RequestError(422, f'lines[{number}] has several lines: send it as "text"')
-    return lines, False
+    return lines, None
 
 
 def _requirements(

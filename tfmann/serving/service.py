@@ -172,7 +172,9 @@ class _Work:
 
 def _answer(request: Translate, result: Result, sentences: int) -> dict[str, Any]:
     texts: Sequence[str] = [n_best[0].text for n_best in result.n_best]
-    answer: dict[str, Any] = {"text": "\n".join(texts)} if request.one_text else {"lines": texts}
+    answer: dict[str, Any] = {"lines": texts}
+    if request.text_end is not None:
+        answer = {"text": "\n".join(texts) + request.text_end}
     answer["scores"] = [round(n_best[0].score, 4) for n_best in result.n_best]
     if request.n_best:
         answer["n_best"] = [
