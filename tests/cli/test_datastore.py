@@ -136,6 +136,20 @@ def test_a_development_set_that_is_like_nothing_in_the_memory_is_refused(folder,
     assert not (tmp_path / "network").exists()
 
 
+def test_a_development_set_that_is_part_of_the_memory_is_refused(
+    folder, tmp_path, capsys, monkeypatch
+):
+    found = np.where(np.arange(60) % 3, 1e-5, 20.0).astype(np.float32)[:, None]
+    zeros = np.zeros([60], np.int32)
+    positions = meta_network.Examples(found, zeros[:, None], zeros, found[:, 0])
+    sentences = list(np.arange(60).reshape(20, 3))
+    monkeypatch.setattr(meta_network, "examples", lambda *_: (positions, sentences))
+    monkeypatch.setattr(meta_network, "train", lambda *_, **__: pytest.fail("it was trained"))
+    dev = f"--dev={folder / 'tm.src'},{folder / 'tm.tgt'}"
+    assert datastore(folder, dev, f"--adapt={tmp_path / 'network'}") == 1
+    assert "tm.src: most of these pairs are in the memory" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "flags, status, message",
     [

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tfmann.training.meta_network import TrainedNetwork
 
 NEIGHBORS = 8  # K, that of the paper for law and information technology
+SAME_PAIR = 1e-3  # a squared distance that rounding makes of 0
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the median of d_1: temperatures that are tried
 _LEAST_SENTENCES = 20
 
@@ -44,8 +45,8 @@ def adapt(
       temperature: T; None: the best of some for the words that are held back.
 
     Raises:
-      UserError: the development set has too few sentences with an entry, or `path` cannot be
-        written.
+      UserError: the development set has too few sentences with an entry, or is part of the memory;
+        or `path` cannot be written.
     """
     from tfmann.decoding.memory_translator import MemoryTranslator
     from tfmann.training import meta_network
@@ -61,6 +62,11 @@ def adapt(
             f"least {_LEAST_SENTENCES}, better some hundreds: give a larger development set"
         )
     median = float(np.median(positions.distances[:, 0]))
+    if median < SAME_PAIR:
+        raise UserError(
+            f"{dev[0]}: most of these pairs are in the memory, which is always right about them: "
+            "give a development set that is not part of it"
+        )
     tried = [temperature] if temperature else [_rounded(median * factor) for factor in _FACTORS]
     results: dict[float, TrainedNetwork] = {}
     for tau in tried:

@@ -31,8 +31,6 @@ from tfmann.utils.tensorflow_import import import_tensorflow
 if TYPE_CHECKING:
     from tfmann.api import Model
 
-_NOTHING = 1e-3  # a squared distance that rounding makes of 0
-
 _EXAMPLES = """\
 examples:
   tfmann datastore --model=runs/mine --translation_memory=tm.de,tm.en --output=tm
@@ -208,7 +206,7 @@ def _print_distances(model: Model, files: tuple[str, str]) -> None:
         quantiles = np.quantile(near, [0.1, 0.25, 0.5, 0.75, 0.9])
         print("squared distance d_1 to the nearest entry, 10 25 50 75 90 %:")
         print("  " + "  ".join(f"{value:.4g}" for value in quantiles))
-        if quantiles[2] < _NOTHING:
+        if quantiles[2] < adaptation.SAME_PAIR:
             print("no translation_memory_tau: most of these pairs are in the memory: give others")
             return
         print("translation_memory_tau to try: half, one, two and four times the median,")
