@@ -94,6 +94,25 @@ def test_a_bad_line_is_named_before_the_work(
     fails(command(model, **flags), capsys, 1, words)
 
 
+@pytest.mark.parametrize("source", ["-", "pipe"])
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"mode": "tune"}, "--mode=tune translates the text several times: give a file"),
+        ({"document_history": "other"}, "--document_history=other needs whole documents: give a"),
+        ({"mode": "eval", "gold_file": "in"}, "--gold_file is of the sentences of a file"),
+        ({"num_workers": 2, "inference_output_file": "out"}, "--num_workers shares out the lines"),
+    ],
+)
+def test_what_is_read_twice_is_a_file(tmp_path, capsys, monkeypatch, flags, words, source):
+    """Its second reading would find nothing, or never end."""
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    reference = {} if "num_workers" in flags else {"inference_ref_file": "in"}
+    argv = command("model", inference_input_file=source, **reference, **flags)
+    fails(argv, capsys, 2, words)
+
+
 def test_a_folder_that_cannot_be_written_is_named_before_the_work(
     model, source, tmp_path, capsys, monkeypatch
 ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 from tfmann import config
@@ -96,6 +97,11 @@ def check_flags(mode: str, flags: Any) -> None:
         raise UsageError(f"--mode={mode} with --inference_input_file needs --inference_ref_file")
     if mode in ("eval", "tune") and reference and not source:
         raise UsageError(f"--mode={mode} with --inference_ref_file needs --inference_input_file")
+    if mode == "tune" and _is_stream(source):
+        raise UsageError(
+            "--mode=tune translates the text several times: give a file, not standard input or a "
+            "pipe"
+        )
     if flags.word_scores and flags.inference_contrast_file:
         raise UsageError("--word_scores is not for --inference_contrast_file: give one of them")
     if flags.inference_document_file and not source:
@@ -103,11 +109,16 @@ def check_flags(mode: str, flags: Any) -> None:
             "--inference_document_file is of the lines of a file: give --inference_input_file"
         )
     _check_history(flags)
-    if flags.gold_file and (not source or source == "-"):
+    if flags.gold_file and (not source or _is_stream(source)):
         raise UsageError("--gold_file is of the sentences of a file: give --inference_input_file")
     if flags.num_workers != 1 or flags.jobid:
         _check_jobs(mode, flags)
     _check_outputs(flags)
+
+
+def _is_stream(source: str | None) -> bool:
+    """Returns whether a text can be read once only: standard input, or a pipe."""
+    return source == "-" or (bool(source) and Path(str(source)).is_fifo())
 
 
 def _check_history(flags: Any) -> None:
@@ -120,9 +131,10 @@ def _check_history(flags: Any) -> None:
         raise UsageError("--document_history_seed is of --document_history=other: give that")
     if history in (None, "own"):
         return
-    if flags.inference_input_file == "-":
+    if _is_stream(flags.inference_input_file):
         raise UsageError(
-            f"--document_history={history} needs whole documents: give a file, not standard input"
+            f"--document_history={history} needs whole documents: give a file, not standard input "
+            "or a pipe"
         )
     if flags.num_workers != 1:
         raise UsageError(
@@ -158,7 +170,7 @@ def _check_jobs(mode: str, flags: Any) -> None:
 
     file_shards.require_job(flags.jobid, flags.num_workers)
     source, output = flags.inference_input_file, flags.inference_output_file
-    if mode != "infer" or source == "-" or not output:
+    if mode != "infer" or _is_stream(source) or not output:
         raise UsageError(
             "--num_workers shares out the lines of a file to translate: give "
             "--inference_input_file and --inference_output_file"
