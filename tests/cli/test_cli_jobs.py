@@ -77,8 +77,9 @@ def test_a_job_names_the_line_of_the_file(source, tmp_path, capsys, monkeypatch)
     text_files.write_lines(tmp_path / "contain", [*["DER\tHUND"] * 6, "DER\tunheard-of", ""])
     flags = {"inference_input_file": source, "inference_output_file": tmp_path / "out",
              "inference_constraint_file": tmp_path / "contain", "jobid": 1}  # fmt: skip
-    for jobs, jobid in ((2, 1), (1, 0)):
-        argv = command(model, **{**flags, "num_workers": jobs, "jobid": jobid})
+    others = {"neural_cache_size": 4, "document_history": "other"}  # which are translated first
+    for jobs, jobid, history in ((2, 1, {}), (1, 0, {}), (1, 0, others)):
+        argv = command(model, **{**flags, "num_workers": jobs, "jobid": jobid}, **history)
         fails_after_note(argv, capsys, 1, "line 7: no translation can contain 'unheard-of'")
 
 

@@ -94,8 +94,9 @@ def _infer(
     """
     h, source = model.hparams, values.inference_input_file
     documents = _documents(values.inference_document_file)
-    pairs = history.read(model, values)
     bounds = (lines.start, lines.stop) if lines is not None else (0, None)
+    required = _requirements(values, bounds, model)  # first: a history may take long
+    pairs = history.read(model, values)
     documents = None if documents is None else itertools.islice(documents, *bounds)
     chunk = h.infer_batch_size if source == "-" else 0
     if source == "-" and sys.stdin.isatty():
@@ -109,7 +110,7 @@ def _infer(
         chunk=chunk,
         documents=documents,
         history=pairs,
-        **_requirements(values, bounds, model),
+        **required,
     )
     for number, n_best in enumerate(translations, start=bounds[0]):
         if best is not None:
