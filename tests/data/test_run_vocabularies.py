@@ -145,6 +145,21 @@ def test_the_same_vocabulary_from_elsewhere_is_the_runs(trained_run, tmp_path):
     assert [s.vocabulary for s in settle(saved, out)] == expected, "the training text is not needed"
 
 
+def test_text_of_other_suffixes_is_read_with_the_vocabularies_of_the_run(trained_run):
+    """`tfmann evaluate --src=src.tok --tgt=tgt.tok --test_prefix=...`, say."""
+    saved, out = trained_run()
+    expected = [side.vocabulary for side in run_vocabularies.load(saved, str(out))]
+    other = saved.replace(src="src.tok", tgt="tgt.tok")
+    assert [side.vocabulary for side in run_vocabularies.load(other, str(out))] == expected
+
+
+def test_a_run_does_not_continue_with_other_suffixes(trained_run):
+    saved, out = trained_run()
+    words = r"names its vocabularies by .*: src='a' \(saved: 'src'\)\. Give the files the old"
+    with pytest.raises(UsageError, match=words):
+        settle(saved.replace(src="a"), out)
+
+
 def test_other_merge_operations_than_the_runs_are_refused(trained_run, tmp_path):
     for name, merge in (("codes", "c a"), ("copy", "c a"), ("others", "a b")):
         text_files.write_lines(tmp_path / name, ["#version: 0.2", merge])

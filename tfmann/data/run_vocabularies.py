@@ -34,6 +34,7 @@ def load_or_build(
         since the run began.
     """
     if has_weights(out_dir):
+        _refuse_other_suffixes(hparams, out_dir)
         languages = load(hparams, out_dir)
         fingerprints.require_same_inputs(hparams, out_dir)
         return languages
@@ -67,6 +68,8 @@ def save(languages: LanguagePair, hparams: HParams, out_dir: str) -> None:
 def load(hparams: HParams, out_dir: str) -> LanguagePair:
     """Loads what `save` wrote into a run's folder.
 
+    The text of a command may have other suffixes than that of the run, whose files have its own.
+
     Raises:
       UsageError: a setting asks for another vocabulary or other subwords than the run has.
       UserError: a file cannot be read, or has changed since it was saved.
@@ -77,7 +80,7 @@ def load(hparams: HParams, out_dir: str) -> LanguagePair:
     languages = LanguagePair(
         *(
             TextEncoder(Vocabulary.load(_vocabulary_path(out_dir, suffix)), segmenter)
-            for suffix, segmenter in zip(hparams.require_suffixes(), _segmenters(saved, model))
+            for suffix, segmenter in zip(saved.require_suffixes(), _segmenters(saved, model))
         )
     )
     fingerprints.require_same_vocabularies(out_dir, _fingerprints(languages, saved, out_dir))
@@ -138,6 +141,23 @@ def _fingerprints(languages: LanguagePair, hparams: DataSettings, out_dir: str) 
         model = _model_path(out_dir)
         fingerprint_of[os.path.basename(model)] = file_digest(model)
     return fingerprint_of
+
+
+def _refuse_other_suffixes(hparams: HParams, out_dir: str) -> None:
+    """Raises UsageError if a run would continue with suffixes by which it has no vocabularies."""
+    path = os.path.join(out_dir, HPARAMS)
+    saved = config.read_json(path) if os.path.exists(path) else {}
+    changed = [
+        f"{key}={getattr(hparams, key)!r} (saved: {saved[key]!r})"
+        for key in ("src", "tgt")
+        if getattr(hparams, key) != saved.get(key, getattr(hparams, key))
+    ]
+    if changed:
+        raise UsageError(
+            f"{out_dir} names its vocabularies by the suffixes of its text, which cannot change "
+            f"while it is trained: {', '.join(changed)}. Give the files the old suffixes, or use "
+            "another out_dir."
+        )
 
 
 def _refuse_others(hparams: HParams, saved: HParams, languages: LanguagePair, out_dir: str) -> None:
