@@ -5,6 +5,7 @@ import math
 import os
 import re
 import shutil
+import signal
 
 import numpy as np
 import pytest
@@ -30,6 +31,33 @@ def test_early_stopping(data, tmp_path):
     log = read(tmp_path / "train.log")
     assert "no better dev bleu in 2 evaluations: training ends here" in log
     assert sum(" lr " in line for line in log) == 6
+
+
+def test_a_run_that_was_stopped_before_its_first_evaluation_may_end_there(
+    data, tmp_path, monkeypatch
+):
+    """`num_train_steps` no greater than the step of its only checkpoint."""
+
+    def stop_at_second(self, batch, step, *args):
+        if step == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return update(self, batch, step, *args)
+
+    update = TrainStep.update
+    monkeypatch.setattr(TrainStep, "update", stop_at_second)
+    argv = tiny_runs.flags(data, tmp_path, num_train_steps=9, avg_ckpts=True)
+    assert nmt.main(argv) == 128 + signal.SIGTERM
+    assert not (tmp_path / "best_bleu").exists()
+    argv += ["--num_train_steps=1", "--dev_sentences=5"]
+    assert nmt.main(argv) == 0
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert (results["steps"], results["best_step"], len(results["history"])) == (2, 2, 1)
+    last = tmp_path / "checkpoints" / "step-00000002"
+    state = checkpoint.read_state(str(last))
+    assert state["best_step"] == 2 and state["measure"]["dev_sentences"] == 5
+    for name, value in checkpoint.read_arrays(str(last)).items():
+        for other in ("best_bleu", "avg_checkpoints"):
+            assert np.array_equal(checkpoint.read_arrays(str(tmp_path / other))[name], value), name
 
 
 def test_evaluations_may_be_greedy_and_of_the_first_sentences(data, tmp_path, monkeypatch):

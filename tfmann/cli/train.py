@@ -227,7 +227,9 @@ class TrainingSession:
             self.train_step.restore(latest)
             self.log(f"continuing from {latest}")
             state = TrainState.from_dict(checkpoint.read_state(latest))
-            if state.step < self.hparams.num_train_steps:  # there will be evaluations
+            is_evaluated = state.best_step >= 0
+            if state.step < self.hparams.num_train_steps or not is_evaluated:
+                # there will be evaluations
                 self._keep_length_penalty(state)
                 dev_measure.compare(state, self.measure, self.log)
             return state

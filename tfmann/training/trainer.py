@@ -98,7 +98,15 @@ def train(
                         f"stopped at step {state.step}; the same command continues from there",
                         stop.number or signal.SIGTERM,  # of another worker, whose it is unknown
                     )
-    if state.step < h.num_train_steps:
+    _end(train_step, state, root, hooks)
+
+
+def _end(train_step: TrainStep, state: TrainState, root: str, hooks: Hooks) -> None:
+    """Evaluates a run that never was evaluated, and says if it ends before its last step."""
+    if state.best_step < 0:  # it was stopped before its first evaluation, and shall end there
+        _evaluate(train_step, state, hooks)
+        save(train_step, state, root)
+    if state.step < train_step.hparams.num_train_steps:
         hooks.log(
             f"no better dev bleu in {state.stale_evaluations} evaluations: training ends here"
         )
