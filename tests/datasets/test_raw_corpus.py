@@ -283,3 +283,14 @@ def test_a_damaged_archive_is_named(raw, tmp_path, capsys):
         (raw / "train.src.gz").write_bytes(damaged)
         assert prepare.main(command(raw, tmp_path / "out", "--vocab_size=60")) == 1
         assert "train.src.gz is not gzip, is damaged or cut off" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("tokenizer", ["moses", "none"])
+def test_text_that_has_nothing_to_merge_is_named_by_its_files(raw, tmp_path, capsys, tokenizer):
+    for side in ("src", "tgt"):
+        (raw / f"train.{side}").write_text("a\n" * len((raw / "train.docs").read_text().split()))
+    output = tmp_path / "out"
+    argv = command(raw, output, "--subwords=bpe", "--vocab_size=9", f"--tokenizer={tokenizer}")
+    assert prepare.main(argv) == 1
+    files = f"{output}/train.src, {output}/train.tgt"
+    assert f"tfmann: {files}: no two symbols occur together twice" in capsys.readouterr().err

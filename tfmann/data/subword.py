@@ -173,10 +173,21 @@ def make_segmenter(subword_option: str, model_path: PathLike | None = None) -> S
     return WordSegmenter()
 
 
-def learn_bpe(input_paths: Iterable[PathLike], output_path: PathLike, num_merges: int) -> None:
-    """Learns merge operations jointly over tokenised files (arXiv 1508.07909, section 3.2).
+def learn_bpe(
+    input_paths: Iterable[PathLike],
+    output_path: PathLike,
+    num_merges: int,
+    segmenters: Sequence[Segmenter] = (),
+) -> None:
+    """Learns merge operations jointly over several files (arXiv 1508.07909, section 3.2).
 
     Stops early, with fewer merges, when no pair of symbols occurs twice.
+
+    Args:
+      input_paths: the files.
+      output_path: the file to write.
+      num_merges: at most.
+      segmenters: give the words of each file; without them, these are between spaces.
 
     Raises:
       UserError: a file cannot be read or written, or there is nothing to merge.
@@ -186,7 +197,11 @@ def learn_bpe(input_paths: Iterable[PathLike], output_path: PathLike, num_merges
     from subword_nmt.learn_bpe import learn_bpe as learn
 
     paths = list(input_paths)
-    text = (" ".join(_WORD.findall(line)) for line in _all_lines(paths))
+    text = (
+        " ".join(segmenter.segment(line))
+        for path, segmenter in zip(paths, segmenters or [WordSegmenter()] * len(paths))
+        for line in iter_lines(path)
+    )
     codes = io.StringIO(newline="\n")
     try:
         with _quiet_unless_watched():

@@ -35,7 +35,6 @@ from tfmann.data.vocab import EOS_ID, NoTokenError, Vocabulary
 from tfmann.datasets import raw_text
 from tfmann.datasets.cleaning import Cleaner, CleaningRules
 from tfmann.errors import UsageError, UserError
-from tfmann.utils import atomic_files
 from tfmann.utils.files import atomic_write, file_digest, open_binary
 
 RECORD = "data.json"
@@ -307,7 +306,8 @@ def _learn(
     elif recipe.subwords == "bpe":
         log(f"learning {recipe.vocab_size:,} merges on both sides of train")
         model = os.path.join(directory, "bpe.codes")
-        _learn_bpe(recipe, texts, languages, model, directory)
+        words = make_segmenters(recipe.tokenizer, "", None, languages)
+        learn_bpe(texts, model, recipe.vocab_size, words)
     if model is not None:
         settings["subword_model"] = os.path.basename(model)
     if recipe.subwords == "spm":
@@ -330,22 +330,6 @@ def _learn(
         write_lines(os.path.join(directory, f"vocab.{language}"), vocabulary.tokens)
         sides.append(_Side(language, vocabulary, segmenter.segment))
     return settings, sides
-
-
-def _learn_bpe(
-    recipe: Recipe, texts: list[str], languages: tuple[str, str], codes: str, directory: str
-) -> None:
-    """Learns merges from the tokens of raw text, or from text that is tokenised already."""
-    if not recipe.tokenizer:
-        learn_bpe(texts, codes, recipe.vocab_size)
-        return
-    with atomic_files.temporary_folder(codes) as folder:
-        tokenised = []
-        for text, tokens_of in zip(texts, make_segmenters(recipe.tokenizer, "", None, languages)):
-            tokenised.append(os.path.join(folder, os.path.basename(text)))
-            lines = (" ".join(tokens_of.segment(line)) for line in iter_lines(text))
-            write_lines(tokenised[-1], lines)
-        learn_bpe(tokenised, codes, recipe.vocab_size)
 
 
 def _measure_split(sides: list[_Side], directory: str, split: str) -> dict[str, Any]:
