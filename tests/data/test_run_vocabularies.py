@@ -61,6 +61,22 @@ def test_one_vocabulary_for_both_sides(settings, tmp_path):
     assert settle(changed, tmp_path).target.vocabulary.tokens == (*SPECIALS, "q")
 
 
+def test_words_that_one_vocabulary_for_both_sides_lacks_are_counted(settings, tmp_path):
+    """`tfmann prepare --subwords=bpe` writes one for each side, and --data gives both."""
+    Vocabulary.from_tokens(["a", "b", "c"]).save(tmp_path / "v.src")
+    changed = settings.replace(share_vocab=True, vocab_prefix=str(tmp_path / "v"))
+    log = []
+    run_vocabularies.load_or_build(changed, str(tmp_path), log.append)
+    assert log == []
+    Vocabulary.from_tokens(["b", "X", "Y"]).save(tmp_path / "v.tgt")
+    run_vocabularies.load_or_build(changed, str(tmp_path), log.append)
+    (line,) = log
+    assert f"words of {tmp_path}/v.src for both sides: 2 of 6 words of {tmp_path}/v.tgt" in line
+    log.clear()
+    run_vocabularies.load_or_build(changed.replace(vocab_prefix=""), str(tmp_path), log.append)
+    assert not any("share_vocab" in line for line in log)
+
+
 def test_given_vocabularies_are_taken_and_kept(settings, tmp_path):
     for side, word in (("src", "c"), ("tgt", "Y")):
         text_files.write_lines(tmp_path / f"v.{side}", [word, "</s>", "<s>", "<unk>"])

@@ -59,7 +59,10 @@ class Architecture(Settings):
     forget_bias: float = field(1.0, "Start value of the LSTM's forget bias.")
     projection_bias: bool = field(False, "Bias on the projection to the vocabulary.")
     append_source_eos: bool = field(True, "End every source sentence in a real </s> position.")
-    share_vocab: bool = field(False, "One vocabulary and one embedding matrix for both sides.")
+    share_vocab: bool = field(
+        False,
+        "One vocabulary and one embedding matrix for both sides; with vocab_prefix, PREFIX.SRC.",
+    )
     tie_output_embedding: bool = field(
         False,
         "The projection to the vocabulary is the target embedding, transposed. The readout has "

@@ -40,6 +40,7 @@ def load_or_build(
         return languages
     segmenters = _segmenters(hparams, hparams.subword_model)
     source, target = (_new_vocabulary(hparams, segmenters, i, log) for i in (0, 1))
+    _report_words_left_out(hparams, target, log)
     return LanguagePair(TextEncoder(source, segmenters[0]), TextEncoder(target, segmenters[1]))
 
 
@@ -238,6 +239,23 @@ def _new_vocabulary(
     names = " and ".join(Path(path).name for path in paths)
     log(f"vocabulary of {names}: {len(vocabulary)} entries")
     return vocabulary
+
+
+def _report_words_left_out(
+    hparams: HParams, vocabulary: Vocabulary, log: Callable[[str], None]
+) -> None:
+    """Logs how many words of a target file the vocabulary of both sides lacks, if there are any."""
+    path = f"{hparams.vocab_prefix}.{hparams.tgt}"
+    if not (hparams.share_vocab and hparams.vocab_prefix and os.path.exists(path)):
+        return
+    words = Vocabulary.load(path).tokens
+    missing = sum(word not in vocabulary for word in words)
+    if missing:
+        log(
+            f"share_vocab takes the words of {vocabulary_paths(hparams)[0]} for both sides: "
+            f"{missing:,} of {len(words):,} words of {path} are not among them and become <unk>. "
+            "With --vocab_prefix= (empty) those of the training text of both sides are counted."
+        )
 
 
 def _vocabulary_path(out_dir: str, suffix: str) -> str:
