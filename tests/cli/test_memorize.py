@@ -8,7 +8,8 @@ from helpers.command_line import fails, write_model
 
 from tfmann import api, config
 from tfmann.cli import main
-from tfmann.data import lexical_memory_file, text_files
+from tfmann.cli import memorize as memorize_command
+from tfmann.data import lexical_memory_file, run_vocabularies, text_files
 from tfmann.errors import UserError
 
 SOURCE = ["der hund und die katze", "", "größe một chó", "katze sieht der hund"] * 3
@@ -64,6 +65,30 @@ def test_translations_depend_on_the_share_of_the_memory(folder):
     memory = f"--lexical_memory={folder / 'memory'}"
     assert translate(folder, memory, "--lexical_memory_lambda=0") == plain
     assert translate(folder, memory, "--lexical_memory_lambda=0.9") != plain
+
+
+@pytest.mark.parametrize("weights", ["2", "3,1"])
+def test_training_text_with_weights_is_drawn_from(tmp_path, weights):
+    """One corpus may have a weight, too."""
+    for side, lines in (("de", SOURCE), ("en", TARGET)):
+        text_files.write_lines(tmp_path / f"train.{side}", lines)
+    prefixes = ",".join([str(tmp_path / "train")] * len(weights.split(",")))
+    h = config.HParams(src="de", tgt="en", train_prefix=prefixes, train_weights=weights)
+    languages = run_vocabularies.load_or_build(h, str(tmp_path / "run"), lambda message: None)
+    corpus = memorize_command._corpus(h, h.train_prefixes, languages, str(tmp_path / "encoded"))
+    assert 0 < next(memorize_command._batches(corpus, h, 4)).totals[1] <= 4
+
+
+def test_another_text_than_the_corpora_of_the_run_needs_no_weights(tmp_path, monkeypatch):
+    for side in ("de", "en"):
+        text_files.write_lines(tmp_path / f"train.{side}", ["a"])
+    more = {"train_prefix": "a,b", "train_weights": "3,1"}
+    config.save(config.HParams(src="de", tgt="en", **more), tmp_path / "hparams.json")
+    read = []
+    monkeypatch.setattr(memorize_command, "_learn", lambda _, h, output: read.append(h))
+    argv = ["memorize", f"--model={tmp_path}", f"--train_prefix={tmp_path / 'train'}"]
+    assert main.main(argv) == 0
+    assert (read[0].train_prefixes, read[0].corpus_weights) == ((str(tmp_path / "train"),), ())
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,8 @@ def _run(args: argparse.Namespace) -> None:
         raise UsageError(f"--learning_rate={args.learning_rate}: expected a number above 0")
     names = ("train_prefix", "dev_prefix")
     settings = {name: getattr(args, name) for name in names if getattr(args, name)}
+    if args.train_prefix and "," not in args.train_prefix:
+        settings["train_weights"] = ""  # those of the run are for its own corpora
     hparams = config.settings_of_model(args.model, settings)
     if config.cell_spec(hparams.cell).has_cache:
         raise UsageError(
@@ -166,7 +168,7 @@ def _corpus(
         )
         for prefix in prefixes
     ]
-    return parts[0] if len(parts) == 1 else JoinedCorpus(parts)
+    return JoinedCorpus(parts) if hparams.corpus_weights else parts[0]
 
 
 def _batches(corpus: Corpus, hparams: HParams, size: int) -> Iterator[Batch]:
