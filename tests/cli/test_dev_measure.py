@@ -1,5 +1,6 @@
 """A run that continues compares dev BLEU only with what was measured in the same way."""
 
+import json
 import shutil
 
 import pytest
@@ -10,6 +11,7 @@ from tfmann import config, nmt
 from tfmann.cli import dev_measure
 from tfmann.cli.dev_evaluation import DevEvaluation
 from tfmann.config import HParams
+from tfmann.evaluation import length_penalty
 from tfmann.training import checkpoint
 from tfmann.training.train_state import TrainState
 
@@ -83,6 +85,26 @@ def test_a_longer_training_evaluates_with_the_length_penalty_of_its_beginning(
     assert scores[0] == pytest.approx(scores[1], abs=0.01)
     assert any(line.startswith("evaluations keep length_penalty_weight=0, ") for line in log)
     assert config.read_json(out / "hparams.json")["length_penalty_weight"] == 0.7
+
+
+def test_the_same_command_again_chooses_the_same_length_penalty(first, tmp_path, monkeypatch):
+    """From the lists of the search that evaluations make, not of the weight that it has saved."""
+    used, choose = [], length_penalty.choose
+
+    def recorded(n_best, search, references, hparams, weights):
+        lists = list(n_best)
+        used.append((hparams.length_penalty_weight, [len(line) for line in lists]))
+        return choose(lists, search, references, hparams, weights)
+
+    monkeypatch.setattr(length_penalty, "choose", recorded)
+    out = tmp_path / "out"
+    shutil.copytree(first, out)
+    before = json.loads((out / "results.json").read_text())["length_penalty"]
+    assert before["weight"] == config.read_json(out / "hparams.json")[dev_measure.WEIGHT] == 0.7
+    assert nmt.main([f"--out_dir={out}"]) == 0
+    ((weight, sizes),) = used
+    assert weight == 0.0 and set(sizes) == {RUN["beam_width"]}
+    assert json.loads((out / "results.json").read_text())["length_penalty"] == before
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ class FinalScores:
         folder: RunFolder,
         train_step: TrainStep,
         make_translator: Callable[..., Translator],
+        first_weight: float | None = None,
     ):
         """Prepares the scoring.
 
@@ -41,8 +42,13 @@ class FinalScores:
           folder: the folder of the run.
           train_step: has the variables that take the weights.
           make_translator: makes a translator with other settings, given by keyword.
+          first_weight: length penalty of the search whose n-best lists show where to look for a
+            better one; that of the settings if None.
         """
         self.hparams, self.folder = hparams, folder
+        self._ranked = hparams
+        if first_weight is not None:
+            self._ranked = hparams.replace(length_penalty_weight=first_weight)
         self._train_step, self._make_translator = train_step, make_translator
 
     def score_best(self) -> dict[str, Any]:
@@ -76,7 +82,10 @@ class FinalScores:
         if not weights:
             return {"weight": self.hparams.length_penalty_weight}
         prefix = self.hparams.require("dev_prefix", "training needs it")
-        lists = self._make_translator(**length_penalty.search_settings(self.hparams))
+        first_weight = self._ranked.length_penalty_weight
+        lists = self._make_translator(
+            **length_penalty.search_settings(self.hparams), length_penalty_weight=first_weight
+        )
 
         def search(weight: float) -> list[str]:
             translator = self._make_translator(length_penalty_weight=weight)
@@ -85,7 +94,7 @@ class FinalScores:
         target = corpus_paths.parallel_paths(self.hparams, prefix)[1]
         references = [list(iter_lines(path)) for path in reference_paths(target)]
         chosen, points = length_penalty.choose(
-            translate_set(lists, prefix), search, references, self.hparams, weights
+            translate_set(lists, prefix), search, references, self._ranked, weights
         )
         for line in length_penalty.lines(chosen, points):
             self.folder.log(line)

@@ -306,7 +306,15 @@ class TrainingSession:
             "replicas": self.train_step.strategy.num_replicas_in_sync,
             **provenance(),
         }
-        scores = FinalScores(self.hparams, self.folder, self.train_step, self._make_translator)
+        # an earlier end of training may have chosen the weight of the settings: as if it had not
+        now = {dev_measure.WEIGHT: self.hparams.length_penalty_weight}
+        scores = FinalScores(
+            self.hparams,
+            self.folder,
+            self.train_step,
+            self._make_translator,
+            dev_measure.kept_weight(state.measure, now, self._saved),
+        )
         results.update(scores.score_best())
         if self.hparams.avg_ckpts:
             results.update(scores.score_average(state))
