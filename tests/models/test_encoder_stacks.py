@@ -142,7 +142,7 @@ def test_top_dropout_of_the_decoder_is_of_d_where_it_asks_and_is_read(dropout):
     d, mask = actual[..., :units], actual[..., :units] != 0
     assert 0.3 < mask.mean() < 0.7 and not np.array_equal(mask[0], mask[1])
     np.testing.assert_allclose(d, 2.0 * mask * without_dropout[..., :units], rtol=1e-5)
-    keys = prepared.source.attention.keys.numpy()  # [B, Q, S]
+    keys = prepared.source.keys.numpy()  # [B, Q, S]
     for row, length in enumerate(batch.source_length):
         for step in range(1, len(d)):
             scores = d[step - 1, row, : units // 2] @ keys[row, :, :length]
