@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -305,22 +305,19 @@ def _check_texts(mode: str, flags: Any, hparams: HParams) -> None:
         evaluated = corpus_paths.evaluation_sets(hparams).values()
         sets = [(text.source, [*text.references], text.documents) for text in evaluated]
     for source, others, documents in sets:
-        texts, numbers = _files(source, *others), _files(documents)
-        for path in (*texts, *numbers):
-            if source in texts and path != source and not (_is_empty(source) and _is_empty(path)):
-                require_parallel(source, path)
-        for path in texts:
-            deque(iter_lines(path), maxlen=0)  # reads all of it
-        for path in numbers:
-            deque(iter_documents(path), maxlen=0)
+        lines = {path: _count(iter_lines(path)) for path in _files(source, *others)}
+        lines.update({path: _count(iter_documents(path)) for path in _files(documents)})
+        for path, count in lines.items():
+            if count != lines.get(source, count):
+                require_parallel(source, path)  # raises what says so
+
+
+def _count(items: Iterable[Any]) -> int:
+    return sum(1 for _ in items)
 
 
 def _files(*paths: str | None) -> list[str]:
     return [path for path in paths if path and os.path.isfile(path)]
-
-
-def _is_empty(path: str) -> bool:
-    return next(iter_lines(path), None) is None
 
 
 def _check_history_of_model(history: str | None, hparams: HParams) -> None:
