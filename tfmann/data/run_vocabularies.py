@@ -75,8 +75,7 @@ def load(hparams: HParams, out_dir: str) -> LanguagePair:
       UsageError: a setting asks for another vocabulary or other subwords than the run has.
       UserError: a file cannot be read, or has changed since it was saved.
     """
-    path = os.path.join(out_dir, HPARAMS)
-    saved = config.make({}, path) if os.path.exists(path) else hparams
+    saved = _saved(hparams, out_dir)
     model = _model_path(out_dir) if saved.subword_model else None
     languages = LanguagePair(
         *(
@@ -146,35 +145,23 @@ def _fingerprints(languages: LanguagePair, hparams: DataSettings, out_dir: str) 
 
 def _refuse_other_suffixes(hparams: HParams, out_dir: str) -> None:
     """Raises UsageError if a run would continue with suffixes by which it has no vocabularies."""
-    path = os.path.join(out_dir, HPARAMS)
-    saved = config.read_json(path) if os.path.exists(path) else {}
-    changed = [
-        f"{key}={getattr(hparams, key)!r} (saved: {saved[key]!r})"
-        for key in ("src", "tgt")
-        if getattr(hparams, key) != saved.get(key, getattr(hparams, key))
-    ]
+    changed = _changes(hparams, _saved(hparams, out_dir), "src", "tgt")
     if changed:
         raise UsageError(
             f"{out_dir} names its vocabularies by the suffixes of its text, which cannot change "
-            f"while it is trained: {', '.join(changed)}. Give the files the old suffixes, or use "
+            f"while it is trained: {changed}. Give the files the old suffixes, or use "
             "another out_dir."
         )
 
 
 def _refuse_others(hparams: HParams, saved: HParams, languages: LanguagePair, out_dir: str) -> None:
     """Raises UsageError if changed settings give other subwords or words than the run's own."""
-
-    def changes(*keys: str) -> str:
-        return ", ".join(
-            f"{key}={getattr(hparams, key)!r} (saved: {getattr(saved, key)!r})"
-            for key in keys
-            if getattr(hparams, key) != getattr(saved, key)
-        )
-
-    for name, changed, unchanged in (
-        ("subwords", changes("subword_model"), _same_subwords),
-        ("vocabulary", changes("vocab_prefix", "vocab_size", "vocab_min_frequency"), _same_words),
+    words = "vocab_prefix", "vocab_size", "vocab_min_frequency"
+    for name, keys, unchanged in (
+        ("subwords", ("subword_model",), _same_subwords),
+        ("vocabulary", words, _same_words),
     ):
+        changed = _changes(hparams, saved, *keys)
         if not changed:
             continue
         try:
@@ -186,6 +173,21 @@ def _refuse_others(hparams: HParams, saved: HParams, languages: LanguagePair, ou
                 f"{out_dir} holds a model with its own {name}, and {changed} {reason}. "
                 "Use another out_dir, or leave these settings as they were."
             )
+
+
+def _changes(hparams: HParams, saved: HParams, *keys: str) -> str:
+    """Returns the settings of these names that are not as saved, for a message."""
+    return ", ".join(
+        f"{key}={getattr(hparams, key)!r} (saved: {getattr(saved, key)!r})"
+        for key in keys
+        if getattr(hparams, key) != getattr(saved, key)
+    )
+
+
+def _saved(hparams: HParams, out_dir: str) -> HParams:
+    """Returns the settings that a run has saved; `hparams` if it has saved none."""
+    path = os.path.join(out_dir, HPARAMS)
+    return config.make({}, path) if os.path.exists(path) else hparams
 
 
 def _same_subwords(hparams: HParams, languages: LanguagePair, out_dir: str) -> bool:
