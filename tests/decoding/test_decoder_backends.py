@@ -11,6 +11,7 @@ from tfmann.decoding import backend, search
 from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.sampling import SamplingOptions
+from tfmann.decoding.searcher import Searcher
 from tfmann.decoding.teacher_forcing import forced_log_probs
 from tfmann.errors import UserError
 from tfmann.models.seq2seq import Seq2Seq
@@ -130,3 +131,21 @@ def test_without_addons_auto_is_plain_and_tfa_is_refused(monkeypatch):
         monkeypatch.undo()
         backend.addons_or_none.cache_clear()
     assert backend.addons_or_none() is not None
+
+
+@pytest.mark.parametrize("mode", ["greedy", "beam_search", "sample"])
+def test_the_settings_of_a_search_choose_its_backend(mode, monkeypatch):
+    model = next(models("luong"))
+    batch, used = small_models.batch(LENGTHS), set()
+    decode = backend.loop.decode
+
+    def counted(*arguments):
+        used.add("plain")
+        return decode(*arguments)
+
+    monkeypatch.setattr(backend.loop, "decode", counted)
+    source = tf.constant(batch.source), tf.constant(batch.source_length)
+    for name, expected in (("tfa", set()), ("plain", {"plain"})):
+        h = model.hparams.replace(decoder_backend=name, infer_mode=mode, beam_width=2)
+        Searcher(model, h).search(*source, (), with_attention=False)
+        assert used == expected

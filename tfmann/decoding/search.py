@@ -44,6 +44,7 @@ class SearchOptions(NamedTuple):
     prefix: tf.Tensor | None = None  # [B, P] given first words of the translations
     phrases: Phrases | None = None  # that the translations contain; not of `sample`
     shortlist: Shortlist | None = None  # the words that they may have; None: all
+    backend: str = ""  # of the loop over the steps; empty: the `decoder_backend` of the model
 
     def in_columns(self) -> SearchOptions:
         """Returns the same options with columns of the shortlist, if there is one, for ids."""
@@ -124,7 +125,7 @@ def beam_search(
         limits=limits,
         recorded=recorded_shapes(first_step, start, prepared.state, names),
         constraints=options.constraints,
-        backend=model.hparams.decoder_backend,
+        backend=options.backend or model.hparams.decoder_backend,
         prefix=options.prefix,
         phrases=options.phrases,
         widths=widths,
@@ -198,7 +199,7 @@ def sample(
         options.step_limits(length),
         recorded_shapes(step, start, prepared.state, options.recorded_names()),
         options.constraints,
-        model.hparams.decoder_backend,
+        options.backend or model.hparams.decoder_backend,
         options.prefix,
     )
     real = tf.sequence_mask(lengths, tf.shape(ids)[1])

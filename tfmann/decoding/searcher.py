@@ -84,6 +84,7 @@ class Searcher:
             prefix=prefix,
             phrases=phrases,
             shortlist=shortlist,
+            backend=h.decoder_backend,
         )
         prepared = self._prepare(source, length, document)
         if h.infer_mode == "beam_search":
