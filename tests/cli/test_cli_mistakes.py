@@ -253,9 +253,10 @@ def test_the_quick_look_at_a_corpus(tmp_path, source, target, words):
         ),
         ({"cell": "luong", "shift_range": 1}, "--shift_range is of no use"),  # the default, too
         ({"cell": "mematt", "num_rounds": 2}, "only kvmematt$"),
+        ({"cell": "luong", "plateau_patience": 3}, "--plateau_patience is of no use with decay_sc"),
     ],
 )
-def test_a_setting_of_another_cell_is_refused(tmp_path, capsys, flags, words):
+def test_a_setting_without_effect_is_refused(tmp_path, capsys, flags, words):
     fails(command(tmp_path / "out", **flags), capsys, 2, words)
     assert not (tmp_path / "out").exists()
 

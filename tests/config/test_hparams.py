@@ -224,6 +224,34 @@ def test_a_given_setting_of_a_search_that_is_not_made_is_refused(name, changes):
     config.refuse_idle([name, "infer_batch_size"], greedy.replace(**changes))
 
 
+@pytest.mark.parametrize(
+    "name, changes",
+    [
+        ("adadelta_rho", {"optimizer": "adadelta"}),
+        ("adadelta_epsilon", {"optimizer": "adadelta"}),
+        ("warmup_scheme", {"warmup_steps": 5}),
+        ("decay_steps", {"decay_scheme": "luong5"}),
+        ("decay_steps", {"decay_scheme": "cosine"}),
+        ("plateau_patience", {"decay_scheme": "plateau"}),
+        ("init_weight", {"init_op": "normal"}),
+        ("embedding_init_weight", {"embedding_init_op": "normal"}),
+        ("annotation_merge", {"encoder_type": "bi"}),
+    ],
+)
+def test_a_given_setting_of_training_without_effect_is_refused(name, changes):
+    glorot = HParams(init_op="glorot_uniform", embedding_init_op="glorot_uniform")
+    needed = next(iter(changes))
+    with pytest.raises(UsageError, match=f"^--{name} is of no use with.*give --{needed}"):
+        config.refuse_idle([name], glorot)
+    config.refuse_idle([name, "random_seed"], glorot.replace(**changes))
+
+
+def test_decay_steps_do_not_bound_a_plateau():
+    plateau = HParams(decay_scheme="plateau")
+    with pytest.raises(UsageError, match="decay_scheme='plateau': give --decay_scheme=luong5 or"):
+        config.refuse_idle(["decay_steps"], plateau)
+
+
 def test_a_wrong_combination_in_a_file_names_the_file(tmp_path):
     path = json_file(tmp_path, {"subword_option": "spm"})
     with pytest.raises(UsageError, match=r"h\.json: subword_option='spm' needs"):

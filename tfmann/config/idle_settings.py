@@ -1,8 +1,8 @@
-"""The refusal of settings that a run would ignore: those of other cells and of other searches."""
+"""The refusal of settings that a run would ignore: those of other cells, searches, optimizers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from tfmann.config.cells import CELLS
 from tfmann.config.fields import fields_of
@@ -10,8 +10,9 @@ from tfmann.config.hparams import HParams
 from tfmann.config.search import SEARCHES
 from tfmann.errors import UsageError
 
-# Settings that a search reads only where another one, the key, is given.
+# Settings that are read only where another one, the key, is given.
 _PARTS = {
+    "warmup_steps": ("warmup_scheme",),
     "neural_cache_size": ("neural_cache_theta", "neural_cache_lambda"),
     "translation_memory": (
         "translation_memory_pairs", "translation_memory_neighbors", "translation_memory_tau",
@@ -19,6 +20,20 @@ _PARTS = {
     ),
     "lexical_memory": ("lexical_memory_lambda",),
     "shortlist": ("shortlist_first", "shortlist_best"),
+}  # fmt: skip
+
+# Settings of training that are read only with some values of another one.
+_SPREADS = ("uniform", "normal")
+_CONDITIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "adadelta_rho": ("optimizer", ("adadelta",)),
+    "adadelta_epsilon": ("optimizer", ("adadelta",)),
+    "decay_steps": (
+        "decay_scheme", ("luong5", "luong10", "luong234", "inverse_sqrt", "cosine"),
+    ),
+    "plateau_patience": ("decay_scheme", ("plateau",)),
+    "init_weight": ("init_op", _SPREADS),
+    "embedding_init_weight": ("embedding_init_op", _SPREADS),
+    "annotation_merge": ("encoder_type", ("bi",)),
 }  # fmt: skip
 
 
@@ -43,7 +58,7 @@ def refuse_unread(names: Iterable[str], cell: str) -> None:
 
 
 def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
-    """Raises UsageError for the first of the settings `names` that no search reads.
+    """Raises UsageError for the first of the settings `names` without effect beside the others.
 
     Files may have settings for later; a user who gives one expects it to do something.
 
@@ -57,6 +72,12 @@ def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
         if whole and not getattr(hparams, whole):
             raise UsageError(
                 f"--{name} is of no use without {whole}: give --{whole}, or leave it out"
+            )
+        other, readers = _CONDITIONS.get(name, ("", ()))
+        if readers and getattr(hparams, other) not in readers:
+            raise UsageError(
+                f"--{name} is of no use with {other}={getattr(hparams, other)!r}: give --{other}="
+                f"{' or '.join(readers)}, or leave it out"
             )
         modes = hparams.infer_mode, hparams.dev_infer_mode
         if name in SEARCHES and SEARCHES[name] not in modes:

@@ -18,11 +18,11 @@ def settings_for_training(
 ) -> HParams:
     """Merges settings: explicit > JSON > those of the model in `out_dir` > defaults.
 
-    A file may have settings of several cells. On the command line, one that the cell ignores is a
+    A file may have settings of several cells. On the command line, one that is ignored is a
     mistake.
 
     Raises:
-      UsageError: a wrong setting, one of another cell among `explicit`, or one that would make
+      UsageError: a wrong setting, one without effect among `explicit`, or one that would make
         another model of that in `out_dir`.
     """
     if has_weights(out_dir):
@@ -32,6 +32,7 @@ def settings_for_training(
     else:
         hparams = make(explicit, hparams_path)
     refuse_unread(explicit, hparams.cell)
+    refuse_idle(explicit, hparams)
     return hparams
 
 
