@@ -1,9 +1,9 @@
 """A lexical shortlist: the words that the translations of a sentence may have.
 
-As in Jean et al. 2015 (arXiv:1412.2007), section 4.2, and Marian: probabilities are normalised over
-the words of the sentence's own list, the only ones that a search for it chooses from. The readouts
-of a batch are projected to the columns of all its lists, which are gathered once, and the words
-that are not in a row's list have a logit of -inf; so no translation depends on its batch. The
+As in the decoding of Jean et al. 2015 (arXiv:1412.2007) and of Marian: probabilities are normalised
+over the words of the sentence's own list, the only ones that a search for it chooses from. The
+readouts of a batch are projected to the columns of all its lists, which are gathered once, and the
+words that are not in a row's list have a logit of -inf; so no translation depends on its batch. The
 search is over columns, in the order of ids, the special symbols first: their columns are their ids.
 
 Letters: B sentences, n of them in a stage of the search, M rows (hypotheses), C columns, R the

@@ -1,6 +1,6 @@
 """Two paired tests of whether a difference in BLEU is more than chance on this test set.
 
-The sign test is that of Collins, Koehn & Kucerova (2005), section 5.2, which the papers report.
+The sign test is that of Collins, Koehn & Kucerova (2005), which the papers report.
 The paired bootstrap (Koehn 2004) is sacreBLEU's.
 """
 
