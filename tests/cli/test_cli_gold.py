@@ -100,6 +100,7 @@ def test_a_cell_without_alignments_has_adequacy_alone(flags, tmp_path, capsys):
         ({"gold_file": "{0}/absent"}, 1, "no such file: .*absent"),
         ({"gold_file": "{0}/wrong"}, 1, "wrong, line 2: '1_1' is not a link"),
         ({"gold_file": "{0}/outside"}, 1, "outside, line 3: 3-0 is a link outside the sentence"),
+        ({"src_max_len_infer": "3"}, 2, "line 2 has 4 words, of which src_max_len_infer=3 leaves"),
         ({"mode": "score"}, 2, "--mode=score does not use --gold_file"),
         ({"mode": "eval", "inference_input_file": "", "inference_ref_file": ""}, 2, "give --infer"),
         ({"mode": "eval", "inference_input_file": "-"}, 2, "of the sentences of a file"),

@@ -289,7 +289,17 @@ def _check_gold(flags: Any, hparams: HParams) -> None:
         )
     from tfmann.evaluation import gold_alignments  # and with it NumPy, for those who need it
 
-    gold_alignments.read(flags.gold_file, flags.inference_input_file, flags.inference_ref_file)
+    gold = gold_alignments.read(
+        flags.gold_file, flags.inference_input_file, flags.inference_ref_file
+    )
+    cap = hparams.src_max_len_infer
+    longest = max(range(len(gold.sources)), key=lambda i: len(gold.sources[i]))
+    if 0 < cap < len(gold.sources[longest]):
+        raise UsageError(
+            f"{flags.inference_input_file}, line {longest + 1} has {len(gold.sources[longest])} "
+            f"words, of which src_max_len_infer={cap} leaves {cap}: the links of --gold_file are "
+            "between all words, so set src_max_len_infer to 0"
+        )
 
 
 def _check_texts(mode: str, flags: Any, hparams: HParams) -> None:
