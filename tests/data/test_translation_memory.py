@@ -127,6 +127,16 @@ def test_a_users_files_beside_a_datastore_are_not_lost(files, tmp_path):
         datastore_folder.require_usable(str(folder))
 
 
+def test_a_folder_of_the_user_with_a_name_like_the_datastores_is_not_lost(files, tmp_path):
+    before = Path(write_folder(tmp_path / "tm", files))
+    before.rename(tmp_path / "tm.old")  # the user keeps it
+    for _ in range(2):  # there is none yet; then one is replaced
+        write_folder(tmp_path / "tm", files)
+        assert read_record(str(tmp_path / "tm.old")) == read_record(str(tmp_path / "tm"))
+        names = {path.name for path in tmp_path.iterdir() if path.is_dir()}
+        assert names == {"tm", "tm.old"}
+
+
 def test_a_folder_of_other_vocabularies_is_refused(files, tmp_path):
     folder = write_folder(tmp_path / "tm", files)
     source, target = translations.languages()

@@ -224,8 +224,10 @@ def test_what_cannot_be_exported(model, tmp_path, capsys, flags, status, words):
 
 
 def test_an_earlier_export_is_replaced_when_the_new_one_is_complete(tmp_path):
-    target = tmp_path / "place"
+    target, mine = tmp_path / "place", tmp_path / "place.old"
     target.mkdir()  # an empty folder may be taken
+    mine.mkdir()
+    (mine / "mine").touch()
 
     def write(text):
         with export_folder.new_export(str(target)) as folder:
@@ -241,7 +243,8 @@ def test_an_earlier_export_is_replaced_when_the_new_one_is_complete(tmp_path):
     assert json.loads((target / export_folder.FACTS).read_text())["text"] == "one"
     write("two")
     assert json.loads((target / export_folder.FACTS).read_text())["text"] == "two"
-    assert [path.name for path in tmp_path.iterdir()] == ["place"]
+    assert {path.name for path in tmp_path.iterdir()} == {"place", "place.old"}
+    assert (mine / "mine").exists()
 
 
 def test_an_export_says_what_it_is(model, capsys):

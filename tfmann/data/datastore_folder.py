@@ -33,7 +33,7 @@ def new_folder(target: str) -> Iterator[str]:
             yield unfinished
             for path in Path(unfinished).iterdir():
                 atomic_files.sync(path)
-            atomic_files.replace_folder(unfinished, os.path.realpath(target))
+            atomic_files.swap_folder(unfinished, os.path.realpath(target))
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise UserError(f"cannot write the datastore {target}: {error_reason(error)}") from None
 

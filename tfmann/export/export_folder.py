@@ -14,7 +14,6 @@ from pathlib import Path
 
 from tfmann.errors import UserError
 from tfmann.utils import atomic_files
-from tfmann.utils.atomic_files import replace_folder
 from tfmann.utils.files import error_reason
 
 FACTS = os.path.join("assets.extra", "tfmann.json")  # servers ignore this folder
@@ -35,7 +34,8 @@ def require_usable(folder: str) -> None:
 def new_export(folder: str) -> Iterator[str]:
     """Yields a temporary folder, which replaces `folder` if the block ends without an error.
 
-    A kill leaves the earlier export complete, under its name or, between two renames, as `.old`.
+    A kill leaves the earlier export complete, under its name or, between two renames, under a
+    temporary one.
 
     Raises:
       UserError: it cannot be written, or is neither an export nor empty.
@@ -48,7 +48,7 @@ def new_export(folder: str) -> Iterator[str]:
             for path in Path(unfinished).rglob("*"):
                 if path.is_file():
                     atomic_files.sync(path)
-            replace_folder(unfinished, target)
+            atomic_files.swap_folder(unfinished, target)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise UserError(f"cannot export to {folder}: {error_reason(error)}") from None
 

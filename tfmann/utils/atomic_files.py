@@ -63,6 +63,8 @@ def temporary_folder(target: str) -> Iterator[str]:
 def replace_folder(complete: str, target: str) -> None:
     """Renames a complete folder to `target`; a kill between the two renames leaves one of both.
 
+    It is for folders inside a run. `swap_folder` is for those that the user names.
+
     A folder that exists only as `TARGET.old` was left by such a kill. It is removed once the new
     one is in place.
 
@@ -75,6 +77,24 @@ def replace_folder(complete: str, target: str) -> None:
         os.rename(target, old)
     os.rename(complete, target)
     shutil.rmtree(old, ignore_errors=True)
+    sync(os.path.dirname(os.path.abspath(target)))
+
+
+def swap_folder(complete: str, target: str) -> None:
+    """Renames a complete folder to `target`, a name that the user chose.
+
+    A folder that is there gets a temporary name and is removed. It does not get the name
+    `TARGET.old`, as in `replace_folder`, because that may be a folder of the user. A kill between
+    the two renames leaves both folders under temporary names, until the target is written again.
+
+    Raises:
+      OSError: a folder cannot be renamed.
+    """
+    before = _temporary_name(target)
+    if os.path.exists(target):
+        os.rename(target, before)
+    os.rename(complete, target)
+    shutil.rmtree(before, ignore_errors=True)
     sync(os.path.dirname(os.path.abspath(target)))
 
 
