@@ -99,6 +99,20 @@ def test_distances_of_a_development_set_are_printed(folder, tmp_path, capsys):
     assert 0 < float(quantiles.split()[2]) == float(taus.split()[1])
 
 
+@pytest.mark.parametrize(
+    "saved",
+    [{"translation_memory": "absent,absent"}, {"neural_cache_size": 3}, {"lexical_memory": "x"}],
+)
+def test_memories_that_a_run_has_saved_are_of_no_concern(saved, folder, tmp_path):
+    """They may be gone, be the one that is made anew, or go with no translation memory."""
+    (tmp_path / "model").mkdir()
+    write_model(tmp_path / "model", "rnnsearch", **saved)
+    argv = ["datastore", f"--model={tmp_path / 'model'}", files_of(folder)]
+    dev = f"--dev={folder / 'tm.src'},{folder / 'tm.tgt'}"
+    assert main.main([*argv, f"--output={tmp_path / 'keys'}", "--keys", dev]) == 0
+    assert "weights" in read_record(str(tmp_path / "keys"))
+
+
 def test_a_development_set_of_the_memory_s_own_pairs_gives_no_temperature(folder, capsys):
     assert datastore(folder, f"--dev={folder / 'tm.src'},{folder / 'tm.tgt'}") == 0
     assert "to try" not in (stdout := capsys.readouterr().out)

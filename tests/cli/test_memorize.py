@@ -91,6 +91,15 @@ def test_another_text_than_the_corpora_of_the_run_needs_no_weights(tmp_path, mon
     assert (read[0].train_prefixes, read[0].corpus_weights) == ((str(tmp_path / "train"),), ())
 
 
+@pytest.mark.parametrize("saved", [{"translation_memory": "a,b"}, {"lexical_memory": "absent"}])
+def test_memories_that_a_run_has_saved_are_of_no_concern(saved, folder, tmp_path):
+    """They may be gone, or be the one that is learnt anew."""
+    (tmp_path / "model").mkdir()
+    prefixes = {f"{split}_prefix": str(folder / split) for split in ("train", "dev")}
+    write_model(tmp_path / "model", "rnnsearch", src="de", tgt="en", **prefixes, **saved)
+    assert memorize(tmp_path, "--updates=1", "--depth=4", f"--output={tmp_path / 'memory'}") == 0
+
+
 @pytest.mark.parametrize(
     "flags, status, message",
     [

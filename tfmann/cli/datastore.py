@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tfmann import config
 from tfmann.cli import adaptation
 from tfmann.cli.model_flags import add_model
+from tfmann.config.search import MODEL_ALONE
 from tfmann.data import (
     datastore_folder,
     input_checks,
@@ -106,10 +107,7 @@ def _run(args: argparse.Namespace) -> None:
                 "files of a memory, SOURCE,TARGET, to make --output of"
             )
         memory_files.file_pair(args.translation_memory)
-    settings: dict[str, Any] = {
-        "translation_memory": args.translation_memory,
-        "translation_memory_adaptive": "",
-    }
+    settings: dict[str, Any] = {**MODEL_ALONE, "translation_memory": args.translation_memory}
     if args.pairs is not None:
         settings["translation_memory_pairs"] = args.pairs
     hparams = config.settings_of_model(args.model, settings)
@@ -158,7 +156,7 @@ def _write(args: argparse.Namespace, hparams: Any) -> None:
         "files": {os.path.abspath(path): file_digest(path) for path in files},
         "left_out": memory.left_out,
     }
-    model = _load(args, {}) if args.keys else None
+    model = _load(args, MODEL_ALONE) if args.keys else None
     with datastore_folder.new_folder(args.output) as folder:
         if model is None:
             datastore_folder.save(folder, translation_memory.arrays_of(memory), origin)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfmann import config
 from tfmann.cli.model_flags import add_model
+from tfmann.config.search import MODEL_ALONE
 from tfmann.data import corpus_paths, input_checks
 from tfmann.errors import UsageError, interruptible, print_message, run_command
 from tfmann.utils.tensorflow_import import import_tensorflow
@@ -104,7 +105,7 @@ def _learn(args: argparse.Namespace, hparams: HParams, output: str) -> None:
     from tfmann.training.lexical_attention import LexicalAttentionTrainer
     from tfmann.utils.provenance import provenance
 
-    translator = api.load(args.model, args.ckpt, print_message).translator
+    translator = api.load(args.model, args.ckpt, print_message, **MODEL_ALONE).translator
     model, languages = translator.model, translator.languages
     folder = os.path.join(args.model, "encoded")
     corpus = _corpus(hparams, hparams.train_prefixes, languages, folder)

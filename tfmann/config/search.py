@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tfmann.config.fields import Settings, field
 
@@ -29,6 +29,15 @@ WORD_MEMORY_SETTINGS = (
     "lexical_memory_lambda",
 )  # fmt: skip
 SHORTLIST_SETTINGS = ("shortlist", "shortlist_first", "shortlist_best")
+
+# A search by the model alone, whatever memories a run has saved in its settings.
+MODEL_ALONE: dict[str, Any] = {
+    "neural_cache_size": 0,
+    "translation_memory": "",
+    "translation_memory_adaptive": "",
+    "lexical_memory": "",
+    "shortlist": "",
+}
 
 _PARTS = 64  # n-grams are compared word by word
 _WIDEST = 1000  # hypotheses of a sentence
