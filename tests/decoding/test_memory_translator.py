@@ -119,6 +119,16 @@ def test_a_sentence_of_the_memory_is_translated_as_there(name, mode, files):
     assert translations.texts(run(name, None, lines, infer_mode=mode)) != [[t] for _, t in pairs]
 
 
+def test_keys_are_of_sentences_outside_any_document(files):
+    system = translator("previous", files, translation_memory_neighbors=1)
+    pairs = [KNOWN[0], KNOWN[3]]
+    alone, inside = (
+        system.force(pairs, EVERYTHING, documents)[1].word_memory.share
+        for documents in ([0, 1], [0, 0])
+    )
+    assert alone.min() > 0.999 and inside.min() < 0.99  # the distance is 0, and it is not
+
+
 @pytest.mark.parametrize("changes", [{}, {"translation_memory_lambda": 0.4}])
 def test_neighbours_in_a_batch_change_nothing(changes, files):
     expected = [run("rnnsearch", files, [line], **changes)[0] for line in LINES]
