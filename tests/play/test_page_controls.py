@@ -153,3 +153,25 @@ def test_the_address_brings_back_what_is_shown(page, client):
     page.wait(DRAWN.format(2))
     assert state() == before
     assert page.run("location.href") == address
+
+
+def test_another_address_in_the_same_tab_is_followed(page, client):
+    """As a bookmark does: the browser does not load the page again where only the hash differs."""
+    lines = "nokti Darkel rapidem folia signir ta ."
+    trace = client.post("/play/trace", {"model": "rnnsearch", "lines": [lines]})[1]
+    page.run(f"location.hash = {urlencode({'model': 'rnnsearch', 'text': lines, 'step': 3})!r}")
+    page.wait("document.querySelector('.stage h2').innerText.startsWith('RNNSearch')", 60)
+    page.wait(DRAWN.format(1))
+    assert page.run("document.querySelector('#text').value") == lines
+    assert text(page, "#where") == f"4 of {len(trace['tokens'])}"
+    page.run("document.querySelector('.skip').click()")  # its hash names no model
+    page.key("End")
+    assert text(page, ".stage h2").startswith("RNNSearch")
+    assert text(page, "#where") == f"{len(trace['tokens'])} of {len(trace['tokens'])}"
+
+
+def test_a_step_that_is_no_number_is_the_first(page, client):
+    question = urlencode({"model": "luong", "text": "nokti Darkel signir ta .", "step": "last"})
+    page.open(f"http://127.0.0.1:{client.port}/#{question}")
+    page.wait(DRAWN.format(1))
+    assert text(page, "#where").startswith("1 of")

@@ -22,9 +22,10 @@ async function fetchJSON(path, body) {
 const model = (i) => page.models.find((one) => one.name === page.chosen[i]);
 const comparing = () => page.chosen.length > 1;
 
+const address = () => new URLSearchParams(location.hash.slice(1));
+
 async function begin() {
-  const hash = new URLSearchParams(location.hash.slice(1));
-  setTheme(hash.get("theme") ?? localStorage.getItem("tfmann-theme") ?? "");
+  setTheme(address().get("theme") ?? localStorage.getItem("tfmann-theme") ?? "");
   try {
     page.models = (await fetchJSON("play/models")).models;
   } catch (error) {
@@ -33,14 +34,26 @@ async function begin() {
   for (const id of ["model-0", "model-1"]) {
     $(id).replaceChildren(...page.models.map((one) => new Option(one.title, one.name)));
   }
+  // A bookmark in this tab; "#stages" of the link that skips names no model.
+  addEventListener("hashchange", () => { if (address().has("model")) visit(); });
+  await visit();
+}
+
+// Shows what the address names.
+async function visit() {
+  const hash = address();
   const known = (name) => page.models.some((one) => one.name === name);
   page.chosen = [known(hash.get("model")) ? hash.get("model") : page.models[0].name];
   if (known(hash.get("with"))) page.chosen.push(hash.get("with"));
   const text = hash.get("text") ?? (model(0).examples[0] ?? []).join("\n");
   $("text").value = text;
   page.prefixes = ["prefix", "prefix2"].map((key) => (hash.get(key) ?? "").split(" ").filter(Boolean));
+  page.traces = [];
+  $("stages").replaceChildren();
+  $("transport").hidden = true;
   showChoosers();
-  if (text.trim()) await ask(hash.has("step") ? Number(hash.get("step")) : null);
+  const step = parseInt(hash.get("step"), 10);
+  if (text.trim()) await ask(Number.isNaN(step) ? null : step);
 }
 
 function showChoosers() {
