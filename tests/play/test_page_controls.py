@@ -175,3 +175,23 @@ def test_a_step_that_is_no_number_is_the_first(page, client):
     page.open(f"http://127.0.0.1:{client.port}/#{question}")
     page.wait(DRAWN.format(1))
     assert text(page, "#where").startswith("1 of")
+
+
+def test_a_refused_sentence_leaves_nothing_of_another_model(page):
+    """Heading, figures and steps would be taken for those of the model that is chosen."""
+    page.run(f"document.querySelector('#text').value = {'anko ' * 100!r}")
+    page.run(
+        "(document.querySelector('#model-0').value = 'ntm',"
+        "document.querySelector('#model-0').dispatchEvent(new Event('change')))"
+    )
+    page.wait("!document.querySelector('#message').hidden")
+    page.wait("!document.querySelector('.stage.busy')")
+    assert "at most 400" in text(page, "#message")
+    assert (
+        text(page, ".stage")
+        == "Neural Turing machine cell ntm · " + re.search("BLEU .*", text(page, ".name"))[0]
+    )
+    assert page.run("document.querySelector('#transport').hidden")
+    [refused] = page.errors
+    assert "413" in refused["text"]
+    page.errors.clear()

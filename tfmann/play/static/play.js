@@ -96,7 +96,7 @@ async function ask(step = null, only = null) {
     const stage = $(`stage-${i}`);
     stage.classList.add("busy");
     stage.setAttribute("aria-busy", "true");
-    if (!before[i]) stage.querySelector(".lines").textContent = "Loading the model …";
+    if (!before[i]) showEmpty(i, "Loading the model …");
     try {
       const trace = await fetchJSON("play/trace", { model: name, lines: page.lines, prefix: page.prefixes[i] });
       if (number !== page.asked) return;
@@ -108,13 +108,16 @@ async function ask(step = null, only = null) {
     } catch (error) {
       if (number !== page.asked) return;
       page.prefixes[i] = before[i]?.prefix ?? []; // of the trace that stays
+      if (!before[i]) showEmpty(i, "");
       complain(error);
     } finally {
       stage.classList.remove("busy");
       stage.removeAttribute("aria-busy");
     }
   }));
-  if (number !== page.asked || !page.traces.some(Boolean)) return;
+  if (number !== page.asked) return;
+  $("transport").hidden = !shown().length;
+  if (!shown().length) return;
   const most = lastStep();
   page.step = step === null ? Math.min(firstTarget(), most) : Math.max(0, Math.min(step, most));
   show();
@@ -197,15 +200,28 @@ function showStage(i, trace) {
   const stage = $(`stage-${i}`);
   const step = localStep(trace);
   const target = step - trace.boundary;
-  const { title, cell, bleu } = model(i);
-  stage.querySelector("h2").textContent = title;
-  stage.querySelector(".name p").textContent = `cell ${cell}${bleu ? ` · BLEU ${bleu.toFixed(1)} on the synthetic test set` : ""}`;
+  showName(i);
   const earlier = stage.querySelector(".earlier");
   earlier.hidden = !trace.earlier.length;
   earlier.replaceChildren(...trace.earlier.map((pair) => node("li", {}, node("i", {}, pair.source), node("br"), pair.target)));
   stage.querySelector(".lines").replaceChildren(sourceRow(trace, step, target), targetRow(i, trace, target));
   nearest(stage.querySelector(".nearest"), i, trace, step);
   figures(stage.querySelector(".panels"), i, trace, step);
+}
+
+function showName(i) {
+  const { title, cell, bleu } = model(i);
+  $(`stage-${i}`).querySelector("h2").textContent = title;
+  $(`stage-${i}`).querySelector(".name p").textContent = `cell ${cell}${bleu ? ` · BLEU ${bleu.toFixed(1)} on the synthetic test set` : ""}`;
+}
+
+// A model without a translation: one that is loaded now, or that has refused the sentence.
+function showEmpty(i, words) {
+  showName(i);
+  for (const part of ["earlier", "lines", "nearest", "panels"]) {
+    $(`stage-${i}`).querySelector(`.${part}`).replaceChildren();
+  }
+  $(`stage-${i}`).querySelector(".lines").textContent = words;
 }
 
 function sourceRow(trace, step, target) {
