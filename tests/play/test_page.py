@@ -125,6 +125,23 @@ def test_two_models_are_compared(page):
 
 
 @needs_browser
+def test_both_models_answer_if_the_second_is_asked_while_the_first_answers(page):
+    page.run("document.querySelector('#compare').click()")
+    page.wait(DRAWN.format(2))
+    page.run("document.querySelectorAll('#stages .target .word')[2].click()")
+    choices = [f"document.querySelectorAll('#stage-{i} .choice')[1]" for i in (0, 1)]
+    forced = [page.run(f"{choice}.querySelector('span').innerText") for choice in choices]
+    page.run(f"({choices[0]}.click(), {choices[1]}.click())")
+    page.wait("!document.querySelector('.stage.busy')")
+    page.wait("document.querySelectorAll('.undo').length === 2", 10)
+    words = [
+        page.run(f"document.querySelectorAll('#stage-{i} .target .word')[2].textContent")
+        for i in (0, 1)
+    ]
+    assert words == forced
+
+
+@needs_browser
 @pytest.mark.parametrize("width", [320, 400, 1200])
 def test_nothing_is_wider_than_the_window(page, width):
     page.size(width, 800, dark=width == 400)

@@ -5,7 +5,8 @@ import { panels } from "./panels.js";
 
 const $ = (id) => document.getElementById(id);
 const page = {
-  models: [], chosen: [], traces: [], prefixes: [[], []], step: 0, playing: 0, asked: 0, lines: [],
+  models: [], chosen: [], traces: [], prefixes: [[], []], step: 0, playing: 0, lines: [],
+  asked: 0, questions: [0, 0], // the last one, and that of each model
 };
 
 // What is asked
@@ -90,34 +91,41 @@ async function ask(step = null, only = null) {
   $("message").hidden = true;
   stages();
   const before = page.traces;
-  if (only === null) page.traces = page.traces.slice(0, page.chosen.length);
+  if (only === null) {
+    page.traces = page.traces.slice(0, page.chosen.length);
+    page.questions = page.questions.map((question) => question + 1);
+  }
   await Promise.all(page.chosen.map(async (name, i) => {
     if (only !== null && only !== i) return;
+    const question = page.questions[i] += 1;
+    const superseded = () => question !== page.questions[i];
     const stage = $(`stage-${i}`);
     stage.classList.add("busy");
     stage.setAttribute("aria-busy", "true");
     if (!before[i]) showEmpty(i, "Loading the model …");
     try {
       const trace = await fetchJSON("play/trace", { model: name, lines: page.lines, prefix: page.prefixes[i] });
-      if (number !== page.asked) return;
+      if (superseded()) return;
       if (page.prefixes[i].length && before[i]?.source === trace.source) {
         trace.before = before[i].before && only === null ? before[i].before : before[i].tokens;
       }
       trace.prefix = page.prefixes[i];
       page.traces[i] = trace;
     } catch (error) {
-      if (number !== page.asked) return;
+      if (superseded()) return;
       page.prefixes[i] = before[i]?.prefix ?? []; // of the trace that stays
       if (!before[i]) showEmpty(i, "");
       complain(error);
     } finally {
-      stage.classList.remove("busy");
-      stage.removeAttribute("aria-busy");
+      if (!superseded()) {
+        stage.classList.remove("busy");
+        stage.removeAttribute("aria-busy");
+      }
     }
   }));
-  if (number !== page.asked) return;
   $("transport").hidden = !shown().length;
   if (!shown().length) return;
+  if (number !== page.asked) return go(page.step); // the other model was asked meanwhile
   const most = lastStep();
   page.step = step === null ? Math.min(firstTarget(), most) : Math.max(0, Math.min(step, most));
   show();
