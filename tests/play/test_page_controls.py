@@ -195,3 +195,15 @@ def test_a_refused_sentence_leaves_nothing_of_another_model(page):
     [refused] = page.errors
     assert "413" in refused["text"]
     page.errors.clear()
+
+
+@pytest.mark.parametrize("composing", [True, False])
+def test_enter_translates_unless_it_ends_a_composed_word(page, composing):
+    """Input methods of Chinese, Japanese and Korean end the choice of a word with this key."""
+    before = text(page, ".source")
+    page.run("document.querySelector('#text').value = 'nokti Darkel'")
+    event = f"{{key: 'Enter', isComposing: {str(composing).lower()}, cancelable: true}}"
+    key = f"new KeyboardEvent('keydown', {event})"
+    page.run(f"document.querySelector('#text').dispatchEvent({key})")
+    page.wait("!document.querySelector('.stage.busy')")
+    assert (text(page, ".source") == before) == composing

@@ -426,7 +426,7 @@ $("text").oninput = grow;
 window.addEventListener("resize", grow);
 $("text").onkeydown = (event) => {
   const document_ = page.chosen.some((_, i) => model(i).documents);
-  if (event.key === "Enter" && !event.shiftKey && (!document_ || event.ctrlKey || event.metaKey)) {
+  if (event.key === "Enter" && !event.isComposing && !event.shiftKey && (!document_ || event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     restart();
   }
