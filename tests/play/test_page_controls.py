@@ -4,7 +4,11 @@ import re
 from urllib.parse import urlencode
 
 import pytest
+from helpers.command_line import write_model
+from helpers.http_server import served
 from helpers.play_page import DRAWN, needs_browser, text, trace_of
+
+from tfmann.play import library
 
 pytestmark = needs_browser
 CELL = "figure[data-title=Attention] rect[data-tip]"
@@ -207,3 +211,20 @@ def test_enter_translates_unless_it_ends_a_composed_word(page, composing):
     page.run(f"document.querySelector('#text').dispatchEvent({key})")
     page.wait("!document.querySelector('.stage.busy')")
     assert (text(page, ".source") == before) == composing
+
+
+def test_words_stand_in_the_direction_of_their_language(page, tmp_path):
+    from tfmann.play import pages  # here, because it needs the extra `serve`
+
+    words = ["שלום", "ספר", "قرأ", "."]
+    model = write_model(tmp_path, words=words)
+    app = pages.make_app(library.Library(library.of_runs([str(model)], [])))
+    with served(app) as client:
+        for line, order in ((".  قرأ ספר .", "rtl"), ("unknown ספר", "rtl"), ("x .", "ltr")):
+            page.open(f"http://127.0.0.1:{client.port}/#{urlencode({'text': line})}")
+            page.wait(DRAWN.format(1))
+            lefts = page.run(
+                "[...document.querySelectorAll('.source .word')]"
+                ".map((word) => word.getBoundingClientRect().left)"
+            )
+            assert lefts == sorted(lefts, reverse=order == "rtl") and len(set(lefts)) > 2

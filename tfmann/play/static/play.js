@@ -211,7 +211,8 @@ function showStage(i, trace) {
   showName(i);
   const earlier = stage.querySelector(".earlier");
   earlier.hidden = !trace.earlier.length;
-  earlier.replaceChildren(...trace.earlier.map((pair) => node("li", {}, node("i", {}, pair.source), node("br"), pair.target)));
+  earlier.replaceChildren(...trace.earlier.map((pair) => node("li", {},
+    node("i", { dir: "auto" }, pair.source), node("br"), node("span", { dir: "auto" }, pair.target))));
   stage.querySelector(".lines").replaceChildren(sourceRow(trace, step, target), targetRow(i, trace, target));
   nearest(stage.querySelector(".nearest"), i, trace, step);
   figures(stage.querySelector(".panels"), i, trace, step);
@@ -234,7 +235,7 @@ function showEmpty(i, words) {
 
 function sourceRow(trace, step, target) {
   const weights = target >= 0 ? trace.arrays.alignments?.[target] : null;
-  return node("div", { class: "row source", role: "group", "aria-label": "Source" }, ...trace.source_tokens.map((word, s) => {
+  return node("div", { class: "row source", role: "group", "aria-label": "Source", dir: direction(trace.source_tokens) }, ...trace.source_tokens.map((word, s) => {
     const weight = weights ? weights[s] : 0;
     const kind = ["word", word === "</s>" && "end", weight > 0.25 && "looked", trace.boundary && s === step && "reading"];
     return node("span", {
@@ -244,10 +245,16 @@ function sourceRow(trace, step, target) {
   }));
 }
 
+// Of the first word that has one, because `<unk>` and `</s>` are Latin in every language.
+function direction(words) {
+  const first = words.find((word) => !/^<.*>$/.test(word) && /\p{L}/u.test(word)) ?? "";
+  return /^[^\p{L}]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u.test(first) ? "rtl" : "ltr";
+}
+
 const shownWord = (word) => (word === "</s>" ? "end" : word);
 
 function targetRow(i, trace, target) {
-  return node("div", { class: "row target", role: "group", "aria-label": "Translation" }, ...trace.tokens.map((word, t) => {
+  return node("div", { class: "row target", role: "group", "aria-label": "Translation", dir: direction(trace.tokens) }, ...trace.tokens.map((word, t) => {
     const later = t > target;
     const forced = page.prefixes[i].length && t === page.prefixes[i].length - 1;
     const changed = trace.before && t >= page.prefixes[i].length && trace.before[t] !== word;
