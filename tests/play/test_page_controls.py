@@ -228,3 +228,16 @@ def test_words_stand_in_the_direction_of_their_language(page, tmp_path):
                 ".map((word) => word.getBoundingClientRect().left)"
             )
             assert lefts == sorted(lefts, reverse=order == "rtl") and len(set(lefts)) > 2
+
+
+def test_no_words_of_a_figure_are_cut_at_a_short_sentence(page, client):
+    page.open(f"http://127.0.0.1:{client.port}/#{urlencode({'model': 'ntm', 'text': '.'})}")
+    page.wait(DRAWN.format(1))
+    for key in ("Home", "End"):
+        page.key(key)
+        ends = page.run(
+            "[...document.querySelectorAll('figure svg text:not([transform])')].map((text) =>"
+            "[text.textContent, text.getBoundingClientRect().right"
+            " - text.closest('.scroll > svg').getBoundingClientRect().right])"
+        )
+        assert [title for title, beyond in ends if beyond > 0.5] == []

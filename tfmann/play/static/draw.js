@@ -4,6 +4,7 @@
 const NS = "http://www.w3.org/2000/svg";
 const SERIF = "'Iowan Old Style','Palatino Linotype',Palatino,P052,Georgia,'DejaVu Serif',serif";
 const SANS = "system-ui,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif";
+const WRITES = "writes the translation →";
 const measure = document.createElement("canvas").getContext("2d");
 
 export function palette() {
@@ -23,8 +24,8 @@ export function element(name, attributes = {}, ...children) {
   return node;
 }
 
-export function widest(words, size = 13) {
-  measure.font = `${size}px ${SERIF}`;
+export function widest(words, size = 13, family = SERIF) {
+  measure.font = `${size}px ${family}`;
   return Math.max(0, ...words.map((word) => measure.measureText(word).width));
 }
 
@@ -120,7 +121,9 @@ export function timeline({ bands, words, boundary, current, label, colors }) {
   const left = Math.max(50, widest(names, 12) + 16);
   const slanted = widest(words) * 0.82 + 18;
   const heights = bands.map(bandHeight);
-  const width = left + words.length * column + slanted * 0.48 + 4;
+  const titles = widest(bands.map((band) => band.title), 11.5, SANS);
+  const writes = boundary && boundary * column + 5 + widest([WRITES], 11, SANS);
+  const width = left + 4 + Math.max(words.length * column + slanted * 0.48, titles, writes);
   const height = slanted + heights.reduce((a, b) => a + b + 24, 0) + (boundary ? 18 : 0);
   const root = svg(Math.ceil(width), Math.ceil(height), label);
   root.dataset.steps = "whole";
@@ -145,7 +148,7 @@ export function timeline({ bands, words, boundary, current, label, colors }) {
       x1: x, x2: x, y1: slanted, y2: bottom, stroke: colors.soft, "stroke-dasharray": "2 3",
     }));
     root.append(text(x - 7, bottom + 11, "← reads", colors.soft, { size: 11, sans: true, anchor: "end" }));
-    root.append(text(x + 6, bottom + 11, "writes the translation →", colors.soft, { size: 11, sans: true }));
+    root.append(text(x + 6, bottom + 11, WRITES, colors.soft, { size: 11, sans: true }));
   }
   root.append(element("rect", {
     x: left + current * column - 1.5, y: slanted - 1, width: column + 1, height: bottom - slanted + 1,
