@@ -241,3 +241,13 @@ def test_no_words_of_a_figure_are_cut_at_a_short_sentence(page, client):
             " - text.closest('.scroll > svg').getBoundingClientRect().right])"
         )
         assert [title for title, beyond in ends if beyond > 0.5] == []
+
+
+def test_a_long_document_can_be_scrolled_and_is_not_cut(page):
+    document = "\n".join(f"anko Darkel ve merka donir ta {line} ." * 10 for line in range(24))
+    field = "document.querySelector('#text')"
+    page.run(f"({field}.value = '', {field}.focus())")
+    page.call("Input.insertText", text=document)
+    assert page.run(f"{field}.value") == document
+    assert page.run(f"{field}.scrollHeight > {field}.clientHeight")
+    assert page.run(f"getComputedStyle({field}).overflowY") == "auto"
