@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 import warnings
 
 import numpy as np
@@ -64,6 +65,18 @@ def test_the_share_and_both_probabilities_are_above_the_entries():
     assert tick_labels(below, "y") == [f"w{i} ({i} words ago)" for i in order]
     strips, matrix = above.get_position(), below.get_position()
     assert strips.y0 > matrix.y1 and (strips.x0, strips.x1) == (matrix.x0, matrix.x1)
+
+
+@pytest.mark.parametrize("word", ["ספר", "كتاب", "word"])
+def test_an_origin_is_read_from_left_to_right(word):
+    """The first strong letter of a text has its direction (Unicode's annex 9, rule P2)."""
+    memory = memory_of(1)._replace(entries=[Entry(word, "1 word ago")])
+    figure = word_memory_figures.word_memory_figure(memory, TOKENS)
+    [label] = tick_labels(figure.axes[1], "y")
+    assert label.lstrip("\u200e") == f"{word} (1 word ago)"
+    directions = map(unicodedata.bidirectional, label)
+    assert next(one for one in directions if one in ("L", "R", "AL")) == "L"
+    assert image_files.figure_to_png(figure).startswith(b"\x89PNG")
 
 
 def test_the_entries_with_little_weight_are_added_up():

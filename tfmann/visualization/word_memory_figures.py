@@ -5,6 +5,7 @@ Matplotlib is imported on first use. Letters: T words of a sentence, E entries o
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -118,7 +119,7 @@ def _greatest(entries: Sequence[Entry], weights: np.ndarray) -> tuple[list[str],
     votes = weights.max(axis=0)[order] >= LEAST_WEIGHT
     is_shown = votes & (np.cumsum(votes) <= MOST_ENTRIES)
     shown, others = order[is_shown], order[~is_shown]
-    labels = [_label(entries[i]) for i in shown]
+    labels = [_left_to_right(_label(entries[i])) for i in shown]
     rows = weights.T[shown]
     if len(others):
         labels.append(f"{len(others)} others")
@@ -128,3 +129,12 @@ def _greatest(entries: Sequence[Entry], weights: np.ndarray) -> tuple[list[str],
 
 def _label(entry: Entry) -> str:
     return f"{entry.word} ({entry.origin})"
+
+
+def _left_to_right(text: str) -> str:
+    """Begins a text that has Hebrew or Arabic letters with U+200E, LEFT-TO-RIGHT MARK.
+
+    Otherwise the direction is that of its first letter, and `1 word ago` becomes `word ago 1`.
+    """
+    is_mixed = any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in text)
+    return f"\u200e{text}" if is_mixed else text
