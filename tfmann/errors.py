@@ -70,7 +70,7 @@ def interruptible() -> Iterator[None]:
 
 
 def run_command(work: Callable[[], int | None], interrupted: str = "interrupted") -> int:
-    """Runs a command, prints its error as one line, and returns the exit status.
+    """Runs a command, prints its error, one line for each fault, and returns the exit status.
 
     Args:
       work: the command; returns a status, or None for 0.

@@ -34,6 +34,33 @@ def test_a_settings_file_with_a_name_that_is_no_setting_is_refused_with_advice(
     assert "did you mean" not in str(error.value)
 
 
+def test_all_keys_of_a_settings_file_that_have_to_go_are_named_together(tmp_path):
+    """As in the standard_hparams of tensorflow/nmt, which set eleven of them."""
+    path = tmp_path / "h.json"
+    path.write_text(
+        json.dumps(
+            {
+                "attention_architecture": "standard",
+                "num_units": 512,
+                "metrics": ["bleu"],
+                "src_max_len_infer": None,
+                "num_layer": 2,
+                "steps_per_external_eval": None,
+            }
+        )
+    )
+    with pytest.raises(UsageError) as error:
+        config.read_json(path)
+    assert [line.split(": ")[1:3] for line in str(error.value).splitlines()] == [
+        ["there is no setting 'attention_architecture'", "--cell chooses the model"],
+        ["there is no setting 'metrics'", "BLEU, chrF and TER are always computed"],
+        ["unknown key 'num_layer'; did you mean 'num_layers'?"],
+        ["src_max_len_infer", "expected int, got None"],
+        ["steps_per_external_eval", "expected int, got None"],
+    ]
+    assert str(error.value).endswith("got None: leave it out, for 0")
+
+
 # The defaults of tensorflow/nmt (nmt/nmt.py) that are not "none given".
 NMT_DEFAULTS = {
     "attention": "", "avg_ckpts": False, "batch_size": 128, "beam_width": 0,

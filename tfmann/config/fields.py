@@ -53,7 +53,8 @@ class Field:
         if self.type is float and type(value) is int:
             value = float(value) if abs(value) < 1e308 else math.inf  # float(10**400) is an error
         if type(value) is not self.type:
-            raise UsageError(f"{key}: expected {self.type.__name__}, got {value!r}")
+            hint = f": leave it out, for {self.default!r}" if value is None else ""
+            raise UsageError(f"{key}: expected {self.type.__name__}, got {value!r}{hint}")
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"{key}: expected a finite number, got {value!r}")
         if self.choices is not None and value not in self.choices:

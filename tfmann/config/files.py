@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tfmann.config.hparams import FIELDS, HParams, refuse_unknown
+from tfmann.config.hparams import FIELDS, HParams, refuse_unknown, unknown_keys
 from tfmann.errors import UsageError
 from tfmann.utils.files import atomic_write
 
@@ -27,8 +27,8 @@ def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     is checked; whether they can go together is not.
 
     Raises:
-      UsageError: the file or its base is missing, is not JSON, repeats a key, or has an unknown key
-        or a wrong value.
+      UsageError: the file or its base is missing, is not JSON, repeats a key, or has unknown
+        keys or wrong values, of which the message names all.
     """
     values = _read_object(path)
     if BASE in values:
@@ -74,13 +74,19 @@ def _read_object(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise UsageError(f"{path}: expected one flat JSON object, got {type(values).__name__}")
     settings = {key: value for key, value in values.items() if key != BASE}
-    refuse_unknown(settings, where=str(path))
-    for key, value in settings.items():
-        try:
-            FIELDS[key].check(key, value)
-        except UsageError as error:
-            raise UsageError(f"{path}: {error}") from None
+    faults = [*unknown_keys(settings), *_wrong_values(settings)]
+    if faults:  # all of them: a file of another program has many
+        raise UsageError("\n".join(f"{path}: {fault}" for fault in faults))
     return values
+
+
+def _wrong_values(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yields what is wrong with the values of known keys."""
+    for key in (key for key in settings if key in FIELDS):
+        try:
+            FIELDS[key].check(key, settings[key])
+        except UsageError as error:
+            yield str(error)
 
 
 def make(explicit: Mapping[str, Any], path: str | None = None) -> HParams:

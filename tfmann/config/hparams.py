@@ -68,12 +68,20 @@ def _has_neural_cache(settings: Mapping[str, Any]) -> bool:
 
 
 def refuse_unknown(keys: Iterable[str], where: str) -> None:
-    """Raises UsageError for the first key that is no setting, with advice or a near name."""
-    for key in keys:
-        if key not in FIELDS:
-            advice = other_names.advice(key)
-            if advice:
-                raise UsageError(f"{where}: there is no setting {key!r}: {advice}")
-            near = difflib.get_close_matches(key, FIELDS, n=1, cutoff=0.5)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise UsageError(f"{where}: unknown key {key!r}{hint}")
+    """Raises UsageError, with a line for each key that is no setting."""
+    unknown = unknown_keys(keys)
+    if unknown:
+        raise UsageError("\n".join(f"{where}: {message}" for message in unknown))
+
+
+def unknown_keys(keys: Iterable[str]) -> list[str]:
+    """Returns for each key that is no setting a message with advice or a near name."""
+    return [_unknown(key) for key in keys if key not in FIELDS]
+
+
+def _unknown(key: str) -> str:
+    advice = other_names.advice(key)
+    if advice:
+        return f"there is no setting {key!r}: {advice}"
+    near = difflib.get_close_matches(key, FIELDS, n=1, cutoff=0.5)
+    return f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
