@@ -141,15 +141,15 @@ class DecoderStack(tf.keras.layers.Layer):
         h = hparams
         self.unit_type, self.units, self.num_layers = h.unit_type, h.num_units, h.decoder_layers
         self.input_width, self.feed_width, self.rate = h.embedding_width, feed_width, h.dropout
-        self.kernels, self.recurrent_kernels, self.biases = [], [], []
+        kernels, recurrent_kernels, biases = [], [], []
         gates = GATES[self.unit_type]
         for layer in range(self.num_layers):
             scope = weights.scope("stack").scope(f"layer_{layer}")
             width = self.units if layer else self.input_width + feed_width
-            self.kernels.append(scope.matrix("kernel", [width, gates * self.units]))
-            self.recurrent_kernels.append(scope.recurrent("recurrent_kernel", self.units, gates))
+            kernels.append(scope.matrix("kernel", [width, gates * self.units]))
+            recurrent_kernels.append(scope.recurrent("recurrent_kernel", self.units, gates))
             bias = gate_bias(self.unit_type, self.units, h.forget_bias)
-            self.biases.append(scope.constant("bias", bias))
+            biases.append(scope.constant("bias", bias))
         self.bridge = bridge or (h.bridge if h.final_states else "zero")
         if self.bridge == "copy" and h.final_states != self.num_layers:
             raise UsageError(
@@ -161,6 +161,9 @@ class DecoderStack(tf.keras.layers.Layer):
             scope, width = weights.scope("bridge"), self.num_layers * self.units
             self.bridge_kernel = scope.matrix("kernel", [h.final_states * self.units, width])
             self.bridge_bias = scope.constant("bias", np.zeros(width))
+        # when they are filled: Keras would save a layer that was never called without the weights
+        # of lists that were filled later
+        self.kernels, self.recurrent_kernels, self.biases = kernels, recurrent_kernels, biases
 
     def initial_states(
         self, final_states: Sequence[State], batch_size: tf.Tensor
