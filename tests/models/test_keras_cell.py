@@ -59,6 +59,29 @@ def test_every_weight_is_trained(name):
     assert all(gradient is not None for gradient in tape.gradient(loss, weights))
 
 
+@pytest.mark.parametrize("name", ["ntm", "dnc"])
+def test_a_keras_model_is_saved_and_loaded(name, tmp_path):
+    layer = tf.keras.layers.RNN(keras_cell(name, 3, **SIZES, num_layers=2))
+    model = tf.keras.Sequential([tf.keras.layers.Bidirectional(layer)])
+    inputs = tf.random.stateless_normal([2, 2, 3], seed=[1, 2])
+    start = model(inputs)
+    for weight in model.weights:
+        weight.assign(weight * 1.5 + 0.1)
+    model.save(tmp_path / "model.keras")
+    loaded = tf.keras.models.load_model(tmp_path / "model.keras")
+    assert np.abs(model(inputs) - start).max() > 1e-3
+    np.testing.assert_allclose(loaded(inputs), model(inputs), atol=1e-6)
+
+
+def test_the_copy_of_a_cell_has_its_start_weights_and_no_variable_of_it():
+    cell = keras_cell("dnc", 3, **SIZES, random_seed=3, num_layers=2, dnc_masking=True)
+    copy = type(cell).from_config(cell.get_config())
+    assert len(copy.weights) == len(cell.weights) > 0
+    for mine, other in zip(copy.weights, cell.weights):
+        assert mine is not other and mine.name == other.name
+        np.testing.assert_array_equal(mine, other)
+
+
 @pytest.mark.parametrize("name", sorted(CELLS))
 def test_a_cell_that_needs_an_encoder_is_refused(name):
     if CELLS[name].has_alignments:

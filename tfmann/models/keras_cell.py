@@ -23,6 +23,7 @@ _COMMON = (
 _DROPOUT = "dnc_bypass_dropout"  # an option; but a KerasCell drops nothing
 
 
+@tf.keras.utils.register_keras_serializable("tfmann")
 class KerasCell(tf.keras.layers.AbstractRNNCell):
     """A cell with a memory and its output layer, for `tf.keras.layers.RNN`.
 
@@ -48,6 +49,17 @@ class KerasCell(tf.keras.layers.AbstractRNNCell):
     def output_size(self) -> int:
         """U, the width of an output."""
         return self.cell.readout_width
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of `keras_cell`, with which Keras saves and copies layers."""
+        hparams = self.cell.hparams
+        settings = {key: getattr(hparams, key) for key in readable_settings(hparams.cell)}
+        return {"name": hparams.cell, "input_width": hparams.embedding_size, **settings}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> KerasCell:
+        """Builds the same cell, with its start weights."""
+        return keras_cell(**config)
 
     def get_initial_state(
         self, inputs: tf.Tensor | None = None, batch_size: Any = None, dtype: Any = None
