@@ -82,6 +82,18 @@ def test_the_copy_of_a_cell_has_its_start_weights_and_no_variable_of_it():
         np.testing.assert_array_equal(mine, other)
 
 
+def test_a_stateful_layer_starts_again_from_the_initial_content():
+    """As docs/keras.md says; Keras alone would start from zeros."""
+    layer = tf.keras.layers.RNN(keras_cell("ntm", 3, **SIZES), stateful=True)
+    inputs = tf.random.stateless_normal([2, 6, 3], seed=[1, 2])
+    first, second = layer(inputs), layer(inputs)
+    assert np.abs(first - second).max() > 1e-4
+    layer.reset_states()
+    assert np.abs(layer(inputs) - first).max() > 1e-4
+    layer.reset_states(layer.cell.get_initial_state(batch_size=2))
+    np.testing.assert_allclose(layer(inputs), first, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", sorted(CELLS))
 def test_a_cell_that_needs_an_encoder_is_refused(name):
     if CELLS[name].has_alignments:
