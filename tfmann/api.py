@@ -238,7 +238,8 @@ class Model:
 
         `traces` would segment their text again, into other subwords perhaps.
         """
-        forced = self._translator.force_translations([*translations], EVERYTHING, documents)
+        given = [_translation_at(one, f"translation {i}") for i, one in enumerate(translations)]
+        forced = self._translator.force_translations(given, EVERYTHING, documents)
         return [Trace(of_translation) for of_translation in forced]
 
     def export(self, folder: str) -> dict[str, Any]:
@@ -290,6 +291,15 @@ def _checked_pair(pair: Any, where: str) -> tuple[str, str]:
     if isinstance(pair, (str, bytes)) or not isinstance(pair, Sequence) or len(pair) != 2:
         raise TypeError(f"{where}: expected (source, target), two strings, not {repr(pair)[:60]}")
     return _checked(pair[0], f"{where}, source"), _checked(pair[1], f"{where}, target")
+
+
+def _translation_at(translation: Any, where: str) -> Translation:
+    if not isinstance(translation, Translation):
+        raise TypeError(
+            f"{where}: expected a Translation, as in [n_best[0] for n_best in "
+            f"model.translate(lines)], not {repr(translation)[:60]}"
+        )
+    return translation
 
 
 def _checked(line: Any, where: str) -> str:

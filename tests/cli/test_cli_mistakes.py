@@ -101,6 +101,14 @@ def test_one_string_is_no_list_of_sentences(loaded, lines):
         loaded.score(lines)
 
 
+def test_n_best_lists_are_no_translations(loaded):
+    n_best = list(loaded.translate(["der hund"]))
+    for given in (n_best, [n_best[0][0].text]):
+        with pytest.raises(TypeError, match=r"translation 0: expected a Translation, as in \[n_b"):
+            loaded.trace_translations(given)
+    assert len(loaded.trace_translations([best[0] for best in n_best])) == 1
+
+
 @pytest.mark.parametrize("line", [1, None, b"hund", ["der", "hund"]])
 def test_what_is_no_sentence_is_named(loaded, line):
     with pytest.raises(
