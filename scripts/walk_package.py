@@ -98,7 +98,7 @@ def play() -> None:
     """The page, its files, and every model that comes with it."""
     with running("tfmann", "play", "--port=0") as ask:
         check("tfmann play" in ask("/"), "the page is not there")
-        for name in ("play.css", "play.js", "draw.js", "panels.js"):
+        for name in ("play.css", "play.js", "state.js", "stage.js", "draw.js", "panels.js"):
             check(len(ask(f"/{name}")) > 1000, f"{name} is empty")
         models = ask("/play/models")["models"]
         check({"luong", "ntm", "dnc", "cache"} < {model["name"] for model in models}, str(models))

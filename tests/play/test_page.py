@@ -1,17 +1,20 @@
 """The page in a real browser, and the addresses behind it."""
 
 import json
+from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
 import pytest
 from helpers.play_page import DRAWN, choose, needs_browser, text, tips, trace_of
 
-from tfmann.play import library
+from tfmann.play import library, pages
 
 
 def test_the_files_of_the_page_are_served_without_other_hosts(client):
-    for path in ("/", "/play.css", "/play.js", "/draw.js", "/panels.js"):
+    scripts = [f"/{path.name}" for path in Path(pages.__file__).parent.glob("static/*.js")]
+    assert "/play.js" in scripts
+    for path in ("/", "/play.css", *scripts):
         status, body = client.get(path)
         assert status == 200
         hosts = body.replace("http://www.w3.org/2000/svg", "")

@@ -1,13 +1,9 @@
-// The page: what is asked, the step that is shown, and the keyboard.
+// The page: what is asked, how the step changes, and the keyboard.
 
-import { palette, saveAs } from "./draw.js";
-import { panels } from "./panels.js";
-
-const $ = (id) => document.getElementById(id);
-const page = {
-  models: [], chosen: [], traces: [], prefixes: [[], []], step: 0, playing: 0, lines: [],
-  asked: 0, questions: [0, 0], // the last one, and that of each model
-};
+import { showEmpty, showStage, stages } from "./stage.js";
+import {
+  $, boundary, comparing, lastStep, localStep, model, node, page, shown, shownWord,
+} from "./state.js";
 
 // What is asked
 
@@ -19,9 +15,6 @@ async function fetchJSON(path, body) {
   if (!answer.ok) throw new Error(value.error);
   return value;
 }
-
-const model = (i) => page.models.find((one) => one.name === page.chosen[i]);
-const comparing = () => page.chosen.length > 1;
 
 const address = () => new URLSearchParams(location.hash.slice(1));
 
@@ -82,7 +75,7 @@ function restart() {
   return ask();
 }
 
-// Asks every chosen model; `step` is where to look then, the end of what is known if null.
+// Asks every chosen model; `step` is where to look then, the first if null.
 async function ask(step = null, only = null) {
   pause();
   const number = page.asked += 1;
@@ -126,8 +119,7 @@ async function ask(step = null, only = null) {
   $("transport").hidden = !shown().length;
   if (!shown().length) return;
   if (number !== page.asked) return go(page.step); // the other model was asked meanwhile
-  const most = lastStep();
-  page.step = step === null ? Math.min(firstTarget(), most) : Math.max(0, Math.min(step, most));
+  page.step = step === null ? 0 : Math.max(0, Math.min(step, lastStep()));
   show();
   if (step === null && !matchMedia("(prefers-reduced-motion: reduce)").matches) play();
 }
@@ -137,18 +129,7 @@ function complain(error) {
   $("message").hidden = false;
 }
 
-// The step that is shown: steps of the longest trace, reading first
-
-const shown = () => page.traces.slice(0, page.chosen.length).filter(Boolean);
-const boundary = () => Math.max(0, ...shown().map((trace) => trace.boundary));
-const lastStep = () => boundary() + Math.max(0, ...shown().map((trace) => trace.tokens.length)) - 1;
-const firstTarget = () => 0;
-
-// A cell over an encoder does nothing while another reads: it waits at its first word.
-function localStep(trace) {
-  const step = page.step - (boundary() - trace.boundary);
-  return Math.max(0, Math.min(step, trace.boundary + trace.tokens.length - 1));
-}
+// The step that is shown
 
 function go(step) {
   page.step = Math.max(0, Math.min(step, lastStep()));
@@ -173,137 +154,13 @@ function pause() {
 
 // Drawing
 
-function node(name, attributes = {}, ...children) {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (value === undefined || value === false) continue;
-    element.setAttribute(key, value === true ? "" : value);
-  }
-  element.append(...children.filter((child) => child !== null && child !== undefined));
-  return element;
-}
-
-function stages() {
-  $("stages").classList.toggle("two", comparing());
-  while ($("stages").children.length > page.chosen.length) $("stages").lastChild.remove();
-  page.chosen.forEach((name, i) => {
-    if ($(`stage-${i}`)) return;
-    const stage = node("section", { class: "stage", id: `stage-${i}` },
-      node("div", { class: "name" }, node("h2"), node("p")), node("ul", { class: "earlier" }),
-      node("div", { class: "lines" }), node("div", { class: "nearest" }), node("div", { class: "panels" }));
-    $("stages").append(stage);
-  });
-}
-
 function show() {
   stages();
-  page.chosen.forEach((_, i) => { if (page.traces[i]) showStage(i, page.traces[i]); });
+  page.chosen.forEach((_, i) => { if (page.traces[i]) showStage(i, page.traces[i], act); });
   ticks();
   buttons();
   announce();
   remember();
-}
-
-function showStage(i, trace) {
-  const stage = $(`stage-${i}`);
-  const step = localStep(trace);
-  const target = step - trace.boundary;
-  showName(i);
-  const earlier = stage.querySelector(".earlier");
-  earlier.hidden = !trace.earlier.length;
-  earlier.replaceChildren(...trace.earlier.map((pair) => node("li", {},
-    node("i", { dir: "auto" }, pair.source), node("br"), node("span", { dir: "auto" }, pair.target))));
-  stage.querySelector(".lines").replaceChildren(sourceRow(trace, step, target), targetRow(i, trace, target));
-  nearest(stage.querySelector(".nearest"), i, trace, step);
-  figures(stage.querySelector(".panels"), i, trace, step);
-}
-
-function showName(i) {
-  const { title, cell, bleu } = model(i);
-  $(`stage-${i}`).querySelector("h2").textContent = title;
-  $(`stage-${i}`).querySelector(".name p").textContent = `cell ${cell}${bleu ? ` · BLEU ${bleu.toFixed(1)} on the synthetic test set` : ""}`;
-}
-
-// A model without a translation: one that is loaded now, or that has refused the sentence.
-function showEmpty(i, words) {
-  showName(i);
-  for (const part of ["earlier", "lines", "nearest", "panels"]) {
-    $(`stage-${i}`).querySelector(`.${part}`).replaceChildren();
-  }
-  $(`stage-${i}`).querySelector(".lines").textContent = words;
-}
-
-function sourceRow(trace, step, target) {
-  const weights = target >= 0 ? trace.arrays.alignments?.[target] : null;
-  return node("div", { class: "row source", role: "group", "aria-label": "Source", dir: direction(trace.source_tokens) }, ...trace.source_tokens.map((word, s) => {
-    const weight = weights ? weights[s] : 0;
-    const kind = ["word", word === "</s>" && "end", weight > 0.25 && "looked", trace.boundary && s === step && "reading"];
-    return node("span", {
-      class: kind.filter(Boolean).join(" "), style: `--weight:${Math.sqrt(weight).toFixed(3)}`,
-      "data-tip": weights ? `attention ${weight.toFixed(3)}` : undefined,
-    }, shownWord(word));
-  }));
-}
-
-// Of the first word that has one, because `<unk>` and `</s>` are Latin in every language.
-function direction(words) {
-  const first = words.find((word) => !/^<.*>$/.test(word) && /\p{L}/u.test(word)) ?? "";
-  return /^[^\p{L}]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u.test(first) ? "rtl" : "ltr";
-}
-
-const shownWord = (word) => (word === "</s>" ? "end" : word);
-
-function targetRow(i, trace, target) {
-  return node("div", { class: "row target", role: "group", "aria-label": "Translation", dir: direction(trace.tokens) }, ...trace.tokens.map((word, t) => {
-    const later = t > target;
-    const forced = page.prefixes[i].length && t === page.prefixes[i].length - 1;
-    const changed = trace.before && t >= page.prefixes[i].length && trace.before[t] !== word;
-    const kind = ["word", word === "</s>" && "end", later && "later", t === target && "now", forced && "forced", changed && !later && "changed"];
-    const button = node("button", {
-      type: "button", class: kind.filter(Boolean).join(" "), disabled: later && false,
-      "aria-label": later ? `word ${t + 1}, not produced yet` : shownWord(word),
-      "aria-current": t === target ? "step" : undefined,
-      "data-tip": later ? undefined : `probability ${trace.probs[t].toFixed(3)}`,
-    }, shownWord(word));
-    button.onclick = () => { pause(); go(boundary() + t); };
-    return button;
-  }));
-}
-
-function nearest(place, i, trace, step) {
-  const target = step - trace.boundary;
-  if (place.contains(document.activeElement) && document.activeElement.tagName === "INPUT" && page.playing) return;
-  const prefix = page.prefixes[i];
-  const undo = prefix.length ? [restore(i)] : [];
-  if (target < 0) {
-    place.replaceChildren(node("p", { class: "intro" }, `Reads “${trace.step_tokens[step] ?? ""}” into its memory.`), ...undo);
-    return;
-  }
-  const choices = trace.nearest[target].map(({ token, prob }) => {
-    const same = token === trace.tokens[target];
-    const button = node("button", {
-      type: "button", class: "choice", style: `--p:${prob}`, "aria-current": same ? "true" : undefined,
-      title: same ? "chosen" : `Say “${shownWord(token)}” here and translate on`,
-    }, node("span", {}, shownWord(token)), node("small", {}, prob < 0.0005 ? "<0.001" : prob.toFixed(3)));
-    button.onclick = () => force(i, target, token);
-    return button;
-  });
-  const field = node("input", { type: "text", placeholder: "another word", "aria-label": "Another word at this step", maxlength: "60" });
-  const other = node("form", { class: "other" }, field);
-  other.onsubmit = (event) => {
-    event.preventDefault();
-    if (field.value.trim()) force(i, target, field.value.trim().split(/\s+/)[0]);
-  };
-  const intro = target + 1 === prefix.length
-    ? "This word was forced. Nearest by probability:" : "Nearest by probability; click one to say it here and see what changes:";
-  place.replaceChildren(node("p", { class: "intro" }, intro), ...choices, other, ...undo);
-}
-
-function restore(i) {
-  const words = page.prefixes[i];
-  const button = node("button", { type: "button" }, "Take back");
-  button.onclick = () => { page.prefixes[i] = []; delete page.traces[i].before; ask(page.step, i); };
-  return node("p", { class: "undo intro" }, `Forced: ${words.map(shownWord).join(" ")} …`, button);
 }
 
 function force(i, target, token) {
@@ -312,48 +169,13 @@ function force(i, target, token) {
   ask(boundary() + target, i).then(() => { if (page.traces[i]) play(); });
 }
 
-function figures(place, i, trace, step) {
-  const colors = { ...palette(), room: place.clientWidth - 34 };
-  const drawn = panels(trace, step, model(i).cell);
-  const old = [...place.children];
-  drawn.forEach((panel, k) => {
-    let figure = old[k];
-    if (!figure || figure.dataset.title !== panel.title) {
-      figure = frame(panel, i);
-      if (old[k]) place.replaceChild(figure, old[k]); else place.append(figure);
-    }
-    figure.querySelector(".note").textContent = panel.note;
-    figure.querySelector(".note").hidden = !panel.note;
-    const scroll = figure.querySelector(".scroll");
-    scroll.replaceChildren(panel.draw(colors));
-    follow(scroll);
-  });
-  while (place.children.length > drawn.length) place.lastChild.remove();
+function takeBack(i) {
+  page.prefixes[i] = [];
+  delete page.traces[i].before;
+  ask(page.step, i);
 }
 
-// Keeps the column of the step in sight where a figure is wider than its place.
-function follow(scroll) {
-  const mark = scroll.querySelector(".mark");
-  if (!mark || scroll.scrollWidth <= scroll.clientWidth) return;
-  const x = Number(mark.getAttribute("x"));
-  if (x < scroll.scrollLeft + 40 || x > scroll.scrollLeft + scroll.clientWidth - 60) {
-    scroll.scrollLeft = x - scroll.clientWidth / 2;
-  }
-}
-
-function frame(panel, i) {
-  const scroll = node("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": panel.title });
-  const save = (kind) => {
-    const button = node("button", { type: "button", "aria-label": `Save ${panel.title} as ${kind.toUpperCase()}` }, kind.toUpperCase());
-    const name = `${model(i).name} ${panel.title}`.toLowerCase().replace(/[^a-z0-9]+/g, "-");
-    button.onclick = () => saveAs(scroll.querySelector("svg"), name, kind, palette().card);
-    return button;
-  };
-  const figure = node("figure", {}, node("figcaption", {}, node("h3", {}, panel.title), save("svg"), save("png")),
-    node("p", { class: "note" }), scroll);
-  figure.dataset.title = panel.title;
-  return figure;
-}
+const act = { go: (step) => { pause(); go(step); }, force, takeBack };
 
 function ticks() {
   const longest = shown().reduce((a, b) => (b.boundary + b.tokens.length > a.boundary + a.tokens.length ? b : a));
