@@ -139,9 +139,9 @@ def test_the_small_settings_of_meng_differ_from_those_they_are_copies_of_where_t
     for row in ("rnnsearch", "mematt", "kvmematt_r2"):
         file = f"{row.split('_')[0]}.json"
         copied = config.make({}, str(ROOT / "hparams" / "tiny" / file))
-        schedule = {"num_train_steps", "steps_per_external_eval", "decay_scheme"}
+        schedule = {"num_train_steps", "steps_per_external_eval", "decay_scheme", "decay_steps"}
         assert differences(tiny[row], copied) == schedule
-        assert tiny[row].num_train_steps == 1500
+        assert (tiny[row].num_train_steps, tiny[row].decay_steps) == (2000, 1500)
     multi30k, hansards = rows("multi30k", "cpu"), rows(*HANSARDS)
     assert {"mematt_eos", *tiny} == set(multi30k) - {"luong", *NO_SYSTEMS, *TRANSFORMERS}
     for row, changes in NO_SYSTEMS.items():

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tfmann.config.files import make, merge_saved, read_json
-from tfmann.config.hparams import HParams
+from tfmann.config.hparams import FIELDS, HParams
 from tfmann.config.idle_settings import refuse_idle, refuse_unread
 from tfmann.errors import UserError
 from tfmann.utils.run_folder import HPARAMS, has_weights, run_of
@@ -32,7 +32,8 @@ def settings_for_training(
     else:
         hparams = make(explicit, hparams_path)
     refuse_unread(explicit, hparams.cell)
-    refuse_idle(explicit, hparams)
+    # those of a search may be for later
+    refuse_idle([name for name in explicit if FIELDS[name].kind != "inference"], hparams)
     return hparams
 
 
