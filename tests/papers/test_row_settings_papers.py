@@ -42,7 +42,7 @@ def test_the_rows_of_tu_start_from_rnnsearch_and_are_what_they_are_called(name, 
             like = base if row.name == "rnnsearch" else longer
             assert differences(hparams, like) <= {"cell"} and not hparams.trainable_parameters
             continue
-        assert differences(hparams, base) <= STAGE_TWO | fewer | {"label_smoothing"}
+        assert differences(hparams, base) <= STAGE_TWO | fewer | {"label_smoothing", "decay_steps"}
         assert hparams.cache_size == (int(system) if system.isdigit() else 25)
         assert hparams.cache_fusion == ("shallow" if system == "shallow" else "deep")
         assert hparams.cache_overwrite == (system != "no_overwrite")
