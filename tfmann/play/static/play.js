@@ -136,6 +136,11 @@ function go(step) {
   show();
 }
 
+function jump(step) {
+  pause();
+  go(step);
+}
+
 function play() {
   if (page.step >= lastStep()) page.step = 0;
   clearInterval(page.playing);
@@ -175,7 +180,7 @@ function takeBack(i) {
   ask(page.step, i);
 }
 
-const act = { go: (step) => { pause(); go(step); }, force, takeBack };
+const act = { go: jump, force, takeBack };
 
 function ticks() {
   const longest = shown().reduce((a, b) => (b.boundary + b.tokens.length > a.boundary + a.tokens.length ? b : a));
@@ -187,7 +192,7 @@ function ticks() {
   $("scrub").setAttribute("aria-valuetext", spoken());
   $("ticks").replaceChildren(...words.map((word, i) => {
     const tick = node("li", { class: [i === page.step && "now", i < longest.boundary && "read"].filter(Boolean).join(" ") }, node("span", {}, shownWord(word)));
-    tick.onclick = () => { pause(); go(i); };
+    tick.onclick = () => jump(i);
     return tick;
   }));
   $("where").textContent = `${page.step + 1} of ${lastStep() + 1}`;
@@ -284,22 +289,22 @@ $("compare").onclick = () => {
   showChoosers();
   restart();
 };
-$("first").onclick = () => { pause(); go(0); };
-$("back").onclick = () => { pause(); go(page.step - 1); };
-$("next").onclick = () => { pause(); go(page.step + 1); };
-$("last").onclick = () => { pause(); go(lastStep()); };
+$("first").onclick = () => jump(0);
+$("back").onclick = () => jump(page.step - 1);
+$("next").onclick = () => jump(page.step + 1);
+$("last").onclick = () => jump(lastStep());
 $("play").onclick = () => { if (page.playing) pause(); else play(); };
-$("scrub").oninput = (event) => { pause(); go(Number(event.target.value)); };
+$("scrub").oninput = (event) => jump(Number(event.target.value));
 
 document.addEventListener("keydown", (event) => {
   const busy = event.target.closest("input, textarea, select, button") && event.target.id !== "play";
   if (event.ctrlKey || event.metaKey || event.altKey || !shown().length) return;
   if (event.target.closest("input, textarea, select")) return;
   const action = {
-    ArrowLeft: () => { pause(); go(page.step - 1); },
-    ArrowRight: () => { pause(); go(page.step + 1); },
-    Home: () => { pause(); go(0); },
-    End: () => { pause(); go(lastStep()); },
+    ArrowLeft: () => jump(page.step - 1),
+    ArrowRight: () => jump(page.step + 1),
+    Home: () => jump(0),
+    End: () => jump(lastStep()),
     " ": busy ? null : () => (page.playing ? pause() : play()),
   }[event.key];
   if (!action || event.target.closest(".scroll") && event.key.startsWith("Arrow") && event.shiftKey) return;
@@ -323,12 +328,11 @@ document.addEventListener("pointerleave", () => { $("tip").hidden = true; });
 document.addEventListener("click", (event) => {
   const cell = event.target.closest?.(".scroll [data-step]");
   if (!cell) return;
-  pause();
   const i = Number(cell.closest(".stage").id.split("-")[1]);
   const trace = page.traces[i];
   const step = Number(cell.dataset.step);
   const whole = cell.closest("svg").dataset.steps === "whole" ? step : trace.boundary + step;
-  go(Math.min(lastStep(), whole + boundary() - trace.boundary));
+  jump(whole + boundary() - trace.boundary);
 });
 
 begin();
