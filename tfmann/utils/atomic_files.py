@@ -74,10 +74,7 @@ def replace_folder(complete: str, target: str) -> None:
     old = f"{target}.old"
     if os.path.exists(target):
         shutil.rmtree(old, ignore_errors=True)
-        os.rename(target, old)
-    os.rename(complete, target)
-    shutil.rmtree(old, ignore_errors=True)
-    sync(os.path.dirname(os.path.abspath(target)))
+    _put_in_place(complete, target, old)
 
 
 def swap_folder(complete: str, target: str) -> None:
@@ -90,7 +87,11 @@ def swap_folder(complete: str, target: str) -> None:
     Raises:
       OSError: a folder cannot be renamed.
     """
-    before = _temporary_name(target)
+    _put_in_place(complete, target, _temporary_name(target))
+
+
+def _put_in_place(complete: str, target: str, before: str) -> None:
+    """Renames `complete` to `target`; what is there is renamed to `before`, then removed."""
     if os.path.exists(target):
         os.rename(target, before)
     os.rename(complete, target)
