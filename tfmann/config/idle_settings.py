@@ -58,7 +58,7 @@ def refuse_unread(names: Iterable[str], cell: str) -> None:
 
 
 def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
-    """Raises UsageError for the first of the settings `names` without effect beside the others.
+    """Raises UsageError for the first of the settings `names` that would have no effect.
 
     Files may have settings for later; a user who gives one expects it to do something.
 
