@@ -105,7 +105,7 @@ def test_phrases_in_greedy_search_may_be_no_longer_than_a_beam(loaded):
         status, answer = client.post("/translate", body)
         assert status == 422
         assert answer["error"] == (
-            "line 0: the constraints have 5 tokens together, and greedy search takes at most 4: "
+            "line 1: the constraints have 5 tokens together, and greedy search takes at most 4: "
             "shorten them, or give a beam"
         )
         assert client.post("/translate", {**body, "beam": 5})[0] == 200
@@ -142,13 +142,13 @@ def test_phrases_in_greedy_search_may_be_no_longer_than_a_beam(loaded):
         ),
         ({"lines": ["a"], "prefixes": ["A", "B"]}, 422, "each of the 1 lines"),
         ({"lines": ["a"], "prefixes": [1]}, 422, r"prefixes\[0\]: expected a string"),
-        ({"lines": ["a"], "prefixes": ["A" * 61]}, 413, "prefix 0 has 61 characters"),
+        ({"lines": ["a"], "prefixes": ["A" * 61]}, 413, "prefix 1 has 61 characters"),
         ({"lines": ["a"], "constraints": ["A"]}, 422, r"constraints\[0\]: expected a list of"),
         ({"lines": ["a"], "constraints": [["A", 1]]}, 422, r"constraints\[0\]\[1\]: expected"),
-        ({"lines": ["a"], "constraints": [["\ud800"]]}, 422, "constraint 0 has half a surrogate"),
-        ({"lines": ["a"], "constraints": [["no"]]}, 422, "line 0: no translation can contain 'no'"),
+        ({"lines": ["a"], "constraints": [["\ud800"]]}, 422, "constraint 1 has half a surrogate"),
+        ({"lines": ["a"], "constraints": [["no"]]}, 422, "line 1: no translation can contain 'no'"),
         ({"lines": ["a"] * 10}, 413, "at most 9 a request"),
-        ({"lines": ["a" * 61]}, 413, "line 0 has 61 characters"),
+        ({"lines": ["a" * 61]}, 413, "line 1 has 61 characters"),
         ({"text": "a" * 5000}, 413, "larger than 4000 bytes"),
     ],
 )

@@ -195,7 +195,7 @@ class Translator:
             ids = self.text.source_ids(text)
             line = SourceLine(text, ids, document, history)
             if required is not None:
-                line = self.text.add_requirements(line, *required[number], f"line {number}")
+                line = self.text.add_requirements(line, *required[number], f"line {number + 1}")
             lines.append(line)
             history = [*history, ids][-size:] if size else history
         return lines, history

@@ -84,7 +84,7 @@ class Engine:
             none so long.
         """
         text = self.model.translator.text
-        for number, (_, phrases) in enumerate(required):
+        for number, (_, phrases) in enumerate(required, start=1):
             where = f"line {number}"
             tokens = sum(map(len, text.encode_phrases(phrases, where)))
             if tokens and not beam:

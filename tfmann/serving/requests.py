@@ -113,7 +113,7 @@ def check_lines(lines: list[str], limits: Limits, kind: str = "line") -> None:
     """Raises RequestError where there are too many lines, or one is too long."""
     if len(lines) > limits.lines:
         raise RequestError(413, f"{len(lines)} lines: at most {limits.lines} a request")
-    for number, line in enumerate(lines):
+    for number, line in enumerate(lines, start=1):
         if len(line) > limits.characters:
             raise RequestError(
                 413,
