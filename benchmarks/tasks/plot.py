@@ -2,7 +2,8 @@
 
     python -m benchmarks.tasks.plot FILE.jsonl ... --out=DIR
 
-Writes DIR/learning-tasks-length.png and DIR/learning-tasks-curves.png. A line is the median of a
+Writes DIR/learning-tasks-length.png and DIR/learning-tasks-curves.png; --name=NAME begins these
+names with another one. A line is the median of a
 cell's runs (seeds), and the band around it their range. The dotted line is the error of guessing.
 The axis of wrong bits is linear up to 0.1 and logarithmic above.
 """
@@ -193,12 +194,13 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tasks.plot")
     parser.add_argument("files", nargs="+", metavar="FILE.jsonl")
     parser.add_argument("--out", required=True, help="folder of the pictures")
+    parser.add_argument("--name", default="learning-tasks", help="beginning of their names")
     args = parser.parse_args(argv)
     try:
         records = read(args.files)
         os.makedirs(args.out, exist_ok=True)
         for name, draw in (("length", length_figure), ("curves", curves_figure)):
-            path = os.path.join(args.out, f"learning-tasks-{name}.png")
+            path = os.path.join(args.out, f"{args.name}-{name}.png")
             save_figure(draw(records), path)
             print(path)
     except UserError as error:

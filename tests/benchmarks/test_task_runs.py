@@ -17,7 +17,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(_ROOT))  # the benchmarks are not installed
 
 from benchmarks import report  # noqa: E402
-from benchmarks.tasks import generate, model, plot, train  # noqa: E402
+from benchmarks.tasks import generate, model, plot, solved, train  # noqa: E402
 from tfmann.errors import UsageError, UserError  # noqa: E402
 
 
@@ -223,7 +223,8 @@ def test_plots_are_written(tmp_path, capsys):
     file.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
     assert len(plot.length_figure(plot.read([str(file)])).axes) == 4
     assert plot.main([str(file), f"--out={tmp_path}/plots"]) == 0
-    for name in ("learning-tasks-length.png", "learning-tasks-curves.png"):
+    assert plot.main([str(file), f"--out={tmp_path}/plots", "--name=seeds"]) == 0
+    for name in ("learning-tasks-length.png", "learning-tasks-curves.png", "seeds-curves.png"):
         assert (tmp_path / "plots" / name).read_bytes().startswith(b"\x89PNG")
     file.write_text('{"benchmark": "memory"}\n', "utf-8")
     assert plot.main([str(file), f"--out={tmp_path}/plots"]) == 1
@@ -241,3 +242,21 @@ def test_the_report_has_a_line_for_every_run(monkeypatch):
     assert rows[0].startswith("| copy | LSTM | 1 | 1,234 | 5,000 | 2 | no | 5.00 | 12: 6.00 (96), ")
     assert rows[1].startswith("| copy | NTM | 1 | 1,234 | 5,000 | 2 | 250 | 5.00 | ")
     assert rows[1].endswith("40: 20.00 (320) |")
+
+
+def test_the_report_counts_the_seeds_that_solve_a_task(monkeypatch):
+    updates = {"dnc": [250, 500, 1000], "ntm": [None, 4250, None], "lstm": [None]}
+    records = [
+        {**record_of(cell, scale), "steps": 5000, "converged_at": update}
+        for cell, found in updates.items()
+        for scale, update in enumerate(found)
+    ]
+    monkeypatch.setattr(report, "read_benchmark", {"learning-tasks-seeds": records}.get)
+    rows = [line for line in report.learning_seeds() if line.startswith("| copy")]
+    assert rows == [
+        "| copy | DNC | 3 | 5,000 | 3 of 3 | 250 | 500 | 1,000 | 20.00 | 0.00 | 40.00 |",
+        "| copy | LSTM | 1 | 5,000 | 0 of 1 | never | never | never | 0.00 | 0.00 | 0.00 |",
+        "| copy | NTM | 3 | 5,000 | 1 of 3 | 4,250 | never | never | 20.00 | 0.00 | 40.00 |",
+    ]
+    with pytest.raises(ValueError):  # a share of runs of different lengths means nothing
+        solved.table([records[0], {**records[1], "steps": 10000}])
