@@ -165,7 +165,7 @@ def learning_seeds() -> list[str]:
         "that never solve the task come last. Wrong bits are those of the weights that were best "
         "on validation.",
     )
-    out += ["![curves of ten seeds](learning-tasks-seeds-curves.png)", ""]
+    out += ["![error against length, ten seeds](learning-tasks-seeds-length.png)", ""]
     return [*out, *solved.table(records), ""]
 
 
