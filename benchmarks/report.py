@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import harness
@@ -35,30 +36,34 @@ def peers() -> list[str]:
     return out
 
 
+def _table_section(
+    name: str, make_table: Callable[[list[dict]], list[str]], title: str, text: str
+) -> list[str]:
+    """Returns the lines of a section with the table of a benchmark, none without records."""
+    records = read_benchmark(name)
+    return [*_section(title, text), *make_table(records)] if records else []
+
+
 def speed() -> list[str]:
-    records = read_benchmark("speed")
-    if not records:
-        return []
-    out = _section(
+    return _table_section(
+        "speed",
+        table.speed,
         "Every cell",
         "Medians over turns that alternate with the cell named in the ratio, in one process. "
         "The share compares the counted operations per second with the machine's rate of "
         "matrix products in the same turns. `operations allow` is the ratio that the operations, "
         "counted by `flops.py`, would give alone.",
     )
-    return out + table.speed(records)
 
 
 def scaling() -> list[str]:
-    records = read_benchmark("scaling")
-    if not records:
-        return []
-    out = _section(
+    return _table_section(
+        "scaling",
+        table.scaling,
         "The cost of growing",
         "Seconds per update (for the corpus: per word) relative to those before, median of "
         "alternating pairs in one process.",
     )
-    return out + table.scaling(records)
 
 
 def ablation() -> list[str]:
@@ -155,18 +160,15 @@ def learning_tasks() -> list[str]:
 
 
 def learning_seeds() -> list[str]:
-    records = read_benchmark("learning-tasks-seeds")
-    if not records:
-        return []
-    out = _section(
+    return _table_section(
+        "learning-tasks-seeds",
+        solved.table,
         "Learning tasks: seeds that solve them",
         "Shorter runs with more seeds. Solved: less than 0.1 wrong bits per sequence on "
         "validation, measured every 250 updates; first, median and last are updates, and seeds "
         "that never solve the task come last. Wrong bits are those of the weights that were best "
         "on validation.",
     )
-    out += ["![error against length, ten seeds](learning-tasks-seeds-length.png)", ""]
-    return [*out, *solved.table(records), ""]
 
 
 def seed_of(record: dict) -> int:

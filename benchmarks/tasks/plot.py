@@ -3,9 +3,9 @@
     python -m benchmarks.tasks.plot FILE.jsonl ... --out=DIR
 
 Writes DIR/learning-tasks-length.png and DIR/learning-tasks-curves.png; --name=NAME begins these
-names with another one. A line is the median of a
-cell's runs (seeds), and the band around it their range. The dotted line is the error of guessing.
-The axis of wrong bits is linear up to 0.1 and logarithmic above.
+names with another one. A line is the median of a cell's runs (seeds), and the band around it their
+range. The dotted line is the error of guessing. The axis of wrong bits is linear up to 0.1 and
+logarithmic above.
 """
 
 from __future__ import annotations

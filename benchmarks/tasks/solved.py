@@ -16,7 +16,7 @@ _COLUMNS = (
 
 
 def table(records: Sequence[Record]) -> list[str]:
-    """Returns the lines of a table with a row for each task and cell.
+    """Returns the lines of a figure, and of a table with a row for each task and cell.
 
     A run has solved its task from the first update on after which validation has less than 0.1
     wrong bits. Runs that never solve it count as later than all others.
@@ -28,10 +28,11 @@ def table(records: Sequence[Record]) -> list[str]:
     for record in records:
         rows.setdefault((record["config"]["task"], variant(record)), []).append(record)
     order = list(TASKS)
-    lines = [f"| {' | '.join(_COLUMNS)} |", "|-" * len(_COLUMNS) + "|"]
+    lines = ["![error against length](learning-tasks-seeds-length.png)", ""]
+    lines += [f"| {' | '.join(_COLUMNS)} |", "|-" * len(_COLUMNS) + "|"]
     for task, cell in sorted(rows, key=lambda row: (order.index(row[0]), row[1])):
         lines.append(f"| {' | '.join([task, cell, *_cells(task, rows[task, cell])])} |")
-    return lines
+    return [*lines, ""]
 
 
 def _cells(task: str, runs: Sequence[Record]) -> list[str]:
