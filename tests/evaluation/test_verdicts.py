@@ -48,6 +48,15 @@ def test_student_s_tail_is_the_integral(t, freedom):
     assert verdicts.student_tail(t, freedom) == pytest.approx(oracle.tail(t, freedom), abs=1e-6)
 
 
+@pytest.mark.parametrize("freedom", [1, 2, 9, 30])
+def test_an_interval_leaves_half_of_the_level_on_either_side(freedom):
+    reach = 0.3 * oracle.quantile(0.025, freedom)
+    assert verdicts.interval(Estimate(1.0, 0.3, freedom)) == pytest.approx(
+        (1.0 - reach, 1.0 + reach), rel=1e-4
+    )
+    assert verdicts.interval(Estimate(1.0, math.inf, 0)) == (-math.inf, math.inf)
+
+
 @pytest.mark.parametrize("mean", [-0.9, -0.2, 0.0, 0.3, 0.6, 1.4])
 @pytest.mark.parametrize(("error", "freedom"), [(0.05, 2), (0.2, 3), (0.15, 40)])
 def test_equivalence_is_an_interval_within_the_margins(mean, error, freedom):

@@ -30,7 +30,7 @@ from tfmann.data.documents import document_starts
 from tfmann.data.text_files import iter_lines, iter_parallel, number_lines, read_documents
 from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
 from tfmann.papers import markdown_blocks
-from tfmann.report import gallery, results_page, runs_page, sentence_page
+from tfmann.report import difference_chart, gallery, results_page, runs_page, sentence_page
 from tfmann.report.runs import unfinished_runs
 from tfmann.utils.files import atomic_write
 from tfmann.utils.run_folder import HPARAMS, RUNS
@@ -231,7 +231,9 @@ def _write_page(path: str, text: str) -> None:
 
 
 def _readme(args: argparse.Namespace) -> None:
-    changed = markdown_blocks.update_file(Path(args.readme), _results(args))
+    readme, results = Path(args.readme), _results(args)
+    changed = markdown_blocks.update_file(readme, results)
+    difference_chart.write_figures(readme, results)
     print_message(f"{args.readme} {'is written' if changed else 'is as the results have it'}")
 
 

@@ -145,6 +145,21 @@ def p_outside(estimated: Estimate, low: float, high: float) -> float:
     return min(1.0, p * (2 if math.isfinite(low) and math.isfinite(high) else 1))
 
 
+def interval(estimated: Estimate) -> tuple[float, float]:
+    """Returns the limits of the two-sided interval of confidence 1 - `LEVEL`.
+
+    They are infinite if the error is unknown. Several intervals are not adjusted for their number.
+    """
+    if estimated.freedom == 0:
+        return -math.inf, math.inf
+    low, high = 0.0, 1000.0  # errors; one degree of freedom needs 12.7
+    for _ in range(60):
+        middle = (low + high) / 2
+        too_near = student_tail(middle, estimated.freedom) > LEVEL / 2
+        low, high = (middle, high) if too_near else (low, middle)
+    return estimated.mean - high * estimated.error, estimated.mean + high * estimated.error
+
+
 def student_tail(t: float, freedom: int) -> float:
     """Returns P(T > t) for a whole number of degrees of freedom.
 

@@ -93,6 +93,18 @@ def of_settings(record: Record) -> Conditions:
     return Conditions("", f"counted from the settings, with vocabularies of {words}")
 
 
+def are_comparable(pairs: SeedPairs, of_table: Sequence[Record]) -> bool:
+    """Returns whether the runs of both rows have converged, and each row's seeds are repeats.
+
+    Args:
+      pairs: the runs of both rows.
+      of_table: all runs of the table, among them those that other runs start from.
+    """
+    records = [*pairs.runs, *pairs.rival_runs]
+    problems = _not_converged(pairs, of_table), _other_settings(pairs)
+    return not any(problems) and _same_corpus(records)
+
+
 def rise_at_end(record: Record) -> float | None:
     """Returns how much dev BLEU still rose at the end of a run; None if that is unknown.
 

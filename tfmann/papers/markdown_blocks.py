@@ -1,7 +1,8 @@
 """Tables and claims in a Markdown file, between comments; the rest of the file stays as it is.
 
 A block is `<!-- results: NAME -->`, generated text, `<!-- end -->`. NAME is a table with its scale,
-such as `vi-en-cpu`, or `claims`.
+such as `vi-en-cpu`, or `claims`. A table shows figures of its differences, which
+`tfmann.report.difference_chart` writes into `FIGURES` next to the file.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from tfmann.errors import UserError
 from tfmann.papers import judgement, length_scores, rendering
 from tfmann.papers.claim import UntestedClaim
 from tfmann.papers.claims import CLAIMS
+from tfmann.papers.differences import comparisons, figure_name
 from tfmann.papers.metrics import Record
 from tfmann.papers.records import read_results
+from tfmann.papers.table import Table
 from tfmann.papers.tables import TABLES
 from tfmann.utils.files import atomic_write
 
+FIGURES = "figures/results"  # from the folder of the file
 _BLOCK = re.compile(r"(<!-- results: (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _COLUMNS = (
     "brevity penalty",
@@ -115,9 +119,18 @@ def _table(name: str, scale: str, records: list[Record]) -> list[str]:
         "",
         *rendering.markdown([rendered.heading[number] for number in columns], rows),
         *(["", "; ".join(notes) + "."] if notes else []),
+        *_figures(name, scale, table, records),
         *(_folded(length_scores.HEADING, *rendered.lengths) if rendered.lengths else []),
         *(line for statistics in rendered.addresses for line in _folded(*statistics)),
     ]
+
+
+def _figures(name: str, scale: str, table: Table, records: Sequence[Record]) -> list[str]:
+    lines = []
+    for comparison in comparisons(table, records):
+        file = f"{FIGURES}/{figure_name(name, scale, comparison)}.svg"
+        lines += ["", f"![Differences in test BLEU from {comparison.rival.title}]({file})"]
+    return lines
 
 
 def _folded(title: str, heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-_GLOBALS = {"css": "page.css", "script": "page.js"}  # no templates: inserted as they are
+_GLOBALS = {  # no templates: inserted as they are
+    "css": "page.css",
+    "difference_css": "difference.css",
+    "script": "page.js",
+}
 
 
 def render_template(name: str, **values: Any) -> str:

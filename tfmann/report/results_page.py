@@ -16,6 +16,7 @@ from tfmann.papers.records import read_results
 from tfmann.papers.table import Table
 from tfmann.papers.tables import PAPERS, TABLES, synthetic
 from tfmann.report import curves, figures
+from tfmann.report.difference_chart import DifferenceChart, difference_charts
 from tfmann.report.figures import Drawing, Tracer
 from tfmann.report.html import render_template
 from tfmann.report.length_chart import length_chart
@@ -33,7 +34,7 @@ _SENTENCES = re.compile(
 
 
 class TablePanel(NamedTuple):
-    """A table with its learning curves, and with BLEU by length if a run recorded it."""
+    """A table with its differences and learning curves, and BLEU by length if it is recorded."""
 
     anchor: str
     table: rendering.RenderedTable
@@ -41,6 +42,7 @@ class TablePanel(NamedTuple):
     systems: list[tuple[int, str]]  # number and title, for the legend
     measured: bool
     length_chart: curves.Chart | None
+    difference_charts: list[DifferenceChart]
 
 
 class Example(NamedTuple):
@@ -143,7 +145,7 @@ def _table_panels(tables: Mapping[str, Table], results: Results) -> list[TablePa
             panels.append(
                 TablePanel(
                     f"{name}-{scale}", rendered, charts, systems, bool(records),
-                    length_chart(at_scale, records),
+                    length_chart(at_scale, records), difference_charts(at_scale, records),
                 )
             )  # fmt: skip
     return panels

@@ -1,0 +1,89 @@
+"""Differences from baselines: means over the seeds, with the error of a verdict."""
+
+import math
+
+import numpy as np
+import pytest
+from helpers.claims import FLAT, history, resampled, runs
+from helpers.records import record, table
+from oracles import verdicts as oracle
+
+from tfmann.papers.differences import comparisons
+from tfmann.papers.table import Row
+
+SHOWN = table(
+    Row("luong", "L", paper_test=23.3), Row("mad_1", "M", paper_test=23.1), baselines=("luong",)
+)
+OURS, THEIRS = [12.0, 12.5, 11.5], [11.0, 11.0, 11.0]
+
+
+def only(records, shown=SHOWN):
+    (comparison,) = comparisons(shown, records)
+    (difference,) = comparison.differences
+    return difference
+
+
+def test_an_interval_has_the_error_of_seeds_and_of_sentences():
+    difference = only(runs(OURS, THEIRS, spread=0.4))
+    assert difference.title == "M" and difference.by_seed == [1.0, 1.5, 0.5]
+    assert difference.mean == pytest.approx(1.0)
+    # half of the 1,000 resamples 0.4 below, half above, alike for all seeds
+    of_seeds, of_sentences = np.var([1.0, 1.5, 0.5], ddof=1) / 3, 0.4**2 * 1000 / 999
+    reach = oracle.quantile(0.025, 2) * math.sqrt(of_seeds + of_sentences)
+    assert (difference.low, difference.high) == pytest.approx((1 - reach, 1 + reach), rel=1e-4)
+    assert difference.is_evidence
+    assert difference.paper == pytest.approx(-0.2)
+
+
+def test_one_seed_is_no_evidence_and_its_interval_is_of_sentences():
+    difference = only(runs([12.0], [11.0], spread=0.4))
+    reach = 1.959964 * 0.4 * math.sqrt(1000 / 999)
+    assert (difference.low, difference.high) == pytest.approx((1 - reach, 1 + reach), rel=1e-4)
+    assert not difference.is_evidence
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"history": history(9.0, 10.0, 10.0, 10.0, 10.5)},  # still rising
+        {"hparams": {"learning_rate": 0.1}},  # of one seed
+        {"pairs": {"train": 5}},  # of one run
+    ],
+)
+def test_runs_that_cannot_be_compared_are_no_evidence(changes):
+    records = runs(OURS, THEIRS, pairs={"train": 7})
+    assert only(records).is_evidence
+    records[0].update(changes)
+    assert not only(records).is_evidence
+
+
+def test_a_baseline_with_a_start_is_compared_with_as_many_updates_from_there():
+    rows = Row("rnn", "R"), Row("longer", "R more", start="rnn"), Row("mem", "M", start="rnn")
+    shown = table(*rows, baselines=("rnn", "longer"))
+    records = [
+        record("rnn", 10.0, **FLAT), record("longer", 11.0, start="rnn", **FLAT),
+        record("mem", 12.0, start="rnn", **FLAT),
+    ]  # fmt: skip
+
+    def titles():
+        return {
+            comparison.rival.name: [difference.title for difference in comparison.differences]
+            for comparison in comparisons(shown, records)
+        }
+
+    assert titles() == {"rnn": ["R more", "M"], "longer": ["M"]}
+    records[2]["steps"] += 1
+    assert titles() == {"rnn": ["R more", "M"]}
+
+
+def test_without_resamples_or_tests_there_is_no_interval():
+    difference = only([record("luong", 10.0), record("mad_1", 11.0)])
+    assert (difference.low, difference.mean, difference.high) == (1.0, 1.0, 1.0)
+
+
+def test_seeds_that_only_one_row_has_are_left_out():
+    records = runs(OURS, THEIRS)
+    records.append(record("mad_1", 30.0, seed=4, resampled=resampled([30.0] * 1000), **FLAT))
+    assert only(records).by_seed == [1.0, 1.5, 0.5]
+    assert comparisons(SHOWN, records[-1:]) == []
+    assert comparisons(SHOWN, []) == []

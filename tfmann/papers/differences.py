@@ -1,0 +1,98 @@
+"""How far each row of a table is from the rows that it is compared with, with intervals.
+
+An interval is of 95% confidence and has the error that a verdict has: that of other seeds and of
+other test sentences (`tfmann.evaluation.verdicts`). Of one seed it is that of sentences alone, and
+another seed may lie outside. Intervals are not adjusted for their number; verdicts are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import NamedTuple
+
+from tfmann.evaluation import verdicts
+from tfmann.papers import conditions, update_counts
+from tfmann.papers.metrics import Record
+from tfmann.papers.seed_pairs import SeedPairs, pair_seeds
+from tfmann.papers.table import Row, Table
+
+_REACH = NormalDist().inv_cdf(1 - verdicts.LEVEL / 2)  # errors of the sentences of one seed
+
+
+class Difference(NamedTuple):
+    """A row's test BLEU minus its rival's.
+
+    Attributes:
+      title: of the row.
+      by_seed: one difference for each seed that both have.
+      mean: of these.
+      low: lower limit of the interval; the mean itself if no error is known.
+      high: upper limit of the interval.
+      is_evidence: whether there are several seeds, and all runs have converged.
+      paper: the difference that the paper prints, or None.
+    """
+
+    title: str
+    by_seed: Sequence[float]
+    mean: float
+    low: float
+    high: float
+    is_evidence: bool
+    paper: float | None
+
+
+class Comparison(NamedTuple):
+    """The rows that are compared with one row."""
+
+    rival: Row
+    differences: Sequence[Difference]
+
+
+def figure_name(table: str, scale: str, comparison: Comparison) -> str:
+    """Returns the name of a comparison's figure, without folder and suffix."""
+    return f"{table}-{scale}-{comparison.rival.name}"
+
+
+def comparisons(table: Table, records: Sequence[Record]) -> list[Comparison]:
+    """Compares the measured rows of a table with its baselines.
+
+    A baseline that itself starts from another row is compared with the rows that made as many
+    updates as it did from there. One without any such row is left out.
+    """
+    rows = {row.name: row for row in table.rows}
+    compared = [
+        Comparison(
+            rows[rival],
+            [
+                difference
+                for row in table.rows
+                if rival in table.compared_with(row.name, ())
+                and (difference := _difference(row, rows[rival], records)) is not None
+            ],
+        )
+        for rival in table.baselines
+    ]
+    return [comparison for comparison in compared if comparison.differences]
+
+
+def _difference(row: Row, rival: Row, records: Sequence[Record]) -> Difference | None:
+    """Compares two rows; None without common seeds, or without equal updates from the same row."""
+    pairs = pair_seeds("test BLEU", records, row.name, rival.name)
+    if not pairs.seeds:
+        return None
+    if rival.start and not all(update_counts.are_equal(*pair) for pair in pairs.records):
+        return None
+    estimate = pairs.estimate()
+    low, high = verdicts.interval(estimate) if estimate.freedom else _of_sentences(pairs)
+    paper = None
+    if row.paper_test is not None and rival.paper_test is not None:
+        paper = row.paper_test - rival.paper_test
+    is_evidence = estimate.freedom > 0 and conditions.are_comparable(pairs, records)
+    return Difference(row.title, pairs.differences(), estimate.mean, low, high, is_evidence, paper)
+
+
+def _of_sentences(pairs: SeedPairs) -> tuple[float, float]:
+    """Returns the interval of the difference of one seed, over other test sentences."""
+    (mean,), (error,) = pairs.differences(), pairs.sentence_errors()
+    return mean - _REACH * error, mean + _REACH * error
