@@ -37,6 +37,17 @@ def test_runs_that_have_not_converged_prove_nothing():
     assert "the record of mad_1 is too short to tell" in verdict.conditions
 
 
+def test_a_row_without_training_has_converged_if_that_with_its_weights_has():
+    records = runs([12.0, 12.1, 12.2], [10.0] * 3)
+    for run in records[::2]:  # those of mad_1
+        del run["history"]
+        run["weights"] = "luong"
+    assert status(claim(), records) == HOLDS
+    records[1]["history"] = history(9.0, 10.0, 10.0, 10.0, 11.0)
+    (verdict,) = judge_claim(claim(), records)
+    assert "not converged: dev BLEU was still rising, luong by 0.33" in verdict.conditions
+
+
 @pytest.mark.parametrize(
     ("scores", "expected"),
     [

@@ -223,7 +223,7 @@ def test_claims_about_unseen_pairs_are_judged_by_these_alone():
         if isinstance(claim, Claim) and claim.measure == "BLEU of unseen pairs"
         and claim.row == "cache" and claim.rival in ("rnnsearch", "cache:other")
     ]  # fmt: skip
-    assert len(claims) == 2 and len({claim.paper for claim in claims}) == 2
+    assert len(claims) == 2
     records = [
         run for seed in (1, 2, 3)
         for run in (run_with_unseen("cache", seed, 12 + seed / 100, 20, 10 + seed / 50),

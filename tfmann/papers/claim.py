@@ -21,7 +21,7 @@ class Claim(NamedTuple):
       rival: name of the system that it is compared with.
       tables: our tables that can test the claim, the paper's own first.
       measure: a key of `metrics.MEASURES`.
-      margin: for `alike` and `no gain`, a difference that the paper itself calls so.
+      margin: for `alike` and `no gain`, a difference that the paper itself calls so, or our choice.
       sign_test: whether the paper reports p values of the sign test.
       between: limits of the difference, in percent of the rival's value if the measure is counted.
     """

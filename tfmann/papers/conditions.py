@@ -189,15 +189,22 @@ def _trained_rows(pairs: SeedPairs, of_table: Sequence[Record]) -> dict[str, Seq
     """Returns the runs whose training made the systems of a comparison, by their rows.
 
     These are the runs of both rows. A run that trains some of its weights only, such as the gate of
-    a cache, has the others from the run that it starts from, so that one belongs to its system too;
-    it is empty if it was not recorded.
+    a cache, has the others from the run that it starts from, so that one belongs to its system too.
+    In place of a row without training stands the row that has its weights. A run that was not
+    recorded is empty.
     """
-    rows = {runs[0]["row"]: runs for runs in (pairs.runs, pairs.rival_runs) if runs}
     by_run = metrics.by_run(of_table)
+
+    def of_seeds(row: str, runs: Sequence[Record]) -> list[Record]:
+        return [by_run.get((row, metrics.seed_of(run)), {}) for run in runs]
+
+    rows: dict[str, Sequence[Record]] = {}
+    for runs in filter(None, (pairs.runs, pairs.rival_runs)):
+        row = runs[0].get("weights") or runs[0]["row"]
+        rows[row] = runs if row == runs[0]["row"] else of_seeds(row, runs)
     for runs in list(rows.values()):
         for start in dict.fromkeys(run["start"] for run in runs if _has_frozen_weights(run)):
-            of_seeds = [by_run.get((start, metrics.seed_of(run)), {}) for run in runs]
-            rows.setdefault(start, of_seeds)
+            rows.setdefault(start, of_seeds(start, runs))
     return rows
 
 

@@ -3,9 +3,9 @@
 A claim says in which interval the true difference of two rows lies. It holds if that is proven, and
 does not hold if the contrary is, with at most 5% of false proofs among all claims of a paper
 (`tfmann.evaluation.verdicts` has the statistics). A margin is part of the claim and comes from the
-paper's own figures. One seed proves nothing, since another could contradict it; neither do seeds
-that contradict their mean, nor runs that have not converged (`conditions.rise_at_end`). Parameters
-are counted, which needs no proof.
+paper's own figures, or is our choice where it prints none. One seed proves nothing, since another
+could contradict it; neither do seeds that contradict their mean, nor runs that have not converged
+(`conditions.rise_at_end`). Parameters are counted, which needs no proof.
 """
 
 from __future__ import annotations

@@ -118,6 +118,12 @@ def history_bleu(record: Record, history: str) -> float | None:
     return statistics.fmean(test[0]["value"] for test in tests)
 
 
+def bleu_lost_to_errors(record: Record) -> float | None:
+    """Returns by how much BLEU rises with the references in place of the own translations."""
+    with_references = history_bleu(record, "reference")
+    return None if with_references is None else with_references - test_bleu(record)
+
+
 def unseen_bleu(record: Record, history: str = "") -> float | None:
     """Returns BLEU of the test pairs that are not in training, with the own or another history."""
     scores = record.get("histories", {}).get(history, {}) if history else record
@@ -205,7 +211,11 @@ MEASURES: Mapping[str, Callable[[Record], Any]] = {
     "AER": lambda record: percentage(record, "alignment", "aer"),
     "under-translated words": lambda record: percentage(record, "adequacy", "under"),
     "over-translated words": lambda record: percentage(record, "adequacy", "over"),
+    "BLEU lost to errors in the history": bleu_lost_to_errors,
+    "repeated bigrams": repeated_ngrams,
+    "repeated words translated alike": consistency_percentage,
     "sentences of the right tense": lambda record: tense_percentage(record, "right"),
+    "nouns of the right sense": lambda record: sense_percentage(record, "right"),
     "million parameters": lambda record: record["parameters"] / 1e6,
 }
 COUNTED = frozenset({"million parameters"})  # the same for every seed and test

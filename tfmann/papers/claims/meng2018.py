@@ -9,20 +9,28 @@ _TABLES = ("zh-en", "multi30k", "synthetic-adequacy")
 _ALIGNED = ("alignment", "synthetic-adequacy")
 _ADEQUACY = ("zh-en", "synthetic-adequacy")
 _BASELINE = "RNNSearch trained for as many updates"
-_NO_GAIN = 0.21  # test BLEU: 38.66 against 38.45, not significant on two of four tests
+_NO_GAIN = 0.21  # test BLEU; our choice: the least gain that the paper counts, 38.45 to 38.66
 _ROUNDING = 0.02  # percent, from parameters that are printed as millions with two decimals
 _RNNSEARCH_SPEED = 2773  # words/s, Table 1
 
-_BETTER_BLEU = (
-    ("mematt", "rnnsearch_longer", f"Interactive attention (MemAtt) beats {_BASELINE}."),
-    ("kvmematt_r1", "rnnsearch_longer", f"Key-value memory attention beats {_BASELINE}."),
-    ("kvmematt_r1", "mematt", "One round of key-value memory attention beats MemAtt."),
-    ("kvmematt_r2", "kvmematt_r1", "A second round is better than one."),
-    ("kvmematt_r1_eos", "kvmematt_r1", "The EOS-attention objective improves one round."),
-    ("kvmematt_r2_eos", "kvmematt_r2", "The EOS-attention objective improves two rounds."),
+_BETTER_BLEU = (  # row, rival, text, whether Table 1 has the sign test of the two
+    ("mematt", "rnnsearch_longer", f"Interactive attention (MemAtt) beats {_BASELINE}.", True),
+    ("kvmematt_r1", "rnnsearch_longer", f"Key-value memory attention beats {_BASELINE}.", True),
+    ("kvmematt_r1", "mematt", "One round of key-value memory attention beats MemAtt.", True),
+    ("kvmematt_r1_eos", "rnnsearch_longer",
+     f"One round with the EOS-attention objective beats {_BASELINE}.", True),
+    ("kvmematt_r2", "rnnsearch_longer",
+     f"Two rounds of key-value memory attention beat {_BASELINE}.", True),
+    ("kvmematt_r2", "kvmematt_r1", "A second round is better than one.", False),
+    ("kvmematt_r1_eos", "kvmematt_r1", "The EOS-attention objective improves one round.", True),
+    ("kvmematt_r2_eos", "kvmematt_r2", "The EOS-attention objective improves two rounds.", True),
     ("kvmematt_r2_eos", "rnnsearch_longer",
-     f"Two rounds with the EOS-attention objective beat {_BASELINE}."),
+     f"Two rounds with the EOS-attention objective beat {_BASELINE}.", True),
 )  # fmt: skip
+_COVERAGE = {  # which key-value memory attention is more powerful than
+    "coverage_fertility": "linguistic coverage (Tu et al. 2016)",
+    "coverage_neural": "neural coverage (Tu et al. 2016)",
+}
 _ALIGNERS = (  # row, its name, whether the name is a plural
     ("mematt", "MemAtt", False),
     ("kvmematt_r1", "One round of key-value memory attention", False),
@@ -35,8 +43,13 @@ _ALIGNERS = (  # row, its name, whether the name is a plural
 def _scores() -> tuple[AnyClaim, ...]:
     return (
         *(
-            Claim(_PAPER, "4.2, Table 1", text, "higher", row, rival, _TABLES, sign_test=True)
-            for row, rival, text in _BETTER_BLEU
+            Claim(_PAPER, "4.2, Table 1", text, "higher", row, rival, _TABLES, sign_test=sign_test)
+            for row, rival, text, sign_test in _BETTER_BLEU
+        ),
+        *(
+            Claim(_PAPER, "3, Table 1", f"One round of key-value memory attention beats {name}.",
+                  "higher", "kvmematt_r1", row, _TABLES[1:])
+            for row, name in _COVERAGE.items()
         ),
         *(
             Claim(_PAPER, "4.3, Table 4", f"On {language_pair}, two rounds with the EOS-attention "
@@ -70,7 +83,7 @@ def _alignments() -> tuple[AnyClaim, ...]:
 def _rounds() -> tuple[AnyClaim, ...]:
     return (
         Claim(_PAPER, "4.2", "A third round does not improve on two.", "no gain", "kvmematt_r3",
-              "kvmematt_r2", _TABLES, margin=_NO_GAIN, sign_test=True),
+              "kvmematt_r2", _TABLES, margin=_NO_GAIN),
         *(
             Claim(_PAPER, "4.2, Table 2", f"The EOS-attention objective lowers the alignment error "
                   f"of {rounds}.", "lower", f"{row}_eos", row, _ALIGNED, "AER")
@@ -113,10 +126,10 @@ def _costs() -> tuple[AnyClaim, ...]:
 
 _UNTESTED = (  # section, statement, what would test it
     ("3", "Coverage models and interactive attention are special cases of key-value memory "
-     "attention.", "a proof; no score shows it"),
+     "attention.", "nothing that is measured: equations show it, of coverage without fertility"),
     ("4.2, Table 1", "One round gains 1.92 BLEU over RNNSearch and 0.65 over MemAtt, a second one "
      "0.48 more, and the EOS-attention objective 0.40 more.",
-     "limits of these amounts: no measurement shows that two numbers are equal"),
+     "the paper's corpus, which is not public; amounts of BLEU are of one corpus"),
     ("4.2, Table 3", "Of 100 sentences that people judged, two rounds leave 9.7% of the source "
      "words untranslated and translate 1.3% too often.",
      "people's judgements; the shares of words are counted by alignments here"),

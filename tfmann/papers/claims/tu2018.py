@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 
 from tfmann.papers.claim import AddressClaim, AnyClaim, Claim, SpeedClaim, UntestedClaim
-from tfmann.papers.history_scores import row_name
 
 _PAPER = "Tu et al. 2018"
 _BASELINE = "RNNSearch trained for as many updates"
 _DOMAINS = {"cache-news": "News", "cache-subtitle": "Subtitle", "cache-ted": "TED"}
 _SUBTITLE = ("cache-subtitle",)
 _DIALOGUES = ("bcontrast-de-en", "bcontrast-en-de")  # as Subtitle is; in no paper
-_UNSEEN = "BLEU of unseen pairs"
 _CACHE_TABLES = (*_DOMAINS, *_DIALOGUES)
 _SYNTHETIC = ("synthetic-senses", "synthetic-tense")
 _FUSION_TABLES = ("cache-news", "cache-subtitle", "synthetic-tense")
+_CONSISTENT = "repeated words translated alike"
+_ERRORS = "BLEU lost to errors in the history"
 _CONTEXT_SYSTEMS = {
     "summary": "the summary of previous sentences (Wang et al. 2017a)",
     "previous": "attention to the previous sentence (Jean et al. 2017)",
@@ -33,8 +33,8 @@ _PATTERNS = {
 }
 
 # Margins, from the paper's own figures; test BLEU unless dev is named.
-_MARGINAL = 0.42  # 33.34 against 32.92, which it calls marginal or no improvement
-_NO_GAIN = 0.21  # 35.18 against 35.39: a loss of this size is "no improvement", a gain then too
+_MARGINAL = 0.32  # 33.34 against 33.02, the baseline that fits its +1.0%: "marginal or no"
+_NO_GAIN = 0.21  # our choice: the loss that is no improvement in 4.4, 35.18 against 35.39
 _SIZES_ALIKE = 0.46  # dev: 28.36 of 25 slots against 27.90, the greatest difference from that size
 _FASTER = 1.0  # share of the other's speed
 _TIMED = "models of 512 units (paper: 1,000)"  # of the benchmark of all cells
@@ -51,7 +51,7 @@ def _scores() -> tuple[AnyClaim, ...]:
         ),
         *(
             Claim(_PAPER, "4.3, Table 4", f"On Subtitle, the continuous cache beats {name}.",
-                  "higher", "cache", rival, _SUBTITLE, sign_test=True)
+                  "higher", "cache", rival, _SUBTITLE)
             for rival, name in _CONTEXT_SYSTEMS.items()
         ),
         *(
@@ -69,49 +69,49 @@ def _scores() -> tuple[AnyClaim, ...]:
     )  # fmt: skip
 
 
-def _unseen() -> tuple[AnyClaim, ...]:
-    """Returns claims on Subtitle for other dialogues, without the test pairs that are in training.
-
-    BConTrasT repeats some of its training pairs in its test. A gain there may be one of memory.
-    """
-    where = "On dialogues that are not in training"
-    return (
-        Claim(_PAPER, "4.3, Table 4", f"{where}, the continuous cache beats RNNSearch.", "higher",
-              "cache", "rnnsearch", _DIALOGUES, _UNSEEN),
-        *(
-            Claim(_PAPER, "4.3, Table 4", f"{where}, the continuous cache beats {name}.", "higher",
-                  "cache", rival, _DIALOGUES, _UNSEEN)
-            for rival, name in _CONTEXT_SYSTEMS.items()
-        ),
-        *(
-            Claim(_PAPER, "4.3, Table 4", f"{where}, {name} improves marginally or not at all on "
-                  f"{_BASELINE}.", "no gain", row, "rnnsearch_longer", _DIALOGUES, _UNSEEN,
-                  margin=_MARGINAL)
-            for row, name in _CONTEXT_SYSTEMS.items()
-        ),
-    )  # fmt: skip
-
-
 def _variants() -> tuple[AnyClaim, ...]:
     return (
         *(
             Claim(_PAPER, "4.2, Table 2", f"A cache of {size} slots performs about as well as one "
-                  "of 25.", "alike", f"cache_{size}", "cache", _SUBTITLE, "dev BLEU",
+                  "of 25.", "alike", f"cache_{size}", "cache", tuple(_DOMAINS), "dev BLEU",
                   margin=_SIZES_ALIKE)
             for size in (50, 100, 200, 500, 1000)
         ),
         Claim(_PAPER, "4.2, Table 3", "Overwriting the slot of the same word makes little "
-              "difference.", "alike", "cache_no_overwrite", "cache", _SUBTITLE, "dev BLEU",
+              "difference.", "alike", "cache_no_overwrite", "cache", tuple(_DOMAINS), "dev BLEU",
               margin=_OVERWRITING_ALIKE),
         Claim(_PAPER, "4.4, Table 6", "A cache of words (shallow fusion) does not improve on "
               "RNNSearch.", "no gain", "cache_shallow", "rnnsearch", _FUSION_TABLES,
               margin=_NO_GAIN, sign_test=True),
         Claim(_PAPER, "4.4, Table 6", "A cache of states (deep fusion) beats a cache of words.",
               "higher", "cache", "cache_shallow", _FUSION_TABLES, sign_test=True),
-        Claim(_PAPER, "1", "Errors in its own translations do not harm the cache: with the "
-              "references in their place it does not improve.", "no gain",
-              row_name("cache", "reference"), "cache", (*_CACHE_TABLES, *_SYNTHETIC),
-              margin=_NO_GAIN),
+    )  # fmt: skip
+
+
+def _consistency() -> tuple[AnyClaim, ...]:
+    """Returns what history is good for, and whether errors in it do harm."""
+    words = {
+        "cache_shallow": "a cache of words (shallow fusion)",
+        "rnnsearch_neural_cache": "a cache of words that is not trained (Grave et al. 2017)",
+    }
+    return (
+        *(
+            Claim(_PAPER, "1", f"Errors in its own translations harm the cache less than {name}.",
+                  "lower", "cache", rival, _SYNTHETIC, _ERRORS)
+            for rival, name in words.items()
+        ),
+        *(
+            Claim(_PAPER, section, f"{name} translates words that come again in a document more "
+                  "consistently than RNNSearch.", "higher", row, "rnnsearch", tables, _CONSISTENT)
+            for section, row, name, tables in (
+                ("2, 3.2", "cache", "The cache", (*_CACHE_TABLES, *_SYNTHETIC)),
+                ("4.4", "cache_shallow", "A cache of words (shallow fusion)",
+                 (*_FUSION_TABLES, "synthetic-senses")),
+            )
+        ),
+        Claim(_PAPER, "2", "The cache resolves ambiguity: more of its ambiguous nouns than of "
+              "RNNSearch's have the right sense.", "higher", "cache", "rnnsearch",
+              ("synthetic-senses",), "nouns of the right sense"),
         Claim(_PAPER, "4.5, Figure 4", "The cache keeps tense consistent: more of its sentences "
               "than of RNNSearch's have the tense of their document.", "higher", "cache",
               "rnnsearch", ("synthetic-tense",), "sentences of the right tense"),
@@ -128,7 +128,7 @@ def _matching() -> tuple[AnyClaim, ...]:
         ),
         AddressClaim(_PAPER, "4.5, Figure 4", "The cache matches slots that hold the word to be "
                      "translated more than slots in general.", "cache",
-                     (*_DOMAINS, *_SYNTHETIC), "cache", "target", "exact_gain", above=0.0),
+                     (*_CACHE_TABLES, *_SYNTHETIC), "cache", "target", "exact_gain", above=0.0),
         *(
             AddressClaim(_PAPER, "4.5, Figure 4", text, "cache", (*_CACHE_TABLES, *_SYNTHETIC),
                          "cache", "target", statistic, above=0.0,
@@ -163,7 +163,7 @@ def _costs() -> tuple[AnyClaim, ...]:
 
 _UNTESTED = (  # section, statement, what would test it
     ("4.2, Figure 3", "The larger the cache, the more it attends to the most recent history.",
-     "a claim about the matching of two rows; each claim about matching is of one"),
+     "runs of several sizes, and a claim that compares the matching of two rows"),
     ("4.2, Figure 3", "On Subtitle and TED the cache attends further back than on News.",
      "a claim about the matching on two corpora, of which News is not public"),
     ("4.3", "The gain on Subtitle is due to target-side history.",
@@ -179,7 +179,7 @@ _UNTESTED = (  # section, statement, what would test it
 
 CLAIMS: tuple[AnyClaim, ...] = (
     *_scores(),
-    *_unseen(),
+    *_consistency(),
     *_variants(),
     *_matching(),
     *_costs(),

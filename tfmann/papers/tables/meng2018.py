@@ -66,8 +66,9 @@ def _systems(
     scores: Mapping[str, float | None],
     aer: Mapping[str, float] | None = None,
     adequacy: Mapping[str, tuple[float, float]] | None = None,
+    parameters: Mapping[str, float] | None = None,
 ) -> tuple[Row, ...]:
-    """Returns systems of Meng et al. 2018 with the paper's test scores, AER and adequacy.
+    """Returns systems of Meng et al. 2018 with the paper's test scores, AER, adequacy and size.
 
     The paper says neither how weights are initialised nor whether the gradient is clipped. By our
     own choice, weights start from a normal distribution with a standard deviation of 0.01,
@@ -83,6 +84,7 @@ def _systems(
             settings="rnnsearch" if name == "rnnsearch_longer" else "",
             paper_aer=(aer or {}).get(name),
             paper_adequacy=(adequacy or {}).get(name),
+            paper_parameters=(parameters or {}).get(name),
             equal_updates=name == "rnnsearch_longer",
         )
         for name, score in scores.items()
@@ -114,9 +116,18 @@ TABLES = {
             },
             # Table 3, in percent of the source words of 100 test sentences.
             adequacy={"rnnsearch": (13.1, 2.7), "kvmematt_r2": (9.7, 1.3)},
+            parameters={
+                "rnnsearch": 53.98,
+                "mematt": 55.03,
+                "kvmematt_r1": 55.03,
+                "kvmematt_r1_eos": 55.03,
+                "kvmematt_r2": 58.18,
+                "kvmematt_r2_eos": 58.18,
+            },
         ),
         literature=_CHINESE_LITERATURE,
         scales=("paper",),
+        baselines=_BASELINES,
     ),
     "alignment": Table(
         title="Meng et al. 2018, Table 2: Chinese to English, BLEU without case and AER",
