@@ -170,6 +170,7 @@ def test_the_history_of_the_references_and_of_another_document(model, folder, ca
         ({"document_history": "reference"}, "reference needs --inference_ref_file, the reference"),
         ({"document_history": "mine"}, "document_history.*own"),
         ({"document_history_seed": 2}, "document_history_seed is of --document_history=other"),
+        ({"document_history": "other", "document_history_seed": -1}, "seed=-1: expected 0 or more"),
         ({"document_history": "other", "inference_input_file": "-"}, "give a file, not standard"),
         (
             {"document_history": "other", "num_workers": 2, "inference_output_file": "x"},

@@ -220,3 +220,27 @@ def test_the_arrays_have_the_right_types(corpus):
     assert sorted(sums) == sorted(FILES)
     for name, digest in sums.items():
         assert digest == hashlib.sha256((folder / name).read_bytes()).hexdigest()
+
+
+def test_what_another_process_has_encoded_meanwhile_is_taken(corpus, monkeypatch):
+    write = encode_module._write
+    written = []
+
+    def write_twice(sides, paths, folder):
+        write(sides, paths, folder)
+        if not written:  # the other process ends first
+            written.append(folder)
+            corpus()
+
+    monkeypatch.setattr(encode_module, "_write", write_twice)
+    monkeypatch.setattr(shutil, "rmtree", _only_temporary(shutil.rmtree))
+    arrays, _ = corpus()
+    assert arrays.source_ids.tolist() == corpus()[0].source_ids.tolist()
+
+
+def _only_temporary(rmtree):
+    def remove(path, **options):
+        assert ".tmp-" in str(path) or not os.path.exists(path), "another process maps it"
+        rmtree(path, **options)
+
+    return remove

@@ -212,6 +212,17 @@ def test_what_was_interrupted_is_prepared_again(raw, tmp_path, monkeypatch):
     assert prepare.main(arguments) == 0
 
 
+def test_a_preparation_that_fails_leaves_the_earlier_one(raw, tmp_path, monkeypatch, capsys):
+    output = tmp_path / "out"
+    assert prepare.main(command(raw, output, "--vocab_size=60")) == 0
+    before = {path.name: path.read_bytes() for path in output.iterdir()}
+    with monkeypatch.context() as patch:
+        patch.setattr(raw_corpus, "train_sentencepiece", _raise)
+        assert prepare.main(command(raw, output, "--vocab_size=70", "--drop_duplicates")) == 1
+    assert {path.name: path.read_bytes() for path in output.iterdir()} == before
+    assert raw_corpus.load_settings(str(output))["src"] == "src"
+
+
 def _raise(*_):
     raise UserError("the disk is full")
 

@@ -49,6 +49,22 @@ def test_a_damaged_checkpoint_counts_only_where_a_save_comes_to_it_again(tmp_pat
     assert checkpoint_series.steps(str(tmp_path)) == [9, 12, 99]
 
 
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_damaged_weights_of_a_later_step_remove_no_checkpoint_that_is_good(tmp_path, count):
+    """Their state is good, so that they were taken for the newest, and the others for old."""
+    write(tmp_path, 100)
+    write(tmp_path, 200)
+    truncate(tmp_path / "step-00000200" / "weights.npz")
+    for step in (120, 140, 160):
+        write(tmp_path, step)
+        remaining = checkpoint_series.remove_old(str(tmp_path), count, saved=step)
+        assert remaining == [s for s in (100, 120, 140, 160) if s <= step][-count:]
+        assert checkpoint_series.steps(str(tmp_path)) == [*remaining, 200]
+        log: list[str] = []
+        newest = checkpoint_series.latest(str(tmp_path), log.append)
+        assert newest == checkpoint_series.step_folder(str(tmp_path), step) and len(log) == 1
+
+
 def test_killed_while_an_old_checkpoint_is_removed(tmp_path, monkeypatch):
     """It is away as a whole, and what is left of it goes with the next."""
     for step in (3, 6, 9):

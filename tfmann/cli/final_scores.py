@@ -59,7 +59,7 @@ class FinalScores:
     def score_average(self, state: TrainState) -> dict[str, Any]:
         """Averages the last checkpoints and scores the mean."""
         # A run that was killed after its last save may have left one checkpoint too many.
-        steps = trainer.remove_old_checkpoints(self.hparams, self.folder.checkpoints)
+        steps = trainer.remove_old_checkpoints(self.hparams, self.folder.checkpoints, state.step)
         folders = [checkpoint_series.step_folder(self.folder.checkpoints, step) for step in steps]
         folder = self.folder.path(AVERAGE)
         checkpoint.write(folder, checkpoint_series.average(folders), None, state.as_dict())

@@ -129,6 +129,10 @@ def _check_history(flags: Any) -> None:
         )
     if flags.document_history_seed is not None and history != "other":
         raise UsageError("--document_history_seed is of --document_history=other: give that")
+    if (flags.document_history_seed or 0) < 0:
+        raise UsageError(
+            f"--document_history_seed={flags.document_history_seed}: expected 0 or more"
+        )
     if history in (None, "own"):
         return
     if _is_stream(flags.inference_input_file):

@@ -79,6 +79,9 @@ def encode(
     try:
         with atomic_files.temporary_folder(path) as unfinished:
             _write(languages, paths, unfinished)
+            corpus = _map(path)  # another process may have encoded it meanwhile
+            if corpus is not None:
+                return corpus
             shutil.rmtree(path, ignore_errors=True)
             os.rename(unfinished, path)
     except OSError as error:
@@ -161,19 +164,20 @@ def _map(folder: str) -> EncodedCorpus | None:
             digests = json.load(stream)
         if any(file_digest(os.path.join(folder, name)) != digests[name] for name in _FILES):
             return None
+        return EncodedCorpus(
+            source_ids=_load(folder, "source.ids", np.int32),
+            source_starts=_load(folder, "source.starts", np.int64),
+            target_ids=_load(folder, "target.ids", np.int32),
+            target_starts=_load(folder, "target.starts", np.int64),
+            documents=_load(folder, "documents", np.int64),
+        )
     except (UserError, OSError, ValueError, LookupError, TypeError, RecursionError):
-        return None
+        return None  # also where another process has just replaced a damaged folder
 
-    def load(name: str, dtype: type) -> np.ndarray:
-        path = os.path.join(folder, name)
-        if not os.path.getsize(path):
-            return np.zeros([0], dtype)
-        return np.memmap(path, dtype=dtype, mode="r")
 
-    return EncodedCorpus(
-        source_ids=load("source.ids", np.int32),
-        source_starts=load("source.starts", np.int64),
-        target_ids=load("target.ids", np.int32),
-        target_starts=load("target.starts", np.int64),
-        documents=load("documents", np.int64),
-    )
+def _load(folder: str, name: str, dtype: type) -> np.ndarray:
+    """Maps a file; one without bytes cannot be mapped."""
+    path = os.path.join(folder, name)
+    if not os.path.getsize(path):
+        return np.zeros([0], dtype)
+    return np.memmap(path, dtype=dtype, mode="r")

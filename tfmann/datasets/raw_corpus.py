@@ -35,7 +35,8 @@ from tfmann.data.vocab import EOS_ID, NoTokenError, Vocabulary
 from tfmann.datasets import raw_text
 from tfmann.datasets.cleaning import Cleaner, CleaningRules
 from tfmann.errors import UsageError, UserError
-from tfmann.utils.files import atomic_write, file_digest, open_binary
+from tfmann.utils import atomic_files
+from tfmann.utils.files import atomic_write, error_reason, file_digest, open_binary
 
 RECORD = "data.json"
 _MARK = ".prepared"  # a folder of ours, even where preparing it was interrupted
@@ -123,21 +124,27 @@ def prepare_corpus(
     for texts in paths.values():
         raw_text.require_parallel(texts)
     _claim(directory, record)
-    splits: dict[str, Any] = {}
-    for split, texts in paths.items():
-        splits[split] = _write_split(recipe, split, texts, directory, log)
-    settings, sides = _learn(recipe, directory, log)
-    for name in prefixes:
-        settings[f"{name}_prefix"] = name
-        splits[name]["sides"] = _measure_split(sides, directory, name)
-    files = _digests(directory, _written(recipe, prefixes, settings))
+    with _unfinished_folder(directory) as folder:
+        splits: dict[str, Any] = {}
+        for split, texts in paths.items():
+            splits[split] = _write_split(recipe, split, texts, folder, log)
+        settings, sides = _learn(recipe, folder, log)
+        for name in prefixes:
+            settings[f"{name}_prefix"] = name
+            splits[name]["sides"] = _measure_split(sides, folder, name)
+        files = _digests(folder, _written(recipe, prefixes, settings))
+        _replace_files(folder, directory, record)
     record = {
         "settings": settings, "splits": splits, "recipe": recipe_record, "inputs": inputs,
         "files": files,
     }  # fmt: skip
+    _save_record(record, directory)
+    return record
+
+
+def _save_record(record: Mapping[str, Any], directory: str) -> None:
     with atomic_write(os.path.join(directory, RECORD)) as stream:
         stream.write(json.dumps(record, indent=1, ensure_ascii=False).encode())
-    return record
 
 
 def load_settings(directory: str) -> dict[str, Any]:
@@ -228,10 +235,7 @@ def _digests(directory: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def _claim(directory: str, record: Mapping[str, Any]) -> None:
-    """Makes the folder; of one that is prepared again, removes the record and the splits.
-
-    Otherwise a split that is no longer given would stay. Other files may be the user's.
-    """
+    """Makes the folder, or refuses one of something else."""
     try:
         if not record and os.path.isdir(directory) and not _only_ours(directory):
             raise UsageError(
@@ -239,13 +243,35 @@ def _claim(directory: str, record: Mapping[str, Any]) -> None:
             )
         os.makedirs(directory, exist_ok=True)
         Path(directory, _MARK).touch()
-        if record:
-            os.unlink(os.path.join(directory, RECORD))
-            suffixes = (record["recipe"]["source"], record["recipe"]["target"], "docs")
-            for name in (f"{split}.{suffix}" for split in record["splits"] for suffix in suffixes):
-                Path(directory, os.path.basename(name)).unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"cannot write in {directory}: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def _unfinished_folder(directory: str) -> Iterator[str]:
+    """Makes a folder in the prepared one, which stays as it is until all can be replaced."""
+    try:
+        with atomic_files.temporary_folder(os.path.join(directory, "unfinished")) as folder:
+            try:
+                yield folder
+            except UserError as error:  # about a text by its name in the end
+                raise UserError(str(error).replace(folder, directory)) from None
+    except OSError as error:
+        raise UserError(f"cannot write in {directory}: {error_reason(error)}") from None
+
+
+def _replace_files(folder: str, directory: str, record: Mapping[str, Any]) -> None:
+    """Moves all files into a prepared folder; removes its record and its splits before.
+
+    Otherwise a split that is no longer given would stay. Other files may be the user's.
+    """
+    if record:
+        os.unlink(os.path.join(directory, RECORD))
+        suffixes = (record["recipe"]["source"], record["recipe"]["target"], "docs")
+        for name in (f"{split}.{suffix}" for split in record["splits"] for suffix in suffixes):
+            Path(directory, os.path.basename(name)).unlink(missing_ok=True)
+    for name in os.listdir(folder):
+        os.replace(os.path.join(folder, name), os.path.join(directory, name))
 
 
 def _only_ours(directory: str) -> bool:

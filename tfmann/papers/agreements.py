@@ -15,7 +15,7 @@ from tfmann.evaluation.agreement import AGREEMENT
 from tfmann.papers import inspections
 from tfmann.papers.metrics import Record
 from tfmann.papers.table_corpus import Corpus
-from tfmann.utils.run_folder import RESULTS, has_weights
+from tfmann.utils.run_folder import RESULTS, has_weights, is_of_last_training
 
 _KEPT = (
     "forced", "sentences", "sentences_of_file", "unit", "units", "untrained_seed", "revision",
@@ -58,21 +58,21 @@ def measure(corpus: Corpus, out_dir: str, bases: Iterable[Run]) -> list[dict[str
     for base in bases:
         path = Path(out_dir, f"agreement-{base.row}-seed{base.seed}.json")
         has_ended = Path(base.folder, RESULTS).exists() and has_weights(base.folder)
-        if _is_outdated(path, base) and has_ended and has_weights(out_dir):
+        if _is_outdated(path, out_dir, base) and has_ended and has_weights(out_dir):
             with tempfile.TemporaryDirectory() as folder:
                 references = [paths[0] for paths in corpus.test_references().values()]
                 files = {"input": list(corpus.test_sources().values()), "reference": references}
                 flags = inspections.join_files(files, Path(folder))
                 inspections.inspect_run({**flags, "attention_of": base.folder}, out_dir, path)
-        if not _is_outdated(path, base):
+        if not _is_outdated(path, out_dir, base):
             measured.append(_entry(path, base, len(corpus.test_sources())))
     return measured
 
 
-def _is_outdated(path: Path, base: Run) -> bool:
-    """Returns whether a file is missing, or older than the training of the other run."""
+def _is_outdated(path: Path, out_dir: str, base: Run) -> bool:
+    """Returns whether a file is missing, or older than the training of one of both runs."""
     results = Path(base.folder, RESULTS)
-    return not path.exists() or (
+    return not is_of_last_training(path, out_dir) or (
         results.exists() and path.stat().st_mtime < results.stat().st_mtime
     )
 

@@ -17,6 +17,7 @@ from tfmann.evaluation import significance
 from tfmann.papers import output_scores
 from tfmann.papers.metrics import Record
 from tfmann.papers.table_corpus import Corpus
+from tfmann.utils.run_folder import is_of_last_training
 
 _OWN_KEYS = (
     "adequacy", "agreement", "alignment", "average", "by_length", "detokenised", "histories",
@@ -99,7 +100,7 @@ def _translate(
     decode: Callable[[str, str, Mapping[str, str], str], None],
 ) -> None:
     output = Path(out_dir, output_name(name, history))
-    if output.exists():
+    if is_of_last_training(output, out_dir):
         return
     flags = {
         "inference_input_file": corpus.test_sources()[name],

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,7 @@ from tfmann.papers.metrics import Record
 from tfmann.papers.table import Row
 from tfmann.papers.table_corpus import Corpus
 from tfmann.papers.tables import TABLES
-from tfmann.utils.run_folder import RESULTS
+from tfmann.utils.run_folder import RESULTS, last_step
 
 _COUNTS = "parameters.jsonl"  # written by benchmarks.parameters
 
@@ -60,22 +63,45 @@ def counted_records(results_dir: Path, name: str, scale: str) -> list[Record]:
 
 def save_records(records: Sequence[Record], path: Path) -> None:
     """Writes records to a file; they replace earlier ones of the same row and seed."""
-    by_run = {}
-    if path.exists():
-        for record in read_records(path):
-            by_run[record["row"], metrics.seed_of(record)] = record
-    by_run.update({(record["row"], record["seed"]): record for record in records})
+    with _locked_records(path) as by_run:
+        by_run.update({(record["row"], record["seed"]): record for record in records})
+
+
+def update_records(changes: Mapping[tuple[str, int], Record], path: Path) -> None:
+    """Changes keys of records that are in a file, by row and seed."""
+    with _locked_records(path) as by_run:
+        for run in changes.keys() & by_run.keys():
+            by_run[run] = {**by_run[run], **changes[run]}
+
+
+@contextlib.contextmanager
+def _locked_records(path: Path) -> Iterator[dict[tuple[str, int], Record]]:
+    """Yields the records of a file and writes them; other processes wait in the meantime."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_lines(path, (json.dumps(record, ensure_ascii=False) for record in by_run.values()))
+    handle = os.open(path.parent, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        records = read_records(path) if path.exists() else []
+        by_run = {(record["row"], metrics.seed_of(record)): record for record in records}
+        yield by_run
+        write_lines(path, (json.dumps(record, ensure_ascii=False) for record in by_run.values()))
+    finally:
+        os.close(handle)
 
 
 def results_of(out_dir: str) -> dict[str, Any] | None:
-    """Returns the results of a run that has ended; None for any other."""
+    """Returns the results of a run that has ended; None for any other.
+
+    A run that was continued keeps its earlier results until it ends again.
+    """
     try:
         results = json.loads(Path(out_dir, RESULTS).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return results if isinstance(results, dict) and "steps" in results else None
+    if not isinstance(results, dict) or "steps" not in results:
+        return None
+    return results if (last_step(out_dir) or 0) <= results["steps"] else None
 
 
 def make_record(

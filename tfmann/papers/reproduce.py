@@ -17,7 +17,7 @@ from tfmann import config
 from tfmann.errors import UsageError, UserError, run_command
 from tfmann.papers import rendering, reused_weights, table_runs
 from tfmann.papers.metrics import Record
-from tfmann.papers.records import save_records
+from tfmann.papers.records import save_records, update_records
 from tfmann.papers.table import Row, Table
 from tfmann.papers.table_corpus import Corpus, find_corpus
 from tfmann.papers.table_runs import TableRuns
@@ -67,7 +67,7 @@ def _reproduce(args: argparse.Namespace) -> int:
     print(runs.remaining(rows, seeds))
     records = [record for seed in seeds for record in _run_seed(runs, rows, seed, bool(each_seed))]
     save_records(records, results)
-    save_records(runs.compare_again(records), results)
+    update_records(runs.compare_again(records), results)
     print(f"\nsaved in {results}")
     readme = rendering.render_all(results.parent)
     (results.parent / "README.md").write_text(readme, encoding="utf-8")

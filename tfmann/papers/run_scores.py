@@ -26,6 +26,7 @@ from tfmann.evaluation.sense_consistency import sense_accuracy
 from tfmann.evaluation.tense_consistency import tense_accuracy
 from tfmann.papers import consistency_scores, history_scores, length_scores, output_scores
 from tfmann.papers.table_corpus import Corpus, gold_files
+from tfmann.utils.run_folder import is_of_last_training
 
 Settings = Mapping[str, Any]
 
@@ -113,7 +114,7 @@ def translate_more_tests(report: catalog.Report, out_dir: str, settings: Setting
     """Translates those of the manifest's further tests that a run has not translated yet."""
     for name in report.manifest.more_tests:
         output = os.path.join(out_dir, f"output_{name}")
-        if os.path.exists(output):
+        if is_of_last_training(output, out_dir):
             continue
         prefix = os.path.join(report.directory, name)
         flags = {"inference_input_file": f"{prefix}.{report.manifest.source}"}
@@ -255,7 +256,7 @@ def _interval(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, Any
 def _evaluate(out_dir: str, name: str, flags: Mapping[str, str]) -> dict[str, Any]:
     """Returns the output of `--mode=eval` for the best checkpoint."""
     path = Path(out_dir, f"scores_{name}.json")
-    if not path.exists():
+    if not is_of_last_training(path, out_dir):
         _decode("eval", out_dir, {**flags, "inference_output_file": str(path)}, name)
     return json.loads(path.read_text(encoding="utf-8"))
 

@@ -125,14 +125,14 @@ class TableRuns:
         tests = run_scores.significance_tests(self.corpus, out_dir, baselines, settings)
         return {"significance": tests} if tests else {}
 
-    def compare_again(self, new_records: Sequence[Record]) -> list[Record]:
+    def compare_again(self, new_records: Sequence[Record]) -> dict[tuple[str, int], Record]:
         """Tests other rows again if a baseline of theirs is among `new_records`, decoded again.
 
         Returns:
-          the records that have changed.
+          by row and seed the keys of their records that have changed.
         """
         new_by_run = {(record["row"], record["seed"]): record for record in new_records}
-        changed = []
+        changed = {}
         for record in read_records(self.results):
             row, seed = record["row"], metrics.seed_of(record)
             if (row, seed) in new_by_run or results_of(self.out_dir(row, seed)) is None:
@@ -141,7 +141,7 @@ class TableRuns:
                 new_by_run.get((test["baseline"], seed)) for test in record.get("significance", ())
             ]
             if any(rival and metrics.test_is_outdated(record, rival) for rival in baselines):
-                changed.append({**record, **self.significance(row, seed), "seed": seed})
+                changed[row, seed] = {**self.significance(row, seed), "seed": seed}
         return changed
 
     def remaining(self, rows: Sequence[Row], seeds: Sequence[int]) -> str:

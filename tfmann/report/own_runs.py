@@ -90,10 +90,9 @@ def _read_run(out_dir: str, path: Path) -> OwnRun | None:
         title = name
     settings = config.make({}, str(path)).as_dict()
     results = records.results_of(folder)
-    last = last_step(folder)
-    # A finished run that is continued keeps its results until it ends again.
-    if results is not None and (last is None or last <= results["steps"]):
+    if results is not None:
         return OwnRun(title, folder, settings, results, finished=True)
+    last = last_step(folder)
     if last is None:
         return None
     checkpoints = os.path.join(folder, CHECKPOINTS)

@@ -99,13 +99,25 @@ def rebuild(folder: str, step: int, root: str, log: Callable[[str], None]) -> No
     log(f"{problem}: rebuilt from {source}")
 
 
-def remove_old(root: str, count: int, due: Callable[[int], bool] = lambda step: True) -> list[int]:
+def remove_old(
+    root: str,
+    count: int,
+    due: Callable[[int], bool] = lambda step: True,
+    saved: int | None = None,
+) -> list[int]:
     """Removes all but the newest `count` checkpoints, and the leftovers of killed runs.
 
     A checkpoint that a run wrote because it was stopped between two saves (`between` in its state)
     is not counted, and the next save removes it: the remaining ones are those of a run that was
     never stopped. One with a damaged state counts if a save was `due` at its step, because the run
     will reach that step again.
+
+    Args:
+      root: the folder of the checkpoints.
+      count: how many remain.
+      due: whether a save is due at a step.
+      saved: the step that the run is at. Later checkpoints are damaged ones, from before which the
+        run has continued: they neither count nor are removed. None is the newest with a state.
 
     Returns:
       the counted steps that remain, ascending.
@@ -120,8 +132,11 @@ def remove_old(root: str, count: int, due: Callable[[int], bool] = lambda step: 
     regular = [
         step for step, state in states.items()
         if (due(step) if state is None else not state.get("between"))
+        and (saved is None or step <= saved)
     ][-count:]  # fmt: skip
     newest = max((step for step in existing if states[step] is not None), default=-1)
+    if saved is not None:
+        newest = min(newest, saved)
     for step in existing:
         if step not in regular and step < newest:
             folder = step_folder(root, step)

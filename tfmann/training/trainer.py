@@ -136,14 +136,14 @@ def _periods(hparams: TrainingSettings) -> tuple[int, int]:
     return evaluate_every, hparams.steps_per_checkpoint or evaluate_every
 
 
-def remove_old_checkpoints(hparams: TrainingSettings, root: str) -> list[int]:
-    """Removes all but the last `num_keep_ckpts` checkpoints; returns the steps that remain."""
+def remove_old_checkpoints(hparams: TrainingSettings, root: str, saved: int) -> list[int]:
+    """Removes all but `num_keep_ckpts` checkpoints up to `saved`; returns the steps that remain."""
 
     def due(step: int) -> bool:
         at_period = any(step % every == 0 for every in _periods(hparams))
         return step <= hparams.num_train_steps and (at_period or step == hparams.num_train_steps)
 
-    return checkpoint_series.remove_old(root, hparams.num_keep_ckpts, due)
+    return checkpoint_series.remove_old(root, hparams.num_keep_ckpts, due, saved)
 
 
 def save(train_step: TrainStep, state: TrainState, root: str, between: bool = False) -> None:
@@ -163,7 +163,7 @@ def save(train_step: TrainStep, state: TrainState, root: str, between: bool = Fa
         {**state.as_dict(), "between": True} if between else state.as_dict(),
         caches,
     )
-    remove_old_checkpoints(train_step.hparams, root)
+    remove_old_checkpoints(train_step.hparams, root, state.step)
 
 
 def _evaluate(train_step: TrainStep, state: TrainState, hooks: Hooks) -> None:

@@ -41,6 +41,19 @@ def has_weights(root: str) -> bool:
     return bool(steps) or any(os.path.exists(path) for path in best)
 
 
+def is_of_last_training(path: str | os.PathLike[str], root: str) -> bool:
+    """Returns whether a file that was computed with the weights of a finished run is there.
+
+    One that is older than the run's results is of an earlier training, and does not count as long
+    as the run has weights to compute it again.
+    """
+    if not os.path.exists(path):
+        return False
+    results = os.path.join(root, RESULTS)
+    is_older = os.path.exists(results) and os.path.getmtime(path) < os.path.getmtime(results)
+    return not (is_older and has_weights(root))
+
+
 def weights_folder(path: str) -> str:
     """Returns the best checkpoint's folder if `path` is a run's folder, else `path` itself."""
     return os.path.join(path, BEST) if os.path.exists(os.path.join(path, HPARAMS)) else path
