@@ -72,6 +72,7 @@ def comparisons(table: Table, records: Sequence[Record]) -> list[Comparison]:
             ],
         )
         for rival in table.baselines
+        if rival in rows
     ]
     return [comparison for comparison in compared if comparison.differences]
 
