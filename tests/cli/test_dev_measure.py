@@ -12,7 +12,7 @@ from tfmann.cli import dev_measure
 from tfmann.cli.dev_evaluation import DevEvaluation
 from tfmann.config import HParams
 from tfmann.evaluation import length_penalty
-from tfmann.training import checkpoint
+from tfmann.training import checkpoint, trainer
 from tfmann.training.train_state import TrainState
 
 RUN = {"learning_rate": 0.0, "steps_per_external_eval": 2, "infer_mode": "beam_search",
@@ -85,6 +85,30 @@ def test_a_longer_training_evaluates_with_the_length_penalty_of_its_beginning(
     assert scores[0] == pytest.approx(scores[1], abs=0.01)
     assert any(line.startswith("evaluations keep length_penalty_weight=0, ") for line in log)
     assert config.read_json(out / "hparams.json")["length_penalty_weight"] == 0.7
+
+
+def test_a_length_penalty_that_the_user_gives_outlives_a_kill(first, tmp_path, monkeypatch):
+    """Before the next checkpoint, when only the saved settings would know of it."""
+    out = tmp_path / "out"
+    shutil.copytree(first, out)
+    command = [f"--out_dir={out}", "--num_train_steps=4", "--length_penalty_weight=0.3"]
+
+    class Killed(BaseException):
+        pass
+
+    def train(*_):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer, "train", train)
+        with pytest.raises(Killed):
+            nmt.main(command)
+    before = len(read(out / "train.log"))
+    assert nmt.main(command) == 0
+    log = read(out / "train.log")[before:]
+    assert not any(line.startswith("evaluations keep") for line in log) and not otherwise(log)
+    state = checkpoint.read_state(str(out / "checkpoints" / "step-00000004"))
+    assert state["measure"][dev_measure.WEIGHT] == 0.3 and state["best_step"] == 4
 
 
 def test_the_same_command_again_chooses_the_same_length_penalty(first, tmp_path, monkeypatch):

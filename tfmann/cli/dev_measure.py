@@ -76,7 +76,7 @@ def kept_weight(
     return weight if now[WEIGHT] == saved.get(WEIGHT) else None
 
 
-def compare(state: TrainState, now: Measure, log: Callable[[str], None]) -> None:
+def compare(state: TrainState, now: Measure, log: Callable[[str], None]) -> bool:
     """Forgets the best dev BLEU of a run if evaluations are from here measured otherwise.
 
     Its weights stay until the next evaluation replaces them.
@@ -86,6 +86,9 @@ def compare(state: TrainState, now: Measure, log: Callable[[str], None]) -> None
         measure, and count as measured in the same way.
       now: the measure of the evaluations to come.
       log: takes a line that says what has changed.
+
+    Returns:
+      True if they are measured otherwise.
     """
     differing = differences(state.measure, now)
     if differing:
@@ -97,6 +100,7 @@ def compare(state: TrainState, now: Measure, log: Callable[[str], None]) -> None
             )
         state.best_bleu, state.stale_evaluations = -1.0, 0
     state.measure = now
+    return bool(differing)
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -231,7 +231,10 @@ class TrainingSession:
             if state.step < self.hparams.num_train_steps or not is_evaluated:
                 # there will be evaluations
                 self._keep_length_penalty(state)
-                dev_measure.compare(state, self.measure, self.log)
+                if dev_measure.compare(state, self.measure, self.log) and self.workers.chief:
+                    # before the settings are saved: a run that is stopped before its next
+                    # checkpoint would not know that the user has changed them
+                    checkpoint.write_state(latest, state.as_dict())
             return state
         self._start_weights()
         return TrainState(measure=self.measure)

@@ -25,7 +25,7 @@ from tfmann.errors import UserError
 from tfmann.training.checkpoint_state import problem_with
 from tfmann.utils.atomic_files import replace_folder, sync
 from tfmann.utils.checksummed_json import add_checksum, read_checked
-from tfmann.utils.files import error_reason, stream_digest
+from tfmann.utils.files import atomic_write, error_reason, stream_digest
 from tfmann.utils.run_folder import weights_folder
 
 Arrays = Mapping[str, np.ndarray]
@@ -118,6 +118,18 @@ def read_state(folder: str) -> dict[str, Any]:
     if problem is not None:
         raise Unreadable(f"{path} is not the state of a checkpoint: {problem}")
     return state
+
+
+def write_state(folder: str, state: Mapping[str, Any]) -> None:
+    """Writes another state into a checkpoint, whose archives stay as they are.
+
+    Raises:
+      Unreadable: the folder is not a checkpoint.
+      UserError: the disk is full or not writable; the state is unchanged.
+    """
+    record = add_checksum({**state, "sha256": read_state(folder)["sha256"]})
+    with atomic_write(os.path.join(folder, "state.json")) as stream:
+        stream.write(json.dumps(record, indent=1).encode())
 
 
 def read_arrays(folder: str, name: str = "weights") -> dict[str, np.ndarray]:
