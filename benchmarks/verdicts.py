@@ -5,8 +5,8 @@
 `verdict_scores` simulates the scores of systems whose true difference is known. It is also the
 margin of a claim that should be just false.
 
-The claims `false` and `true` are judged from these scores by the statistics alone. Those of
-`records` are judged from whole records (`verdict_records`), with everything that the judgement of a
+The claims `false`, `extended` and `true` are judged from these scores by the statistics alone;
+`extended` are papers that are judged, get more seeds, and are judged again. Those of `records` are judged from whole records (`verdict_records`), with everything that the judgement of a
 table does: statistics of addresses, tests of whole documents, and records without resamples.
 `speeds` are claims about speed, judged from the records of a benchmark (`verdict_speeds`).
 """
@@ -62,6 +62,7 @@ class Scenario(NamedTuple):
       margin: of the claim; None for the true difference, so that the claim is just false.
       sizes: of the tables.
       claims: number of claims of a paper.
+      first: seeds with which the paper was judged before it got all; 0 if it was judged once.
     """
 
     expect: str
@@ -69,10 +70,11 @@ class Scenario(NamedTuple):
     margin: float | None
     sizes: Sizes
     claims: int = 1
+    first: int = 0
 
 
 def simulate(scenario: Scenario, tables: int, seed: int) -> dict[str, float]:
-    """Returns the share of papers with at least one verdict of each status.
+    """Returns the share of papers with at least one verdict of each status, at any judgement.
 
     `one_seed` is the share in which the sentences alone make the first seed of the first system
     better than the base, one-sided at 5%, as if no other seed could differ.
@@ -84,7 +86,9 @@ def simulate(scenario: Scenario, tables: int, seed: int) -> dict[str, float]:
     counts: Counter[str] = Counter()
     for _ in range(tables):
         measured = scores(rng, gaps, scenario.sizes)
-        counts.update(set(statuses(measured, scenario.expect, margin)))
+        judged = {scenario.first, scenario.sizes.seeds} - {0}
+        parts = [measured[:, :seeds] for seeds in judged]
+        counts.update({s for part in parts for s in statuses(part, scenario.expect, margin)})
         first = measured[1, 0] - measured[0, 0]
         counts["one_seed"] += int(first[0] > Z * first[1:].std(ddof=1))
     kinds = (verdicts.HOLDS, verdicts.FAILS, verdicts.INCONCLUSIVE, "one_seed")
@@ -130,6 +134,13 @@ FALSE = [
     for expect, gap in (("higher", 0.0), ("alike", 0.06), ("no gain", 0.06))
     for luck in (0.0, 0.03, 0.2)
     for seeds, claims in ((2, 1), (3, 1), (5, 1), (3, 10))
+]
+# Nor if a paper with three seeds gets five more, and a proof counts whenever it is found.
+EXTENDED = [
+    Scenario(expect, gap, None, Sizes(8, luck=luck), claims, first=3)
+    for expect, gap in (("higher", 0.0), ("alike", 0.06), ("no gain", 0.06))
+    for luck in (0.0, 0.03, 0.2)
+    for claims in (1, 10)
 ]
 TRUE = [
     Scenario(expect, gap, margin, Sizes(seeds, 1000), claims)
@@ -195,7 +206,8 @@ SPEEDS = [
     if truth != TRUE_CLAIM or claim != verdict_speeds.FASTER  # equal is as much as is false
 ]  # fmt: skip
 
-SCENARIOS = {"false": FALSE, "true": TRUE}
+SCENARIOS = {"false": FALSE, "true": TRUE, "extended": EXTENDED}
+SEEDS = {"false": 0, "true": 1000, "extended": 4000}  # of the first line of a kind
 CLAIMS = (*SCENARIOS, "records", "speeds")
 
 
@@ -209,10 +221,11 @@ def records(tables: int, kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
             yield from _of_speeds(tables)
             continue
         for number, scenario in enumerate(SCENARIOS[kind]):
-            shares = simulate(scenario, tables, seed=1000 * (kind == "true") + number)
+            shares = simulate(scenario, tables, seed=SEEDS[kind] + number)
             settings = {
                 "expect": scenario.expect,
                 "claims": scenario.claims,
+                **({"first": scenario.first} if scenario.first else {}),
                 **scenario.sizes._asdict(),
             }
             yield {"claim_is": kind, "tables": tables, **settings, **shares, **provenance()}

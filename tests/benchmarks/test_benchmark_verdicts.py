@@ -48,6 +48,13 @@ def test_barely_false_claims_seldom_hold(expect, gap, luck, claims):
     assert shares[HOLDS] <= MOST and shares[FAILS] <= MOST
 
 
+def test_barely_false_claims_seldom_hold_if_seeds_are_added():
+    sizes = SMALL._replace(seeds=8, luck=0.5)
+    shares = verdicts.simulate(Scenario("higher", 0.0, None, sizes, first=3), TABLES, seed=8)
+    once = verdicts.simulate(Scenario("higher", 0.0, None, sizes), TABLES, seed=8)
+    assert once[HOLDS] <= shares[HOLDS] <= MOST and once[FAILS] <= shares[FAILS] <= MOST
+
+
 @pytest.mark.parametrize(
     ("expect", "gap", "margin", "status"),
     [("higher", 0.6, 0.0, HOLDS), ("lower", 0.6, 0.0, FAILS), ("alike", 0.0, 9.0, HOLDS),
@@ -178,16 +185,15 @@ def test_figures_are_recorded_line_by_line_and_shown(tmp_path, monkeypatch, caps
     monkeypatch.setattr(verdicts, "SPEEDS", verdicts.SPEEDS[-1:])
     verdicts.main(["--tables=2", f"--out={out}"])
     records = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [record["claim_is"] for record in records] == ["false"] * 2 + ["true"] * 2 + [
-        "records", "speeds",
+    assert [record["claim_is"] for record in records] == [
+        "false", "false", "true", "true", "extended", "extended", "records", "speeds",
     ]  # fmt: skip
-    for record in records[:4]:
-        assert (
-            record["holds"] + record["does not hold"] + record["inconclusive"] == 1
-        )  # one claim a paper
+    for record in records[:4]:  # judged once, of one claim
+        assert record["holds"] + record["does not hold"] + record["inconclusive"] == 1
     monkeypatch.setattr(report, "read_benchmark", lambda name: records)
     lines = report.verdicts()
-    assert sum(line.startswith("| higher | ") for line in lines) == 4
+    assert sum(line.startswith("| higher | ") for line in lines) == 6
+    assert sum(line.startswith("| higher | 3 | 8 | ") for line in lines) == 2
     assert sum(line.startswith(f"| {UNTRAINED} | ") for line in lines) == 1
     (line,) = (line for line in lines if line.startswith("| faster than a rival | false | 100% |"))
     assert line.endswith(" | - |")
