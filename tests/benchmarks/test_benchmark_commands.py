@@ -224,17 +224,17 @@ def test_a_memory_is_measured_in_an_invented_domain(capfd):
 
 def test_stores_of_a_memory_are_measured(corpus, capfd):
     prefixes = f"--memory={corpus}/train", f"--test={corpus}/test"
-    datastore.main([*prefixes, "--pairs=20,40", "--lines=4"])
-    for pairs, records in zip((20, 40), np.array_split(read_records(capfd), 2)):
-        assert [record["store"] for record in records] == [None, *datastore.STORES]
-        assert all((r["pairs"], r["lines"], r["width"]) == (pairs, 4, 64) for r in records)
-        text, index, keys = (record["bytes"] for record in records[1:])
-        targets = (corpus / "train.tgt").read_text("utf-8").splitlines()[:pairs]
-        entries = sum(len(line.split()) + 1 for line in targets)  # </s> is one
-        # readouts of 64 numbers of two bytes, and a little for their file's head
-        assert 2 * 64 * entries <= keys - index < 2 * 64 * entries + 2000
-        sides = [(corpus / f"train.{side}").read_bytes() for side in ("src", "tgt")]
-        assert text == sum(len(b"".join(side.splitlines(keepends=True)[:pairs])) for side in sides)
+    datastore.main([*prefixes, "--pairs=20", "--lines=4"])
+    records = read_records(capfd)
+    assert [record["store"] for record in records] == [None, *datastore.STORES]
+    assert all((r["pairs"], r["lines"], r["width"]) == (20, 4, 64) for r in records)
+    text, index, keys = (record["bytes"] for record in records[1:])
+    targets = (corpus / "train.tgt").read_text("utf-8").splitlines()[:20]
+    entries = sum(len(line.split()) + 1 for line in targets)  # </s> is one
+    # readouts of 64 numbers of two bytes, and a little for their file's head
+    assert 2 * 64 * entries <= keys - index < 2 * 64 * entries + 2000
+    sides = [(corpus / f"train.{side}").read_bytes() for side in ("src", "tgt")]
+    assert text == sum(len(b"".join(side.splitlines(keepends=True)[:20])) for side in sides)
 
 
 def test_a_memory_smaller_than_asked_for_is_named(corpus):
