@@ -238,7 +238,8 @@ def verdicts() -> list[str]:
         if not of_kind:
             continue
         out += [f"### {title}", "", f"{of_kind[0]['tables']:,} papers per line.", ""]
-        heads = {"first": "first seeds", "luck": "seed deviation", "true": "true difference", "one_seed": "one seed alone",
+        heads = {"first": "first seeds", "luck": "seed deviation", "true": "true difference",
+                 "one_seed": "one seed alone",
                  "truth": "is", "share": "true share of speed", "timing_error": "timing error",
                  "noise": "turn deviation"}  # fmt: skip
         out += [f"| {' | '.join(heads.get(name, name) for name in columns)} |"]

@@ -6,9 +6,10 @@
 margin of a claim that should be just false.
 
 The claims `false`, `extended` and `true` are judged from these scores by the statistics alone;
-`extended` are papers that are judged, get more seeds, and are judged again. Those of `records` are judged from whole records (`verdict_records`), with everything that the judgement of a
-table does: statistics of addresses, tests of whole documents, and records without resamples.
-`speeds` are claims about speed, judged from the records of a benchmark (`verdict_speeds`).
+`extended` are papers that are judged, get more seeds, and are judged again. Those of `records` are
+judged from whole records (`verdict_records`), with everything that the judgement of a table does:
+statistics of addresses, tests of whole documents, and records without resamples. `speeds` are
+claims about speed, judged from the records of a benchmark (`verdict_speeds`).
 """
 
 from __future__ import annotations

@@ -99,6 +99,23 @@ def test_the_p_values_of_a_paper_are_adjusted_together():
     assert first_verdict(counted, claim(row="mad_2")).status == HOLDS
 
 
+def test_an_inconclusive_verdict_has_the_first_thing_in_its_way():
+    def obstacle(ours, spread=0.1, **settings):
+        (verdict,) = judge_claim(claim(), runs(ours, [10.0] * len(ours), spread, **settings))
+        assert (verdict.obstacle == "") == (verdict.status != INCONCLUSIVE)
+        return verdict.obstacle
+
+    assert obstacle([11.8, 12.0, 12.2]) == obstacle([8.2, 8.0, 7.8]) == ""
+    assert obstacle([11.8, 12.0, 12.2], 1.5) == judgement.UNPROVEN
+    assert obstacle([12.0] * 3 + [9.5]) == judgement.DISAGREEING
+    assert obstacle([12.0, 12.1], history=[]) == judgement.RISING
+    assert obstacle([12.0], history=[]) == judgement.ONE_SEED
+    records = runs([12.0, 12.1, 12.2], [10.0] * 3)
+    records[0]["hparams"] = {**records[0]["hparams"], "head_scale": 0.5}
+    (verdict,) = judge_claim(claim(), records)
+    assert verdict.obstacle == judgement.OTHER
+
+
 def test_seeds_that_disagree_are_named():
     (verdict,) = judge_claim(claim(), runs([12.0] * 3 + [9.5], [10.0] * 4))
     assert verdict.status == INCONCLUSIVE

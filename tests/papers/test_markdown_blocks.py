@@ -106,7 +106,11 @@ def test_missing_measurements_are_marked(results):
 def test_claims_are_counted_and_listed(results):
     text = markdown_blocks.fill(REGION.format("claims", ""), results)
     assert "does not hold: 0; inconclusive: 2; holds: 0" in text
-    assert "| inconclusive | On Vi-En, the memory-augmented decoder with one head" in text
+    assert "| paper | holds | does not hold | inconclusive | (one seed) |\n" in text
+    assert "| Collier & Beel 2019 | - | - | 2 | 2 |\n" in text
+    settled, inconclusive = text.split("<summary>Inconclusive claims, with what each lacks<")
+    line = "| inconclusive | On Vi-En, the memory-augmented decoder with one head"
+    assert line in inconclusive and line not in settled
     assert "| not yet measured |" not in text
 
 

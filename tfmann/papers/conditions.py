@@ -13,6 +13,7 @@ from tfmann.papers.seed_pairs import SeedPairs
 from tfmann.papers.tables import PAPERS, TABLES
 
 MAX_RISE = 0.1  # dev BLEU: runs that rise by more on average at their end have not converged
+RISING = "not converged"  # the reservation
 _END = 0.2  # the last share of the updates, in which a rise is looked for
 _WHOLE = 0.9  # of the paper's number of pairs; fewer are a part of its corpus
 
@@ -70,7 +71,7 @@ def conditions(
         parts.append(_brevity_penalties(pairs, split))
     corpus = _describe_corpus(records, name, scale, own_pairs)
     reservations = {
-        "not converged": bool(not_converged),
+        RISING: bool(not_converged),
         "seeds with other settings": bool(other_settings),
         "not the same number of updates": not is_fair,
         "not the same corpus": not _same_corpus(records),

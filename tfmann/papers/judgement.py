@@ -28,6 +28,11 @@ from tfmann.papers.tables import TABLES
 NOT_MEASURED = "not yet measured"
 STATUSES = (FAILS, INCONCLUSIVE, HOLDS, NOT_MEASURED)
 
+# What keeps a claim inconclusive; of several the first.
+ONE_SEED, RISING, OTHER, DISAGREEING, UNPROVEN = OBSTACLES = (
+    "one seed", "not converged", "other conditions", "seeds disagree", "not proven",
+)  # fmt: skip
+
 Results = Mapping[tuple[str, str], Sequence[Record]]
 
 _ONE_SEED = "one seed only, which another could contradict"
@@ -43,6 +48,7 @@ class Verdict(NamedTuple):
       evidence: the numbers; for `inconclusive`, the reason first.
       corpus: the paper's corpus or another one; empty for a benchmark.
       conditions: size, seeds, convergence and lengths.
+      obstacle: one of `OBSTACLES` if it is inconclusive, else empty.
     """
 
     status: str
@@ -50,6 +56,7 @@ class Verdict(NamedTuple):
     evidence: str
     corpus: str = ""
     conditions: str = ""
+    obstacle: str = ""
 
 
 class _Case(NamedTuple):
@@ -187,9 +194,10 @@ def _settle(case: _Case, estimate: verdicts.Estimate, gaps: Iterable[str] = ()) 
         return case
     reasons.append(_disagreement(case.differences, _bounds(case.claim), INCONCLUSIVE))
     parts = [*filter(None, reasons), case.evidence]
+    obstacle = {_ONE_SEED: ONE_SEED, conditions.RISING: RISING}.get(reasons[0], OTHER)
     if estimate.freedom:
         parts.append(f"not adjusted: {_p_values(case.p_inside, case.p_outside)}")
-    settled = _verdict(INCONCLUSIVE, case.measured, "; ".join(parts), case.conditions)
+    settled = _verdict(INCONCLUSIVE, case.measured, "; ".join(parts), case.conditions, obstacle)
     return _Case(case.claim, settled=settled)
 
 
@@ -236,18 +244,21 @@ def _decide_case(case: _Case, p_inside: float, p_outside: float, tests: int) -> 
     if status == HOLDS and case.below_null:
         seeds = ", ".join(map(str, case.below_null))
         disagreement = f"the seeds disagree: it is no truer than by chance for seed {seeds}"
+    obstacle = UNPROVEN if status == INCONCLUSIVE else ""
     if disagreement:
-        reason, status = f"{disagreement}; ", INCONCLUSIVE
+        reason, status, obstacle = f"{disagreement}; ", INCONCLUSIVE, DISAGREEING
     evidence = (
         f"{reason}{case.evidence}; {_p_values(case.p_inside, case.p_outside)}; adjusted for {tests}"
         f" test{'s' if tests > 1 else ''}: {_p_values(p_inside, p_outside)}"
     )
-    return _verdict(status, case.measured, evidence, case.conditions)
+    return _verdict(status, case.measured, evidence, case.conditions, obstacle)
 
 
-def _verdict(status: str, measured: str, evidence: str, where: Conditions | None) -> Verdict:
+def _verdict(
+    status: str, measured: str, evidence: str, where: Conditions | None, obstacle: str = ""
+) -> Verdict:
     corpus, summary = (where.corpus, where.summary) if where else ("", "")
-    return Verdict(status, measured, evidence, corpus, summary)
+    return Verdict(status, measured, evidence, corpus, summary, obstacle)
 
 
 def _bounds(claim: AnyClaim) -> tuple[float, float]:

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tfmann.errors import UserError
-from tfmann.papers import judgement, length_scores, rendering
-from tfmann.papers.claim import UntestedClaim
+from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
+from tfmann.papers import claim_counts, judgement, length_scores, rendering
+from tfmann.papers.claim import AnyClaim, UntestedClaim
 from tfmann.papers.claims import CLAIMS
 from tfmann.papers.differences import comparisons, figure_name
 from tfmann.papers.metrics import Record
@@ -41,6 +42,7 @@ _FOOTNOTES = (
     "other numbers of updates:", "train:", "dev:", "test:", "unseen pairs:", "other document:",
     "consistent:", "AER,", "under-translated,", "≤:", "tense:", "senses:", "without training:",
 )  # fmt: skip
+_INCONCLUSIVE = "Inconclusive claims, with what each lacks"
 _UNTESTED = "Statements of the papers that no record can test"
 CLAIM_HEADING = ("verdict", "claim", "paper", "measured on", "conditions", "evidence")
 
@@ -142,23 +144,14 @@ def _folded(title: str, heading: Sequence[str], rows: Sequence[Sequence[str]]) -
 def _claims(results: judgement.Results, results_dir: Path) -> list[str]:
     """Renders the number of verdicts, each claim that was measured, and those without a test.
 
-    Failures are first. Of the statements that no record can test, the last column says why.
+    Failures are first, and inconclusive claims are folded away. Of the statements that no record
+    can test, the last column says why.
     """
     judged = judgement.judge(CLAIMS, results, results_dir)
     counts = judgement.count(verdict for _, verdict in judged)
     judged.sort(key=lambda pair: judgement.STATUSES.index(pair[1].status))
-    rows = [
-        [
-            verdict.status,
-            claim.text,
-            f"{claim.paper}, {claim.section}",
-            f"{verdict.measured}: {verdict.corpus}" if verdict.corpus else verdict.measured,
-            verdict.conditions or "-",
-            verdict.evidence,
-        ]
-        for claim, verdict in judged
-        if verdict.status != judgement.NOT_MEASURED
-    ]
+    settled = [_claim_cells(*pair) for pair in judged if pair[1].status in (FAILS, HOLDS)]
+    inconclusive = [_claim_cells(*pair) for pair in judged if pair[1].status == INCONCLUSIVE]
     untested = [
         [claim.text, f"{claim.paper}, {claim.section}", claim.missing]
         for claim in CLAIMS
@@ -168,6 +161,16 @@ def _claims(results: judgement.Results, results_dir: Path) -> list[str]:
         "; ".join(f"{status}: {number}" for status, number in counts.items())
         + f", of which no record can test {len(untested)}.",
         "",
-        *rendering.markdown(CLAIM_HEADING, rows),
+        *rendering.markdown(*claim_counts.by_paper(judged)),
+        "",
+        *rendering.markdown(CLAIM_HEADING, settled),
+        *_folded(_INCONCLUSIVE, CLAIM_HEADING, inconclusive),
         *_folded(_UNTESTED, ("statement", "paper", "what is missing"), untested),
     ]
+
+
+def _claim_cells(claim: AnyClaim, verdict: judgement.Verdict) -> list[str]:
+    measured = f"{verdict.measured}: {verdict.corpus}" if verdict.corpus else verdict.measured
+    source = f"{claim.paper}, {claim.section}"
+    cells = [verdict.status, claim.text, source, measured, verdict.conditions or "-"]
+    return [*cells, verdict.evidence]

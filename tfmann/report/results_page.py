@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
-from tfmann.papers import judgement, metrics, rendering
+from tfmann.papers import claim_counts, judgement, metrics, rendering
 from tfmann.papers.claims import CLAIMS
 from tfmann.papers.judgement import Results
 from tfmann.papers.markdown_blocks import CLAIM_HEADING
@@ -117,6 +117,7 @@ def render_results(results_dir: Path) -> str:
             papers={paper: _table_panels(tables, results) for paper, tables in _PAPERS.items()},
             claims=judged,
             claim_heading=CLAIM_HEADING,
+            claims_by_paper=claim_counts.by_paper(judged),
             counts=judgement.count(verdict for _, verdict in judged),
             papers_with_claims=list(dict.fromkeys(claim.paper for claim in CLAIMS)),
             adequacy=_adequacy_tables(results),
