@@ -1,7 +1,9 @@
 """A run that continues compares dev BLEU only with what was measured in the same way."""
 
 import json
+import os
 import shutil
+import signal
 
 import pytest
 from helpers import tiny_runs
@@ -12,8 +14,9 @@ from tfmann.cli import dev_measure
 from tfmann.cli.dev_evaluation import DevEvaluation
 from tfmann.config import HParams
 from tfmann.evaluation import length_penalty
-from tfmann.training import checkpoint, trainer
+from tfmann.training import checkpoint, checkpoint_series, trainer
 from tfmann.training.train_state import TrainState
+from tfmann.training.train_step import TrainStep
 
 RUN = {"learning_rate": 0.0, "steps_per_external_eval": 2, "infer_mode": "beam_search",
        "beam_width": 2, "length_penalty_weights": "0.7", "init_weight": 1.0,
@@ -109,6 +112,27 @@ def test_a_length_penalty_that_the_user_gives_outlives_a_kill(first, tmp_path, m
     assert not any(line.startswith("evaluations keep") for line in log) and not otherwise(log)
     state = checkpoint.read_state(str(out / "checkpoints" / "step-00000004"))
     assert state["measure"][dev_measure.WEIGHT] == 0.3 and state["best_step"] == 4
+
+
+def test_a_checkpoint_between_two_saves_is_none_of_the_last_with_another_measure(
+    first, tmp_path, monkeypatch
+):
+    """Written because the run was stopped, it would be one of those that are averaged."""
+    out, update = tmp_path / "out", TrainStep.update
+    shutil.copytree(first, out)
+
+    def stop_at_third(self, batch, step, *args):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return update(self, batch, step, *args)
+
+    command = [f"--out_dir={out}", "--num_train_steps=4", "--avg_ckpts"]
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainStep, "update", stop_at_third)
+        assert nmt.main(command) == 128 + signal.SIGTERM
+    assert checkpoint_series.steps(str(out / "checkpoints")) == [2, 3]
+    assert nmt.main([*command, "--dev_sentences=5"]) == 0
+    assert checkpoint_series.steps(str(out / "checkpoints")) == [2, 4]
+    assert any("mean of the last 2, dev" in line for line in read(out / "train.log"))
 
 
 def test_the_same_command_again_chooses_the_same_length_penalty(first, tmp_path, monkeypatch):

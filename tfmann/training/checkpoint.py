@@ -121,13 +121,17 @@ def read_state(folder: str) -> dict[str, Any]:
 
 
 def write_state(folder: str, state: Mapping[str, Any]) -> None:
-    """Writes another state into a checkpoint, whose archives stay as they are.
+    """Changes the state of a checkpoint; other keys and the archives stay as they are.
+
+    Args:
+      folder: the checkpoint's folder.
+      state: the keys to change.
 
     Raises:
       Unreadable: the folder is not a checkpoint.
       UserError: the disk is full or not writable; the state is unchanged.
     """
-    record = add_checksum({**state, "sha256": read_state(folder)["sha256"]})
+    record = add_checksum({**read_state(folder), **state})
     with atomic_write(os.path.join(folder, "state.json")) as stream:
         stream.write(json.dumps(record, indent=1).encode())
 
