@@ -186,6 +186,36 @@ def test_weights_that_stay_as_they_were_drawn_are_named(data, tmp_path, capsys):
     assert "stay random" not in capsys.readouterr().out  # of a run that continues
 
 
+def test_a_run_that_reads_other_documents_forgets_those_before(tmp_path, monkeypatch):
+    """Other text, or the same in another order; with the same text elsewhere it does not."""
+    for name, seed in (("here", 3), ("there", 3), ("other", 4)):
+        write_corpus(tmp_path / name, 60, 6, 6, seed=seed, style=Style(document_tense=True))
+
+    class Killed(BaseException):
+        pass
+
+    def update_until_fourth(self, batch, step, *args):
+        if step == 3:
+            assert not batch.starts.all()  # a document is in progress
+            raise Killed(bool(self.caches))
+        return update(self, batch, step, *args)
+
+    update = TrainStep.update
+    monkeypatch.setattr(TrainStep, "update", update_until_fourth)
+    settings = {**RUN, "batch_size": 2, "steps_per_checkpoint": 3}
+
+    def has_caches(name, **changes):
+        with pytest.raises(Killed) as killed:
+            train_here(tmp_path / name, tmp_path / "run", **settings, **changes)
+        return killed.value.args[0]
+
+    assert has_caches("here")  # a new run
+    for _ in range(2):  # also after a kill before the next checkpoint
+        assert not has_caches("other")
+    assert has_caches("there")
+    assert not has_caches("there", random_seed=2)
+
+
 @pytest.mark.quick("summary")
 @pytest.mark.parametrize("cell", ["summary", "previous"])
 def test_cells_with_a_history_train_and_translate(cell, data, tmp_path, capsys):

@@ -113,6 +113,7 @@ class TrainingSession:
             searcher.require_room(len(dev_corpus), searcher.hypotheses())
         self.dev_evaluation = DevEvaluation(hparams, folder, translator, dev_corpus)
         self.measure = dev_measure.measure(hparams)
+        self._document_order = fingerprints.document_order(hparams) if cell.has_cache else ""
         self.board: Board | None = None
 
     def _make_translator(self, **settings: Any) -> Translator:
@@ -235,9 +236,17 @@ class TrainingSession:
                     # before the settings are saved: a run that is stopped before its next
                     # checkpoint would not know that the user has changed them
                     checkpoint.write_state(latest, state.as_dict())
+            self._forget_other_documents(state)  # after that: the checkpoint keeps its caches
             return state
         self._start_weights()
-        return TrainState(measure=self.measure)
+        return TrainState(measure=self.measure, document_order=self._document_order)
+
+    def _forget_other_documents(self, state: TrainState) -> None:
+        """Empties the caches of a checkpoint if their documents are not those that continue."""
+        if state.document_order not in ("", self._document_order):  # "": of an older version
+            self.train_step.caches = ()
+            self.log("other documents continue from here: the caches are empty")
+        state.document_order = self._document_order
 
     def _start_weights(self) -> None:
         """Sets the weights of a new run that do not start at random."""

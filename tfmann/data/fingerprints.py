@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import hashlib
 import json
 import os
 from collections.abc import Mapping
 from typing import Any
 
-from tfmann.config import DataSettings
+from tfmann.config import DataSettings, HParams
 from tfmann.errors import UserError
 from tfmann.utils.checksummed_json import add_checksum, read_checked
 from tfmann.utils.files import atomic_write, file_digest, read_bytes
@@ -25,6 +26,10 @@ _FILES = ("subword_model", "lexicon_file", "shortlist")  # the other settings ar
 # Files that are missing are no concern here: other checks refuse them if they are needed, and the
 # run has its own vocabularies and subwords. The test set decides nothing and is not recorded.
 _KEYS = ("train_prefix", "dev_prefix", "vocab_prefix", *_FILES)
+# Settings on which depend, besides the text, the documents that training reads side by side.
+_ORDER = (
+    "train_weights", "src_max_len", "tgt_max_len", "max_len_policy", "batch_size", "random_seed"
+)  # fmt: skip
 
 
 def record(hparams: DataSettings, out_dir: str, vocabularies: Mapping[str, str]) -> None:
@@ -99,6 +104,19 @@ def require_same_inputs(hparams: DataSettings, out_dir: str) -> None:
                 f"{changed[0]} ({key}) has changed since the run in {out_dir} began. Restore the "
                 "file and give the same command again, or give another out_dir."
             )
+
+
+def document_order(hparams: HParams) -> str:
+    """Returns a fingerprint of the training text and of the order of its documents.
+
+    The same text may be elsewhere.
+
+    Raises:
+      UserError: the text cannot be read.
+    """
+    text = list(_digests(hparams, "train_prefix").values())
+    order = [getattr(hparams, key) for key in _ORDER]
+    return hashlib.sha256(json.dumps([text, order]).encode()).hexdigest()
 
 
 def _digests(hparams: DataSettings, key: str) -> dict[str, str]:

@@ -46,6 +46,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "words": _is_count,
     "history": _is_history,
     "measure": lambda value: isinstance(value, dict),
+    "document_order": lambda value: isinstance(value, str),
     "between": lambda value: isinstance(value, bool),
     "sha256": _are_digests,
 }
