@@ -207,6 +207,9 @@ def test_the_corrected_command_works_after_every_failure(trained, corpus):
         ({"vocab_size": 5}, 2, r"vocab_size=5 \(saved: 0\)"),
         ({"vocab_prefix": "{}/vocab_good"}, 2, r"vocab_prefix='.*vocab_good' \(saved: None\)"),
         ({"optimizer": "adam"}, 1, "the optimizer of .* is another model's"),
+        ({"init_checkpoint": "{}/base"}, 2, "--init_checkpoint is of no use: .* has weights"),
+        ({"embed_prefix": "{}/vectors"}, 2, "--embed_prefix is of no use"),
+        ({"init_op": "normal"}, 2, "--init_op is of no use"),
         ({"train_prefix": "{}/unequal"}, 1, "unequal line counts"),
         ({"dev_prefix": "{}/latin"}, 1, "not UTF-8"),
     ],
@@ -281,6 +284,13 @@ def test_text_that_a_run_continues_on_may_not_change_later(trained, corpus, tmp_
     with open(tmp_path / "moved.tgt", "ab") as stream:
         stream.write(b"y\n")
     fails(argv, capsys, 1, r"moved\.src \(train_prefix\) has changed since the run")
+
+
+def test_a_file_may_say_how_weights_would_start(trained, tmp_path):
+    """A run that has weights keeps what it has saved, which is how they did."""
+    (tmp_path / "h.json").write_text('{"init_op": "normal", "dropout": 0.5}')
+    merged = config.settings_for_training(str(trained), str(tmp_path / "h.json"), {})
+    assert (merged.init_op, merged.dropout) == ("uniform", 0.5)
 
 
 def test_settings_of_a_trained_model_need_not_be_given_again(trained, corpus):

@@ -6,11 +6,16 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from tfmann.config.fields import fields_of
 from tfmann.config.files import make, merge_saved, read_json
 from tfmann.config.hparams import FIELDS, HParams
 from tfmann.config.idle_settings import refuse_idle, refuse_unread
-from tfmann.errors import UserError
+from tfmann.config.training import InitializationSettings
+from tfmann.errors import UsageError, UserError
 from tfmann.utils.run_folder import HPARAMS, has_weights, run_of
+
+# How weights start; a run that has weights reads none of these.
+_START = frozenset(fields_of(InitializationSettings)) - {"trainable_parameters"}
 
 
 def settings_for_training(
@@ -18,8 +23,8 @@ def settings_for_training(
 ) -> HParams:
     """Merges settings: explicit > JSON > those of the model in `out_dir` > defaults.
 
-    A file may have settings of several cells. On the command line, one that is ignored is a
-    mistake.
+    A file may have settings of several cells, and of a start that the run has behind it. On the
+    command line, one that is ignored is a mistake.
 
     Raises:
       UsageError: a wrong setting, one without effect among `explicit`, or one that would make
@@ -28,13 +33,31 @@ def settings_for_training(
     if has_weights(out_dir):
         from_json = read_json(hparams_path) if hparams_path else {}
         saved = read_json(os.path.join(out_dir, HPARAMS))
-        hparams = merge_saved(saved, {**from_json, **explicit}, where=out_dir)
+        _refuse_another_start(explicit, saved, out_dir)
+        given = {key: value for key, value in from_json.items() if key not in _START}
+        hparams = merge_saved(saved, {**given, **explicit}, where=out_dir)
     else:
         hparams = make(explicit, hparams_path)
     refuse_unread(explicit, hparams.cell)
     # those of a search may be for later
     refuse_idle([name for name in explicit if FIELDS[name].kind != "inference"], hparams)
     return hparams
+
+
+def _refuse_another_start(
+    explicit: Mapping[str, Any], saved: Mapping[str, Any], out_dir: str
+) -> None:
+    """Raises UsageError if a run that has weights is told to start from others.
+
+    What it has started from may be elsewhere now.
+    """
+    for name in sorted(_START & explicit.keys()):
+        before, is_path = saved.get(name, FIELDS[name].default), FIELDS[name].is_path
+        if explicit[name] != before and not (is_path and (before or not explicit[name])):
+            raise UsageError(
+                f"--{name} is of no use: {out_dir} has weights, from which its training continues. "
+                "Leave it out, or give another out_dir for a new run"
+            )
 
 
 def settings_of_model(out_dir: str, settings: Mapping[str, Any]) -> HParams:
