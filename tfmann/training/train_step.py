@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from tfmann.config import HParams
 from tfmann.data.batching import Batch, shard_batch, without_words
-from tfmann.errors import UsageError
+from tfmann.errors import UsageError, UserError
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.memory.continuous_cache import Cache
 from tfmann.models.seq2seq import BATCH_SIGNATURE, Seq2Seq
@@ -231,8 +231,7 @@ class TrainStep:
           UserError: the checkpoint is another model's or another optimizer's.
         """
         assign(self.variables, read_arrays(folder), folder)
-        slots = read_arrays(folder, "optimizer")
-        assign(self.optimizer.variables(), slots, f"the optimizer of {folder}")
+        self._restore_slots(folder)
         if "documents.npz" in read_state(folder)["sha256"]:
             arrays = read_arrays(folder, "documents")
             if set(arrays) != set(Cache._fields):
@@ -244,6 +243,19 @@ class TrainStep:
                 Cache(*(tf.constant(arrays[name][replica::count]) for name in Cache._fields))
                 for replica in range(first, first + replicas)
             )
+
+    def _restore_slots(self, folder: str) -> None:
+        slots = read_arrays(folder, "optimizer")
+        try:
+            assign(self.optimizer.variables(), slots, folder)
+        except UserError:  # the weights are those of this model
+            h = self.hparams
+            raise UserError(
+                f"{folder} is of a run with another optimizer than optimizer={h.optimizer!r}, or "
+                f"with other trainable_parameters than {h.trainable_parameters!r}: a run continues "
+                "as it began. Leave both as they were, or start a new run from these weights: give "
+                f"another out_dir and --init_checkpoint={folder}"
+            ) from None
 
 
 def require_trainable(hparams: HParams) -> None:
