@@ -13,6 +13,7 @@ from tfmann.data import encoded_corpus
 from tfmann.data.batching import Position, Share, TrainingBatches
 from tfmann.data.bpe_dropout import BpeDropout, segment_with_dropout
 from tfmann.data.document_batches import DocumentBatches
+from tfmann.data.joined_corpus import JoinedCorpus
 from tfmann.data.subword import BpeSegmenter, learn_bpe
 from tfmann.data.text_encoder import LanguagePair, TextEncoder
 from tfmann.data.vocab import UNK_ID, Vocabulary
@@ -156,6 +157,34 @@ def test_batches_are_redrawn_every_epoch_and_continue_from_a_position(kind, lang
     assert all(
         batch.sentences.tolist() == whole[i][0].sentences.tolist() for i, batch in enumerate(none)
     )
+
+
+@pytest.mark.parametrize("kind", [TrainingBatches, DocumentBatches])
+def test_a_pair_that_comes_again_in_an_epoch_has_other_units(kind, languages, corpus):
+    """Of a small corpus with a large weight; also where a run continues within the epoch."""
+    few = encoded_corpus.EncodedCorpus(
+        corpus.source_ids, corpus.source_starts[:3],
+        corpus.target_ids, corpus.target_starts[:3], corpus.documents[:2],
+    )  # fmt: skip
+    joined = JoinedCorpus([corpus, few])
+    h = HParams(batch_size=ROWS, tgt_max_len=30, train_prefix="a,b", train_weights="1,3")
+    dropout = BpeDropout(languages, 0.3, 1)
+    data = kind(joined, h, dropout=dropout)
+    whole, drawn = [], {LINES: [], LINES + 1: []}
+    for batch, after in data.batches(Position()):
+        whole.append((batch, after))
+        for row, sentence in enumerate(batch.sentences.tolist()):
+            if batch.target_length[row] and sentence in drawn:
+                ids = batch.target_out[row, : batch.target_length[row]]
+                drawn[sentence].append(tuple(ids.tolist()))
+        assert batch.totals[0] == batch.target_length.sum()
+        if after.epoch:
+            break
+    for units in drawn.values():
+        assert len(units) > LINES // 3 and len(set(units)) > len(units) // 2
+    begin = len(whole) // 2
+    rest = kind(joined, h, dropout=dropout).batches(whole[begin - 1][1])
+    assert all(are_same(batch, other) for (batch, _), (other, _) in zip(whole[begin:], rest))
 
 
 @pytest.mark.parametrize("kind", [TrainingBatches, DocumentBatches])

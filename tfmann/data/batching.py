@@ -6,6 +6,8 @@ batches, and the batches are shuffled. A resumed run makes the same plan and con
 
 from __future__ import annotations
 
+import collections
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Union
 
@@ -87,7 +89,8 @@ class TrainingBatches:
 
         With `dropout` every epoch has the sentences, not those before them, in other units. Pairs
         are selected, cut and sorted by their usual ones.
-        With `train_weights` the corpus is a `JoinedCorpus`, and an epoch draws from its parts.
+        With `train_weights` the corpus is a `JoinedCorpus`, and an epoch draws from its parts; a
+        pair that it draws several times has other units each time.
 
         Raises:
           UserError: no pair is left, or none of a weighted corpus.
@@ -164,11 +167,28 @@ class TrainingBatches:
         epoch, number = start
         while True:
             plan = self.plan(epoch)
+            repetitions = itertools.islice(self._repetitions(plan), number, None)
             while number < len(plan):
                 number += 1
                 after = Position(epoch + 1, 0) if number == len(plan) else Position(epoch, number)
-                yield self._own_rows(plan[number - 1], epoch), after
+                yield self._own_rows(plan[number - 1], epoch, next(repetitions)), after
             epoch, number = epoch + 1, 0
+
+    def _repetitions(self, plan: list[np.ndarray]) -> Iterator[np.ndarray]:
+        """Yields for each batch how often its pairs came before in the epoch.
+
+        All are 0 where nothing depends on them.
+        """
+        if not (self._draws and self._dropout):
+            yield from (np.zeros_like(indexes) for indexes in plan)
+            return
+        count: collections.Counter[int] = collections.Counter()
+        for indexes in plan:
+            before = np.zeros_like(indexes)
+            for row, index in enumerate(indexes.tolist()):
+                before[row] = count[index]
+                count[index] += 1
+            yield before
 
     def _cut(self, order: np.ndarray) -> list[np.ndarray]:
         size = self._hparams.batch_size
@@ -182,34 +202,35 @@ class TrainingBatches:
                 begin, longest = end, int(self._target[index])
         return [*batches, order[begin:]]
 
-    def _own_rows(self, indexes: np.ndarray, epoch: int) -> Batch:
+    def _own_rows(self, indexes: np.ndarray, epoch: int, repetitions: np.ndarray) -> Batch:
         """Returns this process's rows of a batch, or a row without words if it has none."""
         rows = self._share.rows(len(indexes))
         if len(rows):
-            batch = self._make(indexes[rows], epoch)
+            batch = self._make(indexes[rows], epoch, repetitions[rows])
         else:
-            batch = without_words(self._make(indexes[:1], epoch))
-        return batch._replace(totals=batch_totals(self._lengths(indexes, epoch)))
+            batch = without_words(self._make(indexes[:1], epoch, repetitions[:1]))
+        return batch._replace(totals=batch_totals(self._lengths(indexes, epoch, repetitions)))
 
-    def _lengths(self, indexes: np.ndarray, epoch: int) -> np.ndarray:
+    def _lengths(self, indexes: np.ndarray, epoch: int, repetitions: np.ndarray) -> np.ndarray:
         """Returns the number of target words of each pair, including `</s>`."""
         if self._dropout:
-            return np.array([len(self._target_ids(i, epoch)) + 1 for i in indexes])
+            drawn = zip(indexes, repetitions)
+            return np.array([len(self._target_ids(i, epoch, count)) + 1 for i, count in drawn])
         return self._target[indexes]
 
-    def _source_ids(self, index: int, epoch: int) -> np.ndarray:
+    def _source_ids(self, index: int, epoch: int, repetition: int) -> np.ndarray:
         ids = self._corpus.source(index)[: self._hparams.src_max_len]
-        return self._dropout.source(ids, epoch, index) if self._dropout else ids
+        return self._dropout.source(ids, epoch, index, repetition) if self._dropout else ids
 
-    def _target_ids(self, index: int, epoch: int) -> np.ndarray:
+    def _target_ids(self, index: int, epoch: int, repetition: int) -> np.ndarray:
         ids = self._corpus.target(index)[: self._hparams.tgt_max_len]
-        return self._dropout.target(ids, epoch, index) if self._dropout else ids
+        return self._dropout.target(ids, epoch, index, repetition) if self._dropout else ids
 
-    def _make(self, indexes: np.ndarray, epoch: int) -> Batch:
-        h = self._hparams
+    def _make(self, indexes: np.ndarray, epoch: int, repetitions: np.ndarray) -> Batch:
+        h, drawn = self._hparams, list(zip(indexes, repetitions))
         return make_batch(
-            [self._source_ids(i, epoch) for i in indexes],
-            [self._target_ids(i, epoch) for i in indexes],
+            [self._source_ids(i, epoch, count) for i, count in drawn],
+            [self._target_ids(i, epoch, count) for i, count in drawn],
             self._corpus.documents[indexes],
             indexes,
             h.append_source_eos,

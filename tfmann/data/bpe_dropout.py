@@ -61,6 +61,8 @@ def segment_with_dropout(
 class BpeDropout:
     """Draws segmentations of encoded lines; each depends on seed, epoch, sentence and side alone.
 
+    So does that of a sentence that comes again in an epoch, with the number of its repetition.
+
     A word keeps its usual units where one of these is unknown, where the line was cut inside it,
     and where the vocabulary lacks one of the units that were drawn.
     """
@@ -70,16 +72,19 @@ class BpeDropout:
         self._sides = [_Side(encoder) for encoder in languages]
         self._probability, self._seed = probability, seed
 
-    def source(self, ids: np.ndarray, epoch: int, sentence: int) -> np.ndarray:
+    def source(self, ids: np.ndarray, epoch: int, sentence: int, repetition: int = 0) -> np.ndarray:
         """Returns the ids of a source line in other units."""
-        return self._draw(0, ids, epoch, sentence)
+        return self._draw(0, ids, epoch, sentence, repetition)
 
-    def target(self, ids: np.ndarray, epoch: int, sentence: int) -> np.ndarray:
+    def target(self, ids: np.ndarray, epoch: int, sentence: int, repetition: int = 0) -> np.ndarray:
         """Returns the ids of a target line in other units."""
-        return self._draw(1, ids, epoch, sentence)
+        return self._draw(1, ids, epoch, sentence, repetition)
 
-    def _draw(self, side: int, ids: np.ndarray, epoch: int, sentence: int) -> np.ndarray:
-        stream = random.Random(f"{self._seed} {epoch} {sentence} {side}")
+    def _draw(
+        self, side: int, ids: np.ndarray, epoch: int, sentence: int, repetition: int
+    ) -> np.ndarray:
+        again = f" {repetition}" if repetition else ""
+        stream = random.Random(f"{self._seed} {epoch} {sentence} {side}{again}")
         return self._sides[side].resegment(ids.tolist(), self._probability, stream.random)
 
 

@@ -68,12 +68,13 @@ class DocumentBatches(TrainingBatches):
         orders = [stream.permutation(len(documents)) for documents in rows]
         return _table([[row[i] for i in order] for row, order in zip(rows, orders)])
 
-    def _lengths(self, indexes: np.ndarray, epoch: int) -> np.ndarray:
+    def _lengths(self, indexes: np.ndarray, epoch: int, repetitions: np.ndarray) -> np.ndarray:
         idle = indexes == _IDLE
-        return np.where(idle, 0, super()._lengths(np.where(idle, self.pairs[0], indexes), epoch))
+        pairs = np.where(idle, self.pairs[0], indexes)
+        return np.where(idle, 0, super()._lengths(pairs, epoch, repetitions))
 
-    def _make(self, indexes: np.ndarray, epoch: int) -> Batch:
-        make = partial(super()._make, epoch=epoch)
+    def _make(self, indexes: np.ndarray, epoch: int, repetitions: np.ndarray) -> Batch:
+        make = partial(super()._make, epoch=epoch, repetitions=repetitions)
         return _batch(make, indexes, self.pairs[0], self._first)
 
 
