@@ -118,6 +118,7 @@ BROKEN = [
         "leave one of them out",
     ),
     ("a cell without memory", {"encoder_type": "memory"}, 2, "'luong' cannot: it needs an encoder"),
+    ("rate of 0", {"decay_scheme": "cosine", "decay_steps": 1}, 2, "of 0 after decay_steps=1"),
     ("gzip", {"train_prefix": "{}/gzip"}, 1, r"gzip\.src is compressed by gzip: decompress it"),
 ]
 
@@ -210,6 +211,7 @@ def test_the_corrected_command_works_after_every_failure(trained, corpus):
         ({"init_checkpoint": "{}/base"}, 2, "--init_checkpoint is of no use: .* has weights"),
         ({"embed_prefix": "{}/vectors"}, 2, "--embed_prefix is of no use"),
         ({"init_op": "normal"}, 2, "--init_op is of no use"),
+        ({"decay_scheme": "cosine", "decay_steps": 2, "num_train_steps": 3}, 2, "at a rate of 0"),
         ({"train_prefix": "{}/unequal"}, 1, "unequal line counts"),
         ({"dev_prefix": "{}/latin"}, 1, "not UTF-8"),
     ],

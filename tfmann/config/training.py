@@ -69,7 +69,8 @@ class OptimizerSettings(Settings):
     )
     decay_steps: int = field(
         0,
-        "Updates over which the rate falls; it stays as it is after them. 0: num_train_steps. "
+        "Updates over which the rate falls; it stays as it is after them, and a cosine has to end "
+        "with the run. 0: num_train_steps. "
         "Where a file gives both, change it together with num_train_steps.",
         minimum=0,
     )

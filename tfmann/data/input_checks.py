@@ -10,7 +10,7 @@ from tfmann.config import HParams
 from tfmann.data import corpus_paths, lexicon, word_vectors
 from tfmann.data.text_files import count_parallel, require_parallel
 from tfmann.errors import UsageError, UserError
-from tfmann.utils.run_folder import BEST, has_weights, weights_folder
+from tfmann.utils.run_folder import BEST, has_weights, last_step, weights_folder
 
 
 def require_training_files(hparams: HParams, out_dir: str) -> None:
@@ -20,13 +20,14 @@ def require_training_files(hparams: HParams, out_dir: str) -> None:
     a resumed one has them.
 
     Raises:
-      UsageError: a required setting is missing.
+      UsageError: a required setting is missing, or updates would have a rate of 0.
       UserError: a file is missing; a new run's text is empty or has unequal line counts; dev or
         test cannot be read or have unequal line counts.
     """
     hparams.require_suffixes()
     for key in ("train_prefix", "dev_prefix"):
         hparams.require(key, "training needs it")
+    _refuse_updates_in_vain(hparams, out_dir)
     training_text = corpus_paths.require_training_text(hparams)
     _require_documents(hparams)
     lexicon.require(hparams, out_dir)
@@ -41,6 +42,16 @@ def require_training_files(hparams: HParams, out_dir: str) -> None:
         if hparams.embed_prefix:
             word_vectors.require(hparams)
         corpus_paths.require_vocabulary_files(hparams)
+
+
+def _refuse_updates_in_vain(hparams: HParams, out_dir: str) -> None:
+    """Raises UsageError if the run still has updates after a cosine has ended, at a rate of 0."""
+    end, steps = hparams.decay_steps, hparams.num_train_steps
+    if hparams.decay_scheme == "cosine" and 0 < end < steps and (last_step(out_dir) or 0) < steps:
+        raise UsageError(
+            f"decay_scheme='cosine' ends at a rate of 0 after decay_steps={end}, and the updates "
+            f"from there to num_train_steps={steps} would change nothing: give both the same number"
+        )
 
 
 def _require_documents(hparams: HParams) -> None:
