@@ -1,5 +1,6 @@
 """From lines to lines: order, blanks, batches, limits, attention."""
 
+import logging
 import math
 
 import numpy as np
@@ -29,6 +30,19 @@ def test_batches_and_chunks_change_nothing(size, chunk):
     assert texts(actual) == texts(expected)
     assert [t.tokens for n in actual for t in n] == [t.tokens for n in expected for t in n]
     np.testing.assert_allclose(scores(actual), scores(expected), rtol=1e-4, atol=1e-5)
+
+
+def test_a_model_that_is_searched_in_many_ways_is_no_warning(caplog):
+    greedy = {"infer_mode": "greedy", "num_translations_per_input": 1}
+    model = Model(translator("luong", **greedy), "")
+    tensorflow = logging.getLogger("tensorflow")
+    tensorflow.addHandler(caplog.handler)
+    try:
+        for length in (2, 3, 4, 5, 6):
+            list(model.with_search(tgt_max_len_infer=length).translate(LINES[:1]))
+    finally:
+        tensorflow.removeHandler(caplog.handler)
+    assert caplog.messages == []
 
 
 def test_blank_lines_stay_blank_and_cost_nothing(monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -256,7 +257,7 @@ class Translator:
     ) -> tf.types.experimental.GenericFunction:
         if key not in self._compiled:
             self._compiled[key] = tf.function(
-                run,
+                functools.partial(run),  # TensorFlow warns where one function is traced often
                 autograph=False,  # nothing here needs it, and it takes seconds
                 input_signature=signature,
             )
