@@ -358,7 +358,7 @@ def load(
     words = lexicon.load(hparams, root)
     if given:
         advice = "take a checkpoint of a run with the vocabularies of this one"
-        run_vocabularies.refuse_other_words(languages, given, "ckpt", advice)
+        run_vocabularies.refuse_other_words(languages, hparams, given, "ckpt", advice)
     models, checkpoints = [], []
     for folder, run in zip([root, *others], [hparams, *members]):
         model = Seq2Seq(run, *(len(side.vocabulary) for side in languages))

@@ -249,6 +249,24 @@ def test_weights_that_have_learned_other_words_start_no_model(trained, corpus, t
     assert nmt.main([*argv, f"--vocab_prefix={trained}/vocab"]) == 0
 
 
+def test_the_words_of_another_run_come_with_its_subwords(trained, corpus, tmp_path, capsys):
+    """With its vocabulary alone, nearly all tokens would be unknown, and the run would train."""
+    subword.learn_bpe([corpus / "train.src", corpus / "train.tgt"], tmp_path / "codes", 8)
+    bpe = {"subword_option": "bpe", "subword_model": tmp_path / "codes", "num_train_steps": 1}
+    units = tmp_path / "units"
+    assert nmt.main(training(corpus, units, **bpe)) == 0
+    for start, changes in ((trained, bpe), (units, {"num_train_steps": 1})):
+        out = tmp_path / f"from-{start.name}"
+        argv = training(corpus, out, **changes, init_checkpoint=start)
+        fails(argv, capsys, 1, f"has learned other words, .*: give --vocab_prefix={start}/vocab ")
+        nmt.main(argv)
+        flags = capsys.readouterr().err.partition(": give ")[2].partition(", so that")[0]
+        assert nmt.main([*argv, *flags.split()]) == 0
+        assert "unknown: 0.00% of" in capsys.readouterr().out
+        expected = config.read_json(start / "hparams.json").get("subword_option", "")
+        assert config.read_json(out / "hparams.json").get("subword_option", "") == expected
+
+
 @pytest.mark.parametrize("share_vocab", [False, True])
 def test_embeddings_start_from_word_vectors(corpus, tmp_path, share_vocab):
     """At a learning rate of 0; what a continued run has learned is not replaced."""

@@ -253,9 +253,10 @@ class TrainingSession:
         if self.hparams.init_checkpoint:
             run_vocabularies.refuse_other_words(
                 self.languages,
+                self.hparams,
                 self.hparams.init_checkpoint,
                 "init_checkpoint",
-                "give --vocab_prefix={}/vocab, so that this run has the same vocabularies",
+                "give {}, so that this run has the same vocabularies",
             )
             folder = checkpoint.existing_folder(self.hparams.init_checkpoint, self.log)
             arrays = checkpoint.read_arrays(folder)

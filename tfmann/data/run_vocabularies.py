@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 from tfmann import config
 from tfmann.config import DataSettings, HParams
@@ -88,7 +88,9 @@ def load(hparams: HParams, out_dir: str) -> LanguagePair:
     return languages
 
 
-def refuse_other_words(languages: LanguagePair, path: str, setting: str, advice: str) -> None:
+def refuse_other_words(
+    languages: LanguagePair, hparams: HParams, path: str, setting: str, advice: str
+) -> None:
     """Refuses the weights of a run with other vocabularies.
 
     Weights know words by their ids alone: where two vocabularies have one size, nothing else would
@@ -96,9 +98,10 @@ def refuse_other_words(languages: LanguagePair, path: str, setting: str, advice:
 
     Args:
       languages: with the vocabularies that the weights are for.
+      hparams: the settings of these.
       path: the folder of a checkpoint, or of a run.
       setting: the name of what it was given as.
-      advice: what to do, with `{}` for the folder of that run.
+      advice: what to do, with `{}` for the flags that choose the words of that run.
 
     Raises:
       UserError: the vocabulary of a side is another one.
@@ -115,8 +118,21 @@ def refuse_other_words(languages: LanguagePair, path: str, setting: str, advice:
         if os.path.exists(vocabulary) and Vocabulary.load(vocabulary) != encoder.vocabulary:
             raise UserError(
                 f"{setting}={path} has learned other words, those of {vocabulary}: "
-                f"{advice.format(run)}"
+                f"{advice.format(_flags_of_words(hparams, run, settings))}"
             )
+
+
+def _flags_of_words(hparams: HParams, run: str, settings: Mapping[str, Any]) -> str:
+    """Returns the flags that give `hparams` the words of a run, and text the same tokens."""
+    flags = [f"--vocab_prefix={run}/vocab"]
+    for key in ("subword_option", "tokenizer"):
+        value = settings.get(key) or ""
+        if value != (getattr(hparams, key) or ""):
+            flags.append(f"--{key}={value}")
+    model, own = hparams.subword_model, _model_path(run) if settings.get("subword_model") else ""
+    if (own and not (model and read_bytes(model) == read_bytes(own))) or (model and not own):
+        flags.append(f"--subword_model={own}")
+    return " ".join(flags)
 
 
 def record_lost_fingerprints(
@@ -207,9 +223,9 @@ def _same_words(hparams: HParams, languages: LanguagePair, out_dir: str) -> bool
 
 
 def _segmenters(hparams: HParams, model_path: str | None) -> list[Segmenter]:
-    """Returns the segmenters of the source and of the target."""
+    """Returns the segmenters of the source and of the target; an empty path is none."""
     languages = hparams.require_suffixes()
-    return make_segmenters(hparams.tokenizer, hparams.subword_option, model_path, languages)
+    return make_segmenters(hparams.tokenizer, hparams.subword_option, model_path or None, languages)
 
 
 def _new_vocabulary(
