@@ -128,3 +128,12 @@ def test_force_translations_takes_the_model_s_own_words(before_and_after):
 def test_where_nothing_can_be_replaced(settings, words):
     with pytest.raises(UsageError, match=words):
         small_models.hparams(replace_unk=True, **settings)
+
+
+def test_what_a_prefix_gives_stays():
+    plain = translator("luong", infer_mode="greedy")
+    lexicon = dict.fromkeys(plain.languages.source.vocabulary.tokens, "REPLACED")
+    replacing = Translator(plain.model, plain.languages, plain.hparams, lexicon)
+    prefix = "<unk> unheard-of b5 <unk>"
+    [[translation]] = replacing.translate(["a3 a9 a14"], prefixes=[prefix])
+    assert translation.text.startswith(prefix)

@@ -322,20 +322,24 @@ class TextProcessor:
                 text = target.segmenter.join(without_eos(text_tokens))
             if self.lexicon is not None:
                 assert attention is not None, "unknown words are replaced by the attention"
-                text = self._replace_unknown(text_tokens, attention, line.text, self.lexicon)
+                text = self._replace_unknown(text_tokens, attention, line, self.lexicon)
             attention = attention if with_attention else None
             translations.append(Translation(text, score, source_tokens, tokens, attention))
         return translations
 
     def _replace_unknown(
-        self, tokens: list[str], attention: np.ndarray, line: str, lexicon: Mapping[str, str]
+        self, tokens: list[str], attention: np.ndarray, line: SourceLine, lexicon: Mapping[str, str]
     ) -> str:
-        """Joins the tokens to text; the source words come from the line, where none is `<unk>`."""
-        words = self.languages.source.segmenter.segment(line)
+        """Joins the tokens to text; the source words come from the line, where none is `<unk>`.
+
+        The words of the line's prefix stay, also an `<unk>` among them.
+        """
+        words = self.languages.source.segmenter.segment(line.text)
         if self.hparams.src_max_len_infer:
             words = words[: self.hparams.src_max_len_infer]
-        replaced = replace_unknown(without_eos(tokens), attention, words, lexicon)
-        return self.languages.target.segmenter.join(replaced)
+        given, own = line.prefix.tokens, without_eos(tokens)[len(line.prefix.tokens) :]
+        replaced = replace_unknown(own, attention[len(given) :], words, lexicon)
+        return self.languages.target.segmenter.join([*given, *replaced])
 
     def forced(
         self,
