@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers import small_models, translations
 
+from tfmann.data.subword import WordSegmenter
 from tfmann.decoding import document_translator
 from tfmann.decoding.document_translator import DocumentTranslator, rounds
 from tfmann.decoding.translator import Translator
@@ -130,6 +131,26 @@ def test_a_blank_line_inside_a_document_adds_nothing_to_its_cache():
     translations.assert_same(
         translated[:2] + translated[3:], run("deep", DOCUMENTS[0], ids=[1] * 4), atol=2e-5
     )
+
+
+@pytest.mark.quick("previous")
+@pytest.mark.parametrize("name", ["summary", "previous", "deep"])
+def test_a_line_without_tokens_is_no_sentence_of_a_session_either(name, monkeypatch):
+    """SentencePiece leaves out a zero-width space, which is no white space to Python."""
+    system, segment = translator(name), WordSegmenter.segment
+    monkeypatch.setattr(
+        WordSegmenter, "segment", lambda self, line: segment(self, line.replace("\u200b", ""))
+    )
+    lines = [*DOCUMENTS[0][:2], "\u200b", *DOCUMENTS[0][2:]]
+    expected = run(name, DOCUMENTS[0], ids=None)
+    translated, state = [], system.begin_document()
+    for line in lines:
+        [[n_best]], [state] = system.resume([[line]], [state])
+        translated.append(n_best)
+    in_file = run(name, lines, ids=None)
+    for n_best_lists in (translated, in_file):
+        assert n_best_lists.pop(2)[0].text == ""
+        translations.assert_same(n_best_lists, expected, atol=2e-5)
 
 
 @pytest.mark.parametrize("chunk", [0, 1, 2, 3])

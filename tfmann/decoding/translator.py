@@ -198,7 +198,8 @@ class Translator:
             if required is not None:
                 line = self.text.add_requirements(line, *required[number], f"line {number + 1}")
             lines.append(line)
-            history = [*history, ids][-size:] if size else history
+            if size and ids:  # a line without tokens is no sentence, as in `TextProcessor`
+                history = [*history, ids][-size:]
         return lines, history
 
     def _decode(
