@@ -9,6 +9,7 @@ from helpers.command_line import write_model
 
 from tfmann import api
 from tfmann.cells.diagnostics import SHAPES
+from tfmann.data.subword import WordSegmenter
 from tfmann.play.tracing import trace_line
 from tfmann.serving.requests import RequestError
 
@@ -84,6 +85,19 @@ def test_words_are_the_most_probable_ones(model):
 def test_a_forced_word_that_the_model_cannot_write_is_refused(model):
     with pytest.raises(RequestError, match="'unheard-of' is not in the model's vocab.* into <unk>"):
         trace_line(model, LINES[:1], ["unheard-of"])
+
+
+@pytest.mark.quick("previous")
+def test_a_line_without_tokens_is_left_out_or_refused(model, monkeypatch):
+    """SentencePiece leaves out a zero-width space, which is no white space to Python."""
+    segment = WordSegmenter.segment
+    monkeypatch.setattr(
+        WordSegmenter, "segment", lambda self, line: segment(self, line.replace("\u200b", ""))
+    )
+    with pytest.raises(RequestError, match=r"the model reads nothing in the last line, '\\u200b'"):
+        trace_line(model, [LINES[0], "\u200b"])
+    answer = trace_line(model, [LINES[0], "\u200b", LINES[2]])
+    assert answer == trace_line(model, [LINES[0], LINES[2]])
 
 
 def test_a_forced_word_is_a_forced_decoding(model):

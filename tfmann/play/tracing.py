@@ -33,7 +33,8 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
 
     Args:
       model: any trained model.
-      lines: the document so far; none is blank.
+      lines: the document so far; none is blank. Those without tokens, such as a zero-width space
+        to SentencePiece, are left out.
       prefix: target tokens that the last line's translation has to begin with; `</s>` ends it.
 
     Returns:
@@ -41,11 +42,15 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
       those of `Trace.heads`, `word_memory` the fields of `Trace.word_memory`.
 
     Raises:
-      RequestError: a token of the prefix is not in the model's vocabulary.
+      RequestError: a token of the prefix is not in the model's vocabulary, or the last line has no
+        token.
     """
     translator = model.translator
     _check_prefix(translator.languages.target, prefix)
     *earlier, line = lines
+    if not translator.text.source_ids(line):
+        raise RequestError(422, f"the model reads nothing in the last line, {line[:60]!r}")
+    earlier = [text for text in earlier if translator.text.source_ids(text)]
     [translated], [state] = translator.resume([earlier], [translator.begin_document()])
     translations = [n_best[0] for n_best in translated]
     source_tokens = translator.text.source_tokens(translator.text.source_ids(line))
@@ -59,7 +64,9 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
     )
     tokens = vocabulary.decode(produced.ids)
     last = Translation(line, 0.0, source_tokens, tokens, None)
-    forced = translator.force_translations([*translations, last], EVERYTHING, [0] * len(lines))[-1]
+    forced = translator.force_translations(
+        [*translations, last], EVERYTHING, [0] * (len(earlier) + 1)
+    )[-1]
     return {
         "earlier": [
             {"source": s, "source_tokens": _as_history(t.source_tokens), "target": t.text}
