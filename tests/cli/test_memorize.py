@@ -1,6 +1,7 @@
 """`tfmann memorize`, and what translates with its file."""
 
 import re
+import struct
 
 import numpy as np
 import pytest
@@ -133,12 +134,26 @@ def test_a_missing_file_is_refused_before_the_model_is_loaded(folder, capsys):
     fails([*argv, f"--input={folder / 'in'}"], capsys, 1, message, main=main.main)
 
 
-@pytest.mark.parametrize("damage", ["another file", "cut short", "an array of another kind"])
+@pytest.mark.parametrize(
+    "damage",
+    ["another file", "cut short", "an array alone", "an array of another kind", "invalid blocks",
+     "another method"],
+)  # fmt: skip
 def test_damaged_files_are_refused(damage, folder, tmp_path):
     content = (folder / "memory").read_bytes()
     path = tmp_path / "memory.npz"
     if damage == "an array of another kind":
         np.savez(path, record=np.zeros(3))
+    elif damage == "an array alone":
+        with path.open("wb") as stream:
+            np.save(stream, np.zeros(3))
+    elif damage == "invalid blocks":  # after the first file's header of 30 bytes, names and sizes
+        names_and_sizes = sum(struct.unpack("<HH", content[26:30]))
+        begin = 30 + names_and_sizes
+        path.write_bytes(content[:begin] + b"\xff" * 9 + content[begin + 9 :])
+    elif damage == "another method":  # of compression: in the entry of the first file
+        entry = content.index(b"PK\x01\x02") + 10
+        path.write_bytes(content[:entry] + b"\x63\0" + content[entry + 2 :])
     else:
         path.write_bytes(b"text" if damage == "another file" else content[:-90])
     with pytest.raises(UserError, match="is no lexical memory, or is damaged: make it with `tfm"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -21,6 +22,12 @@ FORMAT = 1
 WEIGHTS = ("element_kernel", "query_kernel", "score_vector")
 _TABLE = ("source", "target", "count")
 _KEYS = ("tfmann_lexical_memory", "text", "model", "ranks")
+# What NumPy raises of a file that is damaged or something else. An array alone is no context
+# manager, which is an AttributeError up to Python 3.10.
+_DAMAGE = (
+    OSError, ValueError, EOFError, KeyError, TypeError, AttributeError, NotImplementedError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 class LexicalMemory(NamedTuple):
@@ -62,7 +69,7 @@ def read(name: PathLike) -> LexicalMemory:
                 arrays = {key: archive[key] for key in (*_TABLE, *WEIGHTS, "record")}
             record = json.loads(str(arrays.pop("record")))
             missing = [key for key in _KEYS if key not in record]
-        except (OSError, ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile):
+        except _DAMAGE:
             missing = ["all"]
     if missing:
         raise UserError(
