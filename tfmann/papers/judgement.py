@@ -30,7 +30,7 @@ STATUSES = (FAILS, INCONCLUSIVE, HOLDS, NOT_MEASURED)
 
 # What keeps a claim inconclusive; of several the first.
 ONE_SEED, RISING, OTHER, DISAGREEING, UNPROVEN = OBSTACLES = (
-    "one seed", "not converged", "other conditions", "seeds disagree", "not proven",
+    "one seed", conditions.RISING, "other conditions", "seeds disagree", "not proven",
 )  # fmt: skip
 
 Results = Mapping[tuple[str, str], Sequence[Record]]
@@ -194,7 +194,7 @@ def _settle(case: _Case, estimate: verdicts.Estimate, gaps: Iterable[str] = ()) 
         return case
     reasons.append(_disagreement(case.differences, _bounds(case.claim), INCONCLUSIVE))
     parts = [*filter(None, reasons), case.evidence]
-    obstacle = {_ONE_SEED: ONE_SEED, conditions.RISING: RISING}.get(reasons[0], OTHER)
+    obstacle = {_ONE_SEED: ONE_SEED, RISING: RISING}.get(reasons[0], OTHER)
     if estimate.freedom:
         parts.append(f"not adjusted: {_p_values(case.p_inside, case.p_outside)}")
     settled = _verdict(INCONCLUSIVE, case.measured, "; ".join(parts), case.conditions, obstacle)

@@ -48,12 +48,13 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
     translator = model.translator
     _check_prefix(translator.languages.target, prefix)
     *earlier, line = lines
-    if not translator.text.source_ids(line):
+    source_ids = translator.text.source_ids(line)
+    if not source_ids:
         raise RequestError(422, f"the model reads nothing in the last line, {line[:60]!r}")
     earlier = [text for text in earlier if translator.text.source_ids(text)]
     [translated], [state] = translator.resume([earlier], [translator.begin_document()])
     translations = [n_best[0] for n_best in translated]
-    source_tokens = translator.text.source_tokens(translator.text.source_ids(line))
+    source_tokens = translator.text.source_tokens(source_ids)
     vocabulary = translator.languages.target.vocabulary
     produced = continue_words(
         translator.model,
@@ -64,9 +65,8 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
     )
     tokens = vocabulary.decode(produced.ids)
     last = Translation(line, 0.0, source_tokens, tokens, None)
-    forced = translator.force_translations(
-        [*translations, last], EVERYTHING, [0] * (len(earlier) + 1)
-    )[-1]
+    document = [*translations, last]
+    forced = translator.force_translations(document, EVERYTHING, [0] * len(document))[-1]
     return {
         "earlier": [
             {"source": s, "source_tokens": _as_history(t.source_tokens), "target": t.text}
