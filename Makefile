@@ -45,7 +45,7 @@ install-gpu: $(INSTALLED) ## adds the CUDA libraries, for an NVIDIA GPU
 # pytest caches the compiled tests, whatever the environment says: without the cache, each of the two
 # processes compiles them again, which doubles the time before the first test.
 test test-thorough test-avx2: export PYTHONDONTWRITEBYTECODE =
-test: $(INSTALLED) ## runs the quick tests, in ten to fifteen minutes
+test: $(INSTALLED) ## runs the quick tests, in about 20 minutes
 	$(PY) -m pytest -m "not slow and not thorough" -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-thorough: $(INSTALLED) ## runs quick tests with further cells and settings, and longer tests

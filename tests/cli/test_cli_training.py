@@ -229,7 +229,7 @@ def test_the_same_vocabulary_from_elsewhere_is_no_other_model(trained, corpus, t
     shutil.copytree(trained, out)
     for side in ("src", "tgt"):
         shutil.copy(trained / f"vocab.{side}", tmp_path / f"copy.{side}")
-    argv = training(corpus, out, vocab_prefix=tmp_path / "copy", vocab_size=1000)
+    argv = training(corpus, out, vocab_prefix=tmp_path / "copy")
     assert nmt.main(argv) == 0
     saved = config.read_json(out / "hparams.json")
     assert saved["vocab_prefix"] == str(tmp_path / "copy")

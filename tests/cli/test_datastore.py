@@ -226,6 +226,12 @@ def test_a_memory_is_not_overwritten(folder, capsys):
     message = "--output and the translation memory .*tm.tgt are the same file"
     fails([*argv, f"--output={folder / 'tm.tgt'}"], capsys, 2, message, main=main.main)
     assert (folder / "tm.tgt").read_bytes() == before
+    store = folder / "store"
+    assert datastore(folder, f"--output={store}") == 0
+    argv[2] = f"--translation_memory={store}"
+    for name in sorted(path.name for path in store.iterdir()):
+        message = f"--output and the memory .*{name} are the same file"
+        fails([*argv, f"--output={store / name}"], capsys, 2, message, main=main.main)
 
 
 def test_an_ensemble_refuses_a_memory(folder):

@@ -54,6 +54,14 @@ def test_pairs_are_read_without_those_that_have_an_empty_side(files):
     assert memory.retrieve([], 2) == []
 
 
+def test_files_in_the_wrong_order_are_refused(files):
+    languages = translations.languages()
+    source, target = files
+    message = f"seem to be in the wrong order; expected SOURCE,TARGET, such as {source},{target}"
+    with pytest.raises(UserError, match=message):
+        translation_memory.read(target, source, languages)
+
+
 def test_a_folder_is_read_as_its_files_are(files, tmp_path):
     languages = translations.languages()
     folder = write_folder(tmp_path / "tm", files)
@@ -87,7 +95,7 @@ def test_a_setting_names_two_files_or_a_folder(name):
         (["a3", "a4"], ["b3"], "unequal line counts: .*tm.src has 2, .*tm.tgt has 1 lines"),
         ([], [], "tm.src and .*tm.tgt are empty"),
         (["a3", ""], ["", "b3"], "tm.src and .*tm.tgt: every pair has an empty side"),
-        (["b3 b4"], ["a3"], "tm.src: no token of it is in the model's source vocabulary"),
+        (["b3 b4"], ["b3"], "tm.src: no token of it is in the model's source vocabulary"),
         (["a3 a4"], ["a3 a4"], "tm.tgt: no token of it is in the model's target vocabulary"),
     ],
 )

@@ -266,9 +266,10 @@ class TrainingSession:
             self.log(f"from {folder}: {', '.join(assigned)}")
             self.log(f"new: {', '.join(fresh) or 'nothing'}")
         elif self.hparams.trainable_parameters:
+            others = "weights but the embeddings" if self.hparams.embed_prefix else "weights"
             self.log(
                 f"trainable_parameters={self.hparams.trainable_parameters!r} without "
-                "init_checkpoint: all other weights stay random. To start from a trained model, "
+                f"init_checkpoint: all other {others} stay random. To start from a trained model, "
                 "give --init_checkpoint"
             )
         if self.hparams.embed_prefix:

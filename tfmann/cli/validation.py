@@ -207,7 +207,7 @@ def _check_tuning(hparams: SearchSettings) -> None:
 def _keep_files_of_model(mode: str, flags: Any, hparams: HParams) -> None:
     """Raises UsageError if an output is a file that the settings of the model name."""
     read: dict[str, str | None] = {
-        f"the memory {path}": path for path in memory_files.paths(hparams)
+        f"the memory {path}": path for path in memory_files.contents(hparams)
     }
     read["the shortlist"] = hparams.shortlist
     if hparams.replace_unk:

@@ -36,6 +36,9 @@ _CONDITIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "annotation_merge": ("encoder_type", ("bi",)),
 }  # fmt: skip
 
+# Settings that are not read where another one, the key, is given.
+_REPLACED = {"vocab_prefix": ("vocab_size", "vocab_min_frequency")}
+
 
 def cells_by_setting() -> dict[str, list[str]]:
     """Returns the cells that read a setting, for each setting that not all models read."""
@@ -67,7 +70,14 @@ def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
       hparams: all settings, with these.
     """
     wholes = {part: whole for whole, parts in _PARTS.items() for part in parts}
+    replacements = {part: other for other, parts in _REPLACED.items() for part in parts}
     for name in names:
+        replacement = replacements.get(name)
+        if replacement and getattr(hparams, replacement):
+            raise UsageError(
+                f"--{name} is of no use with {replacement}={getattr(hparams, replacement)!r}: "
+                "leave out one of the two"
+            )
         whole = wholes.get(name)
         if whole and not getattr(hparams, whole):
             raise UsageError(

@@ -40,6 +40,14 @@ def paths(hparams: SearchSettings) -> list[str]:
     return [*file_pair(setting), *network]
 
 
+def contents(hparams: SearchSettings) -> list[str]:
+    """Returns every file of a memory and its network, those in the folder of a datastore too."""
+    setting = hparams.translation_memory
+    if not setting or not os.path.isdir(setting):
+        return paths(hparams)
+    return [*(os.path.join(setting, name) for name in sorted(os.listdir(setting))), *paths(hparams)]
+
+
 def require(hparams: SearchSettings) -> None:
     """Checks the files of a memory, without reading their text.
 

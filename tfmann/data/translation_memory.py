@@ -5,6 +5,7 @@ They are read from two text files, or mapped from a folder that `tfmann datastor
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import NamedTuple
 
@@ -42,8 +43,8 @@ def read(source: str, target: str, languages: LanguagePair) -> TranslationMemory
     """Reads a memory from two files; pairs with an empty side are left out.
 
     Raises:
-      UserError: the files cannot be used: see `iter_parallel`; no pair is left, or no token of a
-        side is in the model's vocabulary.
+      UserError: the files cannot be used: see `iter_parallel`; no pair is left, no token of a side
+        is in the model's vocabulary, or the files seem to be in the wrong order.
     """
     sources, targets, left_out = [], [], 0
     for pair in iter_parallel(source, target):
@@ -56,6 +57,7 @@ def read(source: str, target: str, languages: LanguagePair) -> TranslationMemory
     if not sources:
         raise UserError(f"{source} and {target}: every pair has an empty side")
     packed = retrieval.pack(sources), retrieval.pack(targets)
+    _refuse_wrong_order(source, target, languages, packed)
     for side, path, name in zip(packed, (source, target), ("source", "target")):
         if np.all(side.ids == UNK_ID):
             raise UserError(
@@ -65,6 +67,23 @@ def read(source: str, target: str, languages: LanguagePair) -> TranslationMemory
             )
     index = retrieval.build_index(packed[0], len(languages.source.vocabulary))
     return TranslationMemory(*packed, index, left_out)
+
+
+def _refuse_wrong_order(
+    source: str, target: str, languages: LanguagePair, packed: tuple[Sentences, Sentences]
+) -> None:
+    """Raises UserError if most tokens of both files are unknown, but few of them as the other."""
+    if min(np.mean(side.ids == UNK_ID) for side in packed) < 0.5:
+        return
+    first = list(itertools.islice(iter_parallel(source, target), 100))
+    exchanged = [languages.source.encode(pair.target) for pair in first]
+    exchanged += [languages.target.encode(pair.source) for pair in first]
+    ids = np.array([token for sentence in exchanged for token in sentence])
+    if ids.size and np.mean(ids == UNK_ID) < 0.25:
+        raise UserError(
+            f"translation_memory={source},{target}: the files seem to be in the wrong order; "
+            f"expected SOURCE,TARGET, such as {target},{source}"
+        )
 
 
 def fingerprints(languages: LanguagePair) -> list[str]:
