@@ -69,6 +69,11 @@ def test_trains_once_then_only_prints(toy_root, capsys):
     assert results.stat().st_mtime_ns == stamp
     out = capsys.readouterr().out
     assert f"{settings} has changed since (num_train_steps=6 was 4): the run is left as it" in out
+    assert f"remove {results} to continue it" in out
+    results.unlink()
+    assert reproduce.main(command) == 0
+    assert "continuing from" in (results.parent / "train.log").read_text()
+    assert json.loads((root / "results" / "vi-en-cpu.jsonl").read_text())["steps"] == 6
 
 
 @pytest.fixture

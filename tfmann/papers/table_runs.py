@@ -19,7 +19,7 @@ from tfmann.papers.table import Row, Table
 from tfmann.papers.table_corpus import Corpus
 from tfmann.papers.tables import TABLES
 from tfmann.utils import resources
-from tfmann.utils.run_folder import BEST
+from tfmann.utils.run_folder import BEST, RESULTS
 
 _CHOSEN_ON_DEV = ("length_penalty_weight",)
 
@@ -164,16 +164,20 @@ class TableRuns:
         """Says which of a row's settings have changed since its run was trained."""
         path = settings_path(self.table, self.scale, row)
         defaults = config.HParams().as_dict()
-        changes = [
-            f"{key}={value!r} was {trained.get(key, defaults[key])!r}"
+        changes = {
+            key: (value, trained.get(key, defaults[key]))
             for key, value in config.read_json(path).items()
             if key not in _CHOSEN_ON_DEV and trained.get(key, defaults[key]) != value
-        ]
-        if changes:
-            print(
-                f"{path} has changed since ({', '.join(changes)}): the run is left as it is; "
-                f"remove {out_dir} to train it again"
-            )
+        }
+        if not changes:
+            return
+        named = ", ".join(f"{key}={new!r} was {old!r}" for key, (new, old) in changes.items())
+        remedy = f"remove {out_dir} to train it again"
+        new, old = changes.get("num_train_steps", (0, 0))
+        if len(changes) == 1 and new > old:
+            results = os.path.join(out_dir, RESULTS)
+            remedy = f"remove {results} to continue it, or {out_dir} to train it again"
+        print(f"{path} has changed since ({named}): the run is left as it is; {remedy}")
 
     def _lexicon(self, row: Row) -> dict[str, str]:
         """Returns the lexicon of a row that replaces unknown words, learned once for all rows."""
