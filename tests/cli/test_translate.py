@@ -11,7 +11,7 @@ import pytest
 from helpers import command_line
 from helpers.command_line import LINES, ROOT, write_model
 
-from tfmann import api
+from tfmann import api, nmt
 from tfmann.cli import translate
 from tfmann.data.subword import sentencepiece_vocabulary, train_sentencepiece
 from tfmann.data.text_files import write_lines
@@ -186,6 +186,14 @@ def test_errors_of_a_file_name_the_flags_of_this_command(folder, source, capsys,
     given = [flag.format(source=source, other=other) for flag in flags]
     argv = [f"--model={folder}", f"--input={source}", *given]
     command_line.fails(argv, capsys, 2, re.escape(words), translate.main)
+
+
+def test_the_command_for_the_alignments_of_a_file_is_one(folder, source, capsys):
+    argv = [f"--model={folder}", f"--input={source}", "--alignments"]
+    assert translate.main(argv) == 2
+    command = re.search(r"`python -m tfmann.nmt (.*?)`", capsys.readouterr().err)[1]
+    values, _ = nmt.parse(command.split())
+    assert values.inference_input_file and values.alignment_file
 
 
 def test_a_path_in_an_error_keeps_its_name(folder, tmp_path, capsys):

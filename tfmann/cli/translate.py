@@ -212,8 +212,9 @@ def _converse(args: argparse.Namespace) -> None:
 
 
 def _translate_file(args: argparse.Namespace) -> None:
+    command = _file_command(args)  # not in the block: its own message names flags of `tfmann.nmt`
     try:
-        nmt.run(_file_command(args))
+        nmt.run(command)
     except UserError as error:
         error.args = (_with_own_flags(str(error)),)
         raise
