@@ -68,6 +68,11 @@ def test_the_files_of_the_page_are_a_cell(tmp_path):
     tests = ["tests/cells/test_luong_coverage.py", "tests/repository/test_architecture.py"]
     tests += ["tests/config/test_declarations.py", "-k", "cover or cell"]
     assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider", *tests)
+    models = project / "tests" / "helpers" / "small_models.py"  # where the page ends
+    variant = 'VARIANTS = {\n    "luong-coverage": {"cell": "luong_coverage"},'
+    models.write_text(models.read_text("utf-8").replace("VARIANTS = {", variant, 1), "utf-8")
+    tests = ["tests/cells/test_cells.py", "-k", "luong-coverage"]
+    assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider", *tests)
 
     data = tiny_runs.corpus(tmp_path / "data", 64)
     settings = {
