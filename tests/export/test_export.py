@@ -169,6 +169,21 @@ def test_what_is_kept_of_documents(name, tmp_path):
     assert in_one_pass != expected
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["previous", "cache"])
+def test_the_next_lines_of_no_document(name, tmp_path):
+    signatures = tf.saved_model.load(str(exports.export(tmp_path, name)[1])).signatures
+    begin, document = signatures["begin"], signatures["document"]
+    answer = document(lines=tf.constant(["der hund"]), **begin(rows=tf.constant(1)))
+    state = begin(rows=tf.constant(0))
+    for _ in range(2):
+        of_none = document(lines=tf.constant([], tf.string), **state)
+        assert of_none.keys() == answer.keys()
+        for key, value in of_none.items():
+            assert value.shape[0] == 0 and value.dtype == answer[key].dtype
+        state = {key: of_none[key] for key in state}
+
+
 @pytest.mark.slow
 def test_byte_pairs(tmp_path):
     text_files.write_lines(tmp_path / "text", [" ".join(WORDS)] * 9)

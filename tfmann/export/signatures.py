@@ -47,24 +47,26 @@ class TranslationModule(tf.Module):
 
     def _serve(self, lines: tf.Tensor) -> dict[str, tf.Tensor]:
         count = tf.size(lines)
-        lines = tf.concat([lines, tf.fill([tf.cast(count == 0, tf.int32)], "")], axis=0)
+        lines = _at_least_one(lines)
         document: Any = ()
         if self._state is not None:
             document = self._state.empty(tf.size(lines))
         encoded = self._source.encode(lines)
         _, hypotheses = self._search(encoded.ids, encoded.length, document, self._has_alignments)
-        # a search needs a line, a request may have none
-        return {name: value[:count] for name, value in self._outputs(encoded, hypotheses).items()}
+        return _first_rows(self._outputs(encoded, hypotheses), count)
 
     def _serve_document(self, lines: tf.Tensor, **arrays: tf.Tensor) -> dict[str, tf.Tensor]:
-        assert self._state is not None
-        before = unpack(self._state.signature, arrays)
-        encoded = self._source.encode(lines)
+        state = self._state
+        assert state is not None
+        count = tf.size(lines)
+        given = unpack(state.signature, arrays)
+        before = tf.cond(count == 0, lambda: state.empty(1), lambda: given)
+        encoded = self._source.encode(_at_least_one(lines))
         prepared, hypotheses = self._search(
-            encoded.ids, encoded.length, before, self._has_alignments, self._state.record
+            encoded.ids, encoded.length, before, self._has_alignments, state.record
         )
-        after = self._state.update(before, encoded, prepared, hypotheses)
-        return {**self._outputs(encoded, hypotheses), **pack(after)}
+        after = state.update(before, encoded, prepared, hypotheses)
+        return _first_rows({**self._outputs(encoded, hypotheses), **pack(after)}, count)
 
     def _begin(self, rows: tf.Tensor) -> dict[str, tf.Tensor]:
         assert self._state is not None
@@ -94,6 +96,16 @@ class TranslationModule(tf.Module):
             columns = lines.tokens[:, None, None] != ""
             outputs["alignments"] = tf.where(real[..., None] & columns, hypotheses.alignments, 0.0)
         return outputs
+
+
+def _at_least_one(lines: tf.Tensor) -> tf.Tensor:
+    """Adds a blank line to a request of none, because a search needs a line."""
+    return tf.concat([lines, tf.fill([tf.cast(tf.size(lines) == 0, tf.int32)], "")], axis=0)
+
+
+def _first_rows(outputs: dict[str, tf.Tensor], count: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Returns the outputs of the first `count` lines, those of the request."""
+    return {name: value[:count] for name, value in outputs.items()}
 
 
 def _trace(run: Any, **signature: Any) -> Any:
