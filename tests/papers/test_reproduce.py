@@ -1,12 +1,15 @@
 """Tables on an invented corpus: trained once, continued, rendered from saved records."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
 from helpers.toy_table import started_command
 
+from tfmann import config
+from tfmann.data import fingerprints
 from tfmann.datasets import tokenization
 from tfmann.errors import UserError
 from tfmann.papers import records, rendering, reproduce, run_scores, table_corpus, table_runs
@@ -16,8 +19,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_every_row_has_its_settings_at_every_scale_of_its_table():
-    from tfmann import config
-
     for name, of_scales in TABLES.items():
         for scale in of_scales.scales:
             table = of_scales.at(scale)
@@ -198,6 +199,27 @@ def test_a_line_that_names_no_seed_is_of_the_first(tmp_path):
     records.save_records(new, path)
     saved = [json.loads(line) for line in path.read_text().splitlines()]
     assert saved == [new[0], lines[1], lines[2], new[1]]
+
+
+@pytest.mark.parametrize("changed", ["train.src", "dev.tgt"])
+def test_a_run_of_another_text_is_not_recorded_as_one_of_this(started, capsys, changed):
+    root, corpus, trained = started
+    assert reproduce.main(started_command(root, corpus, "--rows=late")) == 0
+    base = root / "runs" / "vi-en" / "cpu" / "base"
+    text = {f"{name}_prefix": str(corpus / name) for name in ("train", "dev")}
+    fingerprints.record(config.make({"src": "src", "tgt": "tgt", **text}), str(base), {})
+    copy = shutil.copytree(corpus, root / "copy")
+    (copy / "train.docs").unlink()  # a copy may lack it
+    assert reproduce.main(started_command(root, copy, "--rows=late")) == 0
+    saved = (root / "results" / "vi-en-cpu.jsonl").read_text()
+    lines = (copy / changed).read_text().splitlines(keepends=True)
+    (copy / changed).write_text("".join(["another\n", *lines[1:]]))
+    capsys.readouterr()
+    assert reproduce.main(started_command(root, copy, "--rows=late")) == 1
+    error = capsys.readouterr().err
+    assert f"{copy / changed} is not the text that the run in {base} was trained on" in error
+    assert (root / "results" / "vi-en-cpu.jsonl").read_text() == saved
+    assert [name for name, _ in trained] == ["base", "late"]
 
 
 @pytest.mark.parametrize("seeds", ["x", "1,,", "1.5", "-1", ",", "99999999999", "4294967296"])

@@ -25,7 +25,8 @@ _NAME = "inputs.json"
 _FILES = ("subword_model", "lexicon_file", "shortlist")  # the other settings are prefixes
 # Files that are missing are no concern here: other checks refuse them if they are needed, and the
 # run has its own vocabularies and subwords. The test set decides nothing and is not recorded.
-_KEYS = ("train_prefix", "dev_prefix", "vocab_prefix", *_FILES)
+_TEXT = ("train_prefix", "dev_prefix")
+_KEYS = (*_TEXT, "vocab_prefix", *_FILES)
 # Settings on which depend, besides the text, the documents that training reads side by side.
 _ORDER = (
     "train_weights", "src_max_len", "tgt_max_len", "max_len_policy", "batch_size", "random_seed"
@@ -104,6 +105,39 @@ def require_same_inputs(hparams: DataSettings, out_dir: str) -> None:
                 f"{changed[0]} ({key}) has changed since the run in {out_dir} began. Restore the "
                 "file and give the same command again, or give another out_dir."
             )
+
+
+def text_digests(hparams: DataSettings) -> dict[str, str]:
+    """Returns the SHA-256 of the files of training and dev text, by path.
+
+    Raises:
+      UserError: a file cannot be read.
+    """
+    return {path: digest for key in _TEXT for path, digest in _digests(hparams, key).items()}
+
+
+def other_text(hparams: DataSettings, digests: Mapping[str, str], out_dir: str) -> str | None:
+    """Returns a file of training or dev text that differs from what a run read; None without one.
+
+    The same text may be elsewhere. A file that the run, or the settings, do not have is no other.
+
+    Args:
+      hparams: settings that name the text.
+      digests: from `text_digests` of these.
+      out_dir: the run's folder.
+
+    Raises:
+      UserError: the run's record of its inputs is damaged.
+    """
+    inputs = _read(out_dir) or {}
+    for key in _TEXT:
+        if key in inputs:
+            given, now = inputs[key]["given"], getattr(hparams, key)
+            for path, digest in inputs[key]["sha256"].items():
+                here = now + path[len(given) :]
+                if digests.get(here, digest) != digest:
+                    return here
+    return None
 
 
 def document_order(hparams: HParams) -> str:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tfmann import config
+from tfmann.data import fingerprints
+from tfmann.errors import UserError
 from tfmann.papers import agreements, claims, metrics, reused_weights, run_scores
 from tfmann.papers.agreements import Run
 from tfmann.papers.metrics import Record
@@ -19,7 +21,7 @@ from tfmann.papers.table import Row, Table
 from tfmann.papers.table_corpus import Corpus
 from tfmann.papers.tables import TABLES
 from tfmann.utils import resources
-from tfmann.utils.run_folder import BEST, RESULTS
+from tfmann.utils.run_folder import BEST, RESULTS, has_weights
 
 _CHOSEN_ON_DEV = ("length_penalty_weight",)
 
@@ -91,6 +93,26 @@ class TableRuns:
             if row.weights and row.weights not in names:
                 for seed in seeds:
                     reused_weights.require_ended(row, self.out_dir(row.weights, seed))
+
+    def require_same_text(self, rows: Sequence[Row], seeds: Sequence[int]) -> None:
+        """Checks that the runs that have begun read this corpus, of which their records will be.
+
+        Raises:
+          UserError: a run was trained on another text.
+        """
+        names = ("src", "tgt", "train_prefix", "dev_prefix")
+        settings = config.make({name: self.corpus.settings[name] for name in names})
+        folders = [self.out_dir(row.name, seed) for seed in seeds for row in rows]
+        begun = [path for path in folders if has_weights(path) or results_of(path) is not None]
+        digests = fingerprints.text_digests(settings) if begun else {}
+        for out_dir in begun:
+            other = fingerprints.other_text(settings, digests, out_dir)
+            if other:
+                raise UserError(
+                    f"{other} is not the text that the run in {out_dir} was trained on: give the "
+                    "corpus of that run, or another --out_dir, or remove the folder to train it "
+                    "on this text"
+                )
 
     def rivals(self, row: str) -> list[str]:
         """Returns the rows that a row is tested against."""
