@@ -67,7 +67,10 @@ def _parser() -> argparse.ArgumentParser:
         help="pieces of spm, merges of bpe, or words, of which 0 takes all (%(default)s)",
     )
     tokens.add_argument(
-        "--min_frequency", type=int, default=1, help="rarer words become <unk> (%(default)s)"
+        "--min_frequency",
+        type=int,
+        default=1,
+        help="of bpe and words: rarer tokens become <unk> (%(default)s)",
     )
     cleaning = parser.add_argument_group("cleaning of the training pairs; empty ones always go")
     cleaning.add_argument("--max_length", type=int, default=0, help="words of a side; 0: no limit")
@@ -111,6 +114,11 @@ def _recipe(arguments: argparse.Namespace) -> Recipe:
         raise UsageError(f"--subwords={arguments.subwords} needs a --vocab_size above 0")
     if arguments.subwords == "spm" and arguments.tokenizer == "moses":
         raise UsageError("--subwords=spm works on raw text: leave out --tokenizer=moses")
+    if arguments.subwords == "spm" and arguments.min_frequency > 1:
+        raise UsageError(
+            f"--min_frequency={arguments.min_frequency} is of no use with --subwords=spm, which "
+            "has pieces for rare words: leave it out, or give --subwords=bpe or words"
+        )
     default = "none" if arguments.subwords == "spm" else "moses"
     tokenizer = arguments.tokenizer or default
     return Recipe(
