@@ -40,11 +40,11 @@ def test_a_run_is_measured_over_its_own_translations_once(tmp_path):
 def test_documents_are_given_to_cells_that_read_them(tmp_path, monkeypatch):
     commands = []
 
-    def run(command, check):
+    def run_to_end(command):
         commands.append(command)
-        return SimpleNamespace(returncode=check)
+        return 0
 
-    monkeypatch.setattr(inspections.subprocess, "run", run)
+    monkeypatch.setattr(inspections, "run_to_end", run_to_end)
     monkeypatch.setattr(inspections, "has_weights", lambda folder: True)
     for cell in ("cache", "luong"):
         with pytest.raises(FileNotFoundError):  # nothing is written
@@ -65,15 +65,15 @@ def test_the_sentences_of_several_tests_are_pooled(tmp_path, monkeypatch):
         (run / f"output_{name}").write_text(f"{name} said\n", "utf-8")
         (tmp_path / f"{name}.docs").write_text("".join(f"{n}\n" for n in documents), "utf-8")
 
-    def read(command, check):
+    def read(command):
         flags = dict(argument[2:].split("=", 1) for argument in command[3:])
         texts = {name: Path(flags[name]).read_text("utf-8").splitlines()
                  for name in ("input", "translations", "documents")}  # fmt: skip
         output = {"texts": texts, "revision": "r", "statistics": []}
         Path(flags["output"]).write_text(json.dumps(output), "utf-8")
-        return SimpleNamespace(returncode=check)
+        return 0
 
-    monkeypatch.setattr(inspections.subprocess, "run", read)
+    monkeypatch.setattr(inspections, "run_to_end", read)
     monkeypatch.setattr(inspections, "has_weights", lambda folder: True)
     (run / "inspection.json").write_text('{"revision": "of the first test alone"}', "utf-8")
     measured = inspections.measure(corpus, str(run), "cache")

@@ -47,10 +47,7 @@ def test_gold_links_score_alignments_and_translations_once(aligned, monkeypatch,
     root, corpus, _ = aligned
     commands = []
 
-    class Done:
-        returncode = 0
-
-    def run(command, check):
+    def run_to_end(command):
         commands.append(command)
         scores = {"input": [{"value": 4.0}, {"value": 6.0}]}
         alignment = {"aer": 0.25, "soft_aer": 0.5, "sentences": 6, "sure": 9, "possible": 9}
@@ -58,9 +55,9 @@ def test_gold_links_score_alignments_and_translations_once(aligned, monkeypatch,
         body = {"scores": scores, "alignment": alignment, "adequacy": judged}
         flags = dict(flag.split("=", 1) for flag in command[3:])
         Path(flags["--inference_output_file"]).write_text(json.dumps(body))
-        return Done()
+        return 0
 
-    monkeypatch.setattr(run_scores.subprocess, "run", run)
+    monkeypatch.setattr(run_scores, "run_to_end", run_to_end)
     command = started_command(root, corpus, "--rows=base")
     assert reproduce.main(command) == reproduce.main(command) == 0
     out = capsys.readouterr().out
@@ -103,10 +100,7 @@ def test_further_tests_are_translated_once_and_averaged(started, monkeypatch, ca
         (corpus / entry["path"]).write_text("".join(f"{line}\n" for line in truth))
     commands = []
 
-    class Done:
-        returncode = 0
-
-    def run(command, check):
+    def run_to_end(command):
         commands.append(command)
         flags = dict(argument.split("=", 1) for argument in command[3:])
         translations = (
@@ -114,9 +108,9 @@ def test_further_tests_are_translated_once_and_averaged(started, monkeypatch, ca
         )
         output = Path(flags["--inference_output_file"])
         output.write_text("".join(f"{line}\n" for line in translations))
-        return Done()
+        return 0
 
-    monkeypatch.setattr(run_scores.subprocess, "run", run)
+    monkeypatch.setattr(run_scores, "run_to_end", run_to_end)
     monkeypatch.setitem(TABLES, "vi-en", TABLES["vi-en"]._replace(baselines=("base",)))
     command = started_command(root, corpus, "--rows=base,late")
     assert reproduce.main(command) == reproduce.main(command) == 0

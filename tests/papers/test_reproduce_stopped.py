@@ -1,4 +1,4 @@
-"""A table's command that gets a signal to stop lets its training save first."""
+"""A table's command that gets a signal to stop lets training and decoding save first."""
 
 import os
 import signal
@@ -11,26 +11,38 @@ TRAINING = """#!/bin/sh
 trap 'sleep 1; echo saved > saved; exit 143' TERM
 trap '' INT
 echo started
-while :; do sleep 0.05; done
+for _ in $(seq 600); do sleep 0.05; done
 """
 TABLE = """
 import sys
 from tfmann import errors
-from tfmann.papers import table_runs
+from tfmann.papers import inspections, run_scores, table_runs
 sys.executable = "./training"
-sys.exit(errors.run_command(lambda: table_runs.run_nmt({}, "nowhere"), "resumes"))
+sys.exit(errors.run_command(lambda: WORK, "resumes"))
 """
 
 
+TRAIN = "table_runs.run_nmt({}, 'nowhere')"
+DECODE = "run_scores._decode('infer', 'nowhere', {}, 'a test')"
+INSPECT = "inspections.inspect_run({}, 'nowhere', 'file')"
+
+
 @pytest.mark.parametrize(
-    "whole_group", [True, False]
-)  # a terminal signals all processes, `kill` one
-@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_training_saves_before_the_table_s_command_ends(tmp_path, number, status, whole_group):
+    "work, number, status, whole_group",  # a terminal signals all processes, `kill` one
+    [
+        (TRAIN, signal.SIGINT, 130, True),
+        (TRAIN, signal.SIGINT, 130, False),
+        (TRAIN, signal.SIGTERM, 143, True),
+        (TRAIN, signal.SIGTERM, 143, False),
+        (DECODE, signal.SIGTERM, 143, False),
+        (INSPECT, signal.SIGTERM, 143, False),
+    ],
+)
+def test_a_run_saves_before_the_table_s_command_ends(tmp_path, work, number, status, whole_group):
     (tmp_path / "training").write_text(TRAINING)
     (tmp_path / "training").chmod(0o755)
     table = subprocess.Popen(
-        [sys.executable, "-c", TABLE],
+        [sys.executable, "-c", TABLE.replace("WORK", work)],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

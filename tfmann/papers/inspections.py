@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 from tfmann import config
 from tfmann.data.text_files import iter_documents, iter_lines, write_lines
 from tfmann.errors import UserError
+from tfmann.papers.processes import run_to_end
 from tfmann.papers.table_corpus import Corpus
 from tfmann.utils.run_folder import has_weights, is_of_last_training
 
@@ -64,7 +64,7 @@ def inspect_run(flags: Mapping[str, str], out_dir: str, path: Path) -> None:
     """
     command = [sys.executable, "-m", "tfmann.cli.inspection", f"--model={out_dir}"]
     command += [f"--output={path}", *(f"--{name}={value}" for name, value in flags.items())]
-    if subprocess.run(command, check=False).returncode:
+    if run_to_end(command):
         raise UserError(f"the attention and heads of the model in {out_dir} could not be measured")
 
 

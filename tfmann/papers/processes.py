@@ -24,13 +24,19 @@ def run_module(module: str, flags: Mapping[str, str], out_dir: str) -> None:
     """
     command = [sys.executable, "-m", module, f"--out_dir={out_dir}"]
     command += [f"--{key}={value}" for key, value in flags.items()]
+    status = run_to_end(command)
+    if status:
+        raise UserError(f"the run in {out_dir} stopped with status {status}")
+
+
+def run_to_end(command: Sequence[str]) -> int:
+    """Runs a command and returns its exit status; ends as it ends if a signal stops it."""
     status, number = _wait_for(command)
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     if number:
         sys.exit(128 + number)
-    if status:
-        raise UserError(f"the run in {out_dir} stopped with status {status}")
+    return status
 
 
 def _wait_for(command: Sequence[str]) -> tuple[int, int]:

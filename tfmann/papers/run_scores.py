@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,6 +24,7 @@ from tfmann.evaluation.repetition import repetition
 from tfmann.evaluation.sense_consistency import sense_accuracy
 from tfmann.evaluation.tense_consistency import tense_accuracy
 from tfmann.papers import consistency_scores, history_scores, length_scores, output_scores
+from tfmann.papers.processes import run_to_end
 from tfmann.papers.table_corpus import Corpus, gold_files
 from tfmann.utils.run_folder import is_of_last_training
 
@@ -267,7 +267,7 @@ def _decode(mode: str, out_dir: str, flags: Mapping[str, str], name: str) -> Non
         sys.executable, "-m", "tfmann.nmt", f"--mode={mode}", f"--out_dir={out_dir}",
         *(f"--{key}={value}" for key, value in flags.items()),
     ]  # fmt: skip
-    if subprocess.run(command, check=False).returncode:
+    if run_to_end(command):
         raise UserError(f"the model in {out_dir} could not decode {name}")
 
 
