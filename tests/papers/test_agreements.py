@@ -73,7 +73,7 @@ def test_a_base_that_was_trained_again_is_compared_again(tmp_path, monkeypatch):
         path.write_text(json.dumps({"statistics": [], "revision": str(len(commands))}), "utf-8")
 
     monkeypatch.setattr(inspections, "inspect_run", inspect_run)
-    monkeypatch.setattr(agreements, "has_weights", lambda folder: True)
+    monkeypatch.setattr(agreements, "has_best", lambda folder: True)
     base = Run("luong", 1, str(tmp_path))
     results = tmp_path / "results.json"
     results.write_text("{}", "utf-8")
@@ -93,7 +93,7 @@ def test_a_base_that_was_trained_again_is_compared_again(tmp_path, monkeypatch):
 
 def test_a_base_that_has_not_ended_is_not_compared(tmp_path, monkeypatch):
     corpus, base = fake_corpus(tmp_path), Run("luong", 1, str(tmp_path / "base"))
-    monkeypatch.setattr(agreements, "has_weights", lambda folder: True)
+    monkeypatch.setattr(agreements, "has_best", lambda folder: True)
     monkeypatch.setattr(inspections, "inspect_run", None)
     (tmp_path / "base").mkdir()
     assert agreements.measure(corpus, str(tmp_path), [base]) == []
@@ -103,7 +103,7 @@ def test_a_base_that_has_not_ended_is_not_compared(tmp_path, monkeypatch):
     assert len(agreements.measure(corpus, str(tmp_path), [base])) == 1
     results.write_text("{}", "utf-8")
     os.utime(results, (path.stat().st_mtime + 60,) * 2)
-    monkeypatch.setattr(agreements, "has_weights", lambda folder: False)
+    monkeypatch.setattr(agreements, "has_best", lambda folder: False)
     assert agreements.measure(corpus, str(tmp_path), [base]) == []
 
 
@@ -125,7 +125,7 @@ def test_a_reproduced_row_has_its_agreement(started, monkeypatch):
     root, corpus, _ = started
     names = TABLES["vi-en"]._replace(attention_base="base")
     monkeypatch.setitem(TABLES, "vi-en", names)
-    monkeypatch.setattr(agreements, "has_weights", lambda folder: Path(folder).exists())
+    monkeypatch.setattr(agreements, "has_best", lambda folder: Path(folder).exists())
     assert settings_of(root, "base").exists()
     assert reproduce.main(started_command(root, corpus, "--seeds=1,2")) == 0
     text = (root / "results" / "vi-en-cpu.jsonl").read_text("utf-8")

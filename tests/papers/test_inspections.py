@@ -45,7 +45,7 @@ def test_documents_are_given_to_cells_that_read_them(tmp_path, monkeypatch):
         return 0
 
     monkeypatch.setattr(inspections, "run_to_end", run_to_end)
-    monkeypatch.setattr(inspections, "has_weights", lambda folder: True)
+    monkeypatch.setattr(inspections, "has_best", lambda folder: True)
     for cell in ("cache", "luong"):
         with pytest.raises(FileNotFoundError):  # nothing is written
             inspections.measure(fake_corpus(tmp_path), str(tmp_path), cell)
@@ -74,7 +74,7 @@ def test_the_sentences_of_several_tests_are_pooled(tmp_path, monkeypatch):
         return 0
 
     monkeypatch.setattr(inspections, "run_to_end", read)
-    monkeypatch.setattr(inspections, "has_weights", lambda folder: True)
+    monkeypatch.setattr(inspections, "has_best", lambda folder: True)
     (run / "inspection.json").write_text('{"revision": "of the first test alone"}', "utf-8")
     measured = inspections.measure(corpus, str(run), "cache")
     sources = [f"{a} {b}" for a, b in zip(WORDS, WORDS[1:])]
@@ -86,6 +86,8 @@ def test_the_sentences_of_several_tests_are_pooled(tmp_path, monkeypatch):
 
 
 def test_a_run_without_weights_is_left_out(tmp_path, capsys):
+    (tmp_path / "best_bleu").mkdir()
+    (tmp_path / "best_bleu" / "state.json").write_text("{}")  # the rest was removed
     assert inspections.measure(fake_corpus(tmp_path), str(tmp_path), "luong") is None
     assert "has no weights any more" in capsys.readouterr().out
 

@@ -111,7 +111,7 @@ def reused(started, monkeypatch):
         shutil.copy(Path(out_dir) / "output_test", flags["inference_output_file"])
 
     monkeypatch.setattr(reused_weights, "run_module", run_module)
-    monkeypatch.setattr(reused_weights, "has_weights", lambda folder: True)
+    monkeypatch.setattr(reused_weights, "has_best", lambda folder: True)
     monkeypatch.setattr(run_scores, "_decode", decode)
     (corpus / "test.docs").write_text("1\n1\n1\n2\n2\n2\n")
     return root, corpus, trained, commands
@@ -237,7 +237,7 @@ def test_the_row_with_the_weights_must_have_ended(reused, capsys):
 
 def test_weights_that_were_removed_are_missed(reused, monkeypatch, capsys):
     root, corpus, _, _ = reused
-    monkeypatch.setattr(reused_weights, "has_weights", lambda folder: False)
+    monkeypatch.setattr(reused_weights, "has_best", lambda folder: False)
     assert reproduce.main(started_command(root, corpus)) == 1
     assert "runs/vi-en/cpu/base has none any more: remove it" in capsys.readouterr().err
 

@@ -15,7 +15,7 @@ from tfmann.evaluation.agreement import AGREEMENT
 from tfmann.papers import inspections
 from tfmann.papers.metrics import Record
 from tfmann.papers.table_corpus import Corpus
-from tfmann.utils.run_folder import RESULTS, has_weights, is_of_last_training
+from tfmann.utils.run_folder import RESULTS, has_best, is_of_last_training
 
 _KEPT = (
     "forced", "sentences", "sentences_of_file", "unit", "units", "untrained_seed", "revision",
@@ -57,8 +57,8 @@ def measure(corpus: Corpus, out_dir: str, bases: Iterable[Run]) -> list[dict[str
     measured = []
     for base in bases:
         path = Path(out_dir, f"agreement-{base.row}-seed{base.seed}.json")
-        has_ended = Path(base.folder, RESULTS).exists() and has_weights(base.folder)
-        if _is_outdated(path, out_dir, base) and has_ended and has_weights(out_dir):
+        has_ended = Path(base.folder, RESULTS).exists() and has_best(base.folder)
+        if _is_outdated(path, out_dir, base) and has_ended and has_best(out_dir):
             with tempfile.TemporaryDirectory() as folder:
                 references = [paths[0] for paths in corpus.test_references().values()]
                 files = {"input": list(corpus.test_sources().values()), "reference": references}

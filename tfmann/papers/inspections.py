@@ -18,7 +18,7 @@ from tfmann.data.text_files import iter_documents, iter_lines, write_lines
 from tfmann.errors import UserError
 from tfmann.papers.processes import run_to_end
 from tfmann.papers.table_corpus import Corpus
-from tfmann.utils.run_folder import has_weights, is_of_last_training
+from tfmann.utils.run_folder import has_best, is_of_last_training
 
 _FILE = "inspection.json"
 _FILE_OF_TESTS = "inspection-all-tests.json"  # once, only the first of several was measured
@@ -46,7 +46,7 @@ def measure(corpus: Corpus, out_dir: str, cell: str) -> dict[str, Any] | None:
     sources = corpus.test_sources()
     path = Path(out_dir, _FILE if len(sources) == 1 else _FILE_OF_TESTS)
     if not is_of_last_training(path, out_dir):
-        if not has_weights(out_dir):
+        if not has_best(out_dir):
             print(f"{out_dir} has no weights any more: its attention and heads are not measured")
             return None
         with tempfile.TemporaryDirectory() as folder:

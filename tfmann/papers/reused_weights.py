@@ -15,7 +15,7 @@ from tfmann.papers.records import results_of
 from tfmann.papers.table import Row, SearchGrid
 from tfmann.papers.table_corpus import Corpus
 from tfmann.utils.files import atomic_write
-from tfmann.utils.run_folder import has_weights
+from tfmann.utils.run_folder import has_best
 
 _MEMORY = "lexical_memory.npz"
 _TRAINING = "weights_of.json"  # when the training of the weights ended
@@ -72,7 +72,7 @@ def choose_search(row: Row, weights_dir: str, out_dir: str, corpus: Corpus) -> N
       UserError: the run that has its weights has not ended, or has no weights any more.
     """
     require_ended(row, weights_dir)
-    if not has_weights(weights_dir):
+    if not has_best(weights_dir):
         raise UserError(
             f"the row {row.name} has the weights of {row.weights}, and its run in {weights_dir} "
             f"has none any more: remove it to train it again"

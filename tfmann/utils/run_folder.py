@@ -41,6 +41,13 @@ def has_weights(root: str) -> bool:
     return bool(steps) or any(os.path.exists(path) for path in best)
 
 
+def has_best(root: str) -> bool:
+    """Returns whether the best weights of a run can be used: its folder may be removed by half."""
+    best = os.path.join(root, BEST)
+    folder = best if os.path.exists(best) else f"{best}.old"  # .old: after a kill
+    return all(os.path.exists(os.path.join(folder, name)) for name in ("state.json", "weights.npz"))
+
+
 def is_of_last_training(path: str | os.PathLike[str], root: str) -> bool:
     """Returns whether a file that was computed with the weights of a finished run is there.
 
@@ -51,7 +58,7 @@ def is_of_last_training(path: str | os.PathLike[str], root: str) -> bool:
         return False
     results = os.path.join(root, RESULTS)
     is_older = os.path.exists(results) and os.path.getmtime(path) < os.path.getmtime(results)
-    return not (is_older and has_weights(root))
+    return not (is_older and has_best(root))
 
 
 def weights_folder(path: str) -> str:
