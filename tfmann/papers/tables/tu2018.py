@@ -10,7 +10,7 @@ from RNNSearch's best checkpoint, and "same number of updates" is the baseline t
 At SCALE=cpu, on 600 episodes of Subtitle, RNNSearch has 7,500 updates of 128 pairs (about 1,100
 target words; its sentences have 8), the systems that train all weights have 3,000 more, and the
 gate has 1,500 of 50 documents in parallel (about 430 words, a sixth of an epoch). On the synthetic
-corpus they are 4,500, 3,000 and 1,000.
+corpus they are 6,000, 3,000 and 1,000.
 
 A gate is trained without dropout. Dropout in the recurrent layers would change a sentence's c_t and
 s_t every time, which stay the same in the paper (3.4). The frozen readout would perform worse than
