@@ -36,8 +36,8 @@ _CONDITIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "annotation_merge": ("encoder_type", ("bi",)),
 }  # fmt: skip
 
-# Settings that are not read where another one, the key, is given.
-_REPLACED = {"vocab_prefix": ("vocab_size", "vocab_min_frequency")}
+# Settings that are not read where another one is given.
+_REPLACED_BY = {"vocab_size": "vocab_prefix", "vocab_min_frequency": "vocab_prefix"}
 
 
 def cells_by_setting() -> dict[str, list[str]]:
@@ -70,9 +70,8 @@ def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
       hparams: all settings, with these.
     """
     wholes = {part: whole for whole, parts in _PARTS.items() for part in parts}
-    replacements = {part: other for other, parts in _REPLACED.items() for part in parts}
     for name in names:
-        replacement = replacements.get(name)
+        replacement = _REPLACED_BY.get(name)
         if replacement and getattr(hparams, replacement):
             raise UsageError(
                 f"--{name} is of no use with {replacement}={getattr(hparams, replacement)!r}: "

@@ -194,12 +194,11 @@ class TableRuns:
         if not changes:
             return
         named = ", ".join(f"{key}={new!r} was {old!r}" for key, (new, old) in changes.items())
-        remedy = f"remove {out_dir} to train it again"
+        remedy = f"{out_dir} to train it again"
         new, old = changes.get("num_train_steps", (0, 0))
         if len(changes) == 1 and new > old:
-            results = os.path.join(out_dir, RESULTS)
-            remedy = f"remove {results} to continue it, or {out_dir} to train it again"
-        print(f"{path} has changed since ({named}): the run is left as it is; {remedy}")
+            remedy = f"{os.path.join(out_dir, RESULTS)} to continue it, or {remedy}"
+        print(f"{path} has changed since ({named}): the run is left as it is; remove {remedy}")
 
     def _lexicon(self, row: Row) -> dict[str, str]:
         """Returns the lexicon of a row that replaces unknown words, learned once for all rows."""
