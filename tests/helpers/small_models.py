@@ -1,6 +1,7 @@
 """Small models with large weights, their weights as the oracles want them, and small batches."""
 
 import re
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -12,7 +13,7 @@ from tfmann.models.seq2seq import Seq2Seq
 SOURCE_SIZE, TARGET_SIZE = 23, 19
 
 # every cell with the variants that change its equations
-VARIANTS = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "luong": {"cell": "luong"},
     "luong-gru": {"cell": "luong", "unit_type": "gru", "attention": "luong"},
     "luong-tanh": {"cell": "luong", "attention_tanh": True, "bridge": "tanh", "num_layers": 4},
