@@ -49,7 +49,7 @@ class Row(NamedTuple):
     paper_test: float | None = None
     note: str = ""
     start: str = ""  # the row whose best checkpoint it starts from
-    settings: str = ""  # row whose settings are reused; empty: none
+    settings: str = ""  # file of its settings, without .json; empty: named like the row
     paper_aer: float | None = None  # percent
     paper_parameters: float | None = None  # millions
     paper_speed: tuple[float, float] | None = None  # words/s of training and of decoding
@@ -60,9 +60,9 @@ class Row(NamedTuple):
     equal_updates: bool = False
 
 
-def with_own_settings(rows: Iterable[Row], name: str) -> tuple[Row, ...]:
-    """Returns the rows; the one of that name no longer has the settings of another."""
-    return tuple(row._replace(settings="") if row.name == name else row for row in rows)
+def with_settings(rows: Iterable[Row], name: str, settings: str = "") -> tuple[Row, ...]:
+    """Returns the rows; the one of that name has those settings, or its own if none are named."""
+    return tuple(row._replace(settings=settings) if row.name == name else row for row in rows)
 
 
 class LiteratureRow(NamedTuple):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tfmann.papers.table import LiteratureRow, Row, Table, with_own_settings
+from tfmann.papers.table import LiteratureRow, Row, Table, with_settings
 from tfmann.papers.tables.memories import with_lexical_memory
 from tfmann.synthetic import Style
 
@@ -92,7 +92,7 @@ def _systems(
 
 
 # At a size that a CPU trains: fewer updates than RNNSearch from its best checkpoint on.
-_AT_CPU = with_own_settings(_systems(dict.fromkeys(_SYSTEMS)), "rnnsearch_longer")
+_AT_CPU = with_settings(_systems(dict.fromkeys(_SYSTEMS)), "rnnsearch_longer")
 
 TABLES = {
     "zh-en": Table(
