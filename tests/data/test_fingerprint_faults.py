@@ -73,6 +73,17 @@ def test_text_on_another_path_is_recorded_and_may_not_change_either(run, tmp_pat
         settle(run)
 
 
+def test_another_test_takes_the_place_of_the_first(run, tmp_path):
+    hparams, out = run
+    assert fingerprints.other_text(hparams, fingerprints.text_digests(hparams), out) is None
+    flip_bit(tmp_path / "test.tgt")
+    settle(run)
+    digests = fingerprints.text_digests(hparams)
+    assert fingerprints.other_text(hparams, digests, out) == str(tmp_path / "test.tgt")
+    fingerprints.record_other_inputs(hparams, out)
+    assert fingerprints.other_text(hparams, digests, out) is None
+
+
 @pytest.mark.parametrize("side", ["src", "tgt"])
 def test_a_vocabulary_that_changed_in_the_runs_folder_is_refused(run, tmp_path, side):
     text_files.write_lines(tmp_path / "run" / f"vocab.{side}", ["<unk>", "<s>", "</s>", "wird"])

@@ -201,12 +201,12 @@ def test_a_line_that_names_no_seed_is_of_the_first(tmp_path):
     assert saved == [new[0], lines[1], lines[2], new[1]]
 
 
-@pytest.mark.parametrize("changed", ["train.src", "dev.tgt"])
+@pytest.mark.parametrize("changed", ["train.src", "dev.tgt", "test.tgt"])
 def test_a_run_of_another_text_is_not_recorded_as_one_of_this(started, capsys, changed):
     root, corpus, trained = started
     assert reproduce.main(started_command(root, corpus, "--rows=late")) == 0
     base = root / "runs" / "vi-en" / "cpu" / "base"
-    text = {f"{name}_prefix": str(corpus / name) for name in ("train", "dev")}
+    text = {f"{name}_prefix": str(corpus / name) for name in ("train", "dev", "test")}
     fingerprints.record(config.make({"src": "src", "tgt": "tgt", **text}), str(base), {})
     copy = shutil.copytree(corpus, root / "copy")
     (copy / "train.docs").unlink()  # a copy may lack it
@@ -217,7 +217,7 @@ def test_a_run_of_another_text_is_not_recorded_as_one_of_this(started, capsys, c
     capsys.readouterr()
     assert reproduce.main(started_command(root, copy, "--rows=late")) == 1
     error = capsys.readouterr().err
-    assert f"{copy / changed} is not the text that the run in {base} was trained on" in error
+    assert f"{copy / changed} is not the text of the run in {base}: give" in error
     assert (root / "results" / "vi-en-cpu.jsonl").read_text() == saved
     assert [name for name, _ in trained] == ["base", "late"]
 

@@ -1,9 +1,10 @@
 """Fingerprints of a run's inputs, which show whether a resumed run still reads the same ones.
 
 A new run writes out_dir/inputs.json. It has the SHA-256 of the text that decides what is learned
-and which weights are the best, of the given vocabulary files, subword model and lexicons, and of
-the vocabularies in the run's own folder. Resuming on text that has changed under the same path
-would mix two experiments; another path is the user's decision, and is recorded in its place.
+and which weights are the best, of the test, of the given vocabulary files, subword model and
+lexicons, and of the vocabularies in the run's own folder. Resuming on text that has changed under
+the same path would mix two experiments; another path is the user's decision, and is recorded in its
+place. Another test decides nothing and may replace the first at any time.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from tfmann.utils.files import atomic_write, file_digest, read_bytes
 _NAME = "inputs.json"
 _FILES = ("subword_model", "lexicon_file", "shortlist")  # the other settings are prefixes
 # Files that are missing are no concern here: other checks refuse them if they are needed, and the
-# run has its own vocabularies and subwords. The test set decides nothing and is not recorded.
-_TEXT = ("train_prefix", "dev_prefix")
-_KEYS = (*_TEXT, "vocab_prefix", *_FILES)
+# run has its own vocabularies and subwords.
+_KEYS = ("train_prefix", "dev_prefix", "vocab_prefix", *_FILES)
+_TEST = "test_prefix"
+_TEXT = ("train_prefix", "dev_prefix", _TEST)
 # Settings on which depend, besides the text, the documents that training reads side by side.
 _ORDER = (
     "train_weights", "src_max_len", "tgt_max_len", "max_len_policy", "batch_size", "random_seed"
@@ -45,12 +47,13 @@ def record(hparams: DataSettings, out_dir: str, vocabularies: Mapping[str, str])
       UserError: an input cannot be read, or the record cannot be written.
     """
     inputs: dict[str, Any] = {"own": dict(vocabularies)}
-    inputs.update({key: _fingerprint(hparams, key) for key in _KEYS if getattr(hparams, key)})
+    keys = [key for key in (*_KEYS, _TEST) if getattr(hparams, key)]
+    inputs.update({key: _fingerprint(hparams, key) for key in keys})
     _write(inputs, out_dir)
 
 
 def record_other_inputs(hparams: DataSettings, out_dir: str) -> None:
-    """Records the inputs that a resumed run has from another path than the recorded ones.
+    """Records a resumed run's test, and inputs that it has from another path than before.
 
     Raises:
       UserError: an input cannot be read, or the record cannot be written.
@@ -58,6 +61,7 @@ def record_other_inputs(hparams: DataSettings, out_dir: str) -> None:
     inputs = _read(out_dir) or {}
     given = {key: inputs[key]["given"] for key in _KEYS if key in inputs}
     others = [key for key in _KEYS if getattr(hparams, key) not in (None, "", given.get(key))]
+    others += [_TEST] if getattr(hparams, _TEST) else []
     if inputs and others:
         _write({**inputs, **{key: _fingerprint(hparams, key) for key in others}}, out_dir)
 
@@ -108,7 +112,7 @@ def require_same_inputs(hparams: DataSettings, out_dir: str) -> None:
 
 
 def text_digests(hparams: DataSettings) -> dict[str, str]:
-    """Returns the SHA-256 of the files of training and dev text, by path.
+    """Returns the SHA-256 of the files of training, dev and test text, by path.
 
     Raises:
       UserError: a file cannot be read.
@@ -117,7 +121,7 @@ def text_digests(hparams: DataSettings) -> dict[str, str]:
 
 
 def other_text(hparams: DataSettings, digests: Mapping[str, str], out_dir: str) -> str | None:
-    """Returns a file of training or dev text that differs from what a run read; None without one.
+    """Returns a file of text that differs from what a run read; None if there is none.
 
     The same text may be elsewhere. A file that the run, or the settings, do not have is no other.
 
@@ -189,7 +193,7 @@ def _read(out_dir: str) -> dict[str, Any] | None:
 
 def _well_formed(inputs: dict[str, Any]) -> bool:
     """Returns whether a record has the expected keys, which a checksum does not guarantee."""
-    entries = [inputs[key] for key in _KEYS if key in inputs]
+    entries = [inputs[key] for key in (*_KEYS, _TEST) if key in inputs]
     return isinstance(inputs.get("own"), dict) and all(
         isinstance(entry, dict) and "given" in entry and isinstance(entry.get("sha256"), dict)
         for entry in entries

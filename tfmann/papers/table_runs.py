@@ -98,9 +98,9 @@ class TableRuns:
         """Checks that the runs that have begun read this corpus, of which their records will be.
 
         Raises:
-          UserError: a run was trained on another text.
+          UserError: a run was trained or tested on another text.
         """
-        names = ("src", "tgt", "train_prefix", "dev_prefix")
+        names = ("src", "tgt", "train_prefix", "dev_prefix", "test_prefix")
         settings = config.make({name: self.corpus.settings[name] for name in names})
         folders = [self.out_dir(row.name, seed) for seed in seeds for row in rows]
         begun = [path for path in folders if has_weights(path) or results_of(path) is not None]
@@ -109,9 +109,8 @@ class TableRuns:
             other = fingerprints.other_text(settings, digests, out_dir)
             if other:
                 raise UserError(
-                    f"{other} is not the text that the run in {out_dir} was trained on: give the "
-                    "corpus of that run, or another --out_dir, or remove the folder to train it "
-                    "on this text"
+                    f"{other} is not the text of the run in {out_dir}: give the corpus of that "
+                    "run, or another --out_dir, or remove the folder to train it on this text"
                 )
 
     def rivals(self, row: str) -> list[str]:
