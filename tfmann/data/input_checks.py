@@ -10,7 +10,7 @@ from tfmann.config import HParams
 from tfmann.data import corpus_paths, lexicon, word_vectors
 from tfmann.data.text_files import count_parallel, require_parallel
 from tfmann.errors import UsageError, UserError
-from tfmann.utils.run_folder import BEST, has_weights, last_step, weights_folder
+from tfmann.utils.run_folder import BEST, has_weights, last_step, present_folder, weights_folder
 
 
 def require_training_files(hparams: HParams, out_dir: str) -> None:
@@ -77,9 +77,8 @@ def _require_documents(hparams: HParams) -> None:
 
 def require_checkpoint(path: str, flag: str) -> None:
     """Raises UserError if `path` is neither the folder of a run nor that of a checkpoint."""
-    folder = weights_folder(path)
-    folders = (folder, f"{folder}.old")  # .old: after a kill
-    if not any(os.path.exists(os.path.join(name, "state.json")) for name in folders):
+    folder = present_folder(weights_folder(path))
+    if not os.path.exists(os.path.join(folder, "state.json")):
         raise UserError(
             f"{flag}={path}: there is no checkpoint; expected the folder of a run that has one in "
             f"{BEST}, or a checkpoint's own folder"

@@ -26,7 +26,7 @@ from tfmann.training.checkpoint_state import problem_with
 from tfmann.utils.atomic_files import replace_folder, sync
 from tfmann.utils.checksummed_json import add_checksum, read_checked
 from tfmann.utils.files import atomic_write, error_reason, stream_digest
-from tfmann.utils.run_folder import weights_folder
+from tfmann.utils.run_folder import present_folder, weights_folder
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -154,13 +154,12 @@ def read_arrays(folder: str, name: str = "weights") -> dict[str, np.ndarray]:
 
 
 def existing_folder(folder: str, log: Callable[[str], None]) -> str:
-    """Returns a checkpoint's folder, or the `.old` that a kill left while it was replaced.
+    """Returns a checkpoint's folder as `present_folder` does, and logs the use of an `.old`.
 
-    For a run's folder this is its best checkpoint. The use of an `.old` is logged.
+    For a run's folder this is its best checkpoint.
     """
     folder = weights_folder(folder)
-    old = f"{folder}.old"
-    if os.path.exists(folder) or not os.path.exists(old):
-        return folder
-    log(f"{folder} was being replaced when a run was stopped: using {old}, the one before")
-    return old
+    present = present_folder(folder)
+    if present != folder:
+        log(f"{folder} was being replaced when a run was stopped: using {present}, the one before")
+    return present

@@ -37,15 +37,19 @@ _LEFTOVER = re.compile(
 def has_weights(root: str) -> bool:
     """Returns whether a run has saved weights; until then its settings may still change."""
     steps = [name for name in _checkpoints(root) if name.startswith("step-") and ".tmp" not in name]
-    best = [os.path.join(root, name) for name in (BEST, f"{BEST}.old")]  # .old: after a kill
-    return bool(steps) or any(os.path.exists(path) for path in best)
+    return bool(steps) or os.path.exists(present_folder(os.path.join(root, BEST)))
 
 
 def has_best(root: str) -> bool:
     """Returns whether the best weights of a run can be used: its folder may be removed by half."""
-    best = os.path.join(root, BEST)
-    folder = best if os.path.exists(best) else f"{best}.old"  # .old: after a kill
+    folder = present_folder(os.path.join(root, BEST))
     return all(os.path.exists(os.path.join(folder, name)) for name in ("state.json", "weights.npz"))
+
+
+def present_folder(checkpoint: str) -> str:
+    """Returns a checkpoint's folder, or the `.old` that a kill left while it was replaced."""
+    old = f"{checkpoint}.old"
+    return old if os.path.exists(old) and not os.path.exists(checkpoint) else checkpoint
 
 
 def is_of_last_training(path: str | os.PathLike[str], root: str) -> bool:
