@@ -150,7 +150,6 @@ def test_the_small_settings_of_meng_differ_from_those_they_are_copies_of_where_t
     for row, hparams in hansards.items():
         assert differences(hparams, multi30k[row]) - SCHEDULE == {
             "src", "tgt", "src_max_len", "tgt_max_len", "vocab_size", "bleu_lowercase",
-            "avg_ckpts", "num_keep_ckpts",
         }  # fmt: skip
 
 
