@@ -12,24 +12,16 @@ must the cache (Tu et al. 2018 claim its gain for subtitles).
 from __future__ import annotations
 
 from tfmann.papers.claim import AnyClaim, Claim
+from tfmann.papers.claims.tu2018 import CONTEXT_SYSTEMS, DIALOGUES
 from tfmann.papers.history_scores import row_name
 
 _PAPER = "control (Li et al. 2020)"
-_DIALOGUES = ("bcontrast-de-en", "bcontrast-en-de")
 _TABLES = (
-    *_DIALOGUES, "cache-news", "cache-subtitle", "cache-ted", "synthetic-senses", "synthetic-tense",
+    *DIALOGUES, "cache-news", "cache-subtitle", "cache-ted", "synthetic-senses", "synthetic-tense",
 )  # fmt: skip
 _UNSEEN = "BLEU of unseen pairs"
-_SYSTEMS = {
-    "cache": "The continuous cache",
-    "summary": "The summary of previous sentences (Wang et al. 2017a)",
-    "previous": "Attention to the previous sentence (Jean et al. 2017)",
-}
-_RIVALS = {
-    "rnnsearch": "RNNSearch",
-    "summary": "the summary of previous sentences (Wang et al. 2017a)",
-    "previous": "attention to the previous sentence (Jean et al. 2017)",
-}
+_SYSTEMS = {"cache": "the continuous cache", **CONTEXT_SYSTEMS}
+_RIVALS = {"rnnsearch": "RNNSearch", **CONTEXT_SYSTEMS}
 _CACHES = {
     "cache_nothing": "the gate of the cache alone, which reads nothing",
     "cache_uniform": "the gate and the mean of all slots",
@@ -37,19 +29,20 @@ _CACHES = {
 
 CLAIMS: tuple[AnyClaim, ...] = (
     *(
-        Claim(_PAPER, "histories", f"{name} needs the right document: its own history is better "
-              "than that of another document.", "higher", row, row_name(row, "other"), _TABLES)
+        Claim(_PAPER, "histories", f"{name[0].upper()}{name[1:]} needs the right document: its own "
+              "history is better than that of another document.", "higher", row,
+              row_name(row, "other"), _TABLES)
         for row, name in _SYSTEMS.items()
     ),
     *(
-        Claim(_PAPER, "histories", f"{name} needs the right document for dialogues that are not in "
-              "training too.", "higher", row, row_name(row, "other"), _DIALOGUES,
-              _UNSEEN)
+        Claim(_PAPER, "histories", f"{name[0].upper()}{name[1:]} needs the right document for "
+              "dialogues that are not in training too.", "higher", row, row_name(row, "other"),
+              DIALOGUES, _UNSEEN)
         for row, name in _SYSTEMS.items()
     ),
     *(
         Claim(_PAPER, "unseen pairs", "On dialogues that are not in training, the continuous cache "
-              f"beats {name}.", "higher", "cache", rival, _DIALOGUES, _UNSEEN)
+              f"beats {name}.", "higher", "cache", rival, DIALOGUES, _UNSEEN)
         for rival, name in _RIVALS.items()
     ),
     *(

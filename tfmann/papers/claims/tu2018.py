@@ -10,13 +10,13 @@ _PAPER = "Tu et al. 2018"
 _BASELINE = "RNNSearch trained for as many updates"
 _DOMAINS = {"cache-news": "News", "cache-subtitle": "Subtitle", "cache-ted": "TED"}
 _SUBTITLE = ("cache-subtitle",)
-_DIALOGUES = ("bcontrast-de-en", "bcontrast-en-de")  # as Subtitle is; in no paper
-_CACHE_TABLES = (*_DOMAINS, *_DIALOGUES)
+DIALOGUES = ("bcontrast-de-en", "bcontrast-en-de")  # as Subtitle is; in no paper
+_CACHE_TABLES = (*_DOMAINS, *DIALOGUES)
 _SYNTHETIC = ("synthetic-senses", "synthetic-tense")
 _FUSION_TABLES = ("cache-news", "cache-subtitle", "synthetic-tense")
 _CONSISTENT = "repeated words translated alike"
 _ERRORS = "BLEU lost to errors in the history"
-_CONTEXT_SYSTEMS = {
+CONTEXT_SYSTEMS = {
     "summary": "the summary of previous sentences (Wang et al. 2017a)",
     "previous": "attention to the previous sentence (Jean et al. 2017)",
 }
@@ -52,19 +52,19 @@ def _scores() -> tuple[AnyClaim, ...]:
         *(
             Claim(_PAPER, "4.3, Table 4", f"On Subtitle, the continuous cache beats {name}.",
                   "higher", "cache", rival, _SUBTITLE)
-            for rival, name in _CONTEXT_SYSTEMS.items()
+            for rival, name in CONTEXT_SYSTEMS.items()
         ),
         *(
             Claim(_PAPER, "4.3, Table 4", f"On Subtitle, {name} improves marginally or not at all "
                   f"on {_BASELINE}.", "no gain", row, "rnnsearch_longer", _SUBTITLE,
                   margin=_MARGINAL, sign_test=True)
-            for row, name in _CONTEXT_SYSTEMS.items()
+            for row, name in CONTEXT_SYSTEMS.items()
         ),
         *(
             Claim(_PAPER, "4.3, Table 4", f"On {_DOMAINS[table]}, {name} beats {_BASELINE}.",
                   "higher", row, "rnnsearch_longer", (table,), sign_test=True)
             for table in ("cache-news", "cache-ted")
-            for row, name in _CONTEXT_SYSTEMS.items()
+            for row, name in CONTEXT_SYSTEMS.items()
         ),
     )  # fmt: skip
 
