@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from helpers.records import record
 
 from tfmann.errors import UserError
 from tfmann.papers import records
@@ -16,6 +17,16 @@ def test_a_damaged_line_of_a_file_is_named(tmp_path, damaged):
         records.read_records(path)
     path.write_text('{"row": "a"}\n\n{"row": "b"}\n', "utf-8")
     assert records.read_records(path) == [{"row": "a"}, {"row": "b"}]
+
+
+@pytest.mark.parametrize("key", ["row", "best", "hparams"])
+def test_a_record_without_a_key_of_every_run_is_named(tmp_path, key):
+    path = tmp_path / "vi-en-cpu.jsonl"
+    runs = [record("a", seed=1), record("a", seed=2)]
+    del runs[1][key]
+    path.write_text("".join(json.dumps(run) + "\n" for run in runs), "utf-8")
+    with pytest.raises(UserError, match=rf"record 2 \(row .*, seed 2\): no {key}\. Take"):
+        records.read_results(tmp_path)
 
 
 @pytest.mark.parametrize("contents", ["", "[]", "7", "{}", '{"hparams": {}}'])

@@ -21,17 +21,34 @@ from tfmann.papers.table_corpus import Corpus
 from tfmann.papers.tables import TABLES
 from tfmann.utils.run_folder import RESULTS, last_step
 
+# What the record of every run has; others are of some tables or systems.
+_KEYS = ("row", "steps", "best", "parameters", "hparams", "hardware")
 _COUNTS = "parameters.jsonl"  # written by benchmarks.parameters
 
 
 def read_results(results_dir: Path) -> dict[tuple[str, str], list[Record]]:
-    """Returns the records of results/ by table and scale, in the order of the files' names."""
+    """Returns the records of results/ by table and scale, in the order of the files' names.
+
+    Raises:
+      UserError: a line is not a record, or lacks a key that every run's record has; names it.
+    """
     results = {}
     for path in sorted(results_dir.glob("*.jsonl")):
         name, _, scale = path.stem.rpartition("-")
         if name in TABLES:  # other files are of benchmarks
             results[name, scale] = read_records(path)
+            _require_keys(results[name, scale], path)
     return results
+
+
+def _require_keys(records: Sequence[Record], path: Path) -> None:
+    for number, record in enumerate(records, start=1):
+        missing = [key for key in _KEYS if key not in record]
+        if missing:
+            raise UserError(
+                f"{path}, record {number} (row {record.get('row')}, seed {record.get('seed')}): "
+                f"no {', '.join(missing)}. Take the record from a copy, or remove its line."
+            )
 
 
 def read_records(path: Path) -> list[Record]:
