@@ -82,31 +82,22 @@ def evaluation_sets(hparams: DataSettings) -> dict[str, EvaluationSet]:
     return sets
 
 
-def require_prefix(hparams: DataSettings, key: str) -> tuple[str, str]:
-    """Returns the source and the target file of a setting such as `train_prefix`.
-
-    Raises:
-      UserError: a file is missing; names the file and the flag to change.
-    """
-    return _require_sides(hparams, key, getattr(hparams, key))
-
-
 def require_training_text(hparams: DataSettings) -> list[tuple[str, str]]:
-    """Returns the source and the target file of each training corpus; raises as `require_prefix`.
+    """Returns the source and the target file of each training corpus.
 
     Raises:
       UserError: a file is missing; names the file and the flag to change.
     """
-    return [_require_sides(hparams, "train_prefix", prefix) for prefix in hparams.train_prefixes]
+    return [_require_sides(hparams, prefix) for prefix in hparams.train_prefixes]
 
 
-def _require_sides(hparams: DataSettings, key: str, prefix: str) -> tuple[str, str]:
+def _require_sides(hparams: DataSettings, prefix: str) -> tuple[str, str]:
     source, target = parallel_paths(hparams, prefix)
     for path in (source, target):
         if not os.path.exists(path):
-            remedy = _remedy(key, prefix)
-            if key == "train_prefix" and "," in prefix:
-                remedy = f"{key}={prefix}; several corpora need train_weights, such as 3,1"
+            remedy = _remedy("train_prefix", prefix)
+            if "," in prefix:
+                remedy = f"train_prefix={prefix}; several corpora need train_weights, such as 3,1"
             raise UserError(f"no such file: {path} ({remedy})")
     return source, target
 
