@@ -97,6 +97,7 @@ def test_missing_files_of_a_trained_model_are_named_before_tensorflow_is_there(t
         (1, "no such file: .*absent", {"inference_input_file": absent}),
         (1, "no such file: .*absent", {"inference_ref_file": absent}),
         (1, "neither .*in.tgt nor", {"mode": "eval", "inference_input_file": ""}),
+        (2, "nothing to translate", {"mode": "eval", "inference_input_file": "", "dev_prefix": ""}),
         (2, "num_units=5", {"num_units": 5}),
         (2, "'dnc' has no alignments", {"coverage_penalty_weight": 1}),
         (2, "'dnc' has no alignments", {"alignment_file": absent}),

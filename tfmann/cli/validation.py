@@ -253,8 +253,14 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     if mode == "tune":
         _check_tuning(hparams)
     if mode in ("eval", "tune") and not flags.inference_input_file:
-        if "dev" not in corpus_paths.evaluation_sets(hparams) and mode == "tune":
+        sets = corpus_paths.evaluation_sets(hparams)
+        if "dev" not in sets and mode == "tune":
             raise UsageError("--mode=tune looks at a development set: give --dev_prefix")
+        if not sets:
+            raise UsageError(
+                "--mode=eval has nothing to translate: give --dev_prefix, --test_prefix, or "
+                "--inference_input_file with --inference_ref_file"
+            )
     documents = flags.inference_document_file
     if documents and not hparams.reads_documents:
         raise UsageError(
