@@ -69,8 +69,9 @@ def test_the_files_of_the_page_are_a_cell(tmp_path):
     tests += ["tests/config/test_declarations.py", "-k", "cover or cell"]
     assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider", *tests)
     models = project / "tests" / "helpers" / "small_models.py"  # where the page ends
-    variant = 'VARIANTS = {\n    "luong-coverage": {"cell": "luong_coverage"},'
-    models.write_text(models.read_text("utf-8").replace("VARIANTS = {", variant, 1), "utf-8")
+    first = '    "luong": {"cell": "luong"},\n'
+    variant = '    "luong-coverage": {"cell": "luong_coverage"},\n'
+    models.write_text(models.read_text("utf-8").replace(first, variant + first, 1), "utf-8")
     tests = ["tests/cells/test_cells.py", "-k", "luong-coverage"]
     assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider", *tests)
 
