@@ -29,6 +29,7 @@ _FILES = ("subword_model", "lexicon_file", "shortlist")  # the other settings ar
 _KEYS = ("train_prefix", "dev_prefix", "vocab_prefix", *_FILES)
 _TEST = "test_prefix"
 _TEXT = ("train_prefix", "dev_prefix", _TEST)
+_RECORDED = (*_KEYS, _TEST)
 # Settings on which depend, besides the text, the documents that training reads side by side.
 _ORDER = (
     "train_weights", "src_max_len", "tgt_max_len", "max_len_policy", "batch_size", "random_seed"
@@ -47,7 +48,7 @@ def record(hparams: DataSettings, out_dir: str, vocabularies: Mapping[str, str])
       UserError: an input cannot be read, or the record cannot be written.
     """
     inputs: dict[str, Any] = {"own": dict(vocabularies)}
-    keys = [key for key in (*_KEYS, _TEST) if getattr(hparams, key)]
+    keys = [key for key in _RECORDED if getattr(hparams, key)]
     inputs.update({key: _fingerprint(hparams, key) for key in keys})
     _write(inputs, out_dir)
 
@@ -193,7 +194,7 @@ def _read(out_dir: str) -> dict[str, Any] | None:
 
 def _well_formed(inputs: dict[str, Any]) -> bool:
     """Returns whether a record has the expected keys, which a checksum does not guarantee."""
-    entries = [inputs[key] for key in (*_KEYS, _TEST) if key in inputs]
+    entries = [inputs[key] for key in _RECORDED if key in inputs]
     return isinstance(inputs.get("own"), dict) and all(
         isinstance(entry, dict) and "given" in entry and isinstance(entry.get("sha256"), dict)
         for entry in entries

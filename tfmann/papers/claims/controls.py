@@ -20,7 +20,10 @@ _TABLES = (
     *DIALOGUES, "cache-news", "cache-subtitle", "cache-ted", "synthetic-senses", "synthetic-tense",
 )  # fmt: skip
 _UNSEEN = "BLEU of unseen pairs"
-_SYSTEMS = {"cache": "the continuous cache", **CONTEXT_SYSTEMS}
+_SUBJECTS = {  # at the start of a sentence
+    row: f"{name[0].upper()}{name[1:]}"
+    for row, name in {"cache": "the continuous cache", **CONTEXT_SYSTEMS}.items()
+}
 _RIVALS = {"rnnsearch": "RNNSearch", **CONTEXT_SYSTEMS}
 _CACHES = {
     "cache_nothing": "the gate of the cache alone, which reads nothing",
@@ -29,16 +32,16 @@ _CACHES = {
 
 CLAIMS: tuple[AnyClaim, ...] = (
     *(
-        Claim(_PAPER, "histories", f"{name[0].upper()}{name[1:]} needs the right document: its own "
+        Claim(_PAPER, "histories", f"{name} needs the right document: its own "
               "history is better than that of another document.", "higher", row,
               row_name(row, "other"), _TABLES)
-        for row, name in _SYSTEMS.items()
+        for row, name in _SUBJECTS.items()
     ),
     *(
-        Claim(_PAPER, "histories", f"{name[0].upper()}{name[1:]} needs the right document for "
+        Claim(_PAPER, "histories", f"{name} needs the right document for "
               "dialogues that are not in training too.", "higher", row, row_name(row, "other"),
               DIALOGUES, _UNSEEN)
-        for row, name in _SYSTEMS.items()
+        for row, name in _SUBJECTS.items()
     ),
     *(
         Claim(_PAPER, "unseen pairs", "On dialogues that are not in training, the continuous cache "
