@@ -194,8 +194,8 @@ class TableRuns:
             return
         named = ", ".join(f"{key}={new!r} was {old!r}" for key, (new, old) in changes.items())
         remedy = f"{out_dir} to train it again"
-        new, old = changes.get("num_train_steps", (0, 0))
-        if len(changes) == 1 and new > old:
+        new, old = changes["num_train_steps"] if set(changes) == {"num_train_steps"} else (0, 0)
+        if new > old:
             remedy = f"{os.path.join(out_dir, RESULTS)} to continue it, or {remedy}"
         print(f"{path} has changed since ({named}): the run is left as it is; remove {remedy}")
 
