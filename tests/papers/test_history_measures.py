@@ -1,8 +1,14 @@
 """Measures of claims about what a history is good for, from the record of a run."""
 
+import copy
+import math
+
+import numpy as np
+import pytest
+from helpers.claims import FLAT, claim, judge_claim, resampled
 from helpers.records import record
 
-from tfmann.papers import metrics
+from tfmann.papers import metrics, seed_pairs
 
 LOST = metrics.MEASURES["BLEU lost to errors in the history"]
 ALIKE = metrics.MEASURES["repeated words translated alike"]
@@ -14,6 +20,39 @@ def test_bleu_lost_to_errors_is_what_the_references_would_add():
     with_references = {"test": record("x", 12.5)["best"]["test"]}
     assert LOST(record("cache", 12.0, histories={"reference": with_references})) == 0.5
     assert LOST(record("cache", 13.0, histories={"reference": with_references})) == -0.5
+
+
+def test_bleu_lost_to_errors_varies_with_the_sentences():
+    """The loss is a difference of two scores, so each resample has one of its own."""
+    draws = np.random.default_rng(3)
+    moves = draws.normal(0, 0.3, [2, 2, 1000])  # of the row and the rival, with and without errors
+
+    def run(row, seed, lost, moved):
+        with_references = {
+            "test": record(row, 12 + lost)["best"]["test"],
+            "resampled": resampled(12 + lost + moved[0]),
+        }
+        histories = {"reference": with_references}
+        own = resampled(12 + moved[1])
+        return record(row, 12.0, seed=seed, resampled=own, histories=histories, **FLAT)
+
+    records = []
+    for seed, lost in enumerate((0.9, 1.0, 1.1), 1):
+        records += [run("mad_1", seed, lost, moves[0]), run("luong", seed, 0.5, moves[1])]
+    lower = claim("lower", measure="BLEU lost to errors in the history")
+    pairs = seed_pairs.pair_seeds(lower.measure, records, "mad_1", "luong")
+    losses = moves[:, 0] - moves[:, 1]
+    of_sentences = np.var(losses[0] - losses[1], ddof=1)
+    error = pairs.estimate().error
+    assert error == pytest.approx(math.sqrt(0.01 / 3 + of_sentences), rel=0.01)
+    assert pairs.sentence_errors() == pytest.approx([math.sqrt(of_sentences)] * 3, rel=0.01)
+    assert "valid for these test sentences only" not in judge_claim(lower, records)[0].evidence
+    for number in range(2):  # a run without the resamples, or with others
+        for changed in ({}, resampled([12.0] * 1000, seed=2)):
+            others = copy.deepcopy(records)
+            others[number]["histories"]["reference"]["resampled"] = changed
+            pairs = seed_pairs.pair_seeds(lower.measure, others, "mad_1", "luong")
+            assert pairs.sentence_variance() == (0.0, "valid for these test sentences only")
 
 
 def test_shares_are_in_percent():

@@ -6,6 +6,7 @@ import functools
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,11 @@ _UNINFORMATIVE_P = 0.4  # the error cannot be derived from a greater p value
 _NORMAL = statistics.NormalDist()
 _SENTENCES_ONLY = "valid for these test sentences only"
 _UPPER_BOUND = "the error due to the sentences is an upper bound"
+_LOST = "BLEU lost to errors in the history"
 # measures that are resampled
-_SPLITS = {"test BLEU": "test", "dev BLEU": "dev", "BLEU of unseen pairs": "unseen"}
+_SPLITS = {
+    "test BLEU": "test", "dev BLEU": "dev", "BLEU of unseen pairs": "unseen", _LOST: "test",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -77,14 +81,14 @@ class SeedPairs:
     @functools.cached_property
     def _resampled(self) -> np.ndarray | None:
         """Differences on the resamples that all runs share, [S, resamples]."""
-        split = _SPLITS.get(self.measure)
-        if split is None:
+        if self.measure not in _SPLITS or not self.records:
             return None
-        resampled = [[run.get("resampled", {}).get(split) for run in pair] for pair in self.records]
-        if not self.records or not _have_same_resamples(sum(resampled, [])):
+        resampled = [_resampled_scores(self.measure, *pair) for pair in self.records]
+        if not _have_same_resamples([scores for of_pair in resampled for scores in of_pair]):
             return None
         scores = np.array([[of_run["bleu"] for of_run in pair] for pair in resampled])
-        return (scores[:, 0] - scores[:, 1]) / metrics.RESAMPLED_UNITS
+        signs = np.resize([1, -1], scores.shape[1])
+        return np.einsum("spb,p->sb", scores, signs) / metrics.RESAMPLED_UNITS
 
     @property
     def _documents(self) -> int:
@@ -144,6 +148,21 @@ def test_is_outdated(record: Record, rival: Record) -> bool:
         return metrics.test_is_outdated(record, rival)
     tested = bool(metrics.significance_test(rival, record["row"]))
     return tested and metrics.test_is_outdated(rival, record)
+
+
+def _resampled_scores(measure: str, record: Record, rival: Record) -> list[Any]:
+    """Returns the resamples whose scores, alternately added and subtracted, are a difference.
+
+    Each is None where there are no resamples.
+    """
+    split = _SPLITS[measure]
+    own, rivals_own = (run.get("resampled", {}).get(split) for run in (record, rival))
+    if measure != _LOST:
+        return [own, rivals_own]
+    with_references, rivals_with_references = (
+        run["histories"]["reference"].get("resampled", {}).get(split) for run in (record, rival)
+    )
+    return [with_references, own, rivals_own, rivals_with_references]
 
 
 def _have_same_resamples(resampled: Sequence[Record | None]) -> bool:
