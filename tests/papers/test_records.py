@@ -1,12 +1,15 @@
 """Files of records and results, damaged ones too."""
 
 import json
+from pathlib import Path
 
 import pytest
 from helpers.records import record
 
 from tfmann.errors import UserError
 from tfmann.papers import records
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("damaged", ['{"row": "b", "see', "7", "[]"])
@@ -36,3 +39,13 @@ def test_what_no_ended_run_has_written_is_no_result(tmp_path, contents):
     assert records.results_of(str(tmp_path)) is None
     (tmp_path / "results.json").write_text(json.dumps({"steps": 7}), "utf-8")
     assert records.results_of(str(tmp_path)) == {"steps": 7}
+
+
+def test_recorded_repetitions_are_of_the_scored_translations():
+    """Both count the same words; the translations by averaged weights have other ones."""
+    for path in sorted((ROOT / "results").glob("*.jsonl")):
+        for run in records.read_records(path):
+            if "repetition" in run and "more_tests" not in run:
+                words = run["repetition"][0]["ngrams"]
+                details = run["best"]["test"][0]["details"]
+                assert f" hyp_len = {words} " in details, (path.name, run["row"], run["seed"])
