@@ -23,7 +23,9 @@ def test_the_figures_are_those_of_meng():
 
 def test_literature_follows_the_rows_and_is_marked():
     with_literature = table(
-        Row("a", "A", paper_aer=30.0), Row("b", "B"), literature=(LiteratureRow("L (2016)", 35.4),)
+        Row("a", "A", None, 36.53, paper_aer=30.0),
+        Row("b", "B"),
+        literature=(LiteratureRow("L (2016)", 35.4),),
     )
     for records in ([record("a")], []):
         rendered = rendering.render_cells(with_literature, "cpu", records, unmeasured=True)

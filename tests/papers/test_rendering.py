@@ -98,6 +98,20 @@ def test_one_seed_is_shown_as_it_is():
                    "100", "1"]  # fmt: skip
 
 
+def test_figures_of_a_paper_have_the_zeros_that_it_prints():
+    rows = (
+        Row("a", "A", 28.0, 37.8, paper_aer=37.7, paper_parameters=103.0),
+        Row("b", "B", None, 38.45, paper_aer=36.89, paper_parameters=84.2),
+    )
+    first, second = (cells(rendering.render(table(*rows), "cpu", [record("a"), record("b")]), n)
+                     for n in (1, 2))  # fmt: skip
+    columns = ("paper dev", "paper test", "paper AER", "paper parameters")
+    assert [first[name] for name in columns] == ["28.0", "37.80", "37.70", "103.0M"]
+    assert [second[name] for name in columns] == ["-", "38.45", "36.89", "84.2M"]
+    # the rows that are shown do not decide it
+    assert cells(rendering.render(table(*rows), "cpu", [record("a")]))["paper test"] == "37.80"
+
+
 def test_rows_stand_as_in_the_table_whatever_was_trained_first():
     three_rows = table(Row("a", "A"), Row("b", "B"), Row("c", "C"))
     text = rendering.render(three_rows, "cpu", [record("c"), record("a")])

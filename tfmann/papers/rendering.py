@@ -57,7 +57,8 @@ class _PaperColumn(NamedTuple):
     """A column of the paper's figures."""
 
     heading: str
-    cell: Callable[[Row], str]  # "-" if the paper has no figure
+    value: Callable[[Row], float | None]  # None if the paper has no figure
+    unit: str = ""
 
 
 class _MeasuredColumn(NamedTuple):
@@ -70,12 +71,12 @@ class _MeasuredColumn(NamedTuple):
 
 
 _PAPER_COLUMNS = (
-    _PaperColumn("paper AER", lambda row: _format(row.paper_aer)),
-    _PaperColumn("paper under-translated", lambda row: _format_part(row.paper_adequacy, 0)),
-    _PaperColumn("paper over-translated", lambda row: _format_part(row.paper_adequacy, 1)),
-    _PaperColumn("paper parameters", lambda row: _format(row.paper_parameters, "M")),
-    _PaperColumn("paper words/s", lambda row: _format_part(row.paper_speed, 0)),
-    _PaperColumn("paper decoding", lambda row: _format_part(row.paper_speed, 1)),
+    _PaperColumn("paper AER", lambda row: row.paper_aer),
+    _PaperColumn("paper under-translated", lambda row: _part(row.paper_adequacy, 0)),
+    _PaperColumn("paper over-translated", lambda row: _part(row.paper_adequacy, 1)),
+    _PaperColumn("paper parameters", lambda row: row.paper_parameters, "M"),
+    _PaperColumn("paper words/s", lambda row: _part(row.paper_speed, 0)),
+    _PaperColumn("paper decoding", lambda row: _part(row.paper_speed, 1)),
 )
 
 
@@ -129,16 +130,17 @@ def render_cells(
     columns = _columns(table, records)
     heading = columns.heading(table)
     notes = list(dict.fromkeys(row.note for row in runs_by_row if row.note))
+    printed = _printed_figures(table, columns.paper)
     rows = []
     for row, runs in runs_by_row.items():
         mark = "*" * (notes.index(row.note) + 1) if row.note else ""
-        cells = [row.title, _format(row.paper_dev), f"{_format(row.paper_test)}{mark}"]
-        cells += [column.cell(row) for column in columns.paper]
+        dev, test, *others = printed[row.name]
+        cells = [row.title, dev, f"{test}{mark}", *others]
         cells += columns.cells(runs) if runs else ["-", NOT_MEASURED]  # dev, test
         rows.append(cells + ["-"] * (len(heading) - len(cells)))
     for system in table.literature:
-        cells = [f"{system.title}, literature", "-", f"{system.paper_test:.2f}"]
-        cells += [*("-" for _ in columns.paper), "-", NOT_TRAINED]  # the paper's, dev, test
+        cells = [f"{system.title}, literature", *printed[system.title]]
+        cells += ["-", NOT_TRAINED]  # dev, test
         rows.append(cells + ["-"] * (len(heading) - len(cells)))
     names = [row.name for row in runs_by_row]
     warning = metrics.stand_in_warning(records)
@@ -212,7 +214,7 @@ def _columns(table: Table, records: Sequence[Record]) -> _Columns:
     return _Columns(
         [
             column for column in _PAPER_COLUMNS
-            if any(column.cell(row) != "-" for row in table.rows)
+            if any(column.value(row) is not None for row in table.rows)
         ],
         [
             column for column in _measured_columns(table)
@@ -340,9 +342,30 @@ def _decoding_speed(runs: Sequence[Record]) -> str:
     return f"{statistics.fmean(speeds):.0f}" if speeds else "-"
 
 
-def _format(value: float | None, unit: str = "") -> str:
-    return "-" if value is None else f"{value}{unit}"
+def _printed_figures(table: Table, columns: Sequence[_PaperColumn]) -> dict[str, tuple[str, ...]]:
+    """Formats the paper's figures as it prints them: dev, test, then the columns.
+
+    Returns:
+      the cells of each row, by its name, and of each system of the literature, by its title.
+    """
+    systems = table.literature
+    nothing = [None] * len(systems)
+    values: list[list[float | None]] = [
+        [*(row.paper_dev for row in table.rows), *nothing],
+        [*(row.paper_test for row in table.rows), *(system.paper_test for system in systems)],
+        *([*map(column.value, table.rows), *nothing] for column in columns),
+    ]
+    units = ["", "", *(column.unit for column in columns)]
+    names = [*(row.name for row in table.rows), *(system.title for system in systems)]
+    return dict(zip(names, zip(*map(_column_cells, values, units))))
 
 
-def _format_part(pair: tuple[float, float] | None, index: int) -> str:
-    return _format(None if pair is None else pair[index])
+def _column_cells(values: Sequence[float | None], unit: str) -> list[str]:
+    """Formats figures with the decimals of the one that has most: a float lacks final zeros."""
+    lengths = [len(str(value).partition(".")[2]) for value in values if value is not None]
+    decimals = max(lengths, default=0)
+    return ["-" if value is None else f"{value:.{decimals}f}{unit}" for value in values]
+
+
+def _part(pair: tuple[float, float] | None, index: int) -> float | None:
+    return None if pair is None else pair[index]
