@@ -1,8 +1,8 @@
 """Corpus scores through sacreBLEU (Post 2018), each with the signature that makes it comparable.
 
-The papers score tokenised text as it is: ``tokenize="none"``. To compare with other published
-scores, use detokenised files and ``tokenize="13a"``. Two numbers are comparable only if their
-signatures are equal.
+Tokenised text is scored as it is, ``tokenize="none"``, as by multi-bleu.pl. To compare with other
+published scores, use detokenised files and ``tokenize="13a"``. Two numbers are comparable only if
+their signatures are equal.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def bleu_metric(tokenize: str, lowercase: bool = False) -> Any:
         raise UsageError(
             f"unknown BLEU tokeniser {tokenize!r}: choose one of {', '.join(TOKENIZERS)}"
         )
-    # force: no warning that the text looks tokenised, since the papers score tokenised text.
+    # force: no warning that the text looks tokenised, which it is meant to be.
     return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
 
 

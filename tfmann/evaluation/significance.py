@@ -1,7 +1,7 @@
 """Two paired tests of whether a difference in BLEU is more than chance on this test set.
 
-The sign test is that of Collins, Koehn & Kucerova (2005), which the papers report.
-The paired bootstrap (Koehn 2004) is sacreBLEU's.
+The sign test is that of Collins, Koehn & Kucerova (2005), which Tu et al. 2018 report; Meng et al.
+2018 report a sign test without naming one. The paired bootstrap (Koehn 2004) is sacreBLEU's.
 """
 
 from __future__ import annotations
