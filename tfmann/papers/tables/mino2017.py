@@ -11,7 +11,8 @@ def _rows(attn: float, key_value: float, modifying_iw: float) -> tuple[Row, ...]
 
     At the paper's sizes, dropout is the paper's: 0.5 on the last layer of each stack, nowhere else.
     The files for a CPU have 0.3 before every layer and in the readout. The paper's early stopping
-    becomes the choice of the best of 20 epochs by dev BLEU.
+    becomes the choice of the best of 20 epochs by dev BLEU. It says nothing of clipping: gradients
+    have a norm of 5.0 at most here.
     """
     return (
         Row("attn", "attn", None, attn),

@@ -7,6 +7,11 @@ of TED has 15,625, 26,875 and 2,625 updates. The paper does not say how Wang et 
 et al. 2017 were trained "on top of the baseline": here all weights are trained for 15 more epochs
 from RNNSearch's best checkpoint, and "same number of updates" is the baseline trained alike.
 
+The paper has dropout "on the output layer" without a rate (here 0.5), and names neither
+Adadelta's constants (0.95 and 1e-6) nor the start of the weights, clipping, or the widths of
+attention and readout. By our own choice these are as in the tables of Meng et al. 2018, with an
+attention as wide as the state and a readout as wide as an embedding.
+
 At SCALE=cpu, on 600 episodes of Subtitle, RNNSearch has 7,500 updates of 128 pairs (about 1,100
 target words; its sentences have 8), the systems that train all weights have 3,000 more, and the
 gate has 1,500 of 50 documents in parallel (about 430 words, a sixth of an epoch). On BConTrasT
