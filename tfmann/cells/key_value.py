@@ -31,9 +31,11 @@ class KeyValueState(NamedTuple):
 class KeyValueCell(DecoderCell):
     """`e_j = tanh(W_d [d_j; c_j])` (5); the context does not enter the decoder's recurrence.
 
-    As printed, the query of c_j is d_{j-1} (8, 12); where keys have half of the units, its upper
-    half. Before `<s>`, d is a linear map of the last annotation, h of every layer. The paper calls
-    this state d_1; but then no d_0 asks for c_1.
+    As printed, the query of c_j is d_{j-1} (8, 12). How key_value compares it with keys of half its
+    width, the paper leaves open: here the query is its upper half, as by u (13) in modifying_iw.
+    Before `<s>`, d is a linear map of the last annotation, or of `[k_M; v_M]`, h of every layer.
+    The paper calls this state d_1; but then no d_0 asks for c_1. It shows the zeros of W_d (3.3) in
+    the first row; here all rows have them, since c_j's upper half "should not be used".
 
     "Dropout to the last layer of each stacking LSTM" (section 4.2) is `top_dropout`, on the outputs
     of that layer: on the annotations, and on d as query and in the readout, not in the recurrence.

@@ -40,7 +40,9 @@ class LuongSource(NamedTuple):
 class LuongCell(DecoderCell):
     """`a_t = W_c [c_t; h_t]`, `c_t = sum_s alpha_s h_s`, `alpha = softmax_s(g h_t^T W_m h_s)`.
 
-    Unlike the paper: no tanh on a_t unless `attention_tanh`, as in tensorflow/nmt.
+    alpha is that of Collier & Beel 2019, equations 1 and 2, whose W_a is W_m here. Their scale
+    beta_t has an index; here g is one learned number for all steps, as in tensorflow/nmt, which
+    they extended. Unlike Luong et al.: no tanh on a_t unless `attention_tanh`, as there.
     """
 
     def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):

@@ -4,7 +4,9 @@ Letters are the paper's: xi the interface vector, u usage, a allocation, w^w and
 weights, c^w and c^r content weights, M memory, L links, p precedence, b and f backward and forward
 weights, pi read modes. The settings `dnc_*` are repairs, each by itself: masks, de-allocation and
 sharp links of Csordás & Schmidhuber 2019 (arXiv:1904.10278), reading by content alone and a
-normalised interface of Franke et al. 2018 (arXiv:1807.02658).
+normalised interface of Franke et al. 2018 (arXiv:1807.02658). Two arguments of a step are made by
+`MemoryStep`, for speed: the products of the keys with the slots, `dots`, and the slots' squared
+lengths, `squares`, of which content weights are made.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """The memory of a neural Turing machine and its heads (Graves et al. 2014, arXiv:1410.5401).
 
 Equation numbers are those of Collier & Beel 2019: content (3, 4), interpolation (5), shift (6),
-sharpening (7), read (8), erase (9), add (10). In Graves et al. these are 5 to 9, 2, 3 and 4.
+sharpening (7), read (8), erase (9), add (10). In Graves et al. these are 5 to 9, 2, 3 and 4. Two
+arguments of a step are made by `MemoryStep`, for speed: the products k . M(i) of (4), `dots`, and
+the slots' squared lengths |M(i)|^2, `squares`.
 """
 
 from __future__ import annotations
