@@ -48,8 +48,7 @@ class Model:
     @property
     def fingerprints(self) -> list[str]:
         """SHA-256 of segmenter and vocabulary, source before target."""
-        sides = self._translator.languages
-        return [part.fingerprint for side in sides for part in (side.segmenter, side.vocabulary)]
+        return self._translator.languages.fingerprints
 
     def __repr__(self) -> str:
         folders = ", ".join([self.checkpoint, *self.ensemble])

@@ -31,7 +31,7 @@ def write_folder(folder, files, **changes):
     languages = translations.languages()
     memory = translation_memory.read(*files, languages)
     origin = {
-        "text": translation_memory.fingerprints(languages),
+        "text": languages.fingerprints,
         "files": {path: file_digest(path) for path in files},
         "left_out": memory.left_out,
     }

@@ -10,7 +10,7 @@ from oracles import beam
 from oracles import lexical_memory as oracle
 
 from tfmann.cells.diagnostics import EVERYTHING
-from tfmann.data import lexical_memory_file, translation_memory, translation_table
+from tfmann.data import lexical_memory_file, translation_table
 from tfmann.data.lexical_memory_file import LexicalMemory
 from tfmann.data.word_links import Links
 from tfmann.decoding.forced_readouts import weights_digest
@@ -71,7 +71,7 @@ def folder(tmp_path_factory):
 def translator(name, folder, with_memory=True, **changes):
     model, languages, path = model_of(name), translations.languages(), str(folder / name)
     record = {
-        "text": translation_memory.fingerprints(languages),
+        "text": languages.fingerprints,
         "model": weights_digest(model),
         "ranks": 3,
     }

@@ -152,7 +152,7 @@ def _write(args: argparse.Namespace, hparams: Any) -> None:
     languages = run_vocabularies.load(hparams, args.model)
     memory = translation_memory.read(*files, languages)
     origin = {
-        "text": translation_memory.fingerprints(languages),
+        "text": languages.fingerprints,
         "files": {os.path.abspath(path): file_digest(path) for path in files},
         "left_out": memory.left_out,
     }

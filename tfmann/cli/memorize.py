@@ -99,7 +99,7 @@ def _run(args: argparse.Namespace) -> None:
 
 def _learn(args: argparse.Namespace, hparams: HParams, output: str) -> None:
     from tfmann import api
-    from tfmann.data import lexical_memory_file, translation_memory, translation_table, word_links
+    from tfmann.data import lexical_memory_file, translation_table, word_links
     from tfmann.data.lexical_memory_file import LexicalMemory
     from tfmann.decoding.forced_readouts import weights_digest
     from tfmann.training.lexical_attention import LexicalAttentionTrainer
@@ -124,7 +124,7 @@ def _learn(args: argparse.Namespace, hparams: HParams, output: str) -> None:
         lambda number, fit: print_message(f"update {number} of {args.updates}: {_described(fit)}"),
     )
     record: dict[str, Any] = {
-        "text": translation_memory.fingerprints(languages),
+        "text": languages.fingerprints,
         "model": weights_digest(model),
         "ranks": args.ranks,
         "updates": args.updates,

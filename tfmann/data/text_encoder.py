@@ -31,3 +31,8 @@ class LanguagePair(NamedTuple):
 
     source: TextEncoder
     target: TextEncoder
+
+    @property
+    def fingerprints(self) -> list[str]:
+        """SHA-256 of segmenter and vocabulary, source before target: what ids depend on."""
+        return [part.fingerprint for side in self for part in (side.segmenter, side.vocabulary)]

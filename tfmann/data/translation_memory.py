@@ -86,11 +86,6 @@ def _refuse_wrong_order(
         )
 
 
-def fingerprints(languages: LanguagePair) -> list[str]:
-    """Returns SHA-256 of segmenter and vocabulary, source before target: what ids depend on."""
-    return [part.fingerprint for side in languages for part in (side.segmenter, side.vocabulary)]
-
-
 def load(setting: str, languages: LanguagePair) -> TranslationMemory:
     """Reads the memory that a setting names, from two files or mapped from a folder.
 
@@ -101,7 +96,7 @@ def load(setting: str, languages: LanguagePair) -> TranslationMemory:
     if not os.path.isdir(setting):
         return read(*file_pair(setting), languages)
     record = datastore_record.read_record(setting)
-    datastore_record.require_same_text(setting, record, fingerprints(languages))
+    datastore_record.require_same_text(setting, record, languages.fingerprints)
     arrays = datastore_folder.map_arrays(setting, record)
     return TranslationMemory(
         Sentences(arrays["source_ids"], arrays["source_starts"]),

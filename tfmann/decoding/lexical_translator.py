@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfmann.config import HParams
-from tfmann.data import lexical_memory_file, translation_memory
+from tfmann.data import lexical_memory_file
 from tfmann.data.lexical_memory_file import WEIGHTS, LexicalMemory
 from tfmann.data.text_encoder import LanguagePair
 from tfmann.data.translation_table import TranslationTable
@@ -84,7 +84,7 @@ class LexicalTranslator(Translator):
             self.memory = previous.memory
         else:
             self.memory = lexical_memory_file.read(name)
-            text = translation_memory.fingerprints(languages)
+            text = languages.fingerprints
             digest = weights_digest(model)
             lexical_memory_file.require_same_model(name, self.memory.record, text, digest)
         weights = LexicalWeights(*(tf.constant(self.memory.weights[key]) for key in WEIGHTS))
