@@ -137,17 +137,13 @@ def _check_adaptation(args: argparse.Namespace) -> None:
     if args.tau is not None and not 1e-6 <= args.tau < math.inf:
         raise UsageError(f"--tau={args.tau}: expected a number of at least 1e-6")
     read = *args.translation_memory.split(","), *_dev_files(args.dev)
-    input_checks.refuse_overwriting(
-        {"adapt": args.adapt}, {f"the text {path}": path for path in read}
-    )
+    input_checks.refuse_overwriting_text("adapt", args.adapt, read)
     input_checks.require_folder(args.adapt, "adapt")
 
 
 def _write(args: argparse.Namespace, hparams: Any) -> None:
     files = memory_files.file_pair(args.translation_memory)
-    input_checks.refuse_overwriting(
-        {"output": args.output}, {f"the text {path}": path for path in files}
-    )
+    input_checks.refuse_overwriting_text("output", args.output, files)
     datastore_folder.require_usable(args.output)
     languages = run_vocabularies.load(hparams, args.model)
     memory = translation_memory.read(*files, languages)

@@ -26,9 +26,7 @@ def learn_lexicon(hparams: HParams, out_dir: str, log: Callable[[str], None] = p
     corpora = corpus_paths.require_training_text(hparams)
     paths = list(chain.from_iterable(corpora))
     output = lexicon.path(hparams, out_dir)
-    input_checks.refuse_overwriting(
-        {"lexicon_file": output}, {f"the text {path}": path for path in paths}
-    )
+    input_checks.refuse_overwriting_text("lexicon_file", output, paths)
     try:
         os.makedirs(out_dir, exist_ok=True)
     except OSError as error:

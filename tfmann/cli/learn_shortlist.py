@@ -32,9 +32,7 @@ def learn_shortlist(hparams: HParams, out_dir: str, log: Callable[[str], None] =
     corpora = corpus_paths.require_training_text(hparams)
     paths = list(chain.from_iterable(corpora))
     output = lexicon.shortlist_path(hparams, out_dir)
-    input_checks.refuse_overwriting(
-        {"shortlist": output}, {f"the text {path}": path for path in paths}
-    )
+    input_checks.refuse_overwriting_text("shortlist", output, paths)
     input_checks.require_folder(output, "shortlist")
     languages = run_vocabularies.load(hparams, out_dir)
     pairs = (

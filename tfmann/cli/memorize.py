@@ -88,10 +88,7 @@ def _run(args: argparse.Namespace) -> None:
     if hparams.dev_prefix:
         text = [*text, _sides(hparams, hparams.dev_prefix)]
     output = args.output or os.path.join(args.model, _NAME)
-    paths = list(chain.from_iterable(text))
-    input_checks.refuse_overwriting(
-        {"output": output}, {f"the text {path}": path for path in paths}
-    )
+    input_checks.refuse_overwriting_text("output", output, chain.from_iterable(text))
     input_checks.require_folder(output, "output")
     import_tensorflow()
     _learn(args, hparams, output)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tfmann import config
 from tfmann.config import HParams
@@ -96,6 +96,11 @@ def refuse_overwriting(outputs: Mapping[str, str | None], inputs: Mapping[str, s
         for other, source in inputs.items():
             if path and source and source != "-" and same_file(path, source):
                 raise UsageError(f"--{flag} and {other} are the same file: {path} would be lost")
+
+
+def refuse_overwriting_text(flag: str, output: str, texts: Iterable[str]) -> None:
+    """Raises UsageError if the file that a flag says to write is one of the texts."""
+    refuse_overwriting({flag: output}, {f"the text {path}": path for path in texts})
 
 
 def require_folder(path: str | None, flag: str) -> None:
