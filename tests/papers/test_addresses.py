@@ -254,6 +254,24 @@ def test_the_tests_that_were_measured_are_named():
         assert addresses.evidence(CLAIM, measured).endswith(f"; 500 sentences{expected}")
 
 
+@pytest.mark.parametrize(
+    ("unit", "documents", "note"),
+    [
+        ("sentence", {"few_documents": 18}, "; valid for these 18 documents only"),
+        ("sentence", {"documents": 40}, ""),
+        ("sentence", {}, ""),
+        ("document", {"few_documents": 18}, ""),  # too few to prove anything, which is said
+    ],
+)
+def test_sentences_of_few_documents_speak_for_these_documents_only(unit, documents, note):
+    scores = {"test": {"sentences": 500, "seed": 1, "bleu": [1000] * 9, **documents}}
+    measured = addresses.measured_runs(
+        CLAIM, runs(0.70, 0.72, 0.74, unit=unit, units=18, resampled=scores)
+    )
+    of_documents = " in 18 documents" * (unit == "document")
+    assert addresses.evidence(CLAIM, measured).endswith(f"; 500 sentences{of_documents}{note}")
+
+
 def of_seeds(trained, untrained, spread=0.001):
     """Runs whose untrained weights differ from seed to seed."""
     records = runs(*trained, spread=spread)

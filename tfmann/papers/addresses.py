@@ -221,6 +221,9 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
         + "".join(f", of {tests}" for tests in sorted(set(map(describe_tests, measured.runs)))
                   if tests != _ONE_TEST)
     )  # fmt: skip
+    few = measured.runs[0].get("resampled", {}).get("test", {}).get("few_documents")
+    if few and inspected["unit"] == "sentence":  # what they have in common is in no interval
+        parts.append(f"valid for these {few} documents only")
     return "; ".join(parts)
 
 
