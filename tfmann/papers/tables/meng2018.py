@@ -8,6 +8,10 @@ MemAtt too, is trained for N more, on Multi30k for 3,500 (some recorded rows mad
 Hansards for 2,500, with a fresh state of the optimizer. The row to compare them with is
 "RNNSearch, same number of updates", the baseline trained for as many more, so that the additional
 updates alone are no gain.
+
+The paper says neither how weights are initialised nor whether the gradient is clipped. By our own
+choice, weights start from a normal distribution with a standard deviation of 0.01, recurrent
+matrices start orthogonal, and the gradient's norm is clipped at 1.0.
 """
 
 from __future__ import annotations
@@ -68,12 +72,7 @@ def _systems(
     adequacy: Mapping[str, tuple[float, float]] | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> tuple[Row, ...]:
-    """Returns systems of Meng et al. 2018 with the paper's test scores, AER, adequacy and size.
-
-    The paper says neither how weights are initialised nor whether the gradient is clipped. By our
-    own choice, weights start from a normal distribution with a standard deviation of 0.01,
-    recurrent matrices start orthogonal, and the gradient's norm is clipped at 1.0.
-    """
+    """Returns systems of Meng et al. 2018 with the paper's test scores, AER, adequacy and size."""
     return tuple(
         Row(
             name,

@@ -1,4 +1,10 @@
-"""Tables of Mino et al. 2017."""
+"""Tables of Mino et al. 2017.
+
+At the paper's sizes, dropout is the paper's: 0.5 on the last layer of each stack, nowhere else. Its
+early stopping becomes the choice of the best of 20 epochs by dev BLEU. It says nothing of clipping:
+gradients have a norm of 5.0 at most here. The files for a CPU have one layer for a stack and 0.3
+before every layer and in the readout.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +13,7 @@ from tfmann.papers.tables.memories import with_lexical_memory
 
 
 def _rows(attn: float, key_value: float, modifying_iw: float) -> tuple[Row, ...]:
-    """Returns the systems of Mino et al. 2017 with the paper's test scores.
-
-    At the paper's sizes, dropout is the paper's: 0.5 on the last layer of each stack, nowhere else.
-    The files for a CPU have 0.3 before every layer and in the readout. The paper's early stopping
-    becomes the choice of the best of 20 epochs by dev BLEU. It says nothing of clipping: gradients
-    have a norm of 5.0 at most here.
-    """
+    """Returns the systems of Mino et al. 2017 with the paper's test scores."""
     return (
         Row("attn", "attn", None, attn),
         Row("key_value", "key-value", None, key_value),
