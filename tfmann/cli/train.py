@@ -14,7 +14,6 @@ out_dir/results.json      scores, with everything needed to interpret them
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Callable
 
@@ -51,7 +50,7 @@ from tfmann.training import (
 from tfmann.training.train_state import TrainState
 from tfmann.training.train_step import TrainStep, require_trainable
 from tfmann.training.worker_sync import Workers
-from tfmann.utils.files import atomic_write
+from tfmann.utils.files import write_json
 from tfmann.utils.provenance import provenance
 from tfmann.utils.run_folder import HPARAMS, RESULTS, RunFolder, has_weights
 from tfmann.visualization.tensorboard import Board
@@ -335,6 +334,5 @@ class TrainingSession:
         # not before the average: a run that is stopped there would choose again from this weight
         weight = results["length_penalty"]["weight"]
         config.save(self.hparams.replace(length_penalty_weight=weight), self.folder.path(HPARAMS))
-        with atomic_write(self.folder.path(RESULTS)) as stream:
-            stream.write(json.dumps(results, indent=1).encode())
+        write_json(self.folder.path(RESULTS), results)
         return results

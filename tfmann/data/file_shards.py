@@ -20,7 +20,14 @@ import numpy as np
 from tfmann.data.documents import document_starts
 from tfmann.data.text_files import iter_lines, measure, number_lines
 from tfmann.errors import UsageError, UserError
-from tfmann.utils.files import atomic_write, file_digest, open_binary, stream_digest
+from tfmann.utils.files import (
+    atomic_write,
+    file_digest,
+    open_binary,
+    read_json_object,
+    stream_digest,
+    write_json,
+)
 
 
 class Job(NamedTuple):
@@ -120,8 +127,7 @@ def write_shards(
         yield tuple(stack.enter_context(atomic_write(shard)) for shard in shards)
     for shard in shards:
         record = {"whole": fingerprint, "sha256": file_digest(shard)}
-        with atomic_write(_record_path(shard)) as stream:
-            stream.write(json.dumps(record).encode())
+        write_json(_record_path(shard), record, indent=None)
     _join(paths, job.num_workers, fingerprint)
 
 
@@ -156,8 +162,7 @@ def _join(paths: Sequence[str], count: int, fingerprint: str) -> None:
         except _AlreadyJoinedError:
             return
         digests = [file_digest(path) for path in paths]
-        with atomic_write(joined) as stream:
-            stream.write(json.dumps({"whole": fingerprint, "sha256": digests}).encode())
+        write_json(joined, {"whole": fingerprint, "sha256": digests}, indent=None)
     for shard in (shard for path in paths for shard in shards[path]):
         _remove(_record_path(shard))
         _remove(shard)
@@ -166,7 +171,7 @@ def _join(paths: Sequence[str], count: int, fingerprint: str) -> None:
 
 def _were_joined(paths: Sequence[str], joined: str, fingerprint: str) -> bool:
     """Returns whether a job has joined the outputs, and was killed while it removed the shards."""
-    record = _read_json(joined)
+    record = read_json_object(joined)
     if record.get("whole") != fingerprint or not all(map(os.path.isfile, paths)):
         return False
     return record.get("sha256") == [file_digest(path) for path in paths]
@@ -199,15 +204,5 @@ def _record_path(shard: str) -> str:
 
 def _read_record(shard: str) -> dict[str, Any]:
     """Returns the record of a complete shard, else an empty one."""
-    record = _read_json(_record_path(shard))
+    record = read_json_object(_record_path(shard))
     return record if "sha256" in record else {}
-
-
-def _read_json(path: str) -> dict[str, Any]:
-    """Returns the object of a JSON file; an empty one if there is none."""
-    try:
-        with open(path, encoding="utf-8") as stream:
-            value = json.load(stream)
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}

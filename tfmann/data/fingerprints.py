@@ -20,7 +20,7 @@ from typing import Any
 from tfmann.config import DataSettings, HParams
 from tfmann.errors import UserError
 from tfmann.utils.checksummed_json import add_checksum, read_checked
-from tfmann.utils.files import atomic_write, file_digest, read_bytes
+from tfmann.utils.files import file_digest, read_bytes, write_json
 
 _NAME = "inputs.json"
 _FILES = ("subword_model", "lexicon_file", "shortlist")  # the other settings are prefixes
@@ -72,8 +72,7 @@ def _fingerprint(hparams: DataSettings, key: str) -> dict[str, Any]:
 
 
 def _write(inputs: Mapping[str, Any], out_dir: str) -> None:
-    with atomic_write(os.path.join(out_dir, _NAME)) as stream:
-        stream.write(json.dumps(add_checksum(inputs), indent=1).encode())
+    write_json(os.path.join(out_dir, _NAME), add_checksum(inputs))
 
 
 def missing(out_dir: str) -> bool:

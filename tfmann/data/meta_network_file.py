@@ -7,14 +7,13 @@ development set.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from tfmann.config import SearchSettings
 from tfmann.errors import UserError
 from tfmann.utils.checksummed_json import add_checksum, read_checked
-from tfmann.utils.files import atomic_write, read_bytes
+from tfmann.utils.files import read_bytes, write_json
 
 _FORMAT = "tfmann_meta_network"
 # the settings that decide what the inputs of the network are
@@ -45,9 +44,7 @@ def save(path: str, network: Mapping[str, Any], record: Mapping[str, Any]) -> No
       UserError: the file cannot be written.
     """
     arrays = {name: array.tolist() for name, array in network.items()}
-    text = json.dumps(add_checksum({_FORMAT: 1, **record, "network": arrays}), indent=1)
-    with atomic_write(path) as stream:
-        stream.write(text.encode())
+    write_json(path, add_checksum({_FORMAT: 1, **record, "network": arrays}))
 
 
 def read(hparams: SearchSettings) -> dict[str, Any]:

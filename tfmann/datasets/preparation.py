@@ -8,7 +8,6 @@ The subwords themselves are not written; training segments its text by the merge
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple
@@ -18,7 +17,7 @@ from tfmann.data.text_files import iter_lines, measure, write_lines
 from tfmann.datasets import tokenization
 from tfmann.datasets.catalog import Report
 from tfmann.errors import UserError
-from tfmann.utils.files import atomic_write
+from tfmann.utils.files import read_json_object, write_json
 
 _RECORD, _CODES = "prepared.json", "bpe.codes"
 
@@ -59,7 +58,7 @@ def prepare(
             os.path.relpath(raw, report.directory): measure(raw).sha256 for raw, _, _ in files
         },
     }
-    record = _read(directory)
+    record = read_json_object(os.path.join(directory, _RECORD))
     products = [codes, *(tokens for _, tokens, _ in files)]
     same = all(record.get(key) == value for key, value in expected.items())
     if not same or not _unchanged(products, record, log):
@@ -72,8 +71,7 @@ def prepare(
         learn_bpe(sides, codes, num_merges)
         outputs = {os.path.basename(path): measure(path).sha256 for path in products}
         record = {**expected, "merges": measure(codes).lines - 1, "outputs": outputs}
-        with atomic_write(os.path.join(directory, _RECORD)) as stream:
-            stream.write(json.dumps(record, indent=1).encode())
+        write_json(os.path.join(directory, _RECORD), record)
         log(f"{record['merges']:,} merges in {codes}")
     return Prepared(settings, record)
 
@@ -119,13 +117,3 @@ def _files(report: Report, directory: str) -> Iterator[tuple[str, str, Callable[
 
 def _tokenise_romanian(line: str) -> str:
     return tokenization.tokenise(tokenization.without_romanian_diacritics(line))
-
-
-def _read(directory: str) -> dict[str, Any]:
-    """Returns the record of a folder, or an empty one if it is missing or damaged."""
-    try:
-        with open(os.path.join(directory, _RECORD), encoding="utf-8") as stream:
-            record = json.load(stream)
-    except (OSError, ValueError):
-        return {}
-    return record if isinstance(record, dict) else {}

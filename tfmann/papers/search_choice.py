@@ -23,7 +23,7 @@ from tfmann.data.text_files import iter_lines
 from tfmann.errors import UserError, interruptible, run_command
 from tfmann.papers.records import is_path, results_of
 from tfmann.utils import atomic_files
-from tfmann.utils.files import atomic_write, read_bytes
+from tfmann.utils.files import atomic_write, read_bytes, write_json
 from tfmann.utils.provenance import provenance
 from tfmann.utils.run_folder import BEST, HPARAMS, RESULTS, RunFolder
 from tfmann.utils.tensorflow_import import import_tensorflow
@@ -112,8 +112,7 @@ def measure(model: Model, choices: Iterable[Settings], folder: RunFolder) -> lis
         if point is None:
             point = {"settings": settings, **_scores_on_dev(model.with_search(**choice))}
             saved.append(point)
-            with atomic_write(path) as stream:
-                stream.write(json.dumps(saved, indent=1).encode())
+            write_json(path, saved)
             folder.log(f"dev: BLEU {point['bleu']:.2f} with {described(settings)}")
         points.append(point)
     return points
@@ -168,8 +167,7 @@ def _score(
         record = lexical_memory_file.read(hparams.lexical_memory).record
         results["memory"] = {key: record[key] for key in _OF_MEMORY if key in record}
     config.save(hparams, folder.path(HPARAMS))
-    with atomic_write(folder.path(RESULTS)) as stream:
-        stream.write(json.dumps(results, indent=1).encode())
+    write_json(folder.path(RESULTS), results)
 
 
 if __name__ == "__main__":

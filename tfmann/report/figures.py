@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Callable, NamedTuple
 from tfmann import config
 from tfmann.errors import UserError
 from tfmann.report.runs import SystemRun, TranslatedTest
-from tfmann.utils.files import atomic_write
+from tfmann.utils.files import write_json
 from tfmann.utils.run_folder import BEST
 
 if TYPE_CHECKING:
@@ -91,8 +91,7 @@ def draw_run(
         except UserError as error:
             log(f"no figures of {run.folder}: {error}")
             return {}
-        with atomic_write(path) as file:
-            file.write(json.dumps({"key": key, "drawings": drawings}).encode())
+        write_json(path, {"key": key, "drawings": drawings}, indent=None)
     by_sentence: dict[int, list[Drawing]] = {}
     for drawing in drawings:
         by_sentence.setdefault(drawing.sentence, []).append(drawing)

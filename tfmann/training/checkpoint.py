@@ -25,7 +25,7 @@ from tfmann.errors import UserError
 from tfmann.training.checkpoint_state import problem_with
 from tfmann.utils.atomic_files import replace_folder, sync
 from tfmann.utils.checksummed_json import add_checksum, read_checked
-from tfmann.utils.files import atomic_write, error_reason, stream_digest
+from tfmann.utils.files import error_reason, stream_digest, write_json
 from tfmann.utils.run_folder import present_folder, weights_folder
 
 Arrays = Mapping[str, np.ndarray]
@@ -132,8 +132,7 @@ def write_state(folder: str, state: Mapping[str, Any]) -> None:
       UserError: the disk is full or not writable; the state is unchanged.
     """
     record = add_checksum({**read_state(folder), **state})
-    with atomic_write(os.path.join(folder, "state.json")) as stream:
-        stream.write(json.dumps(record, indent=1).encode())
+    write_json(os.path.join(folder, "state.json"), record)
 
 
 def read_arrays(folder: str, name: str = "weights") -> dict[str, np.ndarray]:

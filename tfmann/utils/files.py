@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 from collections.abc import Iterator
-from typing import BinaryIO, Union
+from typing import Any, BinaryIO, Union
 
 from tfmann.errors import UserError
 from tfmann.utils import atomic_files
@@ -59,6 +60,22 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
         raise
     except OSError as error:
         raise UserError(f"cannot write {path}: {error_reason(error)}") from None
+
+
+def write_json(path: PathLike, value: Any, indent: int | None = 1) -> None:
+    """Writes a value as JSON; raises UserError if the file cannot be written."""
+    with atomic_write(path) as stream:
+        stream.write(json.dumps(value, indent=indent).encode())
+
+
+def read_json_object(path: PathLike) -> dict[str, Any]:
+    """Returns the object of a JSON file; an empty one if there is none, or it cannot be read."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            value = json.load(stream)
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def file_digest(path: PathLike) -> str:
