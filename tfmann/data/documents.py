@@ -28,6 +28,11 @@ def document_starts(ids: Sequence[int] | np.ndarray) -> np.ndarray:
     return np.maximum.accumulate(np.where(starts, np.arange(len(documents)), 0))
 
 
+def later_sentences(ids: Sequence[int]) -> list[int]:
+    """Returns the indices of the sentences that are not the first of their document."""
+    return np.flatnonzero(document_starts(ids) != np.arange(len(ids))).tolist()
+
+
 def assign_to_rows(documents: Sequence[Any], count: int) -> list[list[Any]]:
     """Assigns documents to at most `count` rows of about equal numbers of sentences.
 

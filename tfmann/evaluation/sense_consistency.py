@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from tfmann.data.documents import document_starts
+from tfmann.data.documents import later_sentences
 from tfmann.evaluation.bleu import check_parallel
 from tfmann.synthetic.lexicon import AMBIGUOUS, Noun
 
@@ -52,7 +50,7 @@ def sense_accuracy(
         ]
     )
     right = nouns = 0
-    for index in np.flatnonzero(document_starts(documents) != np.arange(len(documents))).tolist():
+    for index in later_sentences(documents):
         for noun in AMBIGUOUS.keys() & set(sources[index]):
             expected = _topics(noun, references[index])
             if len(expected) == 1:

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from tfmann.data.documents import document_starts
+from tfmann.data.documents import later_sentences
 from tfmann.evaluation.bleu import check_parallel
 from tfmann.synthetic import tense_of
 
@@ -50,14 +48,9 @@ def tense_accuracy(
         ]
     )
     right = sentences = 0
-    for index in _later(documents):
+    for index in later_sentences(documents):
         expected = tense_of(references[index])
         if expected is not None:
             sentences += 1
             right += tense_of(translations[index]) == expected
     return Tense(right, sentences)
-
-
-def _later(documents: Sequence[int]) -> np.ndarray:
-    """Returns the indices of the sentences that are not the first of their document."""
-    return np.flatnonzero(document_starts(documents) != np.arange(len(documents)))
