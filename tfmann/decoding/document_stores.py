@@ -11,7 +11,7 @@ import tensorflow as tf
 from tfmann.config import TranslationSettings
 from tfmann.data.vocab import EOS_ID, UNK_ID
 from tfmann.decoding.search import READOUT, Hypotheses
-from tfmann.memory import neural_cache
+from tfmann.memory import continuous_cache, neural_cache
 from tfmann.memory.continuous_cache import Cache
 from tfmann.memory.neural_cache import NeuralCache
 from tfmann.memory.word_mixture import DocumentAndProposer
@@ -78,7 +78,7 @@ class CellStore(DocumentStore):
 
     def begin(self, caches: Cache, starts: tf.Tensor) -> Cache:
         """Empties the caches `[B]` whose next sentence begins a document."""
-        return document_cache.reset(caches, starts)
+        return continuous_cache.reset(caches, starts)
 
     def document(self, caches: Cache, history: Any) -> Cache:
         """Returns the caches: the cell reads no earlier source sentences."""

@@ -31,11 +31,6 @@ def signature(model: Seq2Seq) -> continuous_cache.Cache:
     )
 
 
-def reset(cache: continuous_cache.Cache, starts: tf.Tensor) -> continuous_cache.Cache:
-    """Empties the caches `[B]` whose next sentence begins a document."""
-    return continuous_cache.reset(cache, starts)
-
-
 def write(
     model: Seq2Seq, cache: continuous_cache.Cache, outputs: Any, words: tf.Tensor, length: tf.Tensor
 ) -> continuous_cache.Cache:

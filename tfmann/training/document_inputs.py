@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from tfmann.config import cell_spec
 from tfmann.data.batching import Batch
+from tfmann.memory import continuous_cache
 from tfmann.memory.continuous_cache import Cache
 from tfmann.models import document_cache, history_encoder
 from tfmann.models.seq2seq import Seq2Seq
@@ -47,5 +48,5 @@ def signature(model: Seq2Seq) -> Any:
 def document_context(inputs: Any) -> Any:
     """Prepares the inputs for `Seq2Seq.prepare`: empties caches where a document begins."""
     if isinstance(inputs, CacheInputs):
-        return document_cache.reset(inputs.cache, inputs.starts)
+        return continuous_cache.reset(inputs.cache, inputs.starts)
     return inputs
