@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tfmann.data.text_files import write_lines
 from tfmann.errors import UserError
-from tfmann.utils.files import PathLike, open_binary
+from tfmann.utils.files import PathLike, read_bytes
 
 _SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg\s*>", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"<[^>]*>")
@@ -31,10 +31,8 @@ def to_plain_text(source: PathLike, target: PathLike) -> None:
     Raises:
       UserError: a file cannot be read or written, is not UTF-8, or has no segment.
     """
-    with open_binary(source) as stream:
-        content = stream.read()
     try:
-        lines = list(segments(content.decode("utf-8-sig")))
+        lines = list(segments(read_bytes(source).decode("utf-8-sig")))
     except UnicodeDecodeError as error:
         raise UserError(f"{source}: not UTF-8 at byte {error.start:,}: {error.reason}") from None
     if not lines:
