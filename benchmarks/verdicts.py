@@ -45,13 +45,7 @@ def statuses(measured: np.ndarray, expect: str, margin: float) -> list[str]:
     ]
     inside = verdicts.holm([verdicts.p_inside(estimate, low, high) for estimate in estimates])
     outside = verdicts.holm([verdicts.p_outside(estimate, low, high) for estimate in estimates])
-    results = []
-    for difference, p_inside, p_outside in zip(differences, inside, outside):
-        status = verdicts.verdict(p_inside, p_outside)
-        errors = difference[:, 1:].std(axis=1, ddof=1)
-        dissenters = verdicts.dissenting(difference[:, 0], errors, low, high, status)
-        results.append(verdicts.INCONCLUSIVE if dissenters else status)
-    return results
+    return [verdicts.verdict(*p_values) for p_values in zip(inside, outside)]
 
 
 class Scenario(NamedTuple):

@@ -40,7 +40,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -195,34 +194,3 @@ def verdict(inside: float, outside: float) -> str:
     if inside < LEVEL:
         return HOLDS
     return FAILS if outside < LEVEL else INCONCLUSIVE
-
-
-def dissenting(
-    differences: Sequence[float],
-    errors: Sequence[float],
-    low: float,
-    high: float,
-    status: str,
-) -> list[int]:
-    """Returns the positions of the seeds that by themselves contradict a verdict.
-
-    A verdict that some seeds contradict does not count as proven, whatever their mean. A seed
-    contradicts it if its difference is on the other side of a bound by more than the sentences
-    explain at `LEVEL`, one-sided. If any amount counted, more seeds would contradict more often.
-
-    Args:
-      differences: by seed.
-      errors: standard error over the sentences of each seed; 0 if unknown.
-      low: lower limit of the claim's interval.
-      high: upper limit of the claim's interval.
-      status: the verdict.
-    """
-    values = np.asarray(differences, dtype=np.float64)
-    reach = NormalDist().inv_cdf(1 - LEVEL) * np.asarray(errors, dtype=np.float64)
-    if status == HOLDS:
-        contrary = (values + reach < low) | (values - reach > high)
-    elif status == FAILS:
-        contrary = (low + reach < values) & (values < high - reach)
-    else:
-        return []
-    return [int(number) for number in np.flatnonzero(contrary)]

@@ -25,13 +25,11 @@ class PassedNull(NamedTuple):
     """By how much a statistic is further in than a null, for each seed that has one.
 
     Attributes:
-      seeds: of the runs.
       differences: one for each seed; positive is further in.
       errors: of each over other sentences, as if the two were independent.
       units: sentences or documents that were resampled.
     """
 
-    seeds: Sequence[int]
     differences: Sequence[float]
     errors: Sequence[float]
     units: int
@@ -41,12 +39,6 @@ class PassedNull(NamedTuple):
         variance = statistics.fmean(self.errors) ** 2
         estimate = verdicts.estimate(self.differences, variance, max(2, self.units))
         return verdicts.p_above(estimate, 0.0)
-
-    def dissenting(self) -> list[int]:
-        """Returns the seeds that are further out than the null by more than sentences explain."""
-        bounds = 0.0, math.inf
-        positions = verdicts.dissenting(self.differences, self.errors, *bounds, verdicts.HOLDS)
-        return [self.seeds[position] for position in positions]
 
 
 @dataclass(frozen=True)
@@ -108,16 +100,11 @@ class MeasuredRuns:
         untrained = [entry.get("untrained") for entry in self.entries]
         passed = []
         for entries in (untrained, *self.nulls.values()):
-            pairs = [
-                (seed, ours, null)
-                for seed, ours, null in zip(self.seeds, self.entries, entries)
-                if null is not None
-            ]
+            pairs = [(ours, null) for ours, null in zip(self.entries, entries) if null is not None]
             if pairs:
                 passed.append(PassedNull(
-                    [seed for seed, *_ in pairs],
-                    [sign * (ours["mean"] - null["mean"]) for _, ours, null in pairs],
-                    [math.hypot(_error(ours), _error(null)) for _, ours, null in pairs],
+                    [sign * (ours["mean"] - null["mean"]) for ours, null in pairs],
+                    [math.hypot(_error(ours), _error(null)) for ours, null in pairs],
                     self._units,
                 ))  # fmt: skip
         return passed

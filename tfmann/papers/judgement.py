@@ -4,8 +4,8 @@ A claim says in which interval the true difference of two rows lies. It holds if
 does not hold if the contrary is, with at most 5% of false proofs among all claims of a paper
 (`tfmann.evaluation.verdicts` has the statistics). A margin is part of the claim and comes from the
 paper's own figures, or is our choice where it prints none. One seed proves nothing, since another
-could contradict it; neither do seeds that contradict their mean, nor runs that have not converged
-(`conditions.rise_at_end`). Parameters are counted, which needs no proof.
+could contradict it; neither do runs that have not converged (`conditions.rise_at_end`). Parameters
+are counted, which needs no proof.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ NOT_MEASURED = "not yet measured"
 STATUSES = (FAILS, INCONCLUSIVE, HOLDS, NOT_MEASURED)
 
 # What keeps a claim inconclusive; of several the first.
-ONE_SEED, RISING, OTHER, DISAGREEING, UNPROVEN = OBSTACLES = (
-    "one seed", conditions.RISING, "other conditions", "seeds disagree", "not proven",
+ONE_SEED, RISING, OTHER, UNPROVEN = OBSTACLES = (
+    "one seed", conditions.RISING, "other conditions", "not proven",
 )  # fmt: skip
 
 Results = Mapping[tuple[str, str], Sequence[Record]]
@@ -69,8 +69,6 @@ class _Case(NamedTuple):
       conditions: None if there is nothing to say of them.
       p_inside: p value against the contrary of the claim.
       p_outside: p value against the claim.
-      differences: by seed, each with its error over sentences; empty for a benchmark.
-      below_null: seeds whose weights agree with the claim less than untrained ones or chance.
       settled: the verdict if no test decides.
     """
 
@@ -80,8 +78,6 @@ class _Case(NamedTuple):
     conditions: Conditions | None = None
     p_inside: float = 1.0
     p_outside: float = 1.0
-    differences: Mapping[int, tuple[float, float]] = {}
-    below_null: Sequence[int] = ()
     settled: Verdict | None = None
 
 
@@ -173,8 +169,6 @@ def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
                 where,
                 max([verdicts.p_inside(estimate, low, high), *(null.p() for null in nulls)]),
                 verdicts.p_outside(estimate, low, high),
-                dict(zip(measured.seeds, zip(measured.values(), measured.sentence_errors()))),
-                sorted({seed for null in nulls for seed in null.dissenting()}),
             )  # fmt: skip
             yield _settle(case, estimate, (measured.too_few(), measured.uncontrolled(claim)))
 
@@ -192,8 +186,7 @@ def _settle(case: _Case, estimate: verdicts.Estimate, gaps: Iterable[str] = ()) 
     reasons += [*filter(None, gaps), *case.conditions.reservations]
     if not reasons:
         return case
-    reasons.append(_disagreement(case.differences, _bounds(case.claim), INCONCLUSIVE))
-    parts = [*filter(None, reasons), case.evidence]
+    parts = [*reasons, case.evidence]
     obstacle = {_ONE_SEED: ONE_SEED, RISING: RISING}.get(reasons[0], OTHER)
     if estimate.freedom:
         parts.append(f"not adjusted: {_p_values(case.p_inside, case.p_outside)}")
@@ -212,8 +205,7 @@ def _compare(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -
     evidence += f"; {note}" if note and estimate.freedom else ""
     p_inside = verdicts.p_inside(estimate, low, high)
     p_outside = verdicts.p_outside(estimate, low, high)
-    by_seed = dict(zip(pairs.seeds, zip(pairs.differences(), pairs.sentence_errors())))
-    case = _Case(claim, measured, evidence, where, p_inside, p_outside, by_seed)
+    case = _Case(claim, measured, evidence, where, p_inside, p_outside)
     return _settle(case, estimate)
 
 
@@ -240,13 +232,7 @@ def _decide(cases: Sequence[_Case]) -> Iterator[tuple[AnyClaim, Verdict]]:
 def _decide_case(case: _Case, p_inside: float, p_outside: float, tests: int) -> Verdict:
     status = verdicts.verdict(p_inside, p_outside)
     reason = "neither the claim nor its contrary is proven; " if status == INCONCLUSIVE else ""
-    disagreement = _disagreement(case.differences, _bounds(case.claim), status)
-    if status == HOLDS and case.below_null:
-        seeds = ", ".join(map(str, case.below_null))
-        disagreement = f"the seeds disagree: it is no truer than by chance for seed {seeds}"
     obstacle = UNPROVEN if status == INCONCLUSIVE else ""
-    if disagreement:
-        reason, status, obstacle = f"{disagreement}; ", INCONCLUSIVE, DISAGREEING
     evidence = (
         f"{reason}{case.evidence}; {_p_values(case.p_inside, case.p_outside)}; adjusted for {tests}"
         f" test{'s' if tests > 1 else ''}: {_p_values(p_inside, p_outside)}"
@@ -269,33 +255,6 @@ def _bounds(claim: AnyClaim) -> tuple[float, float]:
         return claim.above, claim.below
     assert isinstance(claim, Claim)
     return claim.between or verdicts.bounds(claim.expect, claim.margin)
-
-
-def _disagreement(
-    by_seed: Mapping[int, tuple[float, float]], bounds: tuple[float, float], status: str
-) -> str:
-    """Returns how seeds contradict each other or the verdict on their mean; '' if they do not."""
-    seeds = list(by_seed)
-    differences, errors = ([pair[part] for pair in by_seed.values()] for part in (0, 1))
-    seeds_by_status = {  # a seed that contradicts one status supports the other
-        supported: verdicts.dissenting(differences, errors, *bounds, contradicted)
-        for supported, contradicted in ((HOLDS, FAILS), (FAILS, HOLDS))
-    }
-    if not all(seeds_by_status.values()):
-        seeds_by_status = {
-            supported: positions
-            for supported, positions in seeds_by_status.items()
-            if status not in (supported, INCONCLUSIVE)
-        }
-    parts = [
-        f"it {supported} for "
-        + ", ".join(f"seed {seeds[i]} ({differences[i]:+.2f})" for i in positions)
-        for supported, positions in seeds_by_status.items()
-        if positions
-    ]
-    if len(parts) == 1:
-        parts.insert(0, f"the claim {status} on average")
-    return f"the seeds disagree: {', '.join(parts)}" if parts else ""
 
 
 def _p_values(p_inside: float, p_outside: float) -> str:
