@@ -162,6 +162,13 @@ def _costs() -> tuple[AnyClaim, ...]:
 
 
 _UNTESTED = (  # section, statement, what would test it
+    ("3.2, footnote 2", "Matching with learned parameters, or with a scalar that sets how flat it "
+     "is, improves nothing.", "rows with such a matching (`cache_matching=scaled_dot` has a "
+     "learned scalar), and a claim that compares them with the cache"),
+    ("3.2, footnote 3", "The gate of Wang et al. 2017a performs similarly.",
+     "a cache whose m_t enters the decoder as their summary does"),
+    ("3.4", "To store the k best translations or all hypotheses improves nothing over storing the "
+     "best one.", "a cache that is written from several translations"),
     ("4.2, Figure 3", "The larger the cache, the more it attends to the most recent history.",
      "runs of several sizes, and a claim that compares the matching of two rows"),
     ("4.2, Figure 3", "On Subtitle and TED the cache attends further back than on News.",
