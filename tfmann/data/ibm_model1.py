@@ -87,15 +87,15 @@ def best_translations(
     target_ids: dict[str, int] = {}
     sources, targets = [], []
     for source, target in usable_pairs(pairs, "words", log):
-        sources.append(_encode(["", *source], source_ids))
-        targets.append(_encode(target, target_ids))
+        sources.append(encode(["", *source], source_ids))
+        targets.append(encode(target, target_ids))
     counts = expected_counts(sources, targets)
     same_spelling = np.array([target_ids.get(word, -1) for word in source_ids])
     score = counts.dice + _TIE * (counts.target == same_spelling[counts.source])
-    firsts = _run_starts(counts.source)
+    firsts = run_starts(counts.source)
     best = np.repeat(np.maximum.reduceat(score, firsts), np.diff(firsts, append=score.size))
     chosen = np.flatnonzero(score == best)
-    chosen = chosen[_run_starts(counts.source[chosen])]  # the first of equally good ones
+    chosen = chosen[run_starts(counts.source[chosen])]  # the first of equally good ones
     source_words, target_words = list(source_ids), list(target_ids)
     rows = (counts.source[chosen], counts.target[chosen], counts.dice[chosen])
     return sorted(
@@ -129,7 +129,7 @@ def usable_pairs(pairs: Iterable[Pair], unit: str, log: Callable[[str], None]) -
         raise UserError("there is no sentence pair to learn a lexicon from")
 
 
-def _encode(words: Iterable[str], ids: dict[str, int]) -> np.ndarray:
+def encode(words: Iterable[str], ids: dict[str, int]) -> np.ndarray:
     """Returns the words' ids; new words are added to `ids`."""
     return np.array([ids.setdefault(word, len(ids)) for word in words], np.int32)
 
@@ -191,6 +191,6 @@ def _ranges(
             begin, cells = number, 0
 
 
-def _run_starts(ids: np.ndarray) -> np.ndarray:
+def run_starts(ids: np.ndarray) -> np.ndarray:
     """Returns the index of the first id of each run of equal ids."""
     return np.flatnonzero(np.diff(ids, prepend=-1))

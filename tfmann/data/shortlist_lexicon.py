@@ -127,11 +127,7 @@ def learn(
     return list(_entries(sources, targets, source_tokens, target_tokens, first, best))
 
 
-def learn_words(
-    pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
-    best: int,
-    log: Callable[[str], None] = lambda message: None,
-) -> list[Entry]:
+def learn_words(pairs: Iterable[tuple[Sequence[str], Sequence[str]]], best: int) -> list[Entry]:
     """Learns the most probable translations of the words of a text; arguments as of `learn`.
 
     Raises:
@@ -139,16 +135,12 @@ def learn_words(
     """
     source_ids: dict[str, int] = {}
     target_ids: dict[str, int] = {}
-    empty_word = -1  # takes the id after the last source word, which is known when all are read
     sources, targets = [], []
-    for source, target in ibm_model1.usable_pairs(pairs, "words", log):
-        ids = [source_ids.setdefault(word, len(source_ids)) for word in source]
-        sources.append(np.array([empty_word, *ids], np.int32))
-        targets.append(
-            np.array([target_ids.setdefault(word, len(target_ids)) for word in target], np.int32)
-        )
-    for sentence in sources:
-        sentence[0] = len(source_ids)
+    for source, target in ibm_model1.usable_pairs(pairs, "words", lambda message: None):
+        sources.append(ibm_model1.encode(source, source_ids))
+        targets.append(ibm_model1.encode(target, target_ids))
+    empty_word = np.array([len(source_ids)], np.int32)
+    sources = [np.concatenate([empty_word, ids]) for ids in sources]
     return list(_entries(sources, targets, [*source_ids], [*target_ids], 0, best))
 
 
@@ -169,7 +161,7 @@ def _entries(
     probability = counts.probability
     order = np.lexsort((-probability, counts.source))
     source, target, weight = (part[order] for part in (counts.source, counts.target, probability))
-    begins = np.flatnonzero(np.diff(source, prepend=-1))
+    begins = ibm_model1.run_starts(source)
     rank = np.arange(source.size) - np.repeat(begins, np.diff(begins, append=source.size))
     chosen = (rank < best) & (source < len(source_tokens))
     for s, t, w in zip(source[chosen].tolist(), target[chosen].tolist(), weight[chosen].tolist()):
