@@ -64,7 +64,7 @@ def test_eval_prints_alignment_error_and_adequacy_with_bleu(model, flags, capsys
     assert {score["name"] for score in body["scores"]["input"]} == {"BLEU", "chrF2", "TER"}
     loaded = api.load(str(model))
     links = loaded.align(list(zip(SOURCES, REFERENCES)))
-    assert body["alignment"]["aer"] == pytest.approx(alignment.aer(links, *gold()))
+    assert body["alignment"]["aer"] == pytest.approx(alignment.quality(links, *gold()).aer)
     best = [n_best[0] for n_best in loaded.translate(SOURCES, with_attention=True)]
     traced = [
         api.links(translation.attention, translation.source_tokens, translation.tokens)

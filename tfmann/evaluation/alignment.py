@@ -152,18 +152,6 @@ def read_pharaoh(path: PathLike, first: int = 0, reverse: bool = False) -> list[
     return [parse_pharaoh(line, number, path, first, reverse) for number, line in lines]
 
 
-def aer(
-    hypothesis: Sequence[Iterable[Link]],
-    sure: Sequence[Iterable[Link]],
-    possible: Sequence[Iterable[Link]],
-) -> float:
-    """Returns the alignment error rate over all links of a set: 0 is perfect, 1 is the worst.
-
-    The arguments are those of `quality`.
-    """
-    return quality(hypothesis, sure, possible).aer
-
-
 def quality(
     hypothesis: Sequence[Iterable[Link]],
     sure: Sequence[Iterable[Link]],
