@@ -75,18 +75,18 @@ def test_a_lexicon_is_learned_once_for_all_rows_that_replace(started, monkeypatc
     root, corpus, trained = started
     for row in ("base", "later"):
         change(settings_of(root, row), replace_unk=True)
-    runs, run_nmt = [], table_runs.run_nmt
+    runs, run_module = [], table_runs.run_module
 
     def train(table, scale, row, settings, out_dir, fake=table_runs.train):
         runs.append((row.name, settings.get("lexicon_file")))
         fake(table, scale, row, settings, out_dir)
 
-    def run(flags, out_dir):
+    def run(module, flags, out_dir):
         runs.append((flags["mode"], out_dir))
-        run_nmt(flags, out_dir)
+        run_module(module, flags, out_dir)
 
     monkeypatch.setattr(table_runs, "train", train)
-    monkeypatch.setattr(table_runs, "run_nmt", run)
+    monkeypatch.setattr(table_runs, "run_module", run)
     command = started_command(root, corpus)
     assert reproduce.main(command) == reproduce.main(command) == 0
     folder = root / "runs" / "vi-en" / "cpu" / "lexicon"

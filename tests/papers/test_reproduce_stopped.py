@@ -16,13 +16,13 @@ for _ in $(seq 600); do sleep 0.05; done
 TABLE = """
 import sys
 from tfmann import errors
-from tfmann.papers import inspections, run_scores, table_runs
+from tfmann.papers import inspections, processes, run_scores
 sys.executable = "./training"
 sys.exit(errors.run_command(lambda: WORK, "resumes"))
 """
 
 
-TRAIN = "table_runs.run_nmt({}, 'nowhere')"
+TRAIN = "processes.run_module('tfmann.nmt', {}, 'nowhere')"
 DECODE = "run_scores._decode('infer', 'nowhere', {}, 'a test')"
 INSPECT = "inspections.inspect_run({}, 'nowhere', 'file')"
 

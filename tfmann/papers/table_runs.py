@@ -208,7 +208,8 @@ class TableRuns:
         if not os.path.exists(path):
             keys = ("src", "tgt", "train_prefix")
             settings = {key: self.corpus.settings[key] for key in keys}
-            run_nmt({"mode": "lexicon", **settings, "lexicon_file": path}, folder)
+            flags = {"mode": "lexicon", **settings, "lexicon_file": path}
+            run_module("tfmann.nmt", flags, folder)
         return {"lexicon_file": path}
 
 
@@ -258,9 +259,5 @@ def format_duration(seconds: float) -> str:
 
 def train(table: Table, scale: str, row: Row, settings: Mapping[str, str], out_dir: str) -> None:
     """Trains a row in a process of its own, which frees its memory at the end."""
-    run_nmt({"hparams_path": settings_path(table, scale, row), **settings}, out_dir)
-
-
-def run_nmt(flags: Mapping[str, str], out_dir: str) -> None:
-    """Runs tfmann.nmt in a process of its own, and ends as it ends if a signal stops it."""
+    flags = {"hparams_path": settings_path(table, scale, row), **settings}
     run_module("tfmann.nmt", flags, out_dir)
