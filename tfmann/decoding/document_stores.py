@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import abc
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 import tensorflow as tf
@@ -19,49 +18,12 @@ from tfmann.models import document_cache
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
 
-class DocumentStore(abc.ABC):
-    """The caches of documents, NamedTuples of tensors `[B, ...]`.
+class CellStore:
+    """The cache of a model whose cell has one.
 
     Attributes:
       record: diagnostics of a search that `write_best` needs.
     """
-
-    record: tuple[str, ...]
-
-    @abc.abstractmethod
-    def empty(self, rows: int) -> Any:
-        """Returns the caches of documents that begin."""
-
-    @abc.abstractmethod
-    def signature(self) -> Any:
-        """Returns the shapes and types of the caches of any number of documents."""
-
-    @abc.abstractmethod
-    def begin(self, caches: Any, starts: tf.Tensor) -> Any:
-        """Empties the caches `[B]` whose next sentence begins a document."""
-
-    @abc.abstractmethod
-    def document(self, caches: Any, history: Any) -> Any:
-        """Returns caches and earlier source sentences as `Seq2Seq.prepare` takes them."""
-
-    @abc.abstractmethod
-    def write_best(self, caches: Any, prepared: Prepared, hypotheses: Hypotheses) -> Any:
-        """Returns the caches after the best hypotheses of a search."""
-
-    @abc.abstractmethod
-    def write_forced(
-        self, caches: Any, entries: tf.Tensor, words: tf.Tensor, length: tf.Tensor
-    ) -> Any:
-        """Returns the caches after given words `[B, T]`; `entries` is of `forced_log_probs`."""
-
-    def slots(self, caches: Any) -> tuple[np.ndarray, np.ndarray] | None:
-        """Returns the words `[B, I]` and writes `[B, I]` of the slots of `cache_match`, if any."""
-        del caches
-        return None
-
-
-class CellStore(DocumentStore):
-    """The cache of a model whose cell has one."""
 
     def __init__(self, model: Seq2Seq):
         """Takes the model."""
@@ -92,7 +54,7 @@ class CellStore(DocumentStore):
     def write_forced(
         self, caches: Cache, entries: tf.Tensor, words: tf.Tensor, length: tf.Tensor
     ) -> Cache:
-        """Returns the caches after given words `[B, T]`."""
+        """Returns the caches after given words `[B, T]`; `entries` is of `forced_log_probs`."""
         return document_cache.write(self._model, caches, entries, words, length)
 
     def slots(self, caches: Cache) -> tuple[np.ndarray, np.ndarray]:
@@ -100,7 +62,7 @@ class CellStore(DocumentStore):
         return caches.words.numpy(), caches.written.numpy()
 
 
-class NeuralStore(DocumentStore):
+class NeuralStore:
     """A neural cache on any model; `</s>` and `<unk>` are not written.
 
     Every sentence ends in `</s>`: its entries would make translations end early.
@@ -155,6 +117,13 @@ class NeuralStore(DocumentStore):
         real = tf.sequence_mask(length, tf.shape(words)[1])
         real &= (words != EOS_ID) & (words != UNK_ID)
         return neural_cache.write(caches, readouts, words, real)
+
+    def slots(self, caches: NeuralCache) -> None:
+        """Returns nothing: its slots are not those of `cache_match`."""
+
+
+# of caches that are NamedTuples of tensors [B, ...]
+DocumentStore = Union[CellStore, NeuralStore]
 
 
 def make_store(model: Seq2Seq, hparams: TranslationSettings) -> DocumentStore | None:
