@@ -34,7 +34,7 @@ def test_the_starts_of_meng_are_called_our_choice():
         assert (hparams["init_op"], hparams["init_weight"]) == ("normal", 0.01)
         assert (hparams["recurrent_init_op"], hparams["max_gradient_norm"]) == ("orthogonal", 1.0)
     docstring = " ".join(meng2018.__doc__.split())
-    assert "own choice, weights start from a normal distribution" in docstring
+    assert "By our own choice, weights start from a normal distribution" in docstring
     assert "Tu et al." not in docstring
 
 
