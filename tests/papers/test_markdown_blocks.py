@@ -85,7 +85,8 @@ def test_columns_and_marks_of_a_short_table_are_explained(tmp_path):
     name = "synthetic-tense-tiny"
     folder = write_results(tmp_path / "results", name, record("rnnsearch", **measured))
     text = markdown_blocks.fill(REGION.format(name, ""), folder)
-    (table, notes) = text.split("\n\n")[1:3]
+    (table, fold, notes) = text.split("\n\n")[1:4]
+    assert fold.endswith("<summary>What the columns and marks mean</summary>")
     heading = table.splitlines()[0]
     assert "| ≤ 12.50 |" in table
     for column, note in (

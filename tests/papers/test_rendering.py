@@ -51,8 +51,8 @@ def test_seeds_far_apart_are_listed_one_by_one():
     runs = [record("a", bleu, seed=seed) for seed, bleu in ((1, 10), (2, 17), (3, 12))]
     runs += [record("b", bleu, seed=seed) for seed, bleu in ((1, 17), (2, 12))]
     text = rendering.render(table(Row("a", "A"), Row("b", "B")), "cpu", runs)
-    assert [line for line in text.splitlines() if line.startswith("seeds far apart")] == [
-        "seeds far apart: test BLEU of a is 10.00, 17.00, 12.00"
+    assert [line for line in text.splitlines() if line.startswith("- seeds far apart")] == [
+        "- seeds far apart: test BLEU of a is 10.00, 17.00, 12.00"
     ]
 
 
@@ -67,8 +67,8 @@ def test_settings_in_which_seeds_differ_are_named():
         run("b", 2, batch_size=32, steps_per_stats=10),
     ]
     text = rendering.render(table(Row("a", "A"), Row("b", "B")), "cpu", runs)
-    assert [line for line in text.splitlines() if line.startswith("seeds of")] == [
-        "seeds of a differ in head_scale: 1.0 (seed 1), 0.5 (seed 2)"
+    assert [line for line in text.splitlines() if line.startswith("- seeds of")] == [
+        "- seeds of a differ in head_scale: 1.0 (seed 1), 0.5 (seed 2)"
     ]
 
 
@@ -80,9 +80,9 @@ def test_a_row_that_was_trained_for_less_is_named():
 
     def notes(runs):
         lines = rendering.render(table(*rows), "cpu", runs).splitlines()
-        return [line for line in lines if line.startswith("other numbers")]
+        return [line for line in lines if line.startswith("- other numbers")]
 
-    assert notes(runs) == ["other numbers of updates: c 1,496; the other rows 2,800"]
+    assert notes(runs) == ["- other numbers of updates: c 1,496; the other rows 2,800"]
     assert not notes([*runs[:2], runs[3]])
     assert not notes([*runs[:2], {**runs[2], "start": "a"}])  # in addition to those of a
 
@@ -257,10 +257,10 @@ def test_a_stand_in_for_a_corpus_is_called_so():
     note = "not IWSLT'07: 50,000 pairs of the Tanaka corpus, a stand-in"
     text = rendering.render(table(Row("a", "A")), "cpu", [record("a", variants={"train": note})])
     heading = "Toy (ours: scale cpu; train, dev and test are a stand-in for its corpus)"
-    assert text.startswith(f"{heading}\n") and f"\ntrain: {note}\n" in text
+    assert text.startswith(f"{heading}\n") and f"\n- train: {note}\n" in text
     copy = {"train": "the first 100 of 2,959 episodes"}
     text = rendering.render(table(Row("a", "A")), "cpu", [record("a", variants=copy)])
-    assert text.startswith("Toy (ours: scale cpu)\n") and "\ntrain: the first 100 of 2" in text
+    assert text.startswith("Toy (ours: scale cpu)\n") and "\n- train: the first 100 of 2" in text
 
 
 def test_the_length_penalty_is_the_one_that_was_chosen():
@@ -364,7 +364,7 @@ def test_other_histories_and_unseen_pairs_are_shown():
 def test_the_devices_of_the_runs_are_named():
     gpu = record("b", hardware={"cpu": "c", "gpus": ["H100"]})
     text = rendering.render(table(Row("a", "A"), Row("b", "B")), "gpu", [record("a"), gpu])
-    assert text.endswith("\nhardware: H100, c")
+    assert text.endswith("\n- hardware: H100, c")
 
 
 def test_a_cell_of_fewer_seeds_than_the_row_says_so():

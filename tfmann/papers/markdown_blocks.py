@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tfmann.errors import UserError
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
-from tfmann.papers import claim_counts, judgement, length_scores, rendering
+from tfmann.papers import claim_counts, judgement, length_scores, markdown, rendering
 from tfmann.papers.claim import AnyClaim, UntestedClaim
 from tfmann.papers.claims import CLAIMS
 from tfmann.papers.differences import comparisons, figure_name
@@ -37,11 +37,14 @@ _COLUMNS = (
     "senses",
     "senses, other document",
 )
-_FOOTNOTES = (
-    "literature:", "mean ±", "seeds far apart:", "seeds of ", "vs.:", "§", "[low, high]",
-    "other numbers of updates:", "train:", "dev:", "test:", "unseen pairs:", "other document:",
+_WARNINGS = (
+    "seeds far apart:", "seeds of ", "other numbers of updates:", "train:", "dev:", "test:",
+)  # fmt: skip
+_MEANINGS = (
+    "literature:", "mean ±", "vs.:", "§", "[low, high]", "unseen pairs:", "other document:",
     "consistent:", "AER,", "under-translated,", "≤:", "tense:", "senses:", "without training:",
 )  # fmt: skip
+_COLUMNS_AND_MARKS = "What the columns and marks mean"
 _INCONCLUSIVE = "Inconclusive claims, with what each lacks"
 _UNTESTED = "Statements of the papers that no record can test"
 CLAIM_HEADING = ("verdict", "claim", "paper", "measured on", "conditions", "evidence")
@@ -114,16 +117,21 @@ def _table(name: str, scale: str, records: list[Record]) -> list[str]:
         and any(row[number] != "-" for row in rendered.rows)
     ]
     rows = [[row[number] for number in columns] for row in rendered.rows]
-    notes = [f"\\{'*' * number} {note}" for number, note in enumerate(rendered.notes, start=1)]
-    notes += [note for note in rendered.footnotes if note.startswith(_FOOTNOTES)]
+    warnings, meanings = (
+        [note for note in rendered.footnotes if note.startswith(beginnings)]
+        for beginnings in (_WARNINGS, _MEANINGS)
+    )
+    notes = [*markdown.starred(rendered.notes), *warnings]
     return [
         rendered.title,
         "",
-        *rendering.markdown([rendered.heading[number] for number in columns], rows),
-        *(["", "; ".join(notes) + "."] if notes else []),
+        *markdown.table([rendered.heading[number] for number in columns], rows),
+        *([""] if notes else []),
+        *markdown.bullets(notes),
+        *(markdown.folded(_COLUMNS_AND_MARKS, markdown.bullets(meanings)) if meanings else []),
         *_figures(name, scale, table, records),
-        *(_folded(length_scores.HEADING, *rendered.lengths) if rendered.lengths else []),
-        *(line for statistics in rendered.addresses for line in _folded(*statistics)),
+        *(_folded_table(length_scores.HEADING, *rendered.lengths) if rendered.lengths else []),
+        *(line for statistics in rendered.addresses for line in _folded_table(*statistics)),
     ]
 
 
@@ -135,10 +143,8 @@ def _figures(name: str, scale: str, table: Table, records: Sequence[Record]) -> 
     return lines
 
 
-def _folded(title: str, heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Renders a table that is folded away; the site's Markdown needs the attribute."""
-    summary = f'<details markdown="1"><summary>{title}</summary>'
-    return ["", summary, "", *rendering.markdown(heading, rows), "", "</details>"]
+def _folded_table(title: str, heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return markdown.folded(title, markdown.table(heading, rows))
 
 
 def _claims(results: judgement.Results, results_dir: Path) -> list[str]:
@@ -161,11 +167,11 @@ def _claims(results: judgement.Results, results_dir: Path) -> list[str]:
         "; ".join(f"{status}: {number}" for status, number in counts.items())
         + f", of which no record can test {len(untested)}.",
         "",
-        *rendering.markdown(*claim_counts.by_paper(judged)),
+        *markdown.table(*claim_counts.by_paper(judged)),
         "",
-        *rendering.markdown(CLAIM_HEADING, settled),
-        *_folded(_INCONCLUSIVE, CLAIM_HEADING, inconclusive),
-        *_folded(_UNTESTED, ("statement", "paper", "what is missing"), untested),
+        *markdown.table(CLAIM_HEADING, settled),
+        *_folded_table(_INCONCLUSIVE, CLAIM_HEADING, inconclusive),
+        *_folded_table(_UNTESTED, ("statement", "paper", "what is missing"), untested),
     ]
 
 

@@ -13,6 +13,7 @@ from tfmann.papers import (
     agreement_table,
     cache_table,
     length_scores,
+    markdown,
     metrics,
     update_counts,
 )
@@ -95,21 +96,13 @@ def render_all(results_dir: Path) -> str:
 def render(table: Table, scale: str, records: Sequence[Record]) -> str:
     """Renders the measured rows of a table, in Markdown."""
     rendered = render_cells(table, scale, records)
-    lines = [rendered.title, "", *markdown(rendered.heading, rendered.rows), ""]
-    lines += [f"{'*' * (i + 1)} {note}" for i, note in enumerate(rendered.notes)]
-    lines += rendered.footnotes
+    lines = [rendered.title, "", *markdown.table(rendered.heading, rendered.rows), ""]
+    lines += markdown.bullets([*markdown.starred(rendered.notes), *rendered.footnotes])
     if rendered.lengths:
-        lines += ["", f"{length_scores.HEADING}:", "", *markdown(*rendered.lengths)]
+        lines += ["", f"{length_scores.HEADING}:", "", *markdown.table(*rendered.lengths)]
     for title, heading, rows in rendered.addresses:
-        lines += ["", f"{title}:", "", *markdown(heading, rows)]
+        lines += ["", f"{title}:", "", *markdown.table(heading, rows)]
     return "\n".join(lines)
-
-
-def markdown(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Returns the lines of a Markdown table."""
-    lines = [f"| {' | '.join(cells)} |" for cells in (heading, *rows)]
-    lines.insert(1, "|-" * len(heading) + "|")
-    return lines
 
 
 def render_cells(
