@@ -59,9 +59,10 @@ def test_every_weight_is_trained(name):
     assert all(gradient is not None for gradient in tape.gradient(loss, weights))
 
 
+@pytest.mark.parametrize("unit_type", ["lstm", "gru"])
 @pytest.mark.parametrize("name", ["ntm", "dnc"])
-def test_a_keras_model_is_saved_and_loaded(name, tmp_path):
-    layer = tf.keras.layers.RNN(keras_cell(name, 3, **SIZES, num_layers=2))
+def test_a_keras_model_is_saved_and_loaded(name, unit_type, tmp_path):
+    layer = tf.keras.layers.RNN(keras_cell(name, 3, **SIZES, num_layers=2, unit_type=unit_type))
     model = tf.keras.Sequential([tf.keras.layers.Bidirectional(layer)])
     inputs = tf.random.stateless_normal([2, 2, 3], seed=[1, 2])
     start = model(inputs)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import abc
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import tensorflow as tf
 
 from tfmann.cells.document_memory import DocumentMemory
@@ -141,3 +142,20 @@ class DecoderCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
         state = tf.nest.pack_sequence_as(self.state_size, tf.nest.flatten(states))
         out = self.step(prepared, state, source)
         return out.output, tf.nest.pack_sequence_as(states, tf.nest.flatten(out.state))
+
+    def save_own_variables(self, store: MutableMapping[str, np.ndarray]) -> None:
+        """Saves all weights in a Keras model; Keras alone leaves out those of `tf.Module` parts."""
+        for number, variable in enumerate(self.variables):
+            store[str(number)] = variable.numpy()
+
+    def load_own_variables(self, store: Mapping[str, np.ndarray]) -> None:
+        """Loads what `save_own_variables` has saved.
+
+        Raises:
+          ValueError: of Keras: there are other weights than those of this cell.
+        """
+        variables = self.variables
+        if len(store) != len(variables):
+            raise ValueError(f"cell: expected {len(variables)} variables, found {len(store)}")
+        for number, variable in enumerate(variables):
+            variable.assign(store[str(number)])

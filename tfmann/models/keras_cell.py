@@ -9,17 +9,12 @@ import tensorflow as tf
 from tfmann import config
 from tfmann.cells.base import DecoderCell, EncoderOutput
 from tfmann.config import HParams
-from tfmann.config.hparams import refuse_unknown
 from tfmann.errors import UsageError
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
+from tfmann.models import keras_settings
 from tfmann.models.seq2seq import make_cell
 
-# What a cell reads without an encoder, besides its options in the registry.
-_COMMON = (
-    "num_units", "num_layers", "num_decoder_layers", "unit_type", "forget_bias", "init_op",
-    "init_weight", "recurrent_init_op", "random_seed",
-)  # fmt: skip
 _DROPOUT = "dnc_bypass_dropout"  # an option; but a KerasCell drops nothing
 
 
@@ -101,14 +96,7 @@ def keras_cell(name: str, input_width: int, **settings: Any) -> KerasCell:
             f"the cell {name!r} attends to an encoder's annotations: expected a cell that works "
             "without an encoder, such as 'ntm' or 'dnc'"
         )
-    refuse_unknown(settings, where="keras_cell()")
-    readable = readable_settings(name)
-    for key in settings:
-        if key not in readable:
-            hint = "; use tf.keras.layers.Dropout" if "dropout" in key else ""
-            raise UsageError(
-                f"keras_cell(): {name!r} does not read {key} here, only {', '.join(readable)}{hint}"
-            )
+    keras_settings.require_readable(settings, readable_settings(name), name, "keras_cell()")
     if input_width < 1:
         raise UsageError(f"keras_cell(): input_width={input_width} is below the least value 1")
     defaults = {"encoder_type": "memory", "num_layers": 1, "init_op": "glorot_uniform"}
@@ -119,7 +107,7 @@ def keras_cell(name: str, input_width: int, **settings: Any) -> KerasCell:
 def readable_settings(name: str) -> list[str]:
     """Returns the settings that `keras_cell` takes for the cell `name`."""
     options = config.fields_of(config.cell_spec(name).options)
-    return [*_COMMON, *(key for key in options if key != _DROPOUT)]
+    return [*keras_settings.COMMON, *(key for key in options if key != _DROPOUT)]
 
 
 def no_source(batch_size: tf.Tensor | int) -> EncoderOutput:

@@ -1,0 +1,187 @@
+"""The cells that attend to a source, as a layer of Keras models."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from helpers.command_line import ROOT
+
+from tfmann.cells.base import EncoderOutput
+from tfmann.config import CELLS, FIELDS, HParams
+from tfmann.errors import UsageError
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.models import keras_decoder as keras_decoder_module
+from tfmann.models.keras_decoder import KerasDecoder, readable_settings
+from tfmann.models.seq2seq import make_cell
+
+B, S, T, E, U = 2, 5, 3, 4, 6
+D = 2 * U  # as key_value needs it
+LENGTHS = [5, 2]
+ATTENDING = sorted(
+    name for name, spec in CELLS.items() if spec.has_alignments and not spec.reads_documents
+)
+OTHERS = sorted(set(CELLS) - set(ATTENDING))
+SIZES = {
+    "mad": {"num_memory_locations": 4, "memory_unit_size": 3},
+    "memdec": {"num_memory_locations": 4, "memory_unit_size": 3},
+    "kvmematt": {"num_rounds": 2},
+    "transformer": {"transformer_heads": 2, "self_attention_window": 4},
+    "kvmematt_transformer": {"transformer_heads": 2, "self_attention_window": 4},
+}
+
+
+def settings_of(name):
+    return {"num_units": U, **SIZES.get(name, {})}
+
+
+@pytest.fixture
+def source():
+    """Words `[B, T, E]`, annotations `[B, S, D]` with something at padding, and their mask."""
+    words = tf.random.stateless_normal([B, T, E], seed=[1, 2])
+    annotations = tf.random.stateless_normal([B, S, D], seed=[3, 4])
+    return words, annotations, tf.sequence_mask(LENGTHS, S)
+
+
+@pytest.mark.parametrize("name", ATTENDING)
+def test_the_layer_runs_the_cell_step_by_step(name, source):
+    words, annotations, mask = source
+    layer = KerasDecoder(name, **settings_of(name))
+    outputs, scores = layer([words, annotations], mask=[None, mask], return_attention_scores=True)
+    real = tf.cast(mask, tf.float32)
+    encoded = EncoderOutput(annotations * real[..., None], real, tf.constant(LENGTHS), ())
+    cell, none = layer.cell, DropoutMasks.none()
+    state, prepared = cell.initial_state(encoded), cell.prepare(encoded)
+    for time in range(T):
+        result = cell.step(cell.prepare_inputs(words[:, time], none), state, prepared)
+        expected = cell.readout(result.output, words[:, time], none)
+        np.testing.assert_allclose(outputs[:, time], expected, atol=1e-5)
+        np.testing.assert_allclose(scores[:, time], result.diagnostics["alignments"], atol=1e-5)
+        state = result.state
+    assert scores.shape == (B, T, S)
+    assert np.abs(scores[1, :, 2:]).max() == 0  # no weight at padding
+    np.testing.assert_allclose(tf.reduce_sum(scores, axis=-1), np.ones([B, T]), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ATTENDING)
+def test_a_model_of_symbolic_inputs_is_trained_saved_and_loaded(name, source, tmp_path):
+    words, annotations, _ = source
+    inputs = [tf.keras.Input([None, E]), tf.keras.Input([None, D])]
+    layer = KerasDecoder(name, **settings_of(name))
+    outputs = layer([inputs[0], tf.keras.layers.Masking()(inputs[1])])
+    model = tf.keras.Model(inputs, tf.keras.layers.Dense(2)(outputs))
+    model.compile("adam", "mse")
+    model.fit([words, annotations], tf.ones([B, T, 2]), verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = tf.keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.count_params() == model.count_params() > 0
+    expected = model([words, annotations])
+    np.testing.assert_allclose(loaded([words, annotations]), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ATTENDING)
+def test_every_weight_that_counts_is_trained(name, source):
+    words, annotations, mask = source
+    layer = KerasDecoder(name, **settings_of(name))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer([words, annotations], mask=[None, mask]) ** 2)
+    weights = layer.trainable_weights
+    assert len(weights) == len(layer.cell.trainable_variables) > 5
+    without = [w.name for w, g in zip(weights, tape.gradient(loss, weights)) if g is None]
+    # the auxiliary readouts of past_future are for a loss of their own
+    assert all("future_readout" in name or "past_readout" in name for name in without)
+
+
+def test_the_mask_of_an_embedding_reaches_the_attention():
+    ids = tf.constant([[3, 1, 2, 0, 0]])
+    embedding = tf.keras.layers.Embedding(5, D, mask_zero=True)
+    layer = KerasDecoder("mematt", num_units=U)
+    words = tf.ones([1, T, E])
+    _, scores = layer([words, embedding(ids)], return_attention_scores=True)
+    assert np.abs(scores[:, :, 3:]).max() == 0 and np.min(scores[:, :, :3]) > 0
+    shorter, _ = layer([words, embedding(ids[:, :3])], return_attention_scores=True)
+    longer, _ = layer([words, embedding(ids)], return_attention_scores=True)
+    np.testing.assert_allclose(shorter, longer, atol=1e-5)
+
+
+def test_without_a_mask_every_position_is_real(source):
+    words, annotations, _ = source
+    layer = KerasDecoder("rnnsearch", num_units=U)
+    _, scores = layer([words, annotations], return_attention_scores=True)
+    assert np.min(scores) > 0
+
+
+def test_a_copy_has_the_start_weights_and_a_name_of_its_own(source):
+    words, annotations, _ = source
+    layer = KerasDecoder("kvmematt", num_units=U, num_rounds=2, random_seed=3, name="decoder")
+    copy = KerasDecoder.from_config(layer.get_config())
+    np.testing.assert_allclose(copy([words, annotations]), layer([words, annotations]), atol=1e-6)
+    assert copy.name == "decoder" and copy.cell.hparams == layer.cell.hparams
+    layer.trainable = False
+    assert not KerasDecoder.from_config(layer.get_config()).trainable
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_cell_that_attends_to_no_source_or_reads_more_is_refused(name):
+    with pytest.raises(UsageError, match=f"{name!r}.*expected one of coverage, key_value"):
+        KerasDecoder(name)
+
+
+@pytest.mark.parametrize(
+    "name, settings, words",
+    [
+        ("luong", {"dropout": 0.5}, "'luong' does not read dropout here.*tf.keras.layers.Dropout"),
+        ("rnnsearch", {"unit_type": "gru"}, "'rnnsearch' does not read unit_type here, only num_u"),
+        ("mad", {"embedding_size": 3}, "does not read embedding_size"),
+        ("kvmematt", {"num_unitz": 3}, "num_unitz.*num_units"),
+        ("kvmematt", {"num_units": 0}, "num_units"),
+    ],
+)
+def test_a_wrong_setting_is_named(name, settings, words):
+    with pytest.raises(UsageError, match=words):
+        KerasDecoder(name, **settings)
+
+
+@pytest.mark.parametrize("inputs", [[[B, T, E]], [[B, T, E], [B, D]], [[B, T, E], [B, S, None]]])
+def test_inputs_of_the_wrong_shapes_are_refused(inputs):
+    with pytest.raises(UsageError, match=r"words \[B, T, E\] and annotations \[B, S, D\]"):
+        KerasDecoder("rnnsearch", num_units=U).build([tf.TensorShape(shape) for shape in inputs])
+
+
+@pytest.mark.parametrize("name", ATTENDING)
+def test_a_setting_that_is_taken_is_read(name, source, monkeypatch):
+    read = set()
+
+    class Watched(HParams):
+        def __getattribute__(self, key):
+            read.add(key)
+            return super().__getattribute__(key)
+
+    def make(hparams, *arguments):
+        read.clear()  # what the checks of the settings have read
+        cell = make_cell(hparams, *arguments)
+        taken.update(read)
+        return cell
+
+    taken = set()
+    monkeypatch.setattr(keras_decoder_module, "HParams", Watched)
+    monkeypatch.setattr(keras_decoder_module, "make_cell", make)
+    words, annotations, _ = source
+    defaults = {key: FIELDS[key].default for key in readable_settings(name)}
+    variants = {
+        "mad": [{}, {"external_addressing": "dnc"}],
+        "coverage": [{"coverage_model": model} for model in ("fertility", "neural")],
+        "transformer": [{}, {"self_attention_window": 0}],
+        "kvmematt_transformer": [{}, {"self_attention_window": 0}],
+    }
+    for variant in variants.get(name, [{}]):
+        layer = KerasDecoder(name, **{**defaults, **settings_of(name), **variant})
+        layer([words, annotations])
+        taken |= read
+    assert set(defaults) <= taken
+
+
+def test_the_page_names_every_setting_that_is_taken():
+    page = (ROOT / "docs" / "keras.md").read_text(encoding="utf-8")
+    for name in ATTENDING:
+        assert f"`{name}`" in page
+        for key in readable_settings(name):
+            assert f"`{key}`" in page, key

@@ -1,0 +1,154 @@
+"""The cells that attend to a source, as a layer of Keras models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tfmann import config
+from tfmann.cells.base import DecoderCell, EncoderOutput
+from tfmann.config import CELLS, HParams
+from tfmann.config.cells import RNNSearchOptions, TransformerOptions
+from tfmann.errors import UsageError
+from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
+from tfmann.models import keras_settings
+from tfmann.models.seq2seq import make_cell
+
+# What the cells read besides their options in the registry.
+_TRANSFORMER = (
+    "num_units", "num_layers", "num_decoder_layers", "transformer_heads", "feed_forward_size",
+    "tgt_max_len", "init_op", "init_weight", "random_seed",
+)  # fmt: skip
+_RNNSEARCH = ("num_units", "init_op", "init_weight", "recurrent_init_op", "random_seed")
+_FOR_A_LOSS = "auxiliary_loss_weight"  # an option; but a KerasDecoder computes no loss
+
+
+@tf.keras.utils.register_keras_serializable("tfmann")
+class KerasDecoder(tf.keras.layers.Layer):
+    """A decoder cell over given words and the annotations of a source.
+
+        decoder = KerasDecoder("kvmematt", num_units=64, num_rounds=2)
+        outputs = decoder([words, annotations])
+        outputs, scores = decoder([words, annotations], return_attention_scores=True)
+
+    Words are `[B, T, E]`, annotations `[B, S, D]`, outputs `[B, T, U]` and scores `[B, T, S]`:
+    the weights on the source in every step. The mask of the annotations, such as that of an
+    `Embedding(mask_zero=True)`, says which positions are real; padding is at the end.
+
+    Attributes:
+      cell: the decoder cell, once the layer is built; `cell.step` also returns its diagnostics.
+    """
+
+    cell: DecoderCell
+
+    def __init__(
+        self, cell_name: str, name: str | None = None, trainable: bool = True, **settings: Any
+    ):
+        """Checks the settings; the weights are made when the widths E and D are known.
+
+        Args:
+          cell_name: a cell that attends to a source and reads nothing else, such as "kvmematt".
+          name: of the layer.
+          trainable: whether its weights are.
+          **settings: what the cell reads of the settings of `HParams` (`readable_settings`), such
+            as `num_units`.
+
+        Raises:
+          UsageError: the cell is of another kind, or a setting is wrong or not read.
+        """
+        super().__init__(trainable, name, dtype="float32")
+        spec = config.cell_spec(cell_name)
+        if not spec.has_alignments or spec.reads_documents:
+            attending = (name for name in CELLS if _attends_only(name))
+            raise UsageError(
+                f"KerasDecoder(): {cell_name!r} does not read a source alone: expected one of "
+                f"{', '.join(sorted(attending))}"
+            )
+        readable = readable_settings(cell_name)
+        keras_settings.require_readable(settings, readable, cell_name, where="KerasDecoder()")
+        self._cell_name, self._settings = cell_name, settings
+        self._hparams(input_width=1)  # checks the values
+
+    def _hparams(self, input_width: int) -> HParams:
+        defaults = {"num_layers": 1, "init_op": "glorot_uniform"}
+        fixed = {"cell": self._cell_name, "embedding_size": input_width, "bridge": "zero"}
+        return HParams(**{**defaults, **self._settings, **fixed})
+
+    def build(self, input_shape: Sequence[tf.TensorShape]) -> None:
+        """Makes the weights for the shapes of words and annotations."""
+        shapes = [tf.TensorShape(shape) for shape in input_shape]
+        widths = [shape[-1] for shape in shapes if shape.rank == 3]
+        if len(shapes) != 2 or len(widths) != 2 or None in widths:
+            raise UsageError(
+                "KerasDecoder(): expected words [B, T, E] and annotations [B, S, D] with known "
+                f"widths E and D, and they are {', '.join(map(str, shapes))}"
+            )
+        hparams = self._hparams(input_width=widths[0])
+        self.cell = make_cell(hparams, widths[1], VariableFactory(hparams, "cell"))
+        self.built = True
+
+    def call(
+        self,
+        inputs: Sequence[tf.Tensor],
+        mask: Sequence[tf.Tensor | None] | None = None,
+        return_attention_scores: bool = False,
+    ) -> Any:
+        """Runs all steps.
+
+        Args:
+          inputs: words `[B, T, E]` and annotations `[B, S, D]`.
+          mask: of the words, which is not read, and of the annotations, `[B, S]` bool; None: all
+            positions are real.
+          return_attention_scores: also return the attention `[B, T, S]`.
+
+        Returns:
+          outputs `[B, T, U]`, as they are projected to words.
+        """
+        words, annotations = inputs
+        cell, none = self.cell, DropoutMasks.none()
+        encoded = _encoded(annotations, mask[1] if mask else None)
+        source, start = cell.prepare(encoded), cell.initial_state(encoded)
+
+        def step(word: tf.Tensor, states: Sequence[tf.Tensor]) -> tuple[Any, list[tf.Tensor]]:
+            state = tf.nest.pack_sequence_as(start, states)
+            result = cell.step(cell.prepare_inputs(word, none), state, source)
+            outputs = cell.readout(result.output, word, none)
+            return (outputs, result.diagnostics["alignments"]), tf.nest.flatten(result.state)
+
+        _, (outputs, scores), _ = tf.keras.backend.rnn(step, words, tf.nest.flatten(start))
+        return (outputs, scores) if return_attention_scores else outputs
+
+    def compute_mask(self, inputs: Any, mask: Sequence[tf.Tensor | None] | None = None) -> Any:
+        """Returns the mask of the words, which is that of the outputs."""
+        del inputs
+        return mask[0] if mask else None
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the layer, with which Keras saves and copies it."""
+        layer = {"name": self.name, "trainable": self.trainable}
+        return {"cell_name": self._cell_name, **layer, **self._settings}
+
+
+def readable_settings(name: str) -> list[str]:
+    """Returns the settings that `KerasDecoder` takes for the cell `name`."""
+    options = config.cell_spec(name).options
+    common: Sequence[str] = keras_settings.COMMON
+    if issubclass(options, TransformerOptions):
+        common = _TRANSFORMER
+    elif issubclass(options, RNNSearchOptions):
+        common = _RNNSEARCH
+    return [*common, *(key for key in config.fields_of(options) if key != _FOR_A_LOSS)]
+
+
+def _attends_only(name: str) -> bool:
+    return CELLS[name].has_alignments and not CELLS[name].reads_documents
+
+
+def _encoded(annotations: tf.Tensor, mask: tf.Tensor | None) -> EncoderOutput:
+    """Returns a source with zeros at padding; its encoder's final states are not used."""
+    real = tf.ones(tf.shape(annotations)[:2]) if mask is None else tf.cast(mask, tf.float32)
+    length = tf.cast(tf.reduce_sum(real, axis=1), tf.int32)
+    return EncoderOutput(annotations * real[..., tf.newaxis], real, length, final_state=())
