@@ -102,6 +102,18 @@ def test_the_mask_of_an_embedding_reaches_the_attention():
     np.testing.assert_allclose(shorter, longer, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ATTENDING)
+def test_a_source_of_padding_alone_gives_numbers(name, source):
+    words, annotations, _ = source
+    layer, mask = KerasDecoder(name, **settings_of(name)), tf.sequence_mask([S, 0], S)
+    with tf.GradientTape() as tape:
+        tape.watch(annotations)
+        outputs = layer([words, annotations], mask=[None, mask])
+    gradient = tape.gradient(outputs, annotations)
+    assert np.isfinite(outputs).all() and np.isfinite(gradient).all()
+    np.testing.assert_allclose(outputs[:1], layer([words[:1], annotations[:1]]), atol=1e-5)
+
+
 def test_without_a_mask_every_position_is_real(source):
     words, annotations, _ = source
     layer = KerasDecoder("rnnsearch", num_units=U)

@@ -150,5 +150,5 @@ def _attends_only(name: str) -> bool:
 def _encoded(annotations: tf.Tensor, mask: tf.Tensor | None) -> EncoderOutput:
     """Returns a source with zeros at padding; its encoder's final states are not used."""
     real = tf.ones(tf.shape(annotations)[:2]) if mask is None else tf.cast(mask, tf.float32)
-    length = tf.cast(tf.reduce_sum(real, axis=1), tf.int32)
+    length = tf.cast(tf.maximum(tf.reduce_sum(real, axis=1), 1), tf.int32)  # cells divide by it
     return EncoderOutput(annotations * real[..., tf.newaxis], real, length, final_state=())
