@@ -103,6 +103,21 @@ def test_the_mask_of_an_embedding_reaches_the_attention():
 
 
 @pytest.mark.parametrize("name", ATTENDING)
+def test_padding_may_be_anywhere(name, source):
+    """As in front of a source, where Keras's `pad_sequences` puts it."""
+    words, annotations, _ = source
+    real = np.array([[False, False, True, True, True], [True, False, False, True, False]])
+    layer = KerasDecoder(name, **settings_of(name))
+    outputs, scores = layer([words, annotations], mask=[None, real], return_attention_scores=True)
+    assert np.abs(np.where(real[:, None], 0, scores)).max() == 0
+    for row, positions in enumerate(real):
+        alone = [words[row : row + 1], annotations.numpy()[row : row + 1, positions]]
+        expected, expected_scores = layer(alone, return_attention_scores=True)
+        np.testing.assert_allclose(outputs[row], expected[0], atol=1e-5)
+        np.testing.assert_allclose(scores.numpy()[row][:, positions], expected_scores[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ATTENDING)
 def test_a_source_of_padding_alone_gives_numbers(name, source):
     words, annotations, _ = source
     layer, mask = KerasDecoder(name, **settings_of(name)), tf.sequence_mask([S, 0], S)

@@ -36,7 +36,7 @@ class KerasDecoder(tf.keras.layers.Layer):
 
     Words are `[B, T, E]`, annotations `[B, S, D]`, outputs `[B, T, U]` and scores `[B, T, S]`:
     the weights on the source in every step. The mask of the annotations, such as that of an
-    `Embedding(mask_zero=True)`, says which positions are real; padding is at the end.
+    `Embedding(mask_zero=True)`, says which positions are real. Words are padded at the end.
 
     Attributes:
       cell: the decoder cell, once the layer is built; `cell.step` also returns its diagnostics.
@@ -109,7 +109,10 @@ class KerasDecoder(tf.keras.layers.Layer):
         """
         words, annotations = inputs
         cell, none = self.cell, DropoutMasks.none()
-        encoded = _encoded(annotations, mask[1] if mask else None)
+        real, places = mask[1] if mask else None, None
+        if real is not None:
+            annotations, real, places = _real_first(annotations, real)
+        encoded = _encoded(annotations, real)
         source, start = cell.prepare(encoded), cell.initial_state(encoded)
 
         def step(word: tf.Tensor, states: Sequence[tf.Tensor]) -> tuple[Any, list[tf.Tensor]]:
@@ -119,7 +122,11 @@ class KerasDecoder(tf.keras.layers.Layer):
             return (outputs, result.diagnostics["alignments"]), tf.nest.flatten(result.state)
 
         _, (outputs, scores), _ = tf.keras.backend.rnn(step, words, tf.nest.flatten(start))
-        return (outputs, scores) if return_attention_scores else outputs
+        if not return_attention_scores:
+            return outputs
+        if places is not None:
+            scores = tf.gather(scores, places, axis=2, batch_dims=1)
+        return outputs, scores
 
     def compute_mask(self, inputs: Any, mask: Sequence[tf.Tensor | None] | None = None) -> Any:
         """Returns the mask of the words, which is that of the outputs."""
@@ -145,6 +152,21 @@ def readable_settings(name: str) -> list[str]:
 
 def _attends_only(name: str) -> bool:
     return CELLS[name].has_alignments and not CELLS[name].reads_documents
+
+
+def _real_first(annotations: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Moves padding to the end, where the cells expect it.
+
+    Args:
+      annotations: `[B, S, D]`.
+      mask: `[B, S]`, true at real positions.
+
+    Returns:
+      annotations and mask in the new order, and the new place of every position `[B, S]`.
+    """
+    order = tf.argsort(1 - tf.cast(mask, tf.int32), axis=1, stable=True)
+    annotations, mask = (tf.gather(each, order, batch_dims=1) for each in (annotations, mask))
+    return annotations, mask, tf.argsort(order, axis=1)
 
 
 def _encoded(annotations: tf.Tensor, mask: tf.Tensor | None) -> EncoderOutput:
