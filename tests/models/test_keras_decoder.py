@@ -173,6 +173,52 @@ def test_inputs_of_the_wrong_shapes_are_refused(inputs):
         KerasDecoder("rnnsearch", num_units=U).build([tf.TensorShape(shape) for shape in inputs])
 
 
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda words, annotations: words, "expects 2 input.*received 1 input"),
+        (lambda words, annotations: [words, annotations, words], "expects 2 input.*received 3"),
+        (lambda words, annotations: [words[:, 0], annotations], "Input 0 .*expected ndim=3"),
+        (lambda words, annotations: [words, annotations[..., 1:]], f"Input 1 .*value {D}, but"),
+        (
+            lambda words, annotations: [words, tf.RaggedTensor.from_tensor(annotations)],
+            r"expected dense .*to_tensor\(\)",
+        ),
+    ],
+)
+def test_inputs_that_do_not_fit_the_layer_are_named(change, words, source):
+    layer = KerasDecoder("luong", num_units=U)
+    layer(source[:2])
+    with pytest.raises((UsageError, ValueError), match=words):
+        layer(change(*source[:2]))
+
+
+def test_a_single_tensor_is_counted_before_the_layer_is_built(source):
+    with pytest.raises(ValueError, match="expects 2 input.*received 1 input"):
+        KerasDecoder("luong", num_units=U)(source[0])
+
+
+def test_the_mask_of_the_annotations_is_not_taken_alone(source):
+    words, annotations, mask = source
+    with pytest.raises(UsageError, match=r"expected mask=\[None, .* a tensor of shape \(2, 5\)"):
+        KerasDecoder("luong", num_units=U)([words, annotations], mask=mask)
+
+
+@pytest.mark.parametrize("name", ["kvmematt", "rnnsearch"])
+def test_the_cell_runs_in_a_keras_rnn_from_its_initial_state(name, source):
+    """As docs/keras.md says; Keras alone would start from zeros."""
+    words, annotations, _ = source
+    layer = KerasDecoder(name, **settings_of(name))
+    expected = layer([words, annotations])
+    encoded = EncoderOutput(annotations, tf.ones([B, S]), tf.constant([S] * B), ())
+    outputs = tf.keras.layers.RNN(layer.cell, return_sequences=True)(
+        words, initial_state=layer.cell.initial_state(encoded), constants=list(encoded[:3])
+    )
+    rows = [tf.reshape(each, [B * T, -1]) for each in (outputs, words)]
+    readout = layer.cell.readout(*rows, DropoutMasks.none())
+    np.testing.assert_allclose(tf.reshape(expected, [B * T, -1]), readout, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", ATTENDING)
 def test_a_setting_that_is_taken_is_read(name, source, monkeypatch):
     read = set()

@@ -70,6 +70,7 @@ class KerasDecoder(tf.keras.layers.Layer):
         readable = readable_settings(cell_name)
         keras_settings.require_readable(settings, readable, cell_name, where="KerasDecoder()")
         self._cell_name, self._settings = cell_name, settings
+        self.input_spec = [tf.keras.layers.InputSpec(ndim=3)] * 2
         self._hparams(input_width=1)  # checks the values
 
     def _hparams(self, input_width: int) -> HParams:
@@ -86,6 +87,7 @@ class KerasDecoder(tf.keras.layers.Layer):
                 "KerasDecoder(): expected words [B, T, E] and annotations [B, S, D] with known "
                 f"widths E and D, and they are {', '.join(map(str, shapes))}"
             )
+        self.input_spec = [tf.keras.layers.InputSpec(ndim=3, axes={-1: width}) for width in widths]
         hparams = self._hparams(input_width=widths[0])
         self.cell = make_cell(hparams, widths[1], VariableFactory(hparams, "cell"))
         self.built = True
@@ -107,6 +109,7 @@ class KerasDecoder(tf.keras.layers.Layer):
         Returns:
           outputs `[B, T, U]`, as they are projected to words.
         """
+        _require_masks_and_dense_inputs(inputs, mask)
         words, annotations = inputs
         cell, none = self.cell, DropoutMasks.none()
         real, places = mask[1] if mask else None, None
@@ -152,6 +155,19 @@ def readable_settings(name: str) -> list[str]:
 
 def _attends_only(name: str) -> bool:
     return CELLS[name].has_alignments and not CELLS[name].reads_documents
+
+
+def _require_masks_and_dense_inputs(inputs: Sequence[tf.Tensor], mask: Any) -> None:
+    if mask is not None and not isinstance(mask, (list, tuple)):
+        raise UsageError(
+            "KerasDecoder(): expected mask=[None, mask of the annotations], and it is a tensor of "
+            f"shape {mask.shape}"
+        )
+    if any(isinstance(each, tf.RaggedTensor) for each in inputs):
+        raise UsageError(
+            "KerasDecoder(): expected dense words and annotations: pad a ragged tensor with "
+            "to_tensor(), and give a mask"
+        )
 
 
 def _real_first(annotations: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
