@@ -1,7 +1,7 @@
 """Reports of results and of memories at work: `tfmann report`.
 
     tfmann report --out_dir=RUN --sentence="..."    one model's memory, as page and PNG
-    tfmann report memory ...                        the same for a line of a file, PNG only
+    tfmann report memory ...                        the same for a line of a file, no page
     tfmann report runs --out_dir=runs               scores, curves and sentences of your runs
     tfmann report page                              all results as one HTML page
     tfmann report readme                            the tables of a Markdown file

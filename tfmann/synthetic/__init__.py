@@ -1,8 +1,9 @@
 """A synthetic parallel corpus with gold word alignments and documents, from a seeded grammar.
 
 It has what a translator with a memory should handle: reordering, fertility, repeated words,
-ambiguous nouns, a tense that only the first sentence of a document marks, rare words, and, if
-wanted, long sentences. Every number measured on it must be labelled synthetic.
+ambiguous nouns, rare words, and, if wanted (`Style`), a tense or a topic that only the first
+sentence of a document shows, or long sentences. Every number measured on it must be labelled
+synthetic.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ their noun and has no articles; the target is English in the order subject, verb
 manner, place. A rule's docstring gives its two sides as <source ; target>.
 
 A translation is a function of its source sentence: each rule can be undone from the surface words,
-ambiguous nouns occur only next to a word that shows the topic, and tense is marked, unless a
-document says it only in its first sentence. In long sentences the words before the verb stand in
-free order, and a particle marks the object.
+ambiguous nouns occur only next to a word that shows the topic, and tense is marked, unless the
+style of the corpus leaves one of the two to the first sentence of a document. In long sentences the
+words before the verb stand in free order, and a particle marks the object.
 """
 
 from __future__ import annotations

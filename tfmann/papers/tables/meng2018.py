@@ -3,7 +3,7 @@
 Meng et al. start the parameters that KVMemAtt shares with RNNSearch from a trained RNNSearch, and
 do not say how long either is trained. Here RNNSearch is trained for N updates: 150,000 of 80 pairs
 for Zh-En, ten times its text; 350,000 for WMT17, five times; 6,000 of 64 on Multi30k, 7,500 of 64
-on the Hansards, 1,500 of 64 on the synthetic corpus. From its best checkpoint every other system,
+on the Hansards, 2,000 of 64 on the synthetic corpus. From its best checkpoint every other system,
 MemAtt too, is trained for N more, on Multi30k for 3,500 (some recorded rows made fewer) and on the
 Hansards for 2,500, with a fresh state of the optimizer. The row to compare them with is
 "RNNSearch, same number of updates", the baseline trained for as many more, so that the additional
