@@ -35,6 +35,13 @@ def test_help_lists_every_command_with_examples(argv, capsys):
     assert re.search(r"train --data=corpora/mine .*\n? +--nobleu_lowercase", out)
 
 
+def test_the_example_of_prepare_trains_as_the_command_that_it_prints(capsys):
+    with pytest.raises(SystemExit):
+        main.main(["prepare", "-h"])
+    out = capsys.readouterr().out
+    assert re.search(r"train --data=corpora/de_en .*\n +--nobleu_lowercase", out)
+
+
 def test_versions_are_printed(capsys):
     assert run(capsys, "--version") == (0, f"tfmann {tfmann.__version__}\n", "")
     status, out, _ = run(capsys, "version")

@@ -18,7 +18,7 @@ examples:
   tfmann prepare --src=de --tgt=en --train_prefix=raw/train --dev_prefix=raw/val \\
       --output=corpora/de_en_bpe --subwords=bpe --max_length=80 --max_ratio=4 --drop_duplicates
   tfmann train --data=corpora/de_en --hparams_path=cpu/multi30k/de_en_luong.json \\
-      --out_dir=runs/mine"""
+      --nobleu_lowercase --out_dir=runs/mine"""
 _SETTINGS = "cpu/multi30k/de_en_luong.json"  # a size for one or two cores
 
 
