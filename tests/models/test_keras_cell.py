@@ -98,7 +98,7 @@ def test_a_stateful_layer_starts_again_from_the_initial_content():
 @pytest.mark.parametrize("name", sorted(CELLS))
 def test_a_cell_that_needs_an_encoder_is_refused(name):
     if CELLS[name].has_alignments:
-        with pytest.raises(UsageError, match=f"{name}.*annotations.*'ntm' or 'dnc'"):
+        with pytest.raises(UsageError, match=f"{name}.*annotations.*'ntm' or 'dnc'; for others"):
             keras_cell(name, input_width=3)
     else:
         assert keras_cell(name, input_width=3, **SIZES).output_size == 5

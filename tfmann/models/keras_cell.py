@@ -94,7 +94,7 @@ def keras_cell(name: str, input_width: int, **settings: Any) -> KerasCell:
     if config.cell_spec(name).has_alignments:
         raise UsageError(
             f"the cell {name!r} attends to an encoder's annotations: expected a cell that works "
-            "without an encoder, such as 'ntm' or 'dnc'"
+            "without an encoder, 'ntm' or 'dnc'; for others see KerasDecoder"
         )
     keras_settings.require_readable(settings, readable_settings(name), name, "keras_cell()")
     if input_width < 1:

@@ -31,7 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="tfmann reproduce", description=str(__doc__))
     parser.add_argument("table", choices=sorted(TABLES))
-    parser.add_argument("--scale", help="paper, gpu or cpu (default: by the devices)")
+    parser.add_argument(
+        "--scale", help="paper, gpu, cpu or, of synthetic tables, tiny (default: by the devices)"
+    )
     parser.add_argument("--corpus_dir", help="folder with the plain files; nothing is downloaded")
     parser.add_argument(
         "--out_dir", default=RUNS, help="runs go to OUT_DIR/TABLE/SCALE/ROW or ROW-seedN"
