@@ -60,25 +60,21 @@ class Verdict(NamedTuple):
 
 
 class _Case(NamedTuple):
-    """A claim in one place where it was measured, before p values are adjusted.
+    """A claim in one place where it was measured, for a test to decide.
 
     Attributes:
-      claim: the claim.
       measured: as in `Verdict`.
       evidence: as in `Verdict`.
-      conditions: None if there is nothing to say of them.
-      p_inside: p value against the contrary of the claim.
-      p_outside: p value against the claim.
-      settled: the verdict if no test decides.
+      conditions: of the measurement.
+      p_inside: p value against the contrary of the claim, before it is adjusted.
+      p_outside: p value against the claim, before it is adjusted.
     """
 
-    claim: AnyClaim
-    measured: str = ""
-    evidence: str = ""
-    conditions: Conditions | None = None
-    p_inside: float = 1.0
-    p_outside: float = 1.0
-    settled: Verdict | None = None
+    measured: str
+    evidence: str
+    conditions: Conditions
+    p_inside: float
+    p_outside: float
 
 
 def judge(
@@ -94,7 +90,7 @@ def judge(
     judged: list[tuple[AnyClaim, Verdict]] = []
     for paper in dict.fromkeys(claim.paper for claim in claims):
         cases = [
-            case
+            (claim, case)
             for claim in claims
             if claim.paper == paper
             for case in _cases(claim, results, results_dir)
@@ -111,20 +107,21 @@ def count(judged: Iterable[Verdict]) -> dict[str, int]:
     return counts
 
 
-def _cases(claim: AnyClaim, results: Results, results_dir: Path) -> list[_Case]:
+def _cases(claim: AnyClaim, results: Results, results_dir: Path) -> list[_Case | Verdict]:
+    """Returns a claim wherever it was measured: a case, or the verdict if no test is to decide."""
     if isinstance(claim, UntestedClaim):
-        verdict = Verdict(NOT_MEASURED, "", f"missing: {claim.missing}")
-        return [_Case(claim, settled=verdict)]
+        return [Verdict(NOT_MEASURED, "", f"missing: {claim.missing}")]
+    cases: Iterator[_Case | Verdict]
     if isinstance(claim, SpeedClaim):
         cases = _benchmark_cases(claim, results_dir / claim.file)
     elif isinstance(claim, AddressClaim):
         cases = _address_cases(claim, results)
     else:
         cases = _table_cases(claim, results, results_dir)
-    return list(cases) or [_Case(claim, settled=Verdict(NOT_MEASURED, "", ""))]
+    return list(cases) or [Verdict(NOT_MEASURED, "", "")]
 
 
-def _table_cases(claim: Claim, results: Results, results_dir: Path) -> Iterator[_Case]:
+def _table_cases(claim: Claim, results: Results, results_dir: Path) -> Iterator[_Case | Verdict]:
     for name in claim.tables:
         for scale in TABLES[name].scales:
             measured = f"{name}, scale {scale}"
@@ -148,12 +145,12 @@ def _benchmark_cases(claim: SpeedClaim, path: Path) -> Iterator[_Case]:
     for record, runs in speeds.shares(claim, records):
         measured = ", ".join([f"benchmark {path.stem}", *claim.record.values()])
         yield _Case(
-            claim, measured, speeds.evidence(claim, record, runs),
+            measured, speeds.evidence(claim, record, runs),
             conditions.of_benchmark(record, claim), *speeds.p_values(claim, runs),
         )  # fmt: skip
 
 
-def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
+def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case | Verdict]:
     low, high = _bounds(claim)
     for name in claim.tables:
         for scale in TABLES[name].scales:
@@ -165,23 +162,21 @@ def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case]:
             where = conditions.conditions(pairs, claim, name, scale, records)
             estimate, nulls = measured.estimate(), measured.nulls_passed(low)
             case = _Case(
-                claim, f"{name}, scale {scale}", addresses.evidence(claim, measured),
-                where,
+                f"{name}, scale {scale}", addresses.evidence(claim, measured), where,
                 max([verdicts.p_inside(estimate, low, high), *(null.p() for null in nulls)]),
                 verdicts.p_outside(estimate, low, high),
             )  # fmt: skip
             yield _settle(case, estimate, (measured.too_few(), measured.uncontrolled(claim)))
 
 
-def _settle(case: _Case, estimate: verdicts.Estimate, gaps: Iterable[str] = ()) -> _Case:
-    """Settles a case that no test decides: of one seed, few sentences, rising or mixed runs.
+def _settle(case: _Case, estimate: verdicts.Estimate, gaps: Iterable[str] = ()) -> _Case | Verdict:
+    """Returns the verdict on a case of one seed, few sentences, rising or mixed runs, or the case.
 
     Args:
       case: the case.
       estimate: of its mean.
       gaps: what its statistics lack to prove anything; '' for nothing.
     """
-    assert case.conditions is not None
     reasons = [_ONE_SEED] * (estimate.freedom == 0)
     reasons += [*filter(None, gaps), *case.conditions.reservations]
     if not reasons:
@@ -190,11 +185,10 @@ def _settle(case: _Case, estimate: verdicts.Estimate, gaps: Iterable[str] = ()) 
     obstacle = {_ONE_SEED: ONE_SEED, RISING: RISING}.get(reasons[0], OTHER)
     if estimate.freedom:
         parts.append(f"not adjusted: {_p_values(case.p_inside, case.p_outside)}")
-    settled = _verdict(INCONCLUSIVE, case.measured, "; ".join(parts), case.conditions, obstacle)
-    return _Case(case.claim, settled=settled)
+    return _verdict(INCONCLUSIVE, case.measured, "; ".join(parts), case.conditions, obstacle)
 
 
-def _compare(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -> _Case:
+def _compare(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -> _Case | Verdict:
     """Compares runs with the same seeds."""
     low, high = _bounds(claim)
     ours, theirs = map(statistics.fmean, pairs.values())
@@ -205,28 +199,30 @@ def _compare(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -
     evidence += f"; {note}" if note and estimate.freedom else ""
     p_inside = verdicts.p_inside(estimate, low, high)
     p_outside = verdicts.p_outside(estimate, low, high)
-    case = _Case(claim, measured, evidence, where, p_inside, p_outside)
-    return _settle(case, estimate)
+    return _settle(_Case(measured, evidence, where, p_inside, p_outside), estimate)
 
 
-def _count(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -> _Case:
+def _count(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -> Verdict:
     """Compares numbers that need no proof."""
     low, high = _bounds(claim)
     ours, theirs = map(statistics.fmean, pairs.values())
     percent = 100 * (ours / theirs - 1)
     status = HOLDS if low < percent < high else FAILS
     evidence = f"{claim.measure} {ours:.2f} against {theirs:.2f} ({percent:+.2f}%), counted"
-    return _Case(claim, settled=_verdict(status, measured, evidence, where))
+    return _verdict(status, measured, evidence, where)
 
 
-def _decide(cases: Sequence[_Case]) -> Iterator[tuple[AnyClaim, Verdict]]:
-    """Decides the cases of a paper; only those that a test can decide count in the adjustment."""
-    tested = [case for case in cases if case.settled is None]
+def _decide(
+    cases: Sequence[tuple[AnyClaim, _Case | Verdict]],
+) -> Iterator[tuple[AnyClaim, Verdict]]:
+    """Yields the verdicts of a paper; only those that a test decides count in the adjustment."""
+    tested = [case for _, case in cases if isinstance(case, _Case)]
     p_inside = iter(verdicts.holm([case.p_inside for case in tested]))
     p_outside = iter(verdicts.holm([case.p_outside for case in tested]))
-    for case in cases:
-        verdict = case.settled or _decide_case(case, next(p_inside), next(p_outside), len(tested))
-        yield case.claim, verdict
+    for claim, case in cases:
+        if isinstance(case, _Case):
+            case = _decide_case(case, next(p_inside), next(p_outside), len(tested))
+        yield claim, case
 
 
 def _decide_case(case: _Case, p_inside: float, p_outside: float, tests: int) -> Verdict:
@@ -241,10 +237,9 @@ def _decide_case(case: _Case, p_inside: float, p_outside: float, tests: int) -> 
 
 
 def _verdict(
-    status: str, measured: str, evidence: str, where: Conditions | None, obstacle: str = ""
+    status: str, measured: str, evidence: str, where: Conditions, obstacle: str = ""
 ) -> Verdict:
-    corpus, summary = (where.corpus, where.summary) if where else ("", "")
-    return Verdict(status, measured, evidence, corpus, summary, obstacle)
+    return Verdict(status, measured, evidence, where.corpus, where.summary, obstacle)
 
 
 def _bounds(claim: AnyClaim) -> tuple[float, float]:
