@@ -35,7 +35,7 @@ def test_literature_follows_the_rows_and_is_marked():
         assert set(rendered.rows[-1][3:]) == {"-", "not trained here"}
         assert len(rendered.rows[-1]) == len(rendered.heading)
         assert rendered.names == ["a", "b"]
-        assert any(note.startswith("literature:") for note in rendered.footnotes)
+        assert any(note.text.startswith("literature:") for note in rendered.footnotes)
     plain = rendering.render(table(Row("a", "A")), "cpu", [record("a")])
     assert "literature" not in plain
 

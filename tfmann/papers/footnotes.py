@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from tfmann.papers import metrics, seed_settings
 from tfmann.papers.metrics import Record
@@ -14,8 +15,18 @@ _TENSE_CONTROLS = {  # by the key of a record
 }
 _SEEDS_APART = 5.0  # BLEU between the best and the worst seed of a row
 
+# Kinds of notes: what limits a comparison, what a column or mark means, and how figures were made.
+WARNING, MEANING, DETAIL = "warning", "meaning", "detail"
 
-def footnotes(records: Sequence[Record], several_seeds: bool) -> list[str]:
+
+class Footnote(NamedTuple):
+    """A note below a table; tables in documents have no details."""
+
+    kind: str
+    text: str
+
+
+def footnotes(records: Sequence[Record], several_seeds: bool) -> list[Footnote]:
     """Returns the notes below a table of these records."""
     signatures, machines = set(), set()
     for record in records:
@@ -25,25 +36,28 @@ def footnotes(records: Sequence[Record], several_seeds: bool) -> list[str]:
         machines.update(metrics.devices(record))
     starts = sorted({record["start"] for record in records if record.get("start")})
     starts += sorted({record["weights"] for record in records if record.get("weights")} - {*starts})
-    return [
-        *(["mean ± sample standard deviation over the seeds"] if several_seeds else []),
-        *_seeds_apart(records),
-        *_other_settings(records),
-        *_other_updates(records),
-        *_gold_links(records),
-        *_histories(records),
-        *_unseen(records),
-        *_tense(records),
-        *_senses(records),
-        *_consistency(records),
-        *_significance(records),
-        *_intervals(records),
-        *(f"+ updates: in addition to those of {name}" for name in starts),
-        *_without_training(records),
-        *metrics.corpus_variants(records),
-        *(f"BLEU signature: {signature}" for signature in sorted(signatures)),
-        f"hardware: {', '.join(sorted(machines))}",
-    ]
+    notes = (
+        (MEANING, ["mean ± sample standard deviation over the seeds"] * several_seeds),
+        (WARNING, _seeds_apart(records)),
+        (WARNING, _other_settings(records)),
+        (WARNING, _other_updates(records)),
+        (MEANING, _gold_links(records)),
+        (MEANING, _histories(records)),
+        (MEANING, _unseen(records)),
+        (MEANING, _tense(records)),
+        (MEANING, _senses(records)),
+        (MEANING, _consistency(records)),
+        (MEANING, _significance(records)),
+        (DETAIL, map("bootstrap signature: {}".format, _bootstrap_signatures(records))),
+        (MEANING, _intervals(records)),
+        (DETAIL, map("signature of the interval: {}".format, _interval_signatures(records))),
+        (DETAIL, map("+ updates: in addition to those of {}".format, starts)),
+        (MEANING, _without_training(records)),
+        (WARNING, metrics.corpus_variants(records)),
+        (DETAIL, map("BLEU signature: {}".format, sorted(signatures))),
+        (DETAIL, [f"hardware: {', '.join(sorted(machines))}"]),
+    )
+    return [Footnote(kind, text) for kind, texts in notes for text in texts]
 
 
 def includes_reworded(record: Record) -> bool:
@@ -207,17 +221,23 @@ def _significance(records: Sequence[Record]) -> Iterator[str]:
         if (test["baseline"], metrics.seed_of(record)) in runs
     ):
         yield "§: no p value, because one of the two was decoded again after the test"
-    for signature in sorted({test["signature"] for test in tests}):
-        yield f"bootstrap signature: {signature}"
+
+
+def _bootstrap_signatures(records: Sequence[Record]) -> list[str]:
+    tests = (test for record in records for test in record.get("significance", ()))
+    return sorted({test["signature"] for test in tests})
 
 
 def _intervals(records: Sequence[Record]) -> Iterator[str]:
+    if _interval_signatures(records):
+        yield "[low, high]: 95% confidence interval of BLEU over resamples of the test sentences"
+
+
+def _interval_signatures(records: Sequence[Record]) -> list[str]:
+    """Returns those of rows with one run; a row with several has a deviation, not an interval."""
     runs = Counter(record["row"] for record in records)
-    signatures = {
+    return sorted({
         record["interval"]["signature"]
         for record in records
         if "interval" in record and runs[record["row"]] == 1
-    }
-    if signatures:
-        yield "[low, high]: 95% confidence interval of BLEU over resamples of the test sentences"
-    yield from (f"signature of the interval: {signature}" for signature in sorted(signatures))
+    })  # fmt: skip

@@ -17,6 +17,7 @@ from tfmann.papers import claim_counts, judgement, length_scores, markdown, rend
 from tfmann.papers.claim import AnyClaim, UntestedClaim
 from tfmann.papers.claims import CLAIMS
 from tfmann.papers.differences import comparisons, figure_name
+from tfmann.papers.footnotes import MEANING, WARNING
 from tfmann.papers.metrics import Record
 from tfmann.papers.records import read_results
 from tfmann.papers.table import Table
@@ -37,13 +38,6 @@ _COLUMNS = (
     "senses",
     "senses, other document",
 )
-_WARNINGS = (
-    "seeds far apart:", "seeds of ", "other numbers of updates:", "train:", "dev:", "test:",
-)  # fmt: skip
-_MEANINGS = (
-    "literature:", "mean ±", "vs.:", "§", "[low, high]", "unseen pairs:", "other document:",
-    "consistent:", "AER,", "under-translated,", "≤:", "tense:", "senses:", "without training:",
-)  # fmt: skip
 _COLUMNS_AND_MARKS = "What the columns and marks mean"
 _INCONCLUSIVE = "Inconclusive claims, with what each lacks"
 _UNTESTED = "Statements of the papers that no record can test"
@@ -118,8 +112,8 @@ def _table(name: str, scale: str, records: list[Record]) -> list[str]:
     ]
     rows = [[row[number] for number in columns] for row in rendered.rows]
     warnings, meanings = (
-        [note for note in rendered.footnotes if note.startswith(beginnings)]
-        for beginnings in (_WARNINGS, _MEANINGS)
+        [note.text for note in rendered.footnotes if note.kind == kind]
+        for kind in (WARNING, MEANING)
     )
     notes = [*markdown.starred(rendered.notes), *warnings]
     return [

@@ -17,7 +17,7 @@ from tfmann.papers import (
     metrics,
     update_counts,
 )
-from tfmann.papers.footnotes import footnotes, includes_reworded
+from tfmann.papers.footnotes import MEANING, Footnote, footnotes, includes_reworded
 from tfmann.papers.metrics import Record
 from tfmann.papers.records import read_results
 from tfmann.papers.table import Row, Table
@@ -49,7 +49,7 @@ class RenderedTable(NamedTuple):
     rows: list[list[str]]
     names: list[str]
     notes: list[str]
-    footnotes: list[str]
+    footnotes: list[Footnote]
     lengths: length_scores.LengthTable | None
     addresses: list[address_table.AddressTable]
 
@@ -97,7 +97,8 @@ def render(table: Table, scale: str, records: Sequence[Record]) -> str:
     """Renders the measured rows of a table, in Markdown."""
     rendered = render_cells(table, scale, records)
     lines = [rendered.title, "", *markdown.table(rendered.heading, rendered.rows), ""]
-    lines += markdown.bullets([*markdown.starred(rendered.notes), *rendered.footnotes])
+    lines += markdown.bullets(markdown.starred(rendered.notes))
+    lines += markdown.bullets([note.text for note in rendered.footnotes])
     if rendered.lengths:
         lines += ["", f"{length_scores.HEADING}:", "", *markdown.table(*rendered.lengths)]
     for title, heading, rows in rendered.addresses:
@@ -138,7 +139,7 @@ def render_cells(
     names = [row.name for row in runs_by_row]
     warning = metrics.stand_in_warning(records)
     title = f"{table.title} (ours: scale {scale}{f'; {warning}' if warning else ''})"
-    below = [_LITERATURE] if table.literature else []
+    below = [Footnote(MEANING, _LITERATURE)] if table.literature else []
     below += footnotes(records, columns.several_seeds) if records else []
     lengths = length_scores.length_table(table, records)
     addresses = [
