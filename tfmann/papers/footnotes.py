@@ -67,10 +67,8 @@ def includes_reworded(record: Record) -> bool:
 
 def _seeds_apart(records: Sequence[Record]) -> Iterator[str]:
     """Names the seeds of a row that are so far apart that no run is like their mean."""
-    scores_by_row: dict[str, list[float]] = {}
-    for record in records:
-        scores_by_row.setdefault(record["row"], []).append(metrics.test_bleu(record))
-    for row, scores in scores_by_row.items():
+    for row, runs in metrics.by_row(records).items():
+        scores = list(map(metrics.test_bleu, runs))
         if max(scores) - min(scores) > _SEEDS_APART:
             values = ", ".join(f"{score:.2f}" for score in scores)
             yield f"seeds far apart: test BLEU of {row} is {values}"
@@ -78,13 +76,10 @@ def _seeds_apart(records: Sequence[Record]) -> Iterator[str]:
 
 def _other_settings(records: Sequence[Record]) -> Iterator[str]:
     """Names the settings of training in which the seeds of a row differ."""
-    runs: dict[str, list[Record]] = {}
-    for record in records:
-        runs.setdefault(record["row"], []).append(record)
-    for row, seeds in runs.items():
-        for key, values in seed_settings.differing(seeds).items():
+    for row, runs in metrics.by_row(records).items():
+        for key, values in seed_settings.differing(runs).items():
             listed = ", ".join(
-                f"{value} (seed {metrics.seed_of(record)})" for value, record in zip(values, seeds)
+                f"{value} (seed {metrics.seed_of(run)})" for value, run in zip(values, runs)
             )
             yield f"seeds of {row} differ in {key}: {listed}"
 
@@ -235,9 +230,5 @@ def _intervals(records: Sequence[Record]) -> Iterator[str]:
 
 def _interval_signatures(records: Sequence[Record]) -> list[str]:
     """Returns those of rows with one run; a row with several has a deviation, not an interval."""
-    runs = Counter(record["row"] for record in records)
-    return sorted({
-        record["interval"]["signature"]
-        for record in records
-        if "interval" in record and runs[record["row"]] == 1
-    })  # fmt: skip
+    single = (runs[0] for runs in metrics.by_row(records).values() if len(runs) == 1)
+    return sorted({run["interval"]["signature"] for run in single if "interval" in run})

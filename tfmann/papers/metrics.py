@@ -27,6 +27,14 @@ def by_run(records: Iterable[Record]) -> dict[tuple[str, int], Record]:
     return {(record["row"], seed_of(record)): record for record in records}
 
 
+def by_row(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Returns the records of each row, in their order."""
+    rows: dict[str, list[Record]] = {}
+    for record in records:
+        rows.setdefault(record["row"], []).append(record)
+    return rows
+
+
 def trained_part(record: Record) -> str:
     """Returns the names of the parameters that a run trained; '' if it trained all."""
     return record.get("hparams", {}).get("trainable_parameters") or ""

@@ -235,13 +235,13 @@ def estimate_time(rows: Sequence[str], total: int, results: Path) -> str:
         return f"all {total} runs have ended: nothing is left to train"
     left = f"{len(rows)} of {total} runs are left to train"
     records = read_records(results) if results.exists() else []
-    seconds: dict[str, list[float]] = {}
-    for record in records:
-        if "train_seconds" in record:  # a row without training has none
-            seconds.setdefault(record["row"], []).append(record["train_seconds"])
-    if not seconds:
+    # A row without training has no such time.
+    trained = metrics.by_row(record for record in records if "train_seconds" in record)
+    if not trained:
         return f"{left}; how long that takes has not been measured"
-    means = {row: statistics.fmean(values) for row, values in seconds.items()}
+    means = {
+        row: statistics.fmean(run["train_seconds"] for run in runs) for row, runs in trained.items()
+    }
     guessed = sum(row not in means for row in rows)
     total_seconds = sum(means.get(row, statistics.fmean(means.values())) for row in rows)
     source = f"as {results.name} records it on {metrics.devices(records[0])[0]}"
