@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tfmann.evaluation.inspection import PHASES
-from tfmann.papers import addresses
+from tfmann.papers import addresses, metrics
 from tfmann.papers.metrics import Record
 from tfmann.papers.table import Table
 
@@ -56,56 +57,43 @@ def address_table(table: Table, records: Sequence[Record]) -> AddressTable | Non
     column has their numbers.
     """
     by_head: dict[_Head, dict[str, list[dict[str, Any]]]] = {}
-    extents: dict[str, set[tuple[int, int] | None]] = {}
-    tests: set[str] = set()
-    for row in table.rows:
-        for record in records:
-            statistics_of_run = (record.get("inspection") or {}).get("statistics", ())
-            if record["row"] == row.name and statistics_of_run:
-                extents.setdefault(row.title, set()).add(addresses.extent(record))
-                tests.add(addresses.describe_tests(record))
-                for entry in statistics_of_run:
-                    values = by_head.setdefault(_Head(row.title, entry["head"], entry["phase"]), {})
-                    values.setdefault(entry["name"], []).append(entry)
+    runs = metrics.by_row(filter(addresses.statistics_of, records))
+    measured = {row.title: runs[row.name] for row in table.rows if row.name in runs}
+    for system, of_system in measured.items():
+        for entry in itertools.chain(*map(addresses.statistics_of, of_system)):
+            values = by_head.setdefault(_Head(system, entry["head"], entry["phase"]), {})
+            values.setdefault(entry["name"], []).append(entry)
     names = [name for name in _COLUMNS if any(name in values for values in by_head.values())]
     if not names:
         return None
-    every_extent = set().union(*extents.values())
-    mixed = len(every_extent) > 1
+    all_runs = list(itertools.chain(*measured.values()))
+    mixed = len(set(map(addresses.extent, all_runs))) > 1
     rows = [
         [
             head.system,
             head.head.replace("_", " "),
             PHASES[head.phase],
-            *([_extent_cell(extents[head.system])] if mixed else []),
+            *([_extent_cell(measured[head.system])] if mixed else []),
             *(mean_cell(values.get(name, ())) for name in names),
         ]
         for head, values in by_head.items()
     ]
     heading = ["system", "head", "phase", *(["sentences"] if mixed else [])]
     heading += [_COLUMNS[name] for name in names]
-    heading_text = title("Attention, heads and cache", every_extent, tests, rows)
-    return AddressTable(heading_text, heading, rows)
+    return AddressTable(title("Attention, heads and cache", all_runs, rows), heading, rows)
 
 
-def title(
-    subject: str,
-    extents: set[tuple[int, int] | None],
-    tests: set[str],
-    rows: Sequence[Sequence[str]],
-) -> str:
+def title(subject: str, records: Sequence[Record], rows: Sequence[Sequence[str]]) -> str:
     """Returns the title of statistics: which sentences they are of, and what the cells contain.
 
     Args:
       subject: what the statistics are about.
-      extents: from `addresses.extent`, of all records.
-      tests: from `addresses.describe_tests`.
+      records: of the runs that were measured.
       rows: the cells.
     """
-    where = " or ".join(sorted(tests))
-    if len(extents) == 1 and None not in extents:
-        (extent,) = extents
-        assert extent is not None
+    where = " or ".join(sorted(set(map(addresses.describe_tests, records))))
+    extent, *others = set(map(addresses.extent, records))
+    if extent is not None and not others:
         where = f"{addresses.describe_extent(*extent)} sentences of {where}"
     notes = [
         f"{subject} over {where}: means over the seeds that were measured",
@@ -118,8 +106,8 @@ def title(
     return "; ".join(notes)
 
 
-def _extent_cell(extents: set[tuple[int, int] | None]) -> str:
-    known = sorted(extent for extent in extents if extent is not None)
+def _extent_cell(records: Sequence[Record]) -> str:
+    known = sorted(filter(None, set(map(addresses.extent, records))))
     return "; ".join(addresses.describe_extent(*extent) for extent in known) or "-"
 
 

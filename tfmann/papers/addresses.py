@@ -241,6 +241,11 @@ def describe_tests(record: Record) -> str:
     return "the first test set" if record.get("more_tests") else _ONE_TEST
 
 
+def statistics_of(record: Record) -> Sequence[Entry]:
+    """Returns all statistics of a run; empty if none were measured."""
+    return (record.get("inspection") or {}).get("statistics", ())
+
+
 def extent(record: Record) -> tuple[int, int] | None:
     """Returns how many test sentences were measured, and of how many; None if that is unknown."""
     inspected = record.get("inspection") or {}
@@ -264,6 +269,6 @@ def _entries(claim: AddressClaim, record: Record) -> dict[str, Entry]:
     """Returns the statistics of the claim's head and phase by their names."""
     return {
         entry["name"]: entry
-        for entry in (record.get("inspection") or {}).get("statistics", ())
+        for entry in statistics_of(record)
         if (entry["head"], entry["phase"]) == (claim.head, claim.phase)
     }

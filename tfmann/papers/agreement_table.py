@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tfmann.papers import addresses
 from tfmann.papers.address_table import AddressTable, mean_cell, title
 from tfmann.papers.agreements import with_base
 from tfmann.papers.metrics import Record
@@ -42,8 +41,7 @@ def agreement_table(table: Table, records: Sequence[Record]) -> AddressTable | N
             rows.append([name, *map(mean_cell, by_name.values())])
     heading = title(
         f"Agreement of attention with that of the {base}, over the references",
-        set(map(addresses.extent, measured)),
-        set(map(addresses.describe_tests, measured)),
+        measured,
         rows,
     )
     return AddressTable(heading, ["system", *_COLUMNS.values()], rows)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from tfmann.evaluation.cache_statistics import CACHE
 from tfmann.evaluation.inspection import DESCRIPTIONS
-from tfmann.papers import addresses
+from tfmann.papers import addresses, metrics
 from tfmann.papers.address_table import AddressTable, mean_cell, title
+from tfmann.papers.addresses import Entry
 from tfmann.papers.metrics import Record
 from tfmann.papers.table import Table
 
@@ -18,8 +18,6 @@ _NAMES = tuple(itertools.dropwhile(lambda name: name != "recent_half", DESCRIPTI
 _RANKS = (1, 2, 3, 4, 5, 10, 15, 20, 25, 50, 100, 200, 500, 1000)
 _DECIMALS = 3  # of the matching of a single slot
 
-Entry = dict[str, Any]
-
 
 def cache_table(table: Table, records: Sequence[Record]) -> AddressTable | None:
     """Returns a line for each statistic, a column for each system with a cache; None without any.
@@ -27,15 +25,14 @@ def cache_table(table: Table, records: Sequence[Record]) -> AddressTable | None:
     Values are as in `address_table`. Matching by recency is a mean over the steps, and older
     records have it without an interval.
     """
+    runs_by_row = metrics.by_row(filter(_of_cache, records))
     runs_by_title = {
-        row.title: [run for run in records if run["row"] == row.name and _has_cache(run)]
-        for row in table.rows
+        row.title: runs_by_row[row.name] for row in table.rows if row.name in runs_by_row
     }
-    runs_by_title = {title: runs for title, runs in runs_by_title.items() if runs}
     if not runs_by_title:
         return None
     by_name = {
-        name: [[_entry(run, name) for run in runs] for runs in runs_by_title.values()]
+        name: [[_of_cache(run).get(name) for run in runs] for runs in runs_by_title.values()]
         for name in _NAMES
     }
     lines = [_line(DESCRIPTIONS[name], entries) for name, entries in by_name.items()]
@@ -43,12 +40,10 @@ def cache_table(table: Table, records: Sequence[Record]) -> AddressTable | None:
         entries = [[_by_recency(run, rank) for run in runs] for runs in runs_by_title.values()]
         slot = "the slot written last" if rank == 1 else f"slot {rank}, the latest first"
         lines.append(_line(f"matching of {slot}", entries, _DECIMALS))
-    measured = list(itertools.chain(*runs_by_title.values()))
     rows = [line for line in lines if set(line[1:]) != {"-"}]
     heading = title(
         "The cache (Tu et al. 2018, Figure 3 and section 4.5)",
-        set(map(addresses.extent, measured)),
-        set(map(addresses.describe_tests, measured)),
+        list(itertools.chain(*runs_by_title.values())),
         rows,
     )
     return AddressTable(heading, ["statistic", *runs_by_title], rows)
@@ -60,18 +55,10 @@ def _line(name: str, entries: Sequence[Sequence[Entry | None]], decimals: int = 
     return [name, *(mean_cell(of_system, decimals) for of_system in known)]
 
 
-def _has_cache(record: Record) -> bool:
-    return any(True for _ in _of_cache(record))
-
-
-def _of_cache(record: Record) -> Iterator[Entry]:
-    for entry in (record.get("inspection") or {}).get("statistics", ()):
-        if entry["head"] == CACHE:
-            yield entry
-
-
-def _entry(record: Record, name: str) -> Entry | None:
-    return next((entry for entry in _of_cache(record) if entry["name"] == name), None)
+def _of_cache(record: Record) -> dict[str, Entry]:
+    """Returns the statistics of a run's cache by their names; empty without a cache."""
+    entries = addresses.statistics_of(record)
+    return {entry["name"]: entry for entry in entries if entry["head"] == CACHE}
 
 
 def _by_recency(record: Record, rank: int) -> Entry | None:
