@@ -24,6 +24,7 @@ from tfmann.evaluation.repetition import repetition
 from tfmann.evaluation.sense_consistency import sense_accuracy
 from tfmann.evaluation.tense_consistency import tense_accuracy
 from tfmann.papers import consistency_scores, history_scores, length_scores, output_scores
+from tfmann.papers.output_scores import Output
 from tfmann.papers.processes import run_to_end
 from tfmann.papers.table_corpus import Corpus, gold_files
 from tfmann.utils.run_folder import is_of_last_training
@@ -46,17 +47,17 @@ def all_scores(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, An
     scores: dict[str, Any] = {}
     if manifest.more_tests:
         scores["more_tests"] = _more_tests(corpus, out_dir, settings)
+    outputs = output_scores.read(corpus, out_dir)
     if corpus.preparation is not None:
         scores["preparation"] = corpus.preparation
         scores["detokenised"] = score_detokenised(corpus.report, out_dir)
     if manifest.alignments:
         scores.update(scores_by_gold_links(corpus.report, out_dir, settings))
-    scores["repetition"] = _repetition(corpus, out_dir)
-    scores["by_length"] = _by_length(corpus, out_dir, settings)
+    scores["repetition"] = _repetition(outputs["output_test"])
+    scores["by_length"] = _by_length(corpus, outputs, settings)
     if not manifest.more_tests:  # an interval of a mean over tests would be another one
-        scores["interval"] = _interval(corpus, out_dir, settings)
+        scores["interval"] = _interval(outputs["output_test"], settings)
     unseen = output_scores.unseen_sentences(corpus)
-    outputs = output_scores.read(corpus, out_dir)
     scores.update(output_scores.more_scores(outputs, unseen, settings))
     dev = output_scores.read_dev(corpus, out_dir)
     scores["resampled"]["dev"] = output_scores.resample([dev], settings)
@@ -85,12 +86,13 @@ def significance_tests(
       its mean) and in percent of the baseline's (`percent`), `bootstrap_p`, `sign_p`, `wins` and
       `losses` (sentences, from the sign test), `signature` (of the bootstrap).
     """
-    tests = []
+    tests, outputs = [], output_scores.read(corpus, out_dir)
     for name, (folder, baseline_settings) in baselines.items():
         translate_more_tests(corpus.report, folder, baseline_settings)
+        others = output_scores.read(corpus, folder)
         texts = [
-            (_lines(folder, output), _lines(out_dir, output), _references(paths))
-            for output, paths in corpus.test_references().items()
+            (others[test].translations, output.translations, output.references)
+            for test, output in outputs.items()
         ]
         comparison = significance.compare_over_tests(
             texts, settings["bleu_tokenize"], settings["bleu_lowercase"]
@@ -176,7 +178,7 @@ def _with_histories(out_dir: str) -> Iterator[list[list[str]]]:
     if not os.path.exists(os.path.join(out_dir, other)):  # the cell reads no other sentence
         other = "output_test"
     for output in ("output_test", other):
-        yield words_of(_lines(out_dir, output))
+        yield words_of(iter_lines(os.path.join(out_dir, output)))
 
 
 def score_detokenised(report: catalog.Report, out_dir: str) -> dict[str, Any]:
@@ -223,32 +225,30 @@ def _more_tests(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, A
     return scores
 
 
-def _repetition(corpus: Corpus, out_dir: str) -> list[dict[str, int]]:
-    """Counts the n-grams that the translations of the test repeat, for n from 1."""
-    references = [words_of(lines) for lines in _references(corpus.references())]
-    counts = repetition(words_of(_lines(out_dir, "output_test")), references)
+def _repetition(output: Output) -> list[dict[str, int]]:
+    """Counts the n-grams that translations repeat, for n from 1."""
+    counts = repetition(words_of(output.translations), list(map(words_of, output.references)))
     return [order._asdict() for order in counts]
 
 
-def _by_length(corpus: Corpus, out_dir: str, settings: Settings) -> list[dict[str, Any]]:
+def _by_length(
+    corpus: Corpus, outputs: Mapping[str, Output], settings: Settings
+) -> list[dict[str, Any]]:
     """Scores the translations of all tests by the number of words in the source."""
-    sources = corpus.test_sources()
     texts = [
         length_scores.TranslatedText(
-            list(iter_lines(sources[output])), _lines(out_dir, output), _references(paths)
+            list(iter_lines(source)), outputs[name].translations, outputs[name].references
         )
-        for output, paths in corpus.test_references().items()
+        for name, source in corpus.test_sources().items()
     ]
     return length_scores.measure(texts, settings["bleu_tokenize"], settings["bleu_lowercase"])
 
 
-def _interval(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, Any]:
-    """Returns the mean of test BLEU over resampled sentences, and half its 95% interval (`ci`)."""
+def _interval(output: Output, settings: Settings) -> dict[str, Any]:
+    """Returns the mean of BLEU over resampled sentences, and half its 95% interval (`ci`)."""
     metric = bleu.bleu_metric(settings["bleu_tokenize"], settings["bleu_lowercase"])
     score = metric.corpus_score(
-        _lines(out_dir, "output_test"),
-        _references(corpus.references()),
-        n_bootstrap=significance.RESAMPLES,
+        output.translations, output.references, n_bootstrap=significance.RESAMPLES
     )
     return {"mean": score._mean, "ci": score._ci, "signature": str(metric.get_signature())}
 
@@ -269,11 +269,3 @@ def _decode(mode: str, out_dir: str, flags: Mapping[str, str], name: str) -> Non
     ]  # fmt: skip
     if run_to_end(command):
         raise UserError(f"the model in {out_dir} could not decode {name}")
-
-
-def _lines(out_dir: str, output: str) -> list[str]:
-    return list(iter_lines(os.path.join(out_dir, output)))
-
-
-def _references(paths: list[str]) -> list[list[str]]:
-    return [list(iter_lines(path)) for path in paths]
