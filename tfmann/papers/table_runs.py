@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import statistics
 from collections.abc import Mapping, Sequence
@@ -194,8 +195,7 @@ class TableRuns:
             return
         named = ", ".join(f"{key}={new!r} was {old!r}" for key, (new, old) in changes.items())
         remedy = f"{out_dir} to train it again"
-        new, old = changes["num_train_steps"] if set(changes) == {"num_train_steps"} else (0, 0)
-        if new > old:
+        if set(changes) == {"num_train_steps"} and operator.gt(*changes["num_train_steps"]):
             remedy = f"{os.path.join(out_dir, RESULTS)} to continue it, or {remedy}"
         print(f"{path} has changed since ({named}): the run is left as it is; remove {remedy}")
 
