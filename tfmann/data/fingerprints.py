@@ -95,20 +95,31 @@ def require_same_vocabularies(out_dir: str, vocabularies: Mapping[str, str]) -> 
 
 def require_same_inputs(hparams: DataSettings, out_dir: str) -> None:
     """Raises UserError if a file at the same path has changed since the run began."""
-    inputs = _read(out_dir)
-    if inputs is None:
-        return
+    inputs = _read(out_dir) or {}
     for key in _KEYS:
-        recorded = inputs.get(key)
-        if recorded is None or recorded["given"] != getattr(hparams, key):
+        setting = getattr(hparams, key)
+        if key not in inputs or inputs[key]["given"] != setting:
             continue
-        old, new = recorded["sha256"], _digests(hparams, key)
-        changed = sorted(path for path in old.keys() & new.keys() if old[path] != new[path])
+        changed = _changed_file(inputs[key], setting, _digests(hparams, key))
         if changed:
             raise UserError(
-                f"{changed[0]} ({key}) has changed since the run in {out_dir} began. Restore the "
+                f"{changed} ({key}) has changed since the run in {out_dir} began. Restore the "
                 "file and give the same command again, or give another out_dir."
             )
+
+
+def _changed_file(
+    recorded: Mapping[str, Any], setting: str, digests: Mapping[str, str]
+) -> str | None:
+    """Returns a file of a setting that differs from what was recorded; None if there is none.
+
+    The same file may be elsewhere, and one that `digests` or the record lack does not differ.
+    """
+    for path, digest in recorded["sha256"].items():
+        here = path.replace(recorded["given"], setting, 1)
+        if digests.get(here, digest) != digest:
+            return here
+    return None
 
 
 def text_digests(hparams: DataSettings) -> dict[str, str]:
@@ -123,8 +134,6 @@ def text_digests(hparams: DataSettings) -> dict[str, str]:
 def other_text(hparams: DataSettings, digests: Mapping[str, str], out_dir: str) -> str | None:
     """Returns a file of text that differs from what a run read; None if there is none.
 
-    The same text may be elsewhere. A file that the run, or the settings, do not have is no other.
-
     Args:
       hparams: settings that name the text.
       digests: from `text_digests` of these.
@@ -134,14 +143,10 @@ def other_text(hparams: DataSettings, digests: Mapping[str, str], out_dir: str) 
       UserError: the run's record of its inputs is damaged.
     """
     inputs = _read(out_dir) or {}
-    for key in _TEXT:
-        if key in inputs:
-            given, now = inputs[key]["given"], getattr(hparams, key)
-            for path, digest in inputs[key]["sha256"].items():
-                here = now + path[len(given) :]
-                if digests.get(here, digest) != digest:
-                    return here
-    return None
+    changed = (
+        _changed_file(inputs[key], getattr(hparams, key), digests) for key in _TEXT if key in inputs
+    )
+    return next(filter(None, changed), None)
 
 
 def document_order(hparams: HParams) -> str:
