@@ -191,8 +191,8 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
         mean = statistics.fmean(values)
         is_beyond = start < mean if math.isfinite(claim.above) else mean < start
         is_inside = claim.above < start < claim.below
-        note = ", which agree with the claim more" if is_inside and not is_beyond else ""
-        parts.append(f"with untrained weights {format_mean(measured.untrained)}{note}")
+        more = ", which agree with the claim more" if is_inside and not is_beyond else ""
+        parts.append(f"with untrained weights {format_mean(measured.untrained)}{more}")
     for name, entries in measured.nulls.items():
         if found := [entry for entry in entries if entry is not None]:
             of = f"of {name}" if name == claim.control else DESCRIPTIONS[name]
@@ -208,9 +208,9 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
         + "".join(f", of {tests}" for tests in sorted(set(map(describe_tests, measured.runs)))
                   if tests != _ONE_TEST)
     )  # fmt: skip
-    few = measured.runs[0].get("resampled", {}).get("test", {}).get("few_documents")
-    if few and inspected["unit"] == "sentence":  # what they have in common is in no interval
-        parts.append(f"valid for these {few} documents only")
+    note = metrics.few_documents(measured.runs[0], "test")
+    if note and inspected["unit"] == "sentence":  # what they have in common is in no interval
+        parts.append(note)
     return "; ".join(parts)
 
 

@@ -37,7 +37,7 @@ def conditions(
     claim: Claim | AddressClaim,
     name: str,
     scale: str,
-    of_table: Sequence[Record] = (),
+    of_table: Sequence[Record],
 ) -> Conditions:
     """Returns the conditions of a comparison.
 
@@ -55,8 +55,6 @@ def conditions(
         updates = update_counts.differences(pairs.records, of_table)
         is_fair = not updates or not _has_equal_updates(claim.rival, name, scale)
     own_pairs = _pairs_of_paper(claim.paper, name)
-    if claim.paper not in PAPERS:  # a control
-        own_pairs = TABLES[name].paper_pairs
     parts = [
         _corpus_size(records, own_pairs or TABLES[claim.tables[0]].paper_pairs),
         f"{len(pairs.seeds)} seeds" if len(pairs.seeds) > 1 else "one seed",
@@ -131,8 +129,9 @@ def _has_equal_updates(row: str, name: str, scale: str) -> bool:
 
 
 def _pairs_of_paper(paper: str, name: str) -> int:
-    """Returns the training pairs of a table of the paper itself; 0 of any other table."""
-    return TABLES[name].paper_pairs if name in PAPERS.get(paper, ()) else 0
+    """Returns the training pairs of a table of the paper itself, or of a control's; else 0."""
+    is_control = paper not in PAPERS
+    return TABLES[name].paper_pairs if is_control or name in PAPERS[paper] else 0
 
 
 def _describe_corpus(records: Sequence[Record], name: str, scale: str, paper_pairs: int) -> str:

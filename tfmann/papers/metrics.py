@@ -106,6 +106,12 @@ def confidence_interval(record: Record) -> tuple[float, float] | None:
     return interval["mean"] - interval["ci"], interval["mean"] + interval["ci"]
 
 
+def few_documents(record: Record, split: str) -> str:
+    """Returns a note on a set of too few documents to resample them, or ''."""
+    few = record.get("resampled", {}).get(split, {}).get("few_documents")
+    return f"valid for these {few} documents only" if few else ""
+
+
 def detokenised_bleu(record: Record, split: str) -> float | None:
     """Returns BLEU of the detokenised translations of dev or test."""
     return record["detokenised"][split]["value"] if "detokenised" in record else None

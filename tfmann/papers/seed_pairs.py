@@ -61,7 +61,7 @@ class SeedPairs:
     def estimate(self) -> verdicts.Estimate:
         """Returns the mean difference and its error."""
         variance, _ = self.sentence_variance()
-        return verdicts.estimate(self.differences(), variance, self._documents or None)
+        return verdicts.estimate(self.differences(), variance, self._documents)
 
     def sentence_variance(self) -> tuple[float, str]:
         """Returns the variance of the mean over other test sentences, and a note on its source."""
@@ -91,22 +91,19 @@ class SeedPairs:
         return (added - subtracted) / metrics.RESAMPLED_UNITS
 
     @property
-    def _documents(self) -> int:
-        """The number of documents, if they were resampled; 0 if sentences were, or nothing."""
+    def _documents(self) -> int | None:
+        """The number of documents, if they were resampled; None if sentences were, or nothing."""
         if self._resampled is None:
-            return 0
-        return self._resampled_documents("documents")
+            return None
+        return self.runs[0]["resampled"][_SPLITS[self.measure]].get("documents")
 
     @property
     def _documents_note(self) -> str:
         """What the resamples are of, if the number of documents is known."""
         if self._documents:
             return f"resampled by document, of which there are {self._documents}"
-        few = self._resampled_documents("few_documents")
-        return f"valid for these {few} documents only, too few to resample" if few else ""
-
-    def _resampled_documents(self, key: str) -> int:
-        return self.runs[0]["resampled"][_SPLITS[self.measure]].get(key, 0)
+        note = metrics.few_documents(self.runs[0], _SPLITS[self.measure])
+        return f"{note}, too few to resample" if note else ""
 
     @functools.cached_property
     def _recorded_errors(self) -> list[float] | None:
