@@ -110,7 +110,7 @@ def test_raw_text_is_prepared_once_and_scored_as_text_too(raw_toy_root, capsys):
     assert reproduce.main(command) == 0
     out = capsys.readouterr().out
     assert "learning 15 merges" in out and "120 pairs, 0 with an empty side; a stand-in" in out
-    assert "| 13a dev | 13a test | brevity penalty |" in out and "\ntrain: a stand-in\n" in out
+    assert "| 13a dev | 13a test | brevity penalty |" in out and "\n- train: a stand-in\n" in out
     assert "tok:none" in out and "tok:13a" in out
     rows = [line.split(" | ") for line in out.splitlines() if line.startswith("|")]
     heading, _, row = rows[:3]  # BLEU by length follows
