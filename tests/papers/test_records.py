@@ -7,7 +7,7 @@ import pytest
 from helpers.records import record
 
 from tfmann.errors import UserError
-from tfmann.papers import records
+from tfmann.papers import records, table_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,6 +30,19 @@ def test_a_record_without_a_key_of_every_run_is_named(tmp_path, key):
     path.write_text("".join(json.dumps(run) + "\n" for run in runs), "utf-8")
     with pytest.raises(UserError, match=rf"record 2 \(row .*, seed 2\): no {key}\. Take"):
         records.read_results(tmp_path)
+
+
+@pytest.mark.parametrize("key", ["row", "hardware"])
+def test_a_table_is_not_rebuilt_over_a_record_without_a_key(tmp_path, key):
+    path = tmp_path / "vi-en-cpu.jsonl"
+    run = record("a", seed=1)
+    del run[key]
+    path.write_text(json.dumps(run) + "\n", "utf-8")
+    with pytest.raises(UserError, match=rf"record 1 \(row .*, seed 1\): no {key}\. Take"):
+        table_runs.estimate_time(["b"], 2, path)
+    with pytest.raises(UserError, match=f"no {key}"):
+        records.save_records([record("b", seed=1)], path)
+    assert json.loads(path.read_text("utf-8")) == run
 
 
 @pytest.mark.parametrize("contents", ["", "[]", "7", "{}", '{"hparams": {}}'])

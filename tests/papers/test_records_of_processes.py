@@ -4,12 +4,14 @@ import json
 import multiprocessing
 from pathlib import Path
 
+from helpers.records import record
+
 from tfmann.papers import records
 
 
 def _save(path, first):
     for number in range(20):
-        records.save_records([{"row": f"row {first + number}", "seed": 1}], path)
+        records.save_records([record(f"row {first + number}", seed=1)], path)
 
 
 def test_processes_that_save_at_once_lose_no_record(tmp_path):
@@ -26,12 +28,10 @@ def test_processes_that_save_at_once_lose_no_record(tmp_path):
 
 def test_an_update_changes_keys_of_the_record_that_is_there(tmp_path):
     path = tmp_path / "toy-cpu.jsonl"
-    records.save_records([{"row": "a", "seed": 1, "steps": 1, "date": "old"}], path)
-    records.save_records([{"row": "a", "seed": 1, "steps": 2, "date": "new"}], path)
+    records.save_records([record("a", seed=1, steps=1, date="old")], path)
+    records.save_records([record("a", seed=1, steps=2, date="new")], path)
     records.update_records({("a", 1): {"significance": []}, ("b", 1): {"steps": 3}}, path)
-    assert records.read_records(path) == [
-        {"row": "a", "seed": 1, "steps": 2, "date": "new", "significance": []}
-    ]
+    assert records.read_records(path) == [record("a", seed=1, steps=2, date="new", significance=[])]
 
 
 def test_a_run_that_was_continued_has_not_ended(tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from helpers.records import record
 from helpers.toy_table import started_command
 
 from tfmann import config
@@ -193,9 +194,9 @@ def test_a_table_has_its_own_seeds(started, monkeypatch):
 
 def test_a_line_that_names_no_seed_is_of_the_first(tmp_path):
     path = tmp_path / "kept.jsonl"
-    lines = [{"row": "a", "old": 1}, {"row": "b", "old": 1}, {"row": "a", "seed": 2, "old": 1}]
+    lines = [record("a", old=1), record("b", old=1), record("a", seed=2, old=1)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    new = [{"row": "a", "seed": 1}, {"row": "b", "seed": 2}]
+    new = [record("a", seed=1), record("b", seed=2)]
     records.save_records(new, path)
     saved = [json.loads(line) for line in path.read_text().splitlines()]
     assert saved == [new[0], lines[1], lines[2], new[1]]

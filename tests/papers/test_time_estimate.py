@@ -1,8 +1,7 @@
 """Estimates of a table's time from the recorded times of its rows."""
 
-import json
-
 import pytest
+from helpers.records import record, write_results
 
 from tfmann.papers.table_runs import estimate_time, format_duration
 
@@ -11,9 +10,8 @@ from tfmann.papers.table_runs import estimate_time, format_duration
 def path(tmp_path):
     lines = [("a", 600), ("a", 1200), ("b", 5400)]
     hardware = {"cpu": "Some Processor", "cores": 2, "gpus": []}
-    text = [{"row": r, "train_seconds": s, "hardware": hardware} for r, s in lines]
-    (tmp_path / "toy-cpu.jsonl").write_text("".join(json.dumps(record) + "\n" for record in text))
-    return tmp_path / "toy-cpu.jsonl"
+    runs = [record(row, train_seconds=seconds, hardware=hardware) for row, seconds in lines]
+    return write_results(tmp_path, "toy-cpu", *runs) / "toy-cpu.jsonl"
 
 
 def test_known_rows_are_added_up(path):

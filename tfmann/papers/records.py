@@ -36,12 +36,17 @@ def read_results(results_dir: Path) -> dict[tuple[str, str], list[Record]]:
     for path in sorted(results_dir.glob("*.jsonl")):
         name, _, scale = path.stem.rpartition("-")
         if name in TABLES:  # other files are of benchmarks
-            results[name, scale] = read_records(path)
-            _require_keys(results[name, scale], path)
+            results[name, scale] = read_runs(path)
     return results
 
 
-def _require_keys(records: Sequence[Record], path: Path) -> None:
+def read_runs(path: Path) -> list[Record]:
+    """Returns the records of a table's runs; none if there is no such file.
+
+    Raises:
+      UserError: as `read_results`.
+    """
+    records = read_records(path) if path.exists() else []
     for number, record in enumerate(records, start=1):
         missing = [key for key in _KEYS if key not in record]
         if missing:
@@ -49,6 +54,7 @@ def _require_keys(records: Sequence[Record], path: Path) -> None:
                 f"{path}, record {number} (row {record.get('row')}, seed {record.get('seed')}): "
                 f"no {', '.join(missing)}. Take the record from a copy, or remove its line."
             )
+    return records
 
 
 def read_records(path: Path) -> list[Record]:
@@ -99,8 +105,7 @@ def _locked_records(path: Path) -> Iterator[dict[tuple[str, int], Record]]:
     try:
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(handle, fcntl.LOCK_EX)
-        records = read_records(path) if path.exists() else []
-        by_run = {(record["row"], metrics.seed_of(record)): record for record in records}
+        by_run = metrics.by_run(read_runs(path))
         yield by_run
         write_lines(path, (json.dumps(record, ensure_ascii=False) for record in by_run.values()))
     finally:

@@ -17,7 +17,7 @@ from tfmann.papers import agreements, claims, metrics, reused_weights, run_score
 from tfmann.papers.agreements import Run
 from tfmann.papers.metrics import Record
 from tfmann.papers.processes import run_module
-from tfmann.papers.records import make_record, read_records, results_of
+from tfmann.papers.records import make_record, read_runs, results_of
 from tfmann.papers.table import Row, Table
 from tfmann.papers.table_corpus import Corpus
 from tfmann.papers.tables import TABLES
@@ -155,7 +155,7 @@ class TableRuns:
         """
         new_by_run = {(record["row"], record["seed"]): record for record in new_records}
         changed = {}
-        for record in read_records(self.results):
+        for record in read_runs(self.results):
             row, seed = record["row"], metrics.seed_of(record)
             if (row, seed) in new_by_run or results_of(self.out_dir(row, seed)) is None:
                 continue
@@ -234,7 +234,7 @@ def estimate_time(rows: Sequence[str], total: int, results: Path) -> str:
     if not rows:
         return f"all {total} runs have ended: nothing is left to train"
     left = f"{len(rows)} of {total} runs are left to train"
-    records = read_records(results) if results.exists() else []
+    records = read_runs(results)
     # A row without training has no such time.
     trained = metrics.by_row(record for record in records if "train_seconds" in record)
     if not trained:
