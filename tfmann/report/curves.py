@@ -67,13 +67,15 @@ def charts(table: Table, records: Sequence[Record]) -> list[Chart]:
     The curve of a row that starts from another begins where that one ended. Minutes are computed
     from updates and the run's mean speed.
     """
-    curves = _curves(table, records)
+    return draw(_curves(table, records), (BLEU, PERPLEXITY))
+
+
+def draw(curves: Sequence[Curve], measures: Sequence[str]) -> list[Chart]:
+    """Returns measures over updates, then over minutes; nothing without curves."""
     if not curves:
         return []
     return [
-        chart(measure, over, curves)
-        for over in ("updates", "minutes")
-        for measure in (BLEU, PERPLEXITY)
+        _chart(measure, over, curves) for over in ("updates", "minutes") for measure in measures
     ]
 
 
@@ -103,7 +105,7 @@ def _curves(table: Table, records: Sequence[Record]) -> list[Curve]:
     return curves
 
 
-def chart(measure: str, over: str, curves: Sequence[Curve]) -> Chart:
+def _chart(measure: str, over: str, curves: Sequence[Curve]) -> Chart:
     """Returns a measure over `updates` or `minutes`; every curve has evaluations of it."""
     logarithmic = measure == PERPLEXITY
     means = [(title, number, _means(points, over, measure)) for title, number, points in curves]

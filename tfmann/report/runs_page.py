@@ -116,13 +116,7 @@ def _charts(
         ]
         if evaluations:
             lines.append((run.title, number, evaluations))
-    if not lines:
-        return []
-    return [
-        curves.chart(measure, over, lines)
-        for over in ("updates", "minutes")
-        for measure in measures
-    ]
+    return curves.draw(lines, measures)
 
 
 def _head_charts(runs: Sequence[OwnRun]) -> list[HeadCharts]:
