@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from tfmann.papers.length_scores import class_scores, row_scores
+from tfmann.papers.length_scores import ClassScore, class_scores, row_scores
 from tfmann.papers.metrics import Record
 from tfmann.papers.table import Table
 from tfmann.report.curves import BOTTOM, LEFT, RIGHT, TOP, Chart, Line, Point, ticks
@@ -20,7 +20,7 @@ def length_chart(table: Table, records: Sequence[Record]) -> Chart | None:
     """
     rows = {row.name for row in table.rows}
     classes = {
-        scores.shortest: scores.words
+        scores.shortest: scores
         for record in records
         for scores in class_scores(record)
         if record["row"] in rows and scores.sentences >= _FEWEST
@@ -49,7 +49,7 @@ def length_chart(table: Table, records: Sequence[Record]) -> Chart | None:
 
     lines = [
         Line(title, number, [
-            Point(x_of[shortest], y_of(value), f"{value:.2f} at {classes[shortest]} words")
+            Point(x_of[shortest], y_of(value), f"{value:.2f} at {classes[shortest].words} words")
             for shortest, value in scores.items()
         ])
         for title, number, scores in means
@@ -59,11 +59,11 @@ def length_chart(table: Table, records: Sequence[Record]) -> Chart | None:
         "BLEU",
         "words of the source sentence",
         lines,
-        [(x, _short(classes[shortest])) for shortest, x in x_of.items()],
+        [(x, _label(classes[shortest])) for shortest, x in x_of.items()],
         [(y_of(value), f"{value:g}") for value in y_ticks],
     )
 
 
-def _short(words: str) -> str:
-    """Returns `11 to 20` as `11–20` and `51 and more` as `51+`, for labels that must not touch."""
-    return words.replace(" to ", "–").replace(" and more", "+")
+def _label(scores: ClassScore) -> str:
+    """Returns `11–20` or, without a longest, `51+`: labels must not touch."""
+    return f"{scores.shortest}" + ("+" if scores.longest is None else f"–{scores.longest}")
