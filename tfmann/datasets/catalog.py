@@ -206,7 +206,7 @@ def use_local(manifest: Manifest, directory: PathLike) -> Report:
         files = [paths[side] for side in (*sides, documents) if side in entries]
         variants = {_variant(entries[side], measured[side], paths[side]) for side in sides} - {""}
         local_prefix = os.path.join(directory, *prefix.split("/"))
-        splits[name] = _split(name, local_prefix, files, "; ".join(variants))
+        splits[name] = _split(name, local_prefix, files, "; ".join(sorted(variants)))
     for name, entry in entries.items():  # of all files, vocabularies included
         _variant(entry, measured[name], paths[name])
     matches = {
