@@ -149,7 +149,7 @@ def test_a_row_starts_from_the_best_checkpoint_of_another(started, capsys):
     assert trained == [("base", None), ("late", base), ("later", base)]
     out = capsys.readouterr().out
     assert "late, which starts from base" in out and "because other rows" not in out
-    assert "| +7 |" in out and "| 7 |" in out and "+ updates: in addition to those of base" in out
+    assert "| +7 |" in out and "| 7 |" in out and "+N updates: in addition to those of base" in out
     saved = [json.loads(x) for x in (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()]
     assert [record.get("start") for record in saved] == [None, "base", "base"]
     assert not [record for record in saved if "init_checkpoint" in record["hparams"]]

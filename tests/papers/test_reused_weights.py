@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from helpers.records import record, table
+from helpers.records import record, table, write_results
 from helpers.toy_table import saved_records, started_command
 
 from tfmann.data.text_files import iter_documents, iter_lines
@@ -184,9 +184,9 @@ def test_a_row_without_training_is_recorded_and_shown(reused, monkeypatch, capsy
     out = capsys.readouterr().out
     line, *_ = (line for line in out.splitlines() if line.startswith("| + neural cache"))
     assert line.endswith("| 0.00M | +0 | - | - |")
-    assert "\n+ updates: in addition to those of base\n" in out
+    assert "\n- +N updates: in addition to those of base\n" in out
     assert (
-        "\nwithout training: base_neural_cache, on the weights of base; its search was chosen on "
+        "\n- without training: base_neural_cache, on the weights of base; its search was chosen on "
         "dev: neural_cache_size 5, neural_cache_theta 1, neural_cache_lambda 0.5\n"
     ) in out
 
@@ -210,12 +210,10 @@ def test_searches_of_several_seeds_are_named():
 
 
 def test_the_time_of_rows_without_training_is_not_estimated(tmp_path):
-    path = tmp_path / "toy-cpu.jsonl"
-    lines = [{"row": "b", "weights": "a"}, {**record("a"), "train_seconds": 600}]
-    path.write_text(
-        "".join(json.dumps({"hardware": {"cpu": "c", "gpus": []}, **x}) + "\n" for x in lines)
-    )
-    assert "about 10 min plus" in table_runs.estimate_time(["a"], 2, path)
+    reused = record("b", weights="a")
+    del reused["train_seconds"]
+    folder = write_results(tmp_path, "toy-cpu", reused, record("a", train_seconds=600))
+    assert "about 10 min plus" in table_runs.estimate_time(["a"], 2, folder / "toy-cpu.jsonl")
 
 
 def test_the_row_with_the_weights_must_have_ended(reused, capsys):

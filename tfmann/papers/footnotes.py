@@ -51,7 +51,7 @@ def footnotes(records: Sequence[Record], several_seeds: bool) -> list[Footnote]:
         (DETAIL, map("bootstrap signature: {}".format, _bootstrap_signatures(records))),
         (MEANING, _intervals(records)),
         (DETAIL, map("signature of the interval: {}".format, _interval_signatures(records))),
-        (DETAIL, map("+ updates: in addition to those of {}".format, starts)),
+        (DETAIL, map("+N updates: in addition to those of {}".format, starts)),
         (MEANING, _without_training(records)),
         (WARNING, metrics.corpus_variants(records)),
         (DETAIL, map("BLEU signature: {}".format, sorted(signatures))),
