@@ -5,13 +5,13 @@ import pytest
 import tensorflow as tf
 from helpers.command_line import ROOT
 from helpers.memory_cells import VARIANTS
+from helpers.settings_reads import watch_reads
 
-from tfmann.config import CELLS, FIELDS, HParams
+from tfmann.config import CELLS, FIELDS
 from tfmann.errors import UsageError
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.models import keras_cell as keras_cell_module
 from tfmann.models.keras_cell import keras_cell, no_source
-from tfmann.models.seq2seq import make_cell
 
 SIZES = {"num_units": 5, "num_memory_locations": 4, "memory_unit_size": 3, "read_heads": 2}
 
@@ -136,19 +136,7 @@ def test_an_input_has_a_width(width):
 
 @pytest.mark.parametrize("name", ["ntm", "dnc"])
 def test_a_setting_that_is_taken_is_read(name, monkeypatch):
-    read = set()
-
-    class Watched(HParams):
-        def __getattribute__(self, key):
-            read.add(key)
-            return super().__getattribute__(key)
-
-    def make(hparams, *arguments):
-        read.clear()  # what the checks of the settings have read
-        return make_cell(hparams, *arguments)
-
-    monkeypatch.setattr(keras_cell_module, "HParams", Watched)
-    monkeypatch.setattr(keras_cell_module, "make_cell", make)
+    read = watch_reads(monkeypatch, keras_cell_module)
     defaults = {key: FIELDS[key].default for key in keras_cell_module.readable_settings(name)}
     # a recurrent layer of a kind that has the forget gate, and weights that are no Glorot's
     layer = tf.keras.layers.RNN(keras_cell(name, 3, **{**defaults, **SIZES}))

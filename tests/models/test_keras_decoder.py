@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers.command_line import ROOT
+from helpers.settings_reads import watch_reads
 
 from tfmann.cells.base import EncoderOutput
-from tfmann.config import CELLS, FIELDS, HParams
+from tfmann.config import CELLS, FIELDS
 from tfmann.errors import UsageError
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.models import keras_decoder as keras_decoder_module
 from tfmann.models.keras_decoder import KerasDecoder, readable_settings
-from tfmann.models.seq2seq import make_cell
 
 B, S, T, E, U = 2, 5, 3, 4, 6
 D = 2 * U  # as key_value needs it
@@ -221,22 +221,7 @@ def test_the_cell_runs_in_a_keras_rnn_from_its_initial_state(name, source):
 
 @pytest.mark.parametrize("name", ATTENDING)
 def test_a_setting_that_is_taken_is_read(name, source, monkeypatch):
-    read = set()
-
-    class Watched(HParams):
-        def __getattribute__(self, key):
-            read.add(key)
-            return super().__getattribute__(key)
-
-    def make(hparams, *arguments):
-        read.clear()  # what the checks of the settings have read
-        cell = make_cell(hparams, *arguments)
-        taken.update(read)
-        return cell
-
-    taken = set()
-    monkeypatch.setattr(keras_decoder_module, "HParams", Watched)
-    monkeypatch.setattr(keras_decoder_module, "make_cell", make)
+    read = watch_reads(monkeypatch, keras_decoder_module)
     words, annotations, _ = source
     defaults = {key: FIELDS[key].default for key in readable_settings(name)}
     variants = {
@@ -248,8 +233,7 @@ def test_a_setting_that_is_taken_is_read(name, source, monkeypatch):
     for variant in variants.get(name, [{}]):
         layer = KerasDecoder(name, **{**defaults, **settings_of(name), **variant})
         layer([words, annotations])
-        taken |= read
-    assert set(defaults) <= taken
+    assert set(defaults) <= read
 
 
 def test_the_page_names_every_setting_that_is_taken():
