@@ -111,11 +111,11 @@ def require_same_inputs(hparams: DataSettings, out_dir: str) -> None:
 def _changed_file(
     recorded: Mapping[str, Any], setting: str, digests: Mapping[str, str]
 ) -> str | None:
-    """Returns a file of a setting that differs from what was recorded; None if there is none.
+    """Returns the first file of a setting that differs from what was recorded; None if none does.
 
     The same file may be elsewhere, and one that `digests` or the record lack does not differ.
     """
-    for path, digest in recorded["sha256"].items():
+    for path, digest in sorted(recorded["sha256"].items()):
         here = path.replace(recorded["given"], setting, 1)
         if digests.get(here, digest) != digest:
             return here
