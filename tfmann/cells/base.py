@@ -152,7 +152,7 @@ class DecoderCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
         """Loads what `save_own_variables` has saved.
 
         Raises:
-          ValueError: of Keras: there are other weights than those of this cell.
+          ValueError: the store has another number of weights than this cell.
         """
         variables = self.variables
         if len(store) != len(variables):

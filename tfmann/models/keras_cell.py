@@ -99,8 +99,8 @@ def keras_cell(name: str, input_width: int, **settings: Any) -> KerasCell:
     keras_settings.require_readable(settings, readable_settings(name), name, "keras_cell()")
     if input_width < 1:
         raise UsageError(f"keras_cell(): input_width={input_width} is below the least value 1")
-    defaults = {"encoder_type": "memory", "num_layers": 1, "init_op": "glorot_uniform"}
-    hparams = HParams(**{**defaults, **settings, "cell": name, "embedding_size": input_width})
+    fixed = {"cell": name, "embedding_size": input_width, "encoder_type": "memory"}
+    hparams = HParams(**{**keras_settings.DEFAULTS, **settings, **fixed})
     return KerasCell(make_cell(hparams, 0, VariableFactory(hparams, "cell")))
 
 

@@ -60,12 +60,11 @@ class KerasDecoder(tf.keras.layers.Layer):
           UsageError: the cell is of another kind, or a setting is wrong or not read.
         """
         super().__init__(trainable, name, dtype="float32")
-        spec = config.cell_spec(cell_name)
-        if not spec.has_alignments or spec.reads_documents:
-            attending = (name for name in CELLS if _attends_only(name))
+        if not _attends_only(cell_name):
+            attending = ", ".join(sorted(filter(_attends_only, CELLS)))
             raise UsageError(
                 f"KerasDecoder(): {cell_name!r} does not read a source alone: expected one of "
-                f"{', '.join(sorted(attending))}"
+                f"{attending}"
             )
         readable = readable_settings(cell_name)
         keras_settings.require_readable(settings, readable, cell_name, where="KerasDecoder()")
@@ -74,9 +73,8 @@ class KerasDecoder(tf.keras.layers.Layer):
         self._hparams(input_width=1)  # checks the values
 
     def _hparams(self, input_width: int) -> HParams:
-        defaults = {"num_layers": 1, "init_op": "glorot_uniform"}
         fixed = {"cell": self._cell_name, "embedding_size": input_width, "bridge": "zero"}
-        return HParams(**{**defaults, **self._settings, **fixed})
+        return HParams(**{**keras_settings.DEFAULTS, **self._settings, **fixed})
 
     def build(self, input_shape: Sequence[tf.TensorShape]) -> None:
         """Makes the weights for the shapes of words and annotations."""
@@ -154,7 +152,8 @@ def readable_settings(name: str) -> list[str]:
 
 
 def _attends_only(name: str) -> bool:
-    return CELLS[name].has_alignments and not CELLS[name].reads_documents
+    spec = config.cell_spec(name)
+    return spec.has_alignments and not spec.reads_documents
 
 
 def _require_masks_and_dense_inputs(inputs: Sequence[tf.Tensor], mask: Any) -> None:

@@ -13,6 +13,7 @@ COMMON = (
     "num_units", "num_layers", "num_decoder_layers", "unit_type", "forget_bias", "init_op",
     "init_weight", "recurrent_init_op", "random_seed",
 )  # fmt: skip
+DEFAULTS = {"num_layers": 1, "init_op": "glorot_uniform"}  # where they differ from `HParams`
 
 
 def require_readable(

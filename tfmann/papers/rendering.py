@@ -119,7 +119,8 @@ def render_cells(
       records: of our runs.
       unmeasured: include rows without runs.
     """
-    runs_by_row = {row: [run for run in records if run["row"] == row.name] for row in table.rows}
+    measured = metrics.by_row(records)
+    runs_by_row = {row: measured.get(row.name, []) for row in table.rows}
     runs_by_row = {row: runs for row, runs in runs_by_row.items() if runs or unmeasured}
     columns = _columns(table, records)
     heading = columns.heading(table)
