@@ -365,6 +365,10 @@ def test_two_corpora_are_trained_by_their_weights(corpus, tmp_path, capsys):
     fails(argv, capsys, 1, "several corpora need train_weights")
     argv = training(corpus, tmp_path / "none", train_prefix=prefixes, train_weights="1")
     fails(argv, capsys, 2, "give one weight for each")
+    # a run keeps its weights until it is told to have none
+    single = training(corpus, tmp_path / "run")
+    fails(single, capsys, 2, "to train on a single corpus, --train_weights=")
+    assert nmt.main([*single, "--train_weights="]) == 0
 
 
 @pytest.mark.thorough

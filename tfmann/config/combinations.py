@@ -65,7 +65,8 @@ def _rules_of_data(h: AllSettings) -> Rules:
         (
             h.train_weights and h.train_prefix and prefixes != len(h.corpus_weights),
             f"train_weights={h.train_weights!r} has {len(h.corpus_weights)} weights, and "
-            f"train_prefix={h.train_prefix!r} {prefixes} corpora: give one weight for each",
+            f"train_prefix={h.train_prefix!r} {prefixes} corpora: give one weight for each, or, to "
+            "train on a single corpus, --train_weights=",
         ),
         (
             h.bpe_dropout and not (h.subword_option == "bpe" and h.subword_model),
