@@ -100,6 +100,7 @@ def test_encoder_equals_its_oracle(variant):
         assert np.all(encoded.annotations[row, length:].numpy() == 0)
 
 
+@pytest.mark.quick("luong", "kvmematt-1")
 @pytest.mark.parametrize("variant", ["rnnsearch", "luong", "ntm-gru", "kvmematt-1", "coverage"])
 def test_recurrent_decoders_attend_to_a_transformer_s_annotations(variant):
     model = small_models.model(variant, encoder_type="transformer", transformer_heads=2)

@@ -267,6 +267,7 @@ def test_the_words_of_another_run_come_with_its_subwords(trained, corpus, tmp_pa
         assert config.read_json(out / "hparams.json").get("subword_option", "") == expected
 
 
+@pytest.mark.quick("False")
 @pytest.mark.parametrize("share_vocab", [False, True])
 def test_embeddings_start_from_word_vectors(corpus, tmp_path, share_vocab):
     """At a learning rate of 0; what a continued run has learned is not replaced."""

@@ -59,6 +59,7 @@ def test_every_weight_is_trained(name):
     assert all(gradient is not None for gradient in tape.gradient(loss, weights))
 
 
+@pytest.mark.quick("ntm-lstm", "dnc-gru")
 @pytest.mark.parametrize("unit_type", ["lstm", "gru"])
 @pytest.mark.parametrize("name", ["ntm", "dnc"])
 def test_a_keras_model_is_saved_and_loaded(name, unit_type, tmp_path):

@@ -61,6 +61,7 @@ def test_the_layer_runs_the_cell_step_by_step(name, source):
     np.testing.assert_allclose(tf.reduce_sum(scores, axis=-1), np.ones([B, T]), atol=1e-5)
 
 
+@pytest.mark.quick("kvmematt", "mad", "transformer")
 @pytest.mark.parametrize("name", ATTENDING)
 def test_a_model_of_symbolic_inputs_is_trained_saved_and_loaded(name, source, tmp_path):
     words, annotations, _ = source

@@ -31,8 +31,8 @@ INSPECT = "inspections.inspect_run({}, 'nowhere', 'file')"
     "work, number, status, whole_group",  # a terminal signals all processes, `kill` one
     [
         (TRAIN, signal.SIGINT, 130, True),
-        (TRAIN, signal.SIGINT, 130, False),
-        (TRAIN, signal.SIGTERM, 143, True),
+        pytest.param(TRAIN, signal.SIGINT, 130, False, marks=pytest.mark.thorough),
+        pytest.param(TRAIN, signal.SIGTERM, 143, True, marks=pytest.mark.thorough),
         (TRAIN, signal.SIGTERM, 143, False),
         (DECODE, signal.SIGTERM, 143, False),
         (INSPECT, signal.SIGTERM, 143, False),
