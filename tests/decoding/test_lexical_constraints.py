@@ -123,7 +123,7 @@ def test_progress_is_what_the_oracle_reads_from_the_text(kind):
             *actual, following = (fact.numpy() for fact in facts)
             assert tuple(actual) == expected, (ids, phrases)
             assert {i for i in following if i >= 0} == {
-                phrase[oracle.matched(ids, phrase, subwords)] for phrase in lacking
+                phrase[oracle.continued(ids, phrase, phrases, subwords)[0]] for phrase in lacking
             }
             different.add(expected)
     assert len(different) > 20
@@ -298,3 +298,15 @@ def test_a_limit_leaves_room_for_the_prefix_and_the_phrases():
     assert hypotheses.lengths[:, 0].tolist() == [6, 2, 5, 2]
     assert hypotheses.ids[0, 0, :6].tolist() == [9, 9, 4, 5, 6, 2]
     assert ANY_WORD not in hypotheses.ids
+
+
+def test_the_last_word_of_a_phrase_may_begin_a_longer_word_of_another():
+    # like `the house` and `houseboat`: 4, 6 and 10 continue words, and the limit fits no others
+    lists = [[(7, 8, 3), (3, 4)], [(5, 5, 8), (8, 6)], [(8, 3, 3), (3, 4)], [(5, 8), (8, 10)]]
+    subwords, batch = SUBWORDS["joining"], small_models.batch(LENGTHS, 3)
+    for seed in (3, 4):
+        function = compiled_search(large_model("luong", seed), BeamOptions(1), 3, subwords)
+        hypotheses = run_search(function, batch, lists)
+        assert np.all(np.isfinite(hypotheses.scores))
+        for phrases, ids, length in zip(lists, hypotheses.ids[:, 0], hypotheses.lengths[:, 0]):
+            assert not oracle.missing(tuple(ids[: length - 1]), phrases, subwords)

@@ -69,6 +69,19 @@ def matched(ids, phrase, subwords: Subwords) -> int:
     return 0
 
 
+def continued(ids, phrase, phrases, subwords: Subwords) -> tuple[int, int]:
+    """Returns how many tokens of the phrase to continue, and how many of others that loses.
+
+    `▁man` is lost where `▁man kind` is continued; where more is lost than `ids` have of the phrase,
+    it begins anew.
+    """
+    size = matched(ids, phrase, subwords)
+    lacking = missing(ids, phrases, subwords)
+    lacking_then = missing((*ids, phrase[size]), phrases, subwords)
+    lost = sum(len(other) for other in lacking_then if other not in lacking)
+    return (size, lost) if lost <= size else (0, 0)
+
+
 def missing(ids, phrases, subwords: Subwords) -> list:
     """The phrases that `ids` do not contain."""
     return [phrase for phrase in phrases if not contains(ids, phrase, subwords)]
@@ -84,20 +97,14 @@ def bank(ids, phrases, subwords: Subwords) -> int:
 def tokens_left(ids, phrases, subwords: Subwords) -> int:
     """The tokens that are enough to have every phrase if one is continued and others follow.
 
-    An open word has to end first, and a phrase may be lost: `▁man` where `▁man kind` is continued.
+    An open word has to end before a phrase begins.
     """
     lacking = missing(ids, phrases, subwords)
     if not lacking:
         return 0
-    extra = []
-    for phrase in lacking:
-        size = matched(ids, phrase, subwords)
-        if size == 0:
-            extra.append(1 if ids and ids[-1] in subwords.open else 0)
-            continue
-        lacking_then = missing((*ids, phrase[size]), phrases, subwords)
-        lost = sum(len(other) for other in lacking_then if other not in lacking)
-        extra.append(lost - size)
+    ends_open = 1 if ids and ids[-1] in subwords.open else 0
+    sizes = [continued(ids, phrase, phrases, subwords) for phrase in lacking]
+    extra = [lost - size if size else ends_open for size, lost in sizes]
     return sum(map(len, lacking)) + min(extra)
 
 
@@ -131,7 +138,7 @@ def candidate_tokens(ids, log_probs, phrases, subwords, beam_width, limit, setti
     if len(ids) >= len(prefix) and tokens != [END]:
         best = sorted(tokens, key=lambda token: -log_probs[token])
         tokens = best[: min(beam_width + 1, vocab_size - 1)]
-        tokens += [phrase[matched(ids, phrase, subwords)] for phrase in lacking]
+        tokens += [p[continued(ids, p, phrases, subwords)[0]] for p in lacking]
         if lacking and ids and ids[-1] in subwords.open:
             tokens += [t for t in best if t != END and t not in subwords.open][:1]
     if lacking:

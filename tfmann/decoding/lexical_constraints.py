@@ -127,18 +127,12 @@ def tokens_present(phrases: Phrases, progress: Progress) -> tf.Tensor:
 def tokens_left(phrases: Phrases, progress: Progress) -> tf.Tensor:
     """Returns how many tokens are enough `[...]` to continue one phrase and append the others.
 
-    Before a phrase begins, an open word ends by one more token. A continuation that joins the last
-    word costs the phrases that end there: `▁man` where `▁man kind` is continued.
+    Before a phrase begins, an open word ends by one more token.
     """
     lengths, is_present = _lengths(phrases, progress), _is_present(phrases, progress)
     lacking = tf.reduce_sum(tf.where(is_present, 0, lengths), axis=-1)
-    matched = _longest_match(progress)
-    extra = -matched
-    if phrases.joins is not None:
-        last = _ends_here(phrases, progress) & ~progress.included
-        lost = tf.reduce_sum(tf.where(last, lengths, 0), axis=-1)[..., None]
-        following = tf.maximum(_next_ids(phrases, progress), 0)
-        extra += tf.where(tf.gather(phrases.joins, following), lost, 0)
+    matched, lost = _continued(phrases, progress)
+    extra = lost - matched
     if phrases.is_open is not None:
         extra = tf.where(matched > 0, extra, tf.cast(progress.is_open[..., None], tf.int32))
     least = tf.reduce_min(tf.where(is_present, tf.int32.max, extra), axis=-1)
@@ -147,7 +141,8 @@ def tokens_left(phrases: Phrases, progress: Progress) -> tf.Tensor:
 
 def next_tokens(phrases: Phrases, progress: Progress) -> tf.Tensor:
     """Returns the next token of each phrase `[..., P]`; NO_TOKEN where the phrase is complete."""
-    return tf.where(_is_present(phrases, progress), NO_TOKEN, _next_ids(phrases, progress))
+    following = _ids_at(phrases, _continued(phrases, progress)[0])
+    return tf.where(_is_present(phrases, progress), NO_TOKEN, following)
 
 
 def add_tokens(
@@ -193,13 +188,28 @@ def _longest_match(progress: Progress) -> tf.Tensor:
     return _largest(tf.where(progress.matched, counts, 0))
 
 
-def _next_ids(phrases: Phrases, progress: Progress) -> tf.Tensor:
-    """Returns the ids `[..., P]` after the longest matches; NO_TOKEN after a phrase's last."""
-    ids = _align(phrases.ids, len(progress.included.shape) - 2)
-    position = tf.one_hot(
-        _longest_match(progress), tf.shape(ids)[-1], on_value=True, off_value=False
-    )
-    return _largest(tf.where(position, ids, NO_TOKEN), NO_TOKEN)
+def _continued(phrases: Phrases, progress: Progress) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns how many tokens of each phrase to continue `[..., P]`, and what that loses.
+
+    A continuation that joins the last word costs the phrases that end there: `▁man` where `▁man
+    kind` is continued. Where they are longer than the match, the phrase begins anew instead.
+    """
+    matched = _longest_match(progress)
+    if phrases.joins is None:
+        return matched, tf.zeros_like(matched)
+    last = _ends_here(phrases, progress) & ~progress.included
+    ending = tf.reduce_sum(tf.where(last, _lengths(phrases, progress), 0), axis=-1)[..., None]
+    joins = tf.gather(phrases.joins, tf.maximum(_ids_at(phrases, matched), 0))
+    lost = tf.where(joins, ending, 0)
+    begins_anew = lost > matched
+    return tf.where(begins_anew, 0, matched), tf.where(begins_anew, 0, lost)
+
+
+def _ids_at(phrases: Phrases, places: tf.Tensor) -> tf.Tensor:
+    """Returns the ids `[..., P]` at places of the phrases; NO_TOKEN after a phrase's last."""
+    ids = _align(phrases.ids, len(places.shape) - 2)
+    is_place = tf.one_hot(places, tf.shape(ids)[-1], on_value=True, off_value=False)
+    return _largest(tf.where(is_place, ids, NO_TOKEN), NO_TOKEN)
 
 
 def _lengths(phrases: Phrases, progress: Progress) -> tf.Tensor:
