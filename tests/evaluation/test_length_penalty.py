@@ -115,7 +115,9 @@ def test_a_re_ranked_list_of_all_translations_agrees_with_the_search(variant, we
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"length_penalty_weights": "0,-1"}, "expected numbers of at least 0 between commas"),
+        ({"length_penalty_weights": "0,-1"}, "expected numbers from 0 to 10 between commas"),
+        ({"length_penalty_weights": "0,200"}, "expected numbers from 0 to 10 between commas"),
+        ({"length_penalty_weight": 200.0}, "200.0 is above the greatest value 10.0"),
         ({"length_penalty_weights": "0;1"}, "such as 0,0.6,1"),
     ],
 )

@@ -12,7 +12,7 @@ from typing import Any
 from tfmann.config.architecture import Architecture
 from tfmann.config.cells import CellOptions, TransformerOptions, cell_spec, require_alignments
 from tfmann.config.data import DataSettings
-from tfmann.config.search import TranslationSettings
+from tfmann.config.search import GREATEST_LENGTH_PENALTY, TranslationSettings
 from tfmann.config.training import TrainingSettings
 from tfmann.errors import UsageError
 
@@ -193,9 +193,10 @@ def _rules_of_searches(h: AllSettings) -> Rules:
             f"beam_width={h.beam_width}",
         ),
         (
-            not re.fullmatch(r"([0-9]+(\.[0-9]+)?(,|$))*", h.length_penalty_weights),
-            f"length_penalty_weights={h.length_penalty_weights!r}: expected numbers of at least 0 "
-            "between commas, such as 0,0.6,1",
+            not re.fullmatch(r"([0-9]+(\.[0-9]+)?(,|$))*", h.length_penalty_weights)
+            or max(h.length_penalty_choices, default=0.0) > GREATEST_LENGTH_PENALTY,
+            f"length_penalty_weights={h.length_penalty_weights!r}: expected numbers from 0 to "
+            f"{GREATEST_LENGTH_PENALTY:g} between commas, such as 0,0.6,1",
         ),
         (
             0 < h.tgt_max_len_infer <= h.tgt_min_len_infer,

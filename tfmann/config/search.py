@@ -41,6 +41,7 @@ MODEL_ALONE: dict[str, Any] = {
 
 _PARTS = 64  # n-grams are compared word by word
 _WIDEST = 1000  # hypotheses of a sentence
+GREATEST_LENGTH_PENALTY = 10.0  # of a weight; the penalty of 10,000 words is 1e32, near the limit
 _LONGEST = 10_000  # tokens of a translation
 _SLOTS = 10_000  # readouts of a document
 _PAIRS = 1000  # forced decodings for a sentence
@@ -60,6 +61,7 @@ class SearchSettings(Settings):
         "Exponent alpha of the length penalty ((5 + length) / 6)^alpha of GNMT (Wu et al. 2016); "
         "0: none, which prefers short translations.",
         minimum=0.0,
+        maximum=GREATEST_LENGTH_PENALTY,
     )
     length_penalty_weights: str = field(
         "",
