@@ -110,7 +110,8 @@ def test_translations_contain_the_phrases_of_a_file(model, tmp_path, capsys):
     argv = command(model, **{**flags, "inference_output_file": tmp_path / "phrases"})
     fails_after_note(argv, capsys, 2, "inference_constraint_file")
     text_files.write_lines(tmp_path / "phrases", ["", "", "no\tyes", *[""] * (len(LINES) - 3)])
-    fails_after_note(command(model, **flags), capsys, 1, "line 3: no translation can contain 'no'")
+    message = "/phrases, line 3: no translation can contain 'no'"
+    fails_after_note(command(model, **flags), capsys, 1, message)
 
 
 def test_an_n_best_list_is_numbered_scored_and_begins_with_the_best(translations):

@@ -139,18 +139,19 @@ def _requirements(
     if values.inference_prefix_file:
         required["prefixes"] = itertools.islice(iter_lines(values.inference_prefix_file), *bounds)
     if values.inference_constraint_file:
-        rows = itertools.islice(iter_lines(values.inference_constraint_file), *bounds)
-        phrases = _phrases(rows, bounds[0], model)
-        is_file = os.path.isfile(values.inference_constraint_file)
+        path = values.inference_constraint_file
+        phrases = _phrases(path, bounds, model)
+        is_file = os.path.isfile(path)
         required["constraints"] = iter(list(phrases)) if is_file else phrases
     return required
 
 
-def _phrases(rows: Iterable[str], first: int, model: api.Model) -> Iterator[list[str]]:
-    """Yields the phrases of each line, checked: a message names the line of the file."""
-    for number, row in enumerate(rows, start=first + 1):
+def _phrases(path: str, bounds: tuple[int, int | None], model: api.Model) -> Iterator[list[str]]:
+    """Yields the phrases of a range of lines, checked: a message names the file and the line."""
+    rows = itertools.islice(iter_lines(path), *bounds)
+    for number, row in enumerate(rows, start=bounds[0] + 1):
         phrases = row.split("\t")
-        model.translator.text.encode_phrases(phrases, f"line {number}")
+        model.translator.text.encode_phrases(phrases, f"{path}, line {number}")
         yield phrases
 
 
