@@ -223,10 +223,13 @@ def test_a_folder_that_is_no_path_is_named(folder):
         assert str(error.value) == message
 
 
-def test_folder_without_a_model_is_named(folder):
+def test_folder_without_a_model_is_named(folder, monkeypatch):
     root, _ = folder
-    with pytest.raises(UserError, match="no-such-run holds no trained model"):
+    with pytest.raises(UserError, match="no-such-run holds no trained model: .* no such folder$"):
         tfmann.load(str(root / "no-such-run"))
+    monkeypatch.chdir(root)
+    with pytest.raises(UserError, match=f"^runs/a holds .*: there is no such folder in {root}$"):
+        tfmann.load("runs/a")
     (root / "best_bleu/state.json").unlink()
     with pytest.raises(UserError, match="holds no checkpoint yet"):
         tfmann.load(str(root))

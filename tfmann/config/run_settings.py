@@ -68,6 +68,11 @@ def settings_of_model(out_dir: str, settings: Mapping[str, Any]) -> HParams:
       UsageError: an unknown setting, or one that would be another model.
     """
     path = os.path.join(out_dir, HPARAMS)
+    if not os.path.exists(out_dir):
+        raise UserError(
+            f"{out_dir} holds no trained model: there is no such folder"
+            + ("" if os.path.isabs(out_dir) else f" in {os.getcwd()}")
+        )
     if not os.path.exists(path):
         run = run_of(out_dir)
         hint = (
