@@ -88,7 +88,8 @@ def run_command(work: Callable[[], int | None], interrupted: str = "interrupted"
     except OSError as error:  # of standard output; errors of other files are UserErrors
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # the reader has closed the pipe
-            print(f"tfmann: {error}", file=sys.stderr)
+            reason = error if error.filename else f"cannot write the output: {error.strerror}"
+            print(f"tfmann: {reason}", file=sys.stderr)
         return 1
     except Terminated as error:
         print(f"tfmann: ended by {error.name}", file=sys.stderr)

@@ -126,7 +126,9 @@ def test_what_is_written_is_not_mixed_with_closed_streams(closed, tmp_path):
     assert (tmp_path / "f").read_bytes() == b""
 
 
-@pytest.mark.parametrize("to,message", [("/dev/full", "No space left on device"), ("|", "")])
+@pytest.mark.parametrize(
+    "to,message", [("/dev/full", "output: No space left on device"), ("|", "")]
+)
 def test_output_that_cannot_be_written(to, message):
     work = "import sys; print('x' * 100000); sys.stdout.flush()"
     code = (
