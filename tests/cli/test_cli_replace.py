@@ -123,7 +123,7 @@ def test_training_needs_the_lexicon_first(tmp_path, capsys):
         (tmp_path / name).write_text("x\n")
     prefixes = {"train_prefix": tmp_path / "a", "dev_prefix": tmp_path / "a", "src": "src"}
     argv = command(tmp_path / "out", "--replace_unk", tgt="tgt", **prefixes)
-    fails(argv, capsys, 1, "no file .*out/lexicon.txt: learn it with --mode=lexicon")
+    fails(argv, capsys, 1, "no file .*out/lexicon.txt: learn it with `tfmann lexicon`")
     assert not (tmp_path / "out").exists()
 
 

@@ -249,7 +249,7 @@ def test_what_the_command_refuses(corpus, tmp_path, capsys, monkeypatch, changes
 
 def test_only_replacement_requires_a_lexicon(tmp_path):
     lexicon.require(HParams(), str(tmp_path))
-    with pytest.raises(UserError, match="no file .*lexicon.txt: learn it with --mode=lexicon"):
+    with pytest.raises(UserError, match="no file .*lexicon.txt: learn it with `tfmann lexicon`"):
         lexicon.require(HParams(replace_unk=True), str(tmp_path))
     with pytest.raises(UserError, match="no file mine"):
         lexicon.require(HParams(replace_unk=True, lexicon_file="mine"), str(tmp_path))

@@ -51,7 +51,7 @@ def require(hparams: TranslationSettings, out_dir: str) -> None:
     if hparams.replace_unk and not os.path.exists(name):
         raise UserError(
             f"replace_unk needs a lexicon, and there is no file {name}: learn it with "
-            "--mode=lexicon, or give one as --lexicon_file"
+            "`tfmann lexicon`, or give one as --lexicon_file"
         )
 
 
