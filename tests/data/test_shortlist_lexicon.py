@@ -61,7 +61,10 @@ def test_learned_weights_are_the_probabilities_of_model_1():
     ids = [(pair.source.encode(s), pair.target.encode(t)) for s, t in text]
     log = []
     entries = shortlist_lexicon.learn(ids, pair, 2, 2, log.append)
-    assert log == ["skipped 2 pairs with a side that is empty or above 100 tokens"]
+    assert log == [
+        "skipped 2 pairs with a side that is empty or above 100 tokens, unknown ones of the target "
+        "not counted"
+    ]
     assert [e[:2] for e in entries[:2]] == [("<s>", "t0"), ("<s>", "t1")]
     assert [e.weight for e in entries[:2]] == pytest.approx([4 / 6, 2 / 6])
     by_source = {}

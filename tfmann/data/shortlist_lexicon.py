@@ -121,7 +121,8 @@ def learn(
     empty_word = len(source_tokens)
     known = ((source, [word for word in target if word != UNK_ID]) for source, target in pairs)
     sources, targets = [], []
-    for source, target in ibm_model1.usable_pairs(known, "tokens", log):
+    unit = "tokens, unknown ones of the target not counted"
+    for source, target in ibm_model1.usable_pairs(known, unit, log):
         sources.append(np.array([empty_word, *source], np.int32))
         targets.append(np.array(target, np.int32))
     return list(_entries(sources, targets, source_tokens, target_tokens, first, best))
