@@ -68,6 +68,14 @@ def test_translate_does_not_overwrite_its_input(model, source, capsys):
     assert source.read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["hparams.json", "inputs.json", "vocab.src", "vocab.tgt"])
+def test_translate_does_not_overwrite_its_model(model, source, capsys, name):
+    before = tree(model)
+    argv = ["translate", f"--model={model}", f"--input={source}", f"--output={model / name}"]
+    fails(argv, capsys, 2, f"--output and the model's {name} are the same file", main.main)
+    assert tree(model) == before
+
+
 def test_a_device_may_be_both(model):
     argv = command(model, inference_input_file="/dev/null", inference_output_file="/dev/null")
     assert run_in_a_process(argv).returncode == 0

@@ -15,6 +15,7 @@ from tfmann.data.text_files import iter_documents, iter_lines, require_parallel
 from tfmann.errors import UsageError, UserError
 from tfmann.export import export_folder
 from tfmann.export import settings as export_settings
+from tfmann.utils import run_folder
 
 MODES = ("train", "infer", "score", "align", "eval", "tune", "lexicon", "shortlist", "export")
 
@@ -205,10 +206,13 @@ def _check_tuning(hparams: SearchSettings) -> None:
 
 
 def _keep_files_of_model(mode: str, flags: Any, hparams: HParams) -> None:
-    """Raises UsageError if an output is a file that the settings of the model name."""
+    """Raises UsageError if an output is a file that the model consists of or its settings name."""
     read: dict[str, str | None] = {
         f"the memory {path}": path for path in memory_files.contents(hparams)
     }
+    vocabularies = f"vocab.{hparams.src}", f"vocab.{hparams.tgt}"
+    for name in (run_folder.HPARAMS, "inputs.json", "subword.model", *vocabularies):
+        read[f"the model's {name}"] = os.path.join(flags.out_dir, name)
     read["the shortlist"] = hparams.shortlist
     if hparams.replace_unk:
         read["the lexicon"] = lexicon.path(hparams, flags.out_dir)
