@@ -72,6 +72,42 @@ def health(port):
         connection.close()
 
 
+SLOW = """
+import asyncio, sys
+from starlette.applications import Starlette
+from starlette.routing import Route
+from tfmann.serving import server
+
+async def answer(request):
+    print("asked", file=sys.stderr, flush=True)
+    await asyncio.sleep(600)
+
+with server.bind("127.0.0.1", 0) as listener:
+    print(listener.getsockname()[1], file=sys.stderr, flush=True)
+    stop = lambda: print("stopping", file=sys.stderr, flush=True)
+    server.serve(Starlette(routes=[Route("/", answer)]), listener, stop)
+"""
+
+
+@needs_extra
+def test_a_second_interrupt_ends_the_server_at_once():
+    program = subprocess.Popen(
+        [sys.executable, "-c", SLOW], stderr=subprocess.PIPE, cwd=ROOT, text=True
+    )
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", int(program.stderr.readline()))
+        connection.request("GET", "/")
+        assert program.stderr.readline() == "asked\n"
+        for rest in ("stopping\n", ""):  # one line after the first, and none after the second
+            program.send_signal(signal.SIGINT)
+            assert program.stderr.readline() == rest
+        assert program.wait(60) == -signal.SIGINT
+        connection.close()
+    finally:
+        program.kill()
+        program.stderr.close()
+
+
 @pytest.mark.thorough
 @needs_extra
 def test_sigterm_lets_what_has_begun_be_finished(model):

@@ -66,6 +66,8 @@ def url(listener: socket.socket) -> str:
 def serve(app: Any, listener: socket.socket, stopping: Callable[[], None] = lambda: None) -> None:
     """Serves until SIGTERM or Ctrl-C, and then finishes the requests in progress.
 
+    A second Ctrl-C ends the process at once. uvicorn would cancel its tasks, and print tracebacks.
+
     Args:
       app: an ASGI application.
       listener: from `bind`.
@@ -75,8 +77,13 @@ def serve(app: Any, listener: socket.socket, stopping: Callable[[], None] = lamb
 
     class Server(uvicorn.Server):
         def handle_exit(self, sig: int, frame: Any) -> None:
-            stopping()
+            is_second = self.should_exit
+            if is_second and sig == signal.SIGINT:
+                signal.signal(sig, signal.SIG_DFL)
+                signal.raise_signal(sig)
             super().handle_exit(sig, frame)
+            if not is_second:
+                stopping()
 
     config = uvicorn.Config(
         app,
