@@ -7,7 +7,6 @@ from tfmann.config.architecture import Architecture
 from tfmann.config.cells import (
     CELLS,
     CacheOptions,
-    CellOptions,
     CellSpec,
     KeyValueOptions,
     KVMemAttOptions,
@@ -18,7 +17,7 @@ from tfmann.config.cells import (
     require_alignments,
 )
 from tfmann.config.data import DataSettings
-from tfmann.config.fields import Field, fields_of
+from tfmann.config.fields import fields_of
 from tfmann.config.files import changes, chosen, make, merge_saved, read_json, save, to_json
 from tfmann.config.hparams import (
     FIELDS,
@@ -30,7 +29,6 @@ from tfmann.config.idle_settings import cells_by_setting, refuse_idle, refuse_un
 from tfmann.config.memory_options import (
     DNCOptions,
     DotProductOptions,
-    ExternalMemoryOptions,
     MADOptions,
     NTMOptions,
 )
@@ -41,11 +39,9 @@ from tfmann.config.run_settings import (
 )
 from tfmann.config.search import SearchSettings, TranslationSettings
 from tfmann.config.training import (
-    InitializationSettings,
     OptimizerSettings,
     RunSettings,
     TrainingSettings,
-    UpdateSettings,
 )
 
 __all__ = [
@@ -53,15 +49,11 @@ __all__ = [
     "FIELDS",
     "Architecture",
     "CacheOptions",
-    "CellOptions",
     "CellSpec",
     "DNCOptions",
     "DataSettings",
     "DotProductOptions",
-    "ExternalMemoryOptions",
-    "Field",
     "HParams",
-    "InitializationSettings",
     "KVMemAttOptions",
     "KeyValueOptions",
     "LuongOptions",
@@ -74,7 +66,6 @@ __all__ = [
     "SearchSettings",
     "TrainingSettings",
     "TranslationSettings",
-    "UpdateSettings",
     "cell_spec",
     "cells_by_setting",
     "changes",
