@@ -31,17 +31,14 @@ def _multiply(values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
     return tf.cast(tf.cast(values, kernel.dtype) @ kernel, tf.float32)
 
 
-def lstm_gates(sums: tf.Tensor) -> tuple[tf.Tensor, ...]:
-    """Maps sums `[..., 4U]` to input, forget, candidate and output gate, each `[..., U]`."""
-    i, f, candidate, o = tf.split(sums, 4, axis=-1)
-    return tf.sigmoid(i), tf.sigmoid(f), tf.tanh(candidate), tf.sigmoid(o)
-
-
 def lstm_step(sums: tf.Tensor, state: State) -> State:
-    """Maps the gates' sums `[..., 4U]` and (h, c) to `c' = f c + i g`, `h' = o tanh(c')`."""
-    i, f, candidate, o = lstm_gates(sums)
-    c = f * state[1] + i * candidate
-    return o * tf.tanh(c), c
+    """Maps the gates' sums `[..., 4U]` and (h, c) to `c' = f c + i g`, `h' = o tanh(c')`.
+
+    The sums' columns are input i, forget f, candidate g and output o.
+    """
+    i, f, g, o = tf.split(sums, 4, axis=-1)
+    c = tf.sigmoid(f) * state[1] + tf.sigmoid(i) * tf.tanh(g)
+    return tf.sigmoid(o) * tf.tanh(c), c
 
 
 def gru_step(projected: tf.Tensor, recurrent: tf.Tensor, state: State) -> State:

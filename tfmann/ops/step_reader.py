@@ -20,7 +20,7 @@ class StepReader:
         steps = shape[0]
         array = tf.TensorArray(dtype, steps, element_shape=values.shape[1:])
         self._array = array.unstack(tf.stop_gradient(values))
-        self._steps, self._dtype = steps, dtype
+        self._steps = steps
 
         @tf.custom_gradient
         def gradient_list(values: tf.Tensor):
