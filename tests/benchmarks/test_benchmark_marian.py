@@ -187,7 +187,8 @@ def test_marian_computes_the_same_from_the_weights():
             variable.assign(variable * free)
     batch = small_models.batch([(4, 5)])
     _, outputs, embedded, *_ = cell_runs.decode(model, batch, record=(), compiled=False)
-    ours = model.logits(outputs[:, 0], embedded[: len(outputs), 0]).numpy()
+    readout = model.readout(outputs[:, 0], embedded[: len(outputs), 0])
+    ours = model.projection()(readout).numpy()
     arrays = {n: v.numpy().astype(float) for n, v in zip(names, model.trainable_variables)}
     converted = marian_weights.convert(arrays)
     weights = {name: array.astype(float) for name, array in converted.items()}

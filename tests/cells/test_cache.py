@@ -44,7 +44,8 @@ def decode(model, batch, document=(), record=()):
     )  # fmt: skip
     steps, count = forced.outputs.shape[:2]
     flat = (tf.reshape(v, [steps * count, -1]) for v in (forced.outputs, forced.embedded[:steps]))
-    return forced, tf.reshape(model.logits(*flat), [steps, count, -1])
+    logits = model.projection()(model.readout(*flat))
+    return forced, tf.reshape(logits, [steps, count, -1])
 
 
 # --- teacher-forced decoding -------------------------------------------------------------

@@ -54,7 +54,7 @@ def step_function(model):
             embedded = model.embed_target(token)
             inputs = model.cell.prepare_inputs(embedded, DropoutMasks.none())
             out = model.cell.step(inputs, state, source)
-            logits = model.logits(out.output, embedded)
+            logits = model.projection()(model.readout(out.output, embedded))
             return logits, out.state, out.diagnostics["alignments"]
 
         model.step_function = step

@@ -17,9 +17,9 @@ def test_logits_are_products_with_the_embeddings_and_there_is_one_weight_less():
     names = {name for name in small_models.arrays(free)}
     assert names - set(small_models.arrays(tied)) == {"projection_kernel"}
     outputs, embedded = tf.random.normal([3, 8], seed=1), tf.zeros([3, 8])
-    np.testing.assert_allclose(
-        tied.logits(outputs, embedded), outputs @ tf.transpose(tied.target_embedding), atol=1e-5
-    )
+    logits = tied.projection()(tied.readout(outputs, embedded))
+    expected = outputs @ tf.transpose(tied.target_embedding)
+    np.testing.assert_allclose(logits, expected, atol=1e-5)
 
 
 def test_the_gradient_of_the_embedding_is_the_sum_of_both_uses():

@@ -143,7 +143,7 @@ def logits_alone(model, batch, row):
     outputs, embedded, *_ = teacher_forced(
         model, prepared, words, batch.target_length[row : row + 1]
     )
-    return model.logits(outputs[:, 0], embedded[:, 0]).numpy()
+    return model.projection()(model.readout(outputs[:, 0], embedded[:, 0])).numpy()
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)

@@ -237,10 +237,6 @@ class Seq2Seq(tf.Module):
             return tf.transpose(tf.gather(self.target_embedding, words))
         return tf.gather(self._projection_kernel, words, axis=1)
 
-    def logits(self, outputs: tf.Tensor, embedded: tf.Tensor) -> tf.Tensor:
-        """Computes logits `[M, V]` from cell outputs `[M, O]` and their input words `[M, E]`."""
-        return self.projection()(self.readout(outputs, embedded))
-
     def count_parameters(self) -> int:
         """Counts the trainable numbers."""
         return sum(int(np.prod(v.shape)) for v in self.trainable_variables)
