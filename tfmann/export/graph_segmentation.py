@@ -22,12 +22,7 @@ _WORD_END = "</w>"  # subword-nmt's mark of a word's last symbol
 
 
 class GraphWords(tf.Module):
-    """`WordSegmenter` in TensorFlow operations."""
-
-    def __init__(self, segmenter: WordSegmenter):
-        """Takes the segmenter, which has no parameters."""
-        super().__init__()
-        del segmenter
+    """`WordSegmenter` in TensorFlow operations; it has no parameters."""
 
     def segment(self, lines: tf.Tensor) -> tf.RaggedTensor:
         """Splits lines `[B]` into tokens."""
@@ -46,11 +41,10 @@ class GraphBpe(tf.Module):
         super().__init__()
         self._ranks: Any = None
         if segmenter.merges:
-            self._ranks = _table(
-                [f"{left} {right}" for left, right in segmenter.merges],  # no symbol has a space
-                tf.constant(list(segmenter.merges.values()), tf.int64),
-                _NO_MERGE,
-            )
+            pairs = [f"{left} {right}" for left, right in segmenter.merges]  # no symbol has a space
+            ranks = tf.constant(list(segmenter.merges.values()), tf.int64)
+            content = tf.lookup.KeyValueTensorInitializer(tf.constant(pairs), ranks)
+            self._ranks = tf.lookup.StaticHashTable(content, _NO_MERGE)
         self._end_apart = segmenter.end_apart
 
     def segment(self, lines: tf.Tensor) -> tf.RaggedTensor:
@@ -134,12 +128,7 @@ def graph_segmenter(segmenter: Segmenter) -> GraphWords | GraphBpe | GraphSenten
     if isinstance(segmenter, SentencePieceSegmenter):
         return GraphSentencePiece(segmenter)
     assert isinstance(segmenter, WordSegmenter)
-    return GraphWords(segmenter)
-
-
-def _table(keys: Any, values: tf.Tensor, default: Any) -> tf.lookup.StaticHashTable:
-    content = tf.lookup.KeyValueTensorInitializer(tf.constant(keys, tf.string), values)
-    return tf.lookup.StaticHashTable(content, default)
+    return GraphWords()
 
 
 def _words(lines: tf.Tensor) -> tf.RaggedTensor:
