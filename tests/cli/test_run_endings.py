@@ -170,7 +170,7 @@ def test_weights_that_are_not_finite_are_neither_saved_nor_evaluated(
 
 def test_a_dev_loss_that_is_not_finite_ends_the_run(data, tmp_path, capsys, monkeypatch):
     """Weights may be finite and give infinite logits, which say nothing."""
-    monkeypatch.setattr(Perplexity, "mean_loss", lambda self, batches: math.nan)
+    monkeypatch.setattr(Perplexity, "measure", lambda self, batches: (math.nan, {}))
     out = tmp_path / "out"
     assert nmt.main(tiny_runs.flags(data, out, num_train_steps=1)) == 1
     stderr = capsys.readouterr().err

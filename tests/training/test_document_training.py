@@ -61,12 +61,12 @@ def test_an_update_reads_what_the_sentences_before_wrote():
 def test_dev_is_measured_with_the_cache_carried():
     train_step = learner()
     losses = [
-        Perplexity(train_step.model).mean_loss(document_evaluation_batches(corpus(), rows, True))
+        Perplexity(train_step.model).measure(document_evaluation_batches(corpus(), rows, True))[0]
         for rows in (1, 3, 9)
     ]
     np.testing.assert_allclose(losses, losses[0], rtol=1e-6)
     single = corpus(np.arange(sum(SIZES)))  # each sentence by itself
-    without_cache = Perplexity(train_step.model).mean_loss(
+    without_cache, _ = Perplexity(train_step.model).measure(
         document_evaluation_batches(single, 3, True)
     )
     assert abs(without_cache - losses[0]) > 1e-4

@@ -68,10 +68,9 @@ def assert_close(actual, expected):
 def test_of_an_attention_as_by_the_oracle(variant):
     model = small_models.model(variant)
     batch = pairs(LENGTHS)
-    perplexity = Perplexity(model)
-    perplexity.mean_loss([batch])
-    assert_close(perplexity.sharpness, measures_of_oracle(model, batch))
-    assert 0.05 < perplexity.sharpness["attention"]["entropy"] < 0.999
+    _, measured = Perplexity(model).measure([batch])
+    assert_close(measured, measures_of_oracle(model, batch))
+    assert 0.05 < measured["attention"]["entropy"] < 0.999
 
 
 @pytest.mark.quick("ntm", "mad-dnc")
@@ -79,10 +78,9 @@ def test_of_an_attention_as_by_the_oracle(variant):
 def test_of_a_memory_as_by_the_oracle(variant):
     model = small_models.model("luong", **MEMORIES[variant])
     batch = pairs(LENGTHS)
-    perplexity = Perplexity(model)
-    perplexity.mean_loss([batch])
-    assert_close(perplexity.sharpness, measures_of_oracle(model, batch))
-    heads = {head for head in perplexity.sharpness if head != "attention"}
+    _, measured = Perplexity(model).measure([batch])
+    assert_close(measured, measures_of_oracle(model, batch))
+    heads = {head for head in measured if head != "attention"}
     reads = MEMORIES[variant].get("read_heads", 1)
     assert heads == {"write_head_0", *(f"read_head_{head}" for head in range(reads))}
 
@@ -90,8 +88,7 @@ def test_of_a_memory_as_by_the_oracle(variant):
 def test_batches_add_up_to_the_mean_over_their_steps():
     model = small_models.model("luong")
     perplexity = Perplexity(model)
-    perplexity.mean_loss([pairs(LENGTHS)])
-    together = perplexity.sharpness
+    _, together = perplexity.measure([pairs(LENGTHS)])
     parts = [small_models.batch(LENGTHS)]
     rows = [[part[row : row + 1] for part in parts[0][:5]] for row in range(len(LENGTHS))]
     fields = parts[0]._replace
@@ -99,15 +96,15 @@ def test_batches_add_up_to_the_mean_over_their_steps():
         fields(source=r[0], source_length=r[1], target_in=r[2], target_out=r[3], target_length=r[4])
         for r in rows
     ]
-    perplexity.mean_loss(singles)
-    assert_close(perplexity.sharpness, together)
+    _, apart = perplexity.measure(singles)
+    assert_close(apart, together)
 
 
 def test_without_an_end_of_source_its_weight_is_not_reported():
     perplexity = Perplexity(small_models.model("luong", append_source_eos=False))
-    perplexity.mean_loss([pairs([(5, 4), (3, 2)], append_source_eos=False)])
-    assert "end_weight" not in perplexity.sharpness["attention"]
-    assert "</s>" not in "".join(sharpness.lines(perplexity.sharpness))
+    _, measured = perplexity.measure([pairs([(5, 4), (3, 2)], append_source_eos=False)])
+    assert "end_weight" not in measured["attention"]
+    assert "</s>" not in "".join(sharpness.lines(measured))
 
 
 def measure(weights, source_length, target_length):

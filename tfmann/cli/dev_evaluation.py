@@ -68,7 +68,7 @@ class DevEvaluation:
           UserError: the loss is not finite.
         """
         start, log = time.perf_counter(), self.folder.log
-        mean_loss = self._perplexity.mean_loss(self._batches())
+        mean_loss, addresses = self._perplexity.measure(self._batches())
         if not math.isfinite(mean_loss):
             raise trainer.diverged("the loss on dev is", state.step, self.folder.checkpoints)
         source, target = corpus_paths.parallel_paths(self.hparams, self._prefix)
@@ -83,13 +83,13 @@ class DevEvaluation:
         values = f"dev ppl {dev_perplexity:.2f}, dev bleu {score:.2f}"
         log(f"step {state.step}: {values} ({seconds:.0f}s)")
         board.scalars(state.step, {"dev/perplexity": dev_perplexity, "dev/bleu": score})
-        self._show_sharpness(state, board)
+        self._show_sharpness(state, board, addresses)
         state.history.append(
             {
                 "step": state.step,
                 "dev_ppl": dev_perplexity,
                 "dev_bleu": score,
-                "addresses": self._perplexity.sharpness,
+                "addresses": addresses,
             }
         )
         arguments = (board, self.translator, state.step, best, documents)
@@ -113,9 +113,11 @@ class DevEvaluation:
             return document_evaluation_batches(self._corpus, _BATCH_SIZE, eos)
         return evaluation_batches(self._corpus, _BATCH_SIZE, eos, self._cell.history_size)
 
-    def _show_sharpness(self, state: TrainState, board: Board) -> None:
+    def _show_sharpness(
+        self, state: TrainState, board: Board, current: sharpness.Sharpness
+    ) -> None:
         """Shows how sharply the model addresses; warns once if its attention collapses."""
-        log, current = self.folder.log, self._perplexity.sharpness
+        log = self.folder.log
         evaluation_summaries.show_sharpness(board, log, state.step, current)
         before = [entry.get("addresses", {}) for entry in state.history]
         if sharpness.collapsed(current) and not any(map(sharpness.collapsed, before)):

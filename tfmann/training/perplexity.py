@@ -24,23 +24,18 @@ def perplexity(mean_loss: float) -> float:
 
 
 class Perplexity:
-    """A model's mean cross-entropy per target word, compiled once.
-
-    Attributes:
-      sharpness: of the addresses in the last call of `mean_loss`, by head and measure.
-    """
+    """A model's mean cross-entropy per target word and its sharpness, compiled once."""
 
     def __init__(self, model: Seq2Seq):
         """Compiles at the first use."""
         self._model = model
-        self._losses = tf.function(
-            self._measure,
+        self._sums = tf.function(
+            self._sum_batch,
             autograph=False,  # nothing here needs it, and it takes seconds
             input_signature=[BATCH_SIGNATURE, signature(model)],
         )
-        self.sharpness: sharpness.Sharpness = {}
 
-    def _measure(self, batch: tuple, inputs: Any) -> tuple[Loss, dict[str, tf.Tensor]]:
+    def _sum_batch(self, batch: tuple, inputs: Any) -> tuple[Loss, dict[str, tf.Tensor]]:
         document = document_context(inputs)
         loss = sum_loss(self._model, batch, None, tf.float32, document, with_addresses=True)
         of_target, of_source = loss.addresses
@@ -49,20 +44,24 @@ class Perplexity:
         )
         return loss._replace(addresses=()), measured
 
-    def mean_loss(self, batches: Iterable[Batch]) -> float:
-        """Computes the natural logarithm of the perplexity, `</s>` counted as a word.
+    def measure(self, batches: Iterable[Batch]) -> tuple[float, sharpness.Sharpness]:
+        """Measures a model on batches.
 
         With a cache, row b of a batch continues the document of row b of the batch before.
+
+        Returns:
+          the natural logarithm of the perplexity, `</s>` counted as a word; the sharpness of the
+          addresses, by head and measure.
         """
         total, words, cache = 0.0, 0, None
         sums: dict[str, np.ndarray] = {}
         for batch in batches:
             inputs = document_inputs(self._model, batch, cache)
-            loss, measured = self._losses(tuple(batch[:5]), inputs)
+            loss, measured = self._sums(tuple(batch[:5]), inputs)
             cache = loss.cache
             total += float(loss.cross_entropy)
             words += int(loss.words)
             for name, value in measured.items():
                 sums[name] = sums.get(name, 0.0) + value.numpy().astype(np.float64)
-        self.sharpness = sharpness.means(sums, self._model.hparams.append_source_eos)
-        return total / max(1, words)
+        end_of_source = self._model.hparams.append_source_eos
+        return total / max(1, words), sharpness.means(sums, end_of_source)
