@@ -51,9 +51,8 @@ _OPENING = {
     "export": "Writes a SavedModel, which plain TensorFlow loads.",
 }  # fmt: skip
 # The kinds of settings that a mode takes; a mode that is not listed takes those of its search.
-_ALL = ("architecture", "data", "training", "inference")
 _KINDS = {
-    "train": _ALL,
+    "train": ("architecture", "data", "training", "inference"),
     "lexicon": ("data",),
     "shortlist": ("data",),
     "eval": ("data", "inference"),
@@ -79,7 +78,7 @@ def flag_help(values: Any, opening: str) -> str:
     lines = [_OPENING[mode] if mode else opening.strip(), "", "examples:"]
     lines += [textwrap.indent(example, "  ") for example in examples]
     lines += ["", "what to do:", *_described(validation.flags_of(mode), values)]
-    for kind in _KINDS.get(mode, ("inference",)) if mode else _ALL:
+    for kind in _KINDS.get(mode or "train", ("inference",)):  # training takes all
         for title, names in _groups(kind):
             lines += ["", f"{title}:", *_described(names, values)]
     if mode and mode != "train":
