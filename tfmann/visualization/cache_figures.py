@@ -207,10 +207,10 @@ def cache_table(slots: Slots) -> str:
 
 
 def _table_line(row: Sequence[str], widths: Sequence[int]) -> str:
-    rank, word, age = (
-        (" " * (width - _display_width(text)), text) for text, width in zip(row, widths)
-    )
-    return f"| {''.join(rank)} | {''.join(reversed(word))} | {''.join(age)} |\n"
+    """Pads a row to the columns: numbers on the left, the word on the right."""
+    pads = [" " * (width - _display_width(text)) for text, width in zip(row, widths)]
+    rank, word, age = row
+    return f"| {pads[0]}{rank} | {word}{pads[1]} | {pads[2]}{age} |\n"
 
 
 def code_span(word: str) -> str:
