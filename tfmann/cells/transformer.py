@@ -263,24 +263,24 @@ class TransformerCell(DecoderCell):
         """Runs all layers on one word."""
         units = self.hparams.num_units
         x, *masks = tf.split(inputs, inputs.shape[-1] // units, axis=-1)
-        x += positions(state.time, units)
-        if masks:
-            x *= masks.pop(0)
+
+        def dropped(values: tf.Tensor) -> tf.Tensor:
+            return values * masks.pop(0) if masks else values
+
+        x = dropped(x + positions(state.time, units))
         slot, seen_words, source_keys = self._slot(state.time), [], state.source_keys
         alignments, diagnostics = x, {}
         for layer, words, source_words in zip(self.layers, state.words, source.layers):
-            layer_masks = masks[_PARTS * len(seen_words) :]
             added, words = layer.self_attention(x, words, slot)
-            x += added * layer_masks[0] if masks else added
+            x += dropped(added)
             keys = source_keys if layer.rewriting else None
             added, alignments = layer.cross_attention(x, source_words, source.mask, keys)
-            x += added * layer_masks[1] if masks else added
+            x += dropped(added)
             z = layer.feed_norm(x)
             if layer.rewriting:
                 source_keys, diagnostics = layer.rewriting(z, source_keys, source)
                 diagnostics["read_weights"] = alignments[:, None]
-            added = layer.feed_forward(z)
-            x += added * layer_masks[2] if masks else added
+            x += dropped(layer.feed_forward(z))
             seen_words.append(words)
         return StepOutput(
             output=self.output_norm(x),
