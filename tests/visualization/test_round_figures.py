@@ -22,7 +22,7 @@ from tfmann.visualization import image_files, round_figures
 def test_each_round_has_its_attention_and_its_writing():
     trace = rounds_trace()
     assert trace.rounds == ROUNDS
-    *panels, bar = round_figures.rounds_of_trace(trace, "a title").axes
+    *panels, bar = round_figures.rounds_figure(trace, "a title").axes
     assert len(panels) == 2 * ROUNDS
     for number in range(ROUNDS):
         read, write = panels[2 * number : 2 * number + 2]
@@ -35,7 +35,7 @@ def test_each_round_has_its_attention_and_its_writing():
 
 
 def test_panels_stand_from_left_to_right_on_one_colour_scale():
-    *panels, _ = round_figures.rounds_of_trace(rounds_trace()).axes
+    *panels, _ = round_figures.rounds_figure(rounds_trace()).axes
     boxes = [axes.get_position() for axes in panels]
     assert all(left.x1 < right.x0 for left, right in zip(boxes, boxes[1:]))
     assert {(box.y0, box.y1) for box in boxes} == {(0.0, 1.0)}
@@ -58,18 +58,6 @@ def test_short_and_long_sentences(rounds, source, target):
     trace = rounds_trace(rounds, ["$x^{"] * source, ["昨日"] * target)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        figure = round_figures.rounds_of_trace(trace, "$\\frac{$")
+        figure = round_figures.rounds_figure(trace, "$\\frac{$")
         assert figure.get_size_inches()[0] <= 40 + 1e-6
         assert image_files.figure_to_png(figure).startswith(b"\x89PNG\r\n\x1a\n")
-
-
-def test_shapes_must_agree():
-    good = np.zeros([5, 2, 4])
-    with pytest.raises(ValueError, match=r"write weights \(5, 1, 4\) do not match"):
-        round_figures.rounds_figure(good, good[:, :1], SOURCE, TARGET)
-    with pytest.raises(ValueError, match=r"read weights \(5, 2, 4\).* 4 target words and 4 source"):
-        round_figures.rounds_figure(good, good, SOURCE, TARGET[1:])
-    with pytest.raises(ValueError, match=r"read weights \(5, 4\)"):
-        round_figures.rounds_figure(good[:, 0], good, SOURCE, TARGET)
-    with pytest.raises(ValueError, match=r"read weights \(5, 0, 4\)"):
-        round_figures.rounds_figure(good[:, :0], good[:, :0], SOURCE, TARGET)

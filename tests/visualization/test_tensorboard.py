@@ -138,7 +138,7 @@ def test_rounds_of_a_watched_sentence_in_one_image(tmp_path):
     heads = {f"addresses/{kind}_head_{i}/2" for kind in ("read", "write") for i in range(2)}
     assert set(events.Tags()["tensors"]) == {"attention/rounds/2", *heads}
     ((step, (width, height, png)),) = values(events, "attention/rounds/2")
-    figure = round_figures.rounds_of_trace(trace, "sentence 2, step 10")
+    figure = round_figures.rounds_figure(trace, "sentence 2, step 10")
     expected = matplotlib_image.imread(io.BytesIO(image_files.figure_to_png(figure)))
     assert (step, int(height), int(width)) == (10, *expected.shape[:2])
     assert np.array_equal(matplotlib_image.imread(io.BytesIO(png))[..., :3], expected[..., :3])

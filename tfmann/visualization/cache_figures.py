@@ -30,49 +30,27 @@ _MARKERS = "osD^vPX"
 _TABLE_HEADINGS = ("rank", "word", "age in words")
 
 
-def cache_of_trace(trace: Trace, title: str = "") -> Figure | None:
-    """Draws the cache matching of a trace; see `cache_figure`.
+def cache_figure(trace: Trace, title: str = "") -> Figure | None:
+    """Draws the cache matching matrix of a sentence (Figure 4b) with the gate above it.
+
+    The matrix has P(c_i | c_t) (5), a row for each slot that is filled when the sentence begins,
+    labelled with its word, the most recent on top; the words of the sentence are along the top. The
+    gate is lambda_t (8), mean over its width; 0 means that the cache was not used.
+
+    Args:
+      trace: of the sentence.
+      title: text above the words.
 
     Returns:
       None if there is nothing to draw: the model has no cache, or it was empty.
     """
-    if trace.slots is None or not len(by_recency(trace.slots)):
+    slots = trace.slots
+    if slots is None or not len(by_recency(slots)):
         return None
-    return cache_figure(trace["cache_match"], trace["cache_gate"], trace.slots, trace.tokens, title)
-
-
-def cache_figure(
-    match: np.ndarray,
-    gate: np.ndarray,
-    slots: Slots,
-    tokens: Sequence[str],
-    title: str = "",
-) -> Figure:
-    """Draws the cache matching matrix of a sentence (Figure 4b) with the gate above it.
-
-    Args:
-      match: P(c_i | c_t) (5), [T, I].
-      gate: lambda_t (8), mean over its width, [T, 1]; 0 means that the cache was not used.
-      slots: the I slots at the beginning of the sentence; empty ones are left out.
-      tokens: the T words, along the top.
-      title: text above the words.
-
-    Returns:
-      A figure with a row for each filled slot, labelled with its word, the most recent on top.
-
-    Raises:
-      ValueError: the shapes do not match.
-    """
     from matplotlib.figure import Figure
 
-    match, gate = np.asarray(match, np.float64), np.asarray(gate, np.float64)
-    steps, count = len(tokens), len(slots.words)
-    if match.shape != (steps, count) or gate.shape != (steps, 1):
-        raise ValueError(
-            f"match {match.shape} and gate {gate.shape} do not match {steps} words and "
-            f"{count} slots"
-        )
-    order = by_recency(slots)
+    match, gate = trace["cache_match"], trace["cache_gate"]  # [T, I], [T, 1]
+    steps, order = len(trace.tokens), by_recency(slots)
     width, matrix_height = drawing.words_side(steps), drawing.words_side(len(order))
     strip = drawing.WORD_CELL
     height = strip + _GAP + matrix_height
@@ -83,7 +61,7 @@ def cache_figure(
     image = drawing.heat_map(below, match.T[order])
     drawing.cell_borders(above, (1, steps))
     drawing.cell_borders(below, (len(order), steps))
-    drawing.word_axis(above, "x", tokens, width)
+    drawing.word_axis(above, "x", trace.tokens, width)
     drawing.word_axis(above, "y", ["gate"], strip)
     above.yaxis.get_ticklabels()[0].set_fontstyle("italic")  # unlike the words next to it
     drawing.word_axis(below, "y", [slots.words[i] for i in order], matrix_height)

@@ -40,11 +40,11 @@ def sentence_figures(trace: Trace, title: str = "") -> Iterator[tuple[str, Figur
             attention_figures.attention_figure(trace["alignments"], *words, title=title),
         )
     if "coverage" in trace:
-        yield "coverage", coverage_figures.coverage_of_trace(trace, title)
+        yield "coverage", coverage_figures.coverage_figure(trace, title)
     if trace.rounds:
-        yield "rounds", round_figures.rounds_of_trace(trace, title)
+        yield "rounds", round_figures.rounds_figure(trace, title)
     yield from head_figures.head_figures(trace, title)
-    cache = cache_figures.cache_of_trace(trace, title)
+    cache = cache_figures.cache_figure(trace, title)
     if cache is not None:
         yield "cache", cache
     word_memory = word_memory_figures.word_memory_of_trace(trace, title)

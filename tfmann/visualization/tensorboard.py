@@ -114,9 +114,9 @@ class Board:
         for head, figure in head_figures.head_figures(trace, title):
             self.figure(step, f"addresses/{head}/{index}", figure)
         if trace.rounds:
-            rounds = round_figures.rounds_of_trace(trace, title)
+            rounds = round_figures.rounds_figure(trace, title)
             self.figure(step, f"attention/rounds/{index}", rounds)
-        matched = cache_figures.cache_of_trace(trace, title)
+        matched = cache_figures.cache_figure(trace, title)
         if matched is not None:
             self.figure(step, f"cache/{index}", matched)
 
