@@ -94,8 +94,13 @@ def test_a_model_with_a_cache(models, texts, tmp_path, capsys):
 
 def test_recency_is_of_all_sentences(models, texts, tmp_path, monkeypatch):
     recencies = {}
-    draw = cache_figures.recency_figure
-    monkeypatch.setattr(cache_figures, "recency_figure", lambda c: recencies.update(c) or draw(c))
+    original = cache_figures.recency_figure
+
+    def draw(averages, name):
+        recencies[name] = averages
+        return original(averages, name)
+
+    monkeypatch.setattr(cache_figures, "recency_figure", draw)
     assert run(models["cache"], tmp_path, 4, **texts) == 0
     traces = api.load(str(models["cache"])).traces(zip(SOURCES, REFERENCES), map(int, DOCS))
     assert [len(cache_figures.by_recency(trace.slots)) for trace in traces] == [0, 3, 4, 0, 4]

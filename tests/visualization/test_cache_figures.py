@@ -95,30 +95,27 @@ def test_recency_of_nothing_and_of_what_does_not_fit():
         cache_figures.recency([without])
 
 
-def test_a_curve_for_each_name_the_latest_leftmost():
-    curves = {"News": np.array([0.6, 0.3, np.nan]), "$T_ED$": np.array([0.2])}
-    (axes,) = cache_figures.recency_figure(curves, "a title").axes
-    for line, values in zip(axes.lines, curves.values()):
-        assert np.array_equal(line.get_xdata(), np.arange(1, len(values) + 1))
-        np.testing.assert_array_equal(line.get_ydata(), values)
+def test_a_curve_with_the_latest_leftmost():
+    averages = np.array([0.6, 0.3, np.nan])
+    (axes,) = cache_figures.recency_figure(averages, "$T_ED$", "a title").axes
+    (line,) = axes.lines
+    assert np.array_equal(line.get_xdata(), [1, 2, 3])
+    np.testing.assert_array_equal(line.get_ydata(), averages)
     left, right = axes.get_xlim()
     assert left < 1 < 3 < right and axes.get_ylim()[0] == 0
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == list(curves)
-    assert len({line.get_color() for line in axes.lines}) == 2
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["$T_ED$"]
     assert axes.get_title(loc="left") == "a title"
 
 
 @pytest.mark.parametrize(
-    "curves",
-    [{}, {"a": np.zeros(0)}, {"$\\frac{$": np.full(3, np.nan)}, {"_hidden": np.ones(500) / 500}],
+    ("name", "averages"),
+    [("a", np.zeros(0)), ("$\\frac{$", np.full(3, np.nan)), ("_hidden", np.ones(500) / 500)],
 )
-def test_any_curves_can_be_drawn(curves):
+def test_any_curve_can_be_drawn(name, averages):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        figure = cache_figures.recency_figure(curves)
-        if curves:
-            texts = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-            assert texts == list(curves)
+        figure = cache_figures.recency_figure(averages, name)
+        assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == [name]
         assert image_files.figure_to_png(figure).startswith(b"\x89PNG")
 
 

@@ -148,7 +148,7 @@ def test_cache_matching_of_a_watched_sentence_and_recency(tmp_path):
     board = Board(str(tmp_path))
     board.addresses(10, 0, cache_trace(Slots(["", ""], np.array([-1, -1]))))  # begins a document
     board.addresses(10, 1, cache_trace())
-    board.recency(10, {"dev": np.array([0.5, 0.3, np.nan])})
+    board.recency(10, np.array([0.5, 0.3, np.nan]))
     board.close()
     events = read(tmp_path)
     assert set(events.Tags()["tensors"]) == {"cache/1", "cache/recency"}

@@ -126,4 +126,4 @@ def show_recency(
     traces = map(Trace, translator.force_translations(best, ("cache_match",), documents))
     full = [trace for trace in traces if trace.slots and (trace.slots.ages >= 0).all()]
     if full and full[0].slots and full[0].slots.words:
-        board.recency(step, {"dev": recency(full)})
+        board.recency(step, recency(full))

@@ -181,5 +181,5 @@ def _draw_recency(run: SystemRun, traces: Sequence[Trace]) -> Iterator[Drawing]:
     averages = cache_figures.recency(traces)
     if np.isfinite(averages).any():
         label = f"{run.title}, {len(traces)} sentences"
-        figure = cache_figures.recency_figure({label: averages})
+        figure = cache_figures.recency_figure(averages, label)
         yield make_drawing(ALL_SENTENCES, "recency", image_files.figure_to_png(figure))

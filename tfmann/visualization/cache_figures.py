@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 _GAP = 0.08  # inches between the gate and the matrix
 _RECENCY_SIZE = (6.0, 3.6)  # inches
-# They differ in lightness too (Okabe & Ito 2008).
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-_MARKERS = "osD^vPX"
 _TABLE_HEADINGS = ("rank", "word", "age in words")
 
 
@@ -101,39 +98,35 @@ def recency(traces: Iterable[Trace]) -> np.ndarray:
     return np.where(sums[1] > 0, sums[0] / np.maximum(sums[1], 1), np.nan)
 
 
-def recency_figure(curves: Mapping[str, np.ndarray], title: str = "") -> Figure:
-    """Draws averages by recency, a curve for each model or data set.
+def recency_figure(averages: np.ndarray, name: str, title: str = "") -> Figure:
+    """Draws a curve of averages by recency.
 
     Args:
-      curves: results of `recency`, by the name in the legend; cache sizes may differ. NaN is not
-        drawn.
+      averages: from `recency`; NaN is not drawn.
+      name: of the model or the data set, for the legend.
       title: text above the figure.
-
-    Returns:
-      A figure for `image_files.figure_to_png` or `image_files.save_figure`.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=_RECENCY_SIZE, dpi=drawing.DPI)
     axes = figure.add_axes((0, 0, 1, 1))
-    longest = max(map(len, curves.values()), default=0)
-    for number, values in enumerate(curves.values()):
-        axes.plot(
-            np.arange(1, len(values) + 1),
-            values,
-            color=_COLOURS[number % len(_COLOURS)],
-            marker=_MARKERS[number % len(_MARKERS)],
-            markevery=max(1, longest // 50),  # more would overlap
-            markersize=4,
-            linewidth=1.5,
-        )
-    axes.set_xlim(0.5, max(longest, 1) + 0.5)
+    ranks = len(averages)
+    axes.plot(
+        np.arange(1, ranks + 1),
+        averages,
+        color="#0072b2",
+        marker="o",
+        markevery=max(1, ranks // 50),  # more would overlap
+        markersize=4,
+        linewidth=1.5,
+    )
+    axes.set_xlim(0.5, max(ranks, 1) + 0.5)
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
     drawing.title(axes, title)
     _style_axes(axes)
-    _legend(axes, curves)
+    _legend(axes, name)
     return figure
 
 
@@ -150,19 +143,13 @@ def _style_axes(axes: Axes) -> None:
         spine.set_visible(side in ("left", "bottom"))
 
 
-def _legend(axes: Axes, names: Iterable[str]) -> None:
-    """Names the curves literally: a "$" is a dollar, and a leading "_" is shown."""
-    if not axes.lines:
-        return
-    legend = axes.legend(
-        axes.lines,
-        map(str, range(len(axes.lines))),
-        frameon=False,
-        prop={"size": drawing.FONT_POINTS - 2, "family": drawing.fonts()},
-    )
-    for text, name in zip(legend.get_texts(), names):
-        text.set_parse_math(False)
-        text.set_text(drawing.printable(name))
+def _legend(axes: Axes, name: str) -> None:
+    """Names the curve literally: a "$" is a dollar, and a leading "_" is shown."""
+    style = {"size": drawing.FONT_POINTS - 2, "family": drawing.fonts()}
+    legend = axes.legend(axes.lines, ["0"], frameon=False, prop=style)
+    (text,) = legend.get_texts()
+    text.set_parse_math(False)
+    text.set_text(drawing.printable(name))
 
 
 def cache_table(slots: Slots) -> str:

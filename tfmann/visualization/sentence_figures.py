@@ -111,7 +111,7 @@ def write_recency(
         log("the cache is empty when every sentence begins: no recency")
         return
     path = os.path.join(folder, "recency.png")
-    image_files.save_figure(cache_figures.recency_figure({name: averages}), path)
+    image_files.save_figure(cache_figures.recency_figure(averages, name), path)
     log(path)
 
 

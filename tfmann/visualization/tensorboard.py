@@ -131,14 +131,14 @@ class Board:
         with contextlib.suppress(UserError):  # as above, a lost picture does not end a run
             projector.write(self._log_dir, index, labels, vectors)
 
-    def recency(self, step: int, curves: Mapping[str, np.ndarray]) -> None:
+    def recency(self, step: int, averages: np.ndarray) -> None:
         """Adds the average matching of a cache's slots by recency: `cache/recency`.
 
         Args:
           step: training step.
-          curves: results of `cache_figures.recency`, by name.
+          averages: from `cache_figures.recency`, of the dev set.
         """
-        figure = cache_figures.recency_figure(curves, f"step {step}")
+        figure = cache_figures.recency_figure(averages, "dev", f"step {step}")
         self.figure(step, "cache/recency", figure)
 
     def hparams(self, mapping: Mapping[str, Any]) -> None:
