@@ -46,26 +46,28 @@ def run(mode: str, values: Any, settings: dict[str, Any]) -> None:
     model = api.load(values.out_dir, values.ckpt, print_message, ensemble=folders, **settings)
     if mode == "eval":
         _evaluate(model, values)
-        return
-    if mode == "export":
+    elif mode == "export":
         folder = validation.export_dir(values)
         facts = model.export(folder)
         print_message(f"exported to {folder}: {', '.join(facts['signatures'])}")
-        return
-    if values.num_workers > 1:
+    elif mode in ("score", "align"):
+        with _output(values.inference_output_file) as out:
+            _forced(mode, model, values, out)
+    elif values.num_workers > 1:
         _infer_part(model, values)
-        return
+    else:
+        _infer_all(model, values)
+
+
+def _infer_all(model: api.Model, values: Any) -> None:
+    """Translates all lines; prints scores if there are references."""
+    best: list[str] | None = [] if values.inference_ref_file else None
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(_output(values.inference_output_file))
-        if mode == "infer":
-            links = None
-            if values.alignment_file:
-                links = stack.enter_context(atomic_write(values.alignment_file))
-            best: list[str] | None = [] if values.inference_ref_file else None
-            _infer(model, values, out, links, best)
-        else:
-            best = None
-            _forced(mode, model, values, out)
+        links = None
+        if values.alignment_file:
+            links = stack.enter_context(atomic_write(values.alignment_file))
+        _infer(model, values, out, links, best)
     if best is not None:
         for score in _scores(model, best, [values.inference_ref_file]):
             print_message(f"{score.name} {score.value:.2f} [{score.signature}]")
