@@ -97,6 +97,7 @@ def _run(args: argparse.Namespace) -> None:
 def _learn(args: argparse.Namespace, hparams: HParams, output: str) -> None:
     from tfmann import api
     from tfmann.data import lexical_memory_file, translation_table, word_links
+    from tfmann.data.batching import evaluation_batches
     from tfmann.data.lexical_memory_file import LexicalMemory
     from tfmann.decoding.forced_readouts import weights_digest
     from tfmann.training.lexical_attention import LexicalAttentionTrainer
@@ -131,7 +132,7 @@ def _learn(args: argparse.Namespace, hparams: HParams, output: str) -> None:
     }
     if hparams.dev_prefix:
         dev = _corpus(hparams, (hparams.dev_prefix,), languages, folder)
-        fit = trainer.evaluate(_dev_batches(dev, hparams, args.batch_size))
+        fit = trainer.evaluate(evaluation_batches(dev, args.batch_size, hparams.append_source_eos))
         record["dev"] = fit._asdict()
         print_message(f"dev: {_described(fit)}")
     lexical_memory_file.write(output, LexicalMemory(table, trainer.arrays(), record))
@@ -175,12 +176,6 @@ def _batches(corpus: Corpus, hparams: HParams, size: int) -> Iterator[Batch]:
 
     settings = hparams.replace(batch_size=size, batch_type="sentences")
     return (batch for batch, _ in TrainingBatches(corpus, settings).batches(Position()))
-
-
-def _dev_batches(corpus: Any, hparams: HParams, size: int) -> Iterator[Batch]:
-    from tfmann.data.batching import evaluation_batches
-
-    return evaluation_batches(corpus, size, hparams.append_source_eos)
 
 
 if __name__ == "__main__":

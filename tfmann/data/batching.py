@@ -341,7 +341,7 @@ def pad_sources(
 
 
 def evaluation_batches(
-    corpus: EncodedCorpus, batch_size: int, append_source_eos: bool, history_size: int = 0
+    corpus: Corpus, batch_size: int, append_source_eos: bool, history_size: int = 0
 ) -> Iterator[Batch]:
     """Yields all pairs, shortest targets first, to measure perplexity on."""
     history = SourceHistory(corpus, history_size)

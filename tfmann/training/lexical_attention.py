@@ -88,10 +88,9 @@ class LexicalAttentionTrainer:
 
     def _run(self, function: Callable[..., tf.Tensor], batch: Batch) -> np.ndarray:
         eos = self._model.hparams.append_source_eos
-        sentences = [
-            ids[: length - eos] for ids, length in zip(batch.source, batch.source_length.tolist())
-        ]
-        found = entries(self._table, [ids.tolist() for ids in sentences], eos)
+        lengths = (batch.source_length - eos).tolist()
+        sentences = [ids[:length].tolist() for ids, length in zip(batch.source, lengths)]
+        found = entries(self._table, sentences, eos)
         return function(*batch[:5], found).numpy()
 
     def _compile(self, function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
