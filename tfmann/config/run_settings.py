@@ -83,7 +83,7 @@ def settings_of_model(out_dir: str, settings: Mapping[str, Any]) -> HParams:
 
 
 def settings_of_command(out_dir: str, given: Mapping[str, Any]) -> HParams:
-    """Does as `settings_of_model`, and refuses a setting of the command line without effect."""
+    """Returns what `settings_of_model` returns; refuses a setting of `given` without effect."""
     hparams = settings_of_model(out_dir, given)
     refuse_idle(given, hparams)
     return hparams

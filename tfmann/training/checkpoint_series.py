@@ -21,14 +21,18 @@ def step_folder(root: str, step: int) -> str:
 
 
 def steps(root: str) -> list[int]:
-    """Lists the steps that have a checkpoint below `root`, ascending."""
+    """Lists the steps that have a checkpoint below `root`, ascending.
+
+    An `.old` whose replacement a kill has prevented gets its name back first.
+    """
     if not os.path.isdir(root):
         return []
-    for name in os.listdir(root):  # a kill between two renames: the older folder is restored
+    for name in os.listdir(root):
         old = os.path.join(root, name)
-        if name.endswith(".old") and not os.path.exists(old[:-4]):
+        target = old.removesuffix(".old")
+        if target != old and not os.path.exists(target):
             with contextlib.suppress(OSError):  # the folder may be read-only
-                os.rename(old, old[:-4])
+                os.rename(old, target)
     matches = (STEP.fullmatch(name) for name in os.listdir(root))
     return sorted(int(match.group(1)) for match in matches if match)
 
@@ -124,7 +128,7 @@ def remove_old(
     """
     for name in os.listdir(root):
         path = os.path.join(root, name)
-        is_replaced = name.endswith(".old") and os.path.exists(path[: -len(".old")])
+        is_replaced = name.endswith(".old") and os.path.exists(path.removesuffix(".old"))
         if ".tmp" in name or is_replaced:
             shutil.rmtree(path, ignore_errors=True)
     existing = steps(root)

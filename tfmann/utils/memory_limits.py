@@ -64,7 +64,7 @@ def require_memory(numbers: int, name: str, advice: str) -> None:
 
 
 def require_without_gpu(numbers: int, name: str, advice: str) -> None:
-    """Does as `require_memory` on a machine without a GPU; a GPU reports its own full memory.
+    """Calls `require_memory` on a machine without a GPU; a GPU reports its own full memory.
 
     Raises:
       UsageError: they take more than there is.

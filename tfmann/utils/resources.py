@@ -41,7 +41,7 @@ def settings_path(path: str) -> str:
 
 
 def manifest_path(path: str) -> str:
-    """Does as `settings_path` for the manifest of a corpus, such as `iwslt15_vi_en.json`."""
+    """Returns the path of a corpus' manifest, such as `iwslt15_vi_en.json`, as `settings_path`."""
     return _resolve("data", path, "manifest", f": there are {', '.join(_names('data'))}")
 
 
