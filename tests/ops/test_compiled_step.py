@@ -83,7 +83,7 @@ SETTINGS = {
 )
 def test_updates_compile_large_memories(changes, expected):
     learner = TrainStep(HParams(**{**SETTINGS, **changes}), 20, 20)
-    text = str(learner._compiled.get_concrete_function().graph.as_graph_def())
+    text = str(learner._compiled_update.get_concrete_function().graph.as_graph_def())
     on_processor = not tf.config.list_physical_devices("GPU")
     assert ("_XlaMustCompile" in text) == (expected and on_processor)
 

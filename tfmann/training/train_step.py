@@ -76,12 +76,12 @@ class TrainStep:
             )
         self.caches: tuple[Any, ...] = ()
         self._accumulation = hparams.gradient_accumulation
-        self._compiles = (
+        self._compiles_memory = (
             hparams.compile_memory
             and hparams.batch_type == "sentences"  # other batches have many sizes
             and not tf.config.list_physical_devices("GPU")
         )
-        self._compiled = tf.function(
+        self._compiled_update = tf.function(
             self._update,
             autograph=False,  # nothing here needs it, and it takes seconds
             input_signature=[
@@ -121,7 +121,7 @@ class TrainStep:
             tuple((tuple(part[:5]), document_inputs(self.model, part, cache)) for part in parts)
             for parts, cache in zip(shares, caches)
         )
-        update, self.caches = self._compiled(
+        update, self.caches = self._compiled_update(
             tensors, tf.constant(batch.totals), tf.constant(step), tf.constant(rate, tf.float32)
         )
         return update
@@ -184,7 +184,7 @@ class TrainStep:
             part_noise = noise.scope(f"part_{index}") if index else noise
             with tf.control_dependencies(total):  # so that one part at a time is in memory
                 batch, inputs = tf.nest.map_structure(tf.identity, (batch, inputs))
-            with compiled_steps(self._compiles), tf.GradientTape() as tape:
+            with compiled_steps(self._compiles_memory), tf.GradientTape() as tape:
                 dtype = self.model.compute_dtype
                 loss = sum_loss(self.model, batch, part_noise, dtype, document_context(inputs))
                 scaled = loss.total / divisor
