@@ -203,10 +203,12 @@ def _significance(records: Sequence[Record]) -> Iterator[str]:
         common = " over the seeds that both have" if several else ""
         shown = " (the greatest over the seeds, or over those whose number follows)"
         greatest = shown if several else ""
+        agree = ", and no seed differs the other way" if several else ""
         yield (
             f"vs.: difference in test BLEU{common}, p of the paired bootstrap / of the sign test"
-            f"{greatest}; †: both below {metrics.SIGNIFICANCE_LEVEL}; ‡: brevity penalties differ "
-            f"by more than {metrics.BREVITY_TOLERANCE}, so lengths explain part of the difference"
+            f"{greatest}; †: both below {metrics.SIGNIFICANCE_LEVEL}{agree}; ‡: brevity penalties "
+            f"differ by more than {metrics.BREVITY_TOLERANCE}, so lengths explain part of the "
+            "difference"
         )
     runs = metrics.by_run(records)
     if any(

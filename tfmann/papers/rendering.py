@@ -295,13 +295,15 @@ def _difference(
 ) -> str:
     """Formats the difference of the means over the seeds, and the greatest p of each test.
 
+    A p value does not say which system is better, so seeds that contradict each other, each beyond
+    chance, are no significant difference.
+
     Args:
       pairs: the runs of a row and of its rival, by seed.
       tested: those of them whose recorded tests are of the scores that are shown.
     """
-    ours, theirs = (
-        statistics.fmean(metrics.test_bleu(pair[side]) for pair in pairs) for side in (0, 1)
-    )
+    scores = [[metrics.test_bleu(pair[side]) for pair in pairs] for side in (0, 1)]
+    ours, theirs = map(statistics.fmean, scores)
     cell = f"{ours - theirs:+.2f}"
     if theirs:
         cell += f" ({100 * (ours / theirs - 1):+.1f}%)"
@@ -310,7 +312,8 @@ def _difference(
     tests = [metrics.significance_test(run, rival["row"]) for run, rival in tested]
     bootstrap_p, sign_p = metrics.greatest_p(tests)
     complete = len(tested) == len(pairs)
-    significant = complete and max(bootstrap_p, sign_p) < metrics.SIGNIFICANCE_LEVEL
+    agree = len({a > b for a, b in zip(*scores)}) == 1
+    significant = complete and agree and max(bootstrap_p, sign_p) < metrics.SIGNIFICANCE_LEVEL
     p_values = f"{'†' if significant else ''}, p {bootstrap_p:.3f} / {sign_p:.3f}"
     return cell + p_values + ("" if complete else f" ({_count_seeds(len(tested))})")
 
