@@ -73,7 +73,7 @@ def test_settings_in_which_seeds_differ_are_named():
 
 
 def test_a_row_that_was_trained_for_less_is_named():
-    rows = [Row(name, name.upper()) for name in "abcd"]
+    rows = [Row(name, name.upper()) for name in "abcde"]
     gate = {"trainable_parameters": "cell/gate_*", "length_penalty_weight": 0.0}
     runs = [record("a", steps=2800), record("b", steps=2800), record("c", steps=1496)]
     runs.append(record("d", steps=300, hparams=gate))
@@ -85,6 +85,9 @@ def test_a_row_that_was_trained_for_less_is_named():
     assert notes(runs) == ["- other numbers of updates: c 1,496; the other rows 2,800"]
     assert not notes([*runs[:2], runs[3]])
     assert not notes([*runs[:2], {**runs[2], "start": "a"}])  # in addition to those of a
+    started = [record(name, steps=steps, start="a") for name, steps in (("c", 500), ("d", 300))]
+    (note,) = notes([*runs[:2], record("e", steps=500, start="a"), *started])
+    assert note.endswith(": d 300; the other rows that start from a 500")  # unlike a and b
 
 
 def test_one_seed_is_shown_as_it_is():

@@ -94,11 +94,12 @@ def _other_updates(records: Sequence[Record]) -> Iterator[str]:
         if record.get("steps") is not None and not metrics.trained_part(record):
             of_start = steps_by_start.setdefault(record.get("start", ""), {})
             of_start[record["row"]] = record["steps"]
-    for of_rows in steps_by_start.values():
+    for start, of_rows in steps_by_start.items():
         (usual, _), *_ = Counter(of_rows.values()).most_common(1)
         others = [f"{row} {steps:,}" for row, steps in of_rows.items() if steps != usual]
         if others:
-            yield f"other numbers of updates: {', '.join(others)}; the other rows {usual:,}"
+            rest = f"the other rows{f' that start from {start}' if start else ''} {usual:,}"
+            yield f"other numbers of updates: {', '.join(others)}; {rest}"
 
 
 def _without_training(records: Sequence[Record]) -> Iterator[str]:
