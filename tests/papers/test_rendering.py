@@ -191,7 +191,8 @@ def test_a_row_is_compared_with_its_baselines():
     against_b = ["-", "-", "+2.25 (+23.1%), p 0.001 / 0.020", "-"]
     assert [line["vs. B"] for line in rendered] == against_b
     assert "vs. C" not in rendered[0]
-    assert "p of the paired bootstrap / of the sign test; †: both below 0.01" in text
+    bootstrap = "p of the paired bootstrap (sacreBLEU's, about one-sided)"
+    assert f"{bootstrap} / of the sign test (two-sided); †: both below 0.01" in text
     assert "bootstrap signature: bs" in text and "§" not in text
 
 

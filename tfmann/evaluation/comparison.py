@@ -154,8 +154,8 @@ def report(systems: Sequence[SystemScores], classes: Sequence[LengthClass], text
     length_rows = [[f"words of the {text}", "sentences", *(system.name for system in systems)]]
     length_rows += [_length_row(length_class) for length_class in classes]
     notes = [
-        f"in brackets: difference from {baseline.name}, p of the paired bootstrap; †: below "
-        f"{_LEVEL}",
+        f"in brackets: difference from {baseline.name}, p of the paired bootstrap (about "
+        f"one-sided); †: below {_LEVEL}",
         "better / worse: sentences that raise / lower the baseline's BLEU in its output",
         "all of this is about these translations: another training run can give other results",
         *(f"{score.name}: {score.signature}" for score in baseline.scores),

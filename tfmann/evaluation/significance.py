@@ -1,7 +1,9 @@
 """Two paired tests of whether a difference in BLEU is more than chance on this test set.
 
 The sign test is that of Collins, Koehn & Kucerova (2005), which Tu et al. 2018 report; Meng et al.
-2018 report a sign test without naming one. The paired bootstrap (Koehn 2004) is sacreBLEU's.
+2018 report a sign test without naming one. The paired bootstrap (Koehn 2004) is sacreBLEU's, whose
+p value is about one-sided: it subtracts the mean from absolute differences. Of two equally good
+systems it is below 0.05 in 11% of the cases and at most 0.44; the sign test is two-sided.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class Comparison:
       worse: sentences whose translation lowers it.
       ties: the other sentences; the sign test ignores them.
       sign_test_p: two-sided p value of the sign test.
-      bootstrap_p: p value of the paired bootstrap.
+      bootstrap_p: p value of the paired bootstrap, about one-sided.
       bootstrap_signature: sacreBLEU's signature of the bootstrap (its resamples and its seed).
     """
 

@@ -206,10 +206,10 @@ def _significance(records: Sequence[Record]) -> Iterator[str]:
         greatest = shown if several else ""
         agree = ", and no seed differs the other way" if several else ""
         yield (
-            f"vs.: difference in test BLEU{common}, p of the paired bootstrap / of the sign test"
-            f"{greatest}; †: both below {metrics.SIGNIFICANCE_LEVEL}{agree}; ‡: brevity penalties "
-            f"differ by more than {metrics.BREVITY_TOLERANCE}, so lengths explain part of the "
-            "difference"
+            f"vs.: difference in test BLEU{common}, p of the paired bootstrap (sacreBLEU's, about "
+            f"one-sided) / of the sign test (two-sided){greatest}; †: both below "
+            f"{metrics.SIGNIFICANCE_LEVEL}{agree}; ‡: brevity penalties differ by more than "
+            f"{metrics.BREVITY_TOLERANCE}, so lengths explain part of the difference"
         )
     runs = metrics.by_run(records)
     if any(
