@@ -17,9 +17,10 @@ source, target = tf.keras.Input([None], dtype="int32"), tf.keras.Input([None], d
 words = tf.keras.layers.Embedding(SYMBOLS, 32, mask_zero=True)(source)
 encoder = tf.keras.layers.Bidirectional(tf.keras.layers.GRU(32, return_sequences=True))
 decoder = KerasDecoder("kvmematt", num_units=64, num_rounds=2)
-before = tf.keras.layers.Embedding(SYMBOLS, 32)(target)
-outputs, weights = decoder([before, encoder(words)], return_attention_scores=True)
-model = tf.keras.Model([source, target], tf.keras.layers.Dense(SYMBOLS)(outputs))
+embed, project = tf.keras.layers.Embedding(SYMBOLS, 32), tf.keras.layers.Dense(SYMBOLS)
+annotations = encoder(words)
+outputs, weights = decoder([embed(target), annotations], return_attention_scores=True)
+model = tf.keras.Model([source, target], project(outputs))
 loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 model.compile(tf.keras.optimizers.Adam(0.004, clipnorm=1.0), loss, weighted_metrics=["accuracy"])
 history = model.fit([sources, given], targets, sample_weight=1.0 * real, epochs=4, verbose=2)
@@ -27,8 +28,12 @@ history = model.fit([sources, given], targets, sample_weight=1.0 * real, epochs=
 attention = tf.keras.Model([source, target], weights)([sources[:1], given[:1]])[0]  # [T, S]
 print(np.round(attention, 2))
 
-words = np.ones([32, 1], dtype="int32")  # without the targets: a word is chosen, then the next
+encoded, mask = tf.keras.Model(source, annotations)(sources[:32]), [None, real[:32]]
+word, state, chosen = np.ones([32, 1]), None, []  # without the targets: one symbol after the other
 for _ in range(LENGTH):
-    chosen = np.argmax(model([sources[:32], words])[:, -1:], axis=-1)
-    words = np.concatenate([words, chosen], axis=1)
-print("right without the targets:", np.mean((words[:, 1:] == targets[:32])[real[:32]]))
+    output, *state = decoder(
+        [embed(word), encoded], mask=mask, initial_state=state, return_state=True
+    )
+    word = np.argmax(project(output), axis=-1)
+    chosen.append(word)
+print("right without the targets:", np.mean((np.hstack(chosen) == targets[:32])[real[:32]]))

@@ -61,6 +61,46 @@ def test_the_layer_runs_the_cell_step_by_step(name, source):
     np.testing.assert_allclose(tf.reduce_sum(scores, axis=-1), np.ones([B, T]), atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ATTENDING)
+def test_words_one_by_one_are_as_all_together(name, source):
+    words, annotations, _ = source
+    mask = tf.constant([[True] * S, [False, True, True, False, False]])
+    layer, state = KerasDecoder(name, **settings_of(name)), None
+    wanted = {"mask": [None, mask], "return_attention_scores": True, "return_state": True}
+    expected = layer([words, annotations], **wanted)
+    for time in range(T):
+        word = words[:, time : time + 1]
+        outputs, scores, *state = layer([word, annotations], initial_state=state, **wanted)
+        np.testing.assert_allclose(outputs[:, 0], expected[0][:, time], atol=1e-5)
+        np.testing.assert_allclose(scores[:, 0], expected[1][:, time], atol=1e-5)
+    assert len(state) == len(expected[2:]) > 0
+    for ours, all_together in zip(state, expected[2:]):
+        np.testing.assert_allclose(ours, all_together, atol=1e-5)
+
+
+def test_a_state_of_symbolic_inputs_goes_from_one_layer_call_to_the_next(source):
+    words, annotations, _ = source
+    inputs = [tf.keras.Input([None, E]), tf.keras.Input([None, D])]
+    layer = KerasDecoder("kvmematt", num_units=U)
+    first, *state = layer(inputs, return_state=True)
+    model = tf.keras.Model(inputs, [first, layer(inputs, initial_state=state)])
+    twice = layer([tf.concat([words, words], axis=1), annotations])
+    np.testing.assert_allclose(tf.concat(model([words, annotations]), axis=1), twice, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["luong", "kvmematt"])
+def test_a_state_that_is_not_the_cell_s_is_refused(name, source):
+    layer = KerasDecoder(name, num_units=U)
+    *_, state = layer(source[:2], return_state=True)
+    with pytest.raises(UsageError, match="that return_state=True returned after the outputs"):
+        layer(source[:2], initial_state=[state] * 7)
+    with pytest.raises(UsageError, match="expected initial_state with the"):
+        layer(
+            [words[:1] for words in source[:2]],
+            initial_state=layer(source[:2], return_state=True)[1:],
+        )
+
+
 @pytest.mark.quick("kvmematt", "mad", "transformer")
 @pytest.mark.parametrize("name", ATTENDING)
 def test_a_model_of_symbolic_inputs_is_trained_saved_and_loaded(name, source, tmp_path):

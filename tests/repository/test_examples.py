@@ -86,7 +86,7 @@ def test_the_reversal_task_runs(tmp_path, monkeypatch):
     assert program != reversal_task()
     names, _ = run(program, tmp_path, monkeypatch)
     np.testing.assert_allclose(tf.reduce_sum(names["attention"], axis=1), np.ones(6), atol=1e-5)
-    assert names["words"].shape == (32, 7)
+    assert np.shape(names["chosen"]) == (6, 32, 1)
 
 
 @pytest.mark.thorough
@@ -118,7 +118,7 @@ def test_the_reversal_task_is_learned(tmp_path, monkeypatch):
     length = names["lengths"][0, 0]
     backwards = np.arange(length)[::-1]
     assert list(np.argmax(names["attention"][:length], axis=1)) == list(backwards)
-    words, real = names["words"][:, 1:], names["real"][:32]
+    words, real = np.hstack(names["chosen"]), names["real"][:32]
     assert np.mean((words == names["targets"][:32])[real]) > 0.99
 
 

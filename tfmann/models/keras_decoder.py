@@ -33,6 +33,8 @@ class KerasDecoder(tf.keras.layers.Layer):
         decoder = KerasDecoder("kvmematt", num_units=64, num_rounds=2)
         outputs = decoder([words, annotations])
         outputs, scores = decoder([words, annotations], return_attention_scores=True)
+        outputs, *state = decoder([words, annotations], return_state=True)
+        outputs, *state = decoder([more, annotations], initial_state=state, return_state=True)
 
     Words are `[B, T, E]`, annotations `[B, S, D]`, outputs `[B, T, U]` and scores `[B, T, S]`:
     the weights on the source in every step. The mask of the annotations, such as that of an
@@ -95,17 +97,23 @@ class KerasDecoder(tf.keras.layers.Layer):
         inputs: Sequence[tf.Tensor],
         mask: Sequence[tf.Tensor | None] | None = None,
         return_attention_scores: bool = False,
+        initial_state: Sequence[tf.Tensor] | None = None,
+        return_state: bool = False,
     ) -> Any:
-        """Runs all steps.
+        """Runs a step for each word.
 
         Args:
           inputs: words `[B, T, E]` and annotations `[B, S, D]`.
           mask: of the words, which is not read, and of the annotations, `[B, S]` bool; None: all
             positions are real.
           return_attention_scores: also return the attention `[B, T, S]`.
+          initial_state: the state after the words before, of the same annotations and mask; None:
+            there are none.
+          return_state: also return the state after the last word, as Keras's recurrent layers do.
 
         Returns:
-          outputs `[B, T, U]`, as they are projected to words.
+          outputs `[B, T, U]`, as they are projected to words; then, if they are wanted, the scores
+          and each tensor of the state.
         """
         _require_masks_and_dense_inputs(inputs, mask)
         words, annotations = inputs
@@ -122,12 +130,15 @@ class KerasDecoder(tf.keras.layers.Layer):
             outputs = cell.readout(result.output, word, none)
             return (outputs, result.diagnostics["alignments"]), tf.nest.flatten(result.state)
 
-        _, (outputs, scores), _ = tf.keras.backend.rnn(step, words, tf.nest.flatten(start))
-        if not return_attention_scores:
-            return outputs
+        states = tf.nest.flatten(start)
+        if initial_state is not None:
+            states = _require_state(initial_state, states)
+        _, (outputs, scores), states = tf.keras.backend.rnn(step, words, states)
         if places is not None:
             scores = tf.gather(scores, places, axis=2, batch_dims=1)
-        return outputs, scores
+        further = [scores] if return_attention_scores else []
+        further += states if return_state else []
+        return (outputs, *further) if further else outputs
 
     def compute_mask(self, inputs: Any, mask: Sequence[tf.Tensor | None] | None = None) -> Any:
         """Returns the mask of the words, which is that of the outputs."""
@@ -167,6 +178,20 @@ def _require_masks_and_dense_inputs(inputs: Sequence[tf.Tensor], mask: Any) -> N
             "KerasDecoder(): expected dense words and annotations: pad a ragged tensor with "
             "to_tensor(), and give a mask"
         )
+
+
+def _require_state(
+    state: Sequence[tf.Tensor], expected: Sequence[tf.Tensor]
+) -> Sequence[tf.Tensor]:
+    compatible = (
+        ours.shape.is_compatible_with(theirs.shape) for ours, theirs in zip(state, expected)
+    )
+    if len(state) != len(expected) or not all(compatible):
+        raise UsageError(
+            f"KerasDecoder(): expected initial_state with the {len(expected)} tensors that "
+            "return_state=True returned after the outputs"
+        )
+    return list(state)
 
 
 def _real_first(annotations: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
