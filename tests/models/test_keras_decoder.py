@@ -71,6 +71,7 @@ def test_words_one_by_one_are_as_all_together(name, source):
     for time in range(T):
         word = words[:, time : time + 1]
         outputs, scores, *state = layer([word, annotations], initial_state=state, **wanted)
+        state = [each.numpy() for each in state]  # as a caller may keep it
         np.testing.assert_allclose(outputs[:, 0], expected[0][:, time], atol=1e-5)
         np.testing.assert_allclose(scores[:, 0], expected[1][:, time], atol=1e-5)
     assert len(state) == len(expected[2:]) > 0

@@ -210,8 +210,11 @@ def _keep_files_of_model(mode: str, flags: Any, hparams: HParams) -> None:
     read: dict[str, str | None] = {
         f"the memory {path}": path for path in memory_files.contents(hparams)
     }
-    vocabularies = f"vocab.{hparams.src}", f"vocab.{hparams.tgt}"
-    for name in (run_folder.HPARAMS, "inputs.json", "subword.model", *vocabularies):
+    sides = filter(None, (hparams.src, hparams.tgt))  # a model has both
+    vocabularies = map(run_folder.vocabulary_name, sides)
+    for name in (
+        run_folder.HPARAMS, run_folder.INPUTS, run_folder.SUBWORD_MODEL, *vocabularies
+    ):  # fmt: skip
         read[f"the model's {name}"] = os.path.join(flags.out_dir, name)
     read["the shortlist"] = hparams.shortlist
     if hparams.replace_unk:

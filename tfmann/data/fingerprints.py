@@ -21,8 +21,8 @@ from tfmann.config import DataSettings, HParams
 from tfmann.errors import UserError
 from tfmann.utils.checksummed_json import add_checksum, read_checked
 from tfmann.utils.files import file_digest, read_bytes, write_json
+from tfmann.utils.run_folder import INPUTS
 
-_NAME = "inputs.json"
 _FILES = ("subword_model", "lexicon_file", "shortlist")  # the other settings are prefixes
 # Files that are missing are no concern here: other checks refuse them if they are needed, and the
 # run has its own vocabularies and subwords.
@@ -72,12 +72,12 @@ def _fingerprint(hparams: DataSettings, key: str) -> dict[str, Any]:
 
 
 def _write(inputs: Mapping[str, Any], out_dir: str) -> None:
-    write_json(os.path.join(out_dir, _NAME), add_checksum(inputs))
+    write_json(os.path.join(out_dir, INPUTS), add_checksum(inputs))
 
 
 def missing(out_dir: str) -> bool:
     """Returns whether a run has no record of its inputs."""
-    return not os.path.exists(os.path.join(out_dir, _NAME))
+    return not os.path.exists(os.path.join(out_dir, INPUTS))
 
 
 def require_same_vocabularies(out_dir: str, vocabularies: Mapping[str, str]) -> None:
@@ -183,7 +183,7 @@ def _read(out_dir: str) -> dict[str, Any] | None:
     """Returns the record of a run's inputs, or None if it has none, as runs of older versions."""
     if missing(out_dir):
         return None
-    path = os.path.join(out_dir, _NAME)
+    path = os.path.join(out_dir, INPUTS)
     content = read_bytes(path)
     inputs = None
     with contextlib.suppress(ValueError):

@@ -18,7 +18,13 @@ from tfmann.data.text_files import iter_lines
 from tfmann.data.vocab import NoTokenError, Vocabulary
 from tfmann.errors import UsageError, UserError
 from tfmann.utils.files import atomic_write, file_digest, read_bytes
-from tfmann.utils.run_folder import HPARAMS, has_weights, run_of
+from tfmann.utils.run_folder import (
+    HPARAMS,
+    SUBWORD_MODEL,
+    has_weights,
+    run_of,
+    vocabulary_name,
+)
 
 
 def load_or_build(
@@ -277,8 +283,8 @@ def _report_words_left_out(
 
 
 def _vocabulary_path(out_dir: str, suffix: str) -> str:
-    return os.path.join(out_dir, f"vocab.{suffix}")
+    return os.path.join(out_dir, vocabulary_name(suffix))
 
 
 def _model_path(out_dir: str) -> str:
-    return os.path.join(out_dir, "subword.model")
+    return os.path.join(out_dir, SUBWORD_MODEL)

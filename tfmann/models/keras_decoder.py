@@ -183,6 +183,7 @@ def _require_masks_and_dense_inputs(inputs: Sequence[tf.Tensor], mask: Any) -> N
 def _require_state(
     state: Sequence[tf.Tensor], expected: Sequence[tf.Tensor]
 ) -> Sequence[tf.Tensor]:
+    state = [tf.convert_to_tensor(each) for each in state]
     compatible = (
         ours.shape.is_compatible_with(theirs.shape) for ours, theirs in zip(state, expected)
     )
@@ -191,7 +192,7 @@ def _require_state(
             f"KerasDecoder(): expected initial_state with the {len(expected)} tensors that "
             "return_state=True returned after the outputs"
         )
-    return list(state)
+    return state
 
 
 def _real_first(annotations: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:

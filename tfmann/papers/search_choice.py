@@ -25,7 +25,7 @@ from tfmann.papers.records import is_path, results_of
 from tfmann.utils import atomic_files
 from tfmann.utils.files import atomic_write, read_bytes, write_json
 from tfmann.utils.provenance import provenance
-from tfmann.utils.run_folder import BEST, HPARAMS, RESULTS, RunFolder
+from tfmann.utils.run_folder import BEST, HPARAMS, INPUTS, RESULTS, SUBWORD_MODEL, RunFolder
 from tfmann.utils.tensorflow_import import import_tensorflow
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _POINTS = "search_points.json"
 _OF_WEIGHTS = ("cell", "steps", "best_step", "parameters")  # of the other run's results
 _OF_MEMORY = ("ranks", "updates", "batch_size", "learning_rate", "dev")
-_INPUTS = ("inputs.json", "subword.model", "lexicon.txt")
+_INPUTS = (INPUTS, SUBWORD_MODEL, "lexicon.txt")
 
 Settings = dict[str, Any]
 

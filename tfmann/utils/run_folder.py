@@ -20,6 +20,8 @@ from tfmann.utils import atomic_files
 
 RUNS = "runs"  # the folder of runs for a command that is given no other
 HPARAMS = "hparams.json"
+INPUTS = "inputs.json"  # digests of the files that it was trained on
+SUBWORD_MODEL = "subword.model"
 RESULTS = "results.json"  # only of a finished run
 BEST = "best_bleu"
 AVERAGE = "avg_checkpoints"
@@ -32,6 +34,11 @@ _LEFTOVER = re.compile(
     r"(hparams\.json|inputs\.json|results\.json|vocab\..+|subword\.model|output_(dev|test)(_average)?"
     r"|best_bleu|avg_checkpoints)\.tmp(-[0-9a-f]{8}|\d*)"
 )
+
+
+def vocabulary_name(suffix: str) -> str:
+    """Returns the name of the vocabulary of the side `suffix`, such as `de`."""
+    return f"vocab.{suffix}"
 
 
 def has_weights(root: str) -> bool:
