@@ -36,7 +36,7 @@ from tfmann.data.text_files import iter_lines
 from tfmann.data.vocab import EOS_ID, SPECIALS
 from tfmann.decoding import shortlist
 from tfmann.decoding.searcher import Searcher
-from tfmann.decoding.text_processor import SourceLine
+from tfmann.decoding.translation import SourceLine
 from tfmann.evaluation import bleu
 from tfmann.models.seq2seq import Seq2Seq
 from tfmann.utils.provenance import provenance

@@ -15,7 +15,7 @@ from tfmann.data import lexicon, run_vocabularies
 from tfmann.decoding import ensemble_runs
 from tfmann.decoding.ensemble import Ensemble
 from tfmann.decoding.ensemble_translator import EnsembleTranslator
-from tfmann.decoding.text_processor import Forced, HistoryPair, Translation
+from tfmann.decoding.translation import Forced, HistoryPair, Translation
 from tfmann.decoding.translator import Translator
 from tfmann.decoding.translator_choice import make_translator
 from tfmann.errors import UsageError, UserError

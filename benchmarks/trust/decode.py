@@ -39,7 +39,7 @@ from tfmann.config import HParams, cell_spec
 from tfmann.data import text_encoder
 from tfmann.data.subword import make_segmenter
 from tfmann.data.vocab import Vocabulary
-from tfmann.decoding.text_processor import Translation
+from tfmann.decoding.translation import Translation
 from tfmann.decoding.translator import Translator
 from tfmann.decoding.translator_choice import make_translator
 from tfmann.models import document_cache

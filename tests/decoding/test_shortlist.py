@@ -26,7 +26,7 @@ from tfmann.decoding.ensemble import Ensemble
 from tfmann.decoding.lexical_constraints import Phrases, pad_phrases
 from tfmann.decoding.sampling import SamplingOptions
 from tfmann.decoding.target_prefix import pad_prefixes
-from tfmann.decoding.text_processor import Prefix, SourceLine
+from tfmann.decoding.translation import Prefix, SourceLine
 from tfmann.decoding.translator_choice import make_translator
 from tfmann.errors import UsageError, UserError
 from tfmann.export.settings import require_fixed

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.traces import cache_trace, head_trace
 
-from tfmann.decoding.text_processor import Slots
+from tfmann.decoding.translation import Slots
 from tfmann.evaluation.cache_statistics import (
     cache_statistics,
     frequent_words,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers.traces import SLOTS, cache_trace, head_trace
 
-from tfmann.decoding.text_processor import Slots
+from tfmann.decoding.translation import Slots
 from tfmann.evaluation import inspection
 from tfmann.evaluation.agreement import agreement_statistics
 from tfmann.evaluation.cache_statistics import cache_statistics

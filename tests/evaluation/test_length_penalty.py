@@ -14,7 +14,7 @@ from oracles.beam import length_penalty as penalty_of
 from tfmann import nmt
 from tfmann.cli.final_scores import FinalScores
 from tfmann.config import HParams
-from tfmann.decoding.text_processor import Translation
+from tfmann.decoding.translation import Translation
 from tfmann.errors import UsageError
 from tfmann.evaluation import bleu, length_penalty
 

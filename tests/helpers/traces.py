@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from tfmann.decoding.text_processor import Slots
+from tfmann.decoding.translation import Slots
 from tfmann.evaluation.trace import Trace
 
 SOURCE, TARGET = ["wo", "steht", "er", "</s>"], ["where", "is", "it", "?", "</s>"]

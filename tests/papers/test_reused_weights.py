@@ -284,7 +284,7 @@ class Parrot:
 
     def translate(self, lines, documents):
         self._asked.append((self._kept, list(documents)))
-        from tfmann.decoding.text_processor import Translation
+        from tfmann.decoding.translation import Translation
 
         for line in lines:
             words = line.split()[: self._kept]

@@ -10,7 +10,7 @@ from tfmann import api
 from tfmann.cli.report import main
 from tfmann.data.subword import learn_bpe, make_segmenter
 from tfmann.data.text_files import write_lines
-from tfmann.decoding.text_processor import without_eos
+from tfmann.decoding.translation import without_eos
 from tfmann.report import figures
 from tfmann.visualization import sentence_figures
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tfmann.decoding.text_processor import Translation
+from tfmann.decoding.translation import Translation
 from tfmann.serving.engine import Result
 from tfmann.serving.requests import Limits, RequestError, read_translate
 from tfmann.serving.service import _answer, _Work

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers.traces import SLOTS, TOKENS, cache_trace, drawn_weights, tick_labels
 
-from tfmann.decoding.text_processor import Slots
+from tfmann.decoding.translation import Slots
 from tfmann.visualization import cache_figures, image_files
 
 ORDER = [2, 3, 0]  # of the filled slots, the latest first

@@ -13,7 +13,7 @@ import pytest
 from helpers.traces import cache_trace, head_trace, rounds_trace
 from matplotlib import image as matplotlib_image
 
-from tfmann.decoding.text_processor import Slots
+from tfmann.decoding.translation import Slots
 from tfmann.errors import UserError
 from tfmann.visualization import attention_figures, head_figures, image_files, round_figures
 from tfmann.visualization.tensorboard import Board

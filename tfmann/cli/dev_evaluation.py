@@ -19,7 +19,7 @@ from tfmann.data.corpus_paths import reference_paths
 from tfmann.data.document_batches import document_evaluation_batches
 from tfmann.data.encoded_corpus import EncodedCorpus
 from tfmann.data.text_files import iter_lines, write_lines
-from tfmann.decoding.text_processor import Translation
+from tfmann.decoding.translation import Translation
 from tfmann.decoding.translator import Translator
 from tfmann.evaluation import bleu
 from tfmann.training import sharpness, trainer

@@ -11,7 +11,7 @@ from tfmann.cells.diagnostics import VECTORS
 from tfmann.data.corpus_paths import reference_paths
 from tfmann.data.text_files import iter_lines
 from tfmann.decoding.memory_contents import memory_contents
-from tfmann.decoding.text_processor import Translation, without_eos
+from tfmann.decoding.translation import Translation, without_eos
 from tfmann.decoding.translator import Translator
 from tfmann.evaluation.trace import Trace
 from tfmann.training import sharpness

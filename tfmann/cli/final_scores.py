@@ -12,7 +12,7 @@ from tfmann.config import HParams
 from tfmann.data import corpus_paths
 from tfmann.data.corpus_paths import reference_paths
 from tfmann.data.text_files import iter_lines, write_lines
-from tfmann.decoding.text_processor import Translation
+from tfmann.decoding.translation import Translation
 from tfmann.decoding.translator import Translator
 from tfmann.evaluation import length_penalty
 from tfmann.training import checkpoint, checkpoint_series, named_variables, trainer

@@ -7,7 +7,7 @@ from typing import Any
 from tfmann import api
 from tfmann.data.text_files import iter_documents, iter_lines
 from tfmann.decoding import document_history
-from tfmann.decoding.text_processor import HistoryPair
+from tfmann.decoding.translation import HistoryPair
 
 
 def read(model: api.Model, values: Any) -> list[HistoryPair] | None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tfmann.api import Model
-    from tfmann.decoding.text_processor import Forced
+    from tfmann.decoding.translation import Forced
     from tfmann.evaluation.inspection import Inspection
 
 _CHUNK = 100  # sentences between two lines of progress, at least

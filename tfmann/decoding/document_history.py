@@ -19,7 +19,7 @@ from typing import Protocol
 from tfmann.config import HParams
 from tfmann.data.documents import exchange_documents, sentences_by_document
 from tfmann.data.text_files import number_lines
-from tfmann.decoding.text_processor import HistoryPair, Translation
+from tfmann.decoding.translation import HistoryPair, Translation
 from tfmann.errors import UserError
 
 SEED = 1  # of the documents that are exchanged

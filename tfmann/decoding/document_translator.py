@@ -16,7 +16,7 @@ from tfmann.data.text_encoder import LanguagePair
 from tfmann.decoding import target_requirements
 from tfmann.decoding.document_stores import DocumentStore
 from tfmann.decoding.teacher_forcing import forced_log_probs
-from tfmann.decoding.text_processor import (
+from tfmann.decoding.translation import (
     EncodedPair,
     Forced,
     LineRequirements,

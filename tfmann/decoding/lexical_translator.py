@@ -14,7 +14,7 @@ from tfmann.data.lexical_memory_file import WEIGHTS, LexicalMemory
 from tfmann.data.text_encoder import LanguagePair
 from tfmann.data.translation_table import TranslationTable
 from tfmann.decoding.forced_readouts import weights_digest
-from tfmann.decoding.text_processor import SourceLine
+from tfmann.decoding.translation import SourceLine
 from tfmann.decoding.translator import Translator
 from tfmann.memory import lexical_memory
 from tfmann.memory.lexical_memory import LexicalEntries, LexicalWeights

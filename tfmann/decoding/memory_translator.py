@@ -25,7 +25,7 @@ from tfmann.data.text_encoder import LanguagePair
 from tfmann.data.translation_memory import TranslationMemory
 from tfmann.data.vocab import EOS_ID, UNK_ID
 from tfmann.decoding.forced_readouts import ForcedReadouts, weights_digest
-from tfmann.decoding.text_processor import SourceLine
+from tfmann.decoding.translation import SourceLine
 from tfmann.decoding.translator import Translator
 from tfmann.errors import UserError
 from tfmann.memory import adaptive_neighbors, nearest_neighbors

@@ -22,7 +22,7 @@ from tfmann.data.shortlist_lexicon import TranslationLists
 from tfmann.decoding.ensemble import SearchModel
 from tfmann.decoding.lexical_constraints import Phrases
 from tfmann.decoding.next_words import BLOCK
-from tfmann.decoding.text_processor import SourceLine
+from tfmann.decoding.translation import SourceLine
 
 
 class Shortlist(NamedTuple):

@@ -12,7 +12,7 @@ from tfmann.data.word_boundaries import WordBoundaries
 from tfmann.decoding import lexical_constraints, shortlist, target_prefix
 from tfmann.decoding.lexical_constraints import Phrases
 from tfmann.decoding.shortlist import Shortlist
-from tfmann.decoding.text_processor import SourceLine
+from tfmann.decoding.translation import SourceLine
 
 
 class Requirements(NamedTuple):

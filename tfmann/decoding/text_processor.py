@@ -6,7 +6,6 @@ import functools
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Union
 
 import numpy as np
 
@@ -16,74 +15,18 @@ from tfmann.data.text_encoder import LanguagePair
 from tfmann.data.text_files import number_lines
 from tfmann.data.vocab import EOS, UNK_ID
 from tfmann.data.word_boundaries import WordBoundaries, word_boundaries
+from tfmann.decoding.translation import (
+    EncodedPair,
+    Forced,
+    HistoryPair,
+    Prefix,
+    Slots,
+    SourceLine,
+    Translation,
+    without_eos,
+)
 from tfmann.decoding.unk_replacement import replace_unknown
-from tfmann.decoding.word_memory_entries import WordMemory
 from tfmann.errors import UsageError, UserError
-
-
-class EncodedPair(NamedTuple):
-    """A pair that the next lines of a document have before them in place of a line."""
-
-    source: list[int]  # ids without `</s>`; empty: they have nothing in its place
-    target: list[int]
-
-
-class Prefix(NamedTuple):
-    """The words that a translation must begin with."""
-
-    tokens: list[str]  # as they were given, of which the vocabulary may lack some
-    ids: list[int]
-
-
-class SourceLine(NamedTuple):
-    """A source line and its ids."""
-
-    text: str
-    ids: list[int]  # without `</s>`; empty of a blank line
-    document: int
-    history: list[list[int] | None]  # ids of the P lines before it, the nearest last
-    history_pair: EncodedPair | None = None  # None: the line itself and its translation
-    prefix: Prefix = Prefix([], [])  # of its translation
-    phrases: Sequence[list[int]] = ()  # ids that its translation contains
-
-
-class Translation(NamedTuple):
-    """One translation of one line."""
-
-    text: str  # with unknown words replaced if the model has a lexicon
-    score: float
-    source_tokens: list[str]  # as the model read them, with </s> if the source ends in one
-    tokens: list[str]  # as the model chose them, with </s>
-    attention: np.ndarray | None  # [len(tokens), len(source_tokens)]
-
-
-# A pair that replaces a line in the history of the next ones: as text, or as a translator returned
-# it, token by token. None: they have nothing in its place.
-HistoryPair = Union[tuple[str, str], Translation, None]
-
-
-# The first words of a line's translation, and the phrases that it contains: ("", ()) for none.
-LineRequirements = tuple[str, Sequence[str]]
-
-
-class Slots(NamedTuple):
-    """The slots of a cache at the beginning of a sentence, in the order of `cache_match`."""
-
-    words: list[str]  # [I], "" of an empty slot
-    ages: np.ndarray  # [I] writes of the document after that of the slot: 0 is the latest; -1 empty
-
-
-class Forced(NamedTuple):
-    """The forced decoding of a given pair."""
-
-    log_prob: float  # natural logarithm, </s> counted
-    source_tokens: list[str]
-    tokens: list[str]
-    word_log_probs: np.ndarray  # [len(tokens)]
-    diagnostics: dict[str, np.ndarray]  # by name, [source_steps + len(tokens), ...]
-    source_steps: int  # len(source_tokens) if the cell reads the source itself, else 0
-    slots: Slots | None = None  # of a cell with a cache
-    word_memory: WordMemory | None = None  # of a search with one, where everything is recorded
 
 
 class TextProcessor:
@@ -377,8 +320,3 @@ class TextProcessor:
             words=[next(tokens) if is_filled else "" for is_filled in filled],
             ages=np.where(filled, latest - written, -1),
         )
-
-
-def without_eos(tokens: Sequence[str]) -> Sequence[str]:
-    """Returns the tokens without a final `</s>`."""
-    return tokens[:-1] if tokens and tokens[-1] == EOS else tokens

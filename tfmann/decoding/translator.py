@@ -20,12 +20,12 @@ from tfmann.decoding import target_requirements
 from tfmann.decoding.search import Hypotheses
 from tfmann.decoding.searcher import Searcher
 from tfmann.decoding.teacher_forcing import forced_log_probs
-from tfmann.decoding.text_processor import (
+from tfmann.decoding.text_processor import TextProcessor
+from tfmann.decoding.translation import (
     Forced,
     HistoryPair,
     LineRequirements,
     SourceLine,
-    TextProcessor,
     Translation,
 )
 from tfmann.decoding.word_memory_entries import collect, take_votes

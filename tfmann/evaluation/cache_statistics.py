@@ -14,7 +14,7 @@ from tfmann.data.vocab import EOS
 from tfmann.evaluation.head_statistics import TARGET, Key, Statistics, entropy_share
 
 if TYPE_CHECKING:
-    from tfmann.decoding.text_processor import Slots
+    from tfmann.decoding.translation import Slots
     from tfmann.evaluation.trace import Trace
 
 CACHE = "cache"

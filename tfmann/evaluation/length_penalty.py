@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Callable, NamedTuple
 
 from tfmann.config import SearchSettings, TranslationSettings
-from tfmann.decoding.text_processor import Translation
+from tfmann.decoding.translation import Translation
 from tfmann.evaluation import bleu
 
 WEIGHTS = tuple(number / 5 for number in range(11))  # the default: 0, 0.2, ..., 2

@@ -14,7 +14,7 @@ import numpy as np
 from tfmann.cells.diagnostics import SHAPES
 
 if TYPE_CHECKING:
-    from tfmann.decoding.text_processor import Forced
+    from tfmann.decoding.translation import Forced
 
 
 class Trace(Mapping[str, np.ndarray]):

@@ -11,7 +11,7 @@ import numpy as np
 from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.data.vocab import EOS
 from tfmann.decoding.continuation import Continuation, continue_words
-from tfmann.decoding.text_processor import Translation, without_eos
+from tfmann.decoding.translation import Translation, without_eos
 from tfmann.evaluation.trace import Trace
 from tfmann.serving.requests import RequestError
 

@@ -12,7 +12,7 @@ from tfmann.report.html import render_template
 from tfmann.utils.files import atomic_write
 
 if TYPE_CHECKING:
-    from tfmann.decoding.text_processor import Translation
+    from tfmann.decoding.translation import Translation
     from tfmann.evaluation.trace import Trace
 
 PAGE = "index.html"

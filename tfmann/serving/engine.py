@@ -12,7 +12,7 @@ from tfmann.errors import UserError
 
 if TYPE_CHECKING:
     from tfmann.api import Model
-    from tfmann.decoding.text_processor import LineRequirements, Translation
+    from tfmann.decoding.translation import LineRequirements, Translation
 
 _SEARCHES = 4  # compiled at a time besides the model's own; each takes seconds and some memory
 

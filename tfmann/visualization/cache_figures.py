@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from tfmann.decoding.text_processor import Slots
+    from tfmann.decoding.translation import Slots
     from tfmann.evaluation.trace import Trace
 
 _GAP = 0.08  # inches between the gate and the matrix
