@@ -7,7 +7,7 @@ import pytest
 from tfmann import config
 from tfmann.papers.claim import Claim, UntestedClaim
 from tfmann.papers.claims import CLAIMS, controls
-from tfmann.papers.tables import PAPERS, meng2018, mino2017
+from tfmann.papers.tables import PAPERS, meng2018, mino2017, tu2018
 
 HPARAMS = Path(__file__).resolve().parents[2] / "hparams"
 
@@ -71,6 +71,14 @@ def test_amounts_are_those_of_the_paper_s_own_table():
         differences = {round(value - figures[claim.rival], 2) for value in figures.values()}
         assert {round(low + 0.1, 2), round(high - 0.1, 2)} <= differences, claim
         assert low < figures[claim.row] - figures[claim.rival] < high, claim
+
+
+def test_a_scalar_of_the_matching_is_called_learned_only_here():
+    """Footnote 2 of Tu et al. 2018 is about "human-defined scalars"."""
+    (claim,) = (claim for claim in CLAIMS if getattr(claim, "row", "") == "cache_scaled_dot")
+    assert claim.section == "3.2, footnote 2"
+    for text in (claim.text, " ".join(tu2018.__doc__.split())):
+        assert "set by hand" in text and "learned" in text
 
 
 def test_the_tables_of_a_paper_are_known_by_the_name_that_claims_give_it():

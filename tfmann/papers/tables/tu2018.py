@@ -27,8 +27,8 @@ Two rows are controls, which the paper lacks. The gate is trained on top of a mo
 has ended, so it can gain something whatever it mixes in: the row with m_t = 0 shows how much of a
 gain is the gate's alone, and the row with the mean of all slots how much needs no matching. Two
 more rows, matched by cosine and by a scaled dot product, have a learned scalar that sets how flat
-the matching is (3.2, footnote 2). The last row of Subtitle and of our own tables is RNNSearch with
-a neural cache, which is not trained.
+the matching is; the paper's, which gained nothing, was set by hand (3.2, footnote 2). The last row
+of Subtitle and of our own tables is RNNSearch with a neural cache, which is not trained.
 """
 
 from __future__ import annotations
