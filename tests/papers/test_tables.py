@@ -81,6 +81,26 @@ def test_a_scalar_of_the_matching_is_called_learned_only_here():
         assert "set by hand" in text and "learned" in text
 
 
+def test_sign_tests_are_those_that_the_papers_report():
+    """By the marks of Meng's Table 1 and Tu's Table 4, and by Tu's words about Table 6."""
+    with_rnnsearch = ("mematt", "kvmematt_r1", "kvmematt_r1_eos", "kvmematt_r2", "kvmematt_r2_eos")
+    adjacent = {("kvmematt_r1", "mematt"), ("kvmematt_r1_eos", "kvmematt_r1"),
+                ("kvmematt_r2_eos", "kvmematt_r2")}  # fmt: skip
+    reported = {
+        "Meng et al. 2018": {(row, "rnnsearch_longer") for row in with_rnnsearch} | adjacent,
+        "Tu et al. 2018": {
+            ("cache", "rnnsearch"), ("summary", "rnnsearch_longer"),
+            ("previous", "rnnsearch_longer"), ("cache", "cache_shallow"),
+        },
+    }  # fmt: skip
+    for paper in PAPERS:
+        tested = {
+            (claim.row, claim.rival) for claim in CLAIMS
+            if isinstance(claim, Claim) and claim.paper == paper and claim.sign_test
+        }  # fmt: skip
+        assert tested == reported.get(paper, set())
+
+
 def test_the_tables_of_a_paper_are_known_by_the_name_that_claims_give_it():
     """Else a verdict would not know the paper's own corpus."""
     claims = [claim for claim in CLAIMS if claim not in controls.CLAIMS]
