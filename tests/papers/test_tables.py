@@ -1,11 +1,12 @@
 """Statements about the settings in the modules of the papers' tables."""
 
+import math
 from pathlib import Path
 
 import pytest
 
 from tfmann import config
-from tfmann.papers.claim import Claim, UntestedClaim
+from tfmann.papers.claim import Claim, SpeedClaim, UntestedClaim
 from tfmann.papers.claims import CLAIMS, controls
 from tfmann.papers.tables import PAPERS, meng2018, mino2017, tu2018
 
@@ -71,6 +72,20 @@ def test_amounts_are_those_of_the_paper_s_own_table():
         differences = {round(value - figures[claim.rival], 2) for value in figures.values()}
         assert {round(low + 0.1, 2), round(high - 0.1, 2)} <= differences, claim
         assert low < figures[claim.row] - figures[claim.rival] < high, claim
+
+
+def test_claims_that_a_system_is_faster_agree_with_the_paper_s_speeds():
+    """Section 5 of Tu et al. 2018: more efficient in both training and testing."""
+    speeds = {row.name: row.paper_speed for row in PAPERS["Tu et al. 2018"]["cache-news"].rows}
+    faster = [
+        claim for claim in CLAIMS
+        if isinstance(claim, SpeedClaim) and claim.rival and math.isinf(claim.most)
+    ]  # fmt: skip
+    compared = {(claim.record["what"], claim.rival["cell"]) for claim in faster}
+    assert compared == {(w, cell) for w in ("train", "beam") for cell in ("summary", "previous")}
+    for claim in faster:
+        column = ("train", "beam").index(claim.record["what"])
+        assert speeds[claim.record["cell"]][column] > speeds[claim.rival["cell"]][column]
 
 
 def test_a_scalar_of_the_matching_is_called_learned_only_here():
