@@ -88,6 +88,31 @@ def test_claims_that_a_system_is_faster_agree_with_the_paper_s_speeds():
         assert speeds[claim.record["cell"]][column] > speeds[claim.rival["cell"]][column]
 
 
+def test_one_system_is_claimed_to_be_better_as_the_paper_s_figures_say():
+    """Wherever a table has both: "RNNSearch trained for as many updates" is its RNNSearch."""
+    columns = {
+        "test BLEU": lambda row: row.paper_test,
+        "AER": lambda row: row.paper_aer,
+        "million parameters": lambda row: row.paper_parameters,
+        "under-translated words": lambda row: row.paper_adequacy and row.paper_adequacy[0],
+        "over-translated words": lambda row: row.paper_adequacy and row.paper_adequacy[1],
+    }
+    compared = set()
+    for claim in CLAIMS:
+        if not isinstance(claim, Claim) or claim.expect not in ("higher", "lower"):
+            continue
+        column = columns.get(claim.measure, lambda row: None)
+        for name in set(claim.tables) & set(PAPERS.get(claim.paper, ())):
+            figures = {row.name: column(row) for row in PAPERS[claim.paper][name].rows}
+            pair = [figures.get(row.removesuffix("_longer")) for row in (claim.row, claim.rival)]
+            if None not in pair:
+                assert (pair[0] > pair[1]) == (claim.expect == "higher"), claim
+                compared.add((claim.row, claim.rival, claim.measure))
+    assert len(compared) > 40
+    # section 1 of Meng et al. 2018: several layers improve translation and attention further
+    assert {("kvmematt_r2", "kvmematt_r1", measure) for measure in ("test BLEU", "AER")} < compared
+
+
 def test_a_scalar_of_the_matching_is_called_learned_only_here():
     """Footnote 2 of Tu et al. 2018 is about "human-defined scalars"."""
     (claim,) = (claim for claim in CLAIMS if getattr(claim, "row", "") == "cache_scaled_dot")
