@@ -113,6 +113,19 @@ def test_one_system_is_claimed_to_be_better_as_the_paper_s_figures_say():
     assert {("kvmematt_r2", "kvmematt_r1", measure) for measure in ("test BLEU", "AER")} < compared
 
 
+def test_no_memory_of_collier_is_claimed_to_improve_on_either_corpus():
+    """Section 6 concludes so of extensions and of pure MANNs, from both tables."""
+    without_gain = {
+        (*claim.tables, claim.row) for claim in CLAIMS
+        if isinstance(claim, Claim) and claim.paper.startswith("Collier")
+        and claim.expect == "no gain"
+    }  # fmt: skip
+    assert without_gain == {
+        (name, row.name) for name, table in PAPERS["Collier & Beel 2019"].items()
+        for row in table.rows if row.paper_test is not None and row.name != "luong"
+    }  # fmt: skip
+
+
 def test_a_scalar_of_the_matching_is_called_learned_only_here():
     """Footnote 2 of Tu et al. 2018 is about "human-defined scalars"."""
     (claim,) = (claim for claim in CLAIMS if getattr(claim, "row", "") == "cache_scaled_dot")

@@ -116,7 +116,7 @@ CLAIMS: tuple[AnyClaim, ...] = (
             "6, Table 2", f"On Ro-En, {name} does not improve on {_BASELINE}.",
             "no gain", row, "ro-en", _NO_GAIN,
         )
-        for row, name in _EXTENSIONS.items()
+        for row, name in {**_EXTENSIONS, **_PURE_MANNS}.items()
     ),
     *(
         AddressClaim(
