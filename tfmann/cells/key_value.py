@@ -37,7 +37,7 @@ class KeyValueCell(DecoderCell):
     The paper calls this state d_1; but then no d_0 asks for c_1. It shows the zeros of W_d (3.3) in
     the first row; here all rows have them, since c_j's upper half "should not be used".
 
-    "Dropout to the last layer of each stacking LSTM" (section 4.2) is `top_dropout`, on the outputs
+    Dropout "to the last layer of each stacking LSTM" (section 4.2) is `top_dropout`, on the outputs
     of that layer: on the annotations, and on d as query and in the readout, not in the recurrence.
     """
 

@@ -4,8 +4,12 @@ Its abstract says that key-value attention outperforms attn on three tasks, its 
 one of them, IWSLT'07, the difference is small and not significant. Both are judged there.
 
 The margins come from the paper: on IWSLT'07 no difference between 49.1 and 49.6 is significant, and
-of the three scores that it calls "almost comparable" 33.8 and 32.6 differ most. For "almost as many
-parameters" and "no large difference" in speed it has no number; 5% and 20% are our choice.
+of the three pairs of scores that it calls "almost comparable", 33.8 and 32.6 differ most. For
+"almost same number of parameters" and no "large difference" in speed it has no number; 5% and 20%
+are our choice.
+
+In its Figure 3 attn translates "thin" twice, the second time by another word. Repeated bigrams are
+the nearest that can be counted without gold links; they miss a repetition in other words.
 """
 
 from __future__ import annotations
