@@ -12,13 +12,13 @@ each source position j records it, and enters the score:
 
 Without fertility, Phi_j = 1. The numbers of the equations are those of this page.
 
-Open in the paper, or different in its code, and settled here: the neural model reads s_{t-1},
-though the attention's query is q_t, as in both releases of the authors' code; the reset gate comes
-after the recurrent product, as in the second; there are no biases, as in the first, which fits the
-paper's parameter counts (1,000 linguistic, 3,000 with fertility, 100,330 neural at d = 10). Phi is
-at least 0.05, since 1 / Phi has no bound. All new weights but U start from N(0, 0.001^2), as in the
-first release, w too, which started at 0 there: the model starts as the RNNSearch that it is trained
-from.
+Open in the paper, or different in its code, and settled here: the neural model reads s_{t-1}, as in
+both releases of the authors' code, though the attention's query is q_t, as in the second; the reset
+gate comes after the recurrent product, as in the second; there are no biases, as in the first,
+which fits the paper's parameter counts (1,000 linguistic, 3,000 with fertility, 100,330 neural at
+d = 10). Phi is at least 0.05, since 1 / Phi has no bound. All new weights but U start from
+N(0, 0.001^2), as in the first release, w too, which started at 0 there: the model starts as the
+RNNSearch that it is trained from.
 """
 
 from __future__ import annotations
