@@ -106,11 +106,11 @@ def test_the_paper_s_own_corpus_is_distinguished_from_others():
     alignment_claim = claim(paper="Meng et al. 2018", row="kvmematt_r2_eos",
                             rival="rnnsearch_longer", tables=("alignment",))  # fmt: skip
     assert corpus(alignment_claim, "alignment", "paper") == "the paper's corpus"
-    tanaka = {"train": "not IWSLT'07: the Tanaka corpus, a stand-in"}
+    tanaka = {"train": "not IWSLT'07: the Tanaka corpus, a stand-in, dev and test too"}
     mino = claim(paper="Mino et al. 2017", row="key_value", rival="attn", tables=("en-ja",))
     assert corpus(mino, "en-ja", "cpu", variants=tanaka) == (
-        "a stand-in for the paper's corpus, dev and test included (train: not IWSLT'07: the Tanaka "
-        "corpus, a stand-in)"
+        "a stand-in for train, dev and test of the paper's corpus (train: not IWSLT'07: the Tanaka "
+        "corpus, a stand-in, dev and test too)"
     )
     not_the_papers = "not the paper's corpus"
     assert corpus(alignment_claim, "alignment", "cpu") == not_the_papers  # the Hansards

@@ -163,15 +163,13 @@ def test_manifests_call_another_corpus_a_stand_in():
     for path in (Path(__file__).resolve().parents[2] / "data").glob("*.json"):
         for entry in json.loads(path.read_text("utf-8"))["files"]:
             for variant in entry.get("accept_lines", ()):
-                stand_ins[path.stem, variant["note"]] = metrics.uses_stand_in(
-                    {"variants": {"train": variant["note"]}}
+                stand_ins[path.stem, variant["note"]] = metrics.stand_in(
+                    [{"variants": {"train": variant["note"]}}]
                 )
-    assert {name for (name, _), is_stand_in in stand_ins.items() if is_stand_in} == {
-        "iwslt07_en_ja", "wmt16_ro_en"
+    assert {(name, splits) for (name, _), splits in stand_ins.items() if splits} == {
+        ("iwslt07_en_ja", "train, dev and test"), ("wmt16_ro_en", "train")
     }  # fmt: skip
-    assert all(
-        note.startswith("not ") == is_stand_in for (_, note), is_stand_in in stand_ins.items()
-    )
+    assert all(note.startswith("not ") == bool(splits) for (_, note), splits in stand_ins.items())
 
 
 def test_the_luck_of_the_sentences_is_counted():

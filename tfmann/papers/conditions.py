@@ -148,8 +148,9 @@ def _describe_corpus(records: Sequence[Record], name: str, scale: str, paper_pai
         return "not the paper's corpus"
     notes = metrics.corpus_variants(records)
     suffix = f" ({'; '.join(notes)})" if notes else ""
-    if any(map(metrics.uses_stand_in, records)):
-        return f"a stand-in for the paper's corpus, dev and test included{suffix}"
+    splits = metrics.stand_in(records)
+    if splits:
+        return f"a stand-in for {splits} of the paper's corpus{suffix}"
     smallest = min(record.get("pairs", {}).get("train", paper_pairs) for record in records)
     part = "a part of " if smallest < _WHOLE * paper_pairs else ""
     return f"{part}the paper's corpus{suffix}"

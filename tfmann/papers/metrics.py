@@ -187,16 +187,23 @@ def corpus_variants(records: Sequence[Record]) -> list[str]:
     return [f"{split}: {note}" for split, note in sorted(variants)]
 
 
-def uses_stand_in(record: Record) -> bool:
-    """Returns whether a run's corpus is, by its note, not the one that its manifest names."""
-    return any("a stand-in" in note for note in record.get("variants", {}).values())
+def stand_in(records: Iterable[Record]) -> str:
+    """Returns the splits that are, by their notes, not of the corpus that the manifest names.
+
+    They are `train`, `train, dev and test`, or none: ''.
+    """
+    variants = [note for record in records for note in record.get("variants", {}).values()]
+    notes = [note for note in variants if "a stand-in" in note]
+    if any("dev and test too" in note for note in notes):
+        return "train, dev and test"
+    return "train" if notes else ""
 
 
-def stand_in_warning(records: Sequence[Record]) -> str:
+def stand_in_warning(records: Iterable[Record]) -> str:
     """Returns a warning for a table whose runs used another corpus than its own, or ''."""
-    if any(map(uses_stand_in, records)):
-        return "train, dev and test are a stand-in for its corpus"
-    return ""
+    splits = stand_in(records)
+    verb = "are" if " and " in splits else "is"
+    return f"{splits} {verb} a stand-in for its corpus" if splits else ""
 
 
 def significance_test(record: Record, baseline: str) -> Record:
