@@ -60,7 +60,9 @@ def test_align_writes_the_alignments_and_says_their_error(model, flags, tmp_path
 
 def test_eval_prints_alignment_error_and_adequacy_with_bleu(model, flags, capsys):
     assert nmt.main(command(model, mode="eval", **flags)) == 0
-    body = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr().out
+    body = json.loads(printed)
+    assert re.search(r'\n +"sure": \[[0-9]+(, [0-9]+)*\]\n', printed)  # a list is one line
     assert {score["name"] for score in body["scores"]["input"]} == {"BLEU", "chrF2", "TER"}
     loaded = api.load(str(model))
     links = loaded.align(list(zip(SOURCES, REFERENCES)))
@@ -80,6 +82,8 @@ def test_eval_prints_alignment_error_and_adequacy_with_bleu(model, flags, capsys
     assert actual["reworded"] == pytest.approx(expected.reworded_share)
     assert actual["over"] == pytest.approx(expected.over_share)
     assert expected.under + expected.reworded > 0
+    assert sum(actual["by_sentence"]["under"]) == expected.under
+    assert len(body["alignment"]["by_sentence"]["links"]) == len(SOURCES)
 
 
 def test_a_cell_without_alignments_has_adequacy_alone(flags, tmp_path, capsys):

@@ -59,6 +59,9 @@ def test_alignment_error_is_that_worked_out_by_hand():
     assert actual["soft_aer"] == pytest.approx(1 - (0.9 + 1.5) / (2.8 + 3))
     counts = [actual[key] for key in ("sentences", "links", "sure", "possible")]
     assert counts == [2, 3, 3, 4]
+    assert actual["by_sentence"] == {
+        "in_sure": [0, 1], "in_possible": [1, 1], "links": [2, 1], "sure": [1, 2],
+    }  # fmt: skip
 
 
 def test_adequacy_is_that_worked_out_by_hand(paths):
@@ -70,6 +73,10 @@ def test_adequacy_is_that_worked_out_by_hand(paths):
     third = pytest.approx(1 / 3)
     assert with_links == {
         "under": 0.0, "reworded": third, "over": third, "judged": 3, "source_words": 3,
+        "by_sentence": {"judged": [2, 1], "under": [0, 0], "reworded": [1, 0], "over": [0, 1]},
     }  # fmt: skip
     without = gold_alignments.adequacy_scores(expected, translations, None)
-    assert without == {**with_links, "under": third, "reworded": None}
+    by_sentence = {"judged": [2, 1], "under": [1, 0], "over": [0, 1]}
+    assert without == {
+        **with_links, "under": third, "reworded": None, "by_sentence": by_sentence,
+    }  # fmt: skip

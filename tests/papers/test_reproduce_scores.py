@@ -52,6 +52,9 @@ def test_gold_links_score_alignments_and_translations_once(aligned, monkeypatch,
         scores = {"input": [{"value": 4.0}, {"value": 6.0}]}
         alignment = {"aer": 0.25, "soft_aer": 0.5, "sentences": 6, "sure": 9, "possible": 9}
         judged = {"under": 0.1, "reworded": 0.2, "over": 0.3, "judged": 9}
+        alignment["by_sentence"] = {
+            "in_sure": [1] * 6, "in_possible": [1] * 6, "links": [2] * 6, "sure": [2] * 6,
+        }  # fmt: skip
         body = {"scores": scores, "alignment": alignment, "adequacy": judged}
         flags = dict(flag.split("=", 1) for flag in command[3:])
         Path(flags["--inference_output_file"]).write_text(json.dumps(body))
@@ -68,7 +71,10 @@ def test_gold_links_score_alignments_and_translations_once(aligned, monkeypatch,
     assert f"--inference_input_file={corpus / 'test.src'}" in flags
     assert f"--inference_ref_file={corpus / 'test.tgt'}" in flags
     (line,) = (root / "results" / "vi-en-cpu.jsonl").read_text().splitlines()
-    assert json.loads(line)["adequacy"]["judged"] == 9 and "alignment" in json.loads(line)
+    record = json.loads(line)
+    assert record["adequacy"]["judged"] == 9 and record["alignment"]["aer"] == 0.25
+    assert "by_sentence" not in record["alignment"] and "adequacy" not in record["resampled"]
+    assert record["resampled"]["alignment"]["aer"] == [5000] * 1000
 
 
 @pytest.mark.parametrize(

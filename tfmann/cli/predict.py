@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -25,7 +24,7 @@ from tfmann.errors import UserError, print_message
 from tfmann.evaluation import bleu, gold_alignments, length_penalty
 from tfmann.evaluation.alignment import format_pharaoh
 from tfmann.training import checkpoint
-from tfmann.utils.files import atomic_write
+from tfmann.utils.files import atomic_write, readable_json
 from tfmann.utils.run_folder import HPARAMS
 
 _LONG_LINE = 500  # words; hardly one sentence
@@ -282,7 +281,7 @@ def _evaluate(model: api.Model, values: Any) -> None:
         if values.gold_file:
             body.update(_gold_scores(model, values, best, traced))
     with _output(values.inference_output_file) as out:
-        out.write((json.dumps(body, indent=1, ensure_ascii=False) + "\n").encode())
+        out.write(f"{readable_json(body)}\n".encode())
 
 
 def _tune(values: Any, settings: dict[str, Any]) -> None:

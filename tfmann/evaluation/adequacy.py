@@ -88,6 +88,33 @@ def adequacy(
 ) -> Adequacy:
     """Counts the under- and over-translated source words of a set of translations.
 
+    Arguments and errors are those of `judge_set`; it is an error too if no source word has a sure
+    link.
+    """
+    words = judge_set(sources, references, hypotheses, sure, links, names)
+    return count_words(words, sum(map(len, sources)))
+
+
+def count_words(sentences: Sequence[Judgement], source_words: int) -> Adequacy:
+    """Counts the words of all sentences; UserError if none is judged."""
+    judged, under, reworded, over = (
+        sum(map(len, positions)) for positions in zip(*sentences, Judgement([], [], [], []))
+    )
+    if not judged:
+        raise UserError("nothing to judge: no source word has a sure link to a reference word")
+    return Adequacy(source_words, judged, under, reworded, over)
+
+
+def judge_set(
+    sources: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    hypotheses: Sequence[Sequence[str]],
+    sure: Sequence[Iterable[Link]],
+    links: Sequence[Iterable[Link]] | None = None,
+    names: Sequence[str] = ("the sure links", "the links"),
+) -> list[Judgement]:
+    """Judges the source words of each sentence of a set.
+
     Args:
       sources: the words of each source sentence.
       references: the words of its reference.
@@ -97,8 +124,7 @@ def adequacy(
       names: what errors call `sure` and `links`, such as their files.
 
     Raises:
-      UserError: the numbers of sentences differ, a link is outside its sentence, or no source
-        word has a sure link.
+      UserError: the numbers of sentences differ, or a link is outside its sentence.
     """
     parts = (sources, references, hypotheses, sure, links)
     sizes = [len(part) for part in parts if part is not None]
@@ -108,7 +134,7 @@ def adequacy(
             f"there are {', '.join(map(str, sizes))}"
         )
     frequency = Counter(word for reference in references for word in reference)
-    judged = under = reworded = over = 0
+    judgements = []
     for number, (source, reference, hypothesis) in enumerate(
         zip(sources, references, hypotheses), start=1
     ):
@@ -118,14 +144,10 @@ def adequacy(
         _check_inside(
             hypothesis_links or (), len(source), len(hypothesis), f"{names[1]}, line {number}"
         )
-        words = judge(reference, hypothesis, reference_links, frequency, hypothesis_links)
-        judged += len(words.judged)
-        under += len(words.under)
-        reworded += len(words.reworded)
-        over += len(words.over)
-    if not judged:
-        raise UserError("nothing to judge: no source word has a sure link to a reference word")
-    return Adequacy(sum(map(len, sources)), judged, under, reworded, over)
+        judgements.append(
+            judge(reference, hypothesis, reference_links, frequency, hypothesis_links)
+        )
+    return judgements
 
 
 def judge(

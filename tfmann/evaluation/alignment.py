@@ -152,6 +152,28 @@ def read_pharaoh(path: PathLike, first: int = 0, reverse: bool = False) -> list[
     return [parse_pharaoh(line, number, path, first, reverse) for number, line in lines]
 
 
+class LinkCounts(NamedTuple):
+    """Numbers of links of a sentence, or of a set."""
+
+    in_sure: int  # hypothesis links that are sure links of the reference
+    in_possible: int  # hypothesis links that are possible links
+    links: int  # of the hypothesis
+    sure: int  # of the reference
+
+
+def count_links(
+    hypothesis: Sequence[Iterable[Link]],
+    sure: Sequence[Iterable[Link]],
+    possible: Sequence[Iterable[Link]],
+) -> list[LinkCounts]:
+    """Counts the links of each sentence; arguments and errors as of `quality`."""
+    _check_sentences(len(hypothesis), len(sure), len(possible))
+    return [
+        LinkCounts(len(links & must), len(links & (may | must)), len(links), len(must))
+        for links, must, may in zip(map(set, hypothesis), map(set, sure), map(set, possible))
+    ]
+
+
 def quality(
     hypothesis: Sequence[Iterable[Link]],
     sure: Sequence[Iterable[Link]],
@@ -169,14 +191,13 @@ def quality(
     Raises:
       UserError: the numbers of sentences differ, or there is no link to compare.
     """
-    _check_sentences(len(hypothesis), len(sure), len(possible))
-    in_sure = in_possible = links_found = links_sure = 0
-    for links, must, may in zip(map(set, hypothesis), map(set, sure), map(set, possible)):
-        in_sure += len(links & must)
-        in_possible += len(links & (may | must))
-        links_found += len(links)
-        links_sure += len(must)
-    return _quality(in_sure, in_possible, links_found, links_sure)
+    return quality_of(count_links(hypothesis, sure, possible))
+
+
+def quality_of(sentences: Iterable[LinkCounts]) -> Quality:
+    """Returns what `quality` does, from the counts of its sentences."""
+    counts = [LinkCounts(0, 0, 0, 0), *sentences]
+    return _quality(*map(sum, zip(*counts)))
 
 
 def soft_aer(

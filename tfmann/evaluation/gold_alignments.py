@@ -16,8 +16,16 @@ import numpy as np
 from tfmann.data.subword import WordSegmenter
 from tfmann.data.text_files import iter_lines
 from tfmann.errors import UserError
-from tfmann.evaluation.adequacy import adequacy
-from tfmann.evaluation.alignment import GoldAlignment, Link, quality, read_pharaoh, soft_aer
+from tfmann.evaluation.adequacy import Judgement, count_words, judge_set
+from tfmann.evaluation.alignment import (
+    GoldAlignment,
+    Link,
+    LinkCounts,
+    count_links,
+    quality_of,
+    read_pharaoh,
+    soft_aer,
+)
 from tfmann.evaluation.bleu import check_parallel
 from tfmann.utils.files import PathLike
 
@@ -89,16 +97,18 @@ def alignment_scores(
 
     Returns:
       `aer` and `soft_aer`, `precision` and `recall` of the hard links, each from 0 to 1, and the
-      numbers of sentences and links.
+      numbers of sentences and links. `by_sentence` has the counts of each sentence
+      (`alignment.LinkCounts`).
     """
-    scores = quality(links, gold.sure, gold.possible)
+    counts = count_links(links, gold.sure, gold.possible)
     return {
-        **scores._asdict(),
+        **quality_of(counts)._asdict(),
         "soft_aer": soft_aer(attention, gold.sure, gold.possible),
         "sentences": len(links),
         "links": sum(map(len, links)),
         "sure": sum(map(len, gold.sure)),
         "possible": sum(map(len, gold.possible)),
+        "by_sentence": _columns(LinkCounts._fields, counts),
     }
 
 
@@ -116,12 +126,24 @@ def adequacy_scores(
     Returns:
       `under`, `over` and `reworded` (None without links) as shares of the `judged` source words,
       from 0 to 1 (`tfmann.evaluation.adequacy`), and the number of all source words.
+      `by_sentence` has the numbers of these words in each sentence.
     """
-    counts = adequacy(gold.sources, gold.references, words_of(hypotheses), gold.sure, links)
+    words = judge_set(gold.sources, gold.references, words_of(hypotheses), gold.sure, links)
+    counts = count_words(words, sum(map(len, gold.sources)))
+    numbers = [tuple(map(len, sentence)) for sentence in words]
+    by_sentence = _columns(Judgement._fields, numbers)
+    if links is None:
+        del by_sentence["reworded"]
     return {
         "under": counts.under_share,
         "reworded": None if links is None else counts.reworded_share,
         "over": counts.over_share,
         "judged": counts.judged,
         "source_words": counts.source_words,
+        "by_sentence": by_sentence,
     }
+
+
+def _columns(names: Sequence[str], rows: Sequence[Sequence[int]]) -> dict[str, list[int]]:
+    """Returns the numbers of all sentences by name."""
+    return {name: list(column) for name, column in zip(names, zip(*rows))}

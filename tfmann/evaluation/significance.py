@@ -176,10 +176,21 @@ def resampled_bleu(
     check_parallel([("the translations", lines), *number_references(references)])
     metric = bleu_metric(tokenize, lowercase)
     counts = np.array(corpus_statistics(metric, lines, references))
+    totals = resampled_totals(counts, resamples, seed, documents)
+    return [_score(metric, total).score for total in totals.tolist()]
+
+
+def resampled_totals(
+    counts: np.ndarray,
+    resamples: int = RESAMPLES,
+    seed: int = RESAMPLES_SEED,
+    documents: Sequence[int] | None = None,
+) -> np.ndarray:
+    """Sums counts `[sentences, C]` over resamples as of `resampled_bleu`: `[resamples, C]`."""
     if documents is not None:
         counts = np.add.reduceat(counts, np.unique(document_starts(documents)))
-    resampled = np.random.default_rng(seed).integers(0, len(counts), (resamples, len(counts)))
-    return [_score(metric, counts[rows].sum(axis=0).tolist()).score for rows in resampled]
+    drawn = np.random.default_rng(seed).integers(0, len(counts), (resamples, len(counts)))
+    return np.array([counts[rows].sum(axis=0) for rows in drawn])
 
 
 def count_documents(documents: Sequence[int] | None) -> int:

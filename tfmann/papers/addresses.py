@@ -208,7 +208,7 @@ def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
         + "".join(f", of {tests}" for tests in sorted(set(map(describe_tests, measured.runs)))
                   if tests != _ONE_TEST)
     )  # fmt: skip
-    note = metrics.few_documents(measured.runs[0], "test")
+    note = metrics.few_documents(measured.runs[0].get("resampled", {}).get("test", {}))
     if note and inspected["unit"] == "sentence":  # what they have in common is in no interval
         parts.append(note)
     return "; ".join(parts)

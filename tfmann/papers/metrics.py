@@ -106,9 +106,9 @@ def confidence_interval(record: Record) -> tuple[float, float] | None:
     return interval["mean"] - interval["ci"], interval["mean"] + interval["ci"]
 
 
-def few_documents(record: Record, split: str) -> str:
+def few_documents(resamples: Record) -> str:
     """Returns a note on a set of too few documents to resample them, or ''."""
-    few = record.get("resampled", {}).get(split, {}).get("few_documents")
+    few = resamples.get("few_documents")
     return f"valid for these {few} documents only" if few else ""
 
 

@@ -82,8 +82,7 @@ def resample(outputs: Sequence[Output], settings: Settings) -> dict[str, Any]:
       `sentences`; `documents`, their number, if these are resampled, or `few_documents` if they are
       known but too few; `seed`; `bleu`.
     """
-    documents = [significance.count_documents(output.documents) for output in outputs]
-    by_document = min(documents) >= significance.ENOUGH_DOCUMENTS
+    by_document, entry = documents_entry([output.documents for output in outputs])
     tokenize, lowercase = settings["bleu_tokenize"], settings["bleu_lowercase"]
     scores = [
         significance.resampled_bleu(
@@ -98,15 +97,18 @@ def resample(outputs: Sequence[Output], settings: Settings) -> dict[str, Any]:
     ]
     return {
         "sentences": sum(len(output.translations) for output in outputs),
-        **_documents_entry(sum(documents), by_document),
+        **entry,
         "seed": significance.RESAMPLES_SEED,
         "bleu": [round(metrics.RESAMPLED_UNITS * fmean(values)) for values in zip(*scores)],
     }
 
 
-def _documents_entry(documents: int, resampled: bool) -> dict[str, int]:
-    key = "documents" if resampled else "few_documents"
-    return {key: documents} if documents else {}
+def documents_entry(documents: Sequence[Sequence[int] | None]) -> tuple[bool, dict[str, int]]:
+    """Returns whether the documents of all tests are resampled, and what `resample` says of it."""
+    numbers = [significance.count_documents(of_test) for of_test in documents]
+    by_document = min(numbers) >= significance.ENOUGH_DOCUMENTS
+    key = "documents" if by_document else "few_documents"
+    return by_document, {key: sum(numbers)} if sum(numbers) else {}
 
 
 def score(

@@ -23,7 +23,13 @@ from tfmann.evaluation.gold_alignments import words_of
 from tfmann.evaluation.repetition import repetition
 from tfmann.evaluation.sense_consistency import sense_accuracy
 from tfmann.evaluation.tense_consistency import tense_accuracy
-from tfmann.papers import consistency_scores, history_scores, length_scores, output_scores
+from tfmann.papers import (
+    consistency_scores,
+    gold_resamples,
+    history_scores,
+    length_scores,
+    output_scores,
+)
 from tfmann.papers.output_scores import Output
 from tfmann.papers.processes import run_to_end
 from tfmann.papers.table_corpus import Corpus, gold_files
@@ -51,8 +57,11 @@ def all_scores(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, An
     if corpus.preparation is not None:
         scores["preparation"] = corpus.preparation
         scores["detokenised"] = score_detokenised(corpus.report, out_dir)
+    resampled = {}
     if manifest.alignments:
-        scores.update(scores_by_gold_links(corpus.report, out_dir, settings))
+        by_links = scores_by_gold_links(corpus.report, out_dir, settings)
+        resampled = gold_resamples.take(by_links, outputs["output_test"].documents)
+        scores.update(by_links)
     scores["repetition"] = _repetition(outputs["output_test"])
     scores["by_length"] = _by_length(corpus, outputs, settings)
     if not manifest.more_tests:  # an interval of a mean over tests would be another one
@@ -60,7 +69,7 @@ def all_scores(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, An
     unseen = output_scores.unseen_sentences(corpus)
     scores.update(output_scores.more_scores(outputs, unseen, settings))
     dev = output_scores.read_dev(corpus, out_dir)
-    scores["resampled"]["dev"] = output_scores.resample([dev], settings)
+    scores["resampled"].update(dev=output_scores.resample([dev], settings), **resampled)
     histories = history_scores.scores(corpus, out_dir, settings, unseen, _decode)
     if histories:
         scores["histories"] = histories

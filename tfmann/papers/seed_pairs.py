@@ -6,7 +6,6 @@ import functools
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,9 +18,12 @@ _NORMAL = statistics.NormalDist()
 _SENTENCES_ONLY = "valid for these test sentences only"
 _UPPER_BOUND = "the error due to the sentences is an upper bound"
 _LOST = "BLEU lost to errors in the history"
-# measures that are resampled
-_SPLITS = {
-    "test BLEU": "test", "dev BLEU": "dev", "BLEU of unseen pairs": "unseen", _LOST: "test",
+# measures that are resampled: their place in `resampled` of a record
+_RESAMPLED = {
+    "test BLEU": ("test", "bleu"), "dev BLEU": ("dev", "bleu"), _LOST: ("test", "bleu"),
+    "BLEU of unseen pairs": ("unseen", "bleu"), "AER": ("alignment", "aer"),
+    "under-translated words": ("adequacy", "under"),
+    "over-translated words": ("adequacy", "over"),
 }  # fmt: skip
 
 
@@ -66,44 +68,66 @@ class SeedPairs:
     def sentence_variance(self) -> tuple[float, str]:
         """Returns the variance of the mean over other test sentences, and a note on its source."""
         if self._resampled is not None:
-            return verdicts.sentence_variance(self._resampled), self._documents_note
+            return verdicts.sentence_variance(self._resampled), self._resamples_note
         if self._recorded_errors is None:
             return 0.0, _SENTENCES_ONLY
         # An upper bound: as if the differences of all seeds rose and fell together.
         return statistics.fmean(self._recorded_errors) ** 2, _UPPER_BOUND
 
     def sentence_errors(self) -> list[float]:
-        """Returns the standard error of each seed over other test sentences; 0 if unknown."""
+        """Returns the standard error over other test sentences of each seed that has resamples.
+
+        Without resamples it is that of every seed; 0 if unknown.
+        """
         if self._resampled is not None:
             return [float(error) for error in self._resampled.std(axis=1, ddof=1)]
         return self._recorded_errors or [0.0] * len(self.seeds)
 
     @functools.cached_property
+    def _resamples(self) -> list[list[Record]]:
+        """The resamples of each seed that has them; empty if they are not the same for all."""
+        if self.measure not in _RESAMPLED:
+            return []
+        of_seeds = [_resampled_scores(self.measure, *pair) for pair in self.records]
+        complete = [
+            [scores for scores in of_seed if scores] for of_seed in of_seeds if all(of_seed)
+        ]
+        _, key = _RESAMPLED[self.measure]
+        kinds = {
+            (scores["sentences"], scores.get("documents"), scores["seed"], len(scores[key]))
+            for of_seed in complete
+            for scores in of_seed
+        }
+        return complete if len(kinds) == 1 else []
+
+    @functools.cached_property
     def _resampled(self) -> np.ndarray | None:
-        """Differences on the resamples that all runs share, [S, resamples]."""
-        if self.measure not in _SPLITS or not self.records:
+        """Differences on these resamples, [seeds that have them, resamples]."""
+        if not self._resamples:
             return None
-        resampled = [_resampled_scores(self.measure, *pair) for pair in self.records]
-        if not _have_same_resamples([scores for of_pair in resampled for scores in of_pair]):
-            return None
-        scores = np.array([[of_run["bleu"] for of_run in pair] for pair in resampled])
+        _, key = _RESAMPLED[self.measure]
+        scores = np.array([[of_run[key] for of_run in of_seed] for of_seed in self._resamples])
         added, subtracted = scores[:, ::2].sum(axis=1), scores[:, 1::2].sum(axis=1)
         return (added - subtracted) / metrics.RESAMPLED_UNITS
 
     @property
     def _documents(self) -> int | None:
         """The number of documents, if they were resampled; None if sentences were, or nothing."""
-        if self._resampled is None:
-            return None
-        return self.runs[0]["resampled"][_SPLITS[self.measure]].get("documents")
+        return self._resamples[0][0].get("documents") if self._resamples else None
 
     @property
-    def _documents_note(self) -> str:
-        """What the resamples are of, if the number of documents is known."""
+    def _resamples_note(self) -> str:
+        """What the resamples are of, if the number of documents is known, and of how many seeds."""
+        notes = []
+        few = metrics.few_documents(self._resamples[0][0])
         if self._documents:
-            return f"resampled by document, of which there are {self._documents}"
-        note = metrics.few_documents(self.runs[0], _SPLITS[self.measure])
-        return f"{note}, too few to resample" if note else ""
+            notes.append(f"resampled by document, of which there are {self._documents}")
+        elif few:
+            notes.append(f"{few}, too few to resample")
+        if len(self._resamples) < len(self.seeds):
+            of_seeds = f"{len(self._resamples)} of {len(self.seeds)} seeds"
+            notes.append(f"the error due to the sentences is that of {of_seeds}")
+        return "; ".join(notes)
 
     @functools.cached_property
     def _recorded_errors(self) -> list[float] | None:
@@ -147,12 +171,12 @@ def test_is_outdated(record: Record, rival: Record) -> bool:
     return tested and metrics.test_is_outdated(rival, record)
 
 
-def _resampled_scores(measure: str, record: Record, rival: Record) -> list[Any]:
+def _resampled_scores(measure: str, record: Record, rival: Record) -> list[Record | None]:
     """Returns the resamples whose scores, alternately added and subtracted, are a difference.
 
     Each is None where there are no resamples.
     """
-    split = _SPLITS[measure]
+    split, _ = _RESAMPLED[measure]
     own, rivals_own = (run.get("resampled", {}).get(split) for run in (record, rival))
     if measure != _LOST:
         return [own, rivals_own]
@@ -160,16 +184,6 @@ def _resampled_scores(measure: str, record: Record, rival: Record) -> list[Any]:
         run["histories"]["reference"].get("resampled", {}).get(split) for run in (record, rival)
     )
     return [with_references, own, rivals_own, rivals_with_references]
-
-
-def _have_same_resamples(resampled: Sequence[Record | None]) -> bool:
-    """Returns whether all runs were scored, and on the same resamples."""
-    kinds = [
-        (scores["sentences"], scores.get("documents"), scores["seed"], len(scores["bleu"]))
-        for scores in resampled
-        if scores is not None
-    ]
-    return len(kinds) == len(resampled) and len(set(kinds)) == 1
 
 
 def _recorded_error(record: Record, rival: Record) -> float | None:

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Union
 
@@ -14,6 +15,7 @@ from tfmann.utils import atomic_files
 
 PathLike = Union[str, "os.PathLike[str]"]
 
+_NUMBERS = re.compile(r"\[\n\s+(-?\d[^\]\[{\"]*)\n\s+\]")  # a list of numbers, each on its line
 _BLOCK = 1 << 20  # bytes read at a time
 
 
@@ -66,6 +68,15 @@ def write_json(path: PathLike, value: Any, indent: int | None = 1) -> None:
     """Writes a value as JSON; raises UserError if the file cannot be written."""
     with atomic_write(path) as stream:
         stream.write(json.dumps(value, indent=indent).encode())
+
+
+def readable_json(value: Any) -> str:
+    """Returns indented JSON, with a list of numbers on one line.
+
+    No string can look like one: in JSON its line ends are escaped.
+    """
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    return _NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text)
 
 
 def read_json_object(path: PathLike) -> dict[str, Any]:
