@@ -107,6 +107,15 @@ def test_documents_stay_with_their_sentences(raw, tmp_path):
     assert rows == expected[:3] + expected[4:]
 
 
+def test_documents_of_earlier_text_go_even_if_its_record_is_lost(raw, tmp_path):
+    output = tmp_path / "out"
+    assert prepare.main(command(raw, output, "--vocab_size=60")) == 0
+    (output / raw_corpus.RECORD).unlink()  # as the message about a damaged one says
+    (raw / "train.docs").unlink()
+    assert prepare.main(command(raw, output, "--vocab_size=60")) == 0
+    assert not (output / "train.docs").exists()
+
+
 def test_the_same_command_again_does_nothing_and_another_starts_over(raw, tmp_path, capsys):
     output = tmp_path / "out"
     arguments = command(raw, output, "--vocab_size=60")

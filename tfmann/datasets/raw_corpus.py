@@ -133,7 +133,7 @@ def prepare_corpus(
             settings[f"{name}_prefix"] = name
             splits[name]["sides"] = _measure_split(sides, folder, name)
         files = _digests(folder, _written(recipe, prefixes, settings))
-        _replace_files(folder, directory, record)
+        _replace_files(folder, directory, record, prefixes)
     record = {
         "settings": settings, "splits": splits, "recipe": recipe_record, "inputs": inputs,
         "files": files,
@@ -260,16 +260,21 @@ def _unfinished_folder(directory: str) -> Iterator[str]:
         raise UserError(f"cannot write in {directory}: {error_reason(error)}") from None
 
 
-def _replace_files(folder: str, directory: str, record: Mapping[str, Any]) -> None:
+def _replace_files(
+    folder: str, directory: str, record: Mapping[str, Any], splits: Iterable[str]
+) -> None:
     """Moves all files into a prepared folder; removes its record and its splits before.
 
-    Otherwise a split that is no longer given would stay. Other files may be the user's.
+    Otherwise a split that is no longer given would stay, or the documents of earlier text, which
+    a run would read. Other files may be the user's.
     """
     if record:
         os.unlink(os.path.join(directory, RECORD))
         suffixes = (record["recipe"]["source"], record["recipe"]["target"], "docs")
         for name in (f"{split}.{suffix}" for split in record["splits"] for suffix in suffixes):
             Path(directory, os.path.basename(name)).unlink(missing_ok=True)
+    for split in splits:  # also where the record of the earlier text is lost
+        Path(directory, f"{split}.docs").unlink(missing_ok=True)
     for name in os.listdir(folder):
         os.replace(os.path.join(folder, name), os.path.join(directory, name))
 
@@ -286,8 +291,6 @@ def _write_split(
     outputs = [os.path.join(directory, name) for name in names[: len(paths)]]
     for path, output in zip(paths, outputs):
         write_lines(output, raw_text.lines(path))
-    if len(paths) < len(names):  # one of an interrupted command may be there
-        Path(directory, names[-1]).unlink(missing_ok=True)
     pairs: Iterator[Pair] = iter_parallel(*outputs)
     if split != "train":
         return {"pairs": sum(1 for _ in pairs), "removed": {}}
