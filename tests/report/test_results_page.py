@@ -157,6 +157,17 @@ def test_figures_are_drawn_once(runs):
     assert len(model.calls) == 4
 
 
+def test_figures_of_other_text_are_drawn_again(runs):
+    """Its translation may be the same; a cache was filled by the sentences before it."""
+    model, folder = Model(), runs / "synthetic-tense" / "tiny"
+    render_page(runs, model, number=1, drawn=1)
+    write_lines(folder / "cache" / "output_test", ["X", *REFERENCES[1:]])
+    write_lines(runs.parent / "corpus" / "test.src", [*SOURCES[:1], "q r .", *SOURCES[2:]])
+    render_page(runs, model, number=1, drawn=1)
+    assert [name for name, *_ in model.calls] == ["rnnsearch", "cache"] * 2
+    assert model.calls[3][1][:2] == [(SOURCES[0], "X"), ("q r .", REFERENCES[1])]
+
+
 def test_a_neural_cache_is_drawn_in_its_documents(runs):
     model, path = Model(), runs / "synthetic-tense" / "tiny" / "rnnsearch" / "results.json"
     results = json.loads(path.read_text())

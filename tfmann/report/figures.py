@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from tfmann import config
+from tfmann.data.documents import document_starts
 from tfmann.errors import UserError
 from tfmann.report.runs import SystemRun, TranslatedTest
 from tfmann.utils.files import write_json
-from tfmann.utils.run_folder import BEST
+from tfmann.utils.run_folder import BEST, HPARAMS
 
 if TYPE_CHECKING:
     from tfmann.evaluation.trace import Trace
@@ -81,7 +82,7 @@ def draw_run(
     Returns:
       the figures by sentence number, and under ALL_SENTENCES.
     """
-    key = _cache_key(run, numbers)
+    key = _cache_key(test, run, numbers)
     path = Path(run.folder, CACHE_FILE)
     drawings = _read_cache(path, key)
     if drawings is None:
@@ -123,14 +124,17 @@ def caption(name: str) -> str:
     return _CAPTIONS.get(name, name)
 
 
-def _cache_key(run: SystemRun, numbers: Sequence[int]) -> str:
-    """Returns a hash that changes with the model and with the sentences."""
-    try:
-        state = Path(run.folder, BEST, "state.json").read_text(encoding="utf-8")
-    except OSError:
-        state = ""
-    translations = [(i, run.translations[i]) for i in numbers]
-    contents = [state, _AVERAGED, translations]
+def _cache_key(test: TranslatedTest, run: SystemRun, numbers: Sequence[int]) -> str:
+    """Returns a hash that changes with whatever the figures show."""
+    files = []
+    for name in (os.path.join(BEST, "state.json"), HPARAMS):
+        try:
+            files.append(Path(run.folder, name).read_text(encoding="utf-8"))
+        except OSError:
+            files.append("")
+    lines, ids = _traced_lines(test, run, numbers)
+    texts = [(test.sources[i], run.translations[i]) for i in lines]
+    contents = [files, run.title, list(numbers), lines, ids, texts]
     return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 
@@ -147,22 +151,26 @@ def _read_cache(path: Path, key: str) -> list[Drawing] | None:
 def _draw_run(
     test: TranslatedTest, run: SystemRun, numbers: Sequence[int], tracer: Tracer
 ) -> Iterator[Drawing]:
-    cell = config.cell_spec(run.cell)
-    documents = test.documents if run.reads_documents else None
-    lines = list(numbers)
-    if documents:
-        from tfmann.data.documents import document_starts
-
-        averaged = range(_AVERAGED) if cell.has_cache else ()
-        starts = document_starts(documents).tolist()  # ids may come again in other documents
-        lines = _whole_documents(starts, [*numbers, *averaged])
+    lines, ids = _traced_lines(test, run, numbers)
     pairs = [(test.sources[i], run.translations[i]) for i in lines]
-    ids = [starts[i] for i in lines] if documents else None
     traces = dict(zip(lines, tracer(run.folder, pairs, ids)))
     for i in numbers:
         for name, png in trace_figures(traces[i]):
             yield make_drawing(i, name, png)
     yield from _draw_recency(run, list(traces.values()))
+
+
+def _traced_lines(
+    test: TranslatedTest, run: SystemRun, numbers: Sequence[int]
+) -> tuple[list[int], list[int] | None]:
+    """Returns the lines that go through the model, and their documents if it reads these."""
+    documents = test.documents if run.reads_documents else None
+    if not documents:
+        return list(numbers), None
+    averaged = range(_AVERAGED) if config.cell_spec(run.cell).has_cache else ()
+    starts = document_starts(documents).tolist()  # ids may come again in other documents
+    lines = _whole_documents(starts, [*numbers, *averaged])
+    return lines, [starts[i] for i in lines]
 
 
 def _whole_documents(starts: Sequence[int], numbers: Sequence[int]) -> list[int]:
