@@ -168,6 +168,14 @@ def test_figures_of_other_text_are_drawn_again(runs):
     assert model.calls[3][1][:2] == [(SOURCES[0], "X"), ("q r .", REFERENCES[1])]
 
 
+def test_figures_that_cannot_be_kept_are_on_the_page(runs):
+    (runs / "synthetic-tense" / "tiny" / "cache" / figures.CACHE_FILE).mkdir()
+    log, options = [], results_page.ExampleOptions(str(runs), number=1, drawn=1)
+    page = results_page.render_page(runs, options, Model(), log.append)
+    assert page.count("data:image/png;base64,iVBOR") == 3
+    assert [line for line in log if "are not kept: cannot write" in line]
+
+
 def test_a_neural_cache_is_drawn_in_its_documents(runs):
     model, path = Model(), runs / "synthetic-tense" / "tiny" / "rnnsearch" / "results.json"
     results = json.loads(path.read_text())

@@ -92,7 +92,10 @@ def draw_run(
         except UserError as error:
             log(f"no figures of {run.folder}: {error}")
             return {}
-        write_json(path, {"key": key, "drawings": drawings}, indent=None)
+        try:
+            write_json(path, {"key": key, "drawings": drawings}, indent=None)
+        except UserError as error:  # somebody else's run, or a full disk: the page needs no cache
+            log(f"the figures of {run.folder} are not kept: {error}")
     by_sentence: dict[int, list[Drawing]] = {}
     for drawing in drawings:
         by_sentence.setdefault(drawing.sentence, []).append(drawing)
