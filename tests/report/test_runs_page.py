@@ -126,6 +126,16 @@ def test_sentences_are_those_that_runs_have_translated(runs):
     assert len(left_out) == 2 and "sentences of" in left_out[0]
 
 
+@pytest.mark.parametrize("suffixes", [["src", "tgt"], ["src"]])
+def test_translations_of_more_sentences_than_there_are_now_are_left_out(runs, suffixes):
+    for suffix in suffixes:
+        write_lines(runs.parent / "text" / f"test.{suffix}", SOURCES[:6])
+    left_out = []
+    sets = own_runs.translated_sets(own_runs.find_runs(str(runs), print), left_out.append)
+    assert [title for title, _ in sets] == ["The dev set"]
+    assert len(left_out) == 2 and "translates 8 sentences" in left_out[0]
+
+
 def test_figures_are_drawn_of_runs_that_have_weights(runs):
     calls = []
 

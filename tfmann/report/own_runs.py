@@ -146,6 +146,7 @@ def translated_sets(
         try:
             test = read_test(run.settings, prefix)
             translations = list(iter_lines(f"{run.folder}/output_{names[0]}"))
+            _require_lines(test, len(translations), prefix)
         except UserError as error:
             log(f"the sentences of {run.folder} are left out: {error}")
             continue
@@ -165,6 +166,13 @@ def translated_sets(
         which = f": {prefix}, {len(test.sources)} sentences" if counts[name] > 1 else ""
         titled.append((f"The {name} set{which}", test))
     return titled
+
+
+def _require_lines(test: TranslatedTest, count: int, prefix: str) -> None:
+    """Raises UserError where a set has fewer lines than a run has translated: it has changed."""
+    least = min(map(len, (test.sources, *test.references, test.documents or test.sources)))
+    if least < count:
+        raise UserError(f"its output translates {count} sentences, and {prefix} has {least} now")
 
 
 def _first(test: TranslatedTest, count: int) -> TranslatedTest:
