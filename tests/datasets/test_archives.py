@@ -56,6 +56,13 @@ def test_tars_are_extracted(tmp_path, mode):
     assert names_in(out) == ["a", "a/b.txt", "c.txt"]
 
 
+def test_a_tar_whose_last_member_is_a_zip_is_a_tar(tmp_path):
+    inner = zip_of(tmp_path / "x.zip", ("inner.txt", b"bee")).read_bytes()
+    archive = tar_of(tmp_path / "x.tar", ("a.txt", b"bee"), ("x.zip", inner))
+    extract(archive, tmp_path / "out")
+    assert names_in(tmp_path / "out") == ["a.txt", "x.zip"]
+
+
 def test_zips_and_lone_gz_files_are_extracted(tmp_path):
     archive = zip_of(tmp_path / "x.zip", ("a/", b""), ("a/b.txt", b"bee"))
     assert extract(archive, tmp_path / "z") == [tmp_path / "z/a/b.txt"]

@@ -196,10 +196,10 @@ def _refuse_conflict(target: Path, name: str) -> None:
 
 def _members(archive: PathLike, only: str | None = None) -> _Members:
     """Yields the plain files of an archive, or only the one of the name `only`."""
+    if tar.is_tar(archive):  # first, because a zip is known by its end: a tar may end in one
+        return _tar_members(archive, only)
     if zipfile.is_zipfile(archive):
         return _zip_members(archive, only)
-    if tar.is_tar(archive):
-        return _tar_members(archive, only)
     with open_binary(archive) as stream:
         if stream.read(2) == _GZIP_MAGIC:
             return _gzip_member(archive)
