@@ -157,6 +157,14 @@ def test_short_long_and_broken_sentences():
             assert image_files.figure_to_png(figure).startswith(b"\x89PNG")
 
 
+def test_a_head_over_a_very_long_sentence_has_a_picture_of_limited_size():
+    trace = head_trace(heads=(1, 0), slots=900, reads_source=False, source=["w"] * 900)
+    (figure,) = figures(trace).values()
+    assert figure.get_size_inches()[1] < 45
+    words = tick_labels(panels(figure)["address"], "y")
+    assert len(words) == 225  # every fourth, as along the axes of an attention
+
+
 def test_the_picture_has_dark_cells_where_the_address_is():
     trace = head_trace(source=["w"] * 4, target=["v"] * 5)
     for array in trace.values():

@@ -46,6 +46,7 @@ _CURVES = {
 
 _SLOT, _LOW, _HIGH = 0.06, 1.2, 2.6  # inches: of a slot, of few slots, of many slots
 _ROW, _CURVE, _GAP = 0.24, 0.6, 0.14  # inches
+_HIGHEST = drawing.LARGEST_SIDE / 2  # of a row for each word: a head has two such panels
 _BOUNDARY, _LINE, _INK = "#c44e52", "#ececec", "#1f3a5f"
 
 
@@ -65,7 +66,7 @@ class Panel(NamedTuple):
             return _CURVE
         if self.rows is None:
             return float(np.clip(count * _SLOT, _LOW, _HIGH))
-        return count * _ROW
+        return min(count * _ROW, _HIGHEST)
 
 
 def head_figures(trace: Trace, title: str = "") -> Iterator[tuple[str, Figure]]:
