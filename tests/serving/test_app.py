@@ -322,6 +322,11 @@ def test_a_session_is_one_document(documents):
         assert are_alike(translate(DOCUMENT[:1], 1, "a/b c"), expected[:1])
         assert client.ask("DELETE", "/sessions/a%2Fb%20c")[0] == 204
         assert are_alike(translate(DOCUMENT[:1], 1), expected[:1])
+        for name in ("a\n", "a\nb"):
+            status, answer = client.post("/translate", {"lines": ["hund"], "session": name})
+            assert status == 422 and "a name on one line" in answer["error"]
+        assert client.ask("DELETE", "/sessions/a%0A")[0] == 404
+        assert are_alike(translate(DOCUMENT[1:3], 3), expected[1:3])  # it has not ended
         translate(DOCUMENT[:1], 1, "third")
         status, answer = client.post("/translate", {"lines": ["hund"], "session": "fourth"})
         assert status == 503 and "3 sessions already" in answer["error"]

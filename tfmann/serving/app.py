@@ -54,7 +54,8 @@ def make_app(service: Service, host: str = "127.0.0.1", log: Any = None) -> Star
         )
 
     async def end_session(request: Request) -> Response:
-        service.end_session(request.path_params["name"])
+        path = request.scope["path"]  # a route's parameter would lack a line break at the end
+        service.end_session(path.partition("/sessions/")[2])
         return Response(status_code=204)
 
     @contextlib.asynccontextmanager

@@ -188,6 +188,8 @@ def _session(value: Mapping[str, Any], documents: bool) -> str:
         return ""
     if not isinstance(session, str) or not 1 <= len(session) <= 128 or not _is_unicode(session):
         raise RequestError(422, f"session: expected 1 to 128 characters, not {_short(session)}")
+    if "\n" in session:  # which no route matches: such a session could not be ended
+        raise RequestError(422, f"session: expected a name on one line, not {_short(session)}")
     if not documents:
         raise RequestError(
             422, "session: this model translates every sentence by itself; leave session out"
