@@ -184,6 +184,10 @@ def test_a_neural_cache_is_drawn_in_its_documents(runs):
     render_page(runs, model, number=1, drawn=1)
     (base, pairs, documents), _ = model.calls
     assert (base, documents) == ("rnnsearch", [0, 0, 0]) and len(pairs) == 3
+    (runs.parent / "corpus" / "test.docs").unlink()  # no blank line: the text is one document
+    render_page(runs, model, number=1, drawn=1)
+    base, pairs, documents = model.calls[2]
+    assert (base, documents) == ("rnnsearch", [0] * 5) and len(pairs) == 5
 
 
 def test_documents_that_share_an_id_are_not_drawn_as_one():

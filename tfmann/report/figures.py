@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from tfmann import config
 from tfmann.data.documents import document_starts
+from tfmann.data.text_files import number_lines
 from tfmann.errors import UserError
 from tfmann.report.runs import SystemRun, TranslatedTest
 from tfmann.utils.files import write_json
@@ -167,9 +168,10 @@ def _traced_lines(
     test: TranslatedTest, run: SystemRun, numbers: Sequence[int]
 ) -> tuple[list[int], list[int] | None]:
     """Returns the lines that go through the model, and their documents if it reads these."""
-    documents = test.documents if run.reads_documents else None
-    if not documents:
+    if not run.reads_documents:
         return list(numbers), None
+    # Without ids a blank line ends a document, as in the translation.
+    documents = test.documents or [number for _, number in number_lines(test.sources, None)]
     averaged = range(_AVERAGED) if config.cell_spec(run.cell).has_cache else ()
     starts = document_starts(documents).tolist()  # ids may come again in other documents
     lines = _whole_documents(starts, [*numbers, *averaged])
