@@ -25,6 +25,7 @@ _PLAIN = str.maketrans(
 )
 _ROMANIAN = str.maketrans("ăâîșşțţĂÂÎȘŞȚŢ", "aaissttAAISSTT")
 
+_DIGITS = frozenset("0123456789")  # 13a's: m² ends in none
 _CLOSING = frozenset(".,:;!?)]}%")
 _OPENING = frozenset("([{$")
 
@@ -64,7 +65,7 @@ def detokenise(line: str) -> str:
             attached = attached or inside_quotes
             inside_quotes = not inside_quotes
             glue = inside_quotes
-        elif token == "-" and last.isdigit():  # 13a splits 10-year after the number only
+        elif token == "-" and last in _DIGITS:  # 13a splits 10-year after the number only
             attached = glue = True
         if attached and words:
             words[-1] += token
