@@ -150,6 +150,7 @@ def test_figures_are_drawn_once(runs):
     assert pairs == [(SOURCES[i], f"{REFERENCES[i]} AGAIN") for i in (1, 2)]  # its own words
     assert (cache, ids) == ("cache", [0, 0, 0, 3, 3]) and len(long) == 5
     assert page.count("data:image/png;base64,iVBOR") == 2 + 2 + 1  # attention, cache, recency
+    assert "Over the documents above and those of the first sentences of the set" in page
     for meaning in ("attention", "cache", "recency"):
         assert figures.caption(meaning).replace("&", "&amp;") in page
     assert render_page(runs, model, number=3, drawn=2) == page and len(model.calls) == 2
