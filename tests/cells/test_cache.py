@@ -53,15 +53,19 @@ def decode(model, batch, document=(), record=()):
 
 VARIANTS = [
     *itertools.product(FUSIONS, (True, False), ["dot"]),
-    *itertools.product(FUSIONS, [True], ["scaled_dot", "cosine", "uniform"]),
+    *itertools.product(FUSIONS, [True], ["scaled_dot", "cosine", "projected", "uniform"]),
     ("deep", True, "nothing"),
 ]
 
 
-@pytest.mark.quick("deep-True-dot", "shallow-False-dot")
+@pytest.mark.quick("deep-True-dot", "shallow-False-dot", "deep-True-projected")
 @pytest.mark.parametrize("fusion,overwrite,matching", VARIANTS)
 def test_documents_equal_the_oracle(fusion, overwrite, matching):
     model = model_of(fusion, cache_overwrite=overwrite, cache_matching=matching)
+    if matching == "projected":  # it begins as the identity, that is as "dot"
+        kernel = model.cell.document_memory.key_kernel
+        assert np.array_equal(kernel, np.eye(D))
+        kernel.assign(np.random.default_rng(4).normal(size=[D, D]))
     batches = [small_models.batch(LENGTHS, seed) for seed in range(3)]
     for batch in batches:  # words that come again, so that slots are found again
         batch.target_out[:] = np.where(batch.target_out > 2, 3 + batch.target_out % 4, 2)

@@ -17,7 +17,7 @@ from helpers.cache_models import (
 )
 from oracles import cache as oracle
 
-OTHERS = ["scaled_dot", "cosine", "uniform", "nothing"]
+OTHERS = ["scaled_dot", "cosine", "projected", "uniform", "nothing"]
 
 
 def log_prob_of_the_oracle(weights, cache, sentence, fusion):

@@ -42,8 +42,9 @@ def weights_of(model):
     """The weights as the oracle of documents wants them."""
     arrays = small_models.arrays(model)
     projection = {name: arrays[name] for name in ("projection_kernel", "projection_bias")}
-    gain = {"matching_gain": arrays.get("cell/matching/attention_scale", 1.0)}
-    return {**small_models.oracle_weights(model), **projection, **gain}
+    learned = [arrays[name] for name in arrays if name.startswith("cell/matching/")]
+    matching = {"matching": learned[0] if learned else 1.0}
+    return {**small_models.oracle_weights(model), **projection, **matching}
 
 
 def loss_of(model, batch, caches=None):

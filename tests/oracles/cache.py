@@ -43,7 +43,7 @@ from .recurrent import sigmoid
 
 EMPTY = -1  # the word of an empty slot
 FUSIONS = ("deep", "shallow")
-MATCHINGS = ("dot", "scaled_dot", "cosine", "uniform", "nothing")
+MATCHINGS = ("dot", "scaled_dot", "cosine", "projected", "uniform", "nothing")
 
 
 class Cache(NamedTuple):
@@ -67,25 +67,30 @@ class Sentence(NamedTuple):
 # --- reading -----------------------------------------------------------------------------
 
 
-def match(cache: Cache, context, matching: str = "dot", gain: float = 1.0) -> np.ndarray:
-    """P(c_i | c_t) [I], equation 5; empty slots have none, an empty cache is all zeros."""
+def match(cache: Cache, context, matching: str = "dot", learned=1.0) -> np.ndarray:
+    """P(c_i | c_t) [I], equation 5; empty slots have none, an empty cache is all zeros.
+
+    What is `learned` is the gain g, or W_m [D, D] of `projected`.
+    """
     filled = [slot for slot, count in enumerate(cache.counts) if count]
     probabilities = np.zeros(len(cache.counts))
     if filled and matching != "nothing":
-        scores = [score(context, cache.keys[slot], matching, gain) for slot in filled]
+        scores = [score(context, cache.keys[slot], matching, learned) for slot in filled]
         probabilities[filled] = softmax(scores)
     return probabilities
 
 
-def score(context, key, matching: str, gain: float) -> float:
+def score(context, key, matching: str, learned) -> float:
     """Scores a slot's key."""
     if matching == "uniform":
         return 0.0
+    if matching == "projected":
+        return float(np.dot(context, key @ learned))
     product = float(np.dot(context, key))
     if matching == "scaled_dot":
-        return gain * product / len(key) ** 0.5
+        return learned * product / len(key) ** 0.5
     if matching == "cosine":
-        return gain * product / float(np.linalg.norm(context) * np.linalg.norm(key))
+        return learned * product / float(np.linalg.norm(context) * np.linalg.norm(key))
     return product
 
 
@@ -192,7 +197,7 @@ def step(
     def words(output):
         return softmax(output @ weights["projection_kernel"] + weights["projection_bias"])
 
-    matched = match(cache, context, matching, float(weights.get("matching_gain", 1.0)))
+    matched = match(cache, context, matching, weights["matching"])
     retrieved = retrieve(cache, matched)
     amount = gate(weights, cache, state, context, retrieved)
     plain = readout(state)
@@ -228,7 +233,7 @@ def decode_document(
         slots: I.
         fusion: 'deep' or 'shallow'.
         overwrite: whether a word that has a slot is averaged into it.
-        matching: one of `MATCHINGS`; `matching_gain` of the weights is its g.
+        matching: one of `MATCHINGS`; `matching` of the weights is its g or W_m.
 
     Returns:
         Of each sentence `plain_outputs` and `outputs` [T, O], the readouts before dropout

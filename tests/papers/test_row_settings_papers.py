@@ -16,7 +16,7 @@ from tfmann.papers.tables import TABLES
 
 ALL_TU = [*TU.items(), ("cache-subtitle", "cpu"), TENSE, SENSES, *DIALOGUES]
 GATE = "cell/gate_*"
-WITH_GAIN = ("cosine", "scaled_dot")  # matchings with a learned scalar
+LEARNED = ("cosine", "scaled_dot", "projected")  # matchings with parameters
 # Settings that training the gate alone changes besides the cell: updates, batch size, dropout.
 STAGE_TWO = {
     "cell", "cache_size", "cache_fusion", "cache_matching", "cache_overwrite",
@@ -49,9 +49,9 @@ def test_the_rows_of_tu_start_from_rnnsearch_and_are_what_they_are_called(name, 
         assert hparams.cache_size == (int(system) if system.isdigit() else 25)
         assert hparams.cache_fusion == ("shallow" if system == "shallow" else "deep")
         assert hparams.cache_overwrite == (system != "no_overwrite")
-        matching = system if system in ("nothing", "uniform", *WITH_GAIN) else "dot"
+        matching = system if system in ("nothing", "uniform", *LEARNED) else "dot"
         assert hparams.cache_matching == matching
-        trained = f"{GATE},cell/matching/*" if matching in WITH_GAIN else GATE
+        trained = f"{GATE},cell/matching/*" if matching in LEARNED else GATE
         # the frozen model computes for a sentence what it computes in decoding
         assert (hparams.trainable_parameters, hparams.dropout, hparams.readout_dropout) == (
             trained,
@@ -60,7 +60,7 @@ def test_the_rows_of_tu_start_from_rnnsearch_and_are_what_they_are_called(name, 
         )
         allowed = {"num_train_steps"} if system == "0" else set()
         keys = {"cache_size", "cache_fusion", "cache_overwrite", "cache_matching"}
-        keys |= {"trainable_parameters"} if matching in WITH_GAIN else set()
+        keys |= {"trainable_parameters"} if matching in LEARNED else set()
         assert differences(hparams, settings["cache"]) <= keys | allowed
         assert (hparams.num_train_steps == 1) == (system == "0")
 

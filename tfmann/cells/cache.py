@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Callable, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
@@ -48,14 +49,18 @@ class ContinuousCache(DocumentMemory):
     Deep fusion puts s~_t in the place of s_t for the readout; shallow fusion (4.4) mixes the words
     of the slots into the distribution. The paper matches by the plain product `c_t . c_i`, which
     grows with D until one slot has all of the weight (docs/recipes.md); `cache_matching` has
-    others, and two controls.
+    others, two of which it says gained nothing (footnote 2), and two controls.
     """
 
     read_diagnostics = ("cache_match", "cache_gate")
     entry_diagnostics = ("alignments", "decoder_state")
 
     def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
-        """Creates the gate U `[U, G]`, V `[D, G]`, W `[U, G]`; G = U if deep, 1 if shallow."""
+        """Creates the gate U `[U, G]`, V `[D, G]`, W `[U, G]`; G = U if deep, 1 if shallow.
+
+        A matching that is learned has a gain, or W_m `[D, D]` in `c_t . c_i W_m`, which begins as
+        the identity.
+        """
         super().__init__(name="continuous_cache")
         self._hparams, self._width = hparams, annotation_width
         units, deep = hparams.num_units, hparams.cache_fusion == "deep"
@@ -65,6 +70,11 @@ class ContinuousCache(DocumentMemory):
             annotation_width,
             weights.scope("matching"),
         )
+        self.key_kernel = None
+        if kind == "projected":
+            self.key_kernel = weights.scope("matching").constant(
+                "key_kernel", np.eye(annotation_width)
+            )
         gates = units if deep else 1
         self.gate_state_kernel = weights.matrix("gate_state_kernel", [units, gates])
         self.gate_context_kernel = weights.matrix("gate_context_kernel", [annotation_width, gates])
@@ -79,10 +89,13 @@ class ContinuousCache(DocumentMemory):
 
     def prepare(self, sentence: Attended, cache: Cache) -> CacheSource:
         """Computes what does not change while a sentence is translated."""
+        keys = cache.keys
+        if self.key_kernel is not None:
+            keys = product(keys, self.key_kernel)
         return CacheSource(
             sentence=sentence,
             cache=cache,
-            keys=self.matching.prepare(cache.keys),
+            keys=self.matching.prepare(keys),
             gate_annotations=product(sentence.annotations, self.gate_context_kernel),
             gate_values=product(cache.values, self.gate_retrieved_kernel),
         )

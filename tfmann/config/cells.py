@@ -70,9 +70,10 @@ class CacheOptions(RNNSearchOptions):
     cache_matching: str = field(
         "dot",
         "cache: how a slot is matched: dot, as printed; scaled_dot and cosine, with a "
-        "learned gain (as of attention_score); or, to see what a gain over no cache is worth, the "
-        "mean of all slots (uniform), or m_t = 0 (nothing, with deep fusion only).",
-        choices=("dot", "scaled_dot", "cosine", "uniform", "nothing"),
+        "learned gain (as of attention_score); projected, with a learned matrix between query and "
+        "key; or, to see what a gain over no cache is worth, the mean of all slots (uniform), or "
+        "m_t = 0 (nothing, with deep fusion only).",
+        choices=("dot", "scaled_dot", "cosine", "projected", "uniform", "nothing"),
     )
     cache_overwrite: bool = field(
         True, "cache: a word that has a slot is averaged into it; false: always a new slot."

@@ -75,6 +75,9 @@ def _variants() -> tuple[AnyClaim, ...]:
         Claim(_PAPER, "3.2, footnote 2", "A scalar that sets how flat the matching is (in the "
               "paper set by hand, here learned) does not improve the cache.", "no gain",
               "cache_scaled_dot", "cache", _SYNTHETIC, margin=_NO_GAIN),
+        Claim(_PAPER, "3.2, footnote 2", "A learned transformation between query and keys does not "
+              "improve the cache.", "no gain", "cache_projected", "cache", _SYNTHETIC,
+              margin=_NO_GAIN),
         *(
             Claim(_PAPER, "4.2, Table 2", f"A cache of {size} slots performs about as well as one "
                   "of 25.", "alike", f"cache_{size}", "cache",
@@ -176,8 +179,8 @@ def _costs() -> tuple[AnyClaim, ...]:
 
 
 _UNTESTED = (  # section, statement, what would test it
-    ("3.2, footnote 2", "Matching with learned parameters, of query and keys, improves nothing.",
-     "a cache whose matching has such parameters"),
+    ("3.2, footnote 2", "Matching by a parametric attention does not improve the cache.",
+     "a cache that is matched by such an attention"),
     ("3.2, footnote 3", "The gate of Wang et al. 2017a performs similarly.",
      "a cache whose m_t enters the decoder as their summary does"),
     ("3.4", "To store the k best translations or all hypotheses improves nothing over storing the "

@@ -27,7 +27,8 @@ Two rows are controls, which the paper lacks. The gate is trained on top of a mo
 has ended, so it can gain something whatever it mixes in: the row with m_t = 0 shows how much of a
 gain is the gate's alone, and the row with the mean of all slots how much needs no matching. Two
 more rows, matched by cosine and by a scaled dot product, have a learned scalar that sets how flat
-the matching is; the paper's, which gained nothing, was set by hand (3.2, footnote 2). The last row
+the matching is; the paper's, which gained nothing, was set by hand (3.2, footnote 2). A third has
+a learned transformation between query and keys, which gained nothing there either. The last row
 of Subtitle and of our own tables is RNNSearch with a neural cache, which is not trained.
 """
 
@@ -50,6 +51,7 @@ _TITLES = {
     "cache": "+ continuous cache, 25 slots",
     "cache_cosine": "+ continuous cache, 25 slots, matched by cosine",
     "cache_scaled_dot": "+ continuous cache, 25 slots, matched by a scaled dot product",
+    "cache_projected": "+ continuous cache, 25 slots, matched by a learned transformation",
     "cache_shallow": "+ cache of 25 words, shallow fusion",
     "cache_no_overwrite": "+ continuous cache, 25 slots, no overwriting",
     **{f"cache_{n}": f"+ continuous cache, {n} slots" for n in (0, 50, 100, 200, 500, 1000)},
@@ -124,7 +126,7 @@ _AT_CPU = (
 
 _IN_DOCUMENTS = (
     "rnnsearch", "rnnsearch_longer", "summary", "previous", "cache", "cache_scaled_dot",
-    "cache_shallow", "cache_100", "cache_no_overwrite",
+    "cache_projected", "cache_shallow", "cache_100", "cache_no_overwrite",
 )  # fmt: skip
 _IN_DIALOGUES = (
     "rnnsearch", "rnnsearch_longer", "summary", "previous", "cache_nothing", "cache_uniform",
