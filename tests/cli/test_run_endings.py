@@ -33,6 +33,23 @@ def test_early_stopping(data, tmp_path):
     assert sum(" lr " in line for line in log) == 6
 
 
+def test_a_run_that_has_ended_does_not_begin_again_without_its_checkpoints(
+    trained, tmp_path, capsys
+):
+    """Removed to save room; the best weights would be replaced by those of the first evaluation."""
+    out = tmp_path / "out"
+    shutil.copytree(trained(FIRST), out)
+    shutil.rmtree(out / "checkpoints")
+    before = checkpoint.read_state(str(out / "best_bleu"))
+    assert nmt.main([f"--out_dir={out}"]) == 1
+    assert f"the run in {out} has ended, and checkpoints/ there is empty" in capsys.readouterr().err
+    assert checkpoint.read_state(str(out / "best_bleu")) == before
+    (
+        out / "results.json"
+    ).unlink()  # killed between its first best weights and its first checkpoint
+    assert nmt.main([f"--out_dir={out}"]) == 0
+
+
 def test_a_run_that_was_stopped_before_its_first_evaluation_may_end_there(
     data, tmp_path, monkeypatch
 ):

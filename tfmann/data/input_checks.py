@@ -10,7 +10,16 @@ from tfmann.config import HParams
 from tfmann.data import corpus_paths, lexicon, word_vectors
 from tfmann.data.text_files import count_parallel, require_parallel
 from tfmann.errors import UsageError, UserError
-from tfmann.utils.run_folder import BEST, has_weights, last_step, present_folder, weights_folder
+from tfmann.utils.run_folder import (
+    BEST,
+    CHECKPOINTS,
+    RESULTS,
+    has_steps,
+    has_weights,
+    last_step,
+    present_folder,
+    weights_folder,
+)
 
 
 def require_training_files(hparams: HParams, out_dir: str) -> None:
@@ -22,8 +31,9 @@ def require_training_files(hparams: HParams, out_dir: str) -> None:
     Raises:
       UsageError: a required setting is missing, or updates would have a rate of 0.
       UserError: a file is missing; a new run's text is empty or has unequal line counts; dev or
-        test cannot be read or have unequal line counts.
+        test cannot be read or have unequal line counts; the run has ended and lost its checkpoints.
     """
+    _refuse_to_begin_again(out_dir)
     hparams.require_suffixes()
     for key in ("train_prefix", "dev_prefix"):
         hparams.require(key, "training needs it")
@@ -42,6 +52,20 @@ def require_training_files(hparams: HParams, out_dir: str) -> None:
         if hparams.embed_prefix:
             word_vectors.require(hparams)
         corpus_paths.require_vocabulary_files(hparams)
+
+
+def _refuse_to_begin_again(out_dir: str) -> None:
+    """Raises UserError if a run has ended, and no checkpoint is left to continue from.
+
+    It would begin at step 0, and its first evaluation would replace the best weights.
+    """
+    ended = has_weights(out_dir) and os.path.exists(os.path.join(out_dir, RESULTS))
+    if ended and not has_steps(out_dir):
+        raise UserError(
+            f"the run in {out_dir} has ended, and {CHECKPOINTS}/ there is empty: training would "
+            f"begin again, and replace {BEST}. --mode=eval scores these weights; to train further, "
+            f"give another out_dir and --init_checkpoint={out_dir}"
+        )
 
 
 def _refuse_updates_in_vain(hparams: HParams, out_dir: str) -> None:

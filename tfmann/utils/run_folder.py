@@ -43,8 +43,12 @@ def vocabulary_name(suffix: str) -> str:
 
 def has_weights(root: str) -> bool:
     """Returns whether a run has saved weights; until then its settings may still change."""
-    steps = [name for name in _checkpoints(root) if name.startswith("step-") and ".tmp" not in name]
-    return bool(steps) or os.path.exists(present_folder(os.path.join(root, BEST)))
+    return has_steps(root) or os.path.exists(present_folder(os.path.join(root, BEST)))
+
+
+def has_steps(root: str) -> bool:
+    """Returns whether a run has a checkpoint that training continues from."""
+    return any(name.startswith("step-") and ".tmp" not in name for name in _checkpoints(root))
 
 
 def has_best(root: str) -> bool:
