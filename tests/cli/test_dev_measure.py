@@ -203,6 +203,25 @@ def test_another_dev_set_is_another_measure(data):
     assert dev_measure.differences(before, now) == ["another dev set"]
 
 
+def test_a_lexicon_that_was_moved_is_the_same_and_one_that_was_changed_is_not(data, tmp_path):
+    """The path of a lexicon follows that of --out_dir of `tfmann reproduce`."""
+    lexicon, moved = tmp_path / "lexicon.txt", tmp_path / "moved.txt"
+    for path in (lexicon, moved):
+        path.write_text("a b 1\n")
+    hparams = settings(data, replace_unk=True, lexicon_file=str(lexicon))
+    before = dev_measure.measure(hparams)
+    elsewhere = hparams.replace(lexicon_file=str(moved))
+    assert dev_measure.differences(before, dev_measure.measure(elsewhere)) == []
+    older = {**before, "lexicon_file": str(lexicon)}  # from when paths were compared
+    assert dev_measure.differences(older, dev_measure.measure(elsewhere)) == []
+    moved.write_text("a c 1\n")
+    now = dev_measure.measure(elsewhere)
+    assert dev_measure.differences(before, now) == ["another lexicon or memory"]
+    memory = dev_measure.measure(settings(data, translation_memory=f"{lexicon},{lexicon}"))
+    without = dev_measure.measure(settings(data))
+    assert dev_measure.differences(without, memory) == ["another lexicon or memory"]
+
+
 def test_patience_begins_again_with_another_measure(data):
     now, log = dev_measure.measure(settings(data)), []
     state = TrainState(best_bleu=30.0, best_step=5, stale_evaluations=3, measure=now)

@@ -6,14 +6,14 @@ Figures of two measures are not compared.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Callable
 
 from tfmann import config
 from tfmann.cli.dev_evaluation import search_settings
 from tfmann.config import HParams
 from tfmann.config.search import SEARCHES
-from tfmann.data import corpus_paths
+from tfmann.data import corpus_paths, memory_files
 from tfmann.training.train_state import TrainState
 from tfmann.utils.files import file_digest
 
@@ -21,6 +21,8 @@ Measure = dict[str, Any]
 
 WEIGHT = "length_penalty_weight"
 _DEV_TEXT = "dev_text"  # a digest: the same text may be elsewhere
+_MEMORIES = "memories"  # likewise, of the files that settings of translating name
+_OTHERS = {_DEV_TEXT: "another dev set", _MEMORIES: "another lexicon or memory"}
 # Settings of translating that leave the translations as they are.
 _WITHOUT_EFFECT = ("infer_batch_size", "decoder_backend", "length_penalty_weights")
 # Settings on which the best translation of one search alone depends, by that search.
@@ -31,25 +33,34 @@ def measure(hparams: HParams) -> Measure:
     """Returns all that the dev BLEU of an evaluation depends on, but for the weights.
 
     Args:
-      hparams: the settings of a run; its dev set is read.
+      hparams: the settings of a run; its dev set is read, and the lexicon and memories it names.
     """
     mode = hparams.replace(**search_settings(hparams)).infer_mode
     names = [
         name
         for name, field in config.FIELDS.items()
         if field.kind == "inference"
+        and not field.is_path
         and name not in _WITHOUT_EFFECT
         and _SEARCHES.get(name, mode) == mode
     ]
     settings = {name: getattr(hparams, name) for name in (*names, "dev_sentences")}
-    return {**settings, "infer_mode": mode, _DEV_TEXT: _digest(hparams)}
+    digests = {_DEV_TEXT: _digest(_dev_text(hparams)), _MEMORIES: _digest(_memories(hparams))}
+    return {**settings, "infer_mode": mode, **digests}
 
 
-def _digest(hparams: HParams) -> str:
+def _dev_text(hparams: HParams) -> list[str]:
     text = corpus_paths.evaluation_sets(hparams)["dev"]
-    paths = [text.source, *text.references]
-    if text.documents and hparams.reads_documents:
-        paths.append(text.documents)
+    documents = [text.documents] if text.documents and hparams.reads_documents else []
+    return [text.source, *text.references, *documents]
+
+
+def _memories(hparams: HParams) -> list[str]:
+    lexicon = hparams.lexicon_file if hparams.replace_unk else None
+    return [*filter(None, (lexicon, hparams.shortlist)), *memory_files.paths(hparams)]
+
+
+def _digest(paths: Iterable[str]) -> str:
     return hashlib.sha256("".join(map(file_digest, paths)).encode()).hexdigest()
 
 
@@ -106,7 +117,7 @@ def compare(state: TrainState, now: Measure, log: Callable[[str], None]) -> bool
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Returns what differs between two measures, for a log, as `beam_width 10 -> 4`."""
     return [
-        "another dev set" if name == _DEV_TEXT else f"{name} {before.get(name)} -> {value}"
+        _OTHERS.get(name, f"{name} {before.get(name)} -> {value}")
         for name, value in now.items()
         if name in before and before[name] != value
     ]
