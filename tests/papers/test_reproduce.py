@@ -223,6 +223,26 @@ def test_a_run_of_another_text_is_not_recorded_as_one_of_this(started, capsys, c
     assert [name for name, _ in trained] == ["base", "late"]
 
 
+def test_a_run_of_another_text_is_not_compared_with(started, monkeypatch, capsys):
+    """Found after days of training, its translations would be of another test."""
+    root, corpus, trained = started
+    monkeypatch.setitem(TABLES, "vi-en", TABLES["vi-en"]._replace(baselines=("later",)))
+    assert reproduce.main(started_command(root, corpus, "--rows=later")) == 0
+    folder = root / "runs" / "vi-en" / "cpu"
+    text = {f"{name}_prefix": str(corpus / name) for name in ("train", "dev", "test")}
+    fingerprints.record(
+        config.make({"src": "src", "tgt": "tgt", **text}), str(folder / "later"), {}
+    )
+    shutil.rmtree(folder / "base")  # of the old text too, but trained again
+    copy = shutil.copytree(corpus, root / "copy")
+    (copy / "train.src").write_text("another\n" + (copy / "train.src").read_text())
+    (copy / "train.tgt").write_text("another\n" + (copy / "train.tgt").read_text())
+    assert reproduce.main(started_command(root, copy, "--rows=late")) == 1
+    error = capsys.readouterr().err
+    assert f"{copy / 'train.src'} is not the text of the run in {folder / 'later'}: give" in error
+    assert [name for name, _ in trained] == ["base", "later"]
+
+
 @pytest.mark.parametrize("seeds", ["x", "1,,", "1.5", "-1", ",", "99999999999", "4294967296"])
 def test_seeds_that_are_none_are_refused(started, seeds, capsys):
     root, corpus, trained = started

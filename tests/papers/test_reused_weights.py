@@ -8,6 +8,8 @@ import pytest
 from helpers.records import record, table, write_results
 from helpers.toy_table import saved_records, started_command
 
+from tfmann import config
+from tfmann.data import fingerprints
 from tfmann.data.text_files import iter_documents, iter_lines
 from tfmann.papers import (
     inspections,
@@ -168,6 +170,20 @@ def test_a_choice_that_was_stopped_before_its_weights_changed_begins_again(reuse
     modules = [module.rpartition(".")[2] for module, *_ in commands]
     assert (modules.count("memorize"), modules.count("search_choice")) == (2, 3)
     assert "the search of base_lexical_memory is chosen anew" in capsys.readouterr().out
+
+
+def test_weights_of_another_text_are_not_taken(reused, capsys):
+    root, corpus, _, commands = reused
+    assert reproduce.main(started_command(root, corpus, "--rows=base")) == 0
+    base = root / "runs" / "vi-en" / "cpu" / "base"
+    text = {f"{name}_prefix": str(corpus / name) for name in ("train", "dev", "test")}
+    fingerprints.record(config.make({"src": "src", "tgt": "tgt", **text}), str(base), {})
+    copy = shutil.copytree(corpus, root / "copy")
+    for suffix in ("src", "tgt"):
+        (copy / f"train.{suffix}").write_text("other\n" + (copy / f"train.{suffix}").read_text())
+    assert reproduce.main(started_command(root, copy, "--rows=base_lexical_memory")) == 1
+    assert f"is not the text of the run in {base}: give" in capsys.readouterr().err
+    assert not commands
 
 
 def test_a_row_without_training_is_recorded_and_shown(reused, monkeypatch, capsys):

@@ -61,7 +61,7 @@ def _reproduce(args: argparse.Namespace) -> int:
     results = Path(args.results_dir, f"{args.table}-{scale}.jsonl")
     runs = TableRuns(args.table, scale, corpus, folder, results)
     runs.require_weights(rows, seeds)
-    runs.require_same_text(rows, seeds)
+    runs.require_same_text(seeds)
     each_seed = "" if seeds == [1] else f", each with seed {', '.join(map(str, seeds))}"
     print(f"{table.title}\nscale {scale}: {len(rows)} rows{each_seed}")
     for row in rows:

@@ -95,15 +95,18 @@ class TableRuns:
                 for seed in seeds:
                     reused_weights.require_ended(row, self.out_dir(row.weights, seed))
 
-    def require_same_text(self, rows: Sequence[Row], seeds: Sequence[int]) -> None:
+    def require_same_text(self, seeds: Sequence[int]) -> None:
         """Checks that the runs that have begun read this corpus, of which their records will be.
+
+        Runs of rows that are not asked for are checked too: others have their weights, or are
+        compared with their translations.
 
         Raises:
           UserError: a run was trained or tested on another text.
         """
         names = ("src", "tgt", "train_prefix", "dev_prefix", "test_prefix")
         settings = config.make({name: self.corpus.settings[name] for name in names})
-        folders = [self.out_dir(row.name, seed) for seed in seeds for row in rows]
+        folders = [self.out_dir(row.name, seed) for seed in seeds for row in self.table.rows]
         begun = [path for path in folders if has_weights(path) or results_of(path) is not None]
         digests = fingerprints.text_digests(settings) if begun else {}
         for out_dir in begun:
