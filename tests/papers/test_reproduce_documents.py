@@ -1,6 +1,7 @@
 """Tables of document models: inputs needed before training, and rows with their baselines."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,22 @@ def test_a_lexicon_is_learned_once_for_all_rows_that_replace(started, monkeypatc
     ]  # fmt: skip
     assert len(list(iter_lines(file))) > 10
     assert "lexicon_file" not in saved_records(root)["base"]["hparams"]
+
+
+def test_a_lexicon_of_another_text_is_learned_again(started):
+    """The corpus was exchanged, and the runs on the old one removed."""
+    root, corpus, _ = started
+    change(settings_of(root, "base"), replace_unk=True)
+    command = started_command(root, corpus, "--rows=base")
+    assert reproduce.main(command) == 0
+    folder = root / "runs" / "vi-en" / "cpu"
+    before = (folder / "lexicon" / "lexicon.txt").read_text()
+    shutil.rmtree(folder / "base")
+    for suffix in ("src", "tgt"):
+        (corpus / f"train.{suffix}").write_text(f"{suffix}word\n" * 3)
+    assert reproduce.main(command) == 0
+    after = (folder / "lexicon" / "lexicon.txt").read_text()
+    assert after != before and after.startswith("srcword\ttgtword\t")
 
 
 @pytest.fixture

@@ -22,9 +22,11 @@ from tfmann.papers.table import Row, Table
 from tfmann.papers.table_corpus import Corpus
 from tfmann.papers.tables import TABLES
 from tfmann.utils import resources
+from tfmann.utils.files import file_digest, read_json_object, write_json
 from tfmann.utils.run_folder import BEST, RESULTS, has_weights
 
 _CHOSEN_ON_DEV = ("length_penalty_weight",)
+_LEXICON_TEXT = "text.json"  # of which text the lexicon beside it is
 
 
 @dataclass(frozen=True)
@@ -203,14 +205,22 @@ class TableRuns:
         print(f"{path} has changed since ({named}): the run is left as it is; remove {remedy}")
 
     def _lexicon(self, row: Row) -> dict[str, str]:
-        """Returns the lexicon of a row that replaces unknown words, learned once for all rows."""
+        """Returns the lexicon of a row that replaces unknown words, learned once for all rows.
+
+        One of another training text is learned again; older ones do not say of which they are.
+        """
         if not settings_of(self.table, self.scale, row).replace_unk:
             return {}
         folder = os.path.join(self.folder, "lexicon")
-        path = os.path.join(folder, "lexicon.txt")
+        path, record = os.path.join(folder, "lexicon.txt"), os.path.join(folder, _LEXICON_TEXT)
+        settings = {key: self.corpus.settings[key] for key in ("src", "tgt", "train_prefix")}
+        sides = [f"{settings['train_prefix']}.{settings[key]}" for key in ("src", "tgt")]
+        text = {"sha256": list(map(file_digest, sides))}
+        if os.path.exists(path) and read_json_object(record) not in ({}, text):
+            os.remove(path)
         if not os.path.exists(path):
-            keys = ("src", "tgt", "train_prefix")
-            settings = {key: self.corpus.settings[key] for key in keys}
+            os.makedirs(folder, exist_ok=True)
+            write_json(record, text)  # before the lexicon, which is there only when it is complete
             flags = {"mode": "lexicon", **settings, "lexicon_file": path}
             run_module("tfmann.nmt", flags, folder)
         return {"lexicon_file": path}
