@@ -163,6 +163,28 @@ def test_the_row_to_start_from_is_trained_first_and_once(started, capsys):
     assert "base is included because other rows start from it" in capsys.readouterr().out
 
 
+def test_a_row_whose_start_was_trained_further_is_named(started, capsys):
+    """Its table would say that it had made the new number of updates before its own."""
+    root, corpus, _ = started
+    command = started_command(root, corpus, "--rows=late")
+    assert reproduce.main(command) == 0
+    folder = root / "runs" / "vi-en" / "cpu"
+    for row, day in (("base", 1), ("late", 2)):
+        results = json.loads((folder / row / "results.json").read_text())
+        dated = {**results, "date": f"2026-01-0{day}T00:00:00+00:00"}
+        (folder / row / "results.json").write_text(json.dumps(dated))
+    assert reproduce.main(command) == 0
+    assert "has ended again" not in capsys.readouterr().out
+    again = {**dated, "steps": 900, "date": "2026-01-03T00:00:00+00:00"}
+    (folder / "base" / "results.json").write_text(json.dumps(again))
+    assert reproduce.main(command) == 0
+    out = capsys.readouterr().out
+    assert (
+        f"since late was trained, {folder / 'base'}, from which it starts, has ended again" in out
+    )
+    assert f"remove {folder / 'late'} to train it again" in out
+
+
 def test_a_row_is_trained_with_every_seed_from_the_start_of_its_seed(started, capsys):
     root, corpus, trained = started
     folder = root / "runs" / "vi-en" / "cpu"

@@ -68,6 +68,7 @@ class TableRuns:
             self._record_search(row, seed, results)
         elif results is not None:
             self._note_changes(row, out_dir, results["hparams"])
+            self._note_new_start(row, seed, results)
         else:
             settings = {**self.corpus.settings, "random_seed": str(seed), **self._lexicon(row)}
             if row.start:  # that row has ended by now
@@ -203,6 +204,16 @@ class TableRuns:
         if set(changes) == {"num_train_steps"} and operator.gt(*changes["num_train_steps"]):
             remedy = f"{os.path.join(out_dir, RESULTS)} to continue it, or {remedy}"
         print(f"{path} has changed since ({named}): the run is left as it is; remove {remedy}")
+
+    def _note_new_start(self, row: Row, seed: int, results: Mapping[str, Any]) -> None:
+        """Says if the run that a row starts from has ended again since the row was trained."""
+        start_dir, out_dir = self.out_dir(row.start, seed), self.out_dir(row.name, seed)
+        start = (results_of(start_dir) or {}) if row.start else {}
+        if "" < results.get("date", "") < start.get("date", ""):
+            print(
+                f"since {row.name} was trained, {start_dir}, from which it starts, has ended again:"
+                f" the run is left as it is; remove {out_dir} to train it again"
+            )
 
     def _lexicon(self, row: Row) -> dict[str, str]:
         """Returns the lexicon of a row that replaces unknown words, learned once for all rows.
