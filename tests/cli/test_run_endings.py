@@ -31,6 +31,15 @@ def test_early_stopping(data, tmp_path):
     log = read(tmp_path / "train.log")
     assert "no better dev bleu in 2 evaluations: training ends here" in log
     assert sum(" lr " in line for line in log) == 6
+    # scored otherwise, it has ended all the same, as one has that made all its updates
+    assert nmt.main([*argv, "--tgt_max_len_infer=13"]) == 0
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert (results["steps"], results["best_step"]) == (6, 2)
+    assert results["hparams"]["tgt_max_len_infer"] == 13
+    # with more patience there are evaluations to come
+    assert nmt.main([*argv, "--tgt_max_len_infer=13", "--early_stopping_patience=3"]) == 0
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert (results["steps"], results["best_step"]) == (14, 8)
 
 
 def test_a_run_that_has_ended_does_not_begin_again_without_its_checkpoints(

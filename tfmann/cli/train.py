@@ -228,7 +228,7 @@ class TrainingSession:
             self.log(f"continuing from {latest}")
             state = TrainState.from_dict(checkpoint.read_state(latest))
             is_evaluated = state.best_step >= 0
-            if state.step < self.hparams.num_train_steps or not is_evaluated:
+            if not trainer.has_ended(self.hparams, state) or not is_evaluated:
                 # there will be evaluations
                 self._keep_length_penalty(state)
                 if dev_measure.compare(state, self.measure, self.log) and self.workers.chief:

@@ -70,7 +70,7 @@ def train(
 
     with catch_stop_signals() as stop, bar:
         batches = prefetch(data.batches(state.position))
-        while state.step < h.num_train_steps and not _out_of_patience(h, state):
+        while not has_ended(h, state):
             batch, state.position = next(batches)
             rate = learning_rate(h, state.step, state.rate_halvings)
             compiling = state.step == first_step
@@ -183,8 +183,10 @@ def _halve_rate(hparams: TrainingSettings, state: TrainState, log: Callable[[str
         log(f"no better dev bleu in {stale} evaluations: the learning rate is halved")
 
 
-def _out_of_patience(hparams: TrainingSettings, state: TrainState) -> bool:
-    return 0 < hparams.early_stopping_patience <= state.stale_evaluations
+def has_ended(hparams: TrainingSettings, state: TrainState) -> bool:
+    """Returns whether a run makes no more updates: it has made all, or is out of patience."""
+    out_of_patience = 0 < hparams.early_stopping_patience <= state.stale_evaluations
+    return state.step >= hparams.num_train_steps or out_of_patience
 
 
 def _refuse_non_finite(train_step: TrainStep, state: TrainState, root: str) -> None:
