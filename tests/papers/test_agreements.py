@@ -48,7 +48,7 @@ def test_two_runs_are_compared_over_the_references_once(tmp_path):
         write_model(folder)
     base = Run("luong", 3, str(folders[1]))
     assert agreements.measure(corpus, str(folders[0]), [base]) == []  # it has not ended
-    (folders[1] / "results.json").write_text("{}", "utf-8")
+    (folders[1] / "results.json").write_text('{"steps": 1}', "utf-8")
     (measured,) = agreements.measure(corpus, str(folders[0]), [base])
     assert measured["base"] == {"row": "luong", "seed": 3} and measured["tests"] == 1
     assert measured["forced"] == "reference" and measured["revision"]
@@ -65,6 +65,22 @@ def test_two_runs_are_compared_over_the_references_once(tmp_path):
     assert agreements.measure(corpus, str(folders[0]), [base._replace(seed=1)]) == []
 
 
+def test_a_base_whose_training_was_continued_is_not_compared_before_its_end(tmp_path, monkeypatch):
+    """Its best weights are then those of the evaluations so far."""
+    corpus, base = fake_corpus(tmp_path), Run("luong", 1, str(tmp_path / "base"))
+    monkeypatch.setattr(agreements, "has_best", lambda folder: True)
+    measured = '{"statistics": [], "revision": "r"}'
+    monkeypatch.setattr(
+        inspections, "inspect_run", lambda flags, out_dir, path: path.write_text(measured, "utf-8")
+    )
+    further = tmp_path / "base" / "checkpoints" / "step-00000002"
+    further.mkdir(parents=True)
+    (tmp_path / "base" / "results.json").write_text('{"steps": 1}', "utf-8")
+    assert agreements.measure(corpus, str(tmp_path), [base]) == []
+    further.rmdir()
+    assert len(agreements.measure(corpus, str(tmp_path), [base])) == 1
+
+
 def test_a_base_that_was_trained_again_is_compared_again(tmp_path, monkeypatch):
     corpus, commands = fake_corpus(tmp_path), []
 
@@ -76,7 +92,7 @@ def test_a_base_that_was_trained_again_is_compared_again(tmp_path, monkeypatch):
     monkeypatch.setattr(agreements, "has_best", lambda folder: True)
     base = Run("luong", 1, str(tmp_path))
     results = tmp_path / "results.json"
-    results.write_text("{}", "utf-8")
+    results.write_text('{"steps": 1}', "utf-8")
     for expected in ("1", "1"):
         (measured,) = agreements.measure(corpus, str(tmp_path), [base])
         assert measured["revision"] == expected
@@ -101,7 +117,7 @@ def test_a_base_that_has_not_ended_is_not_compared(tmp_path, monkeypatch):
     path, results = tmp_path / "agreement-luong-seed1.json", tmp_path / "base" / "results.json"
     path.write_text(json.dumps({"statistics": []}), "utf-8")
     assert len(agreements.measure(corpus, str(tmp_path), [base])) == 1
-    results.write_text("{}", "utf-8")
+    results.write_text('{"steps": 1}', "utf-8")
     os.utime(results, (path.stat().st_mtime + 60,) * 2)
     monkeypatch.setattr(agreements, "has_best", lambda folder: False)
     assert agreements.measure(corpus, str(tmp_path), [base]) == []

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from tfmann.evaluation.agreement import AGREEMENT
 from tfmann.papers import inspections
 from tfmann.papers.metrics import Record
+from tfmann.papers.records import results_of
 from tfmann.papers.table_corpus import Corpus
 from tfmann.utils.run_folder import RESULTS, has_best, is_of_last_training
 
@@ -57,7 +58,7 @@ def measure(corpus: Corpus, out_dir: str, bases: Iterable[Run]) -> list[dict[str
     measured = []
     for base in bases:
         path = Path(out_dir, f"agreement-{base.row}-seed{base.seed}.json")
-        has_ended = Path(base.folder, RESULTS).exists() and has_best(base.folder)
+        has_ended = results_of(base.folder) is not None and has_best(base.folder)
         if _is_outdated(path, out_dir, base) and has_ended and has_best(out_dir):
             with tempfile.TemporaryDirectory() as folder:
                 references = [paths[0] for paths in corpus.test_references().values()]
