@@ -20,7 +20,7 @@ from tfmann.report.curves import ticks
 from tfmann.report.html import render_template
 from tfmann.utils.files import atomic_write
 
-_WIDTH = 620
+_WIDTH = 650
 _LEFT, _RIGHT = 14, 420  # of the axis; numbers are to the right of it
 _TOP = 26  # below the heading
 _ROW = 34  # height
