@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tfmann.errors import UserError
-from tfmann.evaluation.adequacy import Adequacy, adequacy, judge
+from tfmann.evaluation.adequacy import Adequacy, Judgement, adequacy, judge
 from tfmann.synthetic import generate
 
 # src:        0    1    2    3     4
@@ -98,7 +98,8 @@ def test_of_equally_rare_words_the_longest_is_the_head():
 
 def test_source_words_without_a_sure_link_are_not_judged():
     counts = adequacy([["a", "b", "c"]], [["x", "y"]], [[]], [[(1, 0)]])
-    assert counts == Adequacy(source_words=3, judged=1, under=1, reworded=0, over=0)
+    assert counts == Adequacy(3, [Judgement(judged=[1], under=[1], reworded=[], over=[])])
+    assert (counts.judged, counts.under, counts.reworded, counts.over) == (1, 1, 0, 0)
     assert (counts.under_share, counts.reworded_share, counts.over_share) == (1.0, 0.0, 0.0)
 
 

@@ -57,10 +57,27 @@ class Adequacy:
     """Counts over a set; shares are of the judged source words, from 0 to 1."""
 
     source_words: int
-    judged: int
-    under: int
-    reworded: int
-    over: int
+    sentences: list[Judgement]
+
+    @property
+    def judged(self) -> int:
+        """The number of judged source words."""
+        return sum(len(sentence.judged) for sentence in self.sentences)
+
+    @property
+    def under(self) -> int:
+        """The number of under-translated source words."""
+        return sum(len(sentence.under) for sentence in self.sentences)
+
+    @property
+    def reworded(self) -> int:
+        """The number of source words that are translated by words that the reference lacks."""
+        return sum(len(sentence.reworded) for sentence in self.sentences)
+
+    @property
+    def over(self) -> int:
+        """The number of over-translated source words."""
+        return sum(len(sentence.over) for sentence in self.sentences)
 
     @property
     def under_share(self) -> float:
@@ -88,33 +105,6 @@ def adequacy(
 ) -> Adequacy:
     """Counts the under- and over-translated source words of a set of translations.
 
-    Arguments and errors are those of `judge_set`; it is an error too if no source word has a sure
-    link.
-    """
-    words = judge_set(sources, references, hypotheses, sure, links, names)
-    return count_words(words, sum(map(len, sources)))
-
-
-def count_words(sentences: Sequence[Judgement], source_words: int) -> Adequacy:
-    """Counts the words of all sentences; UserError if none is judged."""
-    judged, under, reworded, over = (
-        sum(map(len, positions)) for positions in zip(*sentences, Judgement([], [], [], []))
-    )
-    if not judged:
-        raise UserError("nothing to judge: no source word has a sure link to a reference word")
-    return Adequacy(source_words, judged, under, reworded, over)
-
-
-def judge_set(
-    sources: Sequence[Sequence[str]],
-    references: Sequence[Sequence[str]],
-    hypotheses: Sequence[Sequence[str]],
-    sure: Sequence[Iterable[Link]],
-    links: Sequence[Iterable[Link]] | None = None,
-    names: Sequence[str] = ("the sure links", "the links"),
-) -> list[Judgement]:
-    """Judges the source words of each sentence of a set.
-
     Args:
       sources: the words of each source sentence.
       references: the words of its reference.
@@ -124,7 +114,8 @@ def judge_set(
       names: what errors call `sure` and `links`, such as their files.
 
     Raises:
-      UserError: the numbers of sentences differ, or a link is outside its sentence.
+      UserError: the numbers of sentences differ, a link is outside its sentence, or no source
+        word has a sure link.
     """
     parts = (sources, references, hypotheses, sure, links)
     sizes = [len(part) for part in parts if part is not None]
@@ -134,7 +125,7 @@ def judge_set(
             f"there are {', '.join(map(str, sizes))}"
         )
     frequency = Counter(word for reference in references for word in reference)
-    judgements = []
+    judged = []
     for number, (source, reference, hypothesis) in enumerate(
         zip(sources, references, hypotheses), start=1
     ):
@@ -144,10 +135,11 @@ def judge_set(
         _check_inside(
             hypothesis_links or (), len(source), len(hypothesis), f"{names[1]}, line {number}"
         )
-        judgements.append(
-            judge(reference, hypothesis, reference_links, frequency, hypothesis_links)
-        )
-    return judgements
+        judged.append(judge(reference, hypothesis, reference_links, frequency, hypothesis_links))
+    counts = Adequacy(sum(map(len, sources)), judged)
+    if not counts.judged:
+        raise UserError("nothing to judge: no source word has a sure link to a reference word")
+    return counts
 
 
 def judge(

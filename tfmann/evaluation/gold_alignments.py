@@ -16,7 +16,7 @@ import numpy as np
 from tfmann.data.subword import WordSegmenter
 from tfmann.data.text_files import iter_lines
 from tfmann.errors import UserError
-from tfmann.evaluation.adequacy import Judgement, count_words, judge_set
+from tfmann.evaluation.adequacy import Judgement, adequacy
 from tfmann.evaluation.alignment import (
     GoldAlignment,
     Link,
@@ -128,9 +128,8 @@ def adequacy_scores(
       from 0 to 1 (`tfmann.evaluation.adequacy`), and the number of all source words.
       `by_sentence` has the numbers of these words in each sentence.
     """
-    words = judge_set(gold.sources, gold.references, words_of(hypotheses), gold.sure, links)
-    counts = count_words(words, sum(map(len, gold.sources)))
-    numbers = [tuple(map(len, sentence)) for sentence in words]
+    counts = adequacy(gold.sources, gold.references, words_of(hypotheses), gold.sure, links)
+    numbers = [tuple(map(len, sentence)) for sentence in counts.sentences]
     by_sentence = _columns(Judgement._fields, numbers)
     if links is None:
         del by_sentence["reworded"]
