@@ -197,7 +197,7 @@ def step(
     def words(output):
         return softmax(output @ weights["projection_kernel"] + weights["projection_bias"])
 
-    matched = match(cache, context, matching, weights["matching"])
+    matched = match(cache, context, matching, weights.get("matching"))
     retrieved = retrieve(cache, matched)
     amount = gate(weights, cache, state, context, retrieved)
     plain = readout(state)
