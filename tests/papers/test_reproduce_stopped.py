@@ -9,7 +9,7 @@ import pytest
 
 TRAINING = """#!/bin/sh
 trap 'sleep 1; echo saved > saved; exit 143' TERM
-trap '' INT
+trap '' INT HUP
 echo started
 for _ in $(seq 600); do sleep 0.05; done
 """
@@ -34,7 +34,8 @@ INSPECT = "inspections.inspect_run({}, 'nowhere', 'file')"
         pytest.param(TRAIN, signal.SIGINT, 130, False, marks=pytest.mark.thorough),
         pytest.param(TRAIN, signal.SIGTERM, 143, True, marks=pytest.mark.thorough),
         (TRAIN, signal.SIGTERM, 143, False),
-        (DECODE, signal.SIGTERM, 143, False),
+        pytest.param(TRAIN, signal.SIGHUP, 129, True, marks=pytest.mark.thorough),
+        (DECODE, signal.SIGHUP, 129, False),
         (INSPECT, signal.SIGTERM, 143, False),
     ],
 )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfmann.errors import UserError
+from tfmann.training.stop_signals import handle_stop_signals
 
 
 def run_module(module: str, flags: Mapping[str, str], out_dir: str) -> None:
@@ -54,15 +55,9 @@ def _wait_for(command: Sequence[str]) -> tuple[int, int]:
         if child:
             child.send_signal(signal.SIGTERM)  # `kill` reaches only us, a terminal also the child
 
-    handlers = {
-        number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
+    with handle_stop_signals(pass_on):
         child = subprocess.Popen(command)
         if received:
             child.terminate()
         status = child.wait()
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
     return status, received[0] if received else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _NOTICE = b"stopping after this update or evaluation\n"
@@ -29,7 +29,7 @@ class StopFlag:
 
 @contextlib.contextmanager
 def catch_stop_signals() -> Iterator[StopFlag]:
-    """Turns SIGTERM and the first SIGINT into a flag, and says so; a second SIGINT interrupts."""
+    """Turns signals to stop into a flag, and says so at the first; a second SIGINT interrupts."""
     flag = StopFlag()
 
     def on_signal(number: int, frame: Any) -> None:
@@ -42,14 +42,26 @@ def catch_stop_signals() -> Iterator[StopFlag]:
         if number == signal.SIGINT:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
+    with handle_stop_signals(on_signal):
+        yield flag
+
+
+@contextlib.contextmanager
+def handle_stop_signals(handler: Callable[[int, Any], None]) -> Iterator[None]:
+    """Handles SIGINT, SIGTERM and SIGHUP, but SIGHUP only where `nohup` does not ignore it.
+
+    In other threads than the main one, which alone may handle signals, nothing changes.
+    """
     previous = {}
     try:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            previous[number] = signal.signal(number, on_signal)
-    except ValueError:  # not in the main thread, which alone may handle signals
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+                continue
+            previous[number] = signal.signal(number, handler)
+    except ValueError:  # not in the main thread
         pass
     try:
-        yield flag
+        yield
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+        for number, earlier in previous.items():
+            signal.signal(number, earlier)

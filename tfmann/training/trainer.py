@@ -58,7 +58,7 @@ def train(
 
     Raises:
       UserError: loss, gradient or weights are not finite; the checkpoints are from before.
-      Stopped: SIGTERM or SIGINT came; the state is saved.
+      Stopped: SIGTERM, SIGINT or SIGHUP came; the state is saved.
     """
     h, workers = train_step.hparams, train_step.workers
     evaluate_every, save_every = _periods(h)
