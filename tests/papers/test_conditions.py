@@ -109,8 +109,8 @@ def test_the_paper_s_own_corpus_is_distinguished_from_others():
     tanaka = {"train": "not IWSLT'07: the Tanaka corpus, a stand-in, dev and test too"}
     mino = claim(paper="Mino et al. 2017", row="key_value", rival="attn", tables=("en-ja",))
     assert corpus(mino, "en-ja", "cpu", variants=tanaka) == (
-        "a stand-in for train, dev and test of the paper's corpus (train: not IWSLT'07: the Tanaka "
-        "corpus, a stand-in, dev and test too)"
+        "a stand-in for the paper's corpus (train: not IWSLT'07: the Tanaka corpus, a stand-in, "
+        "dev and test too)"
     )
     not_the_papers = "not the paper's corpus"
     assert corpus(alignment_claim, "alignment", "cpu") == not_the_papers  # the Hansards

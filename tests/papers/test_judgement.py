@@ -166,10 +166,13 @@ def test_manifests_call_another_corpus_a_stand_in():
                 stand_ins[path.stem, variant["note"]] = metrics.stand_in(
                     [{"variants": {"train": variant["note"]}}]
                 )
-    assert {(name, splits) for (name, _), splits in stand_ins.items() if splits} == {
-        ("iwslt07_en_ja", "train, dev and test"), ("wmt16_ro_en", "train")
+    assert {(name, replaced) for (name, _), replaced in stand_ins.items() if replaced} == {
+        ("iwslt07_en_ja", "a stand-in for the paper's corpus"),
+        ("wmt16_ro_en", "a stand-in for the paper's training text"),
     }  # fmt: skip
-    assert all(note.startswith("not ") == bool(splits) for (_, note), splits in stand_ins.items())
+    assert all(
+        note.startswith("not ") == bool(replaced) for (_, note), replaced in stand_ins.items()
+    )
 
 
 def test_the_luck_of_the_sentences_is_counted():

@@ -260,10 +260,10 @@ def test_of_several_seeds_a_percentage_is_of_the_means():
 
 def test_a_stand_in_for_a_corpus_is_called_so():
     note = "not IWSLT'07: 50,000 pairs of the Tanaka corpus, a stand-in"
-    for more, splits in (("", "train is"), (", dev and test too", "train, dev and test are")):
+    for more, replaced in (("", "training text"), (", dev and test too", "corpus")):
         runs = [record("a", variants={"train": note + more})]
         text = rendering.render(table(Row("a", "A")), "cpu", runs)
-        heading = f"Toy (ours: scale cpu; {splits} a stand-in for its corpus)"
+        heading = f"Toy (ours: scale cpu; a stand-in for the paper's {replaced})"
         assert text.startswith(f"{heading}\n") and f"\n- train: {note}{more}\n" in text
     copy = {"train": "the first 100 of 2,959 episodes"}
     text = rendering.render(table(Row("a", "A")), "cpu", [record("a", variants=copy)])

@@ -148,9 +148,8 @@ def _describe_corpus(records: Sequence[Record], name: str, scale: str, paper_pai
         return "not the paper's corpus"
     notes = metrics.corpus_variants(records)
     suffix = f" ({'; '.join(notes)})" if notes else ""
-    splits = metrics.stand_in(records)
-    if splits:
-        return f"a stand-in for {splits} of the paper's corpus{suffix}"
+    if note := metrics.stand_in(records):
+        return f"{note}{suffix}"
     smallest = min(record.get("pairs", {}).get("train", paper_pairs) for record in records)
     part = "a part of " if smallest < _WHOLE * paper_pairs else ""
     return f"{part}the paper's corpus{suffix}"

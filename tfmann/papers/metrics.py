@@ -188,22 +188,12 @@ def corpus_variants(records: Sequence[Record]) -> list[str]:
 
 
 def stand_in(records: Iterable[Record]) -> str:
-    """Returns the splits that are, by their notes, not of the corpus that the manifest names.
-
-    They are `train`, `train, dev and test`, or none: ''.
-    """
+    """Returns what the runs' notes call a stand-in, the paper's training text or corpus; or ''."""
     variants = [note for record in records for note in record.get("variants", {}).values()]
     notes = [note for note in variants if "a stand-in" in note]
     if any("dev and test too" in note for note in notes):
-        return "train, dev and test"
-    return "train" if notes else ""
-
-
-def stand_in_warning(records: Iterable[Record]) -> str:
-    """Returns a warning for a table whose runs used another corpus than its own, or ''."""
-    splits = stand_in(records)
-    verb = "are" if " and " in splits else "is"
-    return f"{splits} {verb} a stand-in for its corpus" if splits else ""
+        return "a stand-in for the paper's corpus"
+    return "a stand-in for the paper's training text" if notes else ""
 
 
 def significance_test(record: Record, baseline: str) -> Record:

@@ -138,8 +138,8 @@ def render_cells(
         cells += ["-", NOT_TRAINED]  # dev, test
         rows.append(cells + ["-"] * (len(heading) - len(cells)))
     names = [row.name for row in runs_by_row]
-    warning = metrics.stand_in_warning(records)
-    title = f"{table.title} (ours: scale {scale}{f'; {warning}' if warning else ''})"
+    note = metrics.stand_in(records)
+    title = f"{table.title} (ours: scale {scale}{f'; {note}' if note else ''})"
     below = [Footnote(MEANING, _LITERATURE)] if table.literature else []
     below += footnotes(records, columns.several_seeds) if records else []
     lengths = length_scores.length_table(table, records)

@@ -208,8 +208,8 @@ def _all_examples(
                 continue
             test = translated_test(at_scale, os.path.join(options.out_dir, name, scale))
             if test is not None:
-                warning = metrics.stand_in_warning(results.get((name, scale), ()))
-                title = f"{at_scale.title} (scale {scale}{f'; {warning}' if warning else ''})"
+                note = metrics.stand_in(results.get((name, scale), ()))
+                title = f"{at_scale.title} (scale {scale}{f'; {note}' if note else ''})"
                 examples.append(make_examples(anchor, title, test, options, tracer, log))
             elif anchor in earlier:
                 examples.append(earlier[anchor])
