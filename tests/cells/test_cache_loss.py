@@ -17,21 +17,30 @@ from helpers.cache_models import (
 )
 from oracles import cache as oracle
 
+GATE_WEIGHTS = {"deep": [0.0], "shallow": [0.0, 0.7]}
 OTHERS = ["scaled_dot", "cosine", "projected", "uniform", "nothing"]
 
 
-def log_prob_of_the_oracle(weights, cache, sentence, fusion):
+def loss_of_the_oracle(weights, cache, sentence, fusion, gate_weight=0.0):
     decoded = oracle.decode_document(weights, [sentence], 0)[0]  # the recurrence alone
     total = 0.0
     for t, word in enumerate(sentence.target_words):
         parts = decoded["states"][t], decoded["contexts"][t], sentence.target_embeddings[t]
-        total += np.log(oracle.step(weights, cache, *parts, fusion)["probabilities"][word])
+        step = oracle.step(weights, cache, *parts, fusion)
+        total -= np.log(step["probabilities"][word])
+        if gate_weight:
+            own = step["plain_probabilities"]
+            cached = oracle.word_probabilities(cache, step["match"], len(own))
+            total += gate_weight * oracle.gate_loss(own[word], cached[word], step["gates"][0])
     return total
 
 
-@pytest.mark.parametrize("fusion", FUSIONS)
-def test_the_gate_s_gradients_are_the_slopes_of_the_oracle(fusion):
-    model, batch = model_of(fusion), small_models.batch([(5, 6)])
+@pytest.mark.parametrize(
+    "fusion,gate_weight", [(kind, weight) for kind in FUSIONS for weight in GATE_WEIGHTS[kind]]
+)
+def test_the_gate_s_gradients_are_the_slopes_of_the_oracle(fusion, gate_weight):
+    model = model_of(fusion, cache_gate_loss_weight=gate_weight)
+    batch = small_models.batch([(5, 6)])
     caches = random_caches(model, 1)
     with tf.GradientTape() as tape:
         loss = loss_of(model, batch, caches)
@@ -49,18 +58,18 @@ def test_the_gate_s_gradients_are_the_slopes_of_the_oracle(fusion):
     theirs = oracle.Cache(*(part[0].numpy() for part in caches[:3]), filled, 0 * filled)
     weights = weights_of(model)
     assert float(loss) == pytest.approx(
-        -log_prob_of_the_oracle(weights, theirs, sentence, fusion), rel=1e-5
+        loss_of_the_oracle(weights, theirs, sentence, fusion, gate_weight), rel=1e-5
     )
     stream = np.random.default_rng(0)
     for name, gradient in gradients.items():
         assert np.all(np.abs(gradient.numpy()).max(axis=0) > 1e-6), name
         kernel, direction = f"gate_{name}_kernel", stream.normal(size=gradient.shape)
         ends = [
-            log_prob_of_the_oracle(
+            loss_of_the_oracle(
                 {**weights, kernel: weights[kernel] + sign * 1e-5 * direction},
-                theirs, sentence, fusion,
+                theirs, sentence, fusion, gate_weight,
             )
-            for sign in (-1, 1)
+            for sign in (1, -1)
         ]  # fmt: skip
         slope = (ends[0] - ends[1]) / 2e-5
         assert float((gradient.numpy() * direction).sum()) == pytest.approx(slope, rel=1e-3), name

@@ -171,6 +171,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
         ),
         ({"cell": "dnc", "bridge": "zero"}, "bridge='zero' has none for it"),
         ({"cell": "ntm", "encoder_type": "transformer"}, "set encoder_type='memory'"),
+        ({"cell": "cache", "cache_gate_loss_weight": 0.3}, "set cache_fusion='shallow'"),
     ],
 )
 def test_settings_that_cannot_go_together(changes, words):

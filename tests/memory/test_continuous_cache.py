@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from oracles import cache as oracle
 
 from tfmann.memory import continuous_cache
+from tfmann.memory.word_mixture import NEVER
 
 D, U = 3, 2
 SLOTS = (0, 1, 3, 25)
@@ -243,3 +244,16 @@ def test_gradients_of_a_mixture_are_finite(score):
         log_prob = tf.nn.log_softmax(continuous_cache.mix(*values, tf.constant([[2, -1]])))[0, 2]
     for gradient in tape.gradient(log_prob, values):
         assert np.all(np.isfinite(gradient))
+
+
+def test_a_gate_s_loss_by_hand():
+    """It opens where the cache is better, and nothing is said where nothing is filled."""
+    scores = tf.constant([0.0, 2.0, NEVER])
+    own, cached = tf.constant([0.5, 0.9, 0.3]), tf.constant([0.9, 0.1, 0.0])
+    with tf.GradientTape() as tape:
+        tape.watch([scores, own, cached])
+        loss = continuous_cache.gate_loss(scores, own, cached)
+    assert float(loss) == pytest.approx(0.4 * np.log(2.0) + 0.8 * np.log1p(np.exp(2.0)), rel=1e-6)
+    gradient, *of_probabilities = tape.gradient(loss, [scores, own, cached])
+    np.testing.assert_allclose(gradient, [-0.4 * 0.5, 0.8 / (1 + np.exp(-2.0)), 0.0], rtol=1e-5)
+    assert of_probabilities == [None, None]

@@ -127,6 +127,15 @@ def word_probabilities(cache: Cache, probabilities, vocabulary: int) -> np.ndarr
     return of_words
 
 
+def gate_loss(own: float, cached: float, amount: float) -> float:
+    """The loss of a gate that is told where to open: |P_cache(y) - P(y)| times a cross-entropy.
+
+    The gate lambda_t should be 1 where P_cache(y) > P(y), else 0. Neither probability is learned
+    from this loss.
+    """
+    return abs(cached - own) * -np.log(amount if cached > own else 1.0 - amount)
+
+
 # --- writing -----------------------------------------------------------------------------
 
 

@@ -23,6 +23,7 @@ STAGE_TWO = {
     "trainable_parameters", "dropout", "readout_dropout", "batch_size", "num_train_steps",
     "steps_per_external_eval", "steps_per_checkpoint",
 }  # fmt: skip
+GATE_LOSS = "shallow_gate_loss"
 SCHEDULE = {"num_train_steps", "decay_steps", "steps_per_external_eval"}
 
 
@@ -45,9 +46,12 @@ def test_the_rows_of_tu_start_from_rnnsearch_and_are_what_they_are_called(name, 
             like = base if row.name == "rnnsearch" else longer
             assert differences(hparams, like) <= {"cell"} and not hparams.trainable_parameters
             continue
-        assert differences(hparams, base) <= STAGE_TWO | fewer | {"label_smoothing", "decay_steps"}
+        of_gate = {"cache_gate_loss_weight", "learning_rate"} if system == GATE_LOSS else set()
+        more = {"label_smoothing", "decay_steps", *of_gate}
+        assert differences(hparams, base) <= STAGE_TWO | fewer | more
+        assert (hparams.cache_gate_loss_weight > 0) == (system == GATE_LOSS)
         assert hparams.cache_size == (int(system) if system.isdigit() else 25)
-        assert hparams.cache_fusion == ("shallow" if system == "shallow" else "deep")
+        assert hparams.cache_fusion == ("shallow" if system in ("shallow", GATE_LOSS) else "deep")
         assert hparams.cache_overwrite == (system != "no_overwrite")
         matching = system if system in ("nothing", "uniform", *LEARNED) else "dot"
         assert hparams.cache_matching == matching
@@ -59,7 +63,7 @@ def test_the_rows_of_tu_start_from_rnnsearch_and_are_what_they_are_called(name, 
             0,
         )
         allowed = {"num_train_steps"} if system == "0" else set()
-        keys = {"cache_size", "cache_fusion", "cache_overwrite", "cache_matching"}
+        keys = {"cache_size", "cache_fusion", "cache_overwrite", "cache_matching", *of_gate}
         keys |= {"trainable_parameters"} if matching in LEARNED else set()
         assert differences(hparams, settings["cache"]) <= keys | allowed
         assert (hparams.num_train_steps == 1) == (system == "0")

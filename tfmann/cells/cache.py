@@ -173,10 +173,28 @@ class ContinuousCache(DocumentMemory):
         """Returns `(1 - lambda) softmax + lambda P_cache` (4.4) as logits, of shallow fusion."""
         if not self.extra_width:
             return project(readout)
+        readout, scores, probabilities, words = self._split(readout)
+        return continuous_cache.mix(project(readout), scores, probabilities, words)
+
+    def loss(
+        self, readout: tf.Tensor, labels: tf.Tensor, project: Callable[[tf.Tensor], tf.Tensor]
+    ) -> tf.Tensor | float:
+        """Returns the weighted loss of the gate, for the labels `[M]`."""
+        weight = self._hparams.cache_gate_loss_weight
+        if not weight:
+            return 0.0
+        readout, scores, probabilities, words = self._split(readout)
+        own = tf.exp(
+            -tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits=project(readout))
+        )
+        cached = tf.reduce_sum(tf.where(words == labels[:, None], probabilities, 0.0), axis=-1)
+        return weight * continuous_cache.gate_loss(scores[:, 0], own, cached)
+
+    def _split(self, readout: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Splits readouts of shallow fusion: gate score `[M, 1]`, P_cache and words `[M, I]`."""
         slots = self._hparams.cache_size
         readout, scores, probabilities, words = tf.split(readout, [-1, 1, slots, slots], axis=-1)
-        logits = project(readout)
-        return continuous_cache.mix(logits, scores, probabilities, tf.cast(words, tf.int32))
+        return readout, scores, probabilities, tf.cast(words, tf.int32)
 
 
 class CacheCell(DecoderCell):

@@ -75,6 +75,13 @@ class CacheOptions(RNNSearchOptions):
         "m_t = 0 (nothing, with deep fusion only).",
         choices=("dot", "scaled_dot", "cosine", "projected", "uniform", "nothing"),
     )
+    cache_gate_loss_weight: float = field(
+        0.0,
+        "cache, shallow fusion: weight of a loss that opens the gate where P_cache of the "
+        "reference's word is greater than the model's own probability of it, and shuts it where it "
+        "is less, times the difference; not of the paper.",
+        minimum=0.0,
+    )
     cache_overwrite: bool = field(
         True, "cache: a word that has a slot is averaged into it; false: always a new slot."
     )

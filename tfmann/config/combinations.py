@@ -118,6 +118,11 @@ def _rules_of_models(h: AllSettings) -> Rules:
             "cache_fusion='deep'",
         ),
         (
+            h.cell == "cache" and h.cache_gate_loss_weight and h.cache_fusion == "deep",
+            f"cache_gate_loss_weight={h.cache_gate_loss_weight} compares probabilities of words, "
+            "which a cache of states does not have: set cache_fusion='shallow'",
+        ),
+        (
             h.attention_score != "dot" and h.cell == "luong" and "bahdanau" in h.attention,
             f"attention_score={h.attention_score!r} is about dot products, and "
             f"attention={h.attention!r} is additive: change one of them",

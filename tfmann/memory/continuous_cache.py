@@ -115,6 +115,24 @@ def mix(
     return tf.tensor_scatter_nd_add(rest, places, tf.where(is_cached, gain, 0.0))
 
 
+def gate_loss(scores: tf.Tensor, own: tf.Tensor, cached: tf.Tensor) -> tf.Tensor:
+    """Sums `|P_cache(y_t) - P(y_t)| CE(P_cache(y_t) > P(y_t), lambda_t)`; not of the paper.
+
+    The likelihood alone shuts the gate everywhere before it finds out where it should be open: at
+    most words P_cache is 0, and the gradient fades with lambda. No gradient flows into P and
+    P_cache.
+
+    Args:
+      scores: `[M]`, from `gate_scores`.
+      own: P of the words, `[M]`.
+      cached: P_cache of the words, `[M]`; all 0 where nothing is filled, which adds 0.
+    """
+    difference = tf.stop_gradient(cached - own)
+    should_open = tf.cast(difference > 0, tf.float32)
+    errors = tf.nn.sigmoid_cross_entropy_with_logits(should_open, scores)
+    return tf.reduce_sum(tf.abs(difference) * errors)
+
+
 # Writing (3.3)
 
 

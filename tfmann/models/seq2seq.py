@@ -210,6 +210,16 @@ class Seq2Seq(tf.Module):
         adding impossible words. With `words`, ids `[C]`, the map is to the logits `[M, C]` of these
         words; its second argument, `[M, C]`, tells which of them a row may have: others are -inf.
         """
+        project = self.own_projection(dtype, multiple_of, words)
+        memory = self.cell.document_memory
+        if memory is None or words is not None:
+            return project
+        return lambda readout: memory.distribution(readout, project)
+
+    def own_projection(
+        self, dtype: tf.DType = tf.float32, multiple_of: int = 1, words: tf.Tensor | None = None
+    ) -> Callable[..., tf.Tensor]:
+        """Returns `projection` without what a document memory mixes into the distribution."""
         kernel, bias = tf.cast(self._columns(words), dtype), self.projection_bias
         if words is not None and bias is not None:
             bias = tf.gather(bias, words)
@@ -224,10 +234,7 @@ class Seq2Seq(tf.Module):
             logits = logits if bias is None else logits + bias
             return logits if is_allowed is None else tf.where(is_allowed, logits, -float("inf"))
 
-        memory = self.cell.document_memory
-        if memory is None or words is not None:
-            return project
-        return lambda readout: memory.distribution(readout, project)
+        return project
 
     def _columns(self, words: tf.Tensor | None) -> tf.Tensor:
         """Returns the kernel of the projection to some words, or to all, `[readout_width, C]`."""

@@ -67,6 +67,8 @@ def sum_loss(
     total, plain = _word_losses(model, readout, labels, noise, dtype)
     if model.auxiliary_projections:
         total += _auxiliary_losses(model, tf.gather_nd(outputs, real), labels, dtype)
+    if memory := model.cell.document_memory:
+        total += memory.loss(readout, labels, model.own_projection())
     if weight:
         total += weight * eos_attention(diagnostics["alignments"], source_length, target_length)
     cache: Any = ()

@@ -53,6 +53,7 @@ _TITLES = {
     "cache_scaled_dot": "+ continuous cache, 25 slots, matched by a scaled dot product",
     "cache_projected": "+ continuous cache, 25 slots, matched by a learned transformation",
     "cache_shallow": "+ cache of 25 words, shallow fusion",
+    "cache_shallow_gate_loss": "+ cache of 25 words, shallow fusion, a loss of the gate",
     "cache_no_overwrite": "+ continuous cache, 25 slots, no overwriting",
     **{f"cache_{n}": f"+ continuous cache, {n} slots" for n in (0, 50, 100, 200, 500, 1000)},
 }
@@ -126,7 +127,8 @@ _AT_CPU = (
 
 _IN_DOCUMENTS = (
     "rnnsearch", "rnnsearch_longer", "summary", "previous", "cache", "cache_scaled_dot",
-    "cache_projected", "cache_shallow", "cache_100", "cache_no_overwrite",
+    "cache_projected", "cache_shallow", "cache_shallow_gate_loss", "cache_100",
+    "cache_no_overwrite",
 )  # fmt: skip
 _IN_DIALOGUES = (
     "rnnsearch", "rnnsearch_longer", "summary", "previous", "cache_nothing", "cache_uniform",
