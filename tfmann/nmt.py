@@ -7,6 +7,7 @@ SavedModel. An explicit flag wins over the JSON file, which wins over the defaul
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +25,12 @@ from tfmann.errors import UsageError, interruptible, run_command
 from tfmann.utils import resources
 from tfmann.utils.tensorflow_import import import_tensorflow
 
+# How the errors of Python begin that absl gives as reasons, and what was expected.
+_REASONS = {
+    r"invalid literal for int\(\)": "int",
+    "could not convert string to float": "float",
+    r"\('Non-boolean argument": "true or false",
+}
 _LEARNING = ("train", "lexicon", "shortlist")  # modes that learn from the training text
 
 
@@ -131,13 +138,20 @@ def parse(argv: Sequence[str]) -> tuple[flags.FlagValues, dict[str, Any]]:
             raise UsageError(str(error)) from None
         raise UsageError(f"there is no flag --{error.flagname}: {advice}") from None
     except (flags.Error, ValueError) as error:  # ValueError: --nocell=3, of a boolean
-        raise UsageError(str(error)) from None
+        raise UsageError(_plain(str(error))) from None
     if unparsed:
         raise UsageError(f"what is {unparsed[0]!r}? Settings are given as --name=value")
     explicit = {name: getattr(values, name) for name in config.FIELDS if values[name].present}
     for name, value in explicit.items():
         config.FIELDS[name].check(name, value)
     return values, explicit
+
+
+def _plain(message: str) -> str:
+    """Returns a message of absl in the words of this program."""
+    for reason, expected in _REASONS.items():
+        message = re.sub(f": {reason}.*", f": expected {expected}", message, flags=re.DOTALL)
+    return message
 
 
 def main(argv: Sequence[str] | None = None) -> int:

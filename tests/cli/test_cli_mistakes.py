@@ -349,6 +349,21 @@ def test_capitals_of_a_choice_do_not_matter():
     assert (values.cell, explicit["infer_mode"]) == ("luong", "beam_search")
 
 
+@pytest.mark.parametrize(
+    "flag, message",
+    [
+        ("--batch_size=0.5", "flag --batch_size=0.5: expected int"),
+        ("--batch_size=", "flag --batch_size=: expected int"),
+        ("--jobid=a", "flag --jobid=a: expected int"),
+        ("--dropout=0,2", "flag --dropout=0,2: expected float"),
+        ("--bleu_lowercase=maybe", "flag --bleu_lowercase=maybe: expected true or false"),
+    ],
+)
+def test_a_value_of_another_type_is_named_with_the_type(capsys, flag, message):
+    assert nmt.main([flag]) == 2
+    assert capsys.readouterr().err == f"tfmann: {message}\n"
+
+
 def test_an_empty_text_is_answered_with_a_note(model, tmp_path, capsys):
     empty = tmp_path / "empty"
     empty.touch()
