@@ -61,7 +61,8 @@ def define_flags() -> flags.FlagValues:
         "gold_file": "Links to score alignments by: i-j sure, ipj possible, words from 0.",
     }
     for name, meaning in text.items():
-        flags.DEFINE_string(name, None, meaning, flag_values=values)
+        once = name in ("hparams_path", "data")  # who gives two expects both of them to count
+        flags.DEFINE_string(name, None, meaning, flag_values=values, allow_overwrite=not once)
     flags.DEFINE_enum("mode", None, validation.MODES, "What to do.", flag_values=values)
     flags.DEFINE_enum(
         "document_history",
@@ -151,7 +152,7 @@ def _plain(message: str) -> str:
     """Returns a message of absl in the words of this program."""
     for reason, expected in _REASONS.items():
         message = re.sub(f": {reason}.*", f": expected {expected}", message, flags=re.DOTALL)
-    return message
+    return re.sub("already defined as .*", r"\g<0>; leave one of them out", message)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -364,6 +364,12 @@ def test_a_value_of_another_type_is_named_with_the_type(capsys, flag, message):
     assert capsys.readouterr().err == f"tfmann: {message}\n"
 
 
+@pytest.mark.parametrize("name", ["hparams_path", "data"])
+def test_a_second_file_of_settings_is_refused(capsys, name):
+    words = f"flag --{name}=b: already defined as a; leave one of them out"
+    fails(["--print_hparams", f"--{name}=a", f"--{name}=b"], capsys, 2, words)
+
+
 def test_an_empty_text_is_answered_with_a_note(model, tmp_path, capsys):
     empty = tmp_path / "empty"
     empty.touch()
