@@ -364,6 +364,14 @@ def test_a_value_of_another_type_is_named_with_the_type(capsys, flag, message):
     assert capsys.readouterr().err == f"tfmann: {message}\n"
 
 
+def test_packed_training_text_is_named(tmp_path, capsys):
+    for name in ("train.src.gz", "train.tgt.gz"):
+        (tmp_path / name).touch()
+    prefix = tmp_path / "train"
+    argv = command(tmp_path / "out", src="src", tgt="tgt", train_prefix=prefix, dev_prefix=prefix)
+    fails(argv, capsys, 1, rf"no such file: .*src \(decompress {prefix}\.src\.gz, or give it to")
+
+
 @pytest.mark.parametrize("name", ["hparams_path", "data"])
 def test_a_second_file_of_settings_is_refused(capsys, name):
     words = f"flag --{name}=b: already defined as a; leave one of them out"
