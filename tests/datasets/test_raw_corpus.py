@@ -260,7 +260,7 @@ def test_a_folder_of_other_files_is_left_alone(raw, tmp_path, capsys):
         (["--vocab_size=10"], "Increase vocab_size\n"),
         (["--subwords=bpe", "--vocab_size=20", "--min_frequency=100000"],
          "no token of src is left for the vocabulary: give a smaller --min_frequency"),
-        (["--max_length=1"], "the rules leave no pair"),
+        (["--max_length=1"], "the rules leave no pair: 200 too long\n"),
         (["--tgt=src"], "different files"),
     ],
 )  # fmt: skip

@@ -202,7 +202,7 @@ def summary(record: Mapping[str, Any]) -> list[str]:
     """Returns lines that say what a prepared folder holds."""
     lines = []
     for name, split in record["splits"].items():
-        removed = ", ".join(f"{count:,} {reason}" for reason, count in split["removed"].items())
+        removed = _removed(split["removed"])
         sides = "; ".join(
             f"{language} {side['tokens']:,} tokens, {side['unknown_percent']:.2f} % unknown"
             for language, side in split["sides"].items()
@@ -212,6 +212,10 @@ def summary(record: Mapping[str, Any]) -> list[str]:
         )
         lines.append(f"  {sides}")
     return lines
+
+
+def _removed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
 
 
 def _written(recipe: Recipe, prefixes: Mapping[str, str], settings: Mapping[str, Any]) -> list[str]:
@@ -297,7 +301,7 @@ def _write_split(
     cleaner = Cleaner(recipe.cleaning)
     count = _rewrite(outputs, cleaner.clean(pairs))
     if not count:
-        removed = dict(cleaner.removed)
+        removed = _removed(cleaner.removed)
         raise UserError(f"{' and '.join(paths[:2])}: the rules leave no pair: {removed}")
     log(f"{split}: {count:,} pairs, {sum(cleaner.removed.values()):,} left out")
     return {"pairs": count, "removed": dict(cleaner.removed)}
