@@ -230,10 +230,12 @@ def _content_weights(
     strengths: tf.Tensor,
     masks: tf.Tensor | None,
 ) -> tf.Tensor:
-    """Computes c^w_t `[B, H, N]` or c^r_t `[B, R, N]`."""
+    """Computes `softmax(beta K[k, M(i)])`: c^w_t `[B, H, N]` or c^r_t `[B, R, N]`."""
     if masks is None:
-        return tf.nn.softmax(strengths * access.cosine(dots, keys, squares, NORM_FLOOR))
-    return access.content_weights(keys, strengths, memory, NORM_FLOOR, masks)
+        similarity = access.cosine_similarity(dots, keys, squares, NORM_FLOOR)
+    else:
+        similarity = access.masked_cosine_similarity(keys, memory, masks, NORM_FLOOR)
+    return tf.nn.softmax(strengths * similarity)
 
 
 _WRITE, _READ = MemoryStep(_write), MemoryStep(_read)

@@ -200,7 +200,8 @@ def _address(
     gate, kernel = tf.sigmoid(gate), tf.nn.softmax(kernel)  # g_t, s_t
     gamma = 1 + tf.nn.softplus(gamma)  # gamma_t
 
-    content_weights = tf.nn.softmax(strength * access.cosine(dots, keys, squares))  # w^c (3, 4)
+    similarity = access.cosine_similarity(dots, keys, squares)  # K (4)
+    content_weights = tf.nn.softmax(strength * similarity)  # w^c (3)
     gated_weights = access.interpolate(gate, content_weights, last_weights)  # w^g (5)
     shifted_weights = access.shift(gated_weights, kernel)  # w~ (6)
     weights = access.sharpen(shifted_weights, gamma, None)  # w_t (7)

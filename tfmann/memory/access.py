@@ -88,18 +88,20 @@ def sharpen(weights: tf.Tensor, gamma: tf.Tensor, mask: tf.Tensor | None) -> tf.
     return masked_softmax(gamma * tf.math.log(tf.maximum(weights, _SHARPEN_EPSILON)), mask)
 
 
-def cosine_similarity(keys: tf.Tensor, memory: tf.Tensor, floor: float = 1e-30) -> tf.Tensor:
-    """Computes `u.v / (|u||v| + 1e-8)` (Collier eq 4) `[B, H, N]` of `[B, H, W]`, `[B, N, W]`.
+def cosine_similarity(
+    dots: tf.Tensor, keys: tf.Tensor, squares: tf.Tensor, floor: float = 1e-30
+) -> tf.Tensor:
+    """Computes `K[k, M(i)] = k . M(i) / (|k||M(i)| + 1e-8)` (Collier eq 4): `[B, H, N]`.
 
     The epsilon is added to the denominator: inside the norms it would flatten a memory that starts
-    at 1e-6 to no similarity at all. `floor` is added inside the norms, for cells that want that.
+    at 1e-6 to no similarity at all.
+
+    Args:
+      dots: `[B, H, N]`, the products k . M(i).
+      keys: `[B, H, W]`.
+      squares: `[B, N]`, the squared lengths |M(i)|^2.
+      floor: added inside the norms, for cells that want it there.
     """
-    dots = row_products.times_transposed(keys, memory)
-    return cosine(dots, keys, row_products.squared_lengths(memory), floor)
-
-
-def cosine(dots: tf.Tensor, keys: tf.Tensor, squares: tf.Tensor, floor: float = 1e-30) -> tf.Tensor:
-    """Computes `cosine_similarity` from the products and the slots' squared lengths `[B, N]`."""
     slot_norms = tf.expand_dims(tf.sqrt(squares + floor), 1)
     return dots / (tf.expand_dims(norm(keys, floor), 2) * slot_norms + 1e-8)
 
@@ -107,10 +109,16 @@ def cosine(dots: tf.Tensor, keys: tf.Tensor, squares: tf.Tensor, floor: float = 
 def masked_cosine_similarity(
     keys: tf.Tensor, memory: tf.Tensor, masks: tf.Tensor, floor: float = 1e-30
 ) -> tf.Tensor:
-    """Computes `cosine_similarity` of `mu k` and `mu M(i)` `[B, H, N]`; the masks mu `[B, H, W]`.
+    """Computes the `cosine_similarity` of `mu k` and `mu M(i)`: `[B, H, N]`.
 
-    Every head has a mask of its own (Csordás & Schmidhuber 2019, section 3.1). Its squares go into
-    two products, so that no masked memory `[B, H, N, W]` is made.
+    Every head has a mask mu of its own (Csordás & Schmidhuber 2019, section 3.1). Its squares go
+    into two products, so that no masked memory `[B, H, N, W]` is made.
+
+    Args:
+      keys: `[B, H, W]`.
+      memory: `[B, N, W]`.
+      masks: `[B, H, W]`.
+      floor: added inside the norms.
     """
     squares = tf.square(masks)
     dots = row_products.times_transposed(squares * keys, memory)
@@ -142,22 +150,6 @@ def drift(memory: tf.Tensor, start: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """
     distances = norm(memory - start[:, None]) * mask  # [B, K, S]
     return tf.reduce_sum(distances, axis=-1) / tf.reduce_sum(mask, axis=-1)
-
-
-def content_weights(
-    keys: tf.Tensor,
-    strengths: tf.Tensor,
-    memory: tf.Tensor,
-    floor: float = 1e-30,
-    masks: tf.Tensor | None = None,
-) -> tf.Tensor:
-    """Computes `softmax(beta K[k, M(i)])` (Collier eq 3): `[B, H, W]`, `[B, H, 1]`, `[B, N, W]`.
-
-    With masks `[B, H, W]`, K is the `masked_cosine_similarity`.
-    """
-    if masks is None:
-        return tf.nn.softmax(strengths * cosine_similarity(keys, memory, floor))
-    return tf.nn.softmax(strengths * masked_cosine_similarity(keys, memory, masks, floor))
 
 
 def read(weights: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:
