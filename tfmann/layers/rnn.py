@@ -11,23 +11,25 @@ from tfmann.config import HParams
 from tfmann.errors import UsageError
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
+from tfmann.ops.loop_gradients import StepMatrix
 
 GATES = {"lstm": 4, "gru": 3}
 State = tuple[tf.Tensor, ...]  # (h,) or (h, c), each [B, U]
 
 
-def product(values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+def product(values: tf.Tensor, kernel: tf.Tensor | StepMatrix) -> tf.Tensor:
     """Multiplies `values [..., I]` by `kernel [I, O]` in the kernel's type; returns float32."""
     if values.shape.rank == 2:
         return _multiply(values, kernel)
-    kernel = getattr(kernel, "tensor", kernel)  # many rows a step: not for `ops.loop_gradients`
+    if isinstance(kernel, StepMatrix):
+        kernel = kernel.tensor  # its list would hold many rows per step
     result = _multiply(tf.reshape(values, [-1, values.shape[-1]]), kernel)
     result = tf.reshape(result, tf.concat([tf.shape(values)[:-1], [kernel.shape[-1]]], axis=0))
     result.set_shape([*values.shape[:-1], kernel.shape[-1]])
     return result
 
 
-def _multiply(values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+def _multiply(values: tf.Tensor, kernel: tf.Tensor | StepMatrix) -> tf.Tensor:
     return tf.cast(tf.cast(values, kernel.dtype) @ kernel, tf.float32)
 
 
@@ -41,19 +43,19 @@ def lstm_step(sums: tf.Tensor, state: State) -> State:
     return tf.sigmoid(o) * tf.tanh(c), c
 
 
-def gru_step(projected: tf.Tensor, recurrent: tf.Tensor, state: State) -> State:
-    """Maps the sums from the input and from the state, each `[..., 3U]`, to the new state.
+def gru_step(projected: tf.Tensor, recurrent: tf.Tensor, hidden: tf.Tensor) -> tf.Tensor:
+    """Maps the gates' sums from the input and from h, each `[..., 3U]`, and h to the new h.
 
-    `h' = z h + (1 - z) candidate`, of the sums' columns update z, reset r and candidate; the reset
-    gate comes after the recurrent product.
+    `h' = z h + (1 - z) candidate`. The sums' columns are update z, reset r and candidate; the reset
+    gate is applied after the recurrent product.
     """
-    units = state[0].shape[-1]
+    units = hidden.shape[-1]
     # splits, not slices: the gradient of a split is one concatenation
     gates_in, candidate_in = tf.split(projected, [2 * units, units], axis=-1)
     gates_of_h, inner = tf.split(recurrent, [2 * units, units], axis=-1)
     z, r = tf.split(tf.sigmoid(gates_in + gates_of_h), 2, axis=-1)
     candidate = tf.tanh(candidate_in + r * inner)
-    return (candidate + z * (state[0] - candidate),)
+    return candidate + z * (hidden - candidate)
 
 
 class GRUCell(tf.Module):
@@ -88,7 +90,7 @@ class GRUCell(tf.Module):
 
     def from_projected(self, projected: tf.Tensor, hidden: tf.Tensor) -> tf.Tensor:
         """Maps `W x + b` `[B, 3U]` and h `[B, U]` to the new h."""
-        return gru_step(projected, product(hidden, self.recurrent_kernel), (hidden,))[0]
+        return gru_step(projected, product(hidden, self.recurrent_kernel), hidden)
 
 
 def recurrent_step(
@@ -97,7 +99,7 @@ def recurrent_step(
     """Makes one step of either unit from the two parts of its gates' sums."""
     if unit_type == "lstm":
         return lstm_step(projected + recurrent, state)
-    return gru_step(projected, recurrent, state)
+    return (gru_step(projected, recurrent, state[0]),)
 
 
 def gate_bias(unit_type: str, units: int, forget_bias: float) -> np.ndarray:
@@ -203,7 +205,7 @@ class DecoderStack(tf.keras.layers.Layer):
         prepared: tf.Tensor,
         feed: tf.Tensor | None,
         states: Sequence[State],
-        feed_kernel: tf.Tensor | None,
+        feed_kernel: tf.Tensor | StepMatrix | None,
     ) -> tuple[tf.Tensor, tuple[State, ...]]:
         """Makes one step of all layers.
 
