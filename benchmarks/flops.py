@@ -214,13 +214,13 @@ def _add(h: Any) -> Work:
 
 def _additive_attention(h: Any, words: int) -> Work:
     """Counts additive attention to annotations with given keys: query, scores, context."""
-    depth = h.attention_size or h.num_units
+    depth = h.attention_width
     query = product(1, h.num_units, depth)
     return query + product(words, depth, 1) + product(1, words, annotation_width(h))
 
 
 def _keys(h: Any, words: int) -> Work:
-    return product(words, annotation_width(h), h.attention_size or h.num_units)
+    return product(words, annotation_width(h), h.attention_width)
 
 
 # Cells
@@ -284,7 +284,7 @@ def _coverage(h: Any, n: Lengths) -> Cost:
     """Counts V_a C at every step; of the neural model H h once, U C and S s_{t-1} at every step."""
     base, d, u = _rnnsearch(h, n), annotation_width(h), h.num_units
     size = h.coverage_size if h.coverage_model == "neural" else 1
-    read = product(n.source, size, h.attention_size or u)
+    read = product(n.source, size, h.attention_width)
     if h.coverage_model != "neural":
         return base._replace(step=base.step + read)
     return base._replace(
@@ -296,7 +296,7 @@ def _coverage(h: Any, n: Lengths) -> Cost:
 def _memdec(h: Any, n: Lengths) -> Cost:
     """Counts one GRU and its memory, whose slots are projected at every step."""
     u, d, e = h.num_units, annotation_width(h), h.embedding_width
-    slots, w, depth = h.num_memory_locations, h.memory_unit_size, h.attention_size or h.num_units
+    slots, w, depth = h.num_memory_locations, h.memory_unit_size, h.attention_width
     address = product(slots, w, depth) + product(1, u, depth) + product(slots, depth, 1)
     read = product(1, slots, w) + product(1, w, u)
     gru = product(1, d + w + u, 3 * u)
@@ -335,7 +335,7 @@ def _auxiliary(h: Any, vocabulary: int) -> Work:
 def _rewriting(h: Any, n: Lengths) -> Cost:
     """Counts rounds that project the memory for both addresses, attend twice and write."""
     common, u, d = _conditional_gru(h), h.num_units, annotation_width(h)
-    depth, rounds = h.attention_size or u, h.num_rounds if h.cell == "kvmematt" else 1
+    depth, rounds = h.attention_width, h.num_rounds if h.cell == "kvmematt" else 1
     scores = product(n.source, depth, 1)
     a_round = _keys(h, n.source) * 2 + _additive_attention(h, n.source) + product(1, d + u, 3 * u)
     a_round += product(1, u, depth + 2 * d) + scores  # write query, forget and add, write address

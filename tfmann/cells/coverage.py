@@ -132,9 +132,9 @@ class CoverageCell(DecoderCell):
         self.coverage = (NeuralCoverage if neural else LinguisticCoverage)(
             hparams, annotation_width, weights
         )
-        depth = hparams.attention_size or hparams.num_units
+        shape = [self.coverage.width, hparams.attention_width]
         self.coverage_kernel = weights.normal(
-            "coverage_kernel", [self.coverage.width, depth], hparams.coverage_init_weight
+            "coverage_kernel", shape, hparams.coverage_init_weight
         )
         self.output_width = hparams.num_units + annotation_width
         self.readout_width = self.deep_output.width

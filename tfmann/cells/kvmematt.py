@@ -48,7 +48,7 @@ class Round(tf.Module):
         """Creates both addresses, GRU_r, W_F `[U, D]` and W_A `[U, D]`."""
         super().__init__(name="round")
         units, width = hparams.num_units, annotation_width
-        depth = hparams.attention_size or units
+        depth = hparams.attention_width
         self.read_address = AdditiveAttention(units, width, depth, weights)
         self.write_address = AdditiveAttention(units, width, depth, weights, "write_")
         self.state_gru = GRUCell(width, units, weights.scope("state_gru"))
@@ -80,8 +80,9 @@ class Round(tf.Module):
         write_weights = merge_beams(write_weights)
         forget = tf.sigmoid(product(hidden, self.forget_kernel))  # (14)
         add = tf.sigmoid(product(hidden, self.add_kernel))  # (16)
-        written = write_weights[:, None], forget[:, None], add[:, None]
-        new_keys = access.erase_and_add(keys, *written)  # (14, 16)
+        new_keys = access.erase_and_add(  # (14, 16)
+            keys, weights=write_weights[:, None], erase=forget[:, None], add=add[:, None]
+        )
         drift = access.drift(split_beams(new_keys, source.mask), source.values, source.mask)
         diagnostics = {
             "read_weights": merge_beams(read_weights),

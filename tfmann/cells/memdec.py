@@ -33,7 +33,7 @@ from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
 from tfmann.config import HParams
 from tfmann.layers.attention import AdditiveAttention
 from tfmann.layers.beams import merge_beams
-from tfmann.layers.conditional_gru import Attended, MeanStart, Readout
+from tfmann.layers.conditional_gru import Attended, MeanStart, Readout, mean_annotation
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import GRUCell, product
@@ -66,7 +66,7 @@ class MemDecCell(DecoderCell):
         units, embedding = hparams.num_units, hparams.embedding_width
         self.slots, width = hparams.num_memory_locations, hparams.memory_unit_size
         self.memory_numbers = self.slots * width
-        depth = hparams.attention_size or units
+        depth = hparams.attention_width
         self.start = MeanStart(hparams, annotation_width, weights)
         self.memory_start_kernel = weights.matrix(
             "memory_initial_kernel", [annotation_width, width]
@@ -89,8 +89,7 @@ class MemDecCell(DecoderCell):
 
     def initial_state(self, encoded: EncoderOutput) -> MemDecState:
         """Returns s_0, the slots `sigmoid(W_I mean_j h_j + b) + noise`, and w_0 = 1/N."""
-        length = tf.cast(encoded.length, tf.float32)[:, None]
-        mean = tf.reduce_sum(encoded.annotations, axis=1) / length
+        mean = mean_annotation(encoded.annotations, encoded.length)
         common = tf.sigmoid(tf.matmul(mean, self.memory_start_kernel) + self.memory_start_bias)
         return MemDecState(
             hidden=self.start(encoded.annotations, encoded.length),
@@ -129,8 +128,9 @@ class MemDecCell(DecoderCell):
         hidden = self.gru(tf.concat([context, read], axis=-1), state.hidden, word_sums)  # (4) s_t
         erase = tf.sigmoid(product(hidden, self.erase_kernel))
         add = tf.sigmoid(product(hidden, self.add_kernel))
-        written = address[:, None], erase[:, None], add[:, None]
-        memory = access.erase_and_add(state.memory, *written)  # (5)
+        memory = access.erase_and_add(  # (5)
+            state.memory, weights=address[:, None], erase=erase[:, None], add=add[:, None]
+        )
         return StepOutput(
             output=tf.concat([hidden, context], axis=-1),
             state=MemDecState(hidden, memory, address),

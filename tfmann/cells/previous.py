@@ -53,8 +53,9 @@ class PreviousCell(DecoderCell):
         self.deep_output = Readout(hparams, width, weights)
         self.output_width = units + 2 * width
         self.readout_width = self.deep_output.width
-        depth = hparams.attention_size or units
-        self.previous_attention = AdditiveAttention(units, width, depth, weights, "previous_")
+        self.previous_attention = AdditiveAttention(
+            units, width, hparams.attention_width, weights, "previous_"
+        )
         # the rows of GRU2's kernel below those of c_t
         self.previous_state_kernel = weights.matrix("previous_state_kernel", [width, 3 * units])
         self.previous_readout_kernel = weights.matrix(

@@ -269,7 +269,7 @@ class TransformerCell(DecoderCell):
 
         x = dropped(x + positions(state.time, units))
         slot, seen_words, source_keys = self._slot(state.time), [], state.source_keys
-        alignments, diagnostics = x, {}
+        diagnostics: dict[str, tf.Tensor] = {}
         for layer, words, source_words in zip(self.layers, state.words, source.layers):
             added, words = layer.self_attention(x, words, slot)
             x += dropped(added)

@@ -31,6 +31,11 @@ class HParams(AllSettings):
         check_combinations(self)
 
     @property
+    def attention_width(self) -> int:
+        """A, the width of the additive attention: `attention_size`, or `num_units`."""
+        return self.attention_size or self.num_units
+
+    @property
     def reads_documents(self) -> bool:
         """True if a sentence's translation depends on the sentences before it."""
         return reads_documents(vars(self))

@@ -32,7 +32,7 @@ class ConditionalGRU(tf.Module):
     def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
         """Creates both GRUs and the attention."""
         super().__init__(name="conditional_gru")
-        units, depth = hparams.num_units, hparams.attention_size or hparams.num_units  # U, A
+        units, depth = hparams.num_units, hparams.attention_width  # U, A
         self.query_gru = GRUCell(hparams.embedding_width, units, weights.scope("query_gru"))
         self.attention = AdditiveAttention(units, annotation_width, depth, weights)
         self.state_gru = GRUCell(annotation_width, units, weights.scope("state_gru"))
@@ -80,9 +80,13 @@ class MeanStart(tf.Module):
           length: `[B]`.
           addend: `[B, U]`, added before the tanh.
         """
-        mean = tf.reduce_sum(annotations, axis=1) / tf.cast(length, tf.float32)[:, None]
-        sums = tf.matmul(mean, self.kernel) + self.bias
+        sums = tf.matmul(mean_annotation(annotations, length), self.kernel) + self.bias
         return tf.tanh(sums if addend is None else sums + addend)
+
+
+def mean_annotation(annotations: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
+    """Returns `mean_j h_j` `[B, D]` of annotations `[B, S, D]`, which are zero at padding."""
+    return tf.reduce_sum(annotations, axis=1) / tf.cast(length, tf.float32)[:, None]
 
 
 class Readout(tf.Module):
