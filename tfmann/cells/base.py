@@ -97,7 +97,7 @@ class DecoderCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
 
     @staticmethod
     def ancestor(name: str) -> str:
-        """Maps a weight to the one of a simpler model that it starts from (`init_checkpoint`)."""
+        """Returns the weight of a simpler model that `name` starts from (`init_checkpoint`)."""
         return name
 
     @functools.cached_property
@@ -128,8 +128,8 @@ class DecoderCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
         """Runs one step for `tf.keras.layers.RNN`, without dropout.
 
         Args:
-          inputs: `[B, E]`, one embedded word a row.
-          states: as from `initial_state`, but of any sequence types: Keras makes tuples of it.
+          inputs: `[B, E]`, one embedded word per row.
+          states: as from `initial_state`; Keras turns its NamedTuples into other sequences.
           constants: annotations `[B, S, D]`, mask `[B, S]` and length `[B]` of the source.
 
         Returns:

@@ -38,7 +38,7 @@ class CacheSource(NamedTuple):
     sentence: Attended
     cache: Cache
     keys: tf.Tensor  # [B, D, I], such that a score is a plain product with c_t
-    # V c_t and W m_t in a search, where they are means by a_t and by P(c_i | c_t):
+    # A search computes V c_t and W m_t as the means, by a_t and by P(c_i | c_t), of:
     gate_annotations: tf.Tensor  # [B, S, G], V h_j
     gate_values: tf.Tensor  # [B, I, G], W s_i
 
@@ -106,7 +106,7 @@ class ContinuousCache(DocumentMemory):
         source: CacheSource,
         diagnostics: Mapping[str, tf.Tensor] | None,
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-        """Returns s~_t and c_t; shallow: s_t, c_t and what `distribution` needs. `[B, n, ..]`."""
+        """Returns `[s~_t; c_t]`; in shallow fusion `[s_t; c_t]` and what `distribution` needs."""
         contexts, states = self.entries(outputs)  # c_t [B, n, D], s_t [B, n, U]
         matched = self._match(contexts, source)  # (5)
         retrieved = continuous_cache.read(matched, source.cache)  # m_t
@@ -114,7 +114,7 @@ class ContinuousCache(DocumentMemory):
         if diagnostics is None:
             sums += product(contexts, self.gate_context_kernel)  # V c_t
             sums += product(retrieved, self.gate_retrieved_kernel)  # W m_t
-        else:
+        else:  # V and W were multiplied once per sentence, not at every step
             alignments = split_beams(diagnostics["alignments"], contexts)
             sums += alignments @ source.gate_annotations  # V c_t
             sums += matched @ source.gate_values  # W m_t
@@ -136,7 +136,7 @@ class ContinuousCache(DocumentMemory):
         return tf.concat([outputs, scores, word_weights, words], axis=-1), read
 
     def _match(self, contexts: tf.Tensor, source: CacheSource) -> tf.Tensor:
-        """Returns P(c_i | c_t) `[B, n, I]` (5), or what a control puts in its place."""
+        """Returns P(c_i | c_t) `[B, n, I]` (5), or the weights of a control."""
         kind = self._hparams.cache_matching
         scores = self.matching.scores(contexts, source.keys)
         if kind == "uniform":
@@ -227,7 +227,7 @@ class CacheCell(DecoderCell):
         return self.document_memory.prepare(sentence, cache)
 
     def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """Returns GRU1's sums from the words `[..., E]`: `[..., 3U]`."""
+        """Projects words `[..., E]` to their part of GRU1's pre-activations, `[..., 3U]`."""
         embedded = noise.dropout("input", self.hparams.dropout, embedded)
         return self.decoder.query_gru.project(embedded)
 

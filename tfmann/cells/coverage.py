@@ -35,7 +35,7 @@ from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import product
 
-_LEAST_FERTILITY = 0.05
+_MIN_FERTILITY = 0.05
 
 
 class CoverageState(NamedTuple):
@@ -60,7 +60,7 @@ class LinguisticCoverage(tf.Module):
     def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
         """Creates u_f `[D]` of a model with fertility."""
         super().__init__(name="linguistic_coverage")
-        self._greatest, self.fertility_vector = hparams.max_fertility, None
+        self._max_fertility, self.fertility_vector = hparams.max_fertility, None
         if hparams.coverage_model == "fertility":
             deviation = hparams.coverage_init_weight
             self.fertility_vector = weights.normal(
@@ -72,7 +72,7 @@ class LinguisticCoverage(tf.Module):
         if self.fertility_vector is None:
             return tf.ones_like(encoded.mask)[:, None]
         score = tf.reduce_sum(encoded.annotations * self.fertility_vector, axis=-1)
-        fertility = tf.maximum(self._greatest * tf.sigmoid(score), _LEAST_FERTILITY)  # (2)
+        fertility = tf.maximum(self._max_fertility * tf.sigmoid(score), _MIN_FERTILITY)  # (2)
         return fertility[:, None]
 
     def __call__(
@@ -146,14 +146,14 @@ class CoverageCell(DecoderCell):
         return CoverageState(hidden, tf.repeat(nothing, self.coverage.width, axis=-1))
 
     def prepare(self, encoded: EncoderOutput) -> CoverageSource:
-        """Projects the annotations to keys, and computes what of the coverage they decide."""
+        """Projects the annotations to keys, and to their part of the coverage: Phi, or H h."""
         return CoverageSource(
             sentence=self.decoder.prepare(encoded.annotations, encoded.mask),
             of_annotations=self.coverage.prepare(encoded),
         )
 
     def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """Returns GRU1's sums from the words `[..., E]`: `[..., 3U]`."""
+        """Projects words `[..., E]` to their part of GRU1's pre-activations, `[..., 3U]`."""
         embedded = noise.dropout("input", self.hparams.dropout, embedded)
         return self.decoder.query_gru.project(embedded)
 

@@ -13,13 +13,13 @@ class DocumentMemory(tf.Module, abc.ABC):
     """Entries from the translated sentences of a document, which the next sentences read.
 
     It is in `EncoderOutput.document` while a sentence is translated, and changes when the sentence
-    is complete. What a step reads does not enter the recurrent state: given words are read for all
-    steps at once, after the loop; in a search, reading follows the step.
+    is complete. What a step reads does not enter the recurrent state. With given words, therefore,
+    the memory is read for all steps at once after the loop; in a search it is read after each step.
 
     Attributes:
       read_diagnostics: diagnostics that `read` returns.
       entry_diagnostics: diagnostics of a step that `entries_of_search` needs.
-      extra_width: of what `read` appends to outputs, for `distribution`.
+      extra_width: the width of what `read` appends to outputs, for `distribution`.
     """
 
     read_diagnostics: tuple[str, ...]

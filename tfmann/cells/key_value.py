@@ -31,11 +31,12 @@ class KeyValueState(NamedTuple):
 class KeyValueCell(DecoderCell):
     """`e_j = tanh(W_d [d_j; c_j])` (5); the context does not enter the decoder's recurrence.
 
-    As printed, the query of c_j is d_{j-1} (8, 12). How key_value compares it with keys of half its
-    width, the paper leaves open: here the query is its upper half, as by u (13) in modifying_iw.
-    Before `<s>`, d is a linear map of the last annotation, or of `[k_M; v_M]`, h of every layer.
-    The paper calls this state d_1; but then no d_0 asks for c_1. It shows the zeros of W_d (3.3) in
-    the first row; here all rows have them, since c_j's upper half "should not be used".
+    As printed, the query of c_j is d_{j-1} (8, 12). The paper leaves open how key_value compares it
+    with keys of half its width: here the query is the upper half of d_{j-1}, which u (13) selects
+    in modifying_iw. Before `<s>`, h of every layer is a linear map of the last annotation, or of
+    `[k_M; v_M]`. The paper calls this state d_1, but then c_1 has no query d_0. The paper shows the
+    zeros of W_d (3.3) in the first row alone; here all rows have them, since c_j's upper half
+    "should not be used".
 
     Dropout "to the last layer of each stacking LSTM" (section 4.2) is `top_dropout`, on the outputs
     of that layer: on the annotations, and on d as query and in the readout, not in the recurrence.
@@ -100,7 +101,7 @@ class KeyValueCell(DecoderCell):
         return self.attention.prepare(keys, values, encoded.mask)
 
     def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """Returns layer 1's sums from the words, followed in training by the mask of d."""
+        """Returns layer 1's pre-activations from the words; in training, then the mask of d."""
         prepared = self.stack.prepare_inputs(embedded, noise.scope("stack"))
         units = self.hparams.num_units
         shape = tf.concat([tf.shape(embedded)[:-1], [units]], axis=0)

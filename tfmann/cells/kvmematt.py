@@ -123,11 +123,11 @@ class KVMemAttCell(DecoderCell):
         return KVMemAttState(start, encoded.annotations)
 
     def prepare(self, encoded: EncoderOutput) -> KVMemAttSource:
-        """Returns the values; keys change, so nothing of them can be computed before the loop."""
+        """Returns the values; the keys change at every step, so they are projected there."""
         return KVMemAttSource(encoded.annotations, encoded.mask[:, None])
 
     def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """Returns the GRU's sums from the words `[..., E]`: `[..., 3U]`."""
+        """Projects words `[..., E]` to their part of the GRU's pre-activations, `[..., 3U]`."""
         return self.query_gru.project(noise.dropout("input", self.hparams.dropout, embedded))
 
     def step(self, inputs: tf.Tensor, state: KVMemAttState, source: KVMemAttSource) -> StepOutput:

@@ -78,7 +78,7 @@ class LuongCell(DecoderCell):
         )
 
     def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """Returns layer 1's sums from the words."""
+        """Projects the words to their part of layer 1's pre-activations."""
         return self.stack.prepare_inputs(embedded, noise.scope("stack"))
 
     def step(self, inputs: tf.Tensor, state: LuongState, source: LuongSource) -> StepOutput:

@@ -76,7 +76,7 @@ class MADCell(DecoderCell):
         )
 
     def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """Returns the sums of the controller's first layer from the words x_t."""
+        """Projects the words x_t to their part of the first layer's pre-activations."""
         return self.controller.prepare_inputs(embedded, noise.scope("stack"))
 
     def step(self, inputs: tf.Tensor, state: MADState, source: MADSource) -> StepOutput:

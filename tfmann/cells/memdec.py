@@ -107,7 +107,7 @@ class MemDecCell(DecoderCell):
         )
 
     def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """Returns what the words `[..., E]` add to k_t and to the GRU's sums: `[..., U + 3U]`."""
+        """Projects words `[..., E]` to their part of k_t and of the GRU: `[..., U + 3U]`."""
         embedded = noise.dropout("input", self.hparams.dropout, embedded)
         of_query = product(embedded, self.word_query_kernel)
         return tf.concat([of_query, product(embedded, self.word_kernel)], axis=-1)

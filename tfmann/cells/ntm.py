@@ -56,7 +56,7 @@ class NTMCell(DecoderCell):
         self.output_bias = weights.constant("output_bias", np.zeros(units))
 
     def initial_state(self, encoded: EncoderOutput) -> NTMState:
-        """Returns the memory's start, and the controller's from the encoder's states or zero."""
+        """Returns the first state of the memory, and of the controller: the encoder's, or zero."""
         batch_size = tf.shape(encoded.length)[0]
         return NTMState(
             memory=self.memory.initial_state(batch_size),
@@ -69,7 +69,7 @@ class NTMCell(DecoderCell):
         return NTMSource(self.controller.feed_kernel())
 
     def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """Returns the sums of the controller's first layer from the words x_t."""
+        """Projects the words x_t to their part of the first layer's pre-activations."""
         return self.controller.prepare_inputs(embedded, noise.scope("stack"))
 
     def step(self, inputs: tf.Tensor, state: NTMState, source: NTMSource) -> StepOutput:

@@ -44,10 +44,11 @@ class NTMAttentionCell(DecoderCell):
     `k_t = tanh(W_k h_t + b)`, as in the authors' code.
 
     Unlike the paper: the shift is circular modulo each sentence's true length and no weight falls
-    on padding (the authors' code wraps round 50 padded positions). w_{-1} is the first position
-    and the heads' biases start at `gate_start`, `stay_start` and `sharpening_start`, which the
-    paper leaves open; `head_scale` multiplies what h_t adds to the biases. With several heads the
-    contexts are concatenated and `alignments` is their mean.
+    on padding (the authors' code wraps round 50 padded positions). The paper leaves open how the
+    addresses and biases start: w_{-1} is the first position, and the heads' biases start at
+    `gate_start`, `stay_start` and `sharpening_start`. `head_scale` multiplies what h_t adds to the
+    biases. With several heads the contexts are concatenated, and `alignments` is the mean of the
+    heads' addresses.
     """
 
     def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
@@ -93,7 +94,7 @@ class NTMAttentionCell(DecoderCell):
         )
 
     def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """Returns layer 1's sums from the words."""
+        """Projects the words to their part of layer 1's pre-activations."""
         return self.stack.prepare_inputs(embedded, noise.scope("stack"))
 
     def step(

@@ -78,7 +78,7 @@ class PreviousCell(DecoderCell):
         )
 
     def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """Returns GRU1's sums from the words `[..., E]`: `[..., 3U]`."""
+        """Projects words `[..., E]` to their part of GRU1's pre-activations, `[..., 3U]`."""
         embedded = noise.dropout("input", self.hparams.dropout, embedded)
         return self.decoder.query_gru.project(embedded)
 

@@ -1,4 +1,4 @@
-"""RNNSearch with two GRUs a step (Bahdanau et al. 2015): the baseline of Meng 2018 and Tu 2018."""
+"""RNNSearch with two GRUs (Bahdanau et al. 2015): the baseline of Meng 2018 and Tu 2018."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ class RNNSearchState(NamedTuple):
 class RNNSearchCell(DecoderCell):
     """`q_t = GRU1(s_{t-1}, y_{t-1})`, `c_t = sum_j a_j(q_t) h_j`, `s_t = GRU2(q_t, c_t)`.
 
-    Unlike Bahdanau et al., who have a single GRU, whose last state s_{t-1} is the query, a maxout
-    in the readout, and s_0 from the backward encoder's state: this is the decoder of dl4mt and
-    Nematus, which Meng et al. 2018 describe. Their parameter counts (Table 1, 53.98M) require the
-    widths, one bias a gate, and no bias in attention and readout. The 84.2M of Tu et al. 2018,
-    Table 5, fit a single GRU; at their sizes this decoder has 86.67M.
+    Unlike Bahdanau et al., this is the decoder of dl4mt and Nematus, which Meng et al. 2018
+    describe: two GRUs and not one, the query q_t and not s_{t-1}, no maxout in the readout, and s_0
+    from the mean annotation, not from the backward encoder's state. The parameter counts of Meng et
+    al. (Table 1, 53.98M) require the widths, one bias per gate, and no bias in attention and
+    readout. The 84.2M of Tu et al. 2018, Table 5, fit a single GRU; at their sizes this decoder has
+    86.67M.
     """
 
     def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
@@ -47,7 +48,7 @@ class RNNSearchCell(DecoderCell):
         return self.decoder.prepare(encoded.annotations, encoded.mask)
 
     def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """Returns GRU1's sums from the words `[..., E]`: `[..., 3U]`."""
+        """Projects words `[..., E]` to their part of GRU1's pre-activations, `[..., 3U]`."""
         embedded = noise.dropout("input", self.hparams.dropout, embedded)
         return self.decoder.query_gru.project(embedded)
 

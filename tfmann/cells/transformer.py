@@ -1,8 +1,8 @@
 """The Transformer's decoder (Vaswani et al. 2017), and one whose source keys are rewritten.
 
-A step is one target word. What a parallel decoder would see of the words before, the keys and
-values of self-attention, is the state. `kvmematt_transformer` is what Meng et al. 2018 name as
-future work, without equations; ours follow their equations 12 to 16 in the last layer.
+A step is one target word. The state has the keys and values of self-attention for the words so
+far. `kvmematt_transformer` is what Meng et al. 2018 name as future work, without equations: here
+the last layer follows their equations 12 to 16.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tfmann.layers.transformer import (
 from tfmann.memory import access
 
 _FORGET_START = -4.0  # sigmoid(-4) = 0.02: a model begins almost as one that rewrites nothing
-_PARTS = 3  # of a layer, each with a mask of dropout
+_SUBLAYERS = 3  # of a layer, each with a mask of dropout
 
 
 class SeenWords(NamedTuple):
@@ -181,12 +181,12 @@ class Rewriting(tf.Module):
 
 
 class DecoderLayer(tf.Module):
-    """`x <- x + part(LN(x))`, the parts self-attention, attention to the source, and the FFN."""
+    """`x <- x + sublayer(LN(x))`: self-attention, attention to the source, and the FFN."""
 
     def __init__(
         self, hparams: HParams, annotation_width: int, rewrites: bool, weights: VariableFactory
     ):
-        """Creates the parts, and what rewrites the source's keys."""
+        """Creates the sublayers, and in a layer that rewrites keys, the rewriting."""
         super().__init__(name="layer")
         self.self_attention = SelfAttention(hparams, weights)
         self.cross_attention = CrossAttention(hparams, annotation_width, weights)
@@ -199,8 +199,8 @@ class TransformerCell(DecoderCell):
     """Pre-norm layers (`layers.transformer`) over `sqrt(U) y_{t-1} + PE(t)`, and a last LN.
 
     Unlike the paper: no dropout of attention weights, because masks are drawn before the loop; and
-    self-attention sees the last W words, because the first state has to have the shape of all.
-    W is by default the longest training target, so that training sees everything.
+    self-attention sees the last W words, because every state must have the same shape. W is by
+    default the length of the longest training target, so that in training every word is seen.
     """
 
     def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):
@@ -238,7 +238,7 @@ class TransformerCell(DecoderCell):
         """Projects the annotations to keys and values of every layer."""
         first_keys: Any = ()
         if self.rewrites:
-            # of diagnostics alone, which need no gradient
+            # for diagnostics alone, which need no gradient
             first_keys = tf.stop_gradient(self.layers[-1].cross_attention.keys(encoded.annotations))
         layers = tuple(
             layer.cross_attention.prepare(encoded.annotations, with_keys=not layer.rewriting)
@@ -249,7 +249,7 @@ class TransformerCell(DecoderCell):
     def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
         """Returns `sqrt(U) y` `[..., U]`, followed by the masks of dropout if there is any."""
         words = self.words(embedded)
-        width = (1 + _PARTS * len(self.layers)) * self.hparams.num_units
+        width = (1 + _SUBLAYERS * len(self.layers)) * self.hparams.num_units
         shape = tf.concat([tf.shape(words)[:-1], [width]], axis=0)
         mask = noise.mask("layers", self.hparams.dropout, shape)
         if mask is None:
