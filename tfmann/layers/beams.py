@@ -1,7 +1,7 @@
 """Conversions between rows of hypotheses and rows of the sentences that they translate.
 
 Rows of a state are hypotheses; rows of a source are sentences. In training there is one hypothesis
-a sentence; in a beam there are K: row b*K + k of the state belongs to row b of the source.
+per sentence; in a beam there are K: row b*K + k of the state belongs to row b of the source.
 """
 
 from __future__ import annotations

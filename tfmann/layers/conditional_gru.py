@@ -1,7 +1,7 @@
 """Two GRUs with attention between them, their start and their readout: the decoder of RNNSearch.
 
 Bahdanau et al. 2015, in the form of dl4mt and Nematus (the conditional GRU). Letters: s_t the
-state, y_{t-1} the embedded word before, h_j the annotations, c_t the context.
+state, y_{t-1} the embedding of the previous word, h_j the annotations, c_t the context.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tfmann.layers.rnn import GRUCell, product
 
 
 class Attended(NamedTuple):
-    """Annotations that attention reads."""
+    """Annotations with their keys of additive attention, constant over the steps."""
 
     annotations: tf.Tensor  # [B, S, D] h_j
     keys: tf.Tensor  # [B, S, A] U_a h_j
@@ -47,7 +47,7 @@ class ConditionalGRU(tf.Module):
         """Runs the first half of a step.
 
         Args:
-          projected: `[B*K, 3U]`, GRU1's sums from the word (`query_gru.project`).
+          projected: `[B*K, 3U]`, the word's part of GRU1 (`query_gru.project`).
           hidden: `[B*K, U]` s_{t-1}.
           source: from `prepare`.
 

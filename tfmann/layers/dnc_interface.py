@@ -95,7 +95,7 @@ class DNCInterface(tf.keras.layers.Layer):
 
 
 def part_shapes(hparams: DNCOptions) -> dict[str, tuple[int, int]]:
-    """Returns (heads, numbers a head) of each part of xi_t, in their order.
+    """Returns (heads, numbers per head) of each part of xi_t, in their order.
 
     They are P = RW + 3HW + 2R + 3H + R(1 + 2H) numbers; R(1 + 2H) fewer with `dnc_content_only`,
     (R + H)W more with `dnc_masking`, and 2R more with `dnc_sharp_links`.

@@ -2,11 +2,11 @@
 
 Letters are the paper's: xi the interface vector, u usage, a allocation, w^w and w^r write and read
 weights, c^w and c^r content weights, M memory, L links, p precedence, b and f backward and forward
-weights, pi read modes. The settings `dnc_*` are repairs, each by itself: masks, de-allocation and
-sharp links of Csordás & Schmidhuber 2019 (arXiv:1904.10278), reading by content alone and a
-normalised interface of Franke et al. 2018 (arXiv:1807.02658). Two arguments of a step are made by
-`MemoryStep`, for speed: the products of the keys with the slots, `dots`, and the slots' squared
-lengths, `squares`, of which content weights are made.
+weights, pi read modes. Each setting `dnc_*` is a repair of its own: masks, de-allocation and sharp
+links of Csordás & Schmidhuber 2019 (arXiv:1904.10278), reading by content alone and a normalised
+interface of Franke et al. 2018 (arXiv:1807.02658). For speed, `MemoryStep` computes two arguments
+of a step, from which content weights follow: `dots`, the products of the keys with the slots, and
+`squares`, the squared lengths of the slots.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class DNCMemory(tf.keras.layers.Layer):
           diagnostics: of this step, after hop k-1.
 
         Returns:
-          the memory with new w^r and r; the diagnostics, those of the reads being new.
+          the memory with new w^r and r; the diagnostics, with those of the reads replaced.
         """
         interface = self.interface.emit(hidden)
         state, content_weights = self._read(interface, state)
@@ -122,7 +122,7 @@ class DNCMemory(tf.keras.layers.Layer):
     def _write(
         self, interface: Interface, state: DNCMemoryState
     ) -> tuple[DNCMemoryState, tf.Tensor, tf.Tensor]:
-        """Writes and links: the new state but for w^r_t and r_t, a_t and c^w_t `[B, H, N]`."""
+        """Writes and links; returns the state before reading, and a_t and c^w_t `[B, H, N]`."""
         # Where to write: u_t, a_t, c^w_t and w^w_t = g^w (g^a a_t + (1 - g^a) c^w_t)
         retained = allocation.retention(interface.free_gates, state.read_weights)  # psi_t
         usage = allocation.update_usage(state.usage, state.write_weights, retained)
@@ -146,7 +146,7 @@ class DNCMemory(tf.keras.layers.Layer):
     def _read(
         self, interface: Interface, state: DNCMemoryState
     ) -> tuple[DNCMemoryState, tf.Tensor]:
-        """Reads what was written: the state with w^r_t and r_t, and c^r_t `[B, R, N]`."""
+        """Reads M_t; returns the state with w^r_t and r_t, and c^r_t `[B, R, N]`."""
         reads, read_weights, content_weights = _READ(
             state.memory,
             interface.read_keys,
@@ -183,7 +183,7 @@ def _write(
     write_weights = write_gates * access.interpolate(
         allocation_gates, allocation_weights, content_weights
     )
-    if retained is not None:  # what a slot that is set free held would be found by its content
+    if retained is not None:  # else the old content of a freed slot could still be found
         memory *= tf.expand_dims(retained, 2)
     written = {
         "allocation_weights": allocation_weights,
@@ -242,7 +242,7 @@ _WRITE, _READ = MemoryStep(_write), MemoryStep(_read)
 
 
 def _write_diagnostics(interface: Interface, state: DNCMemoryState) -> dict[str, tf.Tensor]:
-    """Names what a write was made of and has left, as in `cells.diagnostics`."""
+    """Returns the diagnostics of a write, by the names of `cells.diagnostics`."""
     diagnostics = {
         "write_weights": state.write_weights,
         "usage": state.usage,
@@ -260,7 +260,7 @@ def _write_diagnostics(interface: Interface, state: DNCMemoryState) -> dict[str,
 
 
 def _read_diagnostics(interface: Interface, state: DNCMemoryState) -> dict[str, tf.Tensor]:
-    """Names where the heads read, and what moved them there, as in `cells.diagnostics`."""
+    """Returns the diagnostics of the reads, by the names of `cells.diagnostics`."""
     moves = {
         "read_modes": interface.read_modes,
         "read_mask": interface.read_masks,

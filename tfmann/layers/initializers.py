@@ -31,7 +31,7 @@ class VariableFactory:
     def matrix(
         self, name: str, shape: Sequence[int], plus: np.ndarray | float = 0.0
     ) -> tf.Variable:
-        """Creates a weight from `init_op`, plus `plus`; rank 1 is a vector that is not a bias."""
+        """Creates a matrix, or a vector that is no bias, by `init_op`; `plus` is added to it."""
         h = self._hparams
         self._count(name, shape)
         return self._make(name, plus + draw(h.init_op, h.init_weight, shape, self._stream(name)))

@@ -1,9 +1,9 @@
 """Dot-product attention on a source (Luong et al. 2015, arXiv:1508.04025, section 3.1).
 
-A printed score `q . k` grows with the width of both. With embeddings of unit variance and Adam at
-1e-3 it saturates the softmax within some twenty updates: one word has all of the weight, the
-softmax has no gradient, and the model trains as if it had no attention (docs/recipes.md). The two
-other scores begin at about 1 and so with an attention that can learn.
+The plain score `q . k` grows with the width of both. With embeddings of unit variance and Adam at
+1e-3 it saturates the softmax within about twenty updates: one word has all of the weight, the
+softmax has no gradient, and the model trains as if it had no attention (docs/recipes.md). The other
+two scores start at about 1, where the softmax still has a gradient.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class DotProductScore(tf.keras.layers.Layer):
     """`q . k`, `g q . k / sqrt(U)`, or `g q . k / (|q| |k|)`.
 
     The first is the score "dot" of Luong et al. 2015, section 3.1; the second Vaswani et al. 2017,
-    equation 1, with a gain; the third Henry et al. 2020, equation 2. A cell may want a gain in
-    `q . k` too.
+    equation 1, with a gain; the third Henry et al. 2020, equation 2. A cell may ask for a gain in
+    the first too.
     """
 
     def __init__(self, kind: str, units: int, weights: VariableFactory, gain: bool = False):
@@ -76,7 +76,7 @@ class DotProductAttention(tf.keras.layers.Layer):
         self.score = DotProductScore(score, units, weights, gain)
 
     def prepare(self, keys: tf.Tensor, values: tf.Tensor, mask: tf.Tensor) -> AttentionSource:
-        """Prepares keys `[B, S, U]`, values `[B, S, D]` and mask `[B, S]`, once a sentence."""
+        """Prepares keys `[B, S, U]`, values `[B, S, D]` and mask `[B, S]` before the steps."""
         return AttentionSource(self.score.prepare(keys), values, mask[:, None])
 
     def content_scores(self, query: tf.Tensor, source: AttentionSource) -> tf.Tensor:

@@ -1,9 +1,9 @@
 """The memory of a neural Turing machine and its heads (Graves et al. 2014, arXiv:1410.5401).
 
 Equation numbers are those of Collier & Beel 2019: content (3, 4), interpolation (5), shift (6),
-sharpening (7), read (8), erase (9), add (10). In Graves et al. these are 5 to 9, 2, 3 and 4. Two
-arguments of a step are made by `MemoryStep`, for speed: the products k . M(i) of (4), `dots`, and
-the slots' squared lengths |M(i)|^2, `squares`.
+sharpening (7), read (8), erase (9), add (10). In Graves et al. these are 5 to 9, 2, 3 and 4. For
+speed, `MemoryStep` computes two arguments of a step: `dots`, the products k . M(i) of (4), and
+`squares`, the squared lengths |M(i)|^2 of the slots.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tfmann.ops.compiled_step import MemoryStep
 
 HEAD_CLIP = 20.0  # "stable NTM" (Collier & Beel 2018): bounds strength and sharpening
 
-# A tape: every address begins at the first slot (0.99 of 64). A read takes 0.95 of its address from
-# the content, with a strength of 5; a write 0.95 from the last write, moved on by one slot (0.96).
+# A tape: every address begins at the first slot (weight 0.99 with 64 slots). A read address is 0.95
+# content, with a strength of 5; a write address is 0.95 the last one, shifted by one slot (0.96).
 _TAPE_ADDRESS = 10.0
 _READ_STRENGTH, _READ_GATE = 5.0, 3.0
 _WRITE_GATE, _WRITE_MOVE = -3.0, 4.0
@@ -40,11 +40,11 @@ class NTMMemoryState(NamedTuple):
 class NTMMemory(tf.keras.layers.Layer):
     """N slots of W numbers, R read heads, H write heads, J = 2 shift_range + 1 shift taps.
 
-    Reads see M_{t-1}; then all heads erase, then all add. Unlike the paper (eqs 3 and 8 have
-    M_t): so the authors' NTM does it, and a read need not wait for a write. The memory starts at a
-    trainable 1e-6, the addresses at the softmax and the reads at the tanh of learned numbers. Where
-    these leave an address spread over all slots, a first write goes everywhere, all slots stay
-    alike, and training is slow to leave that; `address_start` makes the first slot likelier, and
+    Unlike the paper, whose equations 3 and 8 have M_t, reads see M_{t-1}, as in the authors' NTM:
+    a read need not wait for a write. Then all heads erase, then all add. The memory starts at a
+    trainable 1e-6, the addresses at the softmax and the reads at the tanh of learned numbers. If
+    a first address is spread over all slots, the first write goes everywhere, all slots stay alike,
+    and training leaves this state slowly; `address_start` raises the first slot's weight, and
     `head_start` lets the heads begin as on a tape (docs/recipes.md).
     """
 
@@ -56,13 +56,15 @@ class NTMMemory(tf.keras.layers.Layer):
         self.readers, self.writers = hparams.read_heads, hparams.write_heads
         self.taps = 2 * hparams.shift_range + 1
         heads = self.readers + self.writers
-        numbers = heads * (self.width + self.taps + 3) + 2 * self.writers * self.width
-        self.head_kernel = weights.matrix("head_kernel", [units, numbers])
+        parameters = heads * (self.width + self.taps + 3) + 2 * self.writers * self.width
+        self.head_kernel = weights.matrix("head_kernel", [units, parameters])
         tape = hparams.head_start == "tape"
         bias = self._tape_bias() if tape else np.zeros([heads, self.width + self.taps + 3])
         vectors = np.zeros(2 * self.writers * self.width)
         self.head_bias = weights.constant("head_bias", np.concatenate([bias.ravel(), vectors]))
-        start = np.broadcast_to(1e-6, [self.slots, self.width])  # no memory before it is counted
+        start = np.broadcast_to(
+            1e-6, [self.slots, self.width]
+        )  # a view: the budget is checked first
         self.initial_memory = weights.constant("initial_memory", start)
         first = np.zeros([heads, self.slots])
         first[:, 0] = hparams.address_start + (_TAPE_ADDRESS if tape else 0.0)
@@ -104,7 +106,7 @@ class NTMMemory(tf.keras.layers.Layer):
         heads, vectors = self._parameters(hidden)
         keys, moves = self._keys(heads)
         vectors = tf.reshape(vectors, [-1, self.writers, 2 * self.width])
-        reads, weights, memory, diagnostics = _rewrite_in(self.readers)(
+        reads, weights, memory, diagnostics = _read_and_write(self.readers)(
             state.memory, keys, moves=moves, vectors=vectors, last_weights=state.weights
         )
         read_weights, write_weights = tf.split(weights, [self.readers, self.writers], axis=1)
@@ -132,9 +134,9 @@ class NTMMemory(tf.keras.layers.Layer):
         return state._replace(reads=reads, weights=tf.concat([read_weights, write_weights], axis=1))
 
     def _parameters(self, hidden: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the numbers that move the heads `[B, R+H, W+J+3]`, and 2HW of what is written.
+        """Returns the heads' parameters `[B, R+H, W+J+3]`, and e_t and a_t of writes `[B, 2HW]`.
 
-        They are not clipped yet.
+        They are neither clipped nor squashed yet.
         """
         parameters = product(hidden, self.head_kernel) + self.head_bias
         heads, vectors = tf.split(parameters, [-1, 2 * self.writers * self.width], axis=-1)
@@ -142,17 +144,17 @@ class NTMMemory(tf.keras.layers.Layer):
         return tf.reshape(heads, shape), vectors
 
     def _keys(self, heads: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Splits `[B, n, W+J+3]` into k_t `[B, n, W]` and what moves an address `[B, n, J+3]`.
+        """Splits `[B, n, W+J+3]` into k_t `[B, n, W]` and beta, g, s and gamma `[B, n, J+3]`.
 
-        To clip the keys would change nothing: tanh is 1 from 10 on.
+        Clipping the keys would change nothing: in float32 tanh is 1 from 10 on.
         """
         keys, moves = tf.split(heads, [self.width, self.taps + 3], axis=-1)
         return tf.tanh(keys), moves
 
 
 @functools.cache
-def _rewrite_in(readers: int) -> MemoryStep:
-    """Returns the step of all heads, of which the first read and the others write."""
+def _read_and_write(readers: int) -> MemoryStep:
+    """Returns the step of all heads, of which the first `readers` read and the others write."""
 
     def compute(
         memory: tf.Tensor,
@@ -194,7 +196,7 @@ _READ = MemoryStep(_read)  # of read heads alone
 def _address(
     keys: tf.Tensor, dots: tf.Tensor, squares: tf.Tensor, moves: tf.Tensor, last_weights: tf.Tensor
 ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-    """Moves n heads from `[B, n, N]` by their numbers `[B, n, J+3]`: w_t `[B, n, N]`."""
+    """Computes w_t `[B, n, N]` of n heads from k_t, `moves [B, n, J+3]` and w_{t-1} (3-7)."""
     strength, gate, kernel, gamma = tf.split(_clip(moves), [1, 1, -1, 1], axis=-1)
     strength = tf.nn.softplus(strength)  # beta_t
     gate, kernel = tf.sigmoid(gate), tf.nn.softmax(kernel)  # g_t, s_t

@@ -34,9 +34,9 @@ def _multiply(values: tf.Tensor, kernel: tf.Tensor | StepMatrix) -> tf.Tensor:
 
 
 def lstm_step(sums: tf.Tensor, state: State) -> State:
-    """Maps the gates' sums `[..., 4U]` and (h, c) to `c' = f c + i g`, `h' = o tanh(c')`.
+    """Maps pre-activations `sums [..., 4U]` and (h, c) to `c' = f c + i g`, `h' = o tanh(c')`.
 
-    The sums' columns are input i, forget f, candidate g and output o.
+    The columns are input gate i, forget gate f, candidate g and output gate o.
     """
     i, f, g, o = tf.split(sums, 4, axis=-1)
     c = tf.sigmoid(f) * state[1] + tf.sigmoid(i) * tf.tanh(g)
@@ -44,10 +44,10 @@ def lstm_step(sums: tf.Tensor, state: State) -> State:
 
 
 def gru_step(projected: tf.Tensor, recurrent: tf.Tensor, hidden: tf.Tensor) -> tf.Tensor:
-    """Maps the gates' sums from the input and from h, each `[..., 3U]`, and h to the new h.
+    """Maps `W x + b` and `U h`, each `[..., 3U]`, and h to `h' = z h + (1 - z) candidate`.
 
-    `h' = z h + (1 - z) candidate`. The sums' columns are update z, reset r and candidate; the reset
-    gate is applied after the recurrent product.
+    The columns are update gate z, reset gate r and candidate; r is applied after the recurrent
+    product: `candidate = tanh(W x + b + r (U h))`.
     """
     units = hidden.shape[-1]
     # splits, not slices: the gradient of a split is one concatenation
@@ -59,7 +59,7 @@ def gru_step(projected: tf.Tensor, recurrent: tf.Tensor, hidden: tf.Tensor) -> t
 
 
 class GRUCell(tf.Module):
-    """`h' = z h + (1 - z) tanh(W x + b + r (U h))`, gates z and r; one bias vector a gate."""
+    """`h' = z h + (1 - z) tanh(W x + b + r (U h))`, gates z and r; one bias vector per gate."""
 
     def __init__(
         self, input_width: int, units: int, weights: VariableFactory, update_start: float = 0.0
@@ -96,14 +96,14 @@ class GRUCell(tf.Module):
 def recurrent_step(
     unit_type: str, projected: tf.Tensor, recurrent: tf.Tensor, state: State
 ) -> State:
-    """Makes one step of either unit from the two parts of its gates' sums."""
+    """Makes one step of an LSTM or GRU from `W x + b` and `U h`, each `[..., G*U]`."""
     if unit_type == "lstm":
         return lstm_step(projected + recurrent, state)
     return (gru_step(projected, recurrent, state[0]),)
 
 
 def gate_bias(unit_type: str, units: int, forget_bias: float) -> np.ndarray:
-    """Returns the start values of a bias: zero but for the LSTM's forget gate."""
+    """Returns the start values of a bias `[G*U]`: zero, `forget_bias` at the LSTM's forget gate."""
     bias = np.zeros(GATES[unit_type] * units)
     if unit_type == "lstm":
         bias[units : 2 * units] = forget_bias
@@ -111,7 +111,7 @@ def gate_bias(unit_type: str, units: int, forget_bias: float) -> np.ndarray:
 
 
 class DecoderStack(tf.keras.layers.Layer):
-    """A decoder's LSTM or GRU layers; layer 1 reads `[x; feed]`, each other the layer below.
+    """A decoder's LSTM or GRU layers; layer 1 reads `[x; feed]`, the others the layer below.
 
     With dropout, the inputs of every layer are dropped, by a new mask at each time step.
 
@@ -160,8 +160,8 @@ class DecoderStack(tf.keras.layers.Layer):
             scope, width = weights.scope("bridge"), self.num_layers * self.units
             self.bridge_kernel = scope.matrix("kernel", [h.final_states * self.units, width])
             self.bridge_bias = scope.constant("bias", np.zeros(width))
-        # when they are filled: Keras would save a layer that was never called without the weights
-        # of lists that were filled later
+        # Assigned when they are full: Keras would save a layer that was never called without the
+        # weights that were appended later.
         self.kernels, self.recurrent_kernels, self.biases = kernels, recurrent_kernels, biases
 
     def initial_states(
@@ -184,7 +184,7 @@ class DecoderStack(tf.keras.layers.Layer):
         return self.kernels[0][self.input_width :]
 
     def prepare_inputs(self, inputs: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """Returns layer 1's sums from inputs `[..., E]`, followed by the masks of dropout.
+        """Projects inputs `[..., E]` to layer 1's `W x + b`; appends the masks of dropout.
 
         Returns:
           `[..., G*U]`, or `[..., G*U + F + (L-1)*U]` with noise.
@@ -211,9 +211,9 @@ class DecoderStack(tf.keras.layers.Layer):
 
         Args:
           prepared: from `prepare_inputs`, `[B, ...]`.
-          feed: `[B, F]`, or None of a stack without.
+          feed: `[B, F]`, or None if F is 0.
           states: of every layer.
-          feed_kernel: from `feed_kernel`.
+          feed_kernel: from `feed_kernel`; None if F is 0.
 
         Returns:
           h of the top layer `[B, U]`, the new states.
@@ -233,7 +233,7 @@ class DecoderStack(tf.keras.layers.Layer):
         return new_states[-1][0], tuple(new_states)
 
     def _split(self, prepared: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor] | None]:
-        """Splits what `prepare_inputs` joined: layer 1's sums, and the masks if there are any."""
+        """Splits what `prepare_inputs` joined: layer 1's `W x + b`, and the masks, if any."""
         width = GATES[self.unit_type] * self.units
         if prepared.shape[-1] == width:
             return prepared, None

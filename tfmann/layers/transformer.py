@@ -1,8 +1,8 @@
-"""The parts of a Transformer's layers (Vaswani et al. 2017, arXiv:1706.03762, section 3).
+"""The sublayers of a Transformer (Vaswani et al. 2017, arXiv:1706.03762, section 3).
 
-Unlike the paper, a part reads `LN(x)`, and what it returns is added to x as it is (pre-norm: Xiong
-et al. 2020, arXiv:2002.04745). Such a model trains without the warm-up that the paper's needs. One
-more LN follows the last layer.
+Unlike the paper, a sublayer reads `LN(x)`, and its output is added to x without a norm (pre-norm:
+Xiong et al. 2020, arXiv:2002.04745). Such a model trains without the warm-up that the paper's
+needs. One more LN follows the last layer.
 
 Letters: U units, H heads of U/H numbers, n queries, N keys.
 """

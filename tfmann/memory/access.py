@@ -133,7 +133,7 @@ def norm(vectors: tf.Tensor, floor: float = 1e-30) -> tf.Tensor:
 
 
 def normalize(vectors: tf.Tensor) -> tf.Tensor:
-    """Scales vectors `[..., W]` to length 1; below a length of 1e-6 they stay shorter, zero too."""
+    """Scales vectors `[..., W]` to length 1; those below 1e-6 stay shorter, and zero stays zero."""
     return vectors / norm(vectors, 1e-12)[..., None]
 
 

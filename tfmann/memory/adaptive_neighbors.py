@@ -15,7 +15,7 @@ place of d_i / T. Here a readout may have n < K neighbours: those that are missi
 distance and the count of the last one, p_kNN^k of k > n is p_kNN^n, and with n = 0 p is p_model.
 lambda is at most 1 - 1e-6, as in `nearest_neighbors`.
 
-Letters: K neighbours, C = 2 + log2 K numbers of them, H hidden units, n queries a sentence.
+Letters: K neighbours, C = 2 + log2 K choices of k, H hidden units, n queries per sentence.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def propose(
 def word_log_probs(proposals: Proposals, words: tf.Tensor, model_log_probs: tf.Tensor) -> tf.Tensor:
     """Computes log p(w) `[n]` of one word each, for training.
 
-    `word_mixture.mix` has the same result. Its gradient would count a word that is proposed twice
-    twice.
+    `word_mixture.mix` has the same result, but its gradient would count a word that is proposed
+    twice two times.
 
     Args:
       proposals: `[n, ...]`, with shares above 0 in every row.
@@ -169,9 +169,10 @@ def network_shapes(neighbors: int) -> Mapping[str, tuple[int, int]]:
 
 
 def initial_network(neighbors: int, seed: int) -> MetaNetwork:
-    """Draws weights of K = `neighbors` as the paper's code does, those of distances in full.
+    """Draws the first weights for K = `neighbors`: Glorot's normal distribution, biases 0.
 
-    Glorot's normal distribution, a tenth of it for counts; biases are 0.
+    The weights of counts are a tenth of that, as in the paper's code, which also scales down those
+    of distances: here the distances are divided by T instead.
     """
     stream = np.random.default_rng(seed)
     arrays = {}

@@ -13,8 +13,8 @@ import tensorflow as tf
 from tfmann.ops import row_products
 from tfmann.ops.rewriting import update_link_by_rows
 
-_EPSILON = 1e-6  # usage is squeezed above it: the gradient of a cumulative product divides by it
-_LINK_EPSILON = 1e-6  # keeps the logarithm of a slot finite to which no link leads
+_EPSILON = 1e-6  # the least usage: the gradient of a cumulative product divides by it
+_LINK_EPSILON = 1e-6  # keeps the logarithm finite at a slot to which no link leads
 
 
 def retention(free_gates: tf.Tensor, read_weights: tf.Tensor) -> tf.Tensor:
@@ -131,7 +131,7 @@ def sharpen_moves(weights: tf.Tensor, sharpness: tf.Tensor) -> tf.Tensor:
     """Computes `softmax(s log(d + 1e-6))` of backward or forward weights d `[B, R, H, N]`.
 
     This is `(d + 1e-6)^s / sum`, which sums to 1: from a slot without a link it leads to all slots
-    alike (Csordás & Schmidhuber 2019, section 3.3).
+    equally (Csordás & Schmidhuber 2019, section 3.3).
 
     Args:
       weights: `[B, R, H, N]` from `follow_links`; rounding can leave one just below zero.

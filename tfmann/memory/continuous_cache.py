@@ -1,7 +1,7 @@
 """The continuous cache: a memory of the document's earlier sentences (Tu et al. 2018, section 3).
 
 A slot holds a key c_i, a value s_i and the target word y_i that they came with. Letters: I slots,
-n queries a sentence (its steps, or its hypotheses at one step). Equation numbers are the paper's.
+n queries per sentence (its steps, or its hypotheses at one step). Equation numbers are the paper's.
 I may be 0: the cache is always empty then.
 """
 
@@ -21,12 +21,13 @@ class Cache(NamedTuple):
     keys: tf.Tensor  # [B, I, D] c_i; zero in an empty slot, as are the values
     values: tf.Tensor  # [B, I, U] s_i
     words: tf.Tensor  # [B, I] int32, y_i
-    # [B, I] int32, the write of the document that last wrote a slot. All are different: an empty
-    # slot's is below 0, the first slot's the lowest, and the lowest is overwritten next.
+    # [B, I] int32, the time of a slot's last write, counted in writes of the document. All are
+    # different; those of empty slots are below 0, the first slot's the lowest. The slot with the
+    # lowest time is overwritten next.
     written: tf.Tensor
 
 
-def empty(batch: tf.Tensor, slots: int, annotation_width: int, units: int) -> Cache:
+def empty(batch: tf.Tensor | int, slots: int, annotation_width: int, units: int) -> Cache:
     """Returns empty caches of I = `slots` slots."""
     return Cache(
         keys=tf.zeros([batch, slots, annotation_width]),
@@ -65,7 +66,7 @@ def read(matched: tf.Tensor, cache: Cache) -> tf.Tensor:
 
 
 def gate_scores(sums: tf.Tensor, cache: Cache) -> tf.Tensor:
-    """Computes `U s_t + V c_t + W m_t` `[B, n, G]` (8), for lambda = 0 if no slot is filled."""
+    """Masks `U s_t + V c_t + W m_t` `[B, n, G]` (8) so that lambda is 0 if no slot is filled."""
     is_filled = tf.reduce_any(cache.written >= 0, axis=-1)[:, None, None]
     return tf.where(is_filled, sums, NEVER)
 
@@ -137,7 +138,7 @@ def gate_loss(scores: tf.Tensor, own: tf.Tensor, cached: tf.Tensor) -> tf.Tensor
 
 
 class _Plan(NamedTuple):
-    """The slots of T triples, and the slots after them."""
+    """The slot that each of T triples is written to, and all slots after the last."""
 
     slots: tf.Tensor  # [B, T] int32
     replaces: tf.Tensor  # [B, T] bool: the slot is overwritten; else the mean is written

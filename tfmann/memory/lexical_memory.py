@@ -35,7 +35,7 @@ MOST_SLOTS = 128  # C
 class LexicalEntries(NamedTuple):
     """The words in the memories of B sentences."""
 
-    words: tf.Tensor  # [B, C] int32 t_k, NO_WORD in an empty slot; these are the last
+    words: tf.Tensor  # [B, C] int32 t_k; empty slots, with NO_WORD, come last
     shares: tf.Tensor  # [B, L, S] pi_kj
 
 
@@ -52,7 +52,7 @@ class LexicalSource(NamedTuple):
 
     keys: tf.Tensor  # [B, L, A] W_u u_k
     words: tf.Tensor  # [B, C]
-    gate: tf.Tensor  # [B, 1] log(lambda / (1 - lambda)); never where the memory is empty
+    gate: tf.Tensor  # [B, 1] log(lambda / (1 - lambda)); NEVER where the memory is empty
     query_kernel: tf.Tensor
     score_vector: tf.Tensor
 

@@ -12,7 +12,7 @@ kNN-MT has a fixed lambda, and tau is then its temperature T. The search is exac
 trained; `word_mixture` has the last equation. Unlike the papers, lambda is at most 1 - 1e-6: every
 word keeps a finite logarithm.
 
-Letters: M entries of a sentence, k neighbours, R the width of readouts, n queries a sentence.
+Letters: M entries and n queries per sentence, k neighbours, R the width of readouts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tfmann.memory import access
 from tfmann.memory.word_mixture import NEVER, NO_WORD, Proposals
 
 BY_DISTANCE = -1.0  # the `weight` of a lambda that follows the least distance
-LEAST_REST = 1e-6  # of 1 - lambda
+LEAST_REST = 1e-6  # the least 1 - lambda
 _FAR = 1e30  # the distance of an entry that does not exist
 
 
@@ -35,7 +35,7 @@ class NearestSource(NamedTuple):
 
     keys: tf.Tensor  # [B, M, R] k_j, M at least k
     words: tf.Tensor  # [B, M] int32 v_j, NO_WORD where there is no entry
-    tau: tf.Tensor  # [B, k] the same number in all columns, one for each neighbour
+    tau: tf.Tensor  # [B, k] the same number in every column; the width says k
     weight: tf.Tensor  # [B, 1] a fixed lambda, or BY_DISTANCE
 
     @property
@@ -61,7 +61,7 @@ class NearestSource(NamedTuple):
     def _gates(self, least: tf.Tensor, is_entry: tf.Tensor) -> tf.Tensor:
         """Computes log(lambda / (1 - lambda)) from the least distances `[B, n, 1]`."""
         weight = self.weight[:, None]
-        # 1 - lambda, not lambda: of a lambda near 1 float32 has few digits
+        # 1 - lambda, not lambda: near 1, float32 has too few digits
         rest = tf.where(weight < 0, least / self.tau[:, None, :1], 1.0 - weight)
         is_open = (rest < 1.0) & (is_entry > 0)
         safe = tf.where(is_open, tf.maximum(rest, LEAST_REST), 0.5)
@@ -90,7 +90,7 @@ def nearest(
 def nearest_places(
     queries: tf.Tensor, keys: tf.Tensor, words: tf.Tensor, count: int
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Finds which entries `nearest` finds, int32 `[B, n, k]`, after their distances."""
+    """Returns the distances of the entries that `nearest` finds and their indices, `[B, n, k]`."""
     distances = squared_distances(queries, keys)  # [B, n, M]
     distances = tf.where((words != NO_WORD)[:, None], distances, _FAR)
     negative, places = tf.math.top_k(-distances, count)

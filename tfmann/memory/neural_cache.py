@@ -4,7 +4,7 @@
     p(w) = (1 - lambda) p_model(w) + lambda p_cache(w)
 
 Nothing of it is trained; `word_mixture` has the second equation. Letters: I slots, R the width of
-readouts, n queries a sentence (its steps, or its hypotheses at one step).
+readouts, n queries per sentence (its steps, or its hypotheses at one step).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class NeuralSource(NamedTuple):
 
     keys: tf.Tensor  # [B, I, R] theta h_i
     words: tf.Tensor  # [B, I]
-    gate: tf.Tensor  # [B, 1] log(lambda / (1 - lambda)); never where the cache is empty
+    gate: tf.Tensor  # [B, 1] log(lambda / (1 - lambda)); NEVER where the cache is empty
 
     @property
     def proposals(self) -> int:

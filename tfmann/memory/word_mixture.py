@@ -8,8 +8,8 @@ read, all hypotheses of a sentence share and nothing writes: `neural_cache.Neura
 `nearest_neighbors.NearestSource`, `adaptive_neighbors.AdaptiveSource`,
 `lexical_memory.LexicalSource`.
 
-Letters: R the width of readouts, n queries a sentence (its steps, or its hypotheses at one step), C
-proposals a query.
+Letters: R the width of readouts, n queries per sentence (its steps, or its hypotheses at one step),
+C proposals per query.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class WordProposer(Protocol):
         """Returns the proposals for readouts `[B, n, R]`."""
 
     def places(self, readouts: tf.Tensor) -> tf.Tensor:
-        """Returns which of its entries each proposal is of, int32 `[B, n, C]`, for traces."""
+        """Returns the index of each proposal's entry, int32 `[B, n, C]`, for traces."""
 
     def of_sentences(self, sentences: tf.Tensor) -> WordProposer:
         """Returns what the steps of the sentences `[n]` read."""
