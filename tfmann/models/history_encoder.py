@@ -19,7 +19,7 @@ from tfmann.models.encoder import EncoderLayer, make_encoder
 
 
 class History(NamedTuple):
-    """The P source sentences before each of B, oldest first: the last is right before it."""
+    """The P source sentences that precede each of B sentences, the nearest one last."""
 
     ids: tf.Tensor  # [B, P, S'] int32
     length: tf.Tensor  # [B, P] int32, 0 where there is no such sentence

@@ -17,7 +17,7 @@ from tfmann.layers.initializers import VariableFactory
 from tfmann.models import keras_settings
 from tfmann.models.seq2seq import make_cell
 
-# What the cells read besides their options in the registry.
+# What the cells read in addition to their options in the registry.
 _TRANSFORMER = (
     "num_units", "num_layers", "num_decoder_layers", "transformer_heads", "feed_forward_size",
     "tgt_max_len", "init_op", "init_weight", "random_seed",

@@ -8,7 +8,7 @@ from typing import Any
 from tfmann.config.hparams import refuse_unknown
 from tfmann.errors import UsageError
 
-# Those of a cell with recurrent layers, besides its options in the registry.
+# The settings of a cell with recurrent layers, in addition to its options in the registry.
 COMMON = (
     "num_units", "num_layers", "num_decoder_layers", "unit_type", "forget_bias", "init_op",
     "init_weight", "recurrent_init_op", "random_seed",

@@ -197,7 +197,7 @@ class Seq2Seq(tf.Module):
         noise: DropoutMasks | None = None,
         dtype: tf.DType = tf.float32,
     ) -> tf.Tensor:
-        """Computes what is projected, from cell outputs `[M, O]` and their input words `[M, E]`."""
+        """Maps cell outputs `[M, O]` and their input words `[M, E]` to what is projected."""
         noise = noise or DropoutMasks.none()
         return self.compute_cell(dtype).readout(outputs, embedded, noise.scope("cell"))
 

@@ -80,7 +80,7 @@ class TransformerEncoder(tf.Module):
           length: `[B]`, number of real words of a row; at least 1.
           noise: dropout.
           dtype: type of products with kernels.
-          initial: not given: there is no state to begin from.
+          initial: always None: there is no recurrent state.
         """
         assert initial is None, "the settings refuse cells that begin the encoder"
         encoder = with_weights(self, compute_weights(self, dtype))

@@ -1,12 +1,12 @@
 """Steps over a memory that XLA compiles in training, forward and backward.
 
 A step over a memory `[B, N, W]` passes over it many times, each time in an operation of its own,
-and so does the gradient that TensorFlow makes of it. XLA joins most of these passes. Forward, the
-products with the keys and the lengths of the slots stay outside, where TensorFlow's operations are
-faster. Backward, all but these two is computed again, so that nothing is saved but the inputs.
-An NTM's step of one head each, forward and backward, one core, alternating: 0.34 of the time for
-80 memories of 128 x 512, 0.47 for 64 of 64 x 128. XLA compiles anew for every batch size, half a
-second each; a search, in which sentences leave the batch, would pay for many.
+and so does its gradient. XLA joins most of these passes. In the forward pass, the products with the
+keys and the lengths of the slots stay outside, where TensorFlow's operations are faster. The
+backward pass computes everything but these two again, so that only the inputs are saved. An NTM's
+step with one head of each kind, forward and backward, takes 0.34 of the time for 80 memories of
+128 x 512, 0.47 for 64 of 64 x 128 (one core, alternating). XLA compiles for every batch size, half
+a second each time; a search, whose batch shrinks as sentences end, would pay this many times.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import tensorflow as tf
 
 from tfmann.ops import row_products
 
-SMALLEST = 2048  # numbers of a memory, below which compiling takes longer than it gains
+SMALLEST = 2048  # numbers of a memory; compiling does not pay for fewer
 _COMPILES = contextvars.ContextVar("compiles_steps", default=False)
 
 

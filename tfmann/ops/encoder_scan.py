@@ -24,7 +24,7 @@ def scan(
 
     Args:
       unit_type: "gru" or "lstm".
-      projected: `[S, C, B, G*U]` the gates' sums from the inputs, for C independent chains.
+      projected: `[S, C, B, G*U]` the inputs' part of the pre-activations, for C independent chains.
       kernel: `[C, U, G*U]` recurrent kernels.
       dtype: type of the recurrent products.
       initial: `[C, B, U]` h before the first step, zero if not given; an LSTM's c begins at zero.

@@ -5,7 +5,7 @@ it to the sum of the steps before. Here a step puts x_t and d_t into two lists, 
 all of them is computed after the backward pass. `LoopGradients` replaces these matrices among the
 constants of a step (gains in words/s, alternating batches, two cores):
 
-- The keys and values of dot-product attention, one matrix a sentence. `luong` in float32: 1.15 at
+- The keys and values of dot-product attention, one matrix per sentence. `luong` in float32: 1.15 at
   the paper's size, 1.01 at the small one; in bfloat16, small: 1.06.
 - Kernels in bfloat16, in which a sum over steps loses small addends. KVMemAtt with two rounds: 1.05
   to 1.08. Kernels in float32 stay in the loop: deferred, they gained nothing.
@@ -25,7 +25,7 @@ class LoopGradients:
     """Constants of a loop's steps, with gradients that are computed after the loop.
 
     Attributes:
-      source: what they read, as it was given.
+      source: the constants as they were given.
     """
 
     def __init__(self, source: Any, steps: tf.Tensor, fields: Mapping[Any, Sequence[str]]):
@@ -34,8 +34,8 @@ class LoopGradients:
         Args:
           source: nested tuples (NamedTuples among them) of what every step reads.
           steps: T, the greatest number of steps.
-          fields: names of the fields of NamedTuples that are one matrix a sentence `[B, I, O]`,
-            and of which a step multiplies `[B, n, I]` by each.
+          fields: for a type of NamedTuple, the names of the fields that have one matrix per
+            sentence, `[B, I, O]`, by which a step multiplies `[B, n, I]`.
         """
 
         def convert(leaf: Any, marked: bool) -> Any:

@@ -27,7 +27,7 @@ def projected_cross_entropy(
       kernel: `[R, V]`.
       bias: `[V]` or None.
       labels: `[M]` ids.
-      smoothing: mass spread evenly over the vocabulary.
+      smoothing: the probability mass that is spread evenly over the vocabulary.
       dtype: type of the products; softmax and sums are float32.
 
     Returns:
@@ -99,7 +99,7 @@ def _column_sums(values: tf.Tensor) -> tf.Tensor:
 def cross_entropy(
     logits: tf.Tensor, labels: tf.Tensor, smoothing: float
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the same sums from logits `[M, V]` that are more than a projection."""
+    """Returns the same two sums from logits `[M, V]`, for a model that is no plain projection."""
     log_probs = tf.nn.log_softmax(logits)
     places = tf.stack([tf.range(tf.shape(labels)[0]), labels], axis=1)  # [M, 2]
     # not tf.gather with batch_dims, whose gradient has the wrong shape where M is 0

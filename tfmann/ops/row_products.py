@@ -1,4 +1,4 @@
-"""Products of a few rows a sentence with one matrix a sentence: what heads do with a memory.
+"""Products of a few rows with a matrix, one per sentence: what heads do with a memory.
 
 Shapes are `[B, H, N]` or `[B, H, W]` of rows and `[B, N, W]` of matrices, with more axes before
 them if need be.
