@@ -4,7 +4,7 @@ Zheng et al. 2021 (arXiv:2105.13022, section 3). `memory.adaptive_neighbors` has
 model and the memory do not change, so each position of the references is decoded once: its
 neighbours, and the model's log-probability of its word, are all that training reads. The loss is
 -log p of the reference's words. A tenth of the sentences is held back; the weights with the least
-loss of these are kept.
+loss on these are the result.
 
 As in the paper's code: Adam with 3e-4, 0.9 and 0.98, 32 sentences, at most 5,000 updates, gradients
 clipped to norm 1, a rate that is halved on a plateau down to 3e-5. Its label smoothing of 0.001 is
@@ -30,11 +30,11 @@ _RATE, _LEAST_RATE = 3e-4, 3e-5
 _SENTENCES = 32  # of an update
 _EVALUATE = 100  # updates from one evaluation to the next
 _PATIENCE = 5  # evaluations without a lower loss, before the rate is halved
-_HELD_BACK = 10  # one sentence of so many
+_HELD_BACK = 10  # one sentence in ten
 
 
 class Examples(NamedTuple):
-    """The N positions that have a neighbour, or some of them."""
+    """The N positions that have a neighbour, or some of them; tensors while an update is traced."""
 
     distances: np.ndarray  # float32 [N, K]
     words: np.ndarray  # int32 [N, K]
@@ -42,13 +42,13 @@ class Examples(NamedTuple):
     log_probs: np.ndarray  # float32 [N], of the references by the model alone
 
     def take(self, sentences: Iterable[np.ndarray]) -> Examples:
-        """Returns the positions of sentences, which are arrays of numbers of positions."""
+        """Returns the positions of sentences, each given as an array of indices."""
         rows = np.concatenate(list(sentences))
         return Examples(*(part[rows] for part in self))
 
 
 class TrainedNetwork(NamedTuple):
-    """The weights with the least loss of the words that were held back, in nats a word."""
+    """The weights with the least loss on the words held back, in nats per word."""
 
     network: MetaNetwork  # of arrays
     updates: int
@@ -63,7 +63,7 @@ def examples(
     neighbors: int,
     count: Callable[[], object] = lambda: None,
 ) -> tuple[Examples, list[np.ndarray]]:
-    """Decodes the pairs of a development set by force.
+    """Scores the pairs of a development set by forced decoding.
 
     Args:
       translator: the model and its memory.
@@ -72,7 +72,7 @@ def examples(
       count: is called after each pair.
 
     Returns:
-      the positions, and the numbers of those of each sentence that has any.
+      the positions, and for each sentence that has any, their indices.
     """
     project, encode = translator.model.projection(), translator.languages.target.encode
     parts, sentences, total = [], [], 0
@@ -98,7 +98,7 @@ def train(
     seed: int = 1,
     count: Callable[[], object] = lambda: None,
 ) -> TrainedNetwork:
-    """Trains a network; arguments as `examples` returns them, of at least `_HELD_BACK` sentences.
+    """Trains a network on what `examples` returns for at least `_HELD_BACK` sentences.
 
     Args:
       positions: of all sentences.
@@ -169,7 +169,7 @@ def _update_function(
 
 
 def _batches(sentences: Sequence[np.ndarray], seed: int) -> Iterator[list[np.ndarray]]:
-    """Yields `UPDATES` batches, in another order in each round."""
+    """Yields `UPDATES` batches; every epoch has its own order."""
     stream = np.random.default_rng(seed)
     made = 0
     while True:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tfmann.config import OptimizerSettings, TrainingSettings
 
-# name -> (share of the run before the first halving, number of halvings), as tensorflow/nmt
+# name -> (share of the run before the first halving, number of halvings), as in tensorflow/nmt
 _HALVINGS = {"luong5": (1 / 2, 5), "luong10": (1 / 2, 10), "luong234": (2 / 3, 4)}
 SLOTS = {"sgd": 0, "adam": 2, "adadelta": 2}  # numbers stored for each weight
 _RATES = {"sgd": 1.0, "adam": 0.001, "adadelta": 1.0}  # the default of `learning_rate`

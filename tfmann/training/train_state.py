@@ -22,7 +22,7 @@ class TrainState:
     words: int = 0  # target words read
     history: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     measure: dict[str, Any] = dataclasses.field(default_factory=dict)  # of best_bleu
-    document_order: str = ""  # a fingerprint of what the caches are of; "" without caches
+    document_order: str = ""  # fingerprint of the documents of the caches; "" without caches
 
     def as_dict(self) -> dict[str, Any]:
         """Converts the state to JSON types."""

@@ -35,7 +35,7 @@ class Stopped(UserError):
     """A signal asked the run to stop; it has saved and can be continued.
 
     Attributes:
-      exit_status: 128 and the number of the signal, as shells have it.
+      exit_status: 128 plus the number of the signal, as in shells.
     """
 
     def __init__(self, message: str, number: int = signal.SIGTERM):
@@ -57,7 +57,7 @@ def train(
       hooks: the functions to call.
 
     Raises:
-      UserError: loss, gradient or weights are not finite; the checkpoints are from before.
+      UserError: loss, gradient or weights are not finite; the checkpoints are older.
       Stopped: SIGTERM, SIGINT or SIGHUP came; the state is saved.
     """
     h, workers = train_step.hparams, train_step.workers
@@ -91,19 +91,19 @@ def train(
             if saving or stopping:
                 save(train_step, state, root, between=not saving)
                 meter.reset()
-                # asked of all, so that no worker ends before the chief has saved
+                # waits for all workers, so that none ends before the chief has saved
                 if workers.reduce_any(bool(stop)):
                     workers.part()
                     raise Stopped(
                         f"stopped at step {state.step}; the same command continues from there",
-                        stop.number or signal.SIGTERM,  # of another worker, whose it is unknown
+                        stop.number or signal.SIGTERM,  # another worker's signal is not known
                     )
     _end(train_step, state, root, hooks)
 
 
 def _end(train_step: TrainStep, state: TrainState, root: str, hooks: Hooks) -> None:
     """Evaluates a run that never was evaluated, and says if it ends before its last step."""
-    if state.best_step < 0:  # it was stopped before its first evaluation, and shall end there
+    if state.best_step < 0:  # stopped before its first evaluation, and resumed to end there
         _evaluate(train_step, state, hooks)
         save(train_step, state, root)
     if state.step < train_step.hparams.num_train_steps:

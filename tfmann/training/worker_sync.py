@@ -21,6 +21,15 @@ from tfmann.errors import UserError
 from tfmann.training.tf_config import Task
 
 _GROUP = 1 << 20  # a key that no group of TensorFlow's own has: these count from 1
+# The errors of a collective operation when one of its members is lost.
+_LOST = (
+    tf.errors.UnavailableError,
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.DeadlineExceededError,
+    tf.errors.FailedPreconditionError,
+)
+_REASON = re.compile(r"aborted by: (.+?)(?:\. |\n|$)")
 
 
 class WorkerLost(UserError):
@@ -56,7 +65,7 @@ class Workers:
         return Share(self.rank * self.replicas, self.replicas, self.size * self.replicas)
 
     def total(self, values: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Sums whole numbers over the workers; all must call it at the same point, with as many."""
+        """Sums whole numbers over the workers, all of which must call it with equally many."""
         numbers = np.asarray(values, np.int64)
         if self.size == 1:
             return numbers
@@ -150,14 +159,3 @@ class Workers:
                 f"cannot be reached{f' ({reason[1]})' if reason else ''}. The checkpoints are "
                 "unchanged; the same command on all machines continues from the last."
             ) from None
-
-
-# The errors of a collective operation when one of its members is lost.
-_LOST = (
-    tf.errors.UnavailableError,
-    tf.errors.AbortedError,
-    tf.errors.CancelledError,
-    tf.errors.DeadlineExceededError,
-    tf.errors.FailedPreconditionError,
-)
-_REASON = re.compile(r"aborted by: (.+?)(?:\. |\n|$)")
