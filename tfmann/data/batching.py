@@ -87,13 +87,13 @@ class TrainingBatches:
     ):
         """Selects pairs by their lengths; each comes with `history_size` preceding sentences.
 
-        With `dropout` every epoch has the sentences, not those before them, in other units. Pairs
-        are selected, cut and sorted by their usual ones.
-        With `train_weights` the corpus is a `JoinedCorpus`, and an epoch draws from its parts; a
-        pair that it draws several times has other units each time.
+        With `dropout` the sentences, but not those before them, are segmented differently in every
+        epoch. Pairs are selected, cut and sorted by their segmentation without dropout. With
+        `train_weights` the corpus is a `JoinedCorpus`, and an epoch draws from its parts; a pair
+        that it draws several times is segmented differently each time.
 
         Raises:
-          UserError: no pair is left, or none of a weighted corpus.
+          UserError: no pair is left, or a corpus with a weight has none.
         """
         self._corpus, self._hparams, self._share = corpus, hparams, share
         self._dropout = dropout
@@ -175,9 +175,9 @@ class TrainingBatches:
             epoch, number = epoch + 1, 0
 
     def _repetitions(self, plan: list[np.ndarray]) -> Iterator[np.ndarray]:
-        """Yields for each batch how often its pairs came before in the epoch.
+        """Yields for each batch how often each of its pairs came before in the epoch.
 
-        All are 0 where nothing depends on them.
+        The counts are 0 where nothing depends on them.
         """
         if not (self._draws and self._dropout):
             yield from (np.zeros_like(indexes) for indexes in plan)
@@ -239,7 +239,7 @@ class TrainingBatches:
 
 
 class SourceHistory:
-    """The source sentences that precede a sentence in its document."""
+    """The source sentences that precede each sentence in its document."""
 
     def __init__(self, corpus: Corpus, size: int, max_length: int | None = None):
         """Takes the number of sentences, and the length to which each is cut."""
@@ -264,7 +264,7 @@ def make_batch(
     append_source_eos: bool,
     histories: Sequence[Sequence[Any]] = (),
 ) -> Batch:
-    """Pads pairs as `pad_pairs`, and puts what belongs to them into one record.
+    """Pads pairs as `pad_pairs` does, and makes a batch of them and their documents.
 
     Args:
       sources: ids of each source sentence.
@@ -359,7 +359,7 @@ def evaluation_batches(
 
 
 def shard_batch(batch: Batch, count: int) -> list[Batch]:
-    """Returns the rows of each of `count` replicas, dealt in turn; some may get none."""
+    """Returns the rows of each of `count` replicas: row i goes to replica i modulo `count`."""
     return [_rows(batch, slice(index, None, count)) for index in range(count)]
 
 

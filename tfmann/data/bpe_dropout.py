@@ -30,12 +30,12 @@ def segment_with_dropout(
       word: without white space, one character or more.
       segmenter: has the merges.
       probability: p, of leaving a merge out.
-      draw: returns the next random number from 0 to 1.
+      draw: returns the next random number in [0, 1).
     """
+    if len(word) == 1:
+        return [word]  # as in subword-nmt
     merges = segmenter.merges
     symbols = [*word, _WORD_END] if segmenter.end_apart else [*word[:-1], word[-1] + _WORD_END]
-    if len(word) == 1:
-        return [word]  # as subword-nmt has it
     while len(symbols) > 1:
         ranks = {
             i: merges[pair]
@@ -61,7 +61,7 @@ def segment_with_dropout(
 class BpeDropout:
     """Draws segmentations of encoded lines; each depends on seed, epoch, sentence and side alone.
 
-    So does that of a sentence that comes again in an epoch, with the number of its repetition.
+    If a sentence comes several times in an epoch, it also depends on the number of repetitions.
 
     A word keeps its usual units where one of these is unknown, where the line was cut inside it,
     and where the vocabulary lacks one of the units that were drawn.

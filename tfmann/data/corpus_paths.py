@@ -23,7 +23,7 @@ def vocabulary_paths(hparams: HParams) -> tuple[str, str]:
 
 
 def documents_path(prefix: str) -> str | None:
-    """Returns `PREFIX.docs`, one document id a line, or None if there is no such file."""
+    """Returns `PREFIX.docs`, one document id per line, or None if there is no such file."""
     path = f"{prefix}.docs"
     return path if os.path.exists(path) else None
 
@@ -126,5 +126,5 @@ def _remedy(key: str, prefix: str) -> str:
 
 
 def _given(key: str, path: str) -> str:
-    """Returns the setting, and the folder that a relative path is counted from."""
+    """Returns the setting, and for a relative path the folder that it starts from."""
     return f"{key}={path}" + ("" if os.path.isabs(path) else f", counted from {os.getcwd()}")

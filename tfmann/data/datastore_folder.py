@@ -59,8 +59,8 @@ def save(folder: str, arrays: Mapping[str, np.ndarray], origin: Mapping[str, Any
 
     Args:
       folder: where.
-      arrays: by the names of their files; those of a path in the folder already are only recorded.
-      origin: what the record has besides: `text`, `files`, `left_out`, and `weights` if there are
+      arrays: by the names of their files; one that is in the folder already is only recorded.
+      origin: the other keys of the record: `text`, `files`, `left_out`, and `weights` if there are
         keys.
     """
     shapes = {}

@@ -14,7 +14,7 @@ import numpy as np
 
 from tfmann.data.text_files import NO_DOCUMENT
 
-_ALIKE = 4  # documents, or a few more, that are exchanged among each other
+_GROUP_SIZE = 4  # at least so many documents are exchanged among each other
 
 
 def document_starts(ids: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -62,7 +62,7 @@ def exchange_documents(lengths: Sequence[int], seed: int) -> list[int]:
 
     Args:
       lengths: sentences of each document, at least two documents.
-      seed: of the order, and of that of documents of the same length.
+      seed: of the order in a circle, and of documents of the same length.
 
     Returns:
       for each document the number of another; each number occurs once.
@@ -71,7 +71,7 @@ def exchange_documents(lengths: Sequence[int], seed: int) -> list[int]:
     order = random.permutation(len(lengths))
     by_length = order[np.argsort(np.asarray(lengths)[order], kind="stable")]
     successors = np.empty(len(lengths), np.int64)
-    for group in np.array_split(by_length, max(1, len(lengths) // _ALIKE)):
+    for group in np.array_split(by_length, max(1, len(lengths) // _GROUP_SIZE)):
         circle = random.permutation(group)
         successors[circle] = np.roll(circle, -1)
     return successors.tolist()

@@ -113,7 +113,7 @@ def _changed_file(
 ) -> str | None:
     """Returns the first file of a setting that differs from what was recorded; None if none does.
 
-    The same file may be elsewhere, and one that `digests` or the record lack does not differ.
+    The prefix may have moved. A file that `digests` or the record lacks does not count.
     """
     for path, digest in sorted(recorded["sha256"].items()):
         here = path.replace(recorded["given"], setting, 1)
@@ -152,7 +152,7 @@ def other_text(hparams: DataSettings, digests: Mapping[str, str], out_dir: str) 
 def document_order(hparams: HParams) -> str:
     """Returns a fingerprint of the training text and of the order of its documents.
 
-    The same text may be elsewhere.
+    Moving the text does not change it.
 
     Raises:
       UserError: the text cannot be read.

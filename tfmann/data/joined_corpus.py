@@ -51,8 +51,8 @@ class WeightedDraws:
 
     The units of a corpus are drawn in an endless stream of permutations, so that each is drawn as
     often as any other of that corpus, once more or less. An epoch has as many pairs as all corpora
-    have, and takes its next ones of each stream: of n pairs and a share p of the weights, epoch e
-    has the units that begin from n p e to n p (e + 1). A unit depends on seed and epoch alone.
+    together, n. From the stream of a corpus with a share p of the weights, epoch e takes the units
+    that begin at pairs n p e to n p (e + 1). The draws depend on seed and epoch alone.
     """
 
     def __init__(self, parts: np.ndarray, lengths: np.ndarray, weights: Sequence[float], seed: int):

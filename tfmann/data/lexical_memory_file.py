@@ -22,7 +22,7 @@ FORMAT = 1
 WEIGHTS = ("element_kernel", "query_kernel", "score_vector")
 _TABLE = ("source", "target", "count")
 _KEYS = ("tfmann_lexical_memory", "text", "model", "ranks")
-# What NumPy raises of a file that is damaged or something else. An array alone is no context
+# What NumPy raises for a file that is damaged or something else. An array alone is no context
 # manager, which is an AttributeError up to Python 3.10.
 _DAMAGE = (
     OSError, ValueError, EOFError, KeyError, TypeError, AttributeError, NotImplementedError,

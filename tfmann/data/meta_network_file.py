@@ -23,7 +23,7 @@ _SETTINGS = (
 
 
 def flags(settings: Mapping[str, Any]) -> str:
-    """Returns the flags with which a translation is as the training of the network was."""
+    """Returns the flags that give a translation the settings of the network's training."""
     return " ".join(f"--{name}={settings[name]}" for name in _SETTINGS)
 
 

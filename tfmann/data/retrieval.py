@@ -1,15 +1,15 @@
 """The sentences of a collection that are most like a sentence: BM25, then edit similarity.
 
-SK-MT (Dai et al. 2023, arXiv:2302.12188, section 3.1). Sentences are ids of tokens; `<unk>` is like
-no other token, itself included.
+SK-MT (Dai et al. 2023, arXiv:2302.12188, section 3.1). Sentences are ids of tokens; `<unk>` equals
+no token, not even itself.
 
     score(x, i) = sum over w in x of idf(w) f_i(w) (k1 + 1) / (f_i(w) + k1 (1 - b + b |x_i| / mean))
     idf(w) = ln(1 + (N - n(w) + 1/2) / (n(w) + 1/2))
     sim(x, x_i) = 1 - edit(x, x_i) / max(|x|, |x_i|)
 
-It is NumPy alone: the arrays of the index are files that can be mapped into memory, ties are
-resolved as documented, and nothing has to be installed. `rank-bm25` scores every sentence in a loop
-of Python, `bm25s` has its own files and leaves the order of ties to a partial sort.
+Only NumPy is used: the arrays of the index are files that can be mapped into memory, ties are
+resolved as documented, and nothing has to be installed. `rank-bm25` scores every sentence in a
+Python loop; `bm25s` has its own files and leaves the order of ties to a partial sort.
 
 Letters: N sentences, h hits.
 """

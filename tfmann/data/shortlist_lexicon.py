@@ -3,7 +3,7 @@
 It is a lexicon file (`lexicon`) with several lines for a source token, whose weights are t(t|s) of
 IBM Model 1. The source `<s>`, which no text contains and every sentence begins with, has the most
 frequent target tokens, with their shares of the text. In a file without such lines the first tokens
-of the target vocabulary are taken for the most frequent.
+of the target vocabulary count as the most frequent.
 """
 
 from __future__ import annotations

@@ -222,8 +222,9 @@ def train_sentencepiece(
     """Trains a unigram SentencePiece model on all lines; returns its path, `model_prefix`.model.
 
     The same text gives the same file: lines are not sampled, and one thread is used, because the
-    sums of several threads depend on how the lines are divided. U+2585 is read as a space: the
-    library, which uses it itself, would leave out lines with it, as it would long ones.
+    sums of several threads depend on how the lines are divided. U+2585 is replaced by a space,
+    because the library uses it itself and skips lines with it. It would also skip long lines: the
+    limit is raised to the longest.
 
     Raises:
       UsageError: no text allows this vocab_size.

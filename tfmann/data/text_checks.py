@@ -14,9 +14,9 @@ from tfmann.data.text_files import iter_lines, iter_parallel
 from tfmann.data.vocab import UNK_ID
 from tfmann.utils.files import PathLike
 
-_LINES = 2000  # that are looked at
+_LINES = 2000  # the first lines of a file, which are checked
 _RAW_SHARE = 0.5  # of the lines: tokenized text has next to none, raw text nearly all
-_SEEN_SHARE = 0.5  # of an evaluation set's pairs: short sentences of a real corpus come again
+_SEEN_SHARE = 0.5  # of an evaluation set's pairs: short sentences recur in a real corpus
 _OTHER_SPACE = re.compile(r"[^\S \t\r\n]")  # such as U+00A0
 _RAW_END = re.compile(r"[^\W\d_][.!?,;:]+[\"'»”)]*\s*$")  # a letter, and punctuation attached to it
 

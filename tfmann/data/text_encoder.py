@@ -15,7 +15,7 @@ class TextEncoder(NamedTuple):
     segmenter: Segmenter
 
     def encode(self, line: str) -> list[int]:
-        """Returns the ids of a line without `</s>`; a special symbol in the text is `<unk>`."""
+        """Returns the ids of a line without `</s>`; special symbols in the text become `<unk>`."""
         ids = self.vocabulary.encode(self.segmenter.segment(line))
         return [i if i > EOS_ID else UNK_ID for i in ids]
 

@@ -1,4 +1,4 @@
-"""A table of word translations, p(t|s) and p(s|t), and what a sentence's memory has of it.
+"""A table of word translations, p(t|s) and p(s|t), and the entries of a sentence's memory.
 
 Both are relative frequencies of links (`word_links`), as Feng et al. 2017 (arXiv:1708.02005) take
 them from word alignments. Links of special tokens are left out.
@@ -25,7 +25,7 @@ class TranslationTable:
     """
 
     def __init__(self, source: np.ndarray, target: np.ndarray, count: np.ndarray, ranks: int):
-        """Ranks the translations of every source word, of which `ranks` at most are taken."""
+        """Ranks the translations of every source word, of which at most `ranks` are used."""
         self.source, self.target, self.count = source, target, count
         self._size = 1 + int(target.max(initial=0))
         self._keys = source.astype(np.int64) * self._size + target
@@ -44,8 +44,8 @@ class TranslationTable:
     def entries(self, ids: Sequence[int], most: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns the words of a sentence's memory, and their origins.
 
-        They are taken rank by rank of p(t|s), within a rank from the first source word to the last,
-        each once, until there are twice as many as source words.
+        The best translations by p(t|s) of all source words come first, then the second best, and
+        so on; each word is taken once, and at most two for each source word.
 
         Args:
           ids: the sentence, without `</s>`.
@@ -68,7 +68,7 @@ class TranslationTable:
         """Returns p(s_j|t_k) `[k, S]`, 0 where the two are not linked."""
         keys = ids[None] * self._size + words[:, None]
         rows = np.searchsorted(self._keys, keys)
-        rows = np.minimum(rows, len(self._keys) - 1)  # of a pair above all others
+        rows = np.minimum(rows, len(self._keys) - 1)  # for a pair above all others
         return np.where(self._keys[rows] == keys, self._p_source[rows], 0.0)
 
 

@@ -1,7 +1,8 @@
 """Files of word vectors, in the text format of word2vec, GloVe and fastText.
 
-On each line a word and its numbers, between spaces. A first line of two whole numbers, the number
-of words and the width, is no vector. A run's files are `EMBED_PREFIX.src` and `EMBED_PREFIX.tgt`.
+Each line has a word and its numbers, separated by spaces. A first line of two whole numbers, the
+number of words and the width, is no vector. A run's files are `EMBED_PREFIX.src` and
+`EMBED_PREFIX.tgt`.
 """
 
 from __future__ import annotations
