@@ -141,7 +141,7 @@ class AdaptiveSource(NamedTuple):
 def source(
     keys: np.ndarray, words: np.ndarray, temperature: float, network: MetaNetwork
 ) -> AdaptiveSource:
-    """Returns what the steps of sentences read: keys `[B, M, R]`, words `[B, M]` as `fill_up`."""
+    """Returns what steps read, as NumPy arrays: keys `[B, M, R]`, words `[B, M]` as `fill_up`."""
     rows = len(words)
     return AdaptiveSource(
         *nearest_neighbors.fill_up(keys, words, len(network.w_1) // 2),
@@ -169,10 +169,11 @@ def network_shapes(neighbors: int) -> Mapping[str, tuple[int, int]]:
 
 
 def initial_network(neighbors: int, seed: int) -> MetaNetwork:
-    """Draws the first weights for K = `neighbors`: Glorot's normal distribution, biases 0.
+    """Draws the first weights for K = `neighbors`, as NumPy arrays.
 
-    The weights of counts are a tenth of that, as in the paper's code, which also scales down those
-    of distances: here the distances are divided by T instead.
+    They are from Glorot's normal distribution; biases are 0. The weights of counts are a tenth of
+    that, as in the paper's code, which also scales down those of distances: here the distances are
+    divided by T instead.
     """
     stream = np.random.default_rng(seed)
     arrays = {}

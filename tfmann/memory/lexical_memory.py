@@ -157,7 +157,7 @@ def entries_signature() -> LexicalEntries:
 
 
 def pack(words: list[np.ndarray], shares: list[np.ndarray], positions: int) -> LexicalEntries:
-    """Pads the entries of B sentences.
+    """Pads the entries of B sentences; returns NumPy arrays.
 
     Args:
       words: of each sentence `[k]`, at most `MOST_SLOTS`.

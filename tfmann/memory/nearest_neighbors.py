@@ -111,7 +111,7 @@ def squared_distances(queries: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
 def source(
     keys: np.ndarray, words: np.ndarray, neighbors: int, tau: float, weight: float | None
 ) -> NearestSource:
-    """Returns what the steps of sentences read.
+    """Returns what the steps of sentences read, as NumPy arrays.
 
     Args:
       keys: `[B, M, R]`.
