@@ -17,7 +17,7 @@ from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
 from tfmann.cells.document_memory import DocumentMemory
 from tfmann.config import HParams
 from tfmann.layers.beams import split_beams
-from tfmann.layers.conditional_gru import Attended, ConditionalGRU, MeanStart, Readout
+from tfmann.layers.conditional_gru import ConditionalGRU, KeyedAnnotations, MeanStart, Readout
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.luong_attention import DotProductScore
@@ -35,7 +35,7 @@ class CacheState(NamedTuple):
 class CacheSource(NamedTuple):
     """Constants of a step."""
 
-    sentence: Attended
+    sentence: KeyedAnnotations
     cache: Cache
     keys: tf.Tensor  # [B, D, I], such that a score is a plain product with c_t
     # A search computes V c_t and W m_t as the means, by a_t and by P(c_i | c_t), of:
@@ -87,7 +87,7 @@ class ContinuousCache(DocumentMemory):
         h = self._hparams
         return continuous_cache.empty(documents, h.cache_size, self._width, h.num_units)
 
-    def prepare(self, sentence: Attended, cache: Cache) -> CacheSource:
+    def prepare(self, sentence: KeyedAnnotations, cache: Cache) -> CacheSource:
         """Computes what does not change while a sentence is translated."""
         keys = cache.keys
         if self.key_kernel is not None:

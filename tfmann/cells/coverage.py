@@ -30,7 +30,7 @@ import tensorflow as tf
 from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
 from tfmann.config import HParams
 from tfmann.layers.beams import merge_beams, split_beams
-from tfmann.layers.conditional_gru import Attended, ConditionalGRU, MeanStart, Readout
+from tfmann.layers.conditional_gru import ConditionalGRU, KeyedAnnotations, MeanStart, Readout
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import product
@@ -48,7 +48,7 @@ class CoverageState(NamedTuple):
 class CoverageSource(NamedTuple):
     """Constants of a step."""
 
-    sentence: Attended
+    sentence: KeyedAnnotations
     of_annotations: tf.Tensor  # [B, 1, S] Phi, or [B, 1, S, 3d] H h of the neural model
 
 

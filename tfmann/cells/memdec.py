@@ -33,7 +33,7 @@ from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
 from tfmann.config import HParams
 from tfmann.layers.attention import AdditiveAttention
 from tfmann.layers.beams import merge_beams
-from tfmann.layers.conditional_gru import Attended, MeanStart, Readout, mean_annotation
+from tfmann.layers.conditional_gru import KeyedAnnotations, MeanStart, Readout, mean_annotation
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import GRUCell, product
@@ -53,7 +53,7 @@ class MemDecState(NamedTuple):
 class MemDecSource(NamedTuple):
     """Constants of a step."""
 
-    sentence: Attended
+    sentence: KeyedAnnotations
     slots: tf.Tensor  # [B, 1, N], 1: all slots exist
 
 
@@ -102,7 +102,7 @@ class MemDecCell(DecoderCell):
         mask = encoded.mask[:, None]
         keys = self.attention.keys(encoded.annotations)
         return MemDecSource(
-            sentence=Attended(encoded.annotations, keys, mask),
+            sentence=KeyedAnnotations(encoded.annotations, keys, mask),
             slots=tf.ones([tf.shape(mask)[0], 1, self.slots]),
         )
 

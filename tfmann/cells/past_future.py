@@ -39,7 +39,7 @@ import tensorflow as tf
 from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
 from tfmann.config import HParams
 from tfmann.layers.beams import merge_beams
-from tfmann.layers.conditional_gru import Attended, ConditionalGRU, MeanStart, Readout
+from tfmann.layers.conditional_gru import ConditionalGRU, KeyedAnnotations, MeanStart, Readout
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import GRUCell, product
@@ -159,7 +159,7 @@ class PastFutureCell(DecoderCell):
         hidden = self.start(encoded.annotations, encoded.length)
         return PastFutureState(hidden, past=tf.zeros_like(hidden), future=hidden)
 
-    def prepare(self, encoded: EncoderOutput) -> Attended:
+    def prepare(self, encoded: EncoderOutput) -> KeyedAnnotations:
         """Projects the annotations to keys."""
         return self.decoder.prepare(encoded.annotations, encoded.mask)
 
@@ -168,7 +168,9 @@ class PastFutureCell(DecoderCell):
         embedded = noise.dropout("input", self.hparams.dropout, embedded)
         return self.decoder.query_gru.project(embedded)
 
-    def step(self, inputs: tf.Tensor, state: PastFutureState, source: Attended) -> StepOutput:
+    def step(
+        self, inputs: tf.Tensor, state: PastFutureState, source: KeyedAnnotations
+    ) -> StepOutput:
         """Computes q'_t, c_t, s_t, a_t and f_t; the output has a_{t-1} and f_{t-1} too, for (8)."""
         decoder = self.decoder
         query = decoder.query_gru.from_projected(inputs, state.hidden)  # (1) q_t

@@ -15,7 +15,7 @@ from tfmann.cells.history import Previous
 from tfmann.config import HParams
 from tfmann.layers.attention import AdditiveAttention
 from tfmann.layers.beams import merge_beams
-from tfmann.layers.conditional_gru import Attended, ConditionalGRU, MeanStart, Readout
+from tfmann.layers.conditional_gru import ConditionalGRU, KeyedAnnotations, MeanStart, Readout
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import product
@@ -30,8 +30,8 @@ class PreviousState(NamedTuple):
 class PreviousSource(NamedTuple):
     """Constants of a step."""
 
-    sentence: Attended
-    previous: Attended
+    sentence: KeyedAnnotations
+    previous: KeyedAnnotations
 
 
 class PreviousCell(DecoderCell):
@@ -74,7 +74,7 @@ class PreviousCell(DecoderCell):
         keys = self.previous_attention.keys(annotations)
         return PreviousSource(
             sentence=self.decoder.prepare(encoded.annotations, encoded.mask),
-            previous=Attended(annotations, keys, mask[:, None]),
+            previous=KeyedAnnotations(annotations, keys, mask[:, None]),
         )
 
     def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
 from tfmann.config import HParams
-from tfmann.layers.conditional_gru import Attended, ConditionalGRU, MeanStart, Readout
+from tfmann.layers.conditional_gru import ConditionalGRU, KeyedAnnotations, MeanStart, Readout
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 
@@ -43,7 +43,7 @@ class RNNSearchCell(DecoderCell):
         """Returns `s_0 = tanh(W_init mean_j h_j + b)`."""
         return RNNSearchState(self.start(encoded.annotations, encoded.length))
 
-    def prepare(self, encoded: EncoderOutput) -> Attended:
+    def prepare(self, encoded: EncoderOutput) -> KeyedAnnotations:
         """Projects the annotations to keys."""
         return self.decoder.prepare(encoded.annotations, encoded.mask)
 
@@ -52,7 +52,9 @@ class RNNSearchCell(DecoderCell):
         embedded = noise.dropout("input", self.hparams.dropout, embedded)
         return self.decoder.query_gru.project(embedded)
 
-    def step(self, inputs: tf.Tensor, state: RNNSearchState, source: Attended) -> StepOutput:
+    def step(
+        self, inputs: tf.Tensor, state: RNNSearchState, source: KeyedAnnotations
+    ) -> StepOutput:
         """Computes q_t, a_t, c_t and s_t."""
         query, context, alignments = self.decoder.attend(inputs, state.hidden, source)
         hidden = self.decoder.state_gru(context, query)

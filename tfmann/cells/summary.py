@@ -13,7 +13,7 @@ import tensorflow as tf
 from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
 from tfmann.config import HParams
 from tfmann.layers.beams import merge_beams, split_beams
-from tfmann.layers.conditional_gru import Attended, ConditionalGRU, MeanStart, Readout
+from tfmann.layers.conditional_gru import ConditionalGRU, KeyedAnnotations, MeanStart, Readout
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import product
@@ -28,7 +28,7 @@ class SummaryState(NamedTuple):
 class SummarySource(NamedTuple):
     """Constants of a step."""
 
-    sentence: Attended
+    sentence: KeyedAnnotations
     summary: tf.Tensor  # [B, 1, U] d
     gate_from_summary: tf.Tensor  # [B, 1, U] D_z d
 

@@ -18,7 +18,7 @@ from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import GRUCell, product
 
 
-class Attended(NamedTuple):
+class KeyedAnnotations(NamedTuple):
     """Annotations with their keys of additive attention, constant over the steps."""
 
     annotations: tf.Tensor  # [B, S, D] h_j
@@ -37,12 +37,12 @@ class ConditionalGRU(tf.Module):
         self.attention = AdditiveAttention(units, annotation_width, depth, weights)
         self.state_gru = GRUCell(annotation_width, units, weights.scope("state_gru"))
 
-    def prepare(self, annotations: tf.Tensor, mask: tf.Tensor) -> Attended:
+    def prepare(self, annotations: tf.Tensor, mask: tf.Tensor) -> KeyedAnnotations:
         """Projects annotations `[B, S, D]` to keys; the mask is `[B, S]`."""
-        return Attended(annotations, self.attention.keys(annotations), mask[:, None])
+        return KeyedAnnotations(annotations, self.attention.keys(annotations), mask[:, None])
 
     def attend(
-        self, projected: tf.Tensor, hidden: tf.Tensor, source: Attended
+        self, projected: tf.Tensor, hidden: tf.Tensor, source: KeyedAnnotations
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Runs the first half of a step.
 
