@@ -22,6 +22,16 @@ def masked_softmax(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     return tf.nn.softmax(scores)
 
 
+def softmax_over_filled(scores: tf.Tensor, filled: tf.Tensor) -> tf.Tensor:
+    """Computes the softmax of scores `[..., N]` over filled slots; all zero where none is filled.
+
+    Args:
+      scores: `[..., N]`.
+      filled: 1 in filled slots and 0 in empty ones, broadcast against the scores.
+    """
+    return filled * masked_softmax(scores, filled)
+
+
 def interpolate(gate: tf.Tensor, content: tf.Tensor, previous: tf.Tensor) -> tf.Tensor:
     """Computes `g w^c + (1-g) w_{t-1}`: g `[..., 1]`, w `[..., N]` (Collier eqs 5, 13)."""
     return previous + gate * (content - previous)

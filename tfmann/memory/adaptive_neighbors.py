@@ -82,9 +82,9 @@ def propose(
     counts = np.array(neighbor_counts(words.shape[-1])[1:])
     is_used = np.arange(words.shape[-1]) < counts[:, None]  # [C - 1, K]
     mask = tf.cast(exists[..., None, :] & is_used, distances.dtype)
-    of_each = access.masked_softmax((-distances / temperature)[..., None, :], mask)  # p_kNN^k
+    of_each = access.softmax_over_filled((-distances / temperature)[..., None, :], mask)  # p_kNN^k
     rest = tf.nn.softmax(logits[..., 1:])  # m_k / (1 - m_0)
-    shares = tf.reduce_sum(rest[..., None] * mask * of_each, axis=-2)
+    shares = tf.reduce_sum(rest[..., None] * of_each, axis=-2)
     gates = tf.reduce_logsumexp(logits[..., 1:], axis=-1, keepdims=True) - logits[..., :1]
     gates = tf.where(exists[..., :1], tf.minimum(gates, _GREATEST_GATE), NEVER)
     return Proposals(gates, shares, words)

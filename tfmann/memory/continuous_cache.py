@@ -57,7 +57,7 @@ def match(scores: tf.Tensor, cache: Cache) -> tf.Tensor:
     All zero where nothing is filled.
     """
     filled = tf.cast(cache.written >= 0, tf.float32)[:, None]
-    return filled * access.masked_softmax(scores, filled)
+    return access.softmax_over_filled(scores, filled)
 
 
 def read(matched: tf.Tensor, cache: Cache) -> tf.Tensor:

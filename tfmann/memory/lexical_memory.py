@@ -20,14 +20,13 @@ annotations, E that of embeddings, R that of readouts, A the depth of the attent
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from tfmann.memory import access
-from tfmann.memory.word_mixture import NEVER, NO_WORD, Proposals, all_places
+from tfmann.memory.word_mixture import NO_WORD, Proposals, all_places, fixed_gate
 
 MOST_SLOTS = 128  # C
 
@@ -106,12 +105,10 @@ def prepare(
     words = entries.words[:, : tf.shape(entries.shares)[1]]
     embedded = tf.gather(embedding, tf.maximum(words, 0))
     elements = tf.concat([tf.matmul(entries.shares, annotations), embedded], axis=-1)
-    gate = math.log(mixture_weight / (1.0 - mixture_weight)) if mixture_weight else NEVER
-    has_words = tf.reduce_any(entries.words != NO_WORD, axis=1, keepdims=True)
     return LexicalSource(
         keys=tf.tensordot(elements, weights.element_kernel, 1),
         words=entries.words,
-        gate=tf.where(has_words, gate, NEVER),
+        gate=fixed_gate(mixture_weight, entries.words),
         query_kernel=tf.convert_to_tensor(weights.query_kernel),
         score_vector=tf.convert_to_tensor(weights.score_vector),
     )
@@ -122,8 +119,7 @@ def attend(source: LexicalSource, queries: tf.Tensor) -> tf.Tensor:
     projected = tf.tensordot(queries, source.query_kernel, 1)  # [B, n, A]
     hidden = tf.tanh(tf.expand_dims(projected, 2) + tf.expand_dims(source.keys, 1))
     scores = tf.tensordot(hidden, source.score_vector, 1)  # [B, n, L]
-    filled = _filled(source)[:, None]
-    return filled * access.masked_softmax(scores, filled)
+    return access.softmax_over_filled(scores, _filled(source)[:, None])
 
 
 def losses(

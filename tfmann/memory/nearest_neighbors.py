@@ -51,7 +51,7 @@ class NearestSource(NamedTuple):
         """Returns p_kNN and lambda for readouts `[B, n, R]`."""
         distances, words = nearest(readouts, self.keys, self.words, self.proposals)
         is_entry = tf.cast(words != NO_WORD, tf.float32)
-        shares = is_entry * access.masked_softmax(-distances / self.tau[:, None], is_entry)
+        shares = access.softmax_over_filled(-distances / self.tau[:, None], is_entry)
         return Proposals(self._gates(distances[..., :1], is_entry[..., :1]), shares, words)
 
     def places(self, readouts: tf.Tensor) -> tf.Tensor:

@@ -9,13 +9,12 @@ readouts, n queries per sentence (its steps, or its hypotheses at one step).
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import tensorflow as tf
 
 from tfmann.memory import access
-from tfmann.memory.word_mixture import NEVER, NO_WORD, Proposals, all_places
+from tfmann.memory.word_mixture import NO_WORD, Proposals, all_places, fixed_gate
 
 
 class NeuralCache(NamedTuple):
@@ -45,7 +44,7 @@ class NeuralSource(NamedTuple):
         """Returns p_cache and lambda for readouts `[B, n, R]`."""
         filled = tf.cast(self.words != NO_WORD, tf.float32)[:, None]
         scores = tf.matmul(readouts, self.keys, transpose_b=True)  # theta h_t . h_i
-        shares = filled * access.masked_softmax(scores, filled)
+        shares = access.softmax_over_filled(scores, filled)
         shape = tf.shape(shares)
         gates = tf.broadcast_to(self.gate[:, None], [shape[0], shape[1], 1])
         return Proposals(gates, shares, tf.broadcast_to(self.words[:, None], shape))
@@ -68,9 +67,7 @@ def reset(cache: NeuralCache, starts: tf.Tensor) -> NeuralCache:
 
 def prepare(cache: NeuralCache, theta: float, weight: float) -> NeuralSource:
     """Returns what the steps of a sentence read; `weight` is lambda, from 0 to below 1."""
-    gate = math.log(weight / (1.0 - weight)) if weight else NEVER
-    is_filled = tf.reduce_any(cache.words != NO_WORD, axis=1, keepdims=True)
-    return NeuralSource(theta * cache.keys, cache.words, tf.where(is_filled, gate, NEVER))
+    return NeuralSource(theta * cache.keys, cache.words, fixed_gate(weight, cache.words))
 
 
 def write(

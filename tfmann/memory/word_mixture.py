@@ -14,6 +14,7 @@ C proposals per query.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, NamedTuple, Protocol
 
 import tensorflow as tf
@@ -60,6 +61,17 @@ def read(readouts: tf.Tensor, proposer: WordProposer) -> tf.Tensor:
     # ids pass as floats: exact below 2**24
     words = tf.cast(proposals.words, tf.float32)
     return tf.concat([readouts, proposals.gates, proposals.shares, words], axis=-1)
+
+
+def fixed_gate(weight: float, words: tf.Tensor) -> tf.Tensor:
+    """Returns log(lambda / (1 - lambda)) of a fixed lambda, `[B, 1]`; NEVER without a word.
+
+    Args:
+      weight: lambda, from 0 to below 1.
+      words: `[B, I]` of the slots, NO_WORD in an empty one.
+    """
+    has_words = tf.reduce_any(words != NO_WORD, axis=1, keepdims=True)
+    return tf.where(has_words, math.log(weight / (1.0 - weight)) if weight else NEVER, NEVER)
 
 
 def all_places(readouts: tf.Tensor, entries: int) -> tf.Tensor:
