@@ -72,6 +72,12 @@ def test_trains_once_then_only_prints(toy_root, capsys):
     out = capsys.readouterr().out
     assert f"{settings} has changed since (num_train_steps=6 was 4): the run is left as it" in out
     assert f"remove {results} to continue it" in out
+    fewer = json.loads(settings.read_text())
+    settings.write_text(json.dumps({key: fewer[key] for key in fewer if key != "num_units"}))
+    assert reproduce.main(command) == 0
+    out, default = capsys.readouterr().out, config.HParams().num_units
+    assert f"(num_units={default} was {fewer['num_units']}, num_train_steps=6 was 4)" in out
+    settings.write_text(json.dumps(fewer))
     results.unlink()
     assert reproduce.main(command) == 0
     assert "continuing from" in (results.parent / "train.log").read_text()

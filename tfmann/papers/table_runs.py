@@ -26,6 +26,7 @@ from tfmann.utils.files import file_digest, read_json_object, write_json
 from tfmann.utils.run_folder import BEST, RESULTS, has_weights
 
 _CHOSEN_ON_DEV = ("length_penalty_weight",)
+_OF_A_RUN = ("random_seed", "init_checkpoint", "lexicon_file")  # what `record` gives it
 _LEXICON_TEXT = "text.json"  # of which text the lexicon beside it is
 
 
@@ -192,10 +193,11 @@ class TableRuns:
         """Says which of a row's settings have changed since its run was trained."""
         path = settings_path(self.table, self.scale, row)
         defaults = config.HParams().as_dict()
+        given = {*self.corpus.settings, *_OF_A_RUN, *_CHOSEN_ON_DEV}
         changes = {
             key: (value, trained.get(key, defaults[key]))
-            for key, value in config.read_json(path).items()
-            if key not in _CHOSEN_ON_DEV and trained.get(key, defaults[key]) != value
+            for key, value in settings_of(self.table, self.scale, row).as_dict().items()
+            if key not in given and trained.get(key, defaults[key]) != value
         }
         if not changes:
             return
