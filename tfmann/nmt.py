@@ -31,6 +31,7 @@ _REASONS = {
     "could not convert string to float": "float",
     r"\('Non-boolean argument": "true or false",
 }
+_ONCE = ("hparams_path", "data")  # flags of which both would be expected to count
 _LEARNING = ("train", "lexicon", "shortlist")  # modes that learn from the training text
 
 
@@ -50,8 +51,7 @@ def define_flags() -> flags.FlagValues:
         "inference_ref_file": "Translations to score, to align or to compare with.",
         "inference_document_file": "A number for the document of each input line, for models that "
         "look at other sentences; if not given, a blank line ends a document.",
-        "inference_prefix_file": "What the translation of each input line begins with; blank for "
-        "any.",
+        "inference_prefix_file": "What each input line's translation begins with; blank for any.",
         "inference_constraint_file": "Phrases that the translation of each input line contains, "
         "with tabs between them; blank for none.",
         "inference_contrast_file": "Wrong translations of each line, with ||| between them, which "
@@ -61,8 +61,8 @@ def define_flags() -> flags.FlagValues:
         "gold_file": "Links to score alignments by: i-j sure, ipj possible, words from 0.",
     }
     for name, meaning in text.items():
-        once = name in ("hparams_path", "data")  # who gives two expects both of them to count
-        flags.DEFINE_string(name, None, meaning, flag_values=values, allow_overwrite=not once)
+        again = name not in _ONCE
+        flags.DEFINE_string(name, None, meaning, flag_values=values, allow_overwrite=again)
     flags.DEFINE_enum("mode", None, validation.MODES, "What to do.", flag_values=values)
     flags.DEFINE_enum(
         "document_history",

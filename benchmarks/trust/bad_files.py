@@ -100,7 +100,7 @@ def settings_refused(folder: Folder, content: bytes) -> bool:
     folder.write("base.json", (_ROOT / "hparams" / "tiny" / "base.json").read_bytes())
     path, out_dir = folder.write("h.json", content), folder.path / "run"
     outcome = judge_command(
-        lambda: nmt.main([f"--hparams_path={path}", f"--out_dir={out_dir}"]), out_dir
+        lambda: nmt.main([f"--hparams_path={path}", f"--out_dir={out_dir}"]), out_dir, path
     )
     assert not outcome.accepted
     return False

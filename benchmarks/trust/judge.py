@@ -46,10 +46,11 @@ def fresh_folder() -> Iterator[Folder]:
         shutil.rmtree(parent)
 
 
-def judge_command(command: Callable[[], int], output: Path) -> Outcome:
+def judge_command(command: Callable[[], int], output: Path, faulty: Path | None = None) -> Outcome:
     """Runs a command line's main; asserts that it accepts or refuses its input properly.
 
-    A refusal is one line on standard error, a status of 1 or 2 and no output file. An exception
+    A refusal is one line on standard error, a status of 1 or 2 and no output file. If `faulty` is a
+    file that may have several faults, it is one line for each, with the file's name. An exception
     from `command` is a failure.
     """
     errors = io.StringIO()
@@ -62,6 +63,8 @@ def judge_command(command: Callable[[], int], output: Path) -> Outcome:
         assert not content or content.endswith(b"\n")
         return Outcome(True, content.split(b"\n")[:-1], message)
     assert status in (1, 2), status
-    assert message.startswith("tfmann: ") and message.count("\n") == 1, message
+    first, *more = message.splitlines()
+    assert first.startswith("tfmann: ") and message.endswith("\n"), message
+    assert all(faulty and line.startswith(f"{faulty}: ") for line in more), message
     assert not output.exists(), "refused, but an output file was left"
     return Outcome(False, [], message)

@@ -40,7 +40,9 @@ def test_with_forget_and_add_at_zero_one_round_is_rnnsearch(variant, monkeypatch
     assert np.abs(readouts(model)[0] - of_baseline[0]).max() > 1e-3  # it does write
     write = access.erase_and_add
     monkeypatch.setattr(
-        access, "erase_and_add", lambda keys, weights, f, a: write(keys, weights, 0 * f, 0 * a)
+        access,
+        "erase_and_add",
+        lambda keys, weights, erase, add: write(keys, weights, 0 * erase, 0 * add),
     )
     for actual, expected in zip(readouts(model), of_baseline):
         # two programs, which a processor may sum in two orders: float32, 8 wide, 7 steps at most

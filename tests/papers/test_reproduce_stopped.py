@@ -14,7 +14,8 @@ echo started
 for _ in $(seq 600); do sleep 0.05; done
 """
 TABLE = """
-import sys
+import signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup may have it ignored
 from tfmann import errors
 from tfmann.papers import inspections, processes, run_scores
 sys.executable = "./training"

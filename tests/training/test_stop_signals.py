@@ -9,10 +9,20 @@ from tfmann.training.stop_signals import catch_stop_signals
 from tfmann.training.trainer import Stopped
 
 
+@pytest.fixture
+def heard():
+    """Signals are not ignored, as they are in a shell's background and after `nohup`."""
+    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.parametrize(
     "number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
-def test_a_signal_is_a_flag_and_is_answered_at_once(number, status, capfd):
+def test_a_signal_is_a_flag_and_is_answered_at_once(number, status, capfd, heard):
     with catch_stop_signals() as stop:
         assert not stop
         os.kill(os.getpid(), number)
@@ -21,14 +31,6 @@ def test_a_signal_is_a_flag_and_is_answered_at_once(number, status, capfd):
         os.kill(os.getpid(), signal.SIGTERM)
         assert capfd.readouterr().err == ""  # once is enough
     assert Stopped("stopped", number).exit_status == status
-
-
-@pytest.fixture
-def heard():
-    """Interrupts are not ignored, as they are in a job of a shell's background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def test_the_second_interrupt_interrupts(capfd, heard):
