@@ -2,8 +2,10 @@
 
 import random
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -294,3 +296,31 @@ def test_the_corpus_imports_without_tensorflow():
         "sys.exit(any(m in sys.modules for m in ('tensorflow', 'sentencepiece', 'subword_nmt')))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+SPM_TRAINING = """
+import signal, sys
+from tfmann.data.subword import train_sentencepiece
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background
+print("started", flush=True)
+train_sentencepiece([sys.argv[1]], sys.argv[1], 200)
+"""
+
+
+def test_ctrl_c_need_not_wait_for_sentencepiece(tmp_path):
+    """Which needs a quarter of a minute or more for a line of 400,000 characters."""
+    draw = random.Random(1)
+    (tmp_path / "text").write_text("".join(draw.choices("abcdefghijklmnop ", k=400_000)) + "\n")
+    command = [sys.executable, "-c", SPM_TRAINING, str(tmp_path / "text")]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "started\n"
+        time.sleep(1)  # it is in the library by then
+        process.send_signal(signal.SIGINT)
+        try:
+            _, errors = process.communicate(timeout=8)
+        finally:
+            process.kill()
+    assert "KeyboardInterrupt" in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["text"]

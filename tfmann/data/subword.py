@@ -16,6 +16,7 @@ import io
 import os
 import re
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, final
@@ -240,7 +241,8 @@ def train_sentencepiece(
     paths = list(input_paths)
     longest = max((len(line.encode()) for line in _all_lines(paths)), default=0)
     model = io.BytesIO()
-    try:
+
+    def train() -> None:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=(line.replace("\u2585", " ") for line in _all_lines(paths)),
             model_writer=model,
@@ -249,6 +251,9 @@ def train_sentencepiece(
             num_threads=1,
             minloglevel=2,
         )
+
+    try:
+        _run_interruptibly(train)
     except RuntimeError as error:
         raise UserError(
             f"SentencePiece cannot train vocab_size={vocab_size} on {_names(paths)}: "
@@ -273,6 +278,23 @@ def sentencepiece_vocabulary(model_path: PathLike) -> Vocabulary:
         if not processor.is_control(i) and not processor.is_unknown(i)
     ]
     return Vocabulary.from_tokens(piece for piece in pieces if not WHITE_SPACE.search(piece))
+
+
+def _run_interruptibly(work: Callable[[], None]) -> None:
+    """Runs a library's code in a thread, so that a signal need not wait until it returns."""
+    errors: list[Exception] = []
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
 
 
 def _fingerprint(kind: str, content: bytes) -> str:
