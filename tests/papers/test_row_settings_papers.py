@@ -46,8 +46,9 @@ def test_the_rows_of_tu_start_from_rnnsearch_and_are_what_they_are_called(name, 
             like = base if row.name == "rnnsearch" else longer
             assert differences(hparams, like) <= {"cell"} and not hparams.trainable_parameters
             continue
-        of_gate = {"cache_gate_loss_weight", "learning_rate"} if system == GATE_LOSS else set()
-        more = {"label_smoothing", "decay_steps", *of_gate}
+        of_gate = {"cache_gate_loss_weight"} if system == GATE_LOSS else set()
+        rate = {"learning_rate"} if (name, scale) in (TENSE, SENSES) else set()
+        more = {"label_smoothing", "decay_steps", *of_gate, *rate}
         assert differences(hparams, base) <= STAGE_TWO | fewer | more
         assert (hparams.cache_gate_loss_weight > 0) == (system == GATE_LOSS)
         assert hparams.cache_size == (int(system) if system.isdigit() else 25)
