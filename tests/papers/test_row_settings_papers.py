@@ -112,7 +112,8 @@ def test_the_small_scale_of_tu_is_of_the_size_of_multi30k():
     tense, adequacy = rows(*TENSE), rows("synthetic-adequacy", "tiny")
     schedule = {"num_train_steps", "decay_steps"}
     assert differences(tense["rnnsearch"], adequacy["rnnsearch"]) == schedule
-    assert tense["cache"].batch_size == 64 and tense["cache"].num_train_steps == 1000
+    cache = tense["cache"]
+    assert (cache.batch_size, cache.num_train_steps, cache.learning_rate) == (64, 3000, 0.01)
 
 
 def test_the_tables_of_tu_have_the_paper_s_scores_and_costs():
