@@ -286,6 +286,9 @@ def test_a_pair_of_rows_is_tested_once():
         "a": [], "b": ["a", "c"], "c": ["a"], "d": ["a", "c", "b"], "e": ["a", "c", "b"],
         "f": ["a", "c", "b", "e"],
     }  # fmt: skip
+    with_memory = table(Row("a", "a"), Row("b", "b"), Row("c", "c", weights="b"), baselines=("a",))
+    assert with_memory.compared_with("c", set()) == ["a", "b"]
+    assert with_memory.compared_with("b", set()) == ["a"]
     assert claims.rivals("multi30k", "kvmematt_r1") == {
         "rnnsearch_longer", "mematt", "kvmematt_r2", "kvmematt_r1_eos", "coverage_fertility",
         "coverage_neural",

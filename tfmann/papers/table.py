@@ -118,14 +118,16 @@ class Table(NamedTuple):
     def compared_with(self, row: str, rivals: Collection[str]) -> list[str]:
         """Returns the rows that a row is tested against, so that each pair is tested once.
 
-        These are the baselines above a baseline; for any other row, all baselines and those of
-        `rivals` that are above it.
+        These are the baselines above a baseline; for any other row, all baselines, those of
+        `rivals` that are above it, and the row whose weights it has.
         """
         if row in self.baselines:
             return list(self.baselines[: self.baselines.index(row)])
         names = (other.name for other in self.rows)
         above = itertools.takewhile(lambda name: name != row, names)
-        further_rivals = [name for name in above if name in rivals and name not in self.baselines]
+        weights = {other.weights for other in self.rows if other.name == row}
+        rivals = {*rivals, *weights} - {*self.baselines}
+        further_rivals = [name for name in above if name in rivals]
         return [*self.baselines, *further_rivals]
 
     def with_starts(self, rows: Sequence[Row]) -> list[Row]:
