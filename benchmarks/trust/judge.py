@@ -63,8 +63,8 @@ def judge_command(command: Callable[[], int], output: Path, faulty: Path | None 
         assert not content or content.endswith(b"\n")
         return Outcome(True, content.split(b"\n")[:-1], message)
     assert status in (1, 2), status
-    first, *more = message.splitlines()
-    assert first.startswith("tfmann: ") and message.endswith("\n"), message
+    assert message.startswith("tfmann: ") and message.endswith("\n"), message
+    _, *more = message.removesuffix("\n").split("\n")
     assert all(faulty and line.startswith(f"{faulty}: ") for line in more), message
     assert not output.exists(), "refused, but an output file was left"
     return Outcome(False, [], message)
