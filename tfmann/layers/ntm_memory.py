@@ -62,9 +62,8 @@ class NTMMemory(tf.keras.layers.Layer):
         bias = self._tape_bias() if tape else np.zeros([heads, self.width + self.taps + 3])
         vectors = np.zeros(2 * self.writers * self.width)
         self.head_bias = weights.constant("head_bias", np.concatenate([bias.ravel(), vectors]))
-        start = np.broadcast_to(
-            1e-6, [self.slots, self.width]
-        )  # a view: the budget is checked first
+        # a view: the budget is checked before anything of this size is made
+        start = np.broadcast_to(1e-6, [self.slots, self.width])
         self.initial_memory = weights.constant("initial_memory", start)
         first = np.zeros([heads, self.slots])
         first[:, 0] = hparams.address_start + (_TAPE_ADDRESS if tape else 0.0)
