@@ -99,7 +99,7 @@ reproduce-multi30k: $(INSTALLED) ## Meng's systems on Multi30k, at a size for a 
 reproduce-synthetic: $(INSTALLED) ## every cell at its tiny size on the synthetic corpus
 reproduce-synthetic-adequacy: $(INSTALLED) ## Meng's systems there, three seeds: AER, adequacy
 reproduce-synthetic-tense: $(INSTALLED) ## Tu's systems on documents that state their tense once, three seeds
-reproduce-synthetic-senses: $(INSTALLED) ## the same on documents that show the senses of their nouns once
+reproduce-synthetic-senses: $(INSTALLED) ## the same on documents that show the senses of some nouns elsewhere
 reproduce-%: TABLE = $(@:reproduce-%=%)
 reproduce-cache: TABLE = cache-$(or $(DOMAIN),subtitle)
 reproduce-vi-en reproduce-ro-en reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja \

@@ -11,7 +11,8 @@ from tfmann.papers import run_scores
 from tfmann.papers.table_corpus import Corpus
 from tfmann.synthetic import Style, generate, lexicon
 
-# riva: shore by the river, bank at the market; shefa: owner there, chef in the kitchen.
+# riva: shore by the river, bank at the market; shefa: owner there, chef in the kitchen; porta shows
+# the river.
 SOURCES = ["riva porta", "riva ve shefa", "riva", "tola", "riva", "riva"]
 REFERENCES = ["shore harbour", "shore and owner", "two shores", "man", "bank", "bank"]
 DOCUMENTS = [0, 0, 0, 0, 1, 1]
@@ -25,35 +26,34 @@ def words(lines):
 @pytest.mark.parametrize(
     ("translations", "right"),
     [
-        (REFERENCES, 4),
-        (["bank", "shore and owner", "two shores", "man", "shore", "bank"], 4),  # first: left out
+        (REFERENCES, 5),
+        (["bank", "shore and owner", "two shores", "man", "bank", "bank"], 5),  # first: has a cue
         (["", "shore and chef", "a shore", "man", "", "the bank"], 3),
         (["", "bank", "shore and bank", "man", "", "shore"], 0),  # both senses: not right
         (["", "", "", "", "", ""], 0),
     ],
 )
-def test_nouns_of_later_sentences_are_counted(translations, right):
-    counts = sense_accuracy(words(SOURCES), words(translations), words(REFERENCES), DOCUMENTS)
-    assert counts == (right, 4)
+def test_nouns_of_sentences_without_a_cue_are_counted(translations, right):
+    counts = sense_accuracy(words(SOURCES), words(translations), words(REFERENCES))
+    assert counts == (right, 5)
 
 
 def test_forms_of_several_words_are_found_whole():
     sources, references = words(["zolda figa riva", "tela"]), words(["bank", "cloths"])
-    assert sense_accuracy(sources, words(["", "sails"]), references, [0, 0]) == (0, 1)
-    assert sense_accuracy(sources, words(["", "cloth"]), references, [0, 0]) == (1, 1)
+    assert sense_accuracy(sources, words(["", "sails"]), references) == (0, 1)
+    assert sense_accuracy(sources, words(["", "cloth"]), references) == (1, 1)
 
 
 def test_unequal_numbers_of_lines_are_refused():
-    with pytest.raises(UserError, match="the documents"):
-        sense_accuracy(words(SOURCES), words(REFERENCES), words(REFERENCES), [0])
+    with pytest.raises(UserError, match="the translations"):
+        sense_accuracy(words(SOURCES), words(REFERENCES[1:]), words(REFERENCES))
 
 
 def test_one_topic_for_all_documents_is_right_by_chance():
     pairs = generate(3000, seed=1, style=Style(document_topic=True))
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    documents = [pair.document for pair in pairs]
-    right, nouns = sense_accuracy(sources, references, references, documents)
-    assert right == nouns > 2000
+    right, nouns = sense_accuracy(sources, references, references)
+    assert right == nouns > 800
     translations = [
         [
             target
@@ -62,7 +62,7 @@ def test_one_topic_for_all_documents_is_right_by_chance():
         ]
         for source in sources
     ]
-    right, nouns = sense_accuracy(sources, translations, references, documents)
+    right, nouns = sense_accuracy(sources, translations, references)
     assert 0.15 < right / nouns < 0.4  # a quarter of the documents has this topic
 
 
@@ -81,7 +81,7 @@ def test_the_record_has_both_histories(tmp_path):
     )
     report = SimpleNamespace(directory=str(corpus_folder), manifest=manifest)
     corpus = Corpus(report, settings, None)
-    expected = {"nouns": 4, "right": 4, "other_right": 4}  # without a history: the same
+    expected = {"nouns": 5, "right": 5, "other_right": 5}  # without a history: the same
     assert run_scores.senses(corpus, str(out)) == expected
     other = run_scores.history_scores.output_name("output_test", "other")
     write_lines(str(out / other), ["", "bank", "shore", "man", "", "bank"])

@@ -31,7 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--document_topic",
         action="store_true",
-        help="show the topic, which ambiguous nouns depend on, only in the first sentence",
+        help="show the topic, which ambiguous nouns depend on, in some sentences only, among them "
+        "the first of each document",
     )
     parser.add_argument(
         "--long_sentences",

@@ -1,8 +1,8 @@
 """The senses of ambiguous nouns in documents of the synthetic corpus.
 
-There, only the first source sentence of a document reveals its topic, and the later ones have nouns
-that two topics translate differently. A translator that uses the previous sentences should choose
-the right sense, and only as often as by chance with the history of another document.
+There, every sentence has a noun that two topics translate differently, and some sentences have no
+other word that shows the topic. A translator that uses the previous sentences should choose the
+right sense there, and only as often as by chance with the history of another document.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tfmann.data.documents import later_sentences
 from tfmann.evaluation.bleu import check_parallel
-from tfmann.synthetic.lexicon import AMBIGUOUS, Noun
+from tfmann.synthetic.lexicon import AMBIGUOUS, CUES, Noun
 
 
 class Senses(NamedTuple):
-    """Ambiguous nouns of sentences that are not the first of a document."""
+    """Ambiguous nouns of sentences that do not show their topic."""
 
     right: int
     nouns: int
@@ -26,36 +25,35 @@ def sense_accuracy(
     sources: Sequence[Sequence[str]],
     translations: Sequence[Sequence[str]],
     references: Sequence[Sequence[str]],
-    documents: Sequence[int],
 ) -> Senses:
     """Counts the ambiguous nouns that are translated in the reference's sense, and in no other.
 
-    The first sentence of a document is left out. A noun counts once in a sentence.
+    Sentences with a word that shows their topic are left out. A noun counts once in a sentence.
 
     Args:
       sources: the words of each source sentence.
       translations: the words of each translation.
       references: the words of each reference.
-      documents: each sentence's document, a number that changes where a document ends.
 
     Raises:
-      UserError: the four differ in length, or are empty.
+      UserError: the three differ in length, or are empty.
     """
     check_parallel(
         [
             ("the sources", sources),
             ("the translations", translations),
             ("the references", references),
-            ("the documents", documents),
         ]
     )
     right = nouns = 0
-    for index in later_sentences(documents):
-        for noun in AMBIGUOUS.keys() & set(sources[index]):
-            expected = _topics(noun, references[index])
+    for source, translation, reference in zip(sources, translations, references):
+        if not CUES.keys().isdisjoint(source):
+            continue
+        for noun in AMBIGUOUS.keys() & set(source):
+            expected = _topics(noun, reference)
             if len(expected) == 1:
                 nouns += 1
-                right += _topics(noun, translations[index]) == expected
+                right += _topics(noun, translation) == expected
     return Senses(right, nouns)
 
 

@@ -164,12 +164,12 @@ def senses(corpus: Corpus, out_dir: str) -> dict[str, int]:
 
     Returns:
       `nouns`, those that are `right`, and those that are right with the history of another document
-      (`other_right`).
+      (`other_right`); all in sentences that do not show their topic.
     """
-    documents, references = _test_documents(corpus)
+    references = words_of(iter_lines(corpus.references()[0]))
     sources = words_of(iter_lines(f"{corpus.settings['test_prefix']}.{corpus.settings['src']}"))
     own, other = (
-        sense_accuracy(sources, translations, references, documents)
+        sense_accuracy(sources, translations, references)
         for translations in _with_histories(out_dir)
     )
     return {"nouns": own.nouns, "right": own.right, "other_right": other.right}

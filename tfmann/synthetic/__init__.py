@@ -1,9 +1,8 @@
 """A synthetic parallel corpus with gold word alignments and documents, from a seeded grammar.
 
 It has what a translator with a memory should handle: reordering, fertility, repeated words,
-ambiguous nouns, rare words, and, if wanted (`Style`), a tense or a topic that only the first
-sentence of a document shows, or long sentences. Every number measured on it must be labelled
-synthetic.
+ambiguous nouns, rare words, and, if wanted (`Style`), long sentences, or a tense or a topic that
+not every sentence of a document shows. Every number measured on it must be labelled synthetic.
 """
 
 from __future__ import annotations

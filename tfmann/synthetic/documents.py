@@ -103,13 +103,13 @@ def _is_well_formed(sentence: Phrase, style: Style, first: bool) -> bool:
 
 
 def _shows_its_topic(words: list[str], style: Style, first: bool) -> bool:
-    """Returns whether the topic can be known where it has to be, and only there.
+    """Returns whether the topic can be known where it has to be.
 
     A sentence with an ambiguous noun needs another word that only its topic has. With
-    `document_topic` every sentence has an ambiguous noun, and only the first such a word.
+    `document_topic` every sentence has an ambiguous noun, and only the first needs such a word.
     """
     has_cue = not lexicon.CUES.keys().isdisjoint(words)
     is_ambiguous = not lexicon.AMBIGUOUS.keys().isdisjoint(words)
     if not style.document_topic:
         return has_cue or not is_ambiguous
-    return is_ambiguous and has_cue == first
+    return is_ambiguous and (has_cue or not first)

@@ -6,7 +6,7 @@ manner, place. A rule's docstring gives its two sides as <source ; target>.
 
 A translation is a function of its source sentence: each rule can be undone from the surface words,
 ambiguous nouns occur only next to a word that shows the topic, and tense is marked, unless the
-style of the corpus leaves one of the two to the first sentence of a document. In long sentences the
+style of the corpus leaves one of the two to sentences before in the document. In long sentences the
 words before the verb stand in free order, and a particle marks the object.
 """
 

@@ -16,7 +16,8 @@ class Style:
       document_tense: only the first sentence of a document marks the tense, so that the others
         cannot be translated alone.
       document_topic: every sentence has an ambiguous noun, whose translation follows from the
-        topic, and only the first of a document has a word that shows the topic.
+        topic. The first of a document has another word that shows the topic; later ones may have
+        none, and cannot be translated alone then.
       long_sentences: sentences of several clauses, with more modifiers, in which the words before
         the verb stand in free order and later clauses repeat phrases of earlier ones. Those of dev
         and test are longer than those of train: there an RNNSearch that translates what it was

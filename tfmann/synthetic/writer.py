@@ -49,7 +49,7 @@ _TENSE = {
 }
 _TOPIC = {
     False: "a sentence with an ambiguous noun has another word that shows its topic.",
-    True: "only the first sentence of a document shows it; all have an ambiguous noun.",
+    True: "the first sentence of a document shows it, others may not; all have an ambiguous noun.",
 }
 
 

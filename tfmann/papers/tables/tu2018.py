@@ -255,7 +255,7 @@ TABLES = {
         style=Style(document_tense=True),
     ),
     "synthetic-senses": Table(
-        title="Synthetic corpus in which only the first sentence of a document reveals its topic: "
+        title="Synthetic corpus in which only the document reveals the topic of some sentences: "
         "systems of Tu et al. 2018, BLEU and the senses of ambiguous nouns",
         manifest=None,
         folder="tiny/tense",
