@@ -43,8 +43,8 @@ RECIPES = {
     "luong": Recipe("Luong attention", "tiny/luong.json", 1500),
     "ntm_attention": Recipe("NTM-style attention", "tiny/ntm_attention.json", 1250),
     "kvmematt": Recipe("KVMemAtt, two rounds", "tiny/kvmematt.json", 1500),
-    "rnnsearch_tense": Recipe(
-        "RNNSearch", "tiny/tense/rnnsearch.json", 1250, documents=True, packed=False
+    "rnnsearch_tense": Recipe(  # these settings lower the learning rate sooner
+        "RNNSearch", "tiny/tense/rnnsearch_longer.json", 1250, documents=True, packed=False
     ),
     "cache": Recipe(
         "Continuous cache", "tiny/tense/cache.json", 500, documents=True, start="rnnsearch_tense"
