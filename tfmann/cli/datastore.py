@@ -26,6 +26,7 @@ from tfmann.data import (
 from tfmann.data.text_files import iter_parallel, require_parallel
 from tfmann.data.translation_memory import TranslationMemory
 from tfmann.errors import UsageError, interruptible, print_message, run_command
+from tfmann.utils.arguments import ArgumentParser
 from tfmann.utils.files import file_digest
 from tfmann.utils.tensorflow_import import import_tensorflow
 
@@ -49,13 +50,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="tfmann datastore",
         description="Writes the pairs of a translation memory and their index into a folder, which "
         "--translation_memory takes and does not have to build again.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     add_model(parser)
     parser.add_argument(

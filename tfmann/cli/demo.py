@@ -6,7 +6,6 @@ Turing machine, scores it, and draws its attention.
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import sys
@@ -14,6 +13,7 @@ from collections.abc import Sequence
 
 from tfmann.errors import run_command
 from tfmann.utils import resources
+from tfmann.utils.arguments import ArgumentParser
 from tfmann.utils.tensorflow_import import import_tensorflow
 
 _STEPS = 1500  # two minutes; the number in the settings file is for the slowest cell
@@ -22,7 +22,7 @@ GOAL = 90.0  # BLEU on the synthetic test set
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the demo; returns 0 if the model reached the goal."""
-    parser = argparse.ArgumentParser(prog="tfmann demo", description=str(__doc__))
+    parser = ArgumentParser(prog="tfmann demo", description=str(__doc__))
     parser.add_argument("--out_dir", default="runs/demo", help="folder of the demo")
     out_dir = parser.parse_args(argv).out_dir
     return run_command(lambda: _demo(out_dir), "interrupted: the same command continues from here")

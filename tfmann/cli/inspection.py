@@ -19,6 +19,7 @@ from tfmann.cli.model_flags import add_model
 from tfmann.data import input_checks
 from tfmann.data.text_files import iter_lines, iter_parallel, number_lines, read_documents
 from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
+from tfmann.utils.arguments import ArgumentParser
 from tfmann.utils.files import atomic_write
 from tfmann.utils.provenance import provenance
 from tfmann.utils.tensorflow_import import import_tensorflow
@@ -65,12 +66,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="tfmann inspect",
         description=str(__doc__),
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     add_model(parser)
     parser.add_argument("--input", required=True, help="source text, one sentence a line")

@@ -14,6 +14,7 @@ from tfmann.cli.model_flags import add_model
 from tfmann.config.search import MODEL_ALONE
 from tfmann.data import corpus_paths, input_checks
 from tfmann.errors import UsageError, interruptible, print_message, run_command
+from tfmann.utils.arguments import ArgumentParser
 from tfmann.utils.tensorflow_import import import_tensorflow
 
 if TYPE_CHECKING:
@@ -37,14 +38,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="tfmann memorize",
         description="Learns from a run's training text which words translate which, and, with the "
         "model frozen, an attention over a sentence's translations (Feng et al. 2017), for "
         "--lexical_memory.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     add_model(parser)
     parser.add_argument("--output", help=f"file to write; default: {_NAME} in the run's folder")

@@ -17,6 +17,7 @@ from tfmann.cli.serve import add_address
 from tfmann.config.search import WORD_MEMORY_SETTINGS
 from tfmann.errors import UsageError, UserError, print_message, run_command
 from tfmann.serving import server
+from tfmann.utils.arguments import ArgumentParser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -54,11 +55,10 @@ def _run(args: argparse.Namespace) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="tfmann play",
         description=str(__doc__),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "--model", action="append", default=[], help="folder of a run; may be given repeatedly"

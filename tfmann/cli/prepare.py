@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from tfmann.datasets.cleaning import CleaningRules
 from tfmann.datasets.raw_corpus import Recipe, prepare_corpus, summary
 from tfmann.errors import UsageError, interruptible, run_command
+from tfmann.utils.arguments import ArgumentParser
 
 _EXAMPLES = """\
 examples:
@@ -29,13 +30,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="tfmann prepare",
         description="Cleans raw parallel text, learns subwords and vocabularies, and reports sizes "
         "and unknown tokens. `tfmann train --data=FOLDER` takes the result.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     files = parser.add_argument_group(
         "files: PREFIX.SRC, PREFIX.TGT and perhaps PREFIX.docs, plain or .gz"

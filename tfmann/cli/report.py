@@ -32,6 +32,7 @@ from tfmann.errors import UsageError, UserError, interruptible, print_message, r
 from tfmann.papers import markdown_blocks
 from tfmann.report import difference_chart, gallery, results_page, runs_page, sentence_page
 from tfmann.report.runs import unfinished_runs
+from tfmann.utils.arguments import ArgumentParser
 from tfmann.utils.files import atomic_write
 from tfmann.utils.run_folder import HPARAMS, RUNS
 from tfmann.utils.tensorflow_import import import_tensorflow
@@ -52,11 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="tfmann report",
         description=str(__doc__),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     commands = parser.add_subparsers(required=True)
     _add_sentence(commands)
@@ -67,10 +67,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "memory", help="attention, rounds, addresses, cache of a sentence", allow_abbrev=False
-    )
+def _add_memory(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
+    parser = commands.add_parser("memory", help="attention, rounds, addresses, cache of a sentence")
     parser.set_defaults(command=_memory)
     parser.add_argument("--out_dir", required=True, help="folder of the run")
     parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
@@ -85,10 +83,8 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     add_settings(parser, WORD_MEMORY_SETTINGS)
 
 
-def _add_sentence(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "sentence", help="translates text and shows what the memory did", allow_abbrev=False
-    )
+def _add_sentence(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
+    parser = commands.add_parser("sentence", help="translates text and shows what the memory did")
     parser.set_defaults(command=_sentence)
     parser.add_argument("--out_dir", required=True, help="folder of the run")
     parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
@@ -109,10 +105,8 @@ def _add_sentence(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
-def _add_runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "runs", help="runs of your own, side by side on an HTML page", allow_abbrev=False
-    )
+def _add_runs(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
+    parser = commands.add_parser("runs", help="runs of your own, side by side on an HTML page")
     parser.set_defaults(command=_runs)
     parser.add_argument("--out_dir", default=RUNS, help="a folder with runs (default: runs)")
     parser.add_argument("--output", help="the page (default: OUT_DIR/runs.html)")
@@ -126,10 +120,8 @@ def _add_choice_of_sentences(parser: argparse.ArgumentParser, of_each: str) -> N
     parser.add_argument("--nofigures", action="store_true", help="load no model, draw nothing")
 
 
-def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    page_parser = commands.add_parser(
-        "page", help="all results as one HTML page", allow_abbrev=False
-    )
+def _add_results(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
+    page_parser = commands.add_parser("page", help="all results as one HTML page")
     page_parser.set_defaults(command=_page)
     page_parser.add_argument("--out_dir", default=RUNS, help="where the runs are (default: runs)")
     page_parser.add_argument("--output", help="the page (default: OUT_DIR/report.html)")
@@ -142,9 +134,7 @@ def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="for tables without finished runs, keep the sentences of the page at --output",
     )
-    readme_parser = commands.add_parser(
-        "readme", help="the tables of a Markdown file", allow_abbrev=False
-    )
+    readme_parser = commands.add_parser("readme", help="the tables of a Markdown file")
     readme_parser.set_defaults(command=_readme)
     page = "docs/results.md"
     readme_parser.add_argument("--readme", default=page, help=f"the file (default: {page})")
@@ -154,10 +144,8 @@ def _add_results(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         )
 
 
-def _add_gallery(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "gallery", help="one figure of each cell, at a sentence", allow_abbrev=False
-    )
+def _add_gallery(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
+    parser = commands.add_parser("gallery", help="one figure of each cell, at a sentence")
     parser.set_defaults(command=_gallery)
     parser.add_argument("--out_dir", required=True, help="folder of the runs, one of each cell")
     parser.add_argument("--prefix", required=True, help="of the text: PREFIX.src, .tgt and .docs")

@@ -19,6 +19,7 @@ from tfmann.data import lexicon, memory_files
 from tfmann.errors import UsageError, print_message, run_command
 from tfmann.serving import server
 from tfmann.serving.requests import Limits
+from tfmann.utils.arguments import ArgumentParser
 from tfmann.utils.tensorflow_import import import_tensorflow
 
 _EXAMPLE = """\
@@ -98,12 +99,11 @@ def _limits(args: argparse.Namespace) -> Limits:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="tfmann serve",
         description=str(__doc__),
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     add_model(parser)
     add_address(parser)

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from tfmann.errors import interruptible, run_command
 from tfmann.synthetic.style import Style
 from tfmann.synthetic.writer import write_corpus
+from tfmann.utils.arguments import ArgumentParser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Writes a corpus as the arguments ask, and returns the exit status."""
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="tfmann synthetic",
         description="Writes a synthetic parallel corpus with gold alignments and documents.",
-        allow_abbrev=False,
     )
     parser.add_argument("--output_dir", required=True, help="folder to write to")
     parser.add_argument("--train", type=int, default=10000, help="sentence pairs (%(default)s)")

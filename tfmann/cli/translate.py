@@ -20,6 +20,7 @@ from tfmann.config.search import DOCUMENT_HISTORIES, SHORTLIST_SETTINGS, WORD_ME
 from tfmann.data import lexicon, memory_files
 from tfmann.data.text_files import stream_lines
 from tfmann.errors import UsageError, UserError, interruptible, print_message, run_command
+from tfmann.utils.arguments import ArgumentParser
 from tfmann.utils.tensorflow_import import import_tensorflow
 
 if TYPE_CHECKING:
@@ -245,12 +246,11 @@ def _file_command(args: argparse.Namespace) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="tfmann translate",
         description=str(__doc__),
         epilog="on a terminal:\n" + _HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     add_model(parser)
     parser.add_argument("--input", help="file to translate, one sentence a line")

@@ -23,6 +23,7 @@ from tfmann.datasets.manifest import FileEntry, Manifest, load_manifest
 from tfmann.datasets.sgml import to_plain_text
 from tfmann.errors import UserError, run_command
 from tfmann.utils import atomic_files, resources
+from tfmann.utils.arguments import ArgumentParser
 from tfmann.utils.files import PathLike
 
 __all__ = ["Manifest", "Report", "SplitReport", "extract", "fetch", "load_manifest", "use_local"]
@@ -255,7 +256,7 @@ def _how_to_use_local_files(manifest: Manifest) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="tfmann")
+    parser = ArgumentParser(prog="tfmann")
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser(
         "fetch",

@@ -23,13 +23,14 @@ from tfmann.papers.table_corpus import Corpus, find_corpus
 from tfmann.papers.table_runs import TableRuns
 from tfmann.papers.tables import TABLES
 from tfmann.utils import resources
+from tfmann.utils.arguments import ArgumentParser
 from tfmann.utils.run_folder import RUNS
 from tfmann.utils.tensorflow_import import import_tensorflow
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="tfmann reproduce", description=str(__doc__))
+    parser = ArgumentParser(prog="tfmann reproduce", description=str(__doc__))
     parser.add_argument("table", choices=sorted(TABLES))
     parser.add_argument(
         "--scale", help="paper, gpu, cpu or, of synthetic tables, tiny (default: by the devices)"

@@ -23,6 +23,7 @@ from tfmann.data.text_files import iter_lines
 from tfmann.errors import UserError, interruptible, run_command
 from tfmann.papers.records import is_path, results_of
 from tfmann.utils import atomic_files
+from tfmann.utils.arguments import ArgumentParser
 from tfmann.utils.files import atomic_write, read_bytes, write_json
 from tfmann.utils.provenance import provenance
 from tfmann.utils.run_folder import BEST, HPARAMS, INPUTS, RESULTS, SUBWORD_MODEL, RunFolder
@@ -41,7 +42,7 @@ Settings = dict[str, Any]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = ArgumentParser(description=__doc__)
     parser.add_argument("--weights", required=True, help="folder of the run with the weights")
     parser.add_argument("--out_dir", required=True, help="folder of the new run")
     parser.add_argument("--choices", required=True, help="JSON: a list of settings of the search")
