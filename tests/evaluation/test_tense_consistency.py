@@ -63,8 +63,9 @@ def test_what_is_right_is_counted_without_the_first_of_each_document():
     references = [past, past, past, future, future, none, past]
     translations = [future, past, none, past, future, none, past]
     # documents 5 5 5 | 2 2 2 | 5: of sentences 1, 2, 4 and 5 the last shows no tense to have
-    assert tense_accuracy(translations, references, [5, 5, 5, 2, 2, 2, 5]) == (2, 3)
-    assert tense_accuracy(references, references, [1, 2, 3, 4, 5, 6, 7]) == (0, 0)
+    right, sentences = tense_accuracy(translations, references, [5, 5, 5, 2, 2, 2, 5])
+    assert right.tolist() == [0, 1, 0, 0, 1, 0, 0] and sentences.tolist() == [0, 1, 1, 0, 1, 0, 0]
+    assert not any(map(np.any, tense_accuracy(references, references, [1, 2, 3, 4, 5, 6, 7])))
     with pytest.raises(UserError, match="7 lines against 6"):
         tense_accuracy(translations, references, [1] * 6)
 
@@ -72,9 +73,9 @@ def test_what_is_right_is_counted_without_the_first_of_each_document():
 def test_a_copier_of_the_first_sentence_is_right_until_it_has_another_document():
     ids, tenses = invent_corpus()
     references = [EXAMPLES[tense] for tense in tenses]
-    right, sentences = tense_accuracy(copier(ids, tenses), references, ids)
+    right, sentences = map(sum, tense_accuracy(copier(ids, tenses), references, ids))
     assert right == sentences == len(ids) - 300
-    right, _ = tense_accuracy(with_another_document(ids, tenses), references, ids)
+    right = sum(tense_accuracy(with_another_document(ids, tenses), references, ids).right)
     _, counts = np.unique([tenses[ids.index(i)] for i in range(300)], return_counts=True)
     assert right / sentences == pytest.approx(sum((counts / 300) ** 2), abs=0.08)  # by chance
 
@@ -101,6 +102,8 @@ def test_a_run_is_measured_with_its_documents_and_with_others(run):
     counts = run_scores.tense(corpus, str(folder))
     assert counts["right"] == counts["sentences"] > 80
     assert counts["other_right"] < 0.6 * counts["sentences"]
+    by_sentence = counts.pop("by_sentence")
+    assert sum(by_sentence["right"]) == counts["right"]
     assert json.dumps(counts)
 
 

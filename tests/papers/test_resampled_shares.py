@@ -1,4 +1,4 @@
-"""Alignment error and adequacy on resamples, and what verdicts take from them."""
+"""Shares of words, sentences and n-grams on resamples, and what verdicts take from them."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from helpers.claims import FLAT, claim, judge_claim
 from helpers.records import record
 
 from tfmann.evaluation import significance
-from tfmann.papers import gold_resamples, seed_pairs
+from tfmann.papers import resampled_shares, seed_pairs
 
 DRAWS = np.random.default_rng(7)
 
@@ -32,7 +32,7 @@ def test_a_resample_has_the_shares_of_its_sentences(documents):
     scores = scores_of(sentences)
     aligned, judged = (dict(scores[group]["by_sentence"]) for group in ("alignment", "adequacy"))
     ids = None if documents is None else [i * documents // sentences for i in range(sentences)]
-    resamples = gold_resamples.take(scores, ids)
+    resamples = resampled_shares.take(scores, ids)
     assert scores == {"alignment": {"aer": 0.4}, "adequacy": {"under": 0.1}}
     units = [[i] for i in range(sentences)]
     if documents == 30:  # two sentences each; two documents are too few to be drawn
@@ -55,9 +55,50 @@ def test_a_resample_has_the_shares_of_its_sentences(documents):
 
 
 def test_scores_without_counts_have_no_resamples():
-    assert gold_resamples.take({"adequacy": {"under": 0.1}}, None) == {}
+    assert resampled_shares.take({"adequacy": {"under": 0.1}}, None) == {}
     ntm = {"adequacy": scores_of(20)["adequacy"]}
-    assert set(gold_resamples.take(ntm, None)) == {"adequacy"}
+    assert set(resampled_shares.take(ntm, None)) == {"adequacy"}
+
+
+@pytest.mark.parametrize("group", ["tense", "senses", "repetition", "lexical_consistency"])
+def test_a_share_is_a_part_of_a_whole(group):
+    part, whole = {
+        "tense": ("right", "sentences"), "senses": ("right", "nouns"),
+        "repetition": ("repeated", "ngrams"), "lexical_consistency": ("alike", "pairs"),
+    }[group]  # fmt: skip
+    wholes = DRAWS.integers(0, 3, 40)
+    parts = DRAWS.binomial(wholes, 0.7)
+    drawn = np.random.default_rng(significance.RESAMPLES_SEED).integers(0, 40, (1000, 40))
+    expected = 10_000 * parts[drawn].sum(axis=1) / wholes[drawn].sum(axis=1)
+    by_sentence = resampled_shares.of_sentences(group, {part: parts, whole: wholes}, None)
+    np.testing.assert_allclose(by_sentence[part], expected, atol=0.51)
+    # 40 documents of two sentences each
+    counts, numbers = {part: parts, whole: wholes}, np.repeat(np.arange(40), 2)
+    by_document = resampled_shares.of_documents(group, [counts], [numbers.tolist()])
+    assert by_document == {**by_sentence, "sentences": 80, "documents": 40}
+
+
+def test_counts_of_several_tests_are_summed_by_resample():
+    tests = [
+        {"alike": DRAWS.integers(0, 5, documents), "pairs": np.full(documents, 5)}
+        for documents in (20, 30)
+    ]
+    numbers = [list(range(20)), list(range(30))]
+    entry = resampled_shares.of_documents("lexical_consistency", tests, numbers)
+    drawn = [
+        np.random.default_rng(significance.seed_of_test(number)).integers(0, size, (1000, size))
+        for number, size in enumerate((20, 30))
+    ]
+    alike = sum(test["alike"][rows].sum(axis=1) for test, rows in zip(tests, drawn))
+    np.testing.assert_allclose(entry["alike"], 10_000 * alike / 250, atol=0.51)
+    assert entry["documents"] == 50
+    assert resampled_shares.of_documents("lexical_consistency", tests, [[1], numbers[1]]) == {}
+
+
+def test_a_resample_without_nouns_has_no_right_ones():
+    counts = {"right": [0, 1], "nouns": [0, 1]}
+    shares = resampled_shares.of_sentences("senses", counts, None)["right"]
+    assert set(shares) == {0, 10_000}
 
 
 def runs_with_aer(ours, theirs, moves, resampled_seeds):

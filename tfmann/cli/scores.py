@@ -16,6 +16,7 @@ from tfmann.evaluation.alignment import quality, read_pharaoh
 from tfmann.evaluation.bleu import TOKENIZERS, check_parallel
 from tfmann.evaluation.gold_alignments import words_of
 from tfmann.evaluation.repetition import repetition
+from tfmann.utils.arguments import ArgumentParser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tfmann", description=str(__doc__), allow_abbrev=False)
+    parser = ArgumentParser(prog="tfmann", description=str(__doc__))
     commands = parser.add_subparsers(required=True)
 
     _add_compare(commands)
@@ -34,13 +35,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_aer(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_aer(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
     about = (
         "Prints the alignment error rate of word links against gold links, both in Pharaoh format."
     )
-    parser = commands.add_parser(
-        "aer", help="alignment error rate", description=about, allow_abbrev=False
-    )
+    parser = commands.add_parser("aer", help="alignment error rate", description=about)
     parser.set_defaults(command=_aer)
     for name, description in (("gold", "reference links"), ("hypothesis", "the links to score")):
         parser.add_argument(
@@ -52,14 +51,13 @@ def _add_aer(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         )
 
 
-def _add_adequacy(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_adequacy(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
     parser = commands.add_parser(
         "adequacy",
         help="repeated n-grams; with gold links, under- and over-translated source words",
         description="Prints how many n-grams a translation repeats and its references do not. With "
         "--source and --gold it also prints the shares of source words that are left out "
         "(under-translated) or translated twice (over-translated).",
-        allow_abbrev=False,
     )
     parser.set_defaults(command=_adequacy)
     parser.add_argument("--hypothesis", required=True, help="translations, tokenised")
@@ -69,13 +67,12 @@ def _add_adequacy(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     parser.add_argument("--alignment", help="links of the source and the translations, if known")
 
 
-def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_compare(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
     parser = commands.add_parser(
         "compare",
         help="BLEU, chrF and TER of two or more systems, significance, BLEU by length",
         description="Compares translations by two or more systems on one test set: BLEU, chrF and "
         "TER, the paired bootstrap and the sign test against the first system, BLEU by length.",
-        allow_abbrev=False,
     )
     parser.set_defaults(command=_compare)
     parser.add_argument(
@@ -224,7 +221,8 @@ def _adequacy(args: argparse.Namespace) -> str:
     check_parallel(list(zip(paths, texts)))
     hypotheses, references = texts[0], texts[1 : 1 + len(args.reference)]
     lines = [
-        f"repeated {row.order}-grams {100 * row.share:.2f} % ({row.repeated} of {row.ngrams})"
+        f"repeated {row.order}-grams {100 * row.share:.2f} % "
+        f"({row.repeated.sum()} of {row.ngrams.sum()})"
         for row in repetition(hypotheses, references)
     ]
     if args.gold:

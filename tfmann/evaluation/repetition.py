@@ -12,22 +12,31 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from tfmann.errors import UserError
 
 ORDERS = (1, 2, 3, 4)
 
 
 class Repetition(NamedTuple):
-    """N-grams of one order that translations repeat beyond their references."""
+    """N-grams of one order that each of N translations repeats beyond its references.
+
+    Attributes:
+      order: n.
+      repeated: `[N]`.
+      ngrams: `[N]` of all of them.
+    """
 
     order: int
-    repeated: int
-    ngrams: int
+    repeated: np.ndarray
+    ngrams: np.ndarray
 
     @property
     def share(self) -> float:
         """The share of the translations' n-grams, from 0 to 1."""
-        return self.repeated / self.ngrams if self.ngrams else 0.0
+        total = self.ngrams.sum()
+        return float(self.repeated.sum() / total) if total else 0.0
 
 
 def repetition(
@@ -55,14 +64,16 @@ def _of_order(
     hypotheses: Sequence[Sequence[str]],
     references: Sequence[Sequence[Sequence[str]]],
 ) -> Repetition:
-    repeated = total = 0
-    for hypothesis, *references_of_line in zip(hypotheses, *references):
+    repeated, total = np.zeros((2, len(hypotheses)), np.int64)
+    for index, (hypothesis, *references_of_line) in enumerate(zip(hypotheses, *references)):
         allowed: Counter[tuple[str, ...]] = Counter()
         for reference in references_of_line:
             allowed |= Counter(_ngrams(reference, order))
         counts = Counter(_ngrams(hypothesis, order))
-        repeated += sum(max(0, count - max(1, allowed[gram])) for gram, count in counts.items())
-        total += sum(counts.values())
+        repeated[index] = sum(
+            max(0, count - max(1, allowed[gram])) for gram, count in counts.items()
+        )
+        total[index] = sum(counts.values())
     return Repetition(order, repeated, total)
 
 

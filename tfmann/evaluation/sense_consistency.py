@@ -10,15 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from tfmann.evaluation.bleu import check_parallel
 from tfmann.synthetic.lexicon import AMBIGUOUS, CUES, Noun
 
 
 class Senses(NamedTuple):
-    """Ambiguous nouns of sentences that do not show their topic."""
+    """Ambiguous nouns in each of N sentences; none in a sentence that shows its topic.
 
-    right: int
-    nouns: int
+    Attributes:
+      right: `[N]` those in the right sense.
+      nouns: `[N]`.
+    """
+
+    right: np.ndarray
+    nouns: np.ndarray
 
 
 def sense_accuracy(
@@ -45,15 +52,15 @@ def sense_accuracy(
             ("the references", references),
         ]
     )
-    right = nouns = 0
-    for source, translation, reference in zip(sources, translations, references):
-        if not CUES.keys().isdisjoint(source):
+    right, nouns = np.zeros((2, len(sources)), np.int64)
+    for index, words in enumerate(map(set, sources)):
+        if not CUES.keys().isdisjoint(words):
             continue
-        for noun in AMBIGUOUS.keys() & set(source):
-            expected = _topics(noun, reference)
+        for noun in AMBIGUOUS.keys() & words:
+            expected = _topics(noun, references[index])
             if len(expected) == 1:
-                nouns += 1
-                right += _topics(noun, translation) == expected
+                nouns[index] += 1
+                right[index] += _topics(noun, translations[index]) == expected
     return Senses(right, nouns)
 
 

@@ -10,16 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from tfmann.data.documents import later_sentences
 from tfmann.evaluation.bleu import check_parallel
 from tfmann.synthetic import tense_of
 
 
 class Tense(NamedTuple):
-    """Sentences with their reference's tense, of those that are not the first of a document."""
+    """Which of N sentences count, and which of them are in their reference's tense.
 
-    right: int
-    sentences: int
+    Attributes:
+      right: `[N]` 0 or 1.
+      sentences: `[N]` 0 or 1.
+    """
+
+    right: np.ndarray
+    sentences: np.ndarray
 
 
 def tense_accuracy(
@@ -27,7 +34,7 @@ def tense_accuracy(
     references: Sequence[Sequence[str]],
     documents: Sequence[int],
 ) -> Tense:
-    """Counts the sentences that are in the reference's tense.
+    """Finds the sentences that are in the reference's tense.
 
     The first sentence of a document is left out, and so is one whose reference has no single tense.
     A translation without a tense is wrong.
@@ -47,10 +54,10 @@ def tense_accuracy(
             ("the documents", documents),
         ]
     )
-    right = sentences = 0
+    right, sentences = np.zeros((2, len(references)), np.int64)
     for index in later_sentences(documents):
         expected = tense_of(references[index])
         if expected is not None:
-            sentences += 1
-            right += tense_of(translations[index]) == expected
+            sentences[index] = 1
+            right[index] = tense_of(translations[index]) == expected
     return Tense(right, sentences)

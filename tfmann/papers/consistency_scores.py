@@ -16,12 +16,13 @@ from tfmann.data.subword import WordSegmenter
 from tfmann.data.text_files import iter_documents, iter_lines, iter_parallel
 from tfmann.evaluation.gold_alignments import words_of
 from tfmann.evaluation.lexical_consistency import Consistency, Lexicon, measure, translations
+from tfmann.papers import resampled_shares
 from tfmann.papers.table_corpus import Corpus
 
 _TRANSLATIONS = 20  # of a word, in the lexicon
 
 
-def scores(corpus: Corpus, out_dir: str) -> dict[str, Any]:
+def scores(corpus: Corpus, out_dir: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Counts repeated words and those that are translated alike, over all tests.
 
     Args:
@@ -30,26 +31,31 @@ def scores(corpus: Corpus, out_dir: str) -> dict[str, Any]:
 
     Returns:
       `pairs` of occurrences within a document, those of them that are `alike`, `other_pairs` in two
-      documents and `other_alike`; `reference` has the same of the first reference. Empty if a
-      test has no documents.
+      documents and `other_alike`; `reference` has the same of the first reference. Then the share
+      of those alike within documents on the resamples of test, as `resampled_shares.of_documents`.
+      Both are empty if a test has no documents.
     """
     documents = corpus.test_documents()
     if not all(documents.values()):
-        return {}
+        return {}, {}
     lexicon = _lexicon(
         corpus.settings["train_prefix"], corpus.settings["src"], corpus.settings["tgt"]
     )
     measured: dict[str, list[Consistency]] = {"run": [], "reference": []}
+    numbers = {name: list(iter_documents(str(path))) for name, path in documents.items()}
     for name, source in corpus.test_sources().items():
         sources = words_of(iter_lines(source))
-        numbers = list(iter_documents(str(documents[name])))
         for key, path in (
             ("run", os.path.join(out_dir, name)),
             ("reference", corpus.test_references()[name][0]),
         ):
             lines = words_of(iter_lines(path))
-            measured[key].append(measure(sources, lines, numbers, lexicon))
-    return {**_sums(measured["run"]), "reference": _sums(measured["reference"])}
+            measured[key].append(measure(sources, lines, numbers[name], lexicon))
+    counts = [{"pairs": test.pairs, "alike": test.alike} for test in measured["run"]]
+    return (
+        {**_sums(measured["run"]), "reference": _sums(measured["reference"])},
+        resampled_shares.of_documents("lexical_consistency", counts, list(numbers.values())),
+    )
 
 
 @functools.lru_cache(maxsize=1)

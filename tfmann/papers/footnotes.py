@@ -174,8 +174,8 @@ def _tense(records: Sequence[Record]) -> Iterator[str]:
 def _senses(records: Sequence[Record]) -> Iterator[str]:
     for nouns in sorted({record["senses"]["nouns"] for record in records if "senses" in record}):
         yield (
-            f"senses: % of {nouns} ambiguous nouns, in sentences without another word that shows the "
-            "topic, that have the reference's sense and no other; other document: with its history"
+            f"senses: % of {nouns} ambiguous nouns, in sentences that do not show their topic, "
+            "that have the reference's sense and no other; other document: with its history"
         )
 
 

@@ -20,15 +20,16 @@ from tfmann.datasets import catalog, tokenization
 from tfmann.errors import UserError
 from tfmann.evaluation import bleu, significance
 from tfmann.evaluation.gold_alignments import words_of
-from tfmann.evaluation.repetition import repetition
-from tfmann.evaluation.sense_consistency import sense_accuracy
-from tfmann.evaluation.tense_consistency import tense_accuracy
+from tfmann.evaluation.repetition import Repetition, repetition
+from tfmann.evaluation.sense_consistency import Senses, sense_accuracy
+from tfmann.evaluation.tense_consistency import Tense, tense_accuracy
 from tfmann.papers import (
     consistency_scores,
-    gold_resamples,
     history_scores,
     length_scores,
+    metrics,
     output_scores,
+    resampled_shares,
 )
 from tfmann.papers.output_scores import Output
 from tfmann.papers.processes import run_to_end
@@ -58,11 +59,20 @@ def all_scores(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, An
         scores["preparation"] = corpus.preparation
         scores["detokenised"] = score_detokenised(corpus.report, out_dir)
     resampled = {}
+    documents = outputs["output_test"].documents
     if manifest.alignments:
         by_links = scores_by_gold_links(corpus.report, out_dir, settings)
-        resampled = gold_resamples.take(by_links, outputs["output_test"].documents)
+        resampled = resampled_shares.take(by_links, documents)
         scores.update(by_links)
-    scores["repetition"] = _repetition(outputs["output_test"])
+    repeated = _repetition(outputs["output_test"])
+    scores["repetition"] = [
+        {"order": n, "repeated": int(counts.repeated.sum()), "ngrams": int(counts.ngrams.sum())}
+        for n, counts in repeated.items()
+    ]
+    bigrams = repeated[metrics.REPEATED_ORDER]
+    resampled["repetition"] = resampled_shares.of_sentences(
+        "repetition", {"repeated": bigrams.repeated, "ngrams": bigrams.ngrams}, documents
+    )
     scores["by_length"] = _by_length(corpus, outputs, settings)
     if not manifest.more_tests:  # an interval of a mean over tests would be another one
         scores["interval"] = _interval(outputs["output_test"], settings)
@@ -73,9 +83,11 @@ def all_scores(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, An
     histories = history_scores.scores(corpus, out_dir, settings, unseen, _decode)
     if histories:
         scores["histories"] = histories
-    consistency = consistency_scores.scores(corpus, out_dir)
+    consistency, resamples = consistency_scores.scores(corpus, out_dir)
     if consistency:
         scores["lexical_consistency"] = consistency
+    if resamples:
+        scores["resampled"]["lexical_consistency"] = resamples
     return scores
 
 
@@ -136,7 +148,7 @@ def translate_more_tests(report: catalog.Report, out_dir: str, settings: Setting
         os.replace(f"{output}.new", output)
 
 
-def tense(corpus: Corpus, out_dir: str) -> dict[str, int]:
+def tense(corpus: Corpus, out_dir: str) -> dict[str, Any]:
     """Counts the sentences in the right tense, also with the history of another document.
 
     Args:
@@ -144,18 +156,18 @@ def tense(corpus: Corpus, out_dir: str) -> dict[str, int]:
       out_dir: folder of the run, with all translations that `all_scores` needs.
 
     Returns:
-      `sentences`, those that are `right`, and those that are right with the history of another
-      document (`other_right`).
+      `sentences`, those that are `right`, those that are right with the history of another
+      document (`other_right`), and the former two `by_sentence`.
     """
     documents, references = _test_documents(corpus)
     own, other = (
         tense_accuracy(translations, references, documents)
         for translations in _with_histories(out_dir)
     )
-    return {"sentences": own.sentences, "right": own.right, "other_right": other.right}
+    return {**_sums(own), "other_right": int(other.right.sum())}
 
 
-def senses(corpus: Corpus, out_dir: str) -> dict[str, int]:
+def senses(corpus: Corpus, out_dir: str) -> dict[str, Any]:
     """Counts the ambiguous nouns in the right sense, also with the history of another document.
 
     Args:
@@ -163,8 +175,8 @@ def senses(corpus: Corpus, out_dir: str) -> dict[str, int]:
       out_dir: folder of the run, with all translations that `all_scores` needs.
 
     Returns:
-      `nouns`, those that are `right`, and those that are right with the history of another document
-      (`other_right`); all in sentences that do not show their topic.
+      `nouns`, those that are `right`, those that are right with the history of another document
+      (`other_right`), all in sentences that do not show their topic; the former two `by_sentence`.
     """
     references = words_of(iter_lines(corpus.references()[0]))
     sources = words_of(iter_lines(f"{corpus.settings['test_prefix']}.{corpus.settings['src']}"))
@@ -172,7 +184,14 @@ def senses(corpus: Corpus, out_dir: str) -> dict[str, int]:
         sense_accuracy(sources, translations, references)
         for translations in _with_histories(out_dir)
     )
-    return {"nouns": own.nouns, "right": own.right, "other_right": other.right}
+    return {**_sums(own), "other_right": int(other.right.sum())}
+
+
+def _sums(counts: Senses | Tense) -> dict[str, Any]:
+    """Returns the sums of counts, and the counts `by_sentence`."""
+    by_sentence = counts._asdict()
+    sums = {name: int(column.sum()) for name, column in by_sentence.items()}
+    return {**sums, "by_sentence": by_sentence}
 
 
 def _test_documents(corpus: Corpus) -> tuple[list[int], list[list[str]]]:
@@ -234,10 +253,10 @@ def _more_tests(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, A
     return scores
 
 
-def _repetition(output: Output) -> list[dict[str, int]]:
-    """Counts the n-grams that translations repeat, for n from 1."""
+def _repetition(output: Output) -> dict[int, Repetition]:
+    """Counts the n-grams that translations repeat, by n."""
     counts = repetition(words_of(output.translations), list(map(words_of, output.references)))
-    return [order._asdict() for order in counts]
+    return {of_order.order: of_order for of_order in counts}
 
 
 def _by_length(

@@ -24,6 +24,10 @@ _RESAMPLED = {
     "BLEU of unseen pairs": ("unseen", "bleu"), "AER": ("alignment", "aer"),
     "under-translated words": ("adequacy", "under"),
     "over-translated words": ("adequacy", "over"),
+    "repeated bigrams": ("repetition", "repeated"),
+    "repeated words translated alike": ("lexical_consistency", "alike"),
+    "sentences of the right tense": ("tense", "right"),
+    "nouns of the right sense": ("senses", "right"),
 }  # fmt: skip
 
 
