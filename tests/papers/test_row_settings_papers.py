@@ -34,7 +34,7 @@ def test_the_rows_of_tu_start_from_rnnsearch_and_are_what_they_are_called(name, 
     assert table.baselines == ("rnnsearch", "rnnsearch_longer", "cache_nothing")
     base, longer = settings["rnnsearch"], settings["rnnsearch_longer"]
     fewer = SCHEDULE if (name, scale) == ("cache-subtitle", "cpu") else set()
-    if (name, scale) in (TENSE, *DIALOGUES):
+    if (name, scale) in (TENSE, SENSES, *DIALOGUES):
         fewer = {"num_train_steps", "decay_steps"}
     assert differences(longer, base) == fewer
     for row in trained_rows(name, scale):
