@@ -36,6 +36,19 @@ def test_what_follows_two_dashes_is_no_flag(parser):
     assert parser.parse_args(["--model=--modle", "--", "--x"]).rest == ["--x"]
 
 
+def test_text_that_begins_with_dashes_is_a_value(parser):
+    assert parser.parse_args(["--model", "-- Ja , sagte er ."]).model == "-- Ja , sagte er ."
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--modle=a b"])
+
+
+@pytest.mark.parametrize("arguments", [["-h", "--modle=a"], ["--modle=a", "--help"]])
+def test_help_is_printed_whatever_else_is_given(parser, capsys, arguments):
+    with pytest.raises(SystemExit) as stopped:
+        parser.parse_args(arguments)
+    assert stopped.value.code == 0 and "--beam_width" in capsys.readouterr().out
+
+
 def test_the_flags_of_a_command_are_checked_by_its_parser(capsys):
     parser = ArgumentParser(prog="tfmann")
     command = parser.add_subparsers(required=True).add_parser("aer")

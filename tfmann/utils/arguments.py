@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import itertools
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -30,11 +31,13 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def _check_names(self, given: Sequence[str]) -> None:
         known = self._option_string_actions
-        for argument in given:
-            if argument == "--":
-                return
+        flags = list(itertools.takewhile(lambda argument: argument != "--", given))
+        if not {"-h", "--help"}.isdisjoint(flags):
+            return
+        for argument in flags:
             name = argument.partition("=")[0]
-            if name.startswith("--") and name not in known:
+            # With a space it is text, such as speech after two dashes, and argparse's to judge.
+            if name.startswith("--") and " " not in name and name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = f"; did you mean {near[0]}?" if near else ""
                 self.error(f"unrecognized arguments: {argument}{hint}")
