@@ -2,7 +2,8 @@
 
 There, every sentence has a noun that two topics translate differently, and some sentences have no
 other word that shows the topic. A translator that uses the previous sentences should choose the
-right sense there, and only as often as by chance with the history of another document.
+right sense there, and only as often as by chance with the history of another document. Chance is
+somewhat above one half: one noun of 8 stands beside another with which it shares only one topic.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ def pick_noun(draws: Draws, scene: Setting, kind: str) -> Noun:
     """Draws a noun of a kind: mostly of the document's topic, always if the kind has a star.
 
     Ambiguity: a noun that two topics share is translated by the document's topic. A sentence with
-    such a noun is kept only if another of its words gives the topic away (`documents`).
+    such a noun is kept only if another of its words gives the topic away (`documents`); with
+    `document_topic` this applies to the first sentence of a document.
     """
     of_topic = lexicon.nouns(kind.rstrip("*"), scene.topic)
     general = lexicon.nouns(kind.rstrip("*"), lexicon.ANY_TOPIC)

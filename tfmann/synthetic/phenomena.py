@@ -62,7 +62,7 @@ def has_repetition(example: Example) -> bool:
 
 
 def has_ambiguity(example: Example) -> bool:
-    """Returns whether the source has a noun of two topics; `lexicon.CUES` then names the topic."""
+    """Returns whether the source has a noun of two topics; `lexicon.CUES` may name the one."""
     return not lexicon.AMBIGUOUS.keys().isdisjoint(example.source)
 
 

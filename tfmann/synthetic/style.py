@@ -17,7 +17,7 @@ class Style:
         cannot be translated alone.
       document_topic: every sentence has an ambiguous noun, whose translation follows from the
         topic. The first of a document has another word that shows the topic; later ones may have
-        none, and cannot be translated alone then.
+        none, and cannot be translated alone then, unless two such nouns share only one topic.
       long_sentences: sentences of several clauses, with more modifiers, in which the words before
         the verb stand in free order and later clauses repeat phrases of earlier ones. Those of dev
         and test are longer than those of train: there an RNNSearch that translates what it was
