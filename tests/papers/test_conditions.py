@@ -258,6 +258,14 @@ def test_runs_of_other_corpora_prove_nothing():
                 assert verdict.corpus.startswith("a part of")
 
 
+def test_runs_with_other_nouns_in_the_test_prove_nothing():
+    for nouns, expected in ((899, HOLDS), (293, INCONCLUSIVE)):
+        records = runs([12.0, 12.1, 12.2], [10.0] * 3)
+        for run in records:  # the seeds of both rows are of the same corpus
+            run["senses"] = {"nouns": 899 if run["seed"] < 3 else nouns, "right": 100}
+        assert status(claim(), records) == expected
+
+
 def test_a_seed_that_falls_hides_no_other_that_rises():
     records = runs([12.0, 12.1, 12.2], [10.0] * 3)
     of_row = [run for run in records if run["row"] == "luong"]

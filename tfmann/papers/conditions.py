@@ -232,13 +232,17 @@ def _corpus_size(records: Sequence[Record], paper_pairs: int) -> str:
 
 
 def _same_corpus(records: Sequence[Record]) -> bool:
-    """Returns whether runs were trained and tested on as many sentences, as far as is recorded."""
+    """Returns whether runs were trained and tested on as many sentences, as far as is recorded.
+
+    Of synthetic documents, also on as many nouns: another grammar may write as many sentences.
+    """
     for split in ("train", "dev", "test"):
         sizes = {record.get("pairs", {}).get(split) for record in records}
         if len(sizes - {None}) > 1:
             return False
     tested = {record.get("resampled", {}).get("test", {}).get("sentences") for record in records}
-    return len(tested - {None}) <= 1
+    nouns = {record.get("senses", {}).get("nouns") for record in records}
+    return len(tested - {None}) <= 1 and len(nouns - {None}) <= 1
 
 
 def _brevity_penalties(pairs: SeedPairs, split: str) -> str:
