@@ -22,13 +22,12 @@ def test_what_translations_repeat_is_kept(started, capsys):
     interval = json.loads(line)["interval"]
     assert "bs:1000" in interval["signature"] and interval["mean"] >= 0 and interval["ci"] >= 0
     resampled = json.loads(line)["resampled"]
-    assert set(resampled) == {"dev", "test"}
-    for resamples in resampled.values():
-        assert (resamples["sentences"], resamples["seed"], len(resamples["bleu"])) == (
-            6,
-            12345,
-            1000,
-        )
+    shares = {"dev": "bleu", "test": "bleu", "repetition": "repeated"}
+    assert resampled.keys() == shares.keys()
+    for group, resamples in resampled.items():
+        assert (resamples["sentences"], resamples["seed"]) == (6, 12345)
+        assert len(resamples[shares[group]]) == 1000
+    assert set(resampled["repetition"]["repeated"]) == {3333}  # the same in every sentence
 
 
 @pytest.fixture
