@@ -100,7 +100,9 @@ def of_documents(
     return _entry(group, sum(map(len, documents)), entry, totals)
 
 
-def _entry(group: str, sentences: int, documents: Mapping[str, int], totals: Counts) -> Any:
+def _entry(
+    group: str, sentences: int, documents: Mapping[str, int], totals: Counts
+) -> dict[str, Any]:
     shares = {name: share(totals) for name, share in _SHARES[group].items()}
     return {
         "sentences": sentences,

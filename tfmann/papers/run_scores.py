@@ -34,6 +34,7 @@ from tfmann.papers import (
 from tfmann.papers.output_scores import Output
 from tfmann.papers.processes import run_to_end
 from tfmann.papers.table_corpus import Corpus, gold_files
+from tfmann.synthetic import Style
 from tfmann.utils.run_folder import is_of_last_training
 
 Settings = Mapping[str, Any]
@@ -148,6 +149,27 @@ def translate_more_tests(report: catalog.Report, out_dir: str, settings: Setting
         os.replace(f"{output}.new", output)
 
 
+def use_of_documents(
+    corpus: Corpus, out_dir: str, style: Style
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns what the style of a synthetic corpus tells of the use of documents.
+
+    Args:
+      corpus: that the run was trained on.
+      out_dir: folder of the run, with all translations that `all_scores` needs.
+      style: of the corpus.
+
+    Returns:
+      `tense` and `senses`, as far as the style has them; their resamples.
+    """
+    scores = {}
+    if style.document_tense:
+        scores["tense"] = tense(corpus, out_dir)
+    if style.document_topic:
+        scores["senses"] = senses(corpus, out_dir)
+    return scores, resampled_shares.take(scores, _test_documents(corpus)) if scores else {}
+
+
 def tense(corpus: Corpus, out_dir: str) -> dict[str, Any]:
     """Counts the sentences in the right tense, also with the history of another document.
 
@@ -159,7 +181,7 @@ def tense(corpus: Corpus, out_dir: str) -> dict[str, Any]:
       `sentences`, those that are `right`, those that are right with the history of another
       document (`other_right`), and the former two `by_sentence`.
     """
-    documents, references = _test_documents(corpus)
+    references, documents = _first_references(corpus), _test_documents(corpus)
     own, other = (
         tense_accuracy(translations, references, documents)
         for translations in _with_histories(out_dir)
@@ -178,7 +200,7 @@ def senses(corpus: Corpus, out_dir: str) -> dict[str, Any]:
       `nouns`, those that are `right`, those that are right with the history of another document
       (`other_right`), all in sentences that do not show their topic; the former two `by_sentence`.
     """
-    references = words_of(iter_lines(corpus.references()[0]))
+    references = _first_references(corpus)
     sources = words_of(iter_lines(f"{corpus.settings['test_prefix']}.{corpus.settings['src']}"))
     own, other = (
         sense_accuracy(sources, translations, references)
@@ -194,10 +216,14 @@ def _sums(counts: Senses | Tense) -> dict[str, Any]:
     return {**sums, "by_sentence": by_sentence}
 
 
-def _test_documents(corpus: Corpus) -> tuple[list[int], list[list[str]]]:
-    """Returns the documents of the test sentences, and their references."""
-    documents = list(iter_documents(f"{corpus.settings['test_prefix']}.docs"))
-    return documents, words_of(iter_lines(corpus.references()[0]))
+def _test_documents(corpus: Corpus) -> list[int]:
+    """Returns the number of the document of each test sentence."""
+    return list(iter_documents(f"{corpus.settings['test_prefix']}.docs"))
+
+
+def _first_references(corpus: Corpus) -> list[list[str]]:
+    """Returns the words of the first reference of each test sentence."""
+    return words_of(iter_lines(corpus.references()[0]))
 
 
 def _with_histories(out_dir: str) -> Iterator[list[list[str]]]:

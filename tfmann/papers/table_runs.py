@@ -13,15 +13,7 @@ from typing import Any
 from tfmann import config
 from tfmann.data import fingerprints
 from tfmann.errors import UserError
-from tfmann.papers import (
-    agreements,
-    claims,
-    metrics,
-    output_scores,
-    resampled_shares,
-    reused_weights,
-    run_scores,
-)
+from tfmann.papers import agreements, claims, metrics, reused_weights, run_scores
 from tfmann.papers.agreements import Run
 from tfmann.papers.metrics import Record
 from tfmann.papers.processes import run_module
@@ -88,20 +80,10 @@ class TableRuns:
         agreement = agreements.measure(self.corpus, out_dir, self._attention_bases(row, seed))
         if agreement:
             record["agreement"] = agreement
-        self._add_use_of_documents(record, out_dir)
+        scores, resamples = run_scores.use_of_documents(self.corpus, out_dir, self.table.style)
+        record.update(scores)
+        record["resampled"].update(resamples)
         return record
-
-    def _add_use_of_documents(self, record: Record, out_dir: str) -> None:
-        """Adds what a corpus tells of the use of documents, and its resamples."""
-        scores = {}
-        if self.table.style.document_tense:
-            scores["tense"] = run_scores.tense(self.corpus, out_dir)
-        if self.table.style.document_topic:
-            scores["senses"] = run_scores.senses(self.corpus, out_dir)
-        if scores:
-            documents = output_scores.read(self.corpus, out_dir)["output_test"].documents
-            record["resampled"].update(resampled_shares.take(scores, documents))
-            record.update(scores)
 
     def require_weights(self, rows: Sequence[Row], seeds: Sequence[int]) -> None:
         """Checks that the weights of rows without training are there, or will be.
