@@ -44,7 +44,7 @@ def results_of_the_page():
 
 
 def test_the_page_of_the_recorded_results_is_small(results_of_the_page):
-    assert len(results_of_the_page) < 1.25 * 2**20
+    assert len(results_of_the_page) < 2**20
 
 
 @pytest.mark.parametrize(

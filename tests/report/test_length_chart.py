@@ -1,6 +1,7 @@
 """The figure of BLEU by length: means over the seeds, in classes from short to long."""
 
 from helpers.records import record, table, write_results
+from helpers.report_page import tips
 
 from tfmann.papers.table import Row
 from tfmann.papers.tables import TABLES
@@ -46,7 +47,7 @@ def test_the_page_has_the_figure_and_the_numbers(tmp_path, monkeypatch):
     monkeypatch.setitem(TABLES, "toy", SHOWN)
     monkeypatch.setitem(results_page._PAPERS, "All cells", {"toy": SHOWN})
     page = results_page.render_results(write_results(tmp_path / "new", "toy-cpu", *RECORDS))
-    assert "<title>B: 12.00 at 0 to 10 words</title>" in page
+    assert "12.00 at 0 to 10 words" in tips(page)["B"]
     assert "12.00 ± 2.83" in page and "51 and more (20)" in page
     page = results_page.render_results(write_results(tmp_path / "old", "toy-cpu", record("a")))
     assert "BLEU by words of the source sentence" not in page

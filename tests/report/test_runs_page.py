@@ -7,6 +7,7 @@ import pytest
 from helpers import chromium
 from helpers.html_reader import read
 from helpers.play_page import needs_browser
+from helpers.report_page import tips
 from helpers.traces import cache_trace
 
 from tfmann import config
@@ -103,10 +104,9 @@ def test_scores_and_settings_of_every_run_are_in_the_table(runs):
 
 def test_curves_have_the_evaluations_of_the_runs(runs):
     page = render(runs)
-    assert "<title>luong: 6.50 at 20 updates</title>" in page
-    assert "<title>luong: 6.50 at 2 minutes</title>" in page
-    assert "<title>new: 40.00 at 10 updates</title>" in page
-    assert "<title>luong: 0.40 at 20 updates</title>" in page  # the entropy of its attention
+    entropy = "0.40 at 20 updates"  # of its attention
+    assert {"6.50 at 20 updates", "6.50 at 2 minutes", entropy} <= set(tips(page)["luong"])
+    assert "40.00 at 10 updates" in tips(page)["new"]
     heads = re.findall("<h3>(.*?)</h3>", page)
     assert heads == ["attention", "read head 0"]
     attention = page[page.index("<h3>attention") : page.index("<h3>read head 0")]
@@ -244,6 +244,18 @@ def test_a_long_name_of_a_run_does_not_widen_the_page(runs):
         page.open((runs / "runs.html").as_uri())
         page.wait("document.querySelectorAll('.legend button').length && document.fonts.status")
         assert page.run("document.documentElement.scrollWidth") <= 320
+        assert not page.errors
+
+
+@needs_browser
+def test_the_tip_of_a_point_names_its_run(runs):
+    assert command.main(["runs", f"--out_dir={runs}", "--nofigures"]) == 0
+    with chromium.chromium() as page:
+        page.open((runs / "runs.html").as_uri())
+        page.wait("document.querySelectorAll('.legend button').length && document.fonts.status")
+        shown = page.run("[...document.querySelectorAll('circle title')].map(t => t.textContent)")
+        assert {"luong: 6.50 at 20 updates", "new: 40.00 at 10 updates"} <= set(shown)
+        assert page.run("getComputedStyle(document.querySelector('circle')).r") == "3px"
         assert not page.errors
 
 

@@ -91,6 +91,12 @@ for (const curves of all(".curves")) {
   }
 }
 
+// The tip of a point begins with its line's name, which the page has once.
+for (const line of all(".line")) {
+  const name = line.querySelector("title").textContent;
+  all("circle title", line).forEach((tip) => tip.prepend(`${name}: `));
+}
+
 // One sentence at a time, with the figures of one system, which stays selected.
 for (const panel of all(".examples")) {
   const examples = all(".example", panel);
