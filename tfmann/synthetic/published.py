@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 
+from tfmann.data.text_files import iter_lines
 from tfmann.datasets import catalog
 from tfmann.datasets.manifest import FileEntry, Manifest
+from tfmann.errors import UserError
+from tfmann.synthetic.documents import generate
 from tfmann.synthetic.style import PLAIN, Style
 from tfmann.synthetic.writer import write_corpus
 from tfmann.utils.files import PathLike
 
 SEED = 1
+_COMPARED = 500  # pairs at the beginning of train, a tenth of a second
 
 
 def as_report(
@@ -31,6 +35,29 @@ def as_report(
     if not os.path.exists(os.path.join(directory, "vocab.tgt")):
         write_corpus(directory, train, dev, test, SEED, style)
     return catalog.use_local(_manifest({"train": train, "dev": dev, "test": test}), directory)
+
+
+def check_current(directory: PathLike, style: Style = PLAIN) -> None:
+    """Checks that a corpus, if it exists, is what this version writes; compares its beginning.
+
+    Raises:
+      UserError: it begins otherwise, as that of another version, seed or style does.
+    """
+    if not os.path.exists(os.path.join(directory, "vocab.tgt")):
+        return
+    examples = generate(_COMPARED, SEED, style)
+    for suffix, written in (
+        ("src", [" ".join(example.source) for example in examples]),
+        ("tgt", [" ".join(example.target) for example in examples]),
+    ):
+        path = os.path.join(directory, f"train.{suffix}")
+        for number, (line, expected) in enumerate(zip(iter_lines(path), written), start=1):
+            if line != expected:
+                raise UserError(
+                    f"{path}: line {number} is not what this version of tfmann writes; expected: "
+                    f"{expected}\nThe runs beside this corpus were trained on it: choose another "
+                    "--out_dir. To use this corpus as it is, give its folder as --corpus_dir"
+                )
 
 
 def _manifest(pairs: dict[str, int]) -> Manifest:
