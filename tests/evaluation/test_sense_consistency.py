@@ -11,11 +11,12 @@ from tfmann.papers import run_scores
 from tfmann.papers.table_corpus import Corpus
 from tfmann.synthetic import Style, generate, lexicon
 
-# riva: shore by the river, bank at the market; shefa: owner there, chef in the kitchen; porta shows
-# the river.
-SOURCES = ["riva porta", "riva ve shefa", "riva", "tola", "riva", "riva"]
-REFERENCES = ["shore harbour", "shore and owner", "two shores", "man", "bank", "bank"]
-DOCUMENTS = [0, 0, 0, 0, 1, 1]
+# riva: shore by the river, bank at the market; tela: sail there, cloth here; porta shows the river.
+# shefa: owner at the market, chef in the kitchen: only at the market are riva and shefa together.
+SOURCES = ["riva porta", "riva ve tela", "riva", "tola", "riva ve shefa", "riva", "riva"]
+REFERENCES = ["shore harbour", "shore and sail", "shores", "man", "bank and owner", "bank", "bank"]
+DOCUMENTS = [0, 0, 0, 0, 1, 1, 1]
+COUNTS = [0, 2, 1, 0, 0, 1, 1]
 NOTHING = lexicon.Noun((), (), (), "", "")
 
 
@@ -27,15 +28,15 @@ def words(lines):
     ("translations", "right"),
     [
         (REFERENCES, 5),
-        (["bank", "shore and owner", "two shores", "man", "bank", "bank"], 5),  # first: has a cue
-        (["", "shore and chef", "a shore", "man", "", "the bank"], 3),
-        (["", "bank", "shore and bank", "man", "", "shore"], 0),  # both senses: not right
-        (["", "", "", "", "", ""], 0),
+        (["bank", "shore and sail", "shores", "man", "shore", "bank", "bank"], 5),  # not counted
+        (["", "shore and cloth", "a shore", "man", "", "", "the bank"], 3),
+        (["", "bank", "shore and bank", "man", "", "", "shore"], 0),  # both senses: not right
+        (["", "", "", "", "", "", ""], 0),
     ],
 )
-def test_nouns_of_sentences_without_a_cue_are_counted(translations, right):
+def test_nouns_of_sentences_that_do_not_show_their_topic_are_counted(translations, right):
     counts = sense_accuracy(words(SOURCES), words(translations), words(REFERENCES))
-    assert counts.right.sum() == right and counts.nouns.tolist() == [0, 2, 1, 0, 1, 1]
+    assert counts.right.sum() == right and counts.nouns.tolist() == COUNTS
 
 
 def test_forms_of_several_words_are_found_whole():
@@ -83,7 +84,7 @@ def test_the_record_has_both_histories(tmp_path):
     corpus = Corpus(report, settings, None)
     expected = {"nouns": 5, "right": 5, "other_right": 5}  # without a history: the same
     counts = run_scores.senses(corpus, str(out))
-    assert counts.pop("by_sentence")["nouns"].tolist() == [0, 2, 1, 0, 1, 1] and counts == expected
+    assert counts.pop("by_sentence")["nouns"].tolist() == COUNTS and counts == expected
     other = run_scores.history_scores.output_name("output_test", "other")
-    write_lines(str(out / other), ["", "bank", "shore", "man", "", "bank"])
+    write_lines(str(out / other), ["", "bank", "shore", "man", "", "", "bank"])
     assert run_scores.senses(corpus, str(out))["other_right"] == 2

@@ -1,9 +1,9 @@
 """The senses of ambiguous nouns in documents of the synthetic corpus.
 
-There, every sentence has a noun that two topics translate differently, and some sentences have no
-other word that shows the topic. A translator that uses the previous sentences should choose the
-right sense there, and only as often as by chance with the history of another document. Chance is
-somewhat above one half: one noun of 8 stands beside another with which it shares only one topic.
+There, every sentence has a noun that two topics translate differently, and some sentences do not
+show their topic, neither by a word that only one topic has nor by two nouns that share only one. A
+translator that uses the previous sentences should choose the right sense there, and only as often
+as by chance, half of the time, with the history of another document.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tfmann.evaluation.bleu import check_parallel
-from tfmann.synthetic.lexicon import AMBIGUOUS, CUES, Noun
+from tfmann.synthetic.lexicon import AMBIGUOUS, Noun, shows_topic
 
 
 class Senses(NamedTuple):
@@ -36,7 +36,7 @@ def sense_accuracy(
 ) -> Senses:
     """Counts the ambiguous nouns that are translated in the reference's sense, and in no other.
 
-    Sentences with a word that shows their topic are left out. A noun counts once in a sentence.
+    Sentences that show their topic are left out. A noun counts once in a sentence.
 
     Args:
       sources: the words of each source sentence.
@@ -55,7 +55,7 @@ def sense_accuracy(
     )
     right, nouns = np.zeros((2, len(sources)), np.int64)
     for index, words in enumerate(map(set, sources)):
-        if not CUES.keys().isdisjoint(words):
+        if shows_topic(words):
             continue
         for noun in AMBIGUOUS.keys() & words:
             expected = _topics(noun, references[index])

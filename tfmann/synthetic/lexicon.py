@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tfmann.synthetic import tables
@@ -109,11 +110,18 @@ NUMBERING = _read_verbs(tables.NUMBERING)
 VERBS = (*TRANSITIVE, *GIVING, *STAYING, *NUMBERING)
 ADJECTIVES = {source: (target, kinds.split()) for source, target, kinds in _rows(tables.ADJECTIVES)}
 PEOPLE = frozenset(NAMES + tuple(noun.source[0] for noun in NOUNS if noun.kind == "person"))
+# The topics of each source word that not every topic has.
+TOPICS = {word: topics for word, topics in _topics_of_words().items() if ANY_TOPIC not in topics}
 # A cue is a word that only one topic has: it gives the topic of its sentence away.
-CUES = {
-    word: min(topics)
-    for word, topics in _topics_of_words().items()
-    if len(topics) == 1 and ANY_TOPIC not in topics
-}
+CUES = {word: min(topics) for word, topics in TOPICS.items() if len(topics) == 1}
 # The senses, by topic, of each source noun that several topics share.
 AMBIGUOUS = {word: senses for word, senses in _senses().items() if len(senses) > 1}
+
+
+def shows_topic(words: Iterable[str]) -> bool:
+    """Returns whether only one topic has all of these source words.
+
+    That is so if one of them is a cue, and if two ambiguous nouns share a single topic.
+    """
+    topics = [TOPICS[word] for word in words if word in TOPICS]
+    return bool(topics) and len(set.intersection(*topics)) == 1
