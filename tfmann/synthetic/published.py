@@ -55,7 +55,7 @@ def check_current(directory: PathLike, style: Style = PLAIN) -> None:
             if line != expected:
                 raise UserError(
                     f"{path}: line {number} is not what this version of tfmann writes; expected: "
-                    f"{expected}\nThe runs beside this corpus were trained on it: choose another "
+                    f"{expected}\nThe runs in its folder were trained on it: choose another "
                     "--out_dir. To use this corpus as it is, give its folder as --corpus_dir"
                 )
 
