@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from tfmann.models.keras_cell import keras_cell
 
+tf.keras.utils.set_random_seed(1)
 LENGTH, WIDTH = 6, 4
 bits = np.random.default_rng(1).integers(0, 2, [2048, LENGTH, WIDTH]).astype("float32")
 inputs = np.concatenate([bits, np.zeros_like(bits)], axis=1)  # the bits, then silence,
