@@ -119,3 +119,12 @@ def test_a_run_that_has_learned_nothing_yet_has_an_axis():
     runs = [record("a", steps=20, train_seconds=120, **history((10, 0, 8)))]
     (bleu,) = [c for c in curves.charts(table(Row("a", "A")), runs) if c.measure == "dev BLEU"][:1]
     assert bleu.y_ticks[0][1] == "0" and float(bleu.y_ticks[-1][1]) >= 1
+
+
+def test_dots_do_not_touch_each_other_and_the_last_is_drawn():
+    points = [curves.Point(x, 10.0, str(x)) for x in (0.0, 5.0, 9.0, 12.0, 20.0)]
+    dots = curves.Line("a", 0, points).dots
+    assert [dot.x for dot in dots] == [0.0, 12.0, 20.0]
+    assert curves.Line("a", 0, points[:1]).dots == points[:1]
+    above = [*points[:1], curves.Point(1.0, 30.0, "far above")]
+    assert curves.Line("a", 0, above).dots == above

@@ -15,6 +15,7 @@ from tfmann.papers.table import Table
 
 WIDTH, HEIGHT = 460, 300  # of the drawing
 LEFT, RIGHT, TOP, BOTTOM = 52, 430, 12, 258  # of the axes, with room for the last label
+DOT_DISTANCE = 8  # of the centres of dots, which are 6 wide
 
 
 class Point(NamedTuple):
@@ -31,6 +32,15 @@ class Line(NamedTuple):
     name: str
     number: int  # of the row, which determines the colour
     points: list[Point]
+
+    @property
+    def dots(self) -> list[Point]:
+        """The points that are drawn as dots: the last, and others that do not touch a dot."""
+        dots = self.points[-1:]
+        for point in reversed(self.points[:-1]):
+            if math.dist((point.x, point.y), (dots[-1].x, dots[-1].y)) >= DOT_DISTANCE:
+                dots.append(point)
+        return dots[::-1]
 
 
 class Chart(NamedTuple):
