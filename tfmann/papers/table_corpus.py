@@ -112,9 +112,8 @@ def _report(table: Table, corpus_dir: str | None, folder: str) -> catalog.Report
         in_documents = table.style.document_tense or table.style.document_topic
         pairs = SYNTHETIC_DOCUMENT_PAIRS if in_documents else SYNTHETIC_PAIRS
         directory = corpus_dir or os.path.join(folder, "corpus")
-        if not corpus_dir:
-            synthetic.check_current(directory, table.style)
-        return synthetic.as_report(directory, **pairs, style=table.style)
+        given = bool(corpus_dir)
+        return synthetic.as_report(directory, **pairs, style=table.style, given=given)
     manifest = catalog.load_manifest(resources.shipped("data", table.manifest))
     if table.reverse:  # its links would have to be reversed too
         manifest = dataclasses.replace(

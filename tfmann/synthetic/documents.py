@@ -98,11 +98,11 @@ def _is_well_formed(sentence: Phrase, style: Style, first: bool) -> bool:
         length <= longest
         and shortest <= len(sentence.target) <= longest
         and (style.long_sentences or len(set(people)) == len(people))
-        and _shows_its_topic(words, style, first)
+        and _has_clear_topic(words, style, first)
     )
 
 
-def _shows_its_topic(words: list[str], style: Style, first: bool) -> bool:
+def _has_clear_topic(words: list[str], style: Style, first: bool) -> bool:
     """Returns whether the topic can be known where it has to be.
 
     A sentence with an ambiguous noun needs another word that only its topic has. With

@@ -18,7 +18,12 @@ _COMPARED = 500  # pairs at the beginning of train, a tenth of a second
 
 
 def as_report(
-    directory: PathLike, train: int, dev: int, test: int, style: Style = PLAIN
+    directory: PathLike,
+    train: int,
+    dev: int,
+    test: int,
+    style: Style = PLAIN,
+    given: bool = False,
 ) -> catalog.Report:
     """Writes the corpus if it is missing, and checks it.
 
@@ -28,23 +33,25 @@ def as_report(
       dev: number of sentence pairs that checkpoints are chosen by.
       test: number of sentence pairs for the scores.
       style: what its sentences and documents are like.
+      given: whether its folder was chosen by the user: its text may be of another version or seed.
 
     Raises:
-      UserError: existing files have other sizes, or it cannot be written.
+      UserError: existing files have other sizes, or other text unless it is given; or they cannot
+        be written.
     """
     if not os.path.exists(os.path.join(directory, "vocab.tgt")):
         write_corpus(directory, train, dev, test, SEED, style)
+    elif not given:
+        _require_current(directory, style)
     return catalog.use_local(_manifest({"train": train, "dev": dev, "test": test}), directory)
 
 
-def check_current(directory: PathLike, style: Style = PLAIN) -> None:
-    """Checks that a corpus, if it exists, is what this version writes; compares its beginning.
+def _require_current(directory: PathLike, style: Style) -> None:
+    """Compares the beginning of a corpus with what this version writes.
 
     Raises:
       UserError: it begins otherwise, as that of another version, seed or style does.
     """
-    if not os.path.exists(os.path.join(directory, "vocab.tgt")):
-        return
     examples = generate(_COMPARED, SEED, style)
     for suffix, written in (
         ("src", [" ".join(example.source) for example in examples]),
