@@ -4,7 +4,7 @@ import json
 
 from helpers.records import alignment_scores, comparison, record, table
 
-from tfmann.papers import claims, rendering
+from tfmann.papers import claims, rendering, seed_settings
 from tfmann.papers.table import Row
 from tfmann.papers.tables import TABLES
 
@@ -70,6 +70,16 @@ def test_settings_in_which_seeds_differ_are_named():
     assert [line for line in text.splitlines() if line.startswith("- seeds of")] == [
         "- seeds of a differ in head_scale: 1.0 (seed 1), 0.5 (seed 2)"
     ]
+
+
+def test_a_rate_that_falls_over_all_updates_is_one_setting():
+    steps = ({}, {"decay_steps": 0}, {"decay_steps": 6000}, {"decay_steps": 5000})
+    runs = [
+        {"hparams": {"num_train_steps": 6000, **settings}, "seed": seed}
+        for seed, settings in enumerate(steps)
+    ]
+    assert seed_settings.differing(runs[:3]) == {}
+    assert seed_settings.differing(runs) == {"decay_steps": ["6000", "6000", "6000", "5000"]}
 
 
 def test_a_row_that_was_trained_for_less_is_named():

@@ -20,14 +20,19 @@ _OF_A_RUN = (
 def differing(records: Sequence[Record]) -> dict[str, list[str]]:
     """Returns the settings in which runs of a row differ, each with the values of the runs.
 
-    A record that is older than a setting was made as the setting's default is.
+    A record that is older than a setting was made as the setting's default is. A rate that falls
+    over `decay_steps=0` updates falls over all of them, so it is no other than with their number.
     """
     fields = config.fields_of(config.HParams)
     settings = [record.get("hparams", {}) for record in records]
     differing_values = {}
     for key, rule in fields.items():
         if rule.kind in ("architecture", "training") and not rule.is_path and key not in _OF_A_RUN:
-            values = [str(of_run.get(key, rule.default)) for of_run in settings]
+            chosen = [of_run.get(key, rule.default) for of_run in settings]
+            if key == "decay_steps":
+                updates = [of_run.get("num_train_steps", 0) for of_run in settings]
+                chosen = [steps or total for steps, total in zip(chosen, updates)]
+            values = list(map(str, chosen))
             if len({*values}) > 1:
                 differing_values[key] = values
     return differing_values
