@@ -11,7 +11,8 @@ updates alone are no gain.
 
 The paper says neither how weights are initialised nor whether the gradient is clipped. By our own
 choice, weights start from a normal distribution with a standard deviation of 0.01, recurrent
-matrices start orthogonal, and the gradient's norm is clipped at 1.0.
+matrices start orthogonal, and the gradient's norm is clipped at 1.0. Of German and English it says
+that both sides share a vocabulary; here (`share_vocab`) they share the embeddings too.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 At the paper's sizes, dropout is the paper's: 0.5 on the last layer of each stack, nowhere else. Its
 early stopping becomes the choice of the best of 20 epochs by dev BLEU. It says nothing of clipping:
-gradients have a norm of 5.0 at most here. The files for a CPU have one layer for a stack and 0.3
-before every layer and in the readout.
+gradients have a norm of 5.0 at most here. Its beam search ended when `</s>` was generated; ours
+goes on until no live hypothesis can overtake the best that has ended. The files for a CPU have one
+layer for a stack and 0.3 before every layer and in the readout.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from RNNSearch's best checkpoint, and "same number of updates" is the baseline t
 The paper has dropout "on the output layer" without a rate (here 0.5), and names neither
 Adadelta's constants (0.95 and 1e-6) nor the start of the weights, clipping, or the widths of
 attention and readout. By our own choice these are as in the tables of Meng et al. 2018, with an
-attention as wide as the state and a readout as wide as an embedding.
+attention as wide as the state and a readout as wide as an embedding. Where the paper sorts 20
+batches by length, 100 are sorted here (`bucket_pool`), and none for the cache, as in the paper.
 
 At SCALE=cpu, on 600 episodes of Subtitle, RNNSearch has 7,500 updates of 128 pairs (about 1,100
 target words; its sentences have 8), the systems that train all weights have 3,000 more, and the
