@@ -247,6 +247,34 @@ def test_a_given_setting_of_training_without_effect_is_refused(name, changes):
     config.refuse_idle([name, "random_seed"], glorot.replace(**changes))
 
 
+@pytest.mark.parametrize(
+    "name, idle, changes",
+    [
+        ("coverage_size", {"cell": "coverage"}, {"coverage_model": "neural"}),
+        ("max_fertility", {"coverage_model": "neural"}, {"coverage_model": "fertility"}),
+        ("max_fertility", {"coverage_model": "linguistic"}, {"coverage_model": "fertility"}),
+        ("dnc_mask_floor", {}, {"dnc_masking": True}),
+        ("dnc_layer_norm", {"cell": "mad"}, {"external_addressing": "dnc"}),
+        (
+            "shift_range",
+            {"cell": "mad", "external_addressing": "dnc"},
+            {"external_addressing": "ntm"},
+        ),
+    ],
+)
+def test_a_given_setting_of_another_kind_of_memory_is_refused(name, idle, changes):
+    hparams, needed = HParams(**idle), next(iter(changes))
+    with pytest.raises(UsageError, match=f"^--{name} is of no use with.*give --{needed}"):
+        config.refuse_idle([name], hparams)
+    config.refuse_idle([name, "cell"], hparams.replace(**changes))
+
+
+@pytest.mark.parametrize("name", ["shift_range", "dnc_layer_norm"])
+def test_only_mad_has_an_addressing_to_choose(name):
+    config.refuse_idle([name], HParams(cell="ntm" if name == "shift_range" else "dnc",
+                                       encoder_type="memory"))  # fmt: skip
+
+
 def test_decay_steps_do_not_bound_a_plateau():
     plateau = HParams(decay_scheme="plateau")
     with pytest.raises(UsageError, match="decay_scheme='plateau': give --decay_scheme=luong5 or"):

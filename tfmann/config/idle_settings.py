@@ -13,6 +13,7 @@ from tfmann.errors import UsageError
 # Settings that are read only where another one, the key, is given.
 _PARTS = {
     "warmup_steps": ("warmup_scheme",),
+    "dnc_masking": ("dnc_mask_floor",),
     "neural_cache_size": ("neural_cache_theta", "neural_cache_lambda"),
     "translation_memory": (
         "translation_memory_pairs", "translation_memory_neighbors", "translation_memory_tau",
@@ -22,7 +23,7 @@ _PARTS = {
     "shortlist": ("shortlist_first", "shortlist_best"),
 }  # fmt: skip
 
-# Settings of training that are read only with some values of another one.
+# Settings of models and training that are read only with some values of another one.
 _SPREADS = ("uniform", "normal")
 _CONDITIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "adadelta_rho": ("optimizer", ("adadelta",)),
@@ -34,6 +35,15 @@ _CONDITIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "init_weight": ("init_op", _SPREADS),
     "embedding_init_weight": ("embedding_init_op", _SPREADS),
     "annotation_merge": ("encoder_type", ("bi",)),
+    "coverage_size": ("coverage_model", ("neural",)),
+    "max_fertility": ("coverage_model", ("fertility",)),
+}  # fmt: skip
+
+# Settings of the cell mad that only one external_addressing reads; ntm and dnc read them always.
+_ADDRESSINGS = {
+    "shift_range": "ntm", "address_start": "ntm", "head_start": "ntm", "dnc_masking": "dnc",
+    "dnc_mask_floor": "dnc", "dnc_deallocation": "dnc", "dnc_sharp_links": "dnc",
+    "dnc_content_only": "dnc", "dnc_layer_norm": "dnc",
 }  # fmt: skip
 
 # Settings that are not read where another one is given.
@@ -83,6 +93,8 @@ def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
                 f"--{name} is of no use without {whole}: give --{whole}, or leave it out"
             )
         other, readers = _CONDITIONS.get(name, ("", ()))
+        if hparams.cell == "mad" and name in _ADDRESSINGS:
+            other, readers = "external_addressing", (_ADDRESSINGS[name],)
         if readers and getattr(hparams, other) not in readers:
             raise UsageError(
                 f"--{name} is of no use with {other}={getattr(hparams, other)!r}: give --{other}="
