@@ -15,6 +15,7 @@ from helpers.memory_models import (
     TARGETS,
     TAU,
     datastore_of,
+    model_of,
     run,
     sentence_of,
     translator,
@@ -26,6 +27,7 @@ from oracles import nearest_neighbors as oracle
 from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.decoding.memory_translator import MemoryTranslator
 from tfmann.decoding.translator import Translator
+from tfmann.decoding.translator_choice import make_translator
 from tfmann.errors import UsageError
 from tfmann.export.settings import require_fixed
 
@@ -219,3 +221,17 @@ def test_nonsense_is_refused(changes, message):
 def test_an_export_with_a_memory_is_refused():
     with pytest.raises(UsageError, match="translation_memory='a,b' is not part of an export"):
         require_fixed(small_models.hparams("rnnsearch", translation_memory="a,b"))
+
+
+def test_searches_of_a_model_share_their_forced_decoding(files):
+    system = translator("luong", files)
+    model, languages = system.model, translations.languages()
+
+    def again(previous, **changes):
+        return make_translator(model, languages, system.hparams.replace(**changes), None, previous)
+
+    wider = again(system, beam_width=4)
+    assert wider._forced is system._forced
+    assert again(wider, infer_batch_size=7)._forced._batch_size == 7
+    other = make_translator(model_of("rnnsearch"), languages, system.hparams, None, system)
+    assert other._forced._model is other.model

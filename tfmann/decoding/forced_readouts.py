@@ -25,6 +25,10 @@ class ForcedReadouts:
             self._compute, autograph=False, input_signature=[IDS, LENGTHS, IDS, LENGTHS]
         )
 
+    def is_like(self, other: ForcedReadouts) -> bool:
+        """Returns whether both decode alike: the same model, as many pairs at a time."""
+        return self._model is other._model and self._batch_size == other._batch_size
+
     def of_pairs(self, pairs: Sequence[IdPair]) -> list[np.ndarray]:
         """Returns for each pair the readouts `[T, R]` from which its words and `</s>` follow."""
         readouts: list[np.ndarray] = [np.zeros([0, 0])] * len(pairs)

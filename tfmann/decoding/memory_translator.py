@@ -82,6 +82,8 @@ class MemoryTranslator(Translator):
             self._stored = _stored_keys(setting, model)
         self._network = _meta_network(hparams, model)
         self._forced = ForcedReadouts(model, hparams.infer_batch_size, hparams.append_source_eos)
+        if isinstance(previous, MemoryTranslator) and previous._forced.is_like(self._forced):
+            self._forced = previous._forced  # which may be compiled
 
     def least_distances(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         """Computes the squared distances d_1 from the positions of given pairs to the memory.
