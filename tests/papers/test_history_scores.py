@@ -15,8 +15,8 @@ from tfmann.papers import (
     judgement,
     metrics,
     output_scores,
+    processes,
     reproduce,
-    run_scores,
     seed_pairs,
     table_runs,
 )
@@ -143,7 +143,7 @@ def documents(started, monkeypatch):
         Path(flags["--inference_output_file"]).write_text("".join(f"{x}\n" for x in truth))
         return 0
 
-    monkeypatch.setattr(run_scores, "run_to_end", run_to_end)
+    monkeypatch.setattr(processes, "run_to_end", run_to_end)
     return root, corpus, commands
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from helpers.toy_table import started_command
 
-from tfmann.papers import reproduce, run_scores, table_corpus
+from tfmann.papers import processes, reproduce, table_corpus
 from tfmann.papers.tables import TABLES
 
 
@@ -59,7 +59,7 @@ def test_gold_links_score_alignments_and_translations_once(aligned, monkeypatch,
         Path(flags["--inference_output_file"]).write_text(json.dumps(body))
         return 0
 
-    monkeypatch.setattr(run_scores, "run_to_end", run_to_end)
+    monkeypatch.setattr(processes, "run_to_end", run_to_end)
     command = started_command(root, corpus, "--rows=base")
     assert reproduce.main(command) == reproduce.main(command) == 0
     out = capsys.readouterr().out
@@ -115,7 +115,7 @@ def test_further_tests_are_translated_once_and_averaged(started, monkeypatch, ca
         output.write_text("".join(f"{line}\n" for line in translations))
         return 0
 
-    monkeypatch.setattr(run_scores, "run_to_end", run_to_end)
+    monkeypatch.setattr(processes, "run_to_end", run_to_end)
     monkeypatch.setitem(TABLES, "vi-en", TABLES["vi-en"]._replace(baselines=("base",)))
     command = started_command(root, corpus, "--rows=base,late")
     assert reproduce.main(command) == reproduce.main(command) == 0

@@ -17,14 +17,14 @@ TABLE = """
 import signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup may have it ignored
 from tfmann import errors
-from tfmann.papers import inspections, processes, run_scores
+from tfmann.papers import inspections, processes
 sys.executable = "./training"
 sys.exit(errors.run_command(lambda: WORK, "resumes"))
 """
 
 
 TRAIN = "processes.run_module('tfmann.nmt', {}, 'nowhere')"
-DECODE = "run_scores._decode('infer', 'nowhere', {}, 'a test')"
+DECODE = "processes.decode('infer', 'nowhere', {}, 'a test')"
 INSPECT = "inspections.inspect_run({}, 'nowhere', 'file')"
 
 

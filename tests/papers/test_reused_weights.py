@@ -13,11 +13,11 @@ from tfmann.data import fingerprints
 from tfmann.data.text_files import iter_documents, iter_lines
 from tfmann.papers import (
     inspections,
+    processes,
     records,
     rendering,
     reproduce,
     reused_weights,
-    run_scores,
     search_choice,
     table_runs,
 )
@@ -114,7 +114,7 @@ def reused(started, monkeypatch):
 
     monkeypatch.setattr(reused_weights, "run_module", run_module)
     monkeypatch.setattr(reused_weights, "has_best", lambda folder: True)
-    monkeypatch.setattr(run_scores, "_decode", decode)
+    monkeypatch.setattr(processes, "decode", decode)
     (corpus / "test.docs").write_text("1\n1\n1\n2\n2\n2\n")
     return root, corpus, trained, commands
 

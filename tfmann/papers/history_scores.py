@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 from tfmann import config
 from tfmann.data.text_files import iter_documents
 from tfmann.evaluation import significance
-from tfmann.papers import output_scores
+from tfmann.papers import output_scores, processes
 from tfmann.papers.metrics import Record
 from tfmann.papers.table_corpus import Corpus
-from tfmann.utils.run_folder import is_of_last_training
 
 _OWN_KEYS = (
     "adequacy", "agreement", "alignment", "average", "by_length", "detokenised", "histories",
@@ -31,7 +29,6 @@ def scores(
     out_dir: str,
     settings: Mapping[str, Any],
     unseen: Mapping[str, Sequence[int]],
-    decode: Callable[[str, str, Mapping[str, str], str], None],
 ) -> dict[str, Any]:
     """Scores the tests with each history that the run can read; what was translated once stays.
 
@@ -40,7 +37,6 @@ def scores(
       out_dir: folder of the run.
       settings: of the run.
       unseen: from `output_scores.unseen_sentences`.
-      decode: runs `--mode` in a folder with flags, for a purpose.
 
     Returns:
       by history what `output_scores.score` returns; empty for a run that reads no other sentence.
@@ -51,7 +47,7 @@ def scores(
     scores = {}
     for history in _histories(corpus, settings):
         for name in corpus.test_sources():
-            _translate(corpus, out_dir, name, history, decode)
+            _translate(corpus, out_dir, name, history)
         outputs = output_scores.read(corpus, out_dir, output_name("", history))
         scores[history] = output_scores.score(outputs, unseen, settings)
     return scores
@@ -92,23 +88,13 @@ def _histories(corpus: Corpus, settings: Mapping[str, Any]) -> list[str]:
     return reference + ["other"] * (min(documents) > 1)
 
 
-def _translate(
-    corpus: Corpus,
-    out_dir: str,
-    name: str,
-    history: str,
-    decode: Callable[[str, str, Mapping[str, str], str], None],
-) -> None:
-    output = Path(out_dir, output_name(name, history))
-    if is_of_last_training(output, out_dir):
-        return
+def _translate(corpus: Corpus, out_dir: str, name: str, history: str) -> None:
     flags = {
         "inference_input_file": corpus.test_sources()[name],
         "inference_document_file": str(corpus.test_documents()[name]),
         "document_history": history,
-        "inference_output_file": f"{output}.new",
     }
     if history == "reference":
         flags["inference_ref_file"] = corpus.test_references()[name][0]
-    decode("infer", out_dir, flags, f"{name} with the history {history}")
-    os.replace(f"{output}.new", output)
+    output = os.path.join(out_dir, output_name(name, history))
+    processes.translate(output, out_dir, flags, f"{name} with the history {history}")

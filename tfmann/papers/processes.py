@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 from tfmann.errors import UserError
 from tfmann.training.stop_signals import handle_stop_signals
+from tfmann.utils.run_folder import is_of_last_training
 
 
 def run_module(module: str, flags: Mapping[str, str], out_dir: str) -> None:
@@ -23,11 +25,31 @@ def run_module(module: str, flags: Mapping[str, str], out_dir: str) -> None:
     Raises:
       UserError: the command failed.
     """
-    command = [sys.executable, "-m", module, f"--out_dir={out_dir}"]
-    command += [f"--{key}={value}" for key, value in flags.items()]
-    status = run_to_end(command)
+    status = _run_module(module, flags, out_dir)
     if status:
         raise UserError(f"the run in {out_dir} stopped with status {status}")
+
+
+def decode(mode: str, out_dir: str, flags: Mapping[str, str], text: str) -> None:
+    """Runs `--mode` with the best checkpoint of a run; an error names what `text` it decodes.
+
+    Raises:
+      UserError: the model could not be used.
+    """
+    if _run_module("tfmann.nmt", {"mode": mode, **flags}, out_dir):
+        raise UserError(f"the model in {out_dir} could not decode {text}")
+
+
+def translate(output: str, out_dir: str, flags: Mapping[str, str], text: str) -> None:
+    """Decodes into the file `output`, unless that was done after the run's last training."""
+    if not is_of_last_training(output, out_dir):
+        decode("infer", out_dir, {**flags, "inference_output_file": f"{output}.new"}, text)
+        os.replace(f"{output}.new", output)
+
+
+def _run_module(module: str, flags: Mapping[str, str], out_dir: str) -> int:
+    command = [sys.executable, "-m", module, f"--out_dir={out_dir}"]
+    return run_to_end([*command, *(f"--{key}={value}" for key, value in flags.items())])
 
 
 def run_to_end(command: Sequence[str]) -> int:

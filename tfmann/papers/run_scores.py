@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from typing import Any
 from tfmann import config
 from tfmann.data.text_files import iter_documents, iter_lines, write_lines
 from tfmann.datasets import catalog, tokenization
-from tfmann.errors import UserError
 from tfmann.evaluation import bleu, significance
 from tfmann.evaluation.gold_alignments import words_of
 from tfmann.evaluation.repetition import Repetition, repetition
@@ -29,10 +27,10 @@ from tfmann.papers import (
     length_scores,
     metrics,
     output_scores,
+    processes,
     resampled_shares,
 )
 from tfmann.papers.output_scores import Output
-from tfmann.papers.processes import run_to_end
 from tfmann.papers.table_corpus import Corpus, gold_files
 from tfmann.synthetic import Style
 from tfmann.utils.run_folder import is_of_last_training
@@ -81,7 +79,7 @@ def all_scores(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, An
     scores.update(output_scores.more_scores(outputs, unseen, settings))
     dev = output_scores.read_dev(corpus, out_dir)
     scores["resampled"].update(dev=output_scores.resample([dev], settings), **resampled)
-    histories = history_scores.scores(corpus, out_dir, settings, unseen, _decode)
+    histories = history_scores.scores(corpus, out_dir, settings, unseen)
     if histories:
         scores["histories"] = histories
     consistency, resamples = consistency_scores.scores(corpus, out_dir)
@@ -137,16 +135,11 @@ def significance_tests(
 def translate_more_tests(report: catalog.Report, out_dir: str, settings: Settings) -> None:
     """Translates those of the manifest's further tests that a run has not translated yet."""
     for name in report.manifest.more_tests:
-        output = os.path.join(out_dir, f"output_{name}")
-        if is_of_last_training(output, out_dir):
-            continue
         prefix = os.path.join(report.directory, name)
         flags = {"inference_input_file": f"{prefix}.{report.manifest.source}"}
         if config.reads_documents(settings):
             flags["inference_document_file"] = f"{prefix}.docs"
-        flags["inference_output_file"] = f"{output}.new"
-        _decode("infer", out_dir, flags, name)
-        os.replace(f"{output}.new", output)
+        processes.translate(os.path.join(out_dir, f"output_{name}"), out_dir, flags, name)
 
 
 def use_of_documents(
@@ -311,15 +304,5 @@ def _evaluate(out_dir: str, name: str, flags: Mapping[str, str]) -> dict[str, An
     """Returns the output of `--mode=eval` for the best checkpoint."""
     path = Path(out_dir, f"scores_{name}.json")
     if not is_of_last_training(path, out_dir):
-        _decode("eval", out_dir, {**flags, "inference_output_file": str(path)}, name)
+        processes.decode("eval", out_dir, {**flags, "inference_output_file": str(path)}, name)
     return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _decode(mode: str, out_dir: str, flags: Mapping[str, str], name: str) -> None:
-    """Runs the best checkpoint in a process of its own."""
-    command = [
-        sys.executable, "-m", "tfmann.nmt", f"--mode={mode}", f"--out_dir={out_dir}",
-        *(f"--{key}={value}" for key, value in flags.items()),
-    ]  # fmt: skip
-    if run_to_end(command):
-        raise UserError(f"the model in {out_dir} could not decode {name}")
