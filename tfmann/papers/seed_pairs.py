@@ -160,19 +160,15 @@ def pair_seeds(measure: str, records: Sequence[Record], row: str, rival: str) ->
     )
 
 
-def significance_test(record: Record, rival: Record) -> Record:
-    """Returns the recorded tests of two runs, whichever was the baseline; empty without any."""
-    return metrics.significance_test(record, rival["row"]) or metrics.significance_test(
-        rival, record["row"]
-    )
+def valid_test(record: Record, rival: Record) -> Record:
+    """Returns the recorded tests of two runs, whichever was the baseline.
 
-
-def test_is_outdated(record: Record, rival: Record) -> bool:
-    """Returns whether the recorded tests of two runs are of other translations than the scores."""
-    if metrics.significance_test(record, rival["row"]):
-        return metrics.test_is_outdated(record, rival)
-    tested = bool(metrics.significance_test(rival, record["row"]))
-    return tested and metrics.test_is_outdated(rival, record)
+    Empty if there are none, or if one of the two was decoded again after them.
+    """
+    for run, baseline in ((record, rival), (rival, record)):
+        if test := metrics.significance_test(run, baseline["row"]):
+            return {} if metrics.test_is_outdated(run, baseline) else test
+    return {}
 
 
 def _resampled_scores(measure: str, record: Record, rival: Record) -> list[Record | None]:
@@ -196,7 +192,7 @@ def _recorded_error(record: Record, rival: Record) -> float | None:
     It is the error that the recorded p of the paired bootstrap implies for a normal distribution.
     Where p says too little, it is the error of the runs' own intervals as if they were unpaired.
     """
-    test = None if test_is_outdated(record, rival) else significance_test(record, rival)
+    test = valid_test(record, rival)
     if test and test["wins"] == test["losses"] == 0:
         return 0.0  # no sentence differs
     if test and test["bootstrap_p"] < _UNINFORMATIVE_P:
