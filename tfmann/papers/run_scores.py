@@ -51,9 +51,13 @@ def all_scores(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, An
     """
     manifest = corpus.report.manifest
     scores: dict[str, Any] = {}
-    if manifest.more_tests:
-        scores["more_tests"] = _more_tests(corpus, out_dir, settings)
+    translate_more_tests(corpus.report, out_dir, settings)
     outputs = output_scores.read(corpus, out_dir)
+    if manifest.more_tests:
+        scores["more_tests"] = {
+            name: output_scores.evaluate(outputs[f"output_{name}"], settings)
+            for name in manifest.more_tests
+        }
     if corpus.preparation is not None:
         scores["preparation"] = corpus.preparation
         scores["detokenised"] = score_detokenised(corpus.report, out_dir)
@@ -253,23 +257,6 @@ def scores_by_gold_links(
         flags["inference_document_file"] = f"{report.splits['test'].prefix}.docs"
     scores = _evaluate(out_dir, "gold", flags)
     return {key: scores[key] for key in ("alignment", "adequacy") if key in scores}
-
-
-def _more_tests(corpus: Corpus, out_dir: str, settings: Settings) -> dict[str, Any]:
-    """Scores the manifest's further tests; their translations stay in the run's folder."""
-    translate_more_tests(corpus.report, out_dir, settings)
-    references = corpus.test_references()
-    scores = {}
-    for name in corpus.report.manifest.more_tests:
-        output = f"output_{name}"
-        scores[name] = [
-            dataclasses.asdict(score)
-            for score in bleu.evaluate_files(
-                os.path.join(out_dir, output), references[output], bleu.METRICS,
-                settings["bleu_tokenize"], settings["bleu_lowercase"],
-            )
-        ]  # fmt: skip
-    return scores
 
 
 def _repetition(output: Output) -> dict[int, Repetition]:
