@@ -6,7 +6,7 @@ from helpers.simulated_systems import corpus, damage
 
 from tfmann.evaluation import comparison
 from tfmann.papers import length_scores, markdown_blocks, rendering
-from tfmann.papers.length_scores import TranslatedText
+from tfmann.papers.output_scores import Output
 from tfmann.papers.table import Row
 from tfmann.papers.tables import TABLES
 
@@ -34,15 +34,15 @@ RECORDS = [
 def text_of(seed, words):
     references = corpus(seed, 30)
     sources = [f"{line} {'x ' * words}" for line in references]
-    return TranslatedText(sources, damage(references, seed + 1, 0.3), [references])
+    return sources, Output(damage(references, seed + 1, 0.3), [references], None)
 
 
 def test_a_run_has_the_scores_that_the_comparison_of_its_output_has():
-    text = text_of(1, 4)
-    classes = length_scores.measure([text], "none", False)
-    system = comparison.System("s", text.translations)
-    lengths = [len(line.split()) for line in text.sources]  # of the source, longer than the target
-    expected = comparison.by_length([system], text.references, lengths)
+    sources, output = text_of(1, 4)
+    classes = length_scores.measure([(sources, output)], "none", False)
+    system = comparison.System("s", output.translations)
+    lengths = [len(line.split()) for line in sources]  # of the source, longer than the target
+    expected = comparison.by_length([system], output.references, lengths)
     assert len(expected) > 1
     assert [(scores["shortest"], scores["longest"], scores["sentences"]) for scores in classes] == [
         (row.shortest, row.longest, row.sentences) for row in expected

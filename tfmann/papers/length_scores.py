@@ -12,17 +12,10 @@ from typing import Any, NamedTuple
 
 from tfmann.evaluation import comparison
 from tfmann.papers.metrics import Record
+from tfmann.papers.output_scores import Output
 from tfmann.papers.table import Table
 
 HEADING = "BLEU by words of the source sentence; in brackets: sentences"
-
-
-class TranslatedText(NamedTuple):
-    """A test set and a run's translations of it; `references` has a list per reference set."""
-
-    sources: Sequence[str]
-    translations: Sequence[str]
-    references: Sequence[Sequence[str]]
 
 
 class LengthTable(NamedTuple):
@@ -54,12 +47,12 @@ class ClassScore(NamedTuple):
 
 
 def measure(
-    texts: Iterable[TranslatedText], tokenize: str, lowercase: bool
+    tests: Iterable[tuple[Sequence[str], Output]], tokenize: str, lowercase: bool
 ) -> list[dict[str, Any]]:
     """Scores a run's translations by the number of words in the source.
 
     Args:
-      texts: the tests; BLEU is the mean over those that have sentences of a class.
+      tests: sources and output of each; BLEU is the mean over those with sentences of a class.
       tokenize: sacreBLEU's tokeniser.
       lowercase: ignore case.
 
@@ -67,11 +60,11 @@ def measure(
       the fields of `ClassScore` for every class that has sentences, from short to long.
     """
     by_shortest: dict[int, list[comparison.LengthClass]] = {}
-    for text in texts:
-        lengths = [len(line.split()) for line in text.sources]
-        system = comparison.System("the translations", text.translations)
+    for sources, output in tests:
+        lengths = [len(line.split()) for line in sources]
+        system = comparison.System("the translations", output.translations)
         for scores in comparison.by_length(
-            [system], text.references, lengths, tokenize=tokenize, lowercase=lowercase
+            [system], output.references, lengths, tokenize=tokenize, lowercase=lowercase
         ):
             by_shortest.setdefault(scores.shortest, []).append(scores)
     return [

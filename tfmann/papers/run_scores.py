@@ -269,13 +269,9 @@ def _by_length(
     corpus: Corpus, outputs: Mapping[str, Output], settings: Settings
 ) -> list[dict[str, Any]]:
     """Scores the translations of all tests by the number of words in the source."""
-    texts = [
-        length_scores.TranslatedText(
-            list(iter_lines(source)), outputs[name].translations, outputs[name].references
-        )
-        for name, source in corpus.test_sources().items()
-    ]
-    return length_scores.measure(texts, settings["bleu_tokenize"], settings["bleu_lowercase"])
+    sources = corpus.test_sources()
+    tests = [(list(iter_lines(path)), outputs[name]) for name, path in sources.items()]
+    return length_scores.measure(tests, settings["bleu_tokenize"], settings["bleu_lowercase"])
 
 
 def _interval(output: Output, settings: Settings) -> dict[str, Any]:
