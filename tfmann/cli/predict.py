@@ -212,12 +212,11 @@ def _forced(mode: str, model: api.Model, values: Any, out: BinaryIO) -> None:
     if values.inference_contrast_file:
         contrasts.write_scores(model, values, list(_pairs(values)), out)
         return
-    documents = _documents(values.inference_document_file)
-    blocks = _blocks(_pairs(values), 64 * model.hparams.infer_batch_size)
-    if model.hparams.reads_documents:
-        blocks = iter([list(_pairs(values))])  # so that no document is cut
+    documents, pairs = _documents(values.inference_document_file), _pairs(values)
+    # a model that reads documents gets all pairs at once, so that no document is cut
+    size = None if model.hparams.reads_documents else 64 * model.hparams.infer_batch_size
     all_alignments = []
-    for block in blocks:
+    while block := list(itertools.islice(pairs, size)):
         if mode == "score":
             scored = model.score(block, documents)
             lines = [_score_line(forced, values.word_scores) for forced in scored]
@@ -373,14 +372,3 @@ def _output(path: str | None) -> Iterator[BinaryIO]:
         return
     with atomic_write(path) as stream:
         yield stream
-
-
-def _blocks(items: Iterator, size: int) -> Iterator[list]:
-    block: list = []
-    for item in items:
-        block.append(item)
-        if len(block) == size:
-            yield block
-            block = []
-    if block:
-        yield block
