@@ -261,12 +261,7 @@ def _evaluate(model: api.Model, values: Any) -> None:
     With gold links, which are of the file, `alignment` and `adequacy` are among them.
     """
     traced = bool(values.gold_file) and model.has_alignments
-    if values.inference_input_file:
-        references = [values.inference_ref_file]
-        documents = values.inference_document_file
-        sets = {"input": EvaluationSet(values.inference_input_file, references, documents)}
-    else:
-        sets = evaluation_sets(model.hparams)
+    sets = _evaluation_sets(model, values)
     body: dict[str, Any] = {"checkpoint": model.checkpoint, "scores": {}}
     if model.ensemble:
         body["ensemble"] = model.ensemble
@@ -288,13 +283,8 @@ def _tune(values: Any, settings: dict[str, Any]) -> None:
     hparams = config.settings_of_model(values.out_dir, settings)
     settings = {**settings, **length_penalty.search_settings(hparams)}
     model = api.load(values.out_dir, values.ckpt, print_message, **settings)
-    if values.inference_input_file:
-        documents = values.inference_document_file
-        evaluation_set = EvaluationSet(
-            values.inference_input_file, [values.inference_ref_file], documents
-        )
-    else:
-        evaluation_set = evaluation_sets(model.hparams)["dev"]
+    sets = _evaluation_sets(model, values)
+    evaluation_set = sets["input"] if values.inference_input_file else sets["dev"]
 
     def translate(model: api.Model) -> Iterator[list[api.Translation]]:
         documents = _documents(evaluation_set.documents)
@@ -315,6 +305,14 @@ def _tune(values: Any, settings: dict[str, Any]) -> None:
     path = os.path.join(values.out_dir, HPARAMS)
     config.save(saved, path)
     print_message(f"length_penalty_weight={chosen.weight:g} is in {path}")
+
+
+def _evaluation_sets(model: api.Model, values: Any) -> dict[str, EvaluationSet]:
+    """Returns the file of the flags as `input`, or the sets of the settings."""
+    if not values.inference_input_file:
+        return evaluation_sets(model.hparams)
+    references, documents = [values.inference_ref_file], values.inference_document_file
+    return {"input": EvaluationSet(values.inference_input_file, references, documents)}
 
 
 def _gold_scores(
@@ -345,7 +343,7 @@ def _scores(model: api.Model, hypotheses: list[str], references: list[str]) -> l
     return bleu.evaluate(
         hypotheses,
         [list(iter_lines(path)) for path in references],
-        ("bleu", "chrf", "ter"),
+        bleu.METRICS,
         model.hparams.bleu_tokenize,
         model.hparams.bleu_lowercase,
     )
