@@ -14,7 +14,7 @@ from tfmann.data.corpus_paths import reference_paths
 from tfmann.data.text_files import iter_lines, write_lines
 from tfmann.decoding.translation import Translation
 from tfmann.decoding.translator import Translator
-from tfmann.evaluation import length_penalty
+from tfmann.evaluation import bleu, length_penalty
 from tfmann.training import checkpoint, checkpoint_series, named_variables, trainer
 from tfmann.training.train_state import TrainState
 from tfmann.training.train_step import TrainStep
@@ -131,8 +131,7 @@ def score_sets(
         words = sum(len(line.split()) for line in hypotheses)
         decoding[name] = {"seconds": seconds, "words": words}
         write_lines(folder.path(f"output_{name}{suffix}"), hypotheses)
-        metrics = ("bleu", "chrf", "ter")
-        set_scores = score_hypotheses(hparams, hypotheses, target, metrics)
+        set_scores = score_hypotheses(hparams, hypotheses, target, bleu.METRICS)
         scores[name] = [dataclasses.asdict(score) for score in set_scores]
         formatted = ", ".join(f"{score.name} {score.value:.2f}" for score in set_scores)
         folder.log(f"{label}, {name}: {formatted} [{set_scores[0].signature}]")

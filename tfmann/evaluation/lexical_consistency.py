@@ -24,9 +24,9 @@ from tfmann.data.documents import document_starts
 from tfmann.data.lexicon import Entry
 from tfmann.evaluation.bleu import check_parallel
 from tfmann.evaluation.comparison import System, table
+from tfmann.evaluation.significance import RESAMPLES
 
 FREQUENT = 0.5  # of the source's words are the most frequent ones, which are left out
-RESAMPLES = 1000
 Words = Sequence[Sequence[str]]
 Lexicon = Mapping[str, Mapping[str, float]]
 
@@ -104,9 +104,7 @@ def measure(
     return Consistency(pairs, alike, all_pairs - int(pairs.sum()), all_alike - int(alike.sum()))
 
 
-def difference_interval(
-    system: Consistency, baseline: Consistency, seed: int = 1
-) -> tuple[float, float] | None:
+def difference_interval(system: Consistency, baseline: Consistency) -> tuple[float, float] | None:
     """Returns the 95% interval of the difference between two systems within documents.
 
     Documents are resampled, the same for both. None if there is one document, or no pairs.
@@ -114,7 +112,7 @@ def difference_interval(
     documents = len(system.pairs)
     if documents < 2 or not system.pairs.any() or not baseline.pairs.any():
         return None
-    drawn = np.random.default_rng(seed).integers(0, documents, (RESAMPLES, documents))
+    drawn = np.random.default_rng(1).integers(0, documents, (RESAMPLES, documents))
     shares = []
     for counts in (system, baseline):
         pairs = counts.pairs[drawn].sum(axis=1)
