@@ -52,14 +52,14 @@ def head_statistics(trace: Trace) -> Statistics:
     for phase, steps in phases(trace).items():
         for name, weights in _attentions(trace).items():
             _put(statistics, name, phase, _spread(weights[steps]))
-            _put(statistics, name, phase, _order(_tops(weights[steps])))
+            _put(statistics, name, phase, {"forward": forward(_tops(weights[steps]))})
         for name, quantities in trace.heads.items():
-            _put(statistics, name, phase, _spread(addresses[name][steps]))
+            weights = addresses[name][steps]
+            _put(statistics, name, phase, _spread(weights))
             if _on_source_words(trace):
-                _put(statistics, name, phase, _order(_tops(addresses[name][steps])))
+                _put(statistics, name, phase, {"forward": forward(_tops(weights))})
             else:
-                successes = {"successive": successive(addresses[name][steps])}
-                _put(statistics, name, phase, successes)
+                _put(statistics, name, phase, {"successive": successive(weights)})
             _put(statistics, name, phase, _movers(quantities, steps))
         if "summary_gate" in trace:
             mean = float(trace["summary_gate"][steps].mean())
@@ -177,10 +177,6 @@ def _spread(weights: np.ndarray) -> dict[str, float]:
         "greatest_weight": float(weights.max(axis=1).mean()),
         "distinct_positions": len(set(weights.argmax(axis=1))) / len(weights),
     }
-
-
-def _order(positions: np.ndarray) -> dict[str, float]:
-    return {"forward": forward(positions)}
 
 
 def _movers(quantities: Mapping[str, np.ndarray], steps: slice) -> dict[str, float]:
