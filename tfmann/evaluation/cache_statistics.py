@@ -5,6 +5,7 @@ They put numbers to section 4.5 and Figure 3 of Tu et al. 2018. Letters: T words
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from typing import TYPE_CHECKING
 
@@ -114,12 +115,9 @@ def phrases(ages: np.ndarray) -> dict[str, float]:
 
 def frequent_words(sentences: Iterable[Iterable[str]], number: int) -> frozenset[str]:
     """Returns the most frequent words of the sentences that have a letter or a digit."""
-    counts: dict[str, int] = {}
-    for sentence in sentences:
-        for word in sentence:
-            counts[word] = counts.get(word, 0) + 1
-    counts = {word: count for word, count in counts.items() if word_kind(word) == "other"}
-    return frozenset(sorted(counts, key=lambda word: (-counts[word], word))[:number])
+    counts = Counter(word for sentence in sentences for word in sentence)
+    words = [word for word in counts if word_kind(word) == "other"]
+    return frozenset(sorted(words, key=lambda word: (-counts[word], word))[:number])
 
 
 def word_kind(word: str, frequent: Set[str] = frozenset()) -> str:
