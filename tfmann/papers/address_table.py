@@ -32,9 +32,9 @@ class AddressTable(NamedTuple):
     """Statistics of each head of each system, as text.
 
     Attributes:
-      title: the sentences that they are of, and what the cells contain.
-      heading: of the columns.
-      rows: their cells.
+      title: which sentences were measured, and what the cells contain.
+      heading: the names of the columns.
+      rows: the cells of each row.
     """
 
     title: str
@@ -53,8 +53,8 @@ class _Head(NamedTuple):
 def address_table(table: Table, records: Sequence[Record]) -> AddressTable | None:
     """Returns means over the seeds with their intervals; None if no record has such statistics.
 
-    A column without any value is left out. If the records are not all of as many sentences, a
-    column has their numbers.
+    A column without any value is left out. If not all records are over the same number of
+    sentences, a column has these numbers.
     """
     by_head: dict[_Head, dict[str, list[dict[str, Any]]]] = {}
     runs = metrics.by_row(filter(addresses.statistics_of, records))

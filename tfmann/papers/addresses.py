@@ -22,11 +22,11 @@ _INTERVAL = 2 * NormalDist().inv_cdf(0.975)  # standard errors that a 95% interv
 
 
 class PassedNull(NamedTuple):
-    """By how much a statistic is further in than a null, for each seed that has one.
+    """How much further a statistic goes in the direction of a claim than a null does.
 
     Attributes:
-      differences: one for each seed; positive is further in.
-      errors: of each over other sentences, as if the two were independent.
+      differences: one for each seed that has the null; positive if the statistic goes further.
+      errors: the standard error of each over other sentences, as if the two were independent.
       units: sentences or documents that were resampled.
     """
 
@@ -35,7 +35,7 @@ class PassedNull(NamedTuple):
     units: int
 
     def p(self) -> float:
-        """Returns the p value of "the statistic is no further in than the null"."""
+        """Returns the p value of "the statistic goes no further than the null"."""
         variance = statistics.fmean(self.errors) ** 2
         estimate = verdicts.estimate(self.differences, variance, max(2, self.units))
         return verdicts.p_above(estimate, 0.0)

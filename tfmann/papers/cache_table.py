@@ -1,4 +1,4 @@
-"""What the caches of a table match and let in, as text (Tu et al. 2018, Figure 3, section 4.5)."""
+"""Statistics of the caches of a table, as text (Tu et al. 2018, Figure 3 and section 4.5)."""
 
 from __future__ import annotations
 

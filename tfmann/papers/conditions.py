@@ -190,8 +190,8 @@ def _trained_rows(pairs: SeedPairs, of_table: Sequence[Record]) -> dict[str, Seq
 
     These are the runs of both rows. A run that trains some of its weights only, such as the gate of
     a cache, has the others from the run that it starts from, so that one belongs to its system too.
-    In place of a row without training stands the row that has its weights. A run that was not
-    recorded is empty.
+    The row that has its weights replaces a row without training. A run that was not recorded is
+    empty.
     """
     by_run = metrics.by_run(of_table)
 
@@ -232,9 +232,10 @@ def _corpus_size(records: Sequence[Record], paper_pairs: int) -> str:
 
 
 def _same_corpus(records: Sequence[Record]) -> bool:
-    """Returns whether runs were trained and tested on as many sentences, as far as is recorded.
+    """Returns whether runs had equally many training and test sentences, as far as is recorded.
 
-    Of synthetic documents, also on as many nouns: another grammar may write as many sentences.
+    On synthetic documents, the numbers of nouns must be equal too: another grammar may write
+    equally many sentences.
     """
     for split in ("train", "dev", "test"):
         sizes = {record.get("pairs", {}).get(split) for record in records}

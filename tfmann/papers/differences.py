@@ -1,8 +1,8 @@
-"""How far each row of a table is from the rows that it is compared with, with intervals.
+"""The differences of each row of a table from the rows that it is compared with, with intervals.
 
-An interval is of 95% confidence and has the error that a verdict has: that of other seeds and of
-other test sentences (`tfmann.evaluation.verdicts`). Of one seed it is that of sentences alone, and
-another seed may lie outside. Intervals are not adjusted for their number; verdicts are.
+A 95% confidence interval is computed from the same error as a verdict, which is due to other seeds
+and other test sentences (`tfmann.evaluation.verdicts`). With one seed it covers other sentences
+alone, and another seed may lie outside. Intervals are not adjusted for their number; verdicts are.
 """
 
 from __future__ import annotations

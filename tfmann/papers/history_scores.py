@@ -1,4 +1,4 @@
-"""Scores with other histories than a document's own, and the runs that these would be.
+"""Scores with other histories than a document's own, also as records of runs of their own.
 
 `tfmann.decoding.document_history` says what the histories are. A row with such a history is called
 ROW:HISTORY, such as `cache:other`; claims compare it with ROW as they compare two rows.

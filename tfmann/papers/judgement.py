@@ -28,7 +28,7 @@ from tfmann.papers.tables import TABLES
 NOT_MEASURED = "not yet measured"
 STATUSES = (FAILS, INCONCLUSIVE, HOLDS, NOT_MEASURED)
 
-# What keeps a claim inconclusive; of several the first.
+# What keeps a claim inconclusive; the first counts if there are several.
 ONE_SEED, RISING, OTHER, UNPROVEN = OBSTACLES = (
     "one seed", conditions.RISING, "other conditions", "not proven",
 )  # fmt: skip
@@ -170,7 +170,7 @@ def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case | Ve
 
 
 def _settle(case: _Case, estimate: verdicts.Estimate, gaps: Iterable[str] = ()) -> _Case | Verdict:
-    """Returns the verdict on a case of one seed, few sentences, rising or mixed runs, or the case.
+    """Returns a case, or its verdict if it has one seed, few sentences, or rising or mixed runs.
 
     Args:
       case: the case.

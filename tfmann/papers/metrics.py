@@ -133,7 +133,7 @@ def history_bleu(record: Record, history: str) -> float | None:
 
 
 def bleu_lost_to_errors(record: Record) -> float | None:
-    """Returns by how much BLEU rises with the references in place of the own translations."""
+    """Returns how much BLEU rises if the history has the reference translations."""
     with_references = history_bleu(record, "reference")
     return None if with_references is None else with_references - test_bleu(record)
 
@@ -188,7 +188,7 @@ def corpus_variants(records: Sequence[Record]) -> list[str]:
 
 
 def stand_in(records: Iterable[Record]) -> str:
-    """Returns what the runs' notes call a stand-in, the paper's training text or corpus; or ''."""
+    """Returns a note if the training text or the whole corpus is a stand-in; '' if neither is."""
     variants = [note for record in records for note in record.get("variants", {}).values()]
     notes = [note for note in variants if "a stand-in" in note]
     if any("dev and test too" in note for note in notes):

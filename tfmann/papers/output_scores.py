@@ -134,10 +134,10 @@ def score(
 def more_scores(
     outputs: Mapping[str, Output], unseen: Mapping[str, Sequence[int]], settings: Settings
 ) -> dict[str, Any]:
-    """Returns `resampled`, the resamples of `test`, and the BLEU of unseen sentences if there are.
+    """Returns `resampled`, the resamples of `test`, and `unseen` if there are unseen sentences.
 
-    That is `unseen`: `bleu`, the mean over the tests, and the number of `sentences` `of` all;
-    `resampled` has their resamples too. Arguments as of `score`.
+    `unseen` has `bleu`, the mean over the tests, and the number of `sentences` `of` all;
+    `resampled` has their resamples too. Arguments as for `score`.
     """
     resampled = {"test": resample(list(outputs.values()), settings)}
     if not unseen:

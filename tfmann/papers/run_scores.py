@@ -149,7 +149,7 @@ def translate_more_tests(report: catalog.Report, out_dir: str, settings: Setting
 def use_of_documents(
     corpus: Corpus, out_dir: str, style: Style
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns what the style of a synthetic corpus tells of the use of documents.
+    """Scores how a run uses documents, as far as the style of its synthetic corpus shows that.
 
     Args:
       corpus: that the run was trained on.

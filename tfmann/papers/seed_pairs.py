@@ -121,7 +121,7 @@ class SeedPairs:
 
     @property
     def _resamples_note(self) -> str:
-        """What the resamples are of, if the number of documents is known, and of how many seeds."""
+        """Whether documents were resampled, if their number is known, and for how many seeds."""
         notes = []
         few = metrics.few_documents(self._resamples[0][0])
         if self._documents:

@@ -36,8 +36,8 @@ def limits(claim: SpeedClaim, proof: bool) -> tuple[float, float]:
     """Returns the shares of speed that agree with a claim, given that timings have an error.
 
     The turns of a process do not show what they have in common, so the interval of the claim is
-    widened by `TIMING_ERROR`. A claim that one is faster needs no width: to be proven, it must be
-    true by more than this error.
+    widened by `TIMING_ERROR`. To prove that one is faster, it is not widened: the difference must
+    be greater than this error.
 
     Args:
       claim: the claim.

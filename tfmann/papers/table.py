@@ -14,7 +14,7 @@ class SearchGrid(NamedTuple):
     """Settings of a search, of which a row without training takes those that are best on dev.
 
     Attributes:
-      fixed: settings that all have, with their values.
+      fixed: settings that all choices share, with their values.
       varied: settings that are chosen, each with the values to choose from.
       memorize: flags of `tfmann memorize`, which learns a lexical memory for the search; none if it
         needs no such memory.

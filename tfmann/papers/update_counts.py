@@ -14,7 +14,7 @@ def are_equal(run: Record, rival: Record) -> bool:
 
 
 def differences(pairs: Sequence[tuple[Record, Record]], of_table: Sequence[Record]) -> str:
-    """Describes how many updates made the systems of a comparison; '' if they are as many.
+    """Describes how many updates made the systems of a comparison; '' if the numbers agree.
 
     Args:
       pairs: the runs of both rows, by seed.

@@ -29,7 +29,7 @@ def with_neural_cache(row: str, title: str = "") -> Row:
 
     Args:
       row: the name of the other.
-      title: its title, where it does not stand at the head of a list of additions.
+      title: its title, to name it before the addition; '' in a list of additions to one model.
     """
     addition = "+ neural cache of 100 words, without training (Grave et al. 2017)"
     return _row(f"{row}_neural_cache", f"{title} {addition}", row, NEURAL_CACHE)
