@@ -126,7 +126,7 @@ class DevEvaluation:
 
 
 def search_settings(hparams: HParams) -> dict[str, Any]:
-    """Returns the settings of the search that the evaluations have and the last scores have not."""
+    """Returns the settings in which the search of evaluations differs from that of final scores."""
     mode = hparams.dev_infer_mode or hparams.infer_mode
     if mode == hparams.infer_mode:
         return {}

@@ -1,6 +1,6 @@
-"""The measure of a run's dev BLEU: all that it depends on but the weights.
+"""How dev BLEU is measured in a run: everything that it depends on, except the weights.
 
-Figures of two measures are not compared.
+Figures that were measured differently are not compared.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def kept_weight(
     Args:
       before: the measure of the evaluations so far; empty in an older checkpoint.
       now: the measure with the settings as they are.
-      saved: the settings in the folder of the run before this call; another weight than theirs is
-        the user's wish.
+      saved: the settings in the folder of the run before this call; a weight that differs from
+        theirs comes from the user.
 
     Returns:
       None if evaluations have the weight of the settings.
@@ -88,7 +88,7 @@ def kept_weight(
 
 
 def compare(state: TrainState, now: Measure, log: Callable[[str], None]) -> bool:
-    """Forgets the best dev BLEU of a run if evaluations are from here measured otherwise.
+    """Forgets the best dev BLEU of a run if later evaluations are measured differently.
 
     Its weights stay until the next evaluation replaces them.
 
@@ -99,7 +99,7 @@ def compare(state: TrainState, now: Measure, log: Callable[[str], None]) -> bool
       log: takes a line that says what has changed.
 
     Returns:
-      True if they are measured otherwise.
+      True if they are measured differently.
     """
     differing = differences(state.measure, now)
     if differing:

@@ -241,8 +241,8 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     Raises:
       UsageError: alignments of a cell that has none, an unused lexicon, links of words for a model
         of subwords, an export of a search that samples.
-      UserError: a file is missing, is not UTF-8 or has not the lines of its source, the gold links
-        belong to other sentences, or something else is in the folder of the export.
+      UserError: a file is missing, is not UTF-8 or does not match its source line by line, the gold
+        links belong to other sentences, or something else is in the folder of the export.
     """
     if mode == "export":
         export_settings.require_fixed(hparams)

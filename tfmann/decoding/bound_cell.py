@@ -84,7 +84,7 @@ class BoundCell(tf.keras.layers.Layer):
             if static_shape.rank > 1:
                 known = tf.TensorShape([leaf.shape[0]]).concatenate(static_shape)
                 leaf = tf.reshape(leaf, tf.concat([[-1], shape], axis=0))
-                leaf = tf.ensure_shape(leaf, known)  # as known as leaves of rank 2: loops compare
+                leaf = tf.ensure_shape(leaf, known)  # loops compare static shapes
             leaves.append(leaf)
         logical = tf.nest.pack_sequence_as(self._first_state, leaves)
         result = self._step(inputs, logical, *constants)

@@ -16,9 +16,9 @@ from tfmann.data.vocab import EOS_ID, SOS_ID
 
 
 class Constraints(NamedTuple):
-    """The constraints on every translation; `</s>` all the same at its last possible step.
+    """The constraints on every translation.
 
-    Where they forbid every word, a translation ends as well.
+    At its last possible step, and where they forbid every word, it ends all the same.
     """
 
     min_length: int = 0  # words before </s>

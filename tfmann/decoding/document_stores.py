@@ -122,7 +122,7 @@ class NeuralStore:
         """Returns nothing: its slots are not those of `cache_match`."""
 
 
-# of caches that are NamedTuples of tensors [B, ...]
+# The caches in a store are NamedTuples of tensors [B, ...].
 DocumentStore = Union[CellStore, NeuralStore]
 
 

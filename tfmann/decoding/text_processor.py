@@ -53,10 +53,10 @@ class TextProcessor:
         Args:
           lines: text.
           documents: the id of each line's document.
-          history: what the next lines have before them in place of each line; None: the line.
+          history: what replaces each line in the history of the next lines; by default nothing.
           prefixes: what each line's translation must begin with; blank: anything.
           constraints: phrases that each line's translation must contain; there may be none.
-          remembered: in place of `history`, whether the next lines have each line before them.
+          remembered: instead of `history`, whether each line is in the history of the next lines.
 
         Raises:
           UserError: `documents`, `prefixes` or `constraints` has more or fewer entries than there

@@ -12,9 +12,9 @@ from tfmann.decoding.word_memory_entries import WordMemory
 
 
 class EncodedPair(NamedTuple):
-    """A pair that the next lines of a document have before them in place of a line."""
+    """A pair that replaces a line in the history of the next lines of its document."""
 
-    source: list[int]  # ids without `</s>`; empty: they have nothing in its place
+    source: list[int]  # ids without `</s>`; empty: the history lacks the line
     target: list[int]
 
 
@@ -48,7 +48,7 @@ class Translation(NamedTuple):
 
 
 # A pair that replaces a line in the history of the next ones: as text, or as a translator returned
-# it, token by token. None: they have nothing in its place.
+# it, token by token. None: the history lacks the line.
 HistoryPair = Union[tuple[str, str], Translation, None]
 
 

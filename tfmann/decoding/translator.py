@@ -96,8 +96,8 @@ class Translator:
             of similar length.
           documents: the id of each line's document, for models that read other sentences; without
             it a blank line ends a document.
-          history: for each line, the pair that the next lines of its document have before them in
-            its place, e.g. of another document; None: the line itself and its translation.
+          history: for each line, the pair that replaces it and its translation in the history of
+            the next lines of its document, e.g. a pair of another document; by default nothing.
           prefixes: for each line the words that its translation must begin with; blank: any. A
             prefix that is longer than `tgt_max_len_infer` is followed to its end.
           constraints: for each line the phrases that its translation must contain, in beam search
@@ -278,7 +278,8 @@ class Translator:
           record: diagnostics to return (`cells.diagnostics`), those of reading the source among
             them if the cell does that.
           documents: as in `translate`.
-          remembered: whether the next pairs of its document have each pair before them; None: all.
+          remembered: whether each pair is in the history of the next pairs of its document; None:
+            all are.
 
         Returns:
           one `Forced` a pair, in order.

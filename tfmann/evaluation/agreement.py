@@ -33,7 +33,7 @@ class SourceAttention(NamedTuple):
 
 
 def source_attention(trace: Trace) -> SourceAttention | None:
-    """Returns the attention of a trace to source words; None of a system that has none.
+    """Returns the attention of a trace to source words; None for a system without any.
 
     A cell that has read the source into slots (a pure MANN) reads slots instead. A slot stands for
     the source word that was last written to it. Several read heads are averaged.

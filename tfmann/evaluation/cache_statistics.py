@@ -55,12 +55,12 @@ def cache_statistics(
     Args:
       trace: of a sentence.
       frequent: words whose gate is averaged apart from that of rarer words.
-      gains: log-probability of each word less that with an empty cache, `[T]`; None leaves out what
-        is averaged from it.
+      gains: log-probability of each word minus that with an empty cache, `[T]`; None leaves out
+        the statistics that average it.
 
     Returns:
-      the statistics of `cache` that `evaluation.inspection.DESCRIPTIONS` describes; none of a model
-      without a cache, and of a sentence that began with an empty one.
+      the statistics of `cache` that `evaluation.inspection.DESCRIPTIONS` describes; empty for a
+      model without a cache, and for a sentence that began with an empty one.
     """
     if trace.slots is None or "cache_match" not in trace:
         return {}

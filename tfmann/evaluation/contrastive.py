@@ -14,8 +14,8 @@ from tfmann.errors import UserError
 
 SEPARATOR = " ||| "
 
-# Pairs of source and translation, the number of each one's document, and whether later ones have it
-# before them, to log-probabilities.
+# From pairs of source and translation, the number of each one's document, and whether it belongs to
+# the history of later ones, to log-probabilities.
 Score = Callable[[Sequence[tuple[str, str]], Sequence[int], Sequence[bool]], Sequence[float]]
 
 

@@ -79,10 +79,10 @@ class Mean(NamedTuple):
     """The mean of a statistic over a test set.
 
     Attributes:
-      mean: over the sentences that have it.
-      interval: low and high of its 95% interval; None of a single unit.
-      sentences: those that have it.
-      units: those of which a sentence has it.
+      mean: over the sentences that have the statistic.
+      interval: low and high of its 95% interval; None if there is only one unit.
+      sentences: how many have the statistic.
+      units: how many have such a sentence.
     """
 
     mean: float

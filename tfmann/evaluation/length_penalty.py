@@ -51,7 +51,7 @@ def choose(
     """Returns the searched point with the greatest BLEU, and all points in the order of `weights`.
 
     The best weight of the re-ranked lists and its neighbours are searched, and further neighbours
-    as long as the best of what was searched lies at an edge. Of equals the smallest weight counts.
+    as long as the best of what was searched lies at an edge. Ties go to the smallest weight.
 
     Args:
       n_best: translations of each line, from a search with `hparams`.
@@ -85,7 +85,7 @@ def choose(
 
 
 def _highest(points: Iterable[Point]) -> Point:
-    """Returns the point with the greatest BLEU, the smallest weight of equals."""
+    """Returns the point with the greatest BLEU; ties go to the smallest weight."""
     return max(points, key=lambda point: (point.bleu, -point.weight))
 
 

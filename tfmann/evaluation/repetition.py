@@ -24,8 +24,8 @@ class Repetition(NamedTuple):
 
     Attributes:
       order: n.
-      repeated: `[N]`.
-      ngrams: `[N]` of all of them.
+      repeated: `[N]` repeated n-grams of each translation.
+      ngrams: `[N]` all n-grams of each translation.
     """
 
     order: int

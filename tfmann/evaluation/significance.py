@@ -303,7 +303,7 @@ def bootstrap(
 
 
 def _p_value(score: Any, baseline: Any, sentences: int) -> float:
-    """Returns sacreBLEU's p value; 1 of equal scores and of a single sentence.
+    """Returns sacreBLEU's p value; 1 for equal scores and for a single sentence.
 
     sacreBLEU has p = 1 / (resamples + 1) if the difference is the same in every resample, as if
     what never varies were the most certain.

@@ -13,13 +13,13 @@ LIMITS = (0, 1, 10, 100, 1000)  # occurrences; more frequent words are a class o
 
 
 class FrequencyClass(NamedTuple):
-    """Words in a range of frequencies: how many the reference has, and what systems have of them.
+    """Words in a range of frequencies: how many the reference has, and how many each system has.
 
     Attributes:
-      least: occurrences in the training text.
-      most: occurrences, or None.
-      words: of the reference.
-      matched: of each system, as many of a word as the reference's sentence has of it.
+      least: the fewest occurrences in the training text.
+      most: the most occurrences; None is no limit.
+      words: how many the reference has.
+      matched: how many of them each system has, of a word no more than the reference's sentence.
     """
 
     least: int
