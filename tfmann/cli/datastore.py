@@ -161,10 +161,10 @@ def _write(args: argparse.Namespace, hparams: Any) -> None:
 
             batch = hparams.infer_batch_size
             write_datastore(folder, memory, origin, model.translator.model, batch)
-    print_message(f"{args.output}: {_described(memory)}{', with keys' if args.keys else ''}")
+    print_message(f"{args.output}: {_describe(memory)}{', with keys' if args.keys else ''}")
 
 
-def _described(memory: TranslationMemory) -> str:
+def _describe(memory: TranslationMemory) -> str:
     words = len(memory.targets.ids) + memory.targets.size
     left_out = f", {memory.left_out:,} with an empty side left out" if memory.left_out else ""
     return f"{memory.sources.size:,} pairs{left_out}, {words:,} entries"

@@ -77,10 +77,10 @@ def flag_help(values: Any, opening: str) -> str:
     examples = [_EXAMPLES[mode]] if mode else _EXAMPLES.values()
     lines = [_OPENING[mode] if mode else opening.strip(), "", "examples:"]
     lines += [textwrap.indent(example, "  ") for example in examples]
-    lines += ["", "what to do:", *_described(validation.flags_of(mode), values)]
+    lines += ["", "what to do:", *_flag_paragraphs(validation.flags_of(mode), values)]
     for kind in _KINDS.get(mode or "train", ("inference",)):  # training takes all
         for title, names in _groups(kind):
-            lines += ["", f"{title}:", *_described(names, values)]
+            lines += ["", f"{title}:", *_flag_paragraphs(names, values)]
     if mode and mode != "train":
         lines += ["", "The settings of models and training: tfmann train -h"]
     return "\n".join(lines)
@@ -100,7 +100,7 @@ def _groups(kind: str) -> Iterator[tuple[str, list[str]]]:
         yield f"{_TITLES[kind]}, for {owner}: {cells}", settings
 
 
-def _described(names: Iterable[str], values: Any) -> Iterator[str]:
+def _flag_paragraphs(names: Iterable[str], values: Any) -> Iterator[str]:
     for name in names:
         flag = values[name]
         default = "" if flag.default is None else f" (default: {flag.default!r})"

@@ -119,7 +119,7 @@ def _learn(args: argparse.Namespace, hparams: HParams, output: str) -> None:
     trainer.learn(
         islice(_batches(corpus, hparams, args.batch_size), args.updates),
         every,
-        lambda number, fit: print_message(f"update {number} of {args.updates}: {_described(fit)}"),
+        lambda number, fit: print_message(f"update {number} of {args.updates}: {_describe(fit)}"),
     )
     record: dict[str, Any] = {
         "text": languages.fingerprints,
@@ -134,7 +134,7 @@ def _learn(args: argparse.Namespace, hparams: HParams, output: str) -> None:
         dev = _corpus(hparams, (hparams.dev_prefix,), languages, folder)
         fit = trainer.evaluate(evaluation_batches(dev, args.batch_size, hparams.append_source_eos))
         record["dev"] = fit._asdict()
-        print_message(f"dev: {_described(fit)}")
+        print_message(f"dev: {_describe(fit)}")
     lexical_memory_file.write(output, LexicalMemory(table, trainer.arrays(), record))
     print_message(f"{output}: for --lexical_memory")
 
@@ -146,7 +146,7 @@ def _sides(hparams: HParams, prefix: str) -> tuple[str, str]:
     return source, corpus_paths.reference_paths(target)[0]
 
 
-def _described(fit: Fit) -> str:
+def _describe(fit: Fit) -> str:
     return f"{fit.coverage:.1%} of the words in memory, mean -log beta {fit.loss:.3f}"
 
 

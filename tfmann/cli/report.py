@@ -204,7 +204,7 @@ def _page(args: argparse.Namespace) -> None:
     sentence_figures.make_folder(os.path.dirname(output) or ".")
     tracer = None if args.nofigures else _tracer
     earlier_page = "\n".join(iter_lines(output)) if args.keep else ""
-    results = _results(args)
+    results = _results_dir(args)
     for line in unfinished_runs(args.out_dir):
         print_message(line)
     text = results_page.render_page(results, options, tracer, print_message, earlier_page)
@@ -219,7 +219,7 @@ def _write_page(path: str, text: str) -> None:
 
 
 def _readme(args: argparse.Namespace) -> None:
-    readme, results = Path(args.readme), _results(args)
+    readme, results = Path(args.readme), _results_dir(args)
     changed = markdown_blocks.update_file(readme, results)
     difference_chart.write_figures(readme, results)
     print_message(f"{args.readme} {'is written' if changed else 'is as the results have it'}")
@@ -233,7 +233,7 @@ def _gallery(args: argparse.Namespace) -> None:
     gallery.write(cells, args.prefix, args.sentence, args.output, _tracer, print_message)
 
 
-def _results(args: argparse.Namespace) -> Path:
+def _results_dir(args: argparse.Namespace) -> Path:
     if not os.path.isdir(args.results_dir):
         raise UserError(
             f"there is no folder {args.results_dir}: --results_dir has the records of `tfmann "
@@ -271,7 +271,7 @@ def _memory(args: argparse.Namespace) -> None:
     if not sources[args.sentence].strip():
         raise UserError(f"--sentence={args.sentence}: that line of {args.input} is blank")
     sentence_figures.make_folder(args.figures)  # before the computation, so that it fails early
-    first, end = _needed(hparams, sources, documents, args.sentence)
+    first, end = _needed_lines(hparams, sources, documents, args.sentence)
 
     import_tensorflow()
     from tfmann import api
@@ -304,7 +304,7 @@ def _read(args: argparse.Namespace) -> tuple[list[str], list[str] | None, list[i
     return sources, None, documents
 
 
-def _needed(
+def _needed_lines(
     hparams: HParams, sources: Sequence[str], documents: Sequence[int] | None, sentence: int
 ) -> tuple[int, int]:
     """Returns the range of lines that the model has to translate to show one of them.

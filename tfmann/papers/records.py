@@ -150,7 +150,7 @@ def make_record(
     results = results_of(out_dir)
     if results is None:
         raise UserError(f"the run in {out_dir} has ended without results")
-    record = _without_paths(name, scale, row, seed, corpus.report, results)
+    record = _results_and_settings(name, scale, row, seed, corpus.report, results)
     record.update(run_scores.all_scores(corpus, out_dir, results["hparams"]))
     if not row.weights:  # the attention and heads of those weights are measured once
         measured = inspections.measure(corpus, out_dir, results["hparams"]["cell"])
@@ -164,7 +164,7 @@ def is_path(setting: str) -> bool:
     return setting in config.FIELDS and config.FIELDS[setting].is_path
 
 
-def _without_paths(
+def _results_and_settings(
     name: str, scale: str, row: Row, seed: int, report: catalog.Report, results: dict[str, Any]
 ) -> dict[str, Any]:
     """Returns results and settings without the paths of this machine."""

@@ -68,8 +68,8 @@ def _run(args: argparse.Namespace) -> None:
         choices = json.loads(args.choices)
         points = measure(model, choices, folder)
         best = max(range(len(choices)), key=lambda number: points[number]["bleu"])
-        folder.log(f"chosen on dev: {described(points[best]['settings'])}")
-        _score(model.with_search(**choices[best]), folder, base, points, best)
+        folder.log(f"chosen on dev: {describe(points[best]['settings'])}")
+        _score_and_save(model.with_search(**choices[best]), folder, base, points, best)
 
 
 def _copy_run(weights: str, folder: RunFolder) -> None:
@@ -114,12 +114,12 @@ def measure(model: Model, choices: Iterable[Settings], folder: RunFolder) -> lis
             point = {"settings": settings, **_scores_on_dev(model.with_search(**choice))}
             saved.append(point)
             write_json(path, saved)
-            folder.log(f"dev: BLEU {point['bleu']:.2f} with {described(settings)}")
+            folder.log(f"dev: BLEU {point['bleu']:.2f} with {describe(settings)}")
         points.append(point)
     return points
 
 
-def described(settings: Mapping[str, float]) -> str:
+def describe(settings: Mapping[str, float]) -> str:
     """Returns settings as text, such as `neural_cache_lambda 0.1, neural_cache_theta 0.3`."""
     return ", ".join(f"{name} {value:.4g}" for name, value in settings.items())
 
@@ -139,7 +139,7 @@ def _scores_on_dev(model: Model) -> dict[str, float]:
     return {"bleu": score.value, "brevity_penalty": brevity_penalty, "length_ratio": ratio}
 
 
-def _score(
+def _score_and_save(
     model: Model,
     folder: RunFolder,
     base: Mapping[str, Any],
