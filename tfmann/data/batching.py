@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple, TypeVar, Union
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from tfmann.data.vocab import EOS_ID, SOS_ID
 from tfmann.errors import UserError
 
 Corpus = Union[EncodedCorpus, JoinedCorpus]
+T = TypeVar("T")
 
 
 class Batch(NamedTuple):
@@ -356,6 +357,12 @@ def evaluation_batches(
             append_source_eos,
             [history.previous_sources(i) for i in indexes],
         )
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yields the items in their order, `size` at a time."""
+    for begin in range(0, len(items), size):
+        yield items[begin : begin + size]
 
 
 def shard_batch(batch: Batch, count: int) -> list[Batch]:

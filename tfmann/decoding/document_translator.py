@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfmann.config import HParams
+from tfmann.data.batching import chunks
 from tfmann.data.documents import sentences_by_document
 from tfmann.data.text_encoder import LanguagePair
 from tfmann.decoding import target_requirements
@@ -143,7 +144,6 @@ class DocumentTranslator(Translator):
             histories.append(history)
             caches.append(cache)
         results = [[self.text.blank_translations() for _ in texts] for texts in documents]
-        width = self.hparams.infer_batch_size
         every_line = list(chain.from_iterable(lines))
         self.searcher.require_room(len(documents), self._hypotheses(every_line))
         run = self._search_function(False, every_line)
@@ -151,8 +151,7 @@ class DocumentTranslator(Translator):
             continuing = [
                 n for n, document in enumerate(lines) if step < len(document) and document[step].ids
             ]
-            for begin in range(0, len(continuing), width):
-                numbers = continuing[begin : begin + width]
+            for numbers in chunks(continuing, self.hparams.infer_batch_size):
                 batch = [lines[n][step] for n in numbers]
                 before = tf.nest.map_structure(
                     lambda *parts: tf.concat(parts, 0), *(caches[n] for n in numbers)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from tfmann.data.batching import pad_pairs
+from tfmann.data.batching import chunks, pad_pairs
 from tfmann.decoding.teacher_forcing import teacher_forced
 from tfmann.models.seq2seq import IDS, LENGTHS, Prepared, Seq2Seq
 
@@ -33,8 +33,7 @@ class ForcedReadouts:
         """Returns for each pair the readouts `[T, R]` from which its words and `</s>` follow."""
         readouts: list[np.ndarray] = [np.zeros([0, 0])] * len(pairs)
         order = sorted(range(len(pairs)), key=lambda i: (len(pairs[i][1]), len(pairs[i][0])))
-        for begin in range(0, len(order), self._batch_size):
-            numbers = order[begin : begin + self._batch_size]
+        for numbers in chunks(order, self._batch_size):
             sources, targets = zip(*(pairs[i] for i in numbers))
             *inputs, _, lengths = pad_pairs(sources, targets, self._append_eos)
             result = self._run(*inputs, lengths).numpy()

@@ -21,6 +21,7 @@ from tfmann.data import (
     meta_network_file,
     translation_memory,
 )
+from tfmann.data.batching import chunks
 from tfmann.data.text_encoder import LanguagePair
 from tfmann.data.translation_memory import TranslationMemory
 from tfmann.data.vocab import EOS_ID, UNK_ID
@@ -101,9 +102,7 @@ class MemoryTranslator(Translator):
         """Finds the `count` nearest entries at every position of given pairs, pair by pair."""
         source, target = self.languages
         ids = [(source.encode(line), target.encode(translation)) for line, translation in pairs]
-        size = self.hparams.infer_batch_size
-        for begin in range(0, len(ids), size):
-            batch = ids[begin : begin + size]
+        for batch in chunks(ids, self.hparams.infer_batch_size):
             most = self.hparams.translation_memory_pairs
             entries = self._datastores([self.memory.retrieve(x, most) for x, _ in batch])
             keys, words = nearest_neighbors.fill_up(*entries, count)

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from tfmann.cells.diagnostics import EVERYTHING, VECTORS
 from tfmann.config import HParams
-from tfmann.data.batching import pad_histories, pad_pairs, pad_sources
+from tfmann.data.batching import chunks, pad_histories, pad_pairs, pad_sources
 from tfmann.data.shortlist_lexicon import TranslationLists
 from tfmann.data.text_encoder import LanguagePair
 from tfmann.data.vocab import EOS_ID
@@ -126,7 +126,7 @@ class Translator:
             group = [lines[index] for index in order]
             self.searcher.require_room(len(order), self._hypotheses(group))
             run = self._search_function(with_attention, group)
-            for indexes in _batches(order, self.hparams.infer_batch_size):
+            for indexes in chunks(order, self.hparams.infer_batch_size):
                 batch = [lines[index] for index in indexes]
                 hypotheses = run(*self._search_inputs(batch, group))
                 for index, n_best in zip(indexes, self._decode(hypotheses, batch, with_attention)):
@@ -304,7 +304,7 @@ class Translator:
         results: list[Any] = [None] * len(pairs)
         order = sorted(range(len(pairs)), key=lambda i: (len(pairs[i][1]), len(pairs[i][0].ids)))
         run = self._force_function(record)
-        for indexes in _batches(order, self._force_size(record)):
+        for indexes in chunks(order, self._force_size(record)):
             batch = [pairs[index] for index in indexes]
             document = self._document_inputs([line for line, _ in batch])
             outputs = run(*self._pair_batch(batch), document)
@@ -361,8 +361,3 @@ class Translator:
     def _entry_origins(self, line: SourceLine) -> list[str]:
         """Returns where the entries of the line's word memory are from, in their order."""
         raise NotImplementedError(f"{type(self).__name__} has no word memory")
-
-
-def _batches(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    for begin in range(0, len(order), size):
-        yield order[begin : begin + size]
