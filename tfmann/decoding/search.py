@@ -14,7 +14,7 @@ from tfmann.decoding import beam_decoder
 from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.bound_cell import StepFunction
 from tfmann.decoding.constraints import UNCONSTRAINED, Constraints
-from tfmann.decoding.ensemble import EnsembleCell, SearchModel
+from tfmann.decoding.ensemble import ALIGNMENTS, EnsembleCell, SearchModel
 from tfmann.decoding.lexical_constraints import Phrases
 from tfmann.decoding.next_words import BLOCK
 from tfmann.decoding.row_decoders import choose_step_by_step
@@ -27,7 +27,6 @@ from tfmann.layers.dropout import DropoutMasks
 from tfmann.memory import word_mixture
 from tfmann.models.seq2seq import Prepared
 
-_ALIGNMENTS = "alignments"
 READOUT = "readout"  # diagnostic of a step with a word proposer, from which caches are written
 
 
@@ -78,7 +77,7 @@ class SearchOptions(NamedTuple):
     def recorded_names(self, attention_is_used: bool = False) -> tuple[str, ...]:
         """Returns the diagnostics that the steps of a search record."""
         attends = self.with_alignments or attention_is_used
-        return tuple(dict.fromkeys((*self.record, *((_ALIGNMENTS,) if attends else ()))))
+        return tuple(dict.fromkeys((*self.record, *((ALIGNMENTS,) if attends else ()))))
 
 
 class Hypotheses(NamedTuple):
@@ -219,7 +218,7 @@ def _hypotheses(
     options: SearchOptions,
 ) -> Hypotheses:
     """Returns the result of a search, with the diagnostics that the options name."""
-    alignments = diagnostics[_ALIGNMENTS] if options.with_alignments else None
+    alignments = diagnostics[ALIGNMENTS] if options.with_alignments else None
     returned = {name: diagnostics[name] for name in options.record} or None
     if options.shortlist is not None:
         ids = options.shortlist.ids(ids)
