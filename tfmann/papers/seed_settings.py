@@ -30,7 +30,7 @@ def differing(records: Sequence[Record]) -> dict[str, list[str]]:
         if rule.kind in ("architecture", "training") and not rule.is_path and key not in _OF_A_RUN:
             chosen = [of_run.get(key, rule.default) for of_run in settings]
             if key == "decay_steps":
-                updates = [of_run.get("num_train_steps", 0) for of_run in settings]
+                updates = [of_run.get("num_train_steps") for of_run in settings]
                 chosen = [steps or total for steps, total in zip(chosen, updates)]
             values = list(map(str, chosen))
             if len({*values}) > 1:
