@@ -142,6 +142,22 @@ def test_a_network_is_trained_and_used(folder, tmp_path, capsys, monkeypatch):
     fails([*argv, *others, f"--output={network}"], capsys, 2, message, main=main.main)
 
 
+@pytest.mark.parametrize("loss, said", [(2.0, True), (1.0, False)])
+def test_a_network_without_a_gain_is_said_to_have_none(
+    loss, said, folder, tmp_path, capsys, monkeypatch
+):
+    positions = meta_network.Examples(*[np.full([20, 2], 9.0, np.float32)] * 4)
+    monkeypatch.setattr(meta_network, "examples", lambda *_: (positions, [[k] for k in range(20)]))
+    layer = np.zeros([1], np.float32)
+    network = meta_network.MetaNetwork(*[layer] * len(meta_network.MetaNetwork._fields))
+    trained = meta_network.TrainedNetwork(network, 1, loss, 2.0, np.array([0.5, 0.5]))
+    monkeypatch.setattr(meta_network, "train", lambda *_, **__: trained)
+    dev = f"--dev={folder / 'tm.src'},{folder / 'tm.tgt'}"
+    flags = f"--adapt={tmp_path / 'network'}", "--neighbors=1", "--tau=5"
+    assert datastore(folder, dev, *flags) == 0
+    assert ("does no worse without the memory" in capsys.readouterr().err) == said
+
+
 def test_a_development_set_that_is_like_nothing_in_the_memory_is_refused(folder, tmp_path, capsys):
     text_files.write_lines(tmp_path / "dev", ["unbekannt"] * 30)
     flags = f"--dev={tmp_path / 'dev'},{tmp_path / 'dev'}", f"--adapt={tmp_path / 'network'}"

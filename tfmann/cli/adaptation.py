@@ -111,6 +111,8 @@ def _write(
         f"{path}: mean share of each number of neighbours: "
         + ", ".join(f"{k}: {share:.3f}" for k, share in shares.items())
     )
+    if trained.loss >= trained.model_loss:
+        print_message("on the words held back, the model does no worse without the memory")
     memory = model.hparams.translation_memory
     flags = meta_network_file.flags(settings)
     print_message(
