@@ -68,11 +68,22 @@ def test_translate_does_not_overwrite_its_input(model, source, capsys):
     assert source.read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["hparams.json", "inputs.json", "vocab.src", "vocab.tgt"])
+@pytest.mark.parametrize("name", ["hparams.json", "vocab.tgt", "best_bleu/state.json"])
 def test_translate_does_not_overwrite_its_model(model, source, capsys, name):
     before = tree(model)
     argv = ["translate", f"--model={model}", f"--input={source}", f"--output={model / name}"]
     fails(argv, capsys, 2, f"--output and the model's {name} are the same file", main.main)
+    assert tree(model) == before
+
+
+@pytest.mark.parametrize("learned, flag", [("lexicon", "lexicon_file"), ("shortlist", "shortlist")])
+def test_what_is_learned_does_not_overwrite_its_model(model, source, capsys, learned, flag):
+    before = tree(model)
+    for side in ("src", "tgt"):
+        shutil.copy(source, f"{source}.{side}")
+    argv = [learned, f"--out_dir={model}", "--src=src", "--tgt=tgt", f"--train_prefix={source}",
+            f"--{flag}={model / 'vocab.src'}"]  # fmt: skip
+    fails(argv, capsys, 2, f"--{flag} and the model's vocab.src are the same file", main.main)
     assert tree(model) == before
 
 

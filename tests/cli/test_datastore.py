@@ -201,6 +201,7 @@ def test_a_development_set_that_is_part_of_the_memory_is_refused(
         (["--dev=a,b", "--adapt=x", "--tau=inf"], 2, "--tau=inf: expected a number of at least"),
         (["--translation_memory={folder}", "--output=x"], 2, "is a folder: give the two text fi"),
         (["--dev={folder}/in,b", "--adapt={folder}/in"], 2, "the same file"),
+        (["--dev=a,b", "--adapt={folder}/model/hparams.json"], 2, "the model's hparams.json are"),
         (["--dev={folder}/in,{folder}/in", "--adapt=none/x"], 1, "there is no folder .*none"),
         (["--dev={folder}/in,{folder}/in", "--adapt={folder}"], 1, "--adapt=.* is a folder; exp"),
         (["--dev=absent,b", "--adapt=x"], 1, "no such file: absent"),

@@ -109,6 +109,7 @@ def test_memories_that_a_run_has_saved_are_of_no_concern(saved, folder, tmp_path
         (["--train_prefix=absent"], 1, "no such file: absent.de"),
         (["--dev_prefix=absent"], 1, "no such file: absent.de"),
         (["--output={folder}/train.en"], 2, "the same file"),
+        (["--output={folder}/model/vocab.de"], 2, "--output and the model's vocab.de are the same"),
         (["--output={folder}/none/x"], 1, "there is no folder .*none"),
         (["--output={folder}"], 1, "--output=.* is a folder; expected the name of a file"),
         (["--model=absent"], 1, "absent holds no trained model"),

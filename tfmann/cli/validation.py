@@ -15,7 +15,6 @@ from tfmann.data.text_files import iter_documents, iter_lines, require_parallel
 from tfmann.errors import UsageError, UserError
 from tfmann.export import export_folder
 from tfmann.export import settings as export_settings
-from tfmann.utils import run_folder
 
 MODES = ("train", "infer", "score", "align", "eval", "tune", "lexicon", "shortlist", "export")
 
@@ -210,12 +209,6 @@ def _keep_files_of_model(mode: str, flags: Any, hparams: HParams) -> None:
     read: dict[str, str | None] = {
         f"the memory {path}": path for path in memory_files.contents(hparams)
     }
-    sides = filter(None, (hparams.src, hparams.tgt))  # a model has both
-    vocabularies = map(run_folder.vocabulary_name, sides)
-    for name in (
-        run_folder.HPARAMS, run_folder.INPUTS, run_folder.SUBWORD_MODEL, *vocabularies
-    ):  # fmt: skip
-        read[f"the model's {name}"] = os.path.join(flags.out_dir, name)
     read["the shortlist"] = hparams.shortlist
     if hparams.replace_unk:
         read["the lexicon"] = lexicon.path(hparams, flags.out_dir)
@@ -228,6 +221,8 @@ def _keep_files_of_model(mode: str, flags: Any, hparams: HParams) -> None:
         "alignment_file": flags.alignment_file,
     }
     input_checks.refuse_overwriting(outputs, read)
+    for flag, path in outputs.items():
+        input_checks.refuse_overwriting_model(flag, path, flags.out_dir)
 
 
 def export_dir(flags: Any) -> str:

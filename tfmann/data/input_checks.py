@@ -14,6 +14,7 @@ from tfmann.utils.run_folder import (
     BEST,
     CHECKPOINTS,
     RESULTS,
+    files_of_model,
     has_steps,
     has_weights,
     last_step,
@@ -125,6 +126,12 @@ def refuse_overwriting(outputs: Mapping[str, str | None], inputs: Mapping[str, s
 def refuse_overwriting_text(flag: str, output: str, texts: Iterable[str]) -> None:
     """Raises UsageError if the file that a flag says to write is one of the texts."""
     refuse_overwriting({flag: output}, {f"the text {path}": path for path in texts})
+
+
+def refuse_overwriting_model(flag: str, output: str | None, root: str) -> None:
+    """Raises UsageError if the file that a flag says to write is one of the run in `root`."""
+    names = files_of_model(root) if output else []
+    refuse_overwriting({flag: output}, {f"the model's {n}": os.path.join(root, n) for n in names})
 
 
 def require_folder(path: str | None, flag: str) -> None:

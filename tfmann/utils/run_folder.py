@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import glob
+import itertools
 import os
 import re
 import shutil
@@ -106,6 +108,14 @@ def _checkpoints(root: str) -> list[str]:
         return os.listdir(os.path.join(root, CHECKPOINTS))
     except OSError:
         return []
+
+
+def files_of_model(root: str) -> list[str]:
+    """Lists the files of a run that only training makes, relative to its folder."""
+    names = (HPARAMS, INPUTS, RESULTS, SUBWORD_MODEL, vocabulary_name("*"))
+    patterns = (*names, f"{BEST}/*", f"{AVERAGE}/*", f"{CHECKPOINTS}/*/*")
+    paths = (glob.glob(os.path.join(glob.escape(root), pattern)) for pattern in patterns)
+    return [os.path.relpath(path, root) for path in itertools.chain.from_iterable(paths)]
 
 
 class RunFolder:
