@@ -262,6 +262,7 @@ def test_a_folder_of_other_files_is_left_alone(raw, tmp_path, capsys):
          "no token of src is left for the vocabulary: give a smaller --min_frequency"),
         (["--max_length=1"], "the rules leave no pair: 200 too long\n"),
         (["--tgt=src"], "different files"),
+        (["--src=docs"], "--src=docs: PREFIX.docs has the numbers of documents"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_one_message(raw, tmp_path, capsys, more, message):

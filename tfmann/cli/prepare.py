@@ -105,6 +105,9 @@ def _prepare(arguments: argparse.Namespace) -> None:
 def _recipe(arguments: argparse.Namespace) -> Recipe:
     if arguments.src == arguments.tgt:
         raise UsageError(f"--src and --tgt are both {arguments.src!r}: they are different files")
+    for name in ("src", "tgt"):
+        if getattr(arguments, name) == "docs":
+            raise UsageError(f"--{name}=docs: PREFIX.docs has the numbers of documents")
     for name, least in (("vocab_size", 0), ("min_frequency", 1), ("max_length", 0)):
         if getattr(arguments, name) < least:
             raise UsageError(f"--{name}={getattr(arguments, name)}: expected at least {least}")
