@@ -169,6 +169,14 @@ def test_batches_of_tokens_hold_so_many_padded_targets(pool):
     assert len({len(batch.source) for batch in batches}) > 3
 
 
+def test_a_pool_of_batches_of_tokens_is_a_part_of_the_corpus():
+    """If all pairs were sorted together, no batch would begin below the end of a shorter one."""
+    data = training(random_lengths(400), batch_type="tokens", batch_size=200, bucket_pool=2)
+    lengths = [batch.target_length for batch in epoch_of(data, 0)]
+    ranges = sorted((part.min(), part.max()) for part in lengths)
+    assert any(begin < end for (_, end), (begin, _) in zip(ranges, ranges[1:]))
+
+
 def test_one_pair_longer_than_a_batch_of_tokens_goes_alone():
     lengths = [(5, 5)] * 6 + [(40, 40)] + [(5, 5)] * 6
     data = training(lengths, batch_type="tokens", batch_size=24)
