@@ -56,6 +56,10 @@ def as_counts(consistency):
     }  # fmt: skip
 
 
+def test_of_equal_lines_of_a_lexicon_the_greatest_weight_counts():
+    assert translations(ENTRIES) == {"bank": {"bench": 0.4, "bank": 0.5}, "ufer": {"shore": 0.9}}
+
+
 def test_a_small_text_counted_by_hand():
     result = measure(words(SOURCES), words(LINES), DOCUMENTS, translations(ENTRIES))
     # bank: bench, bank | bank, bank (its third occurrence has no translation); ufer: shore, shore |
