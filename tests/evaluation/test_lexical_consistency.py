@@ -85,8 +85,9 @@ def test_random_texts_agree_with_counting_every_pair(seed):
     assert result.pairs.sum() > 20 and 0 < result.within < 1
 
 
-def test_the_most_frequent_words_are_left_out(monkeypatch):
-    monkeypatch.setattr(lexical_consistency, "FREQUENT", 0.5)  # 6 of 10 words are "bank"
+@pytest.mark.parametrize("share", [0.5, 0.6])
+def test_the_most_frequent_words_are_left_out(share, monkeypatch):
+    monkeypatch.setattr(lexical_consistency, "FREQUENT", share)  # 6 of 10 words are "bank"
     result = measure(words(SOURCES), words(LINES), DOCUMENTS, translations(ENTRIES))
     assert as_counts(result) == {"pairs": 1, "alike": 1, "other_pairs": 2, "other_alike": 2}
 
