@@ -162,6 +162,8 @@ def test_several_tests_are_compared_by_their_mean():
     )  # fmt: skip
     # nothing on the first test, much on the second: the mean is sure, the first alone is not
     assert results[0].bootstrap_p > 0.05 > 0.01 > mean.bootstrap_p
+    exchanged = significance.compare_over_tests([(b, a, references) for a, b, references in tests])
+    assert exchanged.bootstrap_p == mean.bootstrap_p
     unchanged = [(test[0], test[0], test[2]) for test in tests]
     assert significance.compare_over_tests(unchanged).bootstrap_p == 1.0
 
