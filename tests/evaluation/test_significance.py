@@ -182,7 +182,7 @@ def test_equally_long_tests_have_draws_of_their_own():
     tests = [(good, bad, [references]), (bad, good, [references])]
     compared = significance.compare_over_tests(tests)
     assert compared.baseline_bleu == pytest.approx(compared.system_bleu)
-    assert compared.bootstrap_p > 0.3
+    assert 0.3 < compared.bootstrap_p < 0.6  # 1 if both tests had the same draws
     drawn = [
         significance.resampled_bleu(bad, [references], seed=significance.seed_of_test(number))
         for number in (0, 1)
