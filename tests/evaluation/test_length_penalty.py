@@ -96,6 +96,15 @@ def test_the_search_goes_on_while_the_best_is_at_an_edge_of_what_was_searched():
     assert [point.searched for point in points] == [True] * 5 + [False]
 
 
+def test_the_search_does_not_go_where_a_list_alone_promises_more():
+    lists = [[translation(REFERENCE, -4.0, 9.0)]]
+    search = Search({0.0: 4, 0.5: 6, 1.0: 5})
+    h = HParams(length_penalty_weight=9.0)
+    weights = (0.0, 0.5, 1.0, 1.5, 2.0)
+    chosen, _ = length_penalty.choose(lists, search, [[REFERENCE]], h, weights)
+    assert chosen.weight == 0.5 and search.weights == [0.0, 0.5, 1.0]
+
+
 @pytest.mark.parametrize("variant", ["luong", "rnnsearch"])
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.5])
 def test_a_re_ranked_list_of_all_translations_agrees_with_the_search(variant, weight):
