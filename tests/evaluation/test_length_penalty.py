@@ -105,6 +105,12 @@ def test_the_search_does_not_go_where_a_list_alone_promises_more():
     assert chosen.weight == 0.5 and search.weights == [0.0, 0.5, 1.0]
 
 
+def test_the_end_of_a_translation_counts_in_its_length():
+    """A weight of 1 gives -6/7 and -7.8/9; without `</s>` it would give -1 and -7.8/8."""
+    n_best = [translation("a", -1.0, 0.0), translation("a b c", -1.3, 0.0)]
+    assert length_penalty._best(n_best, 0.0, 1.0).text == "a"
+
+
 @pytest.mark.parametrize("variant", ["luong", "rnnsearch"])
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.5])
 def test_a_re_ranked_list_of_all_translations_agrees_with_the_search(variant, weight):
