@@ -176,15 +176,17 @@ def test_steps_that_were_not_taken_have_no_gradient(limit):
 
 def test_rows_need_not_be_counted_when_the_loop_is_traced():
     """Of several heads on one sentence, whose number the graph does not know."""
-    source = small_source()
-    rows = tf.Variable(tf.ones([2, 5, 3]), shape=[2, None, 3])
+    source, stream = small_source(), np.random.default_rng(1)
+    inputs, errors = stream.normal(size=[2, 5, 3]), stream.normal(size=[2, 5, 4])
+    rows = tf.Variable(tf.constant(inputs, tf.float32), shape=[2, None, 3])
 
     def body(time, source):
         del time
-        return tf.reduce_sum(rows @ source.values)
+        return tf.reduce_sum(tf.constant(errors, tf.float32) * (rows @ source.values))
 
     _, gradient = run_loop(source, {type(source): ("values",)}, body, 4, 4)
-    np.testing.assert_allclose(gradient.values, np.full([2, 3, 4], 20.0))
+    expected = 4 * np.einsum("bni,bno->bio", inputs, errors)
+    np.testing.assert_allclose(gradient.values, expected, rtol=1e-5, atol=1e-5)
 
 
 def small_source():
