@@ -9,7 +9,9 @@ from helpers import replicas, small_models
 from helpers.updates import ATOL, BATCHES, CASES, poison
 
 from tfmann.data.batching import shard_batch
+from tfmann.layers.dropout import DropoutMasks
 from tfmann.training import checkpoint
+from tfmann.training.objective import Loss
 from tfmann.training.train_step import TrainStep
 
 
@@ -95,6 +97,22 @@ def test_parts_of_a_batch_draw_their_own_dropout():
         of_one_part = learner(dropout=rate).update(shard_batch(twice, 2)[0], 3, 0.0)
         doubled = pytest.approx(2 * float(of_one_part.cross_entropy), rel=1e-5)
         assert (float(of_two_parts.cross_entropy) == doubled) == alike
+
+
+def test_each_part_of_a_batch_has_the_masks_of_a_scope_of_its_own(monkeypatch):
+    """What `test_parts_of_a_batch_draw_their_own_dropout` shows of whole updates."""
+    drawn = []
+
+    def draw(model, batch, noise, dtype, document):
+        del model, batch, dtype, document
+        drawn.append(float(noise.uniform("input", [])))
+        return Loss(tf.constant(0.0), tf.constant(0.0), tf.constant(0))
+
+    monkeypatch.setattr("tfmann.training.train_step.sum_loss", draw)
+    noise = DropoutMasks(tf.constant([1, 2]))
+    learner()._gradients((((), ()),) * 3, noise, tf.constant(1.0))
+    assert drawn[0] == float(noise.uniform("input", []))
+    assert len(set(drawn)) == 3
 
 
 def test_an_update_opens_no_file(monkeypatch):
