@@ -88,7 +88,8 @@ def test_special_target_tokens_take_no_place_among_the_best(tmp_path):
 
 def test_of_equal_pairs_the_line_with_the_greatest_weight_counts_and_takes_one_place(tmp_path):
     (tmp_path / "l").write_text(
-        "s0 t0 .8\ns0 t0 .9\ns0 t1 .1\ns0 t2 .05\n<s> t3 .2\n<s> t3 .1\n<s> t4 .1\n<s> t3 .3\n"
+        "s0 t0 .01\ns0 t0 .9\ns0 t0 .02\ns0 t1 .1\ns0 t2 .05\n"
+        "<s> t3 .2\n<s> t3 .1\n<s> t4 .1\n<s> t3 .3\n"
     )
     lists = shortlist_lexicon.read(tmp_path / "l", languages(), 2, 2)
     assert lists.of_source(3).tolist() == [3, 4] and lists.always.tolist() == [0, 1, 2, 6, 7]
