@@ -98,14 +98,15 @@ def test_batches_continue_from_a_position(kind):
         )
 
 
-def test_documents_stay_whole_and_every_batch_has_as_many_rows():
-    data = DocumentBatches(joined_documents(), settings(batch_size=4))
+@pytest.mark.parametrize("rows", [4, 9])  # some epochs draw fewer than 9 documents
+def test_documents_stay_whole_and_every_batch_has_as_many_rows(rows):
+    data = DocumentBatches(joined_documents(), settings(batch_size=rows))
     begins = np.cumsum([0, *itertools.chain.from_iterable(DOCUMENTS)])
     document_of = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
     counts = Counter()
     for epoch in range(60):
         plan = np.stack(data.plan(epoch))
-        assert plan.shape[1] == data.rows == 4
+        assert plan.shape[1] == data.rows == rows
         for row in plan.T:
             row = row[row >= 0]
             while len(row):
