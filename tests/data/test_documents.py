@@ -134,6 +134,7 @@ def test_measuring_in_documents_sees_every_pair_once():
         real = batch.target_length > 0
         sentences += batch.sentences[real].tolist()
         words += batch.words
+        assert batch.totals.tolist() == [batch.words, real.sum()]
         assert (batch.starts[real] == np.isin(batch.sentences[real], document_starts(ids))).all()
     assert sorted(sentences) == list(range(len(ids)))
     assert words == sum(len(corpus.target(i)) + 1 for i in range(len(ids)))
