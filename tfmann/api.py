@@ -386,7 +386,8 @@ def _restore(model: Seq2Seq, out_dir: str, ckpt: str | None, log: Callable[[str]
             raise
         latest = checkpoint_series.latest(os.path.join(out_dir, CHECKPOINTS), log)
         if latest is None:
-            raise UserError(f"{out_dir} holds no checkpoint yet ({error})") from None
+            state = "intact checkpoint" if os.path.exists(folder) else "checkpoint yet"
+            raise UserError(f"{out_dir} holds no {state} ({error})") from None
         if os.path.exists(folder):
             log(f"{error}: falling back to {latest}")
         folder, arrays = latest, checkpoint.read_arrays(latest)

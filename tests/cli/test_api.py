@@ -231,7 +231,7 @@ def test_folder_without_a_model_is_named(folder, monkeypatch):
     with pytest.raises(UserError, match=f"^runs/a holds .*: there is no such folder in {root}$"):
         tfmann.load("runs/a")
     (root / "best_bleu/state.json").unlink()
-    with pytest.raises(UserError, match="holds no checkpoint yet"):
+    with pytest.raises(UserError, match="holds no intact checkpoint"):
         tfmann.load(str(root))
     (root / "vocab.bb").unlink()
     with pytest.raises(UserError, match="vocab.bb"):

@@ -157,7 +157,7 @@ def test_checkpoints_that_cannot_be_used(model, source, tmp_path, capsys):
     good = weights.read_bytes()
     weights.write_bytes(good[:-100] + bytes(100))
     argv = command(copy, inference_input_file=source, inference_output_file=tmp_path / "out")
-    fails(argv, capsys, 1, "holds no checkpoint yet .*weights.npz is not as it was written")
+    fails(argv, capsys, 1, "holds no intact checkpoint .*weights.npz is not as it was written")
     assert not (tmp_path / "out").exists()
 
     state = checkpoint.read_state(str(model / "best_bleu"))

@@ -297,7 +297,7 @@ def test_unknown_row_is_named(toy_root, capsys):
     status = reproduce.main(
         ["vi-en", "--scale=cpu", f"--corpus_dir={corpus}", "--rows=loung", f"--out_dir={root}"]
     )
-    assert status == 1 and "loung" in capsys.readouterr().err
+    assert status == 2 and "loung" in capsys.readouterr().err
 
 
 def test_missing_corpus_is_one_line(toy_root, capsys):

@@ -121,9 +121,10 @@ def _rows(table: Table, names: str | None) -> list[Row]:
     if not names:
         return list(table.rows)
     rows = {row.name: row for row in table.rows}
+    known = ", ".join(rows)
     for name in names.split(","):
         if name not in rows:
-            raise UserError(f"--rows: there is no row {name!r}; expected some of {', '.join(rows)}")
+            raise UsageError(f"--rows: there is no row {name!r}; expected some of {known}")
     return [rows[name] for name in names.split(",")]
 
 
