@@ -65,6 +65,15 @@ def test_damaged_weights_of_a_later_step_remove_no_checkpoint_that_is_good(tmp_p
         assert newest == checkpoint_series.step_folder(str(tmp_path), step) and len(log) == 1
 
 
+def test_damaged_weights_of_a_later_step_do_not_remove_what_a_stopped_run_has_saved(tmp_path):
+    for step in (100, 200):
+        write(tmp_path, step)
+    truncate(tmp_path / "step-00000200" / "weights.npz")
+    write(tmp_path, 130, between=True)
+    assert checkpoint_series.remove_old(str(tmp_path), 2, saved=130) == [100]
+    assert checkpoint_series.steps(str(tmp_path)) == [100, 130, 200]
+
+
 def test_killed_while_an_old_checkpoint_is_removed(tmp_path, monkeypatch):
     """It is away as a whole, and what is left of it goes with the next."""
     for step in (3, 6, 9):
