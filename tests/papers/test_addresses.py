@@ -291,6 +291,15 @@ def test_untrained_weights_have_a_chance_of_their_own():
     assert judge_records(of_seeds(trained, (0.67, 0.66, 0.68))).status == INCONCLUSIVE
 
 
+@pytest.mark.parametrize(("spread", "expected"), [(0.01, HOLDS), (0.6, INCONCLUSIVE)])
+def test_untrained_weights_may_differ_on_other_sentences(spread, expected):
+    records = runs(0.70, 0.72, 0.74)
+    for run in records:
+        null = {"mean": 0.1, "interval": [0.1 - spread, 0.1 + spread], "sentences": 500}
+        run["inspection"]["statistics"][0]["untrained"] = null
+    assert judge_records(records).status == expected
+
+
 def test_a_seed_below_its_untrained_weights_counts_in_the_error():
     trained, untrained = (0.90, 0.91, 0.92), (0.10, 0.11, 0.95)
     assert judge_records(of_seeds(trained, untrained)).status == INCONCLUSIVE
