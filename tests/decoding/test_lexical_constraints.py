@@ -21,7 +21,8 @@ from oracles import lexical as oracle
 
 from tfmann.data.vocab import EOS_ID
 from tfmann.decoding import backend, beam_banks, lexical_constraints, next_words, search
-from tfmann.decoding.beam import BeamOptions, StepRules
+from tfmann.decoding.beam import Beam, BeamOptions, Continuations, StepRules
+from tfmann.decoding.beam_scoring import select
 from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.lexical_constraints import Phrases, pad_phrases
 from tfmann.decoding.target_prefix import ANY_WORD, pad_prefixes
@@ -288,6 +289,28 @@ def test_a_sentence_without_phrases_is_translated_as_in_a_free_search():
     for row in (1, 2):
         assert_same_hypotheses(mixed, row, free, row)
     assert not np.array_equal(mixed.ids[0, 0, :3], free.ids[0, 0, :3])
+
+
+def test_hypotheses_of_a_sentence_that_is_done_keep_their_slots():
+    """Three have ended with the phrase; a live one, far behind, begins the bank without it."""
+    phrases = phrases_of([[(5,)]])
+    progress = lexical_constraints.first_progress(phrases, 4)
+    beam = Beam(
+        log_probs=tf.constant([[-1.0, -2.0, -3.0, -50.0]]),
+        finished=tf.constant([[True, True, True, False]]),
+        lengths=tf.constant([[2, 2, 2, 1]], tf.int64),
+        coverage=tf.zeros([1, 4, 0]),
+        words=tf.zeros([1, 4, 0], tf.int32),
+        progress=progress._replace(included=tf.constant([[[True], [True], [True], [False]]])),
+    )
+    ended = [[0.0, -np.inf, -np.inf]] * 3
+    continuations = Continuations(
+        tf.constant([[*ended, [-1.0, -1.0, -1.0]]]),
+        tf.constant([[[EOS_ID, EOS_ID, EOS_ID]] * 3 + [[3, 4, 6]]]),
+    )
+    rules = StepRules(tf.constant(1), tf.constant([10]), phrases=phrases)
+    _, after = select(continuations, beam, None, rules, BeamOptions(4, num_best=3))
+    assert after.log_probs[0, :3].numpy().tolist() == [-1.0, -2.0, -3.0]
 
 
 def test_a_limit_leaves_room_for_the_prefix_and_the_phrases():
