@@ -10,7 +10,7 @@ from helpers.records import record
 
 from benchmarks.speed import cells
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
-from tfmann.papers import conditions, judgement, speeds
+from tfmann.papers import conditions, judgement, metrics, speeds
 from tfmann.papers.claim import AddressClaim, SpeedClaim
 from tfmann.papers.claims import CLAIMS
 from tfmann.papers.judgement import NOT_MEASURED
@@ -77,6 +77,13 @@ def test_a_verdict_states_its_basis():
         "90,000 pairs (paper: 133,000); one seed; converged; brevity penalties differ: "
         "0.921 against 0.900"
     )
+
+
+@pytest.mark.parametrize(("brevity", "expected"), [(0.92, False), (0.921, True)])
+def test_a_difference_of_just_the_tolerance_is_none(brevity, expected):
+    """0.92 - 0.9 is above 0.02 in floating point."""
+    runs_of_pair = record("mad_1", brevity=brevity), record("luong", brevity=0.9)
+    assert metrics.lengths_differ(*runs_of_pair) == expected
 
 
 def test_brevity_penalties_are_those_of_the_split_that_is_compared():
