@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from helpers import small_models
 from helpers.searches import LENGTHS, Stepper, as_arrays, check, large_model, prepare
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from oracles import beam as oracle
 
@@ -26,6 +26,7 @@ def run_beam(model, batch, width, constraints, alpha=0.0):
 
 
 @given(st.lists(st.integers(3, 6), max_size=8), st.integers(0, 4), st.integers(0, 9))
+@example([3, 3], 2, 0)  # the bigrams overlap
 def test_forbidden_words_are_those_of_the_oracle(prefix, ngram, least):
     constraints = Constraints(least, ngram)
     words = no_words([1], tf.constant([9]), constraints)
