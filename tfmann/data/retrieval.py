@@ -117,9 +117,8 @@ def edit_distances(query: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarra
     positions = np.arange(width + 1)
     table = np.broadcast_to(positions, [len(others), width + 1])
     for step, token in enumerate(query, start=1):
-        differs = padded != token if token != UNK_ID else np.ones_like(padded, bool)
         row = np.full([len(others), width + 1], step)
-        row[:, 1:] = np.minimum(table[:, 1:] + 1, table[:, :-1] + differs)
+        row[:, 1:] = np.minimum(table[:, 1:] + 1, table[:, :-1] + (padded != token))
         table = np.minimum.accumulate(row - positions, axis=1) + positions
     return table[np.arange(len(others)), lengths]
 

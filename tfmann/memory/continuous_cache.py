@@ -199,7 +199,7 @@ def _plan(cache: Cache, words: tf.Tensor, length: tf.Tensor, overwrite: bool) ->
     """Chooses the slots, word by word."""
     steps, count = tf.shape(words)[1], cache.words.shape[1]
     by_step = tf.transpose(words)  # [T, B]
-    now = tf.maximum(tf.reduce_max(cache.written, axis=1, keepdims=True) + 1, 0)
+    now = tf.reduce_max(cache.written, axis=1, keepdims=True) + 1
 
     def step(time, slot_words, written, retained, slots, replaces):
         word = by_step[time][:, None]
