@@ -289,9 +289,16 @@ def test_a_file_may_have_settings_of_several_cells(tmp_path):
 
 @pytest.mark.parametrize("cell", config.CELLS)
 def test_a_cell_takes_its_own_settings(cell, tmp_path):
-    names = config.fields_of(config.cell_spec(cell).options)
-    settings = {name: config.FIELDS[name].default for name in names}
-    assert config.settings_for_training(str(tmp_path), None, {"cell": cell, **settings})
+    """Each with the value of another one that it needs."""
+    for name in config.fields_of(config.cell_spec(cell).options):
+        needed = {
+            "coverage_size": {"coverage_model": "neural"},
+            "dnc_mask_floor": {"dnc_masking": True},
+        }
+        given = {name: config.FIELDS[name].default, **needed.get(name, {})}
+        if cell == "mad" and name.startswith("dnc_"):
+            given["external_addressing"] = "dnc"
+        assert config.settings_for_training(str(tmp_path), None, {"cell": cell, **given})
 
 
 def test_weights_that_are_none_are_named_before_the_text_is_read(tmp_path, capsys):
