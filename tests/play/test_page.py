@@ -41,12 +41,18 @@ def test_questions_that_cannot_be_answered_are_refused(client, body, status):
 
 
 @needs_browser
+def test_the_page_opens_with_a_model_that_writes_to_a_memory(page, client):
+    page.open("about:blank")
+    page.open(f"http://127.0.0.1:{client.port}/")
+    page.wait(DRAWN.format(1))
+    assert text(page, ".stage h2") == "Neural Turing machine"
+
+
+@needs_browser
 def test_the_page_shows_a_translation_at_once(page, client):
     assert text(page, ".stage h2") == "Luong attention"
     assert text(page, "#where") == "1 of 14"
-    _, models = client.get("/play/models")
-    lines = models["models"][0]["examples"][0]
-    trace = client.post("/play/trace", {"model": "luong", "lines": lines})[1]
+    trace = trace_of(client, "luong")
     page.key("End")
     words = page.run(
         "[...document.querySelectorAll('.target .word')].map((word) => word.innerText)"

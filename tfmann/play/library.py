@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SHIPPED = Path(__file__).parent / "models"
 EXAMPLE = "example.json"  # a trace, so that the page has something to show at once
 _LOADED = 6  # models in memory at a time
+_FIRST = "ntm"  # the shipped model that the page opens with: its memory fills while one looks
 # memories that need no training, on top of a shipped model: name, its model, title, settings
 _WITH_MEMORY = (
     ("neural_cache", "luong", "Luong attention, neural cache", {"neural_cache_size": 100}),
@@ -121,7 +122,7 @@ def shipped() -> list[Entry]:
             bleu=round(entry["bleu"], 1),
             examples=examples.DOCUMENTS if entry["documents"] else examples.SENTENCES,
         )
-        for name, entry in record.items()
+        for name, entry in sorted(record.items(), key=lambda item: item[0] != _FIRST)
         if (SHIPPED / name / "hparams.json").exists()
     }
     with_memory = [
