@@ -287,18 +287,26 @@ def test_a_file_may_have_settings_of_several_cells(tmp_path):
     assert (settings.cell, settings.read_heads) == ("ntm", 4)
 
 
-@pytest.mark.parametrize("cell", config.CELLS)
-def test_a_cell_takes_its_own_settings(cell, tmp_path):
-    """Each with the value of another one that it needs."""
-    for name in config.fields_of(config.cell_spec(cell).options):
-        needed = {
-            "coverage_size": {"coverage_model": "neural"},
-            "dnc_mask_floor": {"dnc_masking": True},
-        }
-        given = {name: config.FIELDS[name].default, **needed.get(name, {})}
-        if cell == "mad" and name.startswith("dnc_"):
-            given["external_addressing"] = "dnc"
-        assert config.settings_for_training(str(tmp_path), None, {"cell": cell, **given})
+OF_DNC = {name for name in config.FIELDS if name.startswith("dnc_")}
+IDLE = {"coverage": {"coverage_size"}, "dnc": {"dnc_mask_floor"}, "mad": OF_DNC}
+
+
+@pytest.mark.parametrize(
+    "cell, chosen, idle",
+    [
+        *((cell, {}, IDLE.get(cell, set())) for cell in config.CELLS),
+        ("coverage", {"coverage_model": "neural"}, {"max_fertility"}),
+        ("dnc", {"dnc_masking": True}, set()),
+        ("mad", {"external_addressing": "dnc", "dnc_masking": True},
+         {"shift_range", "address_start", "head_start"}),
+    ],
+)  # fmt: skip
+def test_a_cell_takes_its_own_settings(cell, chosen, idle, tmp_path):
+    """All at once, but for those that are idle with the kind of memory that is chosen."""
+    names = config.fields_of(config.cell_spec(cell).options).keys() - idle
+    settings = {name: config.FIELDS[name].default for name in names}
+    given = {"cell": cell, **settings, **chosen}
+    assert config.settings_for_training(str(tmp_path), None, given)
 
 
 def test_weights_that_are_none_are_named_before_the_text_is_read(tmp_path, capsys):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from tfmann.config.cells import CELLS
 from tfmann.config.fields import fields_of
 from tfmann.config.hparams import HParams
+from tfmann.config.memory_options import DNCOptions, NTMOptions
 from tfmann.config.search import SEARCHES
 from tfmann.errors import UsageError
 
@@ -39,12 +40,12 @@ _CONDITIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "max_fertility": ("coverage_model", ("fertility",)),
 }  # fmt: skip
 
-# Settings of the cell mad that only one external_addressing reads; ntm and dnc read them always.
-_ADDRESSINGS = {
-    "shift_range": "ntm", "address_start": "ntm", "head_start": "ntm", "dnc_masking": "dnc",
-    "dnc_mask_floor": "dnc", "dnc_deallocation": "dnc", "dnc_sharp_links": "dnc",
-    "dnc_content_only": "dnc", "dnc_layer_norm": "dnc",
-}  # fmt: skip
+# The cell mad has the settings of both addressings, and reads those of one of them.
+_OF_NTM, _OF_DNC = fields_of(NTMOptions).keys(), fields_of(DNCOptions).keys()
+_CONDITIONS_OF_MAD: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    **{name: ("external_addressing", ("ntm",)) for name in _OF_NTM - _OF_DNC},
+    **{name: ("external_addressing", ("dnc",)) for name in _OF_DNC - _OF_NTM},
+}
 
 # Settings that are not read where another one is given.
 _REPLACED_BY = {"vocab_size": "vocab_prefix", "vocab_min_frequency": "vocab_prefix"}
@@ -80,6 +81,7 @@ def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
       hparams: all settings, with these.
     """
     wholes = {part: whole for whole, parts in _PARTS.items() for part in parts}
+    conditions = {**_CONDITIONS, **(_CONDITIONS_OF_MAD if hparams.cell == "mad" else {})}
     for name in names:
         replacement = _REPLACED_BY.get(name)
         if replacement and getattr(hparams, replacement):
@@ -92,9 +94,7 @@ def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
             raise UsageError(
                 f"--{name} is of no use without {whole}: give --{whole}, or leave it out"
             )
-        other, readers = _CONDITIONS.get(name, ("", ()))
-        if hparams.cell == "mad" and name in _ADDRESSINGS:
-            other, readers = "external_addressing", (_ADDRESSINGS[name],)
+        other, readers = conditions.get(name, ("", ()))
         if readers and getattr(hparams, other) not in readers:
             raise UsageError(
                 f"--{name} is of no use with {other}={getattr(hparams, other)!r}: give --{other}="
