@@ -102,7 +102,7 @@ def _inspect(args: argparse.Namespace) -> None:
     inputs = {f"--{name}": getattr(args, name)
               for name in ("input", "reference", "translations", "documents")}  # fmt: skip
     input_checks.refuse_overwriting({"output": args.output}, inputs)
-    input_checks.refuse_overwriting_model("output", args.output, args.model)
+    input_checks.refuse_overwriting_model({"output": args.output}, args.model)
     input_checks.require_folder(args.output, "output")
     text = _read(args)
     by_document = any(run.reads_documents for run in (hparams, *of_others))

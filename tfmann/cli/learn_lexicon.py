@@ -27,7 +27,7 @@ def learn_lexicon(hparams: HParams, out_dir: str, log: Callable[[str], None] = p
     paths = list(chain.from_iterable(corpora))
     output = lexicon.path(hparams, out_dir)
     input_checks.refuse_overwriting_text("lexicon_file", output, paths)
-    input_checks.refuse_overwriting_model("lexicon_file", output, out_dir)
+    input_checks.refuse_overwriting_model({"lexicon_file": output}, out_dir)
     try:
         os.makedirs(out_dir, exist_ok=True)
     except OSError as error:

@@ -33,7 +33,7 @@ def learn_shortlist(hparams: HParams, out_dir: str, log: Callable[[str], None] =
     paths = list(chain.from_iterable(corpora))
     output = lexicon.shortlist_path(hparams, out_dir)
     input_checks.refuse_overwriting_text("shortlist", output, paths)
-    input_checks.refuse_overwriting_model("shortlist", output, out_dir)
+    input_checks.refuse_overwriting_model({"shortlist": output}, out_dir)
     input_checks.require_folder(output, "shortlist")
     languages = run_vocabularies.load(hparams, out_dir)
     pairs = (

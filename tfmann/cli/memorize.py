@@ -89,7 +89,7 @@ def _run(args: argparse.Namespace) -> None:
         text = [*text, _sides(hparams, hparams.dev_prefix)]
     output = args.output or os.path.join(args.model, _NAME)
     input_checks.refuse_overwriting_text("output", output, chain.from_iterable(text))
-    input_checks.refuse_overwriting_model("output", output, args.model)
+    input_checks.refuse_overwriting_model({"output": output}, args.model)
     input_checks.require_folder(output, "output")
     import_tensorflow()
     _learn(args, hparams, output)

@@ -221,8 +221,7 @@ def _keep_files_of_model(mode: str, flags: Any, hparams: HParams) -> None:
         "alignment_file": flags.alignment_file,
     }
     input_checks.refuse_overwriting(outputs, read)
-    for flag, path in outputs.items():
-        input_checks.refuse_overwriting_model(flag, path, flags.out_dir)
+    input_checks.refuse_overwriting_model(outputs, flags.out_dir)
 
 
 def export_dir(flags: Any) -> str:

@@ -128,10 +128,10 @@ def refuse_overwriting_text(flag: str, output: str, texts: Iterable[str]) -> Non
     refuse_overwriting({flag: output}, {f"the text {path}": path for path in texts})
 
 
-def refuse_overwriting_model(flag: str, output: str | None, root: str) -> None:
-    """Raises UsageError if the file that a flag says to write is one of the run in `root`."""
-    names = files_of_model(root) if output else []
-    refuse_overwriting({flag: output}, {f"the model's {n}": os.path.join(root, n) for n in names})
+def refuse_overwriting_model(outputs: Mapping[str, str | None], root: str) -> None:
+    """Raises UsageError if a file to write, by flag, is one of the run in `root`."""
+    files = {f"the model's {name}": os.path.join(root, name) for name in files_of_model(root)}
+    refuse_overwriting(outputs, files)
 
 
 def require_folder(path: str | None, flag: str) -> None:
