@@ -284,7 +284,7 @@ def _tune(values: Any, settings: dict[str, Any]) -> None:
     settings = {**settings, **length_penalty.search_settings(hparams)}
     model = api.load(values.out_dir, values.ckpt, print_message, **settings)
     sets = _evaluation_sets(model, values)
-    evaluation_set = sets["input"] if values.inference_input_file else sets["dev"]
+    evaluation_set = sets.get("input") or sets["dev"]
 
     def translate(model: api.Model) -> Iterator[list[api.Translation]]:
         documents = _documents(evaluation_set.documents)

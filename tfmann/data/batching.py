@@ -22,7 +22,7 @@ from tfmann.data.vocab import EOS_ID, SOS_ID
 from tfmann.errors import UserError
 
 Corpus = Union[EncodedCorpus, JoinedCorpus]
-T = TypeVar("T")
+Items = TypeVar("Items", Sequence[Any], np.ndarray)
 
 
 class Batch(NamedTuple):
@@ -157,8 +157,7 @@ class TrainingBatches:
             sentences = max(1, int(h.batch_size / self._target[self.pairs].mean()))
         pool = h.bucket_pool * sentences
         batches = []
-        for begin in range(0, len(order), pool):
-            pairs = order[begin : begin + pool]
+        for pairs in chunks(order, pool):
             by_length = np.lexsort((self._source[pairs], self._target[pairs]))
             batches.extend(self._cut(pairs[by_length]))
         return [batches[i] for i in stream.permutation(len(batches))]
@@ -194,7 +193,7 @@ class TrainingBatches:
     def _cut(self, order: np.ndarray) -> list[np.ndarray]:
         size = self._hparams.batch_size
         if self._hparams.batch_type == "sentences":
-            return [order[i : i + size] for i in range(0, len(order), size)]
+            return list(chunks(order, size))
         batches, begin, longest = [], 0, 0
         for end, index in enumerate(order):
             longest = max(longest, int(self._target[index]))
@@ -347,8 +346,7 @@ def evaluation_batches(
     """Yields all pairs, shortest targets first, to measure perplexity on."""
     history = SourceHistory(corpus, history_size)
     order = np.lexsort((np.diff(corpus.source_starts), np.diff(corpus.target_starts)))
-    for begin in range(0, len(order), batch_size):
-        indexes = order[begin : begin + batch_size]
+    for indexes in chunks(order, batch_size):
         yield make_batch(
             [corpus.source(i) for i in indexes],
             [corpus.target(i) for i in indexes],
@@ -359,7 +357,7 @@ def evaluation_batches(
         )
 
 
-def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+def chunks(items: Items, size: int) -> Iterator[Items]:
     """Yields the items in their order, `size` at a time."""
     for begin in range(0, len(items), size):
         yield items[begin : begin + size]

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from tfmann.data.batching import chunks
 from tfmann.data.vocab import EOS_ID
 from tfmann.decoding.memory_translator import MemoryTranslator
 from tfmann.memory import adaptive_neighbors
@@ -174,8 +175,8 @@ def _batches(sentences: Sequence[np.ndarray], seed: int) -> Iterator[list[np.nda
     made = 0
     while True:
         order = stream.permutation(len(sentences))
-        for begin in range(0, len(order), _SENTENCES):
+        for numbers in chunks(order, _SENTENCES):
             if made == UPDATES:
                 return
             made += 1
-            yield [sentences[number] for number in order[begin : begin + _SENTENCES]]
+            yield [sentences[number] for number in numbers]
