@@ -8,7 +8,7 @@ from helpers.claims import FLAT, history, resampled, runs
 from helpers.records import record, table
 from oracles import verdicts as oracle
 
-from tfmann.papers.differences import comparisons
+from tfmann.papers.differences import comparisons, overview
 from tfmann.papers.table import Row
 
 SHOWN = table(
@@ -87,3 +87,26 @@ def test_seeds_that_only_one_row_has_are_left_out():
     assert only(records).by_seed == [1.0, 1.5, 0.5]
     assert comparisons(SHOWN, records[-1:]) == []
     assert comparisons(SHOWN, []) == []
+
+
+def test_the_overview_has_each_row_once_where_three_converged_seeds_are_evidence():
+    names = ("luong", "longer", "mad_1", "few", "one", "rising")
+    rows = (Row(name, name.upper()) for name in names)
+    shown = table(*rows, baselines=("luong", "longer"))
+    base = [r for r in runs(OURS, THEIRS) if r["row"] == "luong"]
+    ours = [r for r in runs(OURS, THEIRS) if r["row"] == "mad_1"]
+
+    def of(row, records, **changes):
+        return [{**record, "row": row, **changes} for record in records]
+
+    rising = {"history": history(9.0, 10.0, 10.0, 10.0, 10.5)}
+    records = [
+        *base, *of("longer", base), *ours, *of("few", ours[:2]), *of("one", ours[:1]),
+        *of("rising", ours, **rising),
+    ]  # fmt: skip
+    (part,) = overview(shown, records)
+    assert part.rival.name == "longer"
+    assert [difference.title for difference in part.differences] == ["MAD_1"]
+    (part,) = overview(shown, [*base, *ours])  # without runs of the closer baseline
+    assert part.rival.name == "luong"
+    assert overview(shown, [*base, *of("rising", ours, **rising)]) == []

@@ -24,7 +24,7 @@ RECORDS = [*runs([12.0, 12.5, 11.5], [11.0] * 3, spread=0.1, **CURVE), record("n
 
 def test_a_chart_has_a_bar_for_each_row():
     (chart,) = difference_chart.difference_charts(SHOWN, RECORDS)
-    first, second = chart.bars
+    ((_, (first, second)),) = chart.parts
     assert first.text == "+1.00 [-0.31, +2.31], 3 seeds" and first.is_evidence
     assert second.text.endswith("one seed") and not second.is_evidence
     left, right = chart.x_ticks[0][0], chart.x_ticks[-1][0]
@@ -37,7 +37,7 @@ def test_a_chart_has_a_bar_for_each_row():
 
 def test_rows_that_never_differ_have_a_chart():
     (chart,) = difference_chart.difference_charts(SHOWN, runs([11.0] * 2, [11.0] * 2))
-    assert chart.bars[0].mean == chart.bars[0].low == chart.zero
+    assert chart.parts[0].bars[0].mean == chart.parts[0].bars[0].low == chart.zero
 
 
 def test_a_figure_is_svg_with_escaped_text(tmp_path, monkeypatch):
@@ -49,15 +49,32 @@ def test_a_figure_is_svg_with_escaped_text(tmp_path, monkeypatch):
     assert "M <1>" in [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
+def test_the_overview_has_a_heading_for_each_table(monkeypatch):
+    for number, name in enumerate(("toy", "other")):
+        monkeypatch.setitem(TABLES, name, SHOWN._replace(title=f"T{number}, BLEU without case"))
+    results = {("other", "cpu"): RECORDS, ("toy", "cpu"): RECORDS, ("vi-en", "cpu"): []}
+    chart = difference_chart.overview_chart(results)
+    headings = [line.text for part in chart.parts for line in part.lines if line.kind == "heading"]
+    assert headings == ["T0", "T1"]  # as the tables are listed
+    for part in chart.parts:
+        assert part.lines[-1].text == "against L" and [bar.title for bar in part.bars] == ["M <1>"]
+        assert part.lines[-1].y < part.bars[0].middle
+    first, second = chart.parts
+    assert first.bars[0].middle < second.lines[0].y < second.bars[0].middle < chart.bottom
+    assert difference_chart.overview_chart({("toy", "cpu"): RECORDS[:2]}) is None
+
+
 def test_the_command_writes_the_figures_that_the_file_shows(tmp_path, monkeypatch):
     monkeypatch.setitem(TABLES, "toy", SHOWN)
     results = write_results(tmp_path / "results", "toy-cpu", *RECORDS)
     write_results(results, "vi-en-cpu", *RECORDS)  # a table that the file does not show
     readme = tmp_path / "page.md"
-    readme.write_text("<!-- results: toy-cpu -->\n<!-- end -->\n")
+    blocks = ("toy-cpu", "overview")
+    readme.write_text("".join(f"<!-- results: {name} -->\n<!-- end -->\n" for name in blocks))
     assert command.main(["readme", f"--readme={readme}", f"--results_dir={results}"]) == 0
     assert f"![Differences in test BLEU from L]({FIGURES}/toy-cpu-luong.svg)" in readme.read_text()
-    assert [path.name for path in (tmp_path / FIGURES).iterdir()] == ["toy-cpu-luong.svg"]
+    names = {path.name for path in (tmp_path / FIGURES).iterdir()}
+    assert names == {"toy-cpu-luong.svg", "overview.svg"}
 
 
 def test_the_figures_are_what_the_results_say():

@@ -17,6 +17,7 @@ from tfmann.papers.metrics import Record
 from tfmann.papers.seed_pairs import SeedPairs, pair_seeds
 from tfmann.papers.table import Row, Table
 
+OVERVIEW_SEEDS = 3  # with two, an interval is too wide to say anything
 _REACH = NormalDist().inv_cdf(1 - verdicts.LEVEL / 2)  # errors of the sentences of one seed
 
 
@@ -75,6 +76,32 @@ def comparisons(table: Table, records: Sequence[Record]) -> list[Comparison]:
         if rival in rows
     ]
     return [comparison for comparison in compared if comparison.differences]
+
+
+def overview(table: Table, records: Sequence[Record]) -> list[Comparison]:
+    """Compares each row with its closest baseline, where that is evidence of several seeds.
+
+    The closest is the last of the table that the row is compared with, such as its gate alone for a
+    cache. Baselines themselves are left out.
+    """
+    compared = comparisons(table, records)
+    closest = {d.title: c.rival for c in compared for d in c.differences}
+    baselines = {row.title for row in table.rows if row.name in table.baselines}
+    parts = [
+        Comparison(
+            rival,
+            [
+                difference
+                for difference in differences
+                if difference.is_evidence
+                and len(difference.by_seed) >= OVERVIEW_SEEDS
+                and difference.title not in baselines
+                and closest[difference.title] == rival
+            ],
+        )
+        for rival, differences in compared
+    ]
+    return [part for part in parts if part.differences]
 
 
 def _difference(row: Row, rival: Row, records: Sequence[Record]) -> Difference | None:

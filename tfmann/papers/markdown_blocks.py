@@ -1,8 +1,9 @@
 """Tables and claims in a Markdown file, between comments; the rest of the file stays as it is.
 
 A block is `<!-- results: NAME -->`, generated text, `<!-- end -->`. NAME is a table with its scale,
-such as `vi-en-cpu`, or `claims`. A table shows figures of its differences, which
-`tfmann.report.difference_chart` writes into `FIGURES` next to the file.
+such as `vi-en-cpu`, or `claims`, or `overview`. A table shows figures of its differences, and the
+overview those of all tables that are evidence; `tfmann.report.difference_chart` writes the figures
+into `FIGURES` next to the file.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tfmann.papers.tables import TABLES
 from tfmann.utils.files import atomic_write
 
 FIGURES = "figures/results"  # from the folder of the file
+OVERVIEW = "overview"  # the block, and its figure
 _BLOCK = re.compile(r"(<!-- results: (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _COLUMNS = (
     "brevity penalty",
@@ -84,11 +86,14 @@ def fill(text: str, results_dir: Path, name: str = "the text") -> str:
         begin, block, _, end = match.groups()
         if block == "claims":
             lines = _claims(results, results_dir)
+        elif block == OVERVIEW:
+            alternative = "Differences in test BLEU that several converged seeds have shown"
+            lines = [f"![{alternative}]({FIGURES}/{OVERVIEW}.svg)"]
         elif block in names:
             lines = _table(*names[block], results.get(names[block], []))
         else:
             raise UserError(
-                f"{name}: there are no results called {block!r}; expected claims, "
+                f"{name}: there are no results called {block!r}; expected claims, {OVERVIEW}, "
                 f"{', '.join(sorted(names))}"
             )
         return begin + "\n".join([*lines, ""]) + end

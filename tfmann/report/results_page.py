@@ -16,7 +16,7 @@ from tfmann.papers.records import read_results
 from tfmann.papers.table import Table
 from tfmann.papers.tables import PAPERS, TABLES, synthetic
 from tfmann.report import curves, figures
-from tfmann.report.difference_chart import DifferenceChart, difference_charts
+from tfmann.report.difference_chart import DifferenceChart, difference_charts, overview_chart
 from tfmann.report.figures import Drawing, Tracer
 from tfmann.report.html import render_template
 from tfmann.report.length_chart import length_chart
@@ -121,6 +121,7 @@ def render_results(results_dir: Path) -> str:
             counts=judgement.count(verdict for _, verdict in judged),
             papers_with_claims=list(dict.fromkeys(claim.paper for claim in CLAIMS)),
             adequacy=_adequacy_tables(results),
+            overview=overview_chart(results),
             frame=curves,
         )
     )
