@@ -94,6 +94,14 @@ def test_a_bad_line_is_named_before_the_work(
     fails(command(model, **flags), capsys, 1, words)
 
 
+def test_a_folder_in_the_place_of_text_is_named_before_the_work(
+    model, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(api, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    argv = command(model, inference_input_file=tmp_path)
+    fails(argv, capsys, 1, f"{tmp_path} is a directory; a file was expected")
+
+
 @pytest.mark.parametrize("source", ["-", "pipe"])
 @pytest.mark.parametrize(
     ("flags", "words"),

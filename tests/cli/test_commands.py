@@ -54,6 +54,11 @@ def test_versions_are_printed(capsys):
     assert capsys.readouterr().out == f"tfmann {tfmann.__version__}\n"
 
 
+def test_help_is_about_one_command(capsys):
+    status, out, err = run(capsys, "help", "train", "serve")
+    assert (status, out) == (2, "") and "leave out 'serve'" in err
+
+
 HEAVY = {"tensorflow", "numpy", "absl", "matplotlib", "sacrebleu", "tfmann.config"}
 
 

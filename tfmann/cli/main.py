@@ -87,6 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: list[str]) -> int:
     if argv[:1] == ["help"] and argv[1:] != ["help"]:
+        if len(argv) > 2:
+            raise UsageError(f"`tfmann help` takes one command: leave out {argv[2]!r}")
         argv = [*argv[1:2], "--help"]
     if not argv or argv[0] in ("-h", "--help", "-help", "help"):
         print(usage())

@@ -105,9 +105,11 @@ def _require_sides(hparams: DataSettings, prefix: str) -> tuple[str, str]:
 
 
 def require_file(path: str, remedy: str = "") -> None:
-    """Raises UserError with the remedy, if any, if there is no file of that name."""
+    """Raises UserError if there is no such file, with the remedy, if any, or if it is a folder."""
     if not os.path.exists(path):
         raise UserError(f"no such file: {path}{remedy and f' ({remedy})'}")
+    if os.path.isdir(path):
+        raise UserError(f"{path} is a directory; a file was expected")
 
 
 def require_vocabulary_files(hparams: HParams) -> None:
