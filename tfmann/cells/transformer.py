@@ -196,7 +196,7 @@ class DecoderLayer(tf.Module):
 
 
 class TransformerCell(DecoderCell):
-    """Pre-norm layers (`layers.transformer`) over `sqrt(U) y_{t-1} + PE(t)`, and a last LN.
+    """Pre-norm layers (`layers.transformer`) over `sqrt(U) y_{t-1} + PE(t-1)`, and a last LN.
 
     Unlike the paper: no dropout of attention weights, because masks are drawn before the loop; and
     self-attention sees the last W words, because every state must have the same shape. W is by
