@@ -67,6 +67,17 @@ def test_the_page_shows_a_translation_at_once(page, client):
 
 
 @needs_browser
+def test_words_of_the_invented_language_have_their_meaning_below(page, client):
+    glosses = client.get("/play/models")[1]["glosses"]
+    words = trace_of(client, "luong")["source_tokens"]
+    below = page.run(
+        "[...document.querySelectorAll('.source .word small')].map((gloss) => gloss.innerText)"
+    )
+    assert below == [glosses.get(word, "") for word in words]
+    assert "merchant" in below and "(past)" in below
+
+
+@needs_browser
 def test_the_keyboard_steps_plays_and_pauses(page):
     page.run("document.activeElement.blur()")
     for key, where in (

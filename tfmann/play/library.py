@@ -37,6 +37,7 @@ class Entry(NamedTuple):
     bleu: float | None  # on the synthetic test set, of shipped models
     examples: Sequence[Sequence[str]]  # documents, as lists of lines
     settings: Mapping[str, Any] = {}  # of the search, in place of the model's own
+    is_invented: bool = False  # whether it translates the invented language
 
 
 class Library:
@@ -57,6 +58,7 @@ class Library:
                 "cell": entry.cell,
                 "documents": entry.documents,
                 "bleu": entry.bleu,
+                "invented": entry.is_invented,
                 "examples": [list(document) for document in entry.examples],
             }
             for entry in self._entries.values()
@@ -121,6 +123,7 @@ def shipped() -> list[Entry]:
             documents=entry["documents"],
             bleu=round(entry["bleu"], 1),
             examples=examples.DOCUMENTS if entry["documents"] else examples.SENTENCES,
+            is_invented=True,
         )
         for name, entry in sorted(record.items(), key=lambda item: item[0] != _FIRST)
         if (SHIPPED / name / "hparams.json").exists()

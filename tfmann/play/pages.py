@@ -26,6 +26,7 @@ from tfmann.serving.requests import (
     read_strings,
     refuse_unknown,
 )
+from tfmann.synthetic import glosses
 
 _STATIC = Path(__file__).parent / "static"
 _FILES = {"/": "page.html", "/play.css": "play.css"}
@@ -54,7 +55,8 @@ def make_app(library: Library, host: str = "127.0.0.1", log: Any = None) -> Star
 
     async def models(request: Request) -> Response:
         del request
-        return JSONResponse({"version": __version__, "models": library.describe()})
+        described = {"models": library.describe(), "glosses": glosses.glosses()}
+        return JSONResponse({"version": __version__, **described})
 
     async def trace(request: Request) -> Response:
         value = read_json(await app.read_body(request, LIMITS))

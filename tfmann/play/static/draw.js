@@ -225,6 +225,7 @@ export function slots({ fill, write, read, names, label, colors, wide = 52 }) {
   const per = Math.max(1, Math.min(fill.length, Math.floor(Math.min(860, colors.room) / wide)));
   const lines = Math.ceil(fill.length / per);
   const tall = 62;
+  const least = 2 / fill.length; // twice an equal share: else a blurred address would frame every slot
   const root = svg(per * wide + 4, lines * tall + 4, label);
   fill.forEach((value, n) => {
     const x = (n % per) * wide + 2;
@@ -238,7 +239,7 @@ export function slots({ fill, write, read, names, label, colors, wide = 52 }) {
       "fill-opacity": 0.38, "pointer-events": "none",
     }));
     for (const [weights, colour, inset] of [[write, colors.write, 0], [read, colors.read, 3.5]]) {
-      if (!weights || weights[n] < 0.02) continue;
+      if (!weights || weights[n] < least) continue;
       root.append(element("rect", {
         x: x + inset, y: y + inset, width: box - 2 * inset, height: 34 - 2 * inset, rx: 4 - inset / 2, fill: "none",
         stroke: colour, "stroke-width": 2.6, "stroke-opacity": shade(weights[n]).toFixed(3), "pointer-events": "none",

@@ -235,8 +235,8 @@ function memory(trace, step) {
   const most = (name) => trace.arrays[name]?.[step].reduce((a, b) => a.map((value, n) => Math.max(value, b[n])));
   return [{
     title: "Memory",
-    note: "Slots fill as words are written. The name is the word at which a slot was written to most; "
-      + "a blue frame is what is read now, a red one what is written.",
+    note: "Slots fill as words are written. The name is the word at which a slot was written to most. "
+      + "A blue frame marks what is read now and a red one what is written, at twice an equal share or more.",
     draw: (colors) => draw.slots({
       fill, write: most("write_weights"), read: most("read_weights"), names, colors,
       label: `A memory of ${count} slots`,

@@ -21,7 +21,8 @@ const address = () => new URLSearchParams(location.hash.slice(1));
 async function begin() {
   setTheme(address().get("theme") ?? localStorage.getItem("tfmann-theme") ?? "");
   try {
-    page.models = (await fetchJSON("play/models")).models;
+    const { models, glosses } = await fetchJSON("play/models");
+    Object.assign(page, { models, glosses });
   } catch (error) {
     return complain(error);
   }

@@ -26,7 +26,7 @@ export function showStage(i, trace, act) {
   earlier.hidden = !trace.earlier.length;
   earlier.replaceChildren(...trace.earlier.map((pair) => node("li", {},
     node("i", { dir: "auto" }, pair.source), node("br"), node("span", { dir: "auto" }, pair.target))));
-  stage.querySelector(".lines").replaceChildren(sourceRow(trace, step, target), targetRow(i, trace, target, act));
+  stage.querySelector(".lines").replaceChildren(sourceRow(i, trace, step, target), targetRow(i, trace, target, act));
   nearest(stage.querySelector(".nearest"), i, trace, step, act);
   figures(stage.querySelector(".panels"), i, trace, step);
 }
@@ -46,7 +46,8 @@ export function showEmpty(i, words) {
   $(`stage-${i}`).querySelector(".lines").textContent = words;
 }
 
-function sourceRow(trace, step, target) {
+// Words of the invented language have their meaning below them.
+function sourceRow(i, trace, step, target) {
   const weights = target >= 0 ? trace.arrays.alignments?.[target] : null;
   return node("div", { class: "row source", role: "group", "aria-label": "Source", dir: direction(trace.source_tokens) }, ...trace.source_tokens.map((word, s) => {
     const weight = weights ? weights[s] : 0;
@@ -54,7 +55,7 @@ function sourceRow(trace, step, target) {
     return node("span", {
       class: kind.filter(Boolean).join(" "), style: `--weight:${Math.sqrt(weight).toFixed(3)}`,
       "data-tip": weights ? `attention ${weight.toFixed(3)}` : undefined,
-    }, shownWord(word));
+    }, shownWord(word), model(i).invented ? node("small", {}, page.glosses[word] ?? "") : null);
   }));
 }
 

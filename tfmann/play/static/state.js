@@ -2,7 +2,7 @@
 
 export const $ = (id) => document.getElementById(id);
 export const page = {
-  models: [], chosen: [], traces: [], prefixes: [[], []], step: 0, playing: 0, lines: [],
+  models: [], glosses: {}, chosen: [], traces: [], prefixes: [[], []], step: 0, playing: 0, lines: [],
   asked: 0, questions: [0, 0], // the last one, and that of each model
 };
 
