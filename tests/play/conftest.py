@@ -1,6 +1,7 @@
 """The page of `tfmann play` in a browser, with the models that come with it."""
 
 import pytest
+import tensorflow  # noqa: F401 (before the page's thread, where a warning of its imports is an error)
 from helpers import chromium
 from helpers.http_server import served
 from helpers.play_page import DRAWN
