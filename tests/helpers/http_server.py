@@ -53,6 +53,6 @@ def served(app):
         yield Client(listener.getsockname()[1])
     finally:
         program.should_exit = True
-        thread.join(30)
+        thread.join(120)
         listener.close()
     assert not thread.is_alive()

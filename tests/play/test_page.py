@@ -1,11 +1,13 @@
 """The page in a real browser, and the addresses behind it."""
 
 import json
+import time
 from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
 import pytest
+from helpers.http_server import served
 from helpers.play_page import DRAWN, choose, needs_browser, text, tips, trace_of
 
 from tfmann.play import library, pages
@@ -38,6 +40,22 @@ def test_the_files_of_the_page_are_served_without_other_hosts(client):
 def test_questions_that_cannot_be_answered_are_refused(client, body, status):
     answered_status, answer = client.post("/play/trace", body)
     assert answered_status == status and set(answer) == {"error"}
+
+
+def test_the_server_does_not_end_while_a_model_is_loaded(monkeypatch):
+    """A process that ends while another thread is in TensorFlow would abort."""
+    pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
+    loaded = []
+
+    def load_slowly():
+        time.sleep(1)
+        loaded.append(True)
+
+    models = library.Library([])
+    monkeypatch.setattr(models, "warm_up", load_slowly)
+    with served(pages.make_app(models)):
+        assert not loaded
+    assert loaded
 
 
 @needs_browser

@@ -51,7 +51,11 @@ def _run(args: argparse.Namespace) -> None:
             import webbrowser
 
             webbrowser.open(server.url(listener))
-        server.serve(app, listener)
+        server.serve(app, listener, _stopping)
+
+
+def _stopping() -> None:
+    print_message("stopping after what is being computed; Ctrl-C again ends this at once")
 
 
 def _parser() -> argparse.ArgumentParser:

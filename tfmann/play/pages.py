@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -80,8 +79,9 @@ def make_app(library: Library, host: str = "127.0.0.1", log: Any = None) -> Star
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        threading.Thread(target=warm_up, daemon=True).start()
+        warming = asyncio.create_task(asyncio.to_thread(warm_up))
         yield
+        await warming  # the process would abort if it ended while the thread is in TensorFlow
 
     scripts = {f"/{path.name}": path.name for path in sorted(_STATIC.glob("*.js"))}
     routes = [
