@@ -73,6 +73,13 @@ def test_a_record_has_means_intervals_and_what_untrained_weights_do():
     assert "write_head_0, while the source is read\n  entropy of the weights" in text
 
 
+def test_what_rounds_to_zero_is_shown_without_a_sign():
+    entry = {"head": "cache", "phase": "target", "name": "gate", "mean": -0.004}
+    entries = [{**entry, "interval": interval} for interval in ([-0.006, 0.004], None)]
+    shown = [line.split()[1:] for line in inspection.table({"statistics": entries}).splitlines()]
+    assert shown[1:] == [["0.00", "[-0.01,", "0.00]"], ["0.00"]]
+
+
 def test_the_attention_of_two_systems_is_compared_sentence_by_sentence():
     traces = [head_trace("ntm"), head_trace("ntm", source=["a", "</s>"], target=["b", "</s>"])]
     others = [head_trace("dnc"), head_trace("dnc", source=["a", "</s>"], target=["b", "</s>"])]

@@ -289,6 +289,6 @@ def _round(values: Any) -> list[float | None]:
 
 
 def _show(entry: Mapping[str, Any]) -> str:
-    low_high = entry["interval"]
-    interval = f" [{low_high[0]:.2f}, {low_high[1]:.2f}]" if low_high else ""
-    return f"{entry['mean']:.2f}{interval}"
+    values = (entry["mean"], *(entry["interval"] or ()))
+    mean, *interval = (f"{round(value, 2) + 0.0:.2f}" for value in values)  # no -0.00
+    return f"{mean} [{', '.join(interval)}]" if interval else mean
