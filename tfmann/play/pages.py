@@ -81,7 +81,9 @@ def make_app(library: Library, host: str = "127.0.0.1", log: Any = None) -> Star
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         warming = asyncio.create_task(asyncio.to_thread(warm_up))
         yield
-        await warming  # the process would abort if it ended while the thread is in TensorFlow
+        # The process would abort if it ended while the thread is in TensorFlow. Errors of the
+        # program come again with the first question, and are logged there.
+        await asyncio.gather(warming, return_exceptions=True)
 
     scripts = {f"/{path.name}": path.name for path in sorted(_STATIC.glob("*.js"))}
     routes = [

@@ -99,7 +99,7 @@ class DifferenceChart(NamedTuple):
     height: float
     numbers: float  # left end of the text to the right of the axis
     width: float
-    top: float = 26
+    top: float = 26  # of the grid
     left: float = _MARGIN
 
 
