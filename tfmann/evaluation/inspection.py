@@ -288,7 +288,12 @@ def _round(values: Any) -> list[float | None]:
     return [None if value is None else round(value, 4) for value in values]
 
 
+def format_number(value: float, decimals: int = 2) -> str:
+    """Formats a number; what rounds to zero has no sign."""
+    return f"{round(value, decimals) + 0.0:.{decimals}f}"
+
+
 def _show(entry: Mapping[str, Any]) -> str:
     values = (entry["mean"], *(entry["interval"] or ()))
-    mean, *interval = (f"{round(value, 2) + 0.0:.2f}" for value in values)  # no -0.00
+    mean, *interval = map(format_number, values)
     return f"{mean} [{', '.join(interval)}]" if interval else mean

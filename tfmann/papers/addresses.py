@@ -10,7 +10,7 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 
 from tfmann.evaluation import significance, verdicts
-from tfmann.evaluation.inspection import DESCRIPTIONS
+from tfmann.evaluation.inspection import DESCRIPTIONS, format_number
 from tfmann.papers import agreements, metrics
 from tfmann.papers.claim import AddressClaim
 from tfmann.papers.metrics import Record
@@ -220,17 +220,12 @@ def format_mean(entries: Sequence[Entry], decimals: int = 2, missing: str = "") 
     These are the limits of the mean if all seeds rise and fall together, else they are wider. An
     interval that rounds to the mean is left out; `missing` stands for one that is not known.
     """
-    mean = _rounded([entry["mean"] for entry in entries], decimals)
+    mean = format_number(statistics.fmean(entry["mean"] for entry in entries), decimals)
     intervals = [entry["interval"] for entry in entries]
     if not all(intervals):
         return f"{mean}{missing}"
-    low, high = (_rounded(limits, decimals) for limits in zip(*intervals))
+    low, high = (format_number(statistics.fmean(limits), decimals) for limits in zip(*intervals))
     return mean if low == high == mean else f"{mean} [{low}, {high}]"
-
-
-def _rounded(values: Sequence[float], decimals: int) -> str:
-    """Formats a mean; what rounds to zero has no sign."""
-    return f"{round(statistics.fmean(values), decimals) + 0.0:.{decimals}f}"
 
 
 def describe_tests(record: Record) -> str:
