@@ -91,7 +91,6 @@ class Part(NamedTuple):
 class DifferenceChart(NamedTuple):
     """Parts, one below the other, over one axis."""
 
-    rival: str  # what the first part is compared with
     parts: list[Part]
     zero: float
     x_ticks: list[tuple[float, str]]
@@ -192,10 +191,7 @@ def _chart(
             y += layout.row
         parts.append(Part(lines, bars))
     labels = [(place(value), f"{value:+g}" if value else "0") for value in x_ticks]
-    rival = compared[0][1].rival.title
-    return DifferenceChart(
-        rival, parts, place(0.0), labels, y, y + _AXIS, layout.right + 12, layout.width
-    )
+    return DifferenceChart(parts, place(0.0), labels, y, y + _AXIS, layout.right + 12, layout.width)
 
 
 def _bar(difference: Difference, top: int, layout: Layout, place: Callable[[float], float]) -> Bar:
