@@ -30,7 +30,6 @@ def browser():
 def page(browser, client):
     browser.size(1200, 900)
     browser.errors.clear()
-    browser.open("about:blank")  # or a change of the address alone would not load the page anew
     browser.open(f"http://127.0.0.1:{client.port}/#model=luong")
     browser.wait(DRAWN.format(1))
     yield browser

@@ -60,7 +60,6 @@ def test_the_server_does_not_end_while_a_model_is_loaded(monkeypatch):
 
 @needs_browser
 def test_the_page_opens_with_a_model_that_writes_to_a_memory(page, client):
-    page.open("about:blank")
     page.open(f"http://127.0.0.1:{client.port}/")
     page.wait(DRAWN.format(1))
     assert text(page, ".stage h2") == "Neural Turing machine"

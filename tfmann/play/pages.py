@@ -25,7 +25,7 @@ from tfmann.serving.requests import (
     read_strings,
     refuse_unknown,
 )
-from tfmann.synthetic import glosses
+from tfmann.synthetic.glosses import glosses
 
 _STATIC = Path(__file__).parent / "static"
 _FILES = {"/": "page.html", "/play.css": "play.css"}
@@ -54,8 +54,8 @@ def make_app(library: Library, host: str = "127.0.0.1", log: Any = None) -> Star
 
     async def models(request: Request) -> Response:
         del request
-        described = {"models": library.describe(), "glosses": glosses.glosses()}
-        return JSONResponse({"version": __version__, **described})
+        value = {"version": __version__, "models": library.describe(), "glosses": glosses()}
+        return JSONResponse(value)
 
     async def trace(request: Request) -> Response:
         value = read_json(await app.read_body(request, LIMITS))
