@@ -22,7 +22,7 @@ from benchmarks.verdict_scores import (
 )
 from tfmann.evaluation import inspection
 from tfmann.papers import metrics
-from tfmann.papers.claim import AddressClaim, AnyClaim, Claim
+from tfmann.papers.claim import AnyClaim, Claim, MemoryClaim
 
 ADDRESSES = "addresses, a share"  # of the steps of a sentence: the claim says more than one half
 SKEWED = "addresses, skewed"  # mostly about nothing, at times much: the claim says more than zero
@@ -143,7 +143,7 @@ def _about_addresses(rng: np.random.Generator, case: Case) -> tuple[list[AnyClai
     names = list(itertools.islice(inspection.DESCRIPTIONS, case.claims))
     limit = 0.0 if case.evidence == SKEWED else 0.5
     claims: list[AnyClaim] = [
-        AddressClaim("simulated", "", "", "row", TABLE[:1], "h", "target", name, above=limit)
+        MemoryClaim("simulated", "", "", "row", TABLE[:1], "h", "target", name, above=limit)
         for name in names
     ]
     sizes = case.sizes

@@ -16,7 +16,7 @@ from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
 from tfmann.papers import agreements, inspections, judgement, rendering, reproduce
 from tfmann.papers.agreement_table import agreement_table
 from tfmann.papers.agreements import Run
-from tfmann.papers.claim import AddressClaim
+from tfmann.papers.claim import MemoryClaim
 from tfmann.papers.claims import CLAIMS
 from tfmann.papers.judgement import NOT_MEASURED
 from tfmann.papers.table import Row
@@ -25,7 +25,7 @@ from tfmann.papers.tables import TABLES
 
 NAMES = ("overlap", "overlap_by_chance", "overlap_even_pace", "same_position",
          "same_position_by_chance", "same_position_even_pace")  # fmt: skip
-(CLAIM,) = (claim for claim in CLAIMS if isinstance(claim, AddressClaim) and claim.base)
+(CLAIM,) = (claim for claim in CLAIMS if isinstance(claim, MemoryClaim) and claim.base)
 FLAT = {"history": [{"step": 100 * i, "dev_bleu": 10.0} for i in range(1, 6)]}
 
 

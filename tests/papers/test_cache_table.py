@@ -65,5 +65,8 @@ def test_all_places_show_it(tmp_path):
     lines = markdown_blocks._table("vi-en", "cpu", results)
     assert line in lines and sum("The cache (Tu et al." in text for text in lines) == 1
     rendered = rendering.render_cells(TABLES["vi-en"], "cpu", results)
-    assert [statistics.heading[0] for statistics in rendered.addresses] == ["system", "statistic"]
+    assert [statistics.heading[0] for statistics in rendered.memory_tables] == [
+        "system",
+        "statistic",
+    ]
     assert ROW[1] in str(results_page.render_results(folder))

@@ -11,7 +11,7 @@ from helpers.records import record
 from benchmarks.speed import cells
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
 from tfmann.papers import conditions, judgement, metrics, speeds
-from tfmann.papers.claim import AddressClaim, SpeedClaim
+from tfmann.papers.claim import MemoryClaim, SpeedClaim
 from tfmann.papers.claims import CLAIMS
 from tfmann.papers.judgement import NOT_MEASURED
 from tfmann.utils import resources
@@ -308,7 +308,7 @@ def test_a_system_has_not_converged_if_its_frozen_weights_have_not():
         records += [record("luong", seed=seed, history=weights) for seed in (1, 2, 3)] * recorded
         deep = claim(row="cache", rival="cache_shallow")
         (verdict,) = judge_claim(deep, records)
-        head = AddressClaim("Collier & Beel 2019", "1", "text", "cache", ("vi-en",), "cache",
+        head = MemoryClaim("Collier & Beel 2019", "1", "text", "cache", ("vi-en",), "cache",
                             "target", "gate", above=0.5)  # fmt: skip
         for run in records:
             run["inspection"] = {"unit": "sentence", "units": 99, "statistics": [

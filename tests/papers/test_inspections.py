@@ -8,7 +8,7 @@ import pytest
 from helpers.command_line import WORDS, write_model
 
 from tfmann.errors import UserError
-from tfmann.papers import addresses, inspections
+from tfmann.papers import inspections, memory_statistics
 
 
 def fake_corpus(folder, *tests):
@@ -29,7 +29,7 @@ def test_a_run_is_measured_over_its_own_translations_once(tmp_path):
     corpus = fake_corpus(tmp_path)
     (folder / "output_test").write_text("".join(f"{word.upper()}\n" for word in WORDS[1:]), "utf-8")
     measured = inspections.measure(corpus, str(folder), "luong")
-    assert addresses.extent({"inspection": measured}) == (len(WORDS) - 1, len(WORDS) - 1)
+    assert memory_statistics.extent({"inspection": measured}) == (len(WORDS) - 1, len(WORDS) - 1)
     assert measured["forced"] == "translations" and measured["revision"]
     assert not {"hardware", "versions", "date"} & set(measured)
     (folder / "best_bleu").rename(tmp_path / "elsewhere")  # what is in the folder is enough

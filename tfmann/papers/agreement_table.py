@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tfmann.papers.address_table import AddressTable, mean_cell, title
 from tfmann.papers.agreements import with_base
+from tfmann.papers.memory_table import MemoryTable, mean_cell, title
 from tfmann.papers.metrics import Record
 from tfmann.papers.table import Table
 
@@ -19,7 +19,7 @@ _COLUMNS: Mapping[str, str] = {  # docs/inspect.md defines them
 }
 
 
-def agreement_table(table: Table, records: Sequence[Record]) -> AddressTable | None:
+def agreement_table(table: Table, records: Sequence[Record]) -> MemoryTable | None:
     """Returns a line for each system, means over the seeds; None if no record has agreement.
 
     The line of the base itself compares its further seeds with its first one.
@@ -44,4 +44,4 @@ def agreement_table(table: Table, records: Sequence[Record]) -> AddressTable | N
         measured,
         rows,
     )
-    return AddressTable(heading, ["system", *_COLUMNS.values()], rows)
+    return MemoryTable(heading, ["system", *_COLUMNS.values()], rows)

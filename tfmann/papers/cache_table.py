@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from tfmann.evaluation.cache_statistics import CACHE
 from tfmann.evaluation.inspection import DESCRIPTIONS
-from tfmann.papers import addresses, metrics
-from tfmann.papers.address_table import AddressTable, mean_cell, title
-from tfmann.papers.addresses import Entry
+from tfmann.papers import memory_statistics, metrics
+from tfmann.papers.memory_statistics import Entry
+from tfmann.papers.memory_table import MemoryTable, mean_cell, title
 from tfmann.papers.metrics import Record
 from tfmann.papers.table import Table
 
@@ -19,10 +19,10 @@ _RANKS = (1, 2, 3, 4, 5, 10, 15, 20, 25, 50, 100, 200, 500, 1000)
 _DECIMALS = 3  # of the matching of a single slot
 
 
-def cache_table(table: Table, records: Sequence[Record]) -> AddressTable | None:
+def cache_table(table: Table, records: Sequence[Record]) -> MemoryTable | None:
     """Returns a line for each statistic, a column for each system with a cache; None without any.
 
-    Values are as in `address_table`. Matching by recency is a mean over the steps, and older
+    Values are as in `memory_table`. Matching by recency is a mean over the steps, and older
     records have it without an interval.
     """
     runs_by_row = metrics.by_row(filter(_of_cache, records))
@@ -46,7 +46,7 @@ def cache_table(table: Table, records: Sequence[Record]) -> AddressTable | None:
         list(itertools.chain(*runs_by_title.values())),
         rows,
     )
-    return AddressTable(heading, ["statistic", *runs_by_title], rows)
+    return MemoryTable(heading, ["statistic", *runs_by_title], rows)
 
 
 def _line(name: str, entries: Sequence[Sequence[Entry | None]], decimals: int = 2) -> list[str]:
@@ -57,7 +57,7 @@ def _line(name: str, entries: Sequence[Sequence[Entry | None]], decimals: int = 
 
 def _of_cache(record: Record) -> dict[str, Entry]:
     """Returns the statistics of a run's cache by their names; empty without a cache."""
-    entries = addresses.statistics_of(record)
+    entries = memory_statistics.statistics_of(record)
     return {entry["name"]: entry for entry in entries if entry["head"] == CACHE}
 
 

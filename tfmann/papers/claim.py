@@ -69,7 +69,7 @@ class SpeedClaim(NamedTuple):
     models: str = ""
 
 
-class AddressClaim(NamedTuple):
+class MemoryClaim(NamedTuple):
     """A statement about what the attention, a head or the cache of a system does.
 
     Attributes:
@@ -122,4 +122,4 @@ class UntestedClaim(NamedTuple):
     missing: str
 
 
-AnyClaim = Union[Claim, SpeedClaim, AddressClaim, UntestedClaim]
+AnyClaim = Union[Claim, SpeedClaim, MemoryClaim, UntestedClaim]

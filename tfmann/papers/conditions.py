@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tfmann.papers import metrics, seed_settings, update_counts
-from tfmann.papers.claim import AddressClaim, Claim, SpeedClaim
+from tfmann.papers.claim import Claim, MemoryClaim, SpeedClaim
 from tfmann.papers.metrics import Record
 from tfmann.papers.seed_pairs import SeedPairs
 from tfmann.papers.tables import PAPERS, TABLES
@@ -34,7 +34,7 @@ class Conditions(NamedTuple):
 
 def conditions(
     pairs: SeedPairs,
-    claim: Claim | AddressClaim,
+    claim: Claim | MemoryClaim,
     name: str,
     scale: str,
     of_table: Sequence[Record],

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from tfmann.evaluation import verdicts
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
-from tfmann.papers import addresses, conditions, history_scores, metrics, seed_pairs, speeds
-from tfmann.papers.claim import AddressClaim, AnyClaim, Claim, SpeedClaim, UntestedClaim
+from tfmann.papers import conditions, history_scores, memory_statistics, metrics, seed_pairs, speeds
+from tfmann.papers.claim import AnyClaim, Claim, MemoryClaim, SpeedClaim, UntestedClaim
 from tfmann.papers.conditions import Conditions
 from tfmann.papers.metrics import Record
 from tfmann.papers.records import counted_records, read_records
@@ -114,8 +114,8 @@ def _cases(claim: AnyClaim, results: Results, results_dir: Path) -> list[_Case |
     cases: Iterator[_Case | Verdict]
     if isinstance(claim, SpeedClaim):
         cases = _benchmark_cases(claim, results_dir / claim.file)
-    elif isinstance(claim, AddressClaim):
-        cases = _address_cases(claim, results)
+    elif isinstance(claim, MemoryClaim):
+        cases = _memory_cases(claim, results)
     else:
         cases = _table_cases(claim, results, results_dir)
     return list(cases) or [Verdict(NOT_MEASURED, "", "")]
@@ -150,19 +150,19 @@ def _benchmark_cases(claim: SpeedClaim, path: Path) -> Iterator[_Case]:
         )  # fmt: skip
 
 
-def _address_cases(claim: AddressClaim, results: Results) -> Iterator[_Case | Verdict]:
+def _memory_cases(claim: MemoryClaim, results: Results) -> Iterator[_Case | Verdict]:
     low, high = _bounds(claim)
     for name in claim.tables:
         for scale in TABLES[name].scales:
             records = results.get((name, scale), ())
-            measured = addresses.measured_runs(claim, records)
+            measured = memory_statistics.measured_runs(claim, records)
             if not measured.seeds:
                 continue
             pairs = SeedPairs(claim.statistic, measured.seeds, measured.runs, measured.base_runs)
             where = conditions.conditions(pairs, claim, name, scale, records)
             estimate, nulls = measured.estimate(), measured.nulls_passed(low)
             case = _Case(
-                f"{name}, scale {scale}", addresses.evidence(claim, measured), where,
+                f"{name}, scale {scale}", memory_statistics.evidence(claim, measured), where,
                 max([verdicts.p_inside(estimate, low, high), *(null.p() for null in nulls)]),
                 verdicts.p_outside(estimate, low, high),
             )  # fmt: skip
@@ -246,7 +246,7 @@ def _bounds(claim: AnyClaim) -> tuple[float, float]:
     """Returns the interval that the claim gives for the difference, or for the share of speed."""
     if isinstance(claim, SpeedClaim):
         return claim.least, claim.most
-    if isinstance(claim, AddressClaim):
+    if isinstance(claim, MemoryClaim):
         return claim.above, claim.below
     assert isinstance(claim, Claim)
     return claim.between or verdicts.bounds(claim.expect, claim.margin)

@@ -130,7 +130,7 @@ def _table(name: str, scale: str, records: list[Record]) -> list[str]:
         *(markdown.folded(_COLUMNS_AND_MARKS, markdown.bullets(meanings)) if meanings else []),
         *_figures(name, scale, table, records),
         *(_folded_table(length_scores.HEADING, *rendered.lengths) if rendered.lengths else []),
-        *(line for statistics in rendered.addresses for line in _folded_table(*statistics)),
+        *(line for statistics in rendered.memory_tables for line in _folded_table(*statistics)),
     ]
 
 

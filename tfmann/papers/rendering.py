@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Callable, NamedTuple
 
 from tfmann.papers import (
-    address_table,
     agreement_table,
     cache_table,
     length_scores,
     markdown,
+    memory_table,
     metrics,
     update_counts,
 )
@@ -40,7 +40,7 @@ class RenderedTable(NamedTuple):
       notes: on cells that are marked `*`, `**`, ...
       footnotes: the meaning of columns and marks, the corpus, signatures, the machine.
       lengths: BLEU by length, or None if no record has it.
-      addresses: attention and heads, then its agreement, then caches, of which some record has
+      memory_tables: attention and heads, then its agreement, then caches, of which some record has
         statistics.
     """
 
@@ -51,7 +51,7 @@ class RenderedTable(NamedTuple):
     notes: list[str]
     footnotes: list[Footnote]
     lengths: length_scores.LengthTable | None
-    addresses: list[address_table.AddressTable]
+    memory_tables: list[memory_table.MemoryTable]
 
 
 class _PaperColumn(NamedTuple):
@@ -101,7 +101,7 @@ def render(table: Table, scale: str, records: Sequence[Record]) -> str:
     lines += markdown.bullets([note.text for note in rendered.footnotes])
     if rendered.lengths:
         lines += ["", f"{length_scores.HEADING}:", "", *markdown.table(*rendered.lengths)]
-    for title, heading, rows in rendered.addresses:
+    for title, heading, rows in rendered.memory_tables:
         lines += ["", f"{title}:", "", *markdown.table(heading, rows)]
     return "\n".join(lines)
 
@@ -143,13 +143,13 @@ def render_cells(
     below = [Footnote(MEANING, _LITERATURE)] if table.literature else []
     below += footnotes(records, columns.several_seeds) if records else []
     lengths = length_scores.length_table(table, records)
-    addresses = [
-        address_table.address_table(table, records),
+    memory_tables = [
+        memory_table.memory_table(table, records),
         agreement_table.agreement_table(table, records),
         cache_table.cache_table(table, records),
     ]
     return RenderedTable(
-        title, heading, rows, names, notes, below, lengths, list(filter(None, addresses))
+        title, heading, rows, names, notes, below, lengths, list(filter(None, memory_tables))
     )
 
 

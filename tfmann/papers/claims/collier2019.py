@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from tfmann.evaluation.agreement import AGREEMENT
-from tfmann.papers.claim import AddressClaim, AnyClaim, Claim, UntestedClaim
+from tfmann.papers.claim import AnyClaim, Claim, MemoryClaim, UntestedClaim
 
 _PAPER = "Collier & Beel 2019"
 _BASELINE = "the attentional encoder-decoder"
@@ -119,19 +119,19 @@ CLAIMS: tuple[AnyClaim, ...] = (
         for row, name in {**_EXTENSIONS, **_PURE_MANNS}.items()
     ),
     *(
-        AddressClaim(
+        MemoryClaim(
             _PAPER, "5.1", text, "ntm_1", ("ro-en", "vi-en"), head, phase, statistic, **limit
         )
         for text, head, phase, statistic, limit in _ALGORITHM
     ),
-    AddressClaim(
+    MemoryClaim(
         _PAPER, "abstract, 5.1, 6",
         "The NTM learns an algorithm almost identical to that of the attentional encoder-decoder: "
         "at most steps both are at the same source word.",
         "ntm_1", ("ro-en", "vi-en"), AGREEMENT, "target", "same_position", **_MOSTLY,
         base="luong", nulls=("same_position_by_chance", "same_position_even_pace"),
     ),
-    AddressClaim(
+    MemoryClaim(
         _PAPER, "5.1, Figure 3", f"The attention of {_BASELINE} mostly moves to later words.",
         "luong", ("ro-en", "vi-en"), "attention", "target", "forward", **_MOSTLY,
     ),

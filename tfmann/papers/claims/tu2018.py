@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tfmann.papers.claim import AddressClaim, AnyClaim, Claim, SpeedClaim, UntestedClaim
+from tfmann.papers.claim import AnyClaim, Claim, MemoryClaim, SpeedClaim, UntestedClaim
 
 _PAPER = "Tu et al. 2018"
 _BASELINE = "RNNSearch trained for as many updates"
@@ -129,20 +129,20 @@ def _consistency() -> tuple[AnyClaim, ...]:
 def _matching() -> tuple[AnyClaim, ...]:
     return (
         *(
-            AddressClaim(_PAPER, "4.2, Figure 3", f"On {domain}, the more recent half of the cache "
+            MemoryClaim(_PAPER, "4.2, Figure 3", f"On {domain}, the more recent half of the cache "
                          "gets more attention than the other.", "cache", (table,), "cache",
                          "target", "recent_half", above=0.5)
             for table, domain in _DOMAINS.items()
         ),
-        AddressClaim(_PAPER, "4.2, Figure 3", "The larger the cache, the more it attends to the "
+        MemoryClaim(_PAPER, "4.2, Figure 3", "The larger the cache, the more it attends to the "
                      f"most recent history: one of {_LARGE} slots more than one of 25.",
                      f"cache_{_LARGE}", ("cache-subtitle", *_SYNTHETIC), "cache", "target",
                      "recent_half", above=0.5, control="cache"),
-        AddressClaim(_PAPER, "4.5, Figure 4", "The cache matches slots that hold the word to be "
+        MemoryClaim(_PAPER, "4.5, Figure 4", "The cache matches slots that hold the word to be "
                      "translated more than slots in general.", "cache",
                      (*_CACHE_TABLES, *_SYNTHETIC), "cache", "target", "exact_gain", above=0.0),
         *(
-            AddressClaim(_PAPER, "4.5, Figure 4", text, "cache", (*_CACHE_TABLES, *_SYNTHETIC),
+            MemoryClaim(_PAPER, "4.5, Figure 4", text, "cache", (*_CACHE_TABLES, *_SYNTHETIC),
                          "cache", "target", statistic, above=0.0,
                          control="" if statistic == "phrase_gain" else _GATE_ALONE)
             for statistic, text in _PATTERNS.items()

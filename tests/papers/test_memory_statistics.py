@@ -7,13 +7,13 @@ from helpers.records import record
 from tfmann.evaluation.head_statistics import SOURCE, TARGET
 from tfmann.evaluation.inspection import DESCRIPTIONS
 from tfmann.evaluation.verdicts import FAILS, HOLDS, INCONCLUSIVE
-from tfmann.papers import addresses, judgement
-from tfmann.papers.claim import AddressClaim
+from tfmann.papers import judgement, memory_statistics
+from tfmann.papers.claim import MemoryClaim
 from tfmann.papers.claims import CLAIMS
 from tfmann.papers.judgement import NOT_MEASURED
 from tfmann.papers.tables import TABLES
 
-CLAIM = AddressClaim(
+CLAIM = MemoryClaim(
     "Collier & Beel 2019",
     "5.1",
     "text",
@@ -137,7 +137,7 @@ def test_a_statistic_of_one_document_proves_nothing():
 
 def test_documents_fewer_than_seeds_count_as_seeds_do():
     means = [0.7] * 30
-    thirty = addresses.measured_runs(CLAIM, runs(*means, spread=0.1, units=20)).estimate()
+    thirty = memory_statistics.measured_runs(CLAIM, runs(*means, spread=0.1, units=20)).estimate()
     assert thirty.freedom == 19
     assert thirty.error == pytest.approx(0.1 / 1.96 * (20 / 19) ** 0.5, rel=1e-3)
 
@@ -179,7 +179,7 @@ def of_gate_alone(records, means):
 
 
 def test_what_the_gate_alone_gains_is_no_gain_of_the_history():
-    (claim,) = [claim for claim in CLAIMS if isinstance(claim, AddressClaim)
+    (claim,) = [claim for claim in CLAIMS if isinstance(claim, MemoryClaim)
                 and claim.statistic == "word_gain_not_in_cache"]  # fmt: skip
     records = runs(0.25, 0.26, 0.27, unit="document")
     for run in records:
@@ -204,7 +204,7 @@ def test_what_the_gate_alone_gains_is_no_gain_of_the_history():
 
 def test_the_patterns_in_a_cache_are_judged_where_a_record_has_them():
     claims = [
-        claim for claim in CLAIMS if isinstance(claim, AddressClaim)
+        claim for claim in CLAIMS if isinstance(claim, MemoryClaim)
         and claim.statistic in ("phrase_gain", "word_gain_in_cache", "word_gain_not_in_cache")
     ]  # fmt: skip
     assert len(claims) == 3
@@ -227,7 +227,7 @@ def test_the_patterns_in_a_cache_are_judged_where_a_record_has_them():
 
 
 def test_the_claims_name_statistics_and_rows_that_exist():
-    claims = [claim for claim in CLAIMS if isinstance(claim, AddressClaim)]
+    claims = [claim for claim in CLAIMS if isinstance(claim, MemoryClaim)]
     assert {claim.paper for claim in claims} == {"Collier & Beel 2019", "Tu et al. 2018"}
     for claim in claims:
         assert claim.statistic in DESCRIPTIONS and claim.phase in (SOURCE, TARGET)
@@ -238,7 +238,7 @@ def test_the_claims_name_statistics_and_rows_that_exist():
 
 def test_evidence_names_a_statistic_without_the_one_before_it():
     for claim in CLAIMS:
-        if isinstance(claim, AddressClaim):
+        if isinstance(claim, MemoryClaim):
             assert not DESCRIPTIONS[claim.statistic].startswith(("the same", "difference")), claim
 
 
@@ -250,8 +250,8 @@ def test_the_tests_that_were_measured_are_named():
         records = runs(0.70, 0.72, 0.74, **({"more_tests": more} if more else {}))
         for run in records if tests else ():
             run["inspection"]["tests"] = tests
-        measured = addresses.measured_runs(CLAIM, records)
-        assert addresses.evidence(CLAIM, measured).endswith(f"; 500 sentences{expected}")
+        measured = memory_statistics.measured_runs(CLAIM, records)
+        assert memory_statistics.evidence(CLAIM, measured).endswith(f"; 500 sentences{expected}")
 
 
 @pytest.mark.parametrize(
@@ -265,11 +265,13 @@ def test_the_tests_that_were_measured_are_named():
 )
 def test_sentences_of_few_documents_speak_for_these_documents_only(unit, documents, note):
     scores = {"test": {"sentences": 500, "seed": 1, "bleu": [1000] * 9, **documents}}
-    measured = addresses.measured_runs(
+    measured = memory_statistics.measured_runs(
         CLAIM, runs(0.70, 0.72, 0.74, unit=unit, units=18, resampled=scores)
     )
     of_documents = " in 18 documents" * (unit == "document")
-    assert addresses.evidence(CLAIM, measured).endswith(f"; 500 sentences{of_documents}{note}")
+    assert memory_statistics.evidence(CLAIM, measured).endswith(
+        f"; 500 sentences{of_documents}{note}"
+    )
 
 
 def of_seeds(trained, untrained, spread=0.001):

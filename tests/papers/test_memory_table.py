@@ -4,7 +4,7 @@ import pytest
 from helpers.records import record, table, write_results
 
 from tfmann.papers import markdown_blocks, rendering
-from tfmann.papers.address_table import address_table
+from tfmann.papers.memory_table import memory_table
 from tfmann.papers.table import Row
 from tfmann.papers.tables import TABLES
 from tfmann.report import results_page
@@ -42,7 +42,7 @@ CELL = "0.25 [0.23, 0.29] (0.95)"  # from 0.19 to 0.22 and from 0.27 to 0.36
 
 
 def test_a_line_for_each_head_and_phase_and_a_mean_over_the_seeds():
-    output_table = address_table(table(*ROWS), RECORDS)
+    output_table = memory_table(table(*ROWS), RECORDS)
     assert output_table.heading == ["system", "head", "phase", "entropy", "moves to the next slot"]
     assert output_table.rows == [
         ["A", "attention", "while the target is written", CELL, "-"],
@@ -53,18 +53,18 @@ def test_a_line_for_each_head_and_phase_and_a_mean_over_the_seeds():
 
 def test_a_missing_interval_is_marked_and_explained():
     note = "; [-]: no interval, of an earlier version's record or of a single unit; (...): "
-    assert note in address_table(table(*ROWS), RECORDS).title
-    assert "[-]" not in address_table(table(*ROWS), RECORDS[:2]).title
-    assert "; (...): with untrained weights" in address_table(table(*ROWS), RECORDS[:2]).title
+    assert note in memory_table(table(*ROWS), RECORDS).title
+    assert "[-]" not in memory_table(table(*ROWS), RECORDS[:2]).title
+    assert "; (...): with untrained weights" in memory_table(table(*ROWS), RECORDS[:2]).title
 
 
 def test_what_rounds_to_zero_has_no_sign():
     chance = record("a", **statistics(("write_head_0", "target", "marking", -0.004, 0.001, -0.001)))
-    assert address_table(table(*ROWS), [chance]).rows[0][3] == "0.00 [-0.01, 0.00] (0.00)"
+    assert memory_table(table(*ROWS), [chance]).rows[0][3] == "0.00 [-0.01, 0.00] (0.00)"
 
 
 def test_records_without_statistics_have_no_such_table():
-    assert address_table(table(*ROWS), [record("a"), record("b", inspection=None)]) is None
+    assert memory_table(table(*ROWS), [record("a"), record("b", inspection=None)]) is None
     assert "heads and cache" not in rendering.render(table(*ROWS), "tiny", [record("a")])
 
 
@@ -89,7 +89,7 @@ def test_no_more_sentences_are_claimed_than_were_measured(of_each, more, where):
         measured["inspection"]["tests"] = tests
     if None in of_each:
         del records[1]["inspection"]["sentences_of_file"]
-    rendered = address_table(table(*ROWS), records)
+    rendered = memory_table(table(*ROWS), records)
     assert rendered.title.startswith(f"Attention, heads and cache over {where}: means")
     if len(set(of_each)) == 1:
         assert "sentences" not in rendered.heading

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tfmann.evaluation import significance, verdicts
 from tfmann.evaluation.inspection import DESCRIPTIONS, format_number
 from tfmann.papers import agreements, metrics
-from tfmann.papers.claim import AddressClaim
+from tfmann.papers.claim import MemoryClaim
 from tfmann.papers.metrics import Record
 
 Entry = dict[str, Any]  # of a statistic, as `evaluation.inspection.record` has it
@@ -82,7 +82,7 @@ class MeasuredRuns:
         unit = self.runs[0]["inspection"]["unit"]
         return f"of {self._units} {unit}s only, too few to speak for others"
 
-    def uncontrolled(self, claim: AddressClaim) -> str:
+    def uncontrolled(self, claim: MemoryClaim) -> str:
         """Returns which control of a claim was not measured; '' if every seed has its control."""
         lacks = claim.control and None in self.nulls[claim.control]
         return f"without {claim.control}, the control" if lacks else ""
@@ -135,7 +135,7 @@ class MeasuredRuns:
         return verdicts.estimate(self.values(), variance, max(2, self._units))
 
 
-def measured_runs(claim: AddressClaim, records: Sequence[Record]) -> MeasuredRuns:
+def measured_runs(claim: MemoryClaim, records: Sequence[Record]) -> MeasuredRuns:
     """Returns the runs of the claim's row that recorded its statistic."""
     measured = agreements.with_base(records, claim.base) if claim.base else records
     by_seed, of_base = {}, []
@@ -170,7 +170,7 @@ def _error(entry: Entry) -> float:
     return (high - low) / _INTERVAL
 
 
-def evidence(claim: AddressClaim, measured: MeasuredRuns) -> str:
+def evidence(claim: MemoryClaim, measured: MeasuredRuns) -> str:
     """Describes the numbers: of each seed, of the sentences, and of untrained weights.
 
     In brackets are 95% intervals over other sentences or documents.
@@ -260,7 +260,7 @@ def _first_part(record: Record) -> str:
     return "" if measured is None or len(set(measured)) == 1 else describe_extent(*measured)
 
 
-def _entries(claim: AddressClaim, record: Record) -> dict[str, Entry]:
+def _entries(claim: MemoryClaim, record: Record) -> dict[str, Entry]:
     """Returns the statistics of the claim's head and phase by their names."""
     return {
         entry["name"]: entry

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tfmann.evaluation.inspection import PHASES
-from tfmann.papers import addresses, metrics
+from tfmann.papers import memory_statistics, metrics
 from tfmann.papers.metrics import Record
 from tfmann.papers.table import Table
 
@@ -28,7 +28,7 @@ _COLUMNS: Mapping[str, str] = {
 _MISSING = " [-]"  # in the place of an interval
 
 
-class AddressTable(NamedTuple):
+class MemoryTable(NamedTuple):
     """Statistics of each head of each system, as text.
 
     Attributes:
@@ -50,24 +50,24 @@ class _Head(NamedTuple):
     phase: str
 
 
-def address_table(table: Table, records: Sequence[Record]) -> AddressTable | None:
+def memory_table(table: Table, records: Sequence[Record]) -> MemoryTable | None:
     """Returns means over the seeds with their intervals; None if no record has such statistics.
 
     A column without any value is left out. If not all records are over the same number of
     sentences, a column has these numbers.
     """
     by_head: dict[_Head, dict[str, list[dict[str, Any]]]] = {}
-    runs = metrics.by_row(filter(addresses.statistics_of, records))
+    runs = metrics.by_row(filter(memory_statistics.statistics_of, records))
     measured = {row.title: runs[row.name] for row in table.rows if row.name in runs}
     for system, of_system in measured.items():
-        for entry in itertools.chain(*map(addresses.statistics_of, of_system)):
+        for entry in itertools.chain(*map(memory_statistics.statistics_of, of_system)):
             values = by_head.setdefault(_Head(system, entry["head"], entry["phase"]), {})
             values.setdefault(entry["name"], []).append(entry)
     names = [name for name in _COLUMNS if any(name in values for values in by_head.values())]
     if not names:
         return None
     all_runs = list(itertools.chain(*measured.values()))
-    mixed = len(set(map(addresses.extent, all_runs))) > 1
+    mixed = len(set(map(memory_statistics.extent, all_runs))) > 1
     rows = [
         [
             head.system,
@@ -80,7 +80,7 @@ def address_table(table: Table, records: Sequence[Record]) -> AddressTable | Non
     ]
     heading = ["system", "head", "phase", *(["sentences"] if mixed else [])]
     heading += [_COLUMNS[name] for name in names]
-    return AddressTable(title("Attention, heads and cache", all_runs, rows), heading, rows)
+    return MemoryTable(title("Attention, heads and cache", all_runs, rows), heading, rows)
 
 
 def title(subject: str, records: Sequence[Record], rows: Sequence[Sequence[str]]) -> str:
@@ -91,10 +91,10 @@ def title(subject: str, records: Sequence[Record], rows: Sequence[Sequence[str]]
       records: of the runs that were measured.
       rows: the cells.
     """
-    where = " or ".join(sorted(set(map(addresses.describe_tests, records))))
-    extent, *others = set(map(addresses.extent, records))
+    where = " or ".join(sorted(set(map(memory_statistics.describe_tests, records))))
+    extent, *others = set(map(memory_statistics.extent, records))
     if extent is not None and not others:
-        where = f"{addresses.describe_extent(*extent)} sentences of {where}"
+        where = f"{memory_statistics.describe_extent(*extent)} sentences of {where}"
     notes = [
         f"{subject} over {where}: means over the seeds that were measured",
         "[low, high]: 95% interval of the bootstrap over sentences or documents, left out where it "
@@ -107,8 +107,8 @@ def title(subject: str, records: Sequence[Record], rows: Sequence[Sequence[str]]
 
 
 def _extent_cell(records: Sequence[Record]) -> str:
-    known = sorted(filter(None, set(map(addresses.extent, records))))
-    return "; ".join(addresses.describe_extent(*extent) for extent in known) or "-"
+    known = sorted(filter(None, set(map(memory_statistics.extent, records))))
+    return "; ".join(memory_statistics.describe_extent(*extent) for extent in known) or "-"
 
 
 def mean_cell(entries: Sequence[dict[str, Any]], decimals: int = 2) -> str:
@@ -116,7 +116,7 @@ def mean_cell(entries: Sequence[dict[str, Any]], decimals: int = 2) -> str:
     if not entries:
         return "-"
     untrained = [entry["untrained"] for entry in entries if "untrained" in entry]
-    mean = addresses.format_mean(entries, decimals, _MISSING)
+    mean = memory_statistics.format_mean(entries, decimals, _MISSING)
     if not untrained:
         return mean
-    return f"{mean} ({addresses.format_mean(untrained, decimals, _MISSING)})"
+    return f"{mean} ({memory_statistics.format_mean(untrained, decimals, _MISSING)})"
