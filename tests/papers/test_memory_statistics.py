@@ -202,6 +202,21 @@ def test_what_the_gate_alone_gains_is_no_gain_of_the_history():
         assert verdict.evidence.startswith("without cache_nothing, the control; ")
 
 
+def test_a_control_that_has_not_converged_proves_nothing():
+    claim = CLAIM._replace(row="cache", head="cache", phase="target", control="cache_nothing")
+    records = runs(0.70, 0.72, 0.74)
+    for run in records:
+        run["row"] = "cache"
+        run["inspection"]["statistics"][0].update(head="cache", phase="target")
+    controls = of_gate_alone(records, [0.20, 0.22, 0.21])
+    assert judge_records([*controls, *records], claim).status == HOLDS
+    rising = [{"step": 100 * i, "dev_bleu": 2.0 * i} for i in range(1, 6)]
+    controls = [{**run, "history": rising} for run in controls]
+    verdict = judge_records([*controls, *records], claim)
+    assert verdict.status == INCONCLUSIVE and verdict.evidence.startswith("not converged; ")
+    assert verdict.conditions.endswith("dev BLEU was still rising, cache_nothing by 2.00")
+
+
 def test_the_patterns_in_a_cache_are_judged_where_a_record_has_them():
     claims = [
         claim for claim in CLAIMS if isinstance(claim, MemoryClaim)

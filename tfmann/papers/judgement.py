@@ -158,7 +158,7 @@ def _memory_cases(claim: MemoryClaim, results: Results) -> Iterator[_Case | Verd
             measured = memory_statistics.measured_runs(claim, records)
             if not measured.seeds:
                 continue
-            pairs = SeedPairs(claim.statistic, measured.seeds, measured.runs, measured.base_runs)
+            pairs = SeedPairs(claim.statistic, measured.seeds, measured.runs, measured.rival_runs)
             where = conditions.conditions(pairs, claim, name, scale, records)
             estimate, nulls = measured.estimate(), measured.nulls_passed(low)
             case = _Case(

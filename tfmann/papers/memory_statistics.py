@@ -51,7 +51,8 @@ class MeasuredRuns:
       entries: the statistic in each.
       nulls: what chance gives in each, by the statistics of the claim, and the same statistic of
         its control with that seed, by the control's row.
-      base_runs: the records of the runs that they are compared with, if the claim has a base.
+      rival_runs: the records of the runs that they are compared with, of the claim's base or of its
+        control.
       base_entries: the statistic of two seeds of that base, where it was measured.
     """
 
@@ -59,7 +60,7 @@ class MeasuredRuns:
     runs: Sequence[Record]
     entries: Sequence[Entry]
     nulls: Mapping[str, Sequence[Entry | None]] = field(default_factory=dict)
-    base_runs: Sequence[Record] = ()
+    rival_runs: Sequence[Record] = ()
     base_entries: Sequence[Entry] = ()
 
     def values(self) -> list[float]:
@@ -153,13 +154,14 @@ def measured_runs(claim: MemoryClaim, records: Sequence[Record]) -> MeasuredRuns
     nulls = {name: [entries.get(name) for entries in found] for name in claim.nulls}
     if claim.control:
         nulls[claim.control] = [controls.get(seed) for seed in seeds]
-    bases = {metrics.seed_of(run): run for run in records if run["row"] == claim.base}
+    rival = claim.base or claim.control
+    rivals = {metrics.seed_of(run): run for run in records if run["row"] == rival}
     return MeasuredRuns(
         seeds,
         runs,
         [entries[claim.statistic] for entries in found],
         nulls,
-        [bases[seed] for seed in seeds if seed in bases],
+        [rivals[seed] for seed in seeds if seed in rivals],
         of_base,
     )
 
