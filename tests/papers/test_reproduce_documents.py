@@ -197,6 +197,21 @@ def test_rows_are_compared_again_with_a_baseline_that_was_decoded_again(compared
     assert after["late"]["significance"][1] == before["late"]["significance"][1]
 
 
+def test_tests_against_a_run_that_is_gone_are_kept(compared):
+    root, corpus = compared
+    assert reproduce.main(started_command(root, corpus)) == 0
+    before = saved_records(root)
+    runs = root / "runs" / "vi-en" / "cpu"
+    shutil.rmtree(runs / "later")
+    assert reproduce.main(started_command(root, corpus, "--rows=late")) == 0
+    assert saved_records(root) == before
+    results = json.loads((runs / "late" / "results.json").read_text())
+    (runs / "late" / "results.json").write_text(json.dumps({**results, "date": "trained again"}))
+    assert reproduce.main(started_command(root, corpus, "--rows=late")) == 0
+    (test,) = saved_records(root)["late"]["significance"]
+    assert test["baseline"] == "base"
+
+
 def test_a_baseline_that_was_not_trained_is_left_out(compared):
     root, corpus = compared
     assert reproduce.main(started_command(root, corpus, "--rows=late")) == 0

@@ -137,7 +137,10 @@ class TableRuns:
         return [Run(base, of_seed, self.out_dir(base, of_seed))]
 
     def significance(self, row: str, seed: int) -> dict[str, list[dict[str, Any]]]:
-        """Tests a run against those of its rivals that have ended; returns the record's key."""
+        """Tests a run against those of its rivals that have ended; returns the record's key.
+
+        Tests that were recorded against runs that are gone are kept if the run is the same.
+        """
         rivals = self.rivals(row)
         if not rivals:
             return {}
@@ -151,6 +154,11 @@ class TableRuns:
         assert results is not None
         settings = results["hparams"]
         tests = run_scores.significance_tests(self.corpus, out_dir, baselines, settings)
+        recorded = metrics.by_run(read_runs(self.results)).get((row, seed), {})
+        if recorded.get("date") == results.get("date"):
+            gone = {*rivals} - {*baselines}
+            tests += [test for test in recorded.get("significance", ()) if test["baseline"] in gone]
+        tests.sort(key=lambda test: rivals.index(test["baseline"]))
         return {"significance": tests} if tests else {}
 
     def compare_again(self, new_records: Sequence[Record]) -> dict[tuple[str, int], Record]:
