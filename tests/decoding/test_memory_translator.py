@@ -25,7 +25,8 @@ from oracles import beam
 from oracles import nearest_neighbors as oracle
 
 from tfmann.cells.diagnostics import EVERYTHING
-from tfmann.decoding.memory_translator import MemoryTranslator
+from tfmann.data import datastore_folder, retrieval, translation_memory
+from tfmann.decoding.memory_translator import MemoryTranslator, write_datastore
 from tfmann.decoding.translator import Translator
 from tfmann.decoding.translator_choice import make_translator
 from tfmann.errors import UsageError
@@ -221,6 +222,35 @@ def test_nonsense_is_refused(changes, message):
 def test_an_export_with_a_memory_is_refused():
     with pytest.raises(UsageError, match="translation_memory='a,b' is not part of an export"):
         require_fixed(small_models.hparams("rnnsearch", translation_memory="a,b"))
+
+
+def test_pairs_and_keys_are_of_one_datastore_though_it_is_replaced_meanwhile(
+    files, tmp_path, monkeypatch
+):
+    model, languages, folder = model_of("luong"), translations.languages(), str(tmp_path / "tm")
+
+    def write(memory):
+        origin = {"text": languages.fingerprints, "files": {}, "left_out": 0}
+        with datastore_folder.new_folder(folder) as path:
+            write_datastore(path, memory, origin, model, 4)
+
+    memory, load = translation_memory.load(files, languages), translation_memory.load
+    backwards = [
+        retrieval.pack([*map(side.sentence, range(side.size))][::-1]) for side in memory[:2]
+    ]
+
+    def load_and_replace(*arguments):
+        loaded = load(*arguments)
+        write(memory._replace(sources=backwards[0], targets=backwards[1]))
+        return loaded
+
+    write(memory)
+    monkeypatch.setattr(translation_memory, "load", load_and_replace)
+    hparams = model.hparams.replace(translation_memory=folder)
+    system = make_translator(model, languages, hparams, None)
+    expected = system._forced.of_pairs([memory.pair(n) for n in range(memory.sources.size)])
+    for stored, computed in zip(system._readouts(range(memory.sources.size)), expected):
+        np.testing.assert_allclose(stored, computed, atol=2e-3)
 
 
 def test_searches_of_a_model_share_their_forced_decoding(files):

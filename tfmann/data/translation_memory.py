@@ -29,6 +29,8 @@ class TranslationMemory(NamedTuple):
     targets: Sentences  # without `</s>`
     source_index: Index
     left_out: int  # pairs with an empty side
+    keys: np.ndarray | None = None  # [all entries, R] of a datastore that has them
+    weights: str | None = None  # the digest of the model whose readouts the keys are
 
     def retrieve(self, ids: list[int], count: int) -> list[int]:
         """Returns the numbers of at most `count` pairs, that with the most similar source first."""
@@ -103,6 +105,8 @@ def load(setting: str, languages: LanguagePair) -> TranslationMemory:
         Sentences(arrays["target_ids"], arrays["target_starts"]),
         Index(arrays["index_starts"], arrays["index_sentences"], arrays["index_scores"]),
         record["left_out"],
+        arrays.get(datastore_folder.KEYS),
+        record.get("weights"),
     )
 
 

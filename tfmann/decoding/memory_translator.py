@@ -8,7 +8,6 @@ their words the values, `</s>` included. `memory.nearest_neighbors` and, with a 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +16,6 @@ import numpy as np
 from tfmann.config import HParams
 from tfmann.data import (
     datastore_folder,
-    datastore_record,
     meta_network_file,
     translation_memory,
 )
@@ -51,7 +49,6 @@ class MemoryTranslator(Translator):
     """
 
     memory: TranslationMemory
-    _stored: np.ndarray | None  # the keys of all pairs, of a datastore that has them
     _network: adaptive_neighbors.MetaNetwork | None  # of adaptive kNN-MT
 
     def __init__(
@@ -77,10 +74,10 @@ class MemoryTranslator(Translator):
             isinstance(previous, MemoryTranslator)
             and previous.hparams.translation_memory == hparams.translation_memory
         ):
-            self.memory, self._stored = previous.memory, previous._stored
+            self.memory = previous.memory
         else:
             self.memory = translation_memory.load(setting, languages)
-            self._stored = _stored_keys(setting, model)
+            _require_weights(setting, self.memory, model)
         self._network = _meta_network(hparams, model)
         self._forced = ForcedReadouts(model, hparams.infer_batch_size, hparams.append_source_eos)
         if isinstance(previous, MemoryTranslator) and previous._forced.is_like(self._forced):
@@ -174,9 +171,10 @@ class MemoryTranslator(Translator):
 
     def _readouts(self, numbers: Sequence[int]) -> list[np.ndarray]:
         """Returns the keys `[T, R]` of pairs, stored or computed."""
-        if self._stored is None:
+        stored = self.memory.keys
+        if stored is None:
             return self._forced.of_pairs([self.memory.pair(number) for number in numbers])
-        return [self._stored[slice(*entry_range(self.memory, n))] for n in numbers]
+        return [stored[slice(*entry_range(self.memory, n))] for n in numbers]
 
 
 def entry_words(memory: TranslationMemory, number: int) -> np.ndarray:
@@ -224,23 +222,13 @@ def write_datastore(
     datastore_folder.save(folder, arrays, {**origin, "weights": weights_digest(model)})
 
 
-def _stored_keys(setting: str, model: Seq2Seq) -> np.ndarray | None:
-    """Returns the keys of a datastore, if it has them.
-
-    Raises:
-      UserError: they are of other weights, or damaged.
-    """
-    if not os.path.isdir(setting):
-        return None
-    record = datastore_record.read_record(setting)
-    if "weights" not in record:
-        return None
-    if record["weights"] != weights_digest(model):
+def _require_weights(setting: str, memory: TranslationMemory, model: Seq2Seq) -> None:
+    """Raises UserError if the keys of a datastore are of other weights than those of the model."""
+    if memory.weights is not None and memory.weights != weights_digest(model):
         raise UserError(
             f"the keys of the datastore {setting} are readouts of other weights than those of this "
             "model: make one for it with `tfmann datastore --keys`, or one without --keys"
         )
-    return datastore_folder.map_arrays(setting, record)[datastore_folder.KEYS]
 
 
 def _meta_network(hparams: HParams, model: Seq2Seq) -> adaptive_neighbors.MetaNetwork | None:
