@@ -70,7 +70,9 @@ TOO_LARGE = [
     ({"cell": "cache", "cache_size": 10**9}, 1e9,
      "the memory of one sentence would take 96 GB at least"),
     ({"infer_mode": "beam_search", "beam_width": 1000}, 1e6,
-     r"a search for 12 sentences with 1000 hypotheses each would take .* MB at least"),
+     r"a search for 12 .* 1000 hypotheses each would take .* MB at least.*, beam_width or memory$"),
+    ({"infer_mode": "sample", "num_translations_per_input": 1000}, 1e6,
+     r"12 sentences with 1000 hypotheses each .*, num_translations_per_input or memory$"),
     ({"infer_mode": "beam_search", "beam_width": 1000, "dev_infer_mode": "greedy"}, 1e6,
      "a search for 12 sentences with 1000 hypotheses each"),  # of the last scores
 ]  # fmt: skip

@@ -38,12 +38,15 @@ class Searcher:
     def require_room(self, sentences: int, width: int) -> None:
         """Raises UsageError if `width` hypotheses of `sentences` do not fit into memory."""
         rows = min(sentences, self.hparams.infer_batch_size)
-        of_phrases = width > 1 and self.hparams.infer_mode == "greedy"
+        smaller = {
+            "beam_search": "infer_batch_size, beam_width or memory",
+            "sample": "infer_batch_size, num_translations_per_input or memory",
+            "greedy": "infer_batch_size or memory" + (", or shorter phrases" if width > 1 else ""),
+        }
         memory_limits.require_without_gpu(
             rows * width * (self.model.target_size + self.model.cell.memory_numbers),
             f"a search for {rows} sentences with {width} hypotheses each",
-            "give a smaller infer_batch_size, "
-            + ("or shorter phrases" if of_phrases else "beam_width or memory"),
+            f"give a smaller {smaller[self.hparams.infer_mode]}",
         )
 
     def search(
