@@ -197,6 +197,14 @@ def test_distances_are_those_to_the_nearest_entry(files):
     np.testing.assert_allclose(result[8:], expected, rtol=1e-3, atol=1e-4)
 
 
+def test_distances_are_those_of_the_sources_as_a_search_reads_them(files):
+    system = translator("rnnsearch", files, src_max_len_infer=2)
+    [forced] = system.force([KNOWN[0]], EVERYTHING)
+    expected = np.maximum(0.0, 1 - system.least_distances([KNOWN[0]]) / TAU)
+    np.testing.assert_allclose(forced.word_memory.share, expected, atol=2e-4)
+    assert expected.min() < 0.95, "it is not cut"
+
+
 def test_a_translator_of_its_own(files):
     assert type(translator("rnnsearch", files)) is MemoryTranslator
     assert type(translator("rnnsearch", None)) is Translator

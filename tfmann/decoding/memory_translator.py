@@ -97,8 +97,8 @@ class MemoryTranslator(Translator):
 
     def neighbors(self, pairs: Sequence[tuple[str, str]], count: int) -> Iterator[Neighbors]:
         """Finds the `count` nearest entries at every position of given pairs, pair by pair."""
-        source, target = self.languages
-        ids = [(source.encode(line), target.encode(translation)) for line, translation in pairs]
+        encode = self.languages.target.encode
+        ids = [(self.text.source_ids(line), encode(translation)) for line, translation in pairs]
         for batch in chunks(ids, self.hparams.infer_batch_size):
             most = self.hparams.translation_memory_pairs
             entries = self._datastores([self.memory.retrieve(x, most) for x, _ in batch])
