@@ -26,10 +26,11 @@ from oracles import nearest_neighbors as oracle
 
 from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.data import datastore_folder, retrieval, translation_memory
+from tfmann.decoding.forced_readouts import ForcedReadouts
 from tfmann.decoding.memory_translator import MemoryTranslator, write_datastore
 from tfmann.decoding.translator import Translator
 from tfmann.decoding.translator_choice import make_translator
-from tfmann.errors import UsageError
+from tfmann.errors import UsageError, UserError
 from tfmann.export.settings import require_fixed
 
 
@@ -203,6 +204,16 @@ def test_distances_are_those_of_the_sources_as_a_search_reads_them(files):
     expected = np.maximum(0.0, 1 - system.least_distances([KNOWN[0]]) / TAU)
     np.testing.assert_allclose(forced.word_memory.share, expected, atol=2e-4)
     assert expected.min() < 0.95, "it is not cut"
+
+
+def test_a_readout_that_keys_cannot_hold_is_refused(files, tmp_path, monkeypatch):
+    large = lambda self, pairs: [np.full([len(y) + 1, 8], 7e4) for _, y in pairs]  # noqa: E731
+    monkeypatch.setattr(ForcedReadouts, "of_pairs", large)
+    memory = translation_memory.load(files, translations.languages())
+    with pytest.raises(
+        UserError, match="^pair 1 of those without an empty side: .* without --keys"
+    ):
+        write_datastore(str(tmp_path), memory, {}, model_of("luong"), 4)
 
 
 def test_a_translator_of_its_own(files):

@@ -215,7 +215,10 @@ def write_datastore(
         numbers = range(first, min(first + 64 * batch, size))
         for number, readouts in zip(numbers, forced.of_pairs([memory.pair(n) for n in numbers])):
             if np.abs(readouts).max(initial=0.0) > np.finfo(np.float16).max:
-                raise UserError(f"pair {number + 1}: a readout is too large for float16")
+                raise UserError(
+                    f"pair {number + 1} of those without an empty side: a readout is too large for "
+                    "float16, in which keys are stored: make the datastore without --keys"
+                )
             keys[slice(*entry_range(memory, number))] = readouts
     keys.flush()
     arrays = {**translation_memory.arrays_of(memory), name: keys}
