@@ -167,9 +167,12 @@ def test_a_damaged_folder_is_refused(files, tmp_path):
     np.save(tmp_path / "tm" / "target_ids.npy", np.zeros([2], np.int32))
     with pytest.raises(UserError, match=r"target_ids.npy is damaged: expected int32 \[4\], got"):
         load()
-    (tmp_path / "tm" / "target_ids.npy").write_bytes(b"\x93NUM")
-    with pytest.raises(UserError, match="cannot read .*target_ids.npy"):
-        load()
+    array = tmp_path / "tm" / "target_ids.npy"
+    whole = array.read_bytes()
+    for content in (b"\x93NUM", whole[:-1], whole.replace(b"}", b" ", 1)):
+        array.write_bytes(content)
+        with pytest.raises(UserError, match="cannot read .*target_ids.npy"):
+            load()
     record = tmp_path / "tm" / "datastore.json"
     record.write_text(record.read_text().replace('"left_out": 2', '"left_out": 1'))
     with pytest.raises(UserError, match="datastore.json is damaged: make the datastore again"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import tokenize
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from tfmann.utils.checksummed_json import add_checksum
 from tfmann.utils.files import error_reason
 
 KEYS = "keys"  # the array of all readouts, which a folder need not have
+# What NumPy raises for a file that is damaged; it reads a header as Python, token by token.
+_DAMAGE = (OSError, ValueError, EOFError, tokenize.TokenError)
 
 
 @contextlib.contextmanager
@@ -88,7 +91,7 @@ def map_arrays(folder: str, record: Mapping[str, Any]) -> dict[str, np.ndarray]:
         path = _array_path(folder, name)
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
+        except _DAMAGE as error:
             raise UserError(f"cannot read {path}: {error_reason(error)}") from None
         if [str(array.dtype), list(array.shape)] != [dtype, shape]:
             raise UserError(
