@@ -114,6 +114,11 @@ def test_what_is_refused(argv, words, capsys, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_folder_may_be_called_mode(capsys):
+    assert main.main(["train", "--out_dir", "mode", "--print_hparams"]) == 0
+    assert '"cell": "luong"' in capsys.readouterr().out
+
+
 def test_every_mode_is_a_command():
     """But `infer`, for which translating a file has flags of its own."""
     modes = {c.first[0][len("--mode=") :] for c in main.COMMANDS.values() if c.module == "nmt"}

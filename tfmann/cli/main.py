@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import re
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -105,9 +106,7 @@ def _run(argv: list[str]) -> int:
     command = COMMANDS.get(name)
     if command is None:
         raise UsageError(_unknown(name))
-    if command.module == "nmt" and any(
-        word.lstrip("-").split("=")[0] == "mode" for word in arguments
-    ):
+    if command.module == "nmt" and any(re.match("--?mode(=|$)", word) for word in arguments):
         raise UsageError(f"`tfmann {name}` is {command.first[0]}: leave out --mode")
     run = importlib.import_module(f"tfmann.{command.module}").main
     return run([*command.first, *arguments])
