@@ -91,9 +91,9 @@ def _limits(args: argparse.Namespace) -> Limits:
         session_seconds=60.0 * args.session_minutes,
     )
     for name in ("lines", "waiting_lines", "seconds", "sessions"):
-        if getattr(limits, name) <= 0:
+        if not getattr(limits, name) > 0:  # nor is NaN
             raise UsageError(f"--max_{name}: expected more than 0")
-    if limits.session_seconds <= 0:
+    if not limits.session_seconds > 0:
         raise UsageError("--session_minutes: expected more than 0")
     return limits
 
