@@ -206,5 +206,8 @@ def _is_unicode(text: str) -> bool:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value)
+    try:
+        text = json.dumps(value)
+    except RecursionError:  # nested as deep as can just be read
+        return "a value in so many brackets"
     return text if len(text) <= 40 else f"{text[:40]}..."
