@@ -27,10 +27,28 @@ def test_a_session_expires_after_its_last_use():
     sessions.put("b", "left b", 1)
     sessions.put("a", "left more", 2)
     clock.now = 15.0
-    assert sessions.get("a").state == "left more" and sessions.get("a").sentences == 2
+    assert sessions.peek("a").state == "left more" and sessions.peek("a").sentences == 2
     assert len(sessions) == 2
     clock.now = 16.5
     assert sessions.get("a") is None and len(sessions) == 0
+
+
+@pytest.mark.parametrize("queued", [False, True])
+def test_a_document_does_not_expire_while_its_next_line_is_translated(queued):
+    clock = Clock()
+    sessions = Sessions(9, 10.0, clock)
+    sessions.put("a", "old", 1)
+    work = _Work(sessions, SimpleNamespace(session="a", lines=["x"], beam=0, required=()))
+    clock.now = 9.0
+    assert work.begin().state == "old"
+    clock.now = 11.0
+    if queued:  # the request after it looks whether there is room
+        assert sessions.get("a").state == "old"
+    assert len(sessions) == 1
+    work.end(Result([], "new", 1, True))
+    assert sessions.peek("a").state == "new" and sessions.peek("a").sentences == 2
+    clock.now = 21.5
+    assert len(sessions) == 0
 
 
 def test_a_document_that_was_ended_meanwhile_is_not_saved():

@@ -13,7 +13,7 @@ from tfmann.serving import metrics
 from tfmann.serving.batcher import Batcher
 from tfmann.serving.engine import Engine, Job, Result
 from tfmann.serving.requests import Limits, RequestError, Translate, read_translate
-from tfmann.serving.sessions import Session, Sessions
+from tfmann.serving.sessions import Sessions
 
 if TYPE_CHECKING:
     from tfmann.api import Model
@@ -149,12 +149,13 @@ class _Work:
     def __init__(self, sessions: Sessions, request: Translate):
         self._sessions, self._request = sessions, request
         self._before = 0
-        self._began_from: Session | None = None
+        self._continues = False
 
     def begin(self) -> Job:
         """Returns the job, with the state of its document."""
         name, state = self._request.session, None
-        session = self._began_from = self._sessions.get(name) if name else None
+        session = self._sessions.get(name) if name else None
+        self._continues = session is not None
         if session is not None:
             state, self._before = session.state, session.sentences
         return Job(self._request.lines, self._request.beam, state, self._request.required)
@@ -165,7 +166,8 @@ class _Work:
         if result.continues and result.state is not None:
             sentences += self._before
         name = self._request.session
-        if name and self._sessions.peek(name) is self._began_from:  # not ended meanwhile
+        exists = self._sessions.peek(name) is not None
+        if name and exists == self._continues:  # not ended meanwhile
             self._sessions.put(name, result.state, sentences)
         return result, sentences
 

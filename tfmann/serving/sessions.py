@@ -43,7 +43,7 @@ class Sessions:
         return len(self._sessions)
 
     def get(self, name: str) -> Session | None:
-        """Returns the session of that name; None if there is none (any more).
+        """Returns the session of that name, which is in use now; None if there is none (any more).
 
         Raises:
           RequestError: there is none, and no room for another.
@@ -54,6 +54,8 @@ class Sessions:
             raise RequestError(
                 503, f"there are {self._most} sessions already: end one, or come back later"
             )
+        if session is not None:  # not to expire while its request waits or is translated
+            self.put(name, session.state, session.sentences)
         return session
 
     def peek(self, name: str) -> Session | None:
