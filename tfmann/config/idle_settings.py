@@ -47,8 +47,8 @@ _CONDITIONS_OF_MAD: Mapping[str, tuple[str, tuple[str, ...]]] = {
     **{name: ("external_addressing", ("dnc",)) for name in _OF_DNC - _OF_NTM},
 }
 
-# Settings that are not read where another one is given.
-_REPLACED_BY = {"vocab_size": "vocab_prefix", "vocab_min_frequency": "vocab_prefix"}
+# Settings of a vocabulary that is counted in the training text.
+_OF_BUILT_VOCABULARIES = ("vocab_size", "vocab_min_frequency")
 
 
 def cells_by_setting() -> dict[str, list[str]]:
@@ -80,29 +80,45 @@ def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
       names: settings that were given on a command line.
       hparams: all settings, with these.
     """
-    wholes = {part: whole for whole, parts in _PARTS.items() for part in parts}
-    conditions = {**_CONDITIONS, **(_CONDITIONS_OF_MAD if hparams.cell == "mad" else {})}
     for name in names:
-        replacement = _REPLACED_BY.get(name)
-        if replacement and getattr(hparams, replacement):
-            raise UsageError(
-                f"--{name} is of no use with {replacement}={getattr(hparams, replacement)!r}: "
-                "leave out one of the two"
-            )
-        whole = wholes.get(name)
-        if whole and not getattr(hparams, whole):
-            raise UsageError(
-                f"--{name} is of no use without {whole}: give --{whole}, or leave it out"
-            )
-        other, readers = conditions.get(name, ("", ()))
-        if readers and getattr(hparams, other) not in readers:
-            raise UsageError(
-                f"--{name} is of no use with {other}={getattr(hparams, other)!r}: give --{other}="
-                f"{' or '.join(readers)}, or leave it out"
-            )
-        modes = hparams.infer_mode, hparams.dev_infer_mode
-        if name in SEARCHES and SEARCHES[name] not in modes:
-            raise UsageError(
-                f"--{name} is of no use with infer_mode={hparams.infer_mode!r}: give "
-                f"--infer_mode={SEARCHES[name]}, or leave it out"
-            )
+        for reason in (_replaced, _without_whole, _without_condition, _without_search):
+            words = reason(name, hparams)
+            if words:
+                raise UsageError(f"--{name} is of no use {words}")
+
+
+def _replaced(name: str, hparams: HParams) -> str:
+    """Returns what makes a vocabulary in place of the training text, "" if nothing does."""
+    if name not in _OF_BUILT_VOCABULARIES or not hparams.vocab_prefix:
+        return ""
+    return f"with vocab_prefix={hparams.vocab_prefix!r}: leave out one of the two"
+
+
+def _without_whole(name: str, hparams: HParams) -> str:
+    """Returns which setting is missing that `name` is a part of, "" if none is."""
+    whole = {part: whole for whole, parts in _PARTS.items() for part in parts}.get(name)
+    if not whole or getattr(hparams, whole):
+        return ""
+    return f"without {whole}: give --{whole}, or leave it out"
+
+
+def _without_condition(name: str, hparams: HParams) -> str:
+    """Returns which setting has a value with which `name` is not read, "" if none has."""
+    conditions = {**_CONDITIONS, **(_CONDITIONS_OF_MAD if hparams.cell == "mad" else {})}
+    other, readers = conditions.get(name, ("", ()))
+    if not readers or getattr(hparams, other) in readers:
+        return ""
+    return (
+        f"with {other}={getattr(hparams, other)!r}: give --{other}={' or '.join(readers)}, or "
+        "leave it out"
+    )
+
+
+def _without_search(name: str, hparams: HParams) -> str:
+    """Returns which other search reads `name`, "" if one that is made does."""
+    if SEARCHES.get(name, hparams.infer_mode) in (hparams.infer_mode, hparams.dev_infer_mode):
+        return ""
+    return (
+        f"with infer_mode={hparams.infer_mode!r}: give --infer_mode={SEARCHES[name]}, or leave it "
+        "out"
+    )
