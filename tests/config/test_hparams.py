@@ -275,6 +275,14 @@ def test_only_mad_has_an_addressing_to_choose(name):
                                        encoder_type="memory"))  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["vocab_size", "vocab_min_frequency"])
+def test_the_pieces_of_a_model_are_no_counted_vocabulary(name):
+    pieces = HParams(subword_option="spm", subword_model="m")
+    with pytest.raises(UsageError, match=f"^--{name} is of no use with subword_option='spm': "):
+        config.refuse_idle([name], pieces)
+    config.refuse_idle([name], pieces.replace(subword_option="bpe"))
+
+
 def test_decay_steps_do_not_bound_a_plateau():
     plateau = HParams(decay_scheme="plateau")
     with pytest.raises(UsageError, match="decay_scheme='plateau': give --decay_scheme=luong5 or"):

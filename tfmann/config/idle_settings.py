@@ -89,9 +89,13 @@ def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
 
 def _replaced(name: str, hparams: HParams) -> str:
     """Returns what makes a vocabulary in place of the training text, "" if nothing does."""
-    if name not in _OF_BUILT_VOCABULARIES or not hparams.vocab_prefix:
+    if name not in _OF_BUILT_VOCABULARIES:
         return ""
-    return f"with vocab_prefix={hparams.vocab_prefix!r}: leave out one of the two"
+    if hparams.vocab_prefix:
+        return f"with vocab_prefix={hparams.vocab_prefix!r}: leave out one of the two"
+    if hparams.subword_option == "spm":
+        return "with subword_option='spm': the vocabulary is the pieces of subword_model"
+    return ""
 
 
 def _without_whole(name: str, hparams: HParams) -> str:
