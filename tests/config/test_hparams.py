@@ -237,10 +237,11 @@ def test_a_given_setting_of_a_search_that_is_not_made_is_refused(name, changes):
         ("init_weight", {"init_op": "normal"}),
         ("embedding_init_weight", {"embedding_init_op": "normal"}),
         ("annotation_merge", {"encoder_type": "bi"}),
+        ("forget_bias", {"unit_type": "lstm"}),
     ],
 )
 def test_a_given_setting_of_training_without_effect_is_refused(name, changes):
-    glorot = HParams(init_op="glorot_uniform", embedding_init_op="glorot_uniform")
+    glorot = HParams(init_op="glorot_uniform", embedding_init_op="glorot_uniform", unit_type="gru")
     needed = next(iter(changes))
     with pytest.raises(UsageError, match=f"^--{name} is of no use with.*give --{needed}"):
         config.refuse_idle([name], glorot)

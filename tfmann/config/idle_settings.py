@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from tfmann.config.cells import CELLS
+from tfmann.config.cells import (
+    CELLS,
+    KeyValueOptions,
+    RNNSearchOptions,
+    TransformerOptions,
+    cell_spec,
+)
 from tfmann.config.fields import fields_of
 from tfmann.config.hparams import HParams
 from tfmann.config.memory_options import DNCOptions, NTMOptions
@@ -36,6 +42,7 @@ _CONDITIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "init_weight": ("init_op", _SPREADS),
     "embedding_init_weight": ("embedding_init_op", _SPREADS),
     "annotation_merge": ("encoder_type", ("bi",)),
+    "forget_bias": ("unit_type", ("lstm",)),
     "coverage_size": ("coverage_model", ("neural",)),
     "max_fertility": ("coverage_model", ("fertility",)),
 }  # fmt: skip
@@ -49,6 +56,26 @@ _CONDITIONS_OF_MAD: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 # Settings of a vocabulary that is counted in the training text.
 _OF_BUILT_VOCABULARIES = ("vocab_size", "vocab_min_frequency")
+
+
+def _begins_with_final_states(h: HParams) -> bool:
+    own_start = (RNNSearchOptions, KeyValueOptions, TransformerOptions)
+    return h.final_states > 0 and not issubclass(cell_spec(h.cell).options, own_start)
+
+
+# Settings of layers that only some models have: which models read one, and what does.
+_LAYERS: Mapping[str, tuple[Callable[[HParams], bool], str]] = {
+    "transformer_heads": (lambda h: h.is_transformer, "a Transformer"),
+    "feed_forward_size": (lambda h: h.is_transformer, "a Transformer"),
+    "num_encoder_layers": (lambda h: h.encoder_type != "memory", "an encoder"),
+    "num_decoder_layers": (
+        lambda h: not issubclass(cell_spec(h.cell).options, RNNSearchOptions),
+        "a decoder that can have several layers",
+    ),
+    "bridge": (
+        _begins_with_final_states, "a decoder that begins with the final states of an encoder"
+    ),
+}  # fmt: skip
 
 
 def cells_by_setting() -> dict[str, list[str]]:
@@ -80,8 +107,9 @@ def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
       names: settings that were given on a command line.
       hparams: all settings, with these.
     """
+    reasons = _replaced, _without_whole, _without_condition, _without_layer, _without_search
     for name in names:
-        for reason in (_replaced, _without_whole, _without_condition, _without_search):
+        for reason in reasons:
             words = reason(name, hparams)
             if words:
                 raise UsageError(f"--{name} is of no use {words}")
@@ -115,6 +143,17 @@ def _without_condition(name: str, hparams: HParams) -> str:
     return (
         f"with {other}={getattr(hparams, other)!r}: give --{other}={' or '.join(readers)}, or "
         "leave it out"
+    )
+
+
+def _without_layer(name: str, hparams: HParams) -> str:
+    """Returns what a model of this cell and encoder lacks to read `name`, "" if nothing."""
+    is_read, reader = _LAYERS.get(name, (lambda h: True, ""))
+    if is_read(hparams):
+        return ""
+    return (
+        f"with cell={hparams.cell!r} and encoder_type={hparams.encoder_type!r}: only {reader} "
+        "reads it"
     )
 
 
