@@ -105,6 +105,23 @@ def test_the_memory_of_segmented_words_is_bounded(codes, monkeypatch):
         assert len(segmenter._bpe.cache) <= 51
 
 
+def test_another_thread_may_empty_the_memory(codes, monkeypatch):
+    """As in a server, which segments phrases in one thread and lines in another."""
+    segmenter = BpeSegmenter(codes)
+    expected = segmenter.segment("lower")
+
+    class Interrupted(dict):
+        def __contains__(self, word):
+            is_there = super().__contains__(word)
+            if is_there:
+                monkeypatch.setattr(subword, "_CACHED_WORDS", 0)
+                segmenter.segment("another thread")
+            return is_there
+
+    segmenter._bpe.cache = Interrupted(segmenter._bpe.cache)
+    assert segmenter.segment("lower") == expected
+
+
 def test_learning_bpe_is_deterministic_and_stops_when_nothing_is_left(text, codes, tmp_path):
     second_codes = tmp_path / "again"
     learn_bpe([text], second_codes, num_merges=30)

@@ -108,7 +108,7 @@ class BpeSegmenter(Segmenter):
         if self._bpe is None:
             return words
         if len(self._bpe.cache) > _CACHED_WORDS:
-            self._bpe.cache.clear()
+            self._bpe.cache = {}  # a new one: another thread may be reading the old one
         return self._bpe.segment_tokens(words)
 
     def join(self, tokens: Sequence[str]) -> str:
