@@ -207,6 +207,7 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     if mode in _LEARNING:
         hparams = config.settings_for_training(values.out_dir, path, explicit)
     else:
+        validation.refuse_settings_of_training(mode, explicit)
         settings = {**(config.read_json(path) if path else {}), **explicit}
         hparams = config.settings_of_model(values.out_dir, settings)
     if mode not in ("lexicon", "shortlist"):  # which make no search

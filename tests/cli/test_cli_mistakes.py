@@ -262,6 +262,18 @@ def test_a_setting_of_a_search_that_is_not_made_is_refused(model, source, capsys
         fails([f"--model={model}", *given], capsys, 2, words, serve.main)
 
 
+@pytest.mark.parametrize("mode", ["infer", "score", "align", "eval", "export"])
+def test_a_trained_model_takes_no_setting_of_training(model, source, capsys, mode):
+    files = {"inference_input_file": source, "inference_ref_file": source}
+    argv = command(model, f"--mode={mode}", **({} if mode == "export" else files))
+    for name, hint in (
+        ("batch_size", "did you mean --infer_batch_size?"),
+        ("dropout", "it is of training"),
+    ):
+        words = re.escape(f"--mode={mode} does not use --{name}: {hint}")
+        fails([*argv, f"--{name}={config.FIELDS[name].default}"], capsys, 2, words)
+
+
 def test_a_file_may_have_settings_of_a_search_that_is_not_made(model, source, tmp_path):
     path = tmp_path / "h.json"
     path.write_text('{"neural_cache_theta": 0.5, "sampling_top_k": 5}')
