@@ -162,6 +162,7 @@ def test_wrong_command_lines_are_refused_before_tensorflow(folder, tmp_path, cap
         ([f"--model={folder}", "--n_best=2", "--infer_mode=greedy"], 2, "greedy has from 1 to 1"),
         ([f"--model={folder}", "--beam_width=0"], 2, "beam_width"),
         ([f"--model={folder}", "--replace_unk"], 1, "lexicon"),
+        ([f"--model={folder}", "--lexicon_file=x"], 2, "--lexicon_file is of no use without repl"),
     ):
         assert translate.main(argv) == status
         assert words in capsys.readouterr().err

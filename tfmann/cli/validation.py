@@ -247,8 +247,8 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     """Checks the files and settings of a command that uses a model.
 
     Raises:
-      UsageError: alignments of a cell that has none, an unused lexicon, links of words for a model
-        of subwords, an export of a search that samples.
+      UsageError: alignments of a cell that has none, links of words for a model of subwords, an
+        export of a search that samples.
       UserError: a file is missing, is not UTF-8 or does not match its source line by line, the gold
         links belong to other sentences, or something else is in the folder of the export.
     """
@@ -260,8 +260,6 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
     if mode == "align" or flags.alignment_file:
         purpose = "--mode=align" if mode == "align" else "--alignment_file"
         config.require_alignments([hparams.cell, *members], purpose)
-    if flags.lexicon_file and not hparams.replace_unk:
-        raise UsageError("--lexicon_file is of no use without --replace_unk")
     lexicon.require(hparams, flags.out_dir)
     memory_files.require(hparams)
     _keep_files_of_model(mode, flags, hparams)
