@@ -268,7 +268,7 @@ def test_a_trained_model_takes_no_setting_of_training(model, source, capsys, mod
     argv = command(model, f"--mode={mode}", **({} if mode == "export" else files))
     for name, hint in (
         ("batch_size", "did you mean --infer_batch_size?"),
-        ("dropout", "it is of training"),
+        ("dropout", "training does"),
     ):
         words = re.escape(f"--mode={mode} does not use --{name}: {hint}")
         fails([*argv, f"--{name}={config.FIELDS[name].default}"], capsys, 2, words)

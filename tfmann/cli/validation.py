@@ -126,7 +126,7 @@ def refuse_settings_of_training(mode: str, names: Iterable[str]) -> None:
     for name in names:
         if config.FIELDS[name].kind == "training" and name != "random_seed":  # it draws samples
             other = f"infer_{name}"
-            hint = f"did you mean --{other}?" if other in config.FIELDS else "it is of training"
+            hint = f"did you mean --{other}?" if other in config.FIELDS else "training does"
             raise UsageError(f"--mode={mode} does not use --{name}: {hint}")
 
 

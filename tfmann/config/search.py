@@ -41,6 +41,7 @@ MODEL_ALONE: dict[str, Any] = {
 
 _PARTS = 64  # n-grams are compared word by word
 _WIDEST = 1000  # hypotheses of a sentence
+_GREATEST_FACTOR = 1000.0  # of a logarithm or a product of states: products stay finite
 GREATEST_LENGTH_PENALTY = 10.0  # of a weight; the penalty of 10,000 words is 1e32, near the limit
 _LONGEST = 10_000  # tokens of a translation
 _SLOTS = 10_000  # readouts of a document
@@ -69,7 +70,10 @@ class SearchSettings(Settings):
         "length_penalty_weight, in a beam search without coverage_penalty_weight.",
     )
     coverage_penalty_weight: float = field(
-        0.0, "Weight beta of GNMT's coverage penalty; 0: none.", minimum=0.0
+        0.0,
+        "Weight beta of GNMT's coverage penalty; 0: none.",
+        minimum=0.0,
+        maximum=_GREATEST_FACTOR,
     )
     sampling_temperature: float = field(1.0, "Temperature of infer_mode=sample.", minimum=0.0)
     sampling_top_k: int = field(
@@ -99,6 +103,7 @@ class SearchSettings(Settings):
         "neural_cache_size: sharpness theta of the match of a slot, exp(theta h_t . h_i); 0: all "
         "slots match alike.",
         minimum=0.0,
+        maximum=_GREATEST_FACTOR,
     )
     neural_cache_lambda: float = field(
         0.1,

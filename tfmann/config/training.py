@@ -63,8 +63,8 @@ class OptimizerSettings(Settings):
     decay_scheme: str = field(
         "",
         "How the rate falls: luong5, luong10 and luong234 halve it 5, 10 and 4 times from the "
-        "half or two thirds of the run on; plateau halves it when dev BLEU stops rising; "
-        "inverse_sqrt and cosine fall from the end of the warm-up on.",
+        "half or two thirds of the run on, the last time at its end; plateau halves it when dev "
+        "BLEU stops rising; inverse_sqrt and cosine fall from the end of the warm-up on.",
         choices=("", "luong5", "luong10", "luong234", "plateau", "inverse_sqrt", "cosine"),
     )
     decay_steps: int = field(
@@ -184,7 +184,7 @@ class RunSettings(Settings):
         minimum=0,
     )
     steps_per_checkpoint: int = field(
-        0, "Updates between two checkpoints; 0 = at evaluations.", minimum=0
+        0, "Updates between two checkpoints besides those of evaluations; 0 = none.", minimum=0
     )
     num_keep_ckpts: int = field(5, "Number of the latest checkpoints to keep.", minimum=1)
     avg_ckpts: bool = field(False, "At the end, also score the mean of the last checkpoints.")
