@@ -30,6 +30,7 @@ _PARTS = {
     "shortlist": ("shortlist_first", "shortlist_best"),
     "replace_unk": ("lexicon_file",),
 }  # fmt: skip
+_WHOLES = {part: whole for whole, parts in _PARTS.items() for part in parts}
 
 # Settings of models and training that are read only with some values of another one.
 _SPREADS = ("uniform", "normal")
@@ -129,7 +130,7 @@ def _replaced(name: str, hparams: HParams) -> str:
 
 def _without_whole(name: str, hparams: HParams) -> str:
     """Returns which setting is missing that `name` is a part of, "" if none is."""
-    whole = {part: whole for whole, parts in _PARTS.items() for part in parts}.get(name)
+    whole = _WHOLES.get(name)
     if not whole or getattr(hparams, whole) or getattr(hparams, name) == "":
         return ""
     return f"without {whole}: give --{whole}, or leave it out"

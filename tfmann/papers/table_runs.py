@@ -154,11 +154,11 @@ class TableRuns:
         assert results is not None
         settings = results["hparams"]
         tests = run_scores.significance_tests(self.corpus, out_dir, baselines, settings)
-        recorded = metrics.by_run(read_runs(self.results)).get((row, seed), {})
+        gone = {*rivals} - {*baselines}
+        recorded = metrics.by_run(read_runs(self.results)).get((row, seed), {}) if gone else {}
         if recorded.get("date") == results.get("date"):
-            gone = {*rivals} - {*baselines}
             tests += [test for test in recorded.get("significance", ()) if test["baseline"] in gone]
-        tests.sort(key=lambda test: rivals.index(test["baseline"]))
+            tests.sort(key=lambda test: rivals.index(test["baseline"]))
         return {"significance": tests} if tests else {}
 
     def compare_again(self, new_records: Sequence[Record]) -> dict[tuple[str, int], Record]:
