@@ -76,6 +76,18 @@ def test_translate_does_not_overwrite_its_model(model, source, capsys, name):
     assert tree(model) == before
 
 
+@pytest.mark.parametrize("flag", ["translate --ensemble", "inspect --attention_of"])
+def test_another_model_that_is_read_is_not_overwritten(model, source, tmp_path, capsys, flag):
+    other = tmp_path / "other"
+    shutil.copytree(model, other)
+    before = tree(other)
+    name, flag = flag.split()
+    argv = [name, f"--model={model}", f"--input={source}", f"{flag}={other}"]
+    words = "--output and the model's vocab.tgt are the same file"
+    fails([*argv, f"--output={other / 'vocab.tgt'}"], capsys, 2, words, main.main)
+    assert tree(other) == before
+
+
 @pytest.mark.parametrize("learned, flag", [("lexicon", "lexicon_file"), ("shortlist", "shortlist")])
 def test_what_is_learned_does_not_overwrite_its_model(model, source, capsys, learned, flag):
     before = tree(model)

@@ -97,12 +97,13 @@ def _parser() -> argparse.ArgumentParser:
 def _inspect(args: argparse.Namespace) -> None:
     if args.sentences is not None and args.sentences < 1:
         raise UsageError(f"--sentences={args.sentences}: expected 1 or more")
-    folders = filter(None, (args.model, args.attention_of))
+    folders = [folder for folder in (args.model, args.attention_of) if folder]
     hparams, *of_others = (config.settings_of_model(folder, {}) for folder in folders)
     inputs = {f"--{name}": getattr(args, name)
               for name in ("input", "reference", "translations", "documents")}  # fmt: skip
     input_checks.refuse_overwriting({"output": args.output}, inputs)
-    input_checks.refuse_overwriting_model({"output": args.output}, args.model)
+    for folder in folders:
+        input_checks.refuse_overwriting_model({"output": args.output}, folder)
     input_checks.require_folder(args.output, "output")
     text = _read(args)
     by_document = any(run.reads_documents for run in (hparams, *of_others))

@@ -235,7 +235,8 @@ def _keep_files_of_model(mode: str, flags: Any, hparams: HParams) -> None:
         "alignment_file": flags.alignment_file,
     }
     input_checks.refuse_overwriting(outputs, read)
-    input_checks.refuse_overwriting_model(outputs, flags.out_dir)
+    for folder in (flags.out_dir, *ensemble_folders(flags.ensemble)):
+        input_checks.refuse_overwriting_model(outputs, folder)
 
 
 def export_dir(flags: Any) -> str:
