@@ -65,8 +65,8 @@ def _begins_with_final_states(h: HParams) -> bool:
     return h.final_states > 0 and not issubclass(cell_spec(h.cell).options, own_start)
 
 
-# Settings of layers that only some models have: which models read one, and what does.
-_LAYERS: Mapping[str, tuple[Callable[[HParams], bool], str]] = {
+# Settings that only some models read, such as those of their layers: which ones do, in words too.
+_READERS: Mapping[str, tuple[Callable[[HParams], bool], str]] = {
     "transformer_heads": (lambda h: h.is_transformer, "a Transformer"),
     "feed_forward_size": (lambda h: h.is_transformer, "a Transformer"),
     "num_encoder_layers": (lambda h: h.encoder_type != "memory", "an encoder"),
@@ -76,6 +76,9 @@ _LAYERS: Mapping[str, tuple[Callable[[HParams], bool], str]] = {
     ),
     "bridge": (
         _begins_with_final_states, "a decoder that begins with the final states of an encoder"
+    ),
+    "bucket_pool": (
+        lambda h: not cell_spec(h.cell).has_cache, "a model whose sentences may come in any order"
     ),
 }  # fmt: skip
 
@@ -109,7 +112,7 @@ def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
       names: settings that were given on a command line.
       hparams: all settings, with these.
     """
-    reasons = _replaced, _without_whole, _without_condition, _without_layer, _without_search
+    reasons = _replaced, _without_whole, _without_condition, _without_reader, _without_search
     for name in names:
         for reason in reasons:
             words = reason(name, hparams)
@@ -148,9 +151,9 @@ def _without_condition(name: str, hparams: HParams) -> str:
     )
 
 
-def _without_layer(name: str, hparams: HParams) -> str:
-    """Returns what a model of this cell and encoder lacks to read `name`, "" if nothing."""
-    is_read, reader = _LAYERS.get(name, (lambda h: True, ""))
+def _without_reader(name: str, hparams: HParams) -> str:
+    """Returns what reads `name` if a model of this cell and encoder does not, "" if it does."""
+    is_read, reader = _READERS.get(name, (lambda h: True, ""))
     if is_read(hparams):
         return ""
     return (
