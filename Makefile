@@ -21,8 +21,9 @@ $(if $(UNKNOWN),$(error there is no variable $(UNKNOWN): expected some of $(VARI
 .PHONY: help install install-gpu check-python test test-thorough test-avx2 test-slow test-next lint format check docs package demo \
 	reproduce-vi-en reproduce-ro-en \
 	reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja reproduce-en-ja-ntcir \
-	reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic reproduce-synthetic-adequacy \
-	reproduce-synthetic-tense reproduce-synthetic-senses reproduce-alignment reproduce-cache \
+	reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic reproduce-synthetic-long \
+	reproduce-synthetic-adequacy reproduce-synthetic-tense reproduce-synthetic-senses reproduce-alignment \
+	reproduce-cache \
 	reproduce-bcontrast-de-en reproduce-bcontrast-en-de report figures play-models learning-tasks bench \
 	bench-peers bench-marian lock audit clean
 
@@ -97,13 +98,14 @@ reproduce-bcontrast-de-en: $(INSTALLED) ## Tu's systems on dialogues, with the h
 reproduce-bcontrast-en-de: $(INSTALLED) ## the same in the other direction
 reproduce-multi30k: $(INSTALLED) ## Meng's systems on Multi30k, at a size for a CPU
 reproduce-synthetic: $(INSTALLED) ## every cell at its tiny size on the synthetic corpus
+reproduce-synthetic-long: $(INSTALLED) ## Collier & Beel's systems there on long sentences, five seeds
 reproduce-synthetic-adequacy: $(INSTALLED) ## Meng's systems there, three seeds: AER, adequacy
 reproduce-synthetic-tense: $(INSTALLED) ## Tu's systems on documents that state their tense once, three seeds
 reproduce-synthetic-senses: $(INSTALLED) ## the same on documents that show the senses of some nouns elsewhere
 reproduce-%: TABLE = $(@:reproduce-%=%)
 reproduce-cache: TABLE = cache-$(or $(DOMAIN),subtitle)
 reproduce-vi-en reproduce-ro-en reproduce-zh-en reproduce-de-en reproduce-en-de reproduce-en-ja \
-reproduce-en-ja-ntcir reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic \
+reproduce-en-ja-ntcir reproduce-en-ja-aspec reproduce-multi30k reproduce-synthetic reproduce-synthetic-long \
 reproduce-synthetic-adequacy reproduce-synthetic-tense reproduce-synthetic-senses \
 reproduce-alignment reproduce-cache reproduce-bcontrast-de-en reproduce-bcontrast-en-de:
 	$(PY) -m tfmann reproduce $(TABLE) $(if $(SCALE),--scale="$(SCALE)") \

@@ -2,14 +2,14 @@
 
 Unlike the papers, we compare models that start from a trained RNNSearch with an RNNSearch of the
 same number of updates, so that the additional training alone is no gain. Training a cache leaves
-RNNSearch unchanged, so a cache is compared with the original RNNSearch too. `controls` has claims
-that no paper makes, but that its claims about previous sentences depend on.
+RNNSearch unchanged, so a cache is compared with the original RNNSearch too. No paper makes the
+claims of `controls`, which those about previous sentences depend on, and of `hypotheses`.
 """
 
 from __future__ import annotations
 
 from tfmann.papers.claim import AnyClaim, Claim
-from tfmann.papers.claims import collier2019, controls, meng2018, mino2017, tu2018
+from tfmann.papers.claims import collier2019, controls, hypotheses, meng2018, mino2017, tu2018
 
 CLAIMS: tuple[AnyClaim, ...] = (
     *collier2019.CLAIMS,
@@ -17,6 +17,7 @@ CLAIMS: tuple[AnyClaim, ...] = (
     *mino2017.CLAIMS,
     *tu2018.CLAIMS,
     *controls.CLAIMS,
+    *hypotheses.CLAIMS,
 )
 
 

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 
 from tfmann.papers.table import Row, Table
 from tfmann.papers.tables.memories import with_lexical_memory, with_neural_cache
+from tfmann.synthetic import Style
 
 # The systems of both tables.
 _TITLES = {
@@ -115,5 +116,25 @@ TABLES = {
         ),
         baselines=("luong",),
         attention_base="luong",
+    ),
+    "synthetic-long": Table(
+        title="Synthetic corpus (an invented language), tested on longer sentences than it trains "
+        "on: systems of Collier & Beel 2019, BLEU, alignment error and adequacy",
+        manifest=None,
+        folder="tiny/collier2019",
+        prefix="",
+        dev="dev",
+        test="test",
+        rows=(
+            Row("luong", _TITLES["luong"]),
+            Row("ntm_attention", _TITLES["ntm_attention"]),
+            Row("ntm_content", "the same, by content alone: no gate, no shift"),
+            Row("mad_1", _TITLES["mad_1"]),
+        ),
+        scales=("tiny",),
+        seeds=(1, 2, 3, 4, 5),
+        baselines=("luong", "ntm_content"),
+        attention_base="luong",
+        style=Style(long_sentences=True),
     ),
 }
