@@ -84,6 +84,15 @@ def test_the_copy_of_a_cell_has_its_start_weights_and_no_variable_of_it():
         np.testing.assert_array_equal(mine, other)
 
 
+def test_the_copy_of_a_cell_whose_weights_are_fixed_has_fixed_weights():
+    cell = keras_cell("ntm", 3, **SIZES)
+    cell.trainable = False
+    copy = type(cell).from_config(cell.get_config())
+    assert not copy.trainable_weights and len(copy.weights) == len(cell.weights)
+    older = {key: value for key, value in cell.get_config().items() if key != "trainable"}
+    assert type(cell).from_config(older).trainable
+
+
 def test_a_stateful_layer_starts_again_from_the_initial_content():
     """As docs/keras.md says; Keras alone would start from zeros."""
     layer = tf.keras.layers.RNN(keras_cell("ntm", 3, **SIZES), stateful=True)

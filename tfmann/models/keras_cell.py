@@ -46,15 +46,20 @@ class KerasCell(tf.keras.layers.AbstractRNNCell):
         return self.cell.readout_width
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the arguments of `keras_cell`, with which Keras saves and copies layers."""
+        """Returns what `from_config` takes, with which Keras saves and copies layers."""
         hparams = self.cell.hparams
         settings = {key: getattr(hparams, key) for key in readable_settings(hparams.cell)}
-        return {"name": hparams.cell, "input_width": hparams.embedding_size, **settings}
+        layer = {"name": hparams.cell, "trainable": self.trainable}
+        return {**layer, "input_width": hparams.embedding_size, **settings}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> KerasCell:
         """Builds the same cell, with its start weights."""
-        return keras_cell(**config)
+        settings = dict(config)
+        trainable = settings.pop("trainable", True)  # older files have none
+        cell = keras_cell(**settings)
+        cell.trainable = trainable
+        return cell
 
     def get_initial_state(
         self, inputs: tf.Tensor | None = None, batch_size: Any = None, dtype: Any = None
