@@ -167,13 +167,16 @@ class Seq2Seq(tf.Module):
             mask = tf.sequence_mask(length, tf.shape(source)[1], dtype=tf.float32)
             encoded = EncoderOutput(embedded[..., :0], mask, length, final_state=())
         encoded = encoded._replace(document=document, word_proposer=proposer)
-        cell = self.compute_cell(dtype)
+        weights = compute_weights(self.cell, dtype)
+        cell = with_weights(self.cell, weights)
         constants = cell.prepare(encoded)
         state, diagnostics = self.cell.initial_state(encoded), {}  # in float32
         if self.encoder is None:
             words = tf.transpose(embedded, [1, 0, 2])
             inputs = cell.prepare_inputs(words, noise.scope("source"))
-            state, diagnostics = read_source(cell, inputs, length, state, constants, record)
+            state, diagnostics = read_source(
+                self.cell, weights, inputs, length, state, constants, record
+            )
         return Prepared(encoded, constants, state, diagnostics)
 
     @property

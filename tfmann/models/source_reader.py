@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from tfmann.cells import diagnostics
-from tfmann.cells.base import DecoderCell
+from tfmann.cells.base import DecoderCell, StepOutput
+from tfmann.layers.compute_weights import with_weights
+from tfmann.ops.loop_gradients import LoopGradients
 
 
 def read_source(
     cell: DecoderCell,
+    weights: Sequence[tf.Tensor],
     inputs: tf.Tensor,
     length: tf.Tensor,
     state: Any,
@@ -20,8 +24,11 @@ def read_source(
 ) -> tuple[Any, dict[str, tf.Tensor]]:
     """Runs the cell over a source; padding does not change the state.
 
+    The gradients of kernels in bfloat16 are made after the loop (`ops.loop_gradients`).
+
     Args:
       cell: the cell.
+      weights: what it computes with in the place of its variables (`layers.compute_weights`).
       inputs: prepared inputs `[S, B, I]`.
       length: `[B]` real positions, at least 1.
       state: the state before the first word.
@@ -33,11 +40,17 @@ def read_source(
       undefined at padding.
     """
     steps = tf.shape(inputs)[0]
+    constants = LoopGradients((tuple(weights), source), steps, fields={})
+
+    def step(word: tf.Tensor, state: Any, constants: Any = constants.source) -> StepOutput:
+        weights, source = constants
+        return with_weights(cell, weights).step(word, state, source)
+
     words = tf.TensorArray(tf.float32, steps, element_shape=inputs.shape[1:]).unstack(inputs)
     names: list[str] = []
     shapes: list[tf.Tensor] = []
     if record:
-        outputs = cell.step(inputs[0], state, source).diagnostics  # for names and shapes alone
+        outputs = step(inputs[0], state).diagnostics  # for names and shapes alone
         outputs = diagnostics.select(outputs, record)
         names, shapes = list(outputs), [outputs[name] for name in outputs]
     arrays = tuple(
@@ -47,16 +60,11 @@ def read_source(
     all_real = tf.reduce_min(length)  # up to here no sentence has ended
 
     def body(time: tf.Tensor, state: Any, arrays: tuple) -> tuple:
-        out = cell.step(words.read(time), state, source)
-
-        def carry() -> Any:
-            def select(new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
-                is_real = tf.reshape(time < length, [-1] + [1] * (new.shape.rank - 1))
-                return tf.where(is_real, new, old)
-
-            return tf.nest.map_structure(select, out.state, state)
-
-        after = tf.cond(time < all_real, lambda: out.state, carry)
+        out = step(words.read(time), state, constants.at(time))
+        is_real = time < length
+        after = tf.cond(
+            time < all_real, lambda: out.state, lambda: _choose(is_real, out.state, state)
+        )
         after = tf.nest.map_structure(
             lambda new, old: tf.ensure_shape(new, old.shape), after, state
         )
@@ -68,6 +76,15 @@ def read_source(
         lambda time, *_: time < steps, body, (tf.constant(0), state, arrays)
     )
     return state, {name: array.stack() for name, array in zip(names, arrays)}
+
+
+def _choose(is_real: tf.Tensor, after: Any, before: Any) -> Any:
+    """Returns the states `after` a step in the rows `[B]` where it is real, else those `before`."""
+
+    def select(new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
+        return tf.where(tf.reshape(is_real, [-1] + [1] * (new.shape.rank - 1)), new, old)
+
+    return tf.nest.map_structure(select, after, before)
 
 
 def _any_batch(leaf: tf.Tensor) -> tf.Tensor:
