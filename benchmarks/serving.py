@@ -207,22 +207,30 @@ def synthetic_lines() -> list[str]:
         return Path(folder, "test.src").read_text("utf-8").splitlines()
 
 
+def _callers(text: str) -> list[int]:
+    counts = [int(count) if count.isdecimal() else 0 for count in text.split(",")]
+    if counts[0] != 1 or 0 in counts:  # the ratios are to a single caller's rate
+        raise argparse.ArgumentTypeError(f"expected numbers, the first 1, as in 1,8,32: {text!r}")
+    return counts
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--model", type=Path, default=_MODEL, help="directory of a run")
     parser.add_argument("--lines", type=Path, help="a file of source sentences")
-    parser.add_argument("--callers", default="1,8,32", help="numbers of callers, the first is 1")
+    parser.add_argument(
+        "--callers", type=_callers, default="1,8,32", help="numbers of callers, the first is 1"
+    )
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=10.0, help="of a turn")
     parser.add_argument("--soak", type=int, default=10_000, help="requests; 0: none")
     parser.add_argument("--out", type=Path, help="a file that the lines are appended to")
     args = parser.parse_args(argv)
-    callers = [int(count) for count in args.callers.split(",")]
     lines = args.lines.read_text("utf-8").splitlines() if args.lines else synthetic_lines()
     with Server(args.model) as server:
-        Load(server.port, lines, max(callers)).run(requests=4 * max(callers))
-        records = measure(server, lines, callers, args.turns, args.seconds)
+        Load(server.port, lines, max(args.callers)).run(requests=4 * max(args.callers))
+        records = measure(server, lines, args.callers, args.turns, args.seconds)
         if args.soak:
             records.append(soak(server, lines, args.soak))
     facts = {

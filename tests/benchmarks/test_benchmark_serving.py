@@ -41,3 +41,11 @@ def test_a_caller_counts_what_is_not_answered():
     load.run(requests=6)
     assert load.errors == len(load.latencies) == 6
     assert serving.quantile([4.0, 1.0, 3.0, 2.0], 0.5) == 3.0
+
+
+@pytest.mark.parametrize("callers", ["8,32", "1,x", "1,0", ""])
+def test_the_rates_are_compared_with_that_of_one_caller(callers, monkeypatch, capsys):
+    monkeypatch.delattr(serving, "Server")  # none is started
+    with pytest.raises(SystemExit):
+        serving.main([f"--callers={callers}"])
+    assert "the first 1" in capsys.readouterr().err
