@@ -87,6 +87,26 @@ def test_a_truncated_body_is_completed_by_ranges(server, tmp_path):
     assert server.ranges == [None, f"bytes={server.stops_after}-"]
 
 
+def test_ranges_that_end_early_are_kept_for_the_next_run(server, tmp_path):
+    """As behind a proxy that ends every answer after some time."""
+    server.stops_after = len(TEXT) // 5
+    manifest, folder = corpus(tmp_path, one_file(server.url))
+    with pytest.raises(UserError, match=f"{3 * server.stops_after:,} bytes are kept"):
+        fetch(manifest, folder)
+    fetch(manifest, folder)
+    assert server.ranges[3] == f"bytes={3 * server.stops_after}-"
+    assert (folder / "train.xx").read_bytes() == TEXT
+    assert names_in(folder) == COMPLETE
+
+
+def test_a_server_that_promises_more_than_it_has_leaves_nothing(server, tmp_path):
+    server.stops_after = 0
+    manifest, folder = corpus(tmp_path, one_file(server.url))
+    with pytest.raises(UserError, match="ended after 0 of"):
+        fetch(manifest, folder)
+    assert names_in(folder) == WITHOUT_IT
+
+
 def test_a_broken_connection_keeps_what_came_for_the_next_run(server, tmp_path):
     server.stops_after, server.breaks = 70_000, True
     manifest, folder = corpus(tmp_path, one_file(server.url))

@@ -36,7 +36,7 @@ class _MirrorError(Exception):
 
 
 class _StoppedEarlyError(Exception):
-    """A transfer ended early; `lost` is whether the connection broke."""
+    """A transfer ended early; `lost` is whether it was lost on the way and may come again."""
 
     def __init__(self, reason: str, lost: bool) -> None:
         super().__init__(reason)
@@ -134,7 +134,11 @@ def _transfer(url: str, part: str, offset: int, entry: FileEntry) -> None:
             os.fsync(stream.fileno())
     too_long = entry.bytes is not None and received > entry.bytes
     if expected is not None and received < expected and not too_long:
-        raise _StoppedEarlyError(f"it ended after {received:,} of {expected:,} bytes", lost=False)
+        # A server that has continued can do so again; a length that is wrong gives no more bytes.
+        continued = received > offset > 0
+        raise _StoppedEarlyError(
+            f"it ended after {received:,} of {expected:,} bytes", lost=continued
+        )
 
 
 def _open(url: str, offset: int) -> Any:
