@@ -1,5 +1,6 @@
 """The figure of BLEU by length: means over the seeds, in classes from short to long."""
 
+import pytest
 from helpers.records import record, table, write_results
 from helpers.report_page import tips
 
@@ -36,6 +37,15 @@ def test_lines_are_means_over_the_seeds_inside_the_frame_without_rare_lengths():
     assert line.points[0].y < line.points[1].y  # more is further up
     for point in (point for line in chart.lines for point in line.points):
         assert LEFT < point.x < RIGHT and TOP <= point.y <= BOTTOM
+
+
+@pytest.mark.parametrize("bleu", [0.0, 28.53])
+def test_a_single_point_has_an_axis_whose_labels_differ(bleu):
+    only = {"by_length": [{"shortest": 0, "longest": 10, "sentences": 40, "bleu": bleu}]}
+    chart = length_chart(SHOWN, [record("a", seed=1, **only)])
+    labels = [text for _, text in chart.y_ticks]
+    assert len(set(labels)) == len(labels) and all(len(label) <= 4 for label in labels), labels
+    assert float(labels[0]) <= bleu <= float(labels[-1])
 
 
 def test_records_without_lengths_have_no_figure():

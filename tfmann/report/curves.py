@@ -121,9 +121,7 @@ def _chart(measure: str, over: str, curves: Sequence[Curve]) -> Chart:
     means = [(title, number, _means(points, over, measure)) for title, number, points in curves]
     points = [point for _, _, line in means for point in line]
     x_ticks = ticks(0.0, max(x for x, _ in points))
-    low, high = min(y for _, y in points), max(y for _, y in points)
-    if high - low <= 0.01 * abs(high):  # so that a flat curve has short labels
-        low, high = 0.95 * low, 1.05 * high or 1.0
+    low, high = extent([y for _, y in points])
     y_ticks = log_ticks(low, high) if logarithmic else ticks(low, high)
 
     def place_x(x: float) -> float:
@@ -169,6 +167,14 @@ def _means(evaluations: Sequence[Evaluation], over: str, measure: str) -> list[t
         )
         for _, group in sorted(by_updates.items())
     ]
+
+
+def extent(values: Sequence[float]) -> tuple[float, float]:
+    """Returns the least and the greatest; wider if they are close, so that labels are short."""
+    low, high = min(values), max(values)
+    if high - low <= 0.01 * abs(high):
+        return 0.95 * low, 1.05 * high or 1.0
+    return low, high
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:

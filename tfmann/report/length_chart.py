@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tfmann.papers.length_scores import ClassScore, class_scores, row_scores
 from tfmann.papers.metrics import Record
 from tfmann.papers.table import Table
-from tfmann.report.curves import BOTTOM, LEFT, RIGHT, TOP, Chart, Line, Point, ticks
+from tfmann.report.curves import BOTTOM, LEFT, RIGHT, TOP, Chart, Line, Point, extent, ticks
 
 _FEWEST = 20  # sentences of a class that is drawn; BLEU of fewer says little
 
@@ -41,7 +41,7 @@ def length_chart(table: Table, records: Sequence[Record]) -> Chart | None:
         for number, row in enumerate(table.rows)
     ]  # fmt: skip
     values = [value for _, _, scores in means for value in scores.values()]
-    y_ticks = ticks(min(values), max(values))
+    y_ticks = ticks(*extent(values))
 
     def y_of(value: float) -> float:
         share = (value - y_ticks[0]) / (y_ticks[-1] - y_ticks[0])
