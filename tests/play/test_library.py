@@ -70,6 +70,14 @@ def test_models_of_the_user_are_called_as_their_directories(model, tmp_path):
         library.Library([entry]).trace("x", ["der"], [])
 
 
+def test_a_file_of_the_user_is_no_shipped_example(model, tmp_path):
+    folder = shutil.copytree(model, tmp_path / "mine")
+    (folder / library.EXAMPLE).write_text('{"sentence": "mine"}', encoding="utf-8")
+    [entry] = library.of_runs([str(folder)], [])
+    trace = library.Library([entry]).trace(entry.name, ["der"], [])
+    assert trace["source"] == "der"
+
+
 def test_models_of_the_user_take_a_memory(model):
     [entry] = library.of_runs([str(model)], [], {"neural_cache_size": 5})
     assert entry.documents and library.Library([entry]).describe()[0]["documents"]

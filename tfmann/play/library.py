@@ -92,7 +92,8 @@ class Library:
     def _example(self, name: str) -> Mapping[str, Any] | None:
         entry = self._entries[name]
         path = entry.folder / EXAMPLE
-        if entry.settings or not path.exists():
+        # A run of the user may have a file of that name, too.
+        if not entry.is_invented or entry.settings or not path.exists():
             return None
         return json.loads(path.read_text(encoding="utf-8"))
 
