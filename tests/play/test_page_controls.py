@@ -126,6 +126,20 @@ def test_the_slider_of_a_long_sentence_stays_in_the_window(page, client):
         assert 0 <= box["left"] and box["right"] <= 1200
 
 
+def test_two_models_have_a_word_for_each_step_of_the_slider(page, client):
+    """A model that reads and writes little, beside one that reads nothing and writes much."""
+    shown = {"model": "ntm", "with": "luong", "prefix": "the book </s>", "step": 13}
+    page.open(f"http://127.0.0.1:{client.port}/#{urlencode(shown)}")
+    page.wait(DRAWN.format(2))
+    read, written = (trace_of(client, name) for name in ("ntm", "luong"))
+    words = [*read["source_tokens"], *written["tokens"]]
+    ticks = page.run("[...document.querySelectorAll('#ticks li')].map((tick) => tick.innerText)")
+    assert ticks == [word.replace("</s>", "end") for word in words]
+    assert text(page, "#where") == f"14 of {len(words)}"
+    assert text(page, "#ticks .now") == written["tokens"][0]
+    assert page.run("document.querySelectorAll('#ticks .read').length") == read["boundary"]
+
+
 def test_a_click_on_a_word_or_a_cell_shows_its_step(page, client):
     columns = len(trace_of(client, "luong")["source_tokens"])
     page.click(".target .word", 6)

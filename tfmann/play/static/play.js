@@ -183,16 +183,18 @@ function takeBack(i) {
 
 const act = { go: jump, force, takeBack };
 
+// A word for each step: those of the model that reads longest, then of the one that writes longest.
 function ticks() {
-  const longest = shown().reduce((a, b) => (b.boundary + b.tokens.length > a.boundary + a.tokens.length ? b : a));
-  const words = boundary() && !longest.boundary ? [] : longest.step_tokens;
+  const most = (count) => shown().reduce((a, b) => (count(b) > count(a) ? b : a));
+  const reader = most((trace) => trace.boundary);
+  const words = [...reader.step_tokens.slice(0, boundary()), ...most((trace) => trace.tokens.length).tokens];
   $("transport").hidden = false;
   $("scrub").max = lastStep();
   $("scrub").value = page.step;
   $("scrub").parentNode.style.setProperty("--steps", lastStep() + 1);
   $("scrub").setAttribute("aria-valuetext", spoken());
   $("ticks").replaceChildren(...words.map((word, i) => {
-    const tick = node("li", { class: [i === page.step && "now", i < longest.boundary && "read"].filter(Boolean).join(" ") }, node("span", {}, shownWord(word)));
+    const tick = node("li", { class: [i === page.step && "now", i < boundary() && "read"].filter(Boolean).join(" ") }, node("span", {}, shownWord(word)));
     tick.onclick = () => jump(i);
     return tick;
   }));
