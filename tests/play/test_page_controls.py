@@ -140,6 +140,40 @@ def test_two_models_have_a_word_for_each_step_of_the_slider(page, client):
     assert page.run("document.querySelectorAll('#ticks .read').length") == read["boundary"]
 
 
+def has_focus(page):
+    """Number and class of the word or choice that the keyboard is at, or else the name."""
+    return page.run(
+        "((at) => at.closest('button') && !at.id"
+        " ? [[...at.parentNode.querySelectorAll('button')].indexOf(at), at.classList[0]]"
+        " : at.id || at.tagName)(document.activeElement)"
+    )
+
+
+def enter(page, selector, number):
+    page.run(f"document.querySelectorAll({selector!r})[{number}].focus()")
+    for kind, more in (("keyDown", {"text": "\r"}), ("keyUp", {})):
+        key = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13}
+        page.call("Input.dispatchKeyEvent", type=kind, **key, **more)
+    page.wait("!document.querySelector('.stage.busy')")
+
+
+def test_the_keyboard_stays_at_its_word_when_the_step_changes(page):
+    """A screen reader would begin again at the top of the page."""
+    enter(page, ".target .word", 4)
+    assert text(page, "#where") == "5 of 14" and has_focus(page) == [4, "word"]
+    page.key("ArrowRight")
+    assert text(page, "#where") == "6 of 14" and has_focus(page) == [4, "word"]
+    page.run("document.querySelectorAll('.choice')[2].focus()")
+    page.key("ArrowLeft")
+    assert text(page, "#where") == "5 of 14" and has_focus(page) == [2, "choice"]
+    enter(page, ".choice", 1)
+    page.wait("document.querySelector('.undo')")
+    assert has_focus(page) == [1, "choice"]
+    enter(page, ".undo button", 0)
+    page.wait("!document.querySelector('.undo')")
+    assert has_focus(page) == "stages"
+
+
 def test_a_click_on_a_word_or_a_cell_shows_its_step(page, client):
     columns = len(trace_of(client, "luong")["source_tokens"])
     page.click(".target .word", 6)

@@ -19,6 +19,7 @@ export function stages() {
 
 export function showStage(i, trace, act) {
   const stage = $(`stage-${i}`);
+  const focusAgain = keepFocus(stage);
   const step = localStep(trace);
   const target = step - trace.boundary;
   showName(i);
@@ -29,6 +30,21 @@ export function showStage(i, trace, act) {
   stage.querySelector(".lines").replaceChildren(sourceRow(i, trace, step, target), targetRow(i, trace, target, act));
   nearest(stage.querySelector(".nearest"), i, trace, step, act);
   figures(stage.querySelector(".panels"), i, trace, step);
+  focusAgain();
+}
+
+// What is drawn anew loses the keyboard's focus: the button in its place gets it. Without one, and
+// while it plays, all stages get it, where space pauses and nothing is read aloud at every step.
+function keepFocus(stage) {
+  const active = document.activeElement;
+  if (!stage.contains(active) || !active.matches(":focus-visible")) return () => {};
+  const places = [".target .word", ".nearest .choice"].map((row) => [row, [...stage.querySelectorAll(row)].indexOf(active)]);
+  const [row, n] = places.find(([, number]) => number >= 0) ?? [];
+  return () => {
+    if (active.isConnected) return;
+    const again = row && !page.playing ? stage.querySelectorAll(row)[n] : null;
+    (again ?? $("stages")).focus({ preventScroll: true });
+  };
 }
 
 function showName(i) {
