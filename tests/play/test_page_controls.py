@@ -174,6 +174,32 @@ def test_the_keyboard_stays_at_its_word_when_the_step_changes(page):
     assert has_focus(page) == "stages"
 
 
+def test_what_follows_a_forced_word_is_played_unless_nothing_does(page):
+    """From the end it would begin again at the first step."""
+    page.call("Emulation.setEmulatedMedia", features=[])  # with motion
+    playing = "document.querySelector('#play').ariaLabel === 'Pause'"
+
+    def say(word):
+        page.run("document.querySelectorAll('.target .word')[5].click()")
+        field = "document.querySelector('.other input')"
+        page.run(f"({field}.value = {word!r}, {field}.form.requestSubmit())")
+        page.wait("!document.querySelector('.stage.busy')")
+        page.run("new Promise((done) => setTimeout(done, 100))")
+
+    say("no-such-word")
+    assert text(page, "#where") == "6 of 14" and not page.run(playing)
+    page.errors.clear()
+    say("</s>")
+    assert text(page, "#where") == "6 of 6" and not page.run(playing)
+    page.run("document.querySelector('.undo button').click()")
+    page.wait("!document.querySelector('.undo') && !document.querySelector('.stage.busy')")
+    say("will")
+    page.wait(playing, 10)
+    page.size(1200, 900)  # which asks for less motion
+    say("the")
+    assert text(page, "#where").startswith("6 of") and not page.run(playing)
+
+
 def test_a_click_on_a_word_or_a_cell_shows_its_step(page, client):
     columns = len(trace_of(client, "luong")["source_tokens"])
     page.click(".target .word", 6)

@@ -122,7 +122,7 @@ async function ask(step = null, only = null) {
   if (number !== page.asked) return go(page.step); // the other model was asked meanwhile
   page.step = step === null ? 0 : Math.max(0, Math.min(step, lastStep()));
   show();
-  if (step === null && !matchMedia("(prefers-reduced-motion: reduce)").matches) play();
+  if (step === null) playOn();
 }
 
 function complain(error) {
@@ -152,6 +152,11 @@ function play() {
   show();
 }
 
+// Plays what follows, unless nothing does or the system asks for less motion.
+function playOn() {
+  if (page.step < lastStep() && !matchMedia("(prefers-reduced-motion: reduce)").matches) play();
+}
+
 function pause() {
   clearInterval(page.playing);
   page.playing = 0;
@@ -170,9 +175,10 @@ function show() {
 }
 
 function force(i, target, token) {
-  if (token === page.traces[i].tokens[target]) return;
-  page.prefixes[i] = [...page.traces[i].tokens.slice(0, target), token];
-  ask(boundary() + target, i).then(() => { if (page.traces[i]) play(); });
+  const before = page.traces[i];
+  if (token === before.tokens[target]) return;
+  page.prefixes[i] = [...before.tokens.slice(0, target), token];
+  ask(boundary() + target, i).then(() => { if (page.traces[i] !== before) playOn(); }); // not if it was refused
 }
 
 function takeBack(i) {
