@@ -105,6 +105,19 @@ def test_the_theme_is_that_of_the_system_at_first(page):
     assert brightness(page, "background-color") > 200
 
 
+def test_the_page_needs_no_storage(page):
+    """A browser that refuses cookies throws an error where a page asks for its storage."""
+    denied = "Object.defineProperty(window, 'localStorage', {get() { throw new Error('denied'); }})"
+    script = page.call("Page.addScriptToEvaluateOnNewDocument", source=denied)
+    try:
+        page.open(page.run("location.href"))
+        page.wait(DRAWN.format(1), 20)
+        page.click("#theme")
+        assert text(page, "#theme") == "Light"
+    finally:
+        page.call("Page.removeScriptToEvaluateOnNewDocument", **script)
+
+
 def test_the_slider_moves_to_its_step(page):
     for share in (0.5, 1.0, 0.0):
         page.click("#scrub", at=(min(max(share, 0.005), 0.995), 0.5))

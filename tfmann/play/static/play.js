@@ -19,7 +19,7 @@ async function fetchJSON(path, body) {
 const address = () => new URLSearchParams(location.hash.slice(1));
 
 async function begin() {
-  setTheme(address().get("theme") ?? localStorage.getItem("tfmann-theme") ?? "");
+  setTheme(address().get("theme") ?? storage()?.getItem("tfmann-theme") ?? "");
   try {
     const { models, glosses } = await fetchJSON("play/models");
     Object.assign(page, { models, glosses });
@@ -239,6 +239,15 @@ function remember() {
 
 // Light and dark
 
+// A browser that refuses cookies refuses this, too.
+function storage() {
+  try {
+    return localStorage;
+  } catch {
+    return null;
+  }
+}
+
 function setTheme(theme) {
   if (theme) document.documentElement.dataset.theme = theme;
   const dark = theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -247,7 +256,7 @@ function setTheme(theme) {
 
 $("theme").onclick = () => {
   const theme = $("theme").textContent.toLowerCase();
-  localStorage.setItem("tfmann-theme", theme);
+  storage()?.setItem("tfmann-theme", theme);
   setTheme(theme);
   if (shown().length) show();
 };
