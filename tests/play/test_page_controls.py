@@ -180,7 +180,7 @@ def test_the_keyboard_stays_at_its_word_when_the_step_changes(page):
     page.key("ArrowLeft")
     assert text(page, "#where") == "5 of 14" and has_focus(page) == [2, "choice"]
     enter(page, ".choice", 1)
-    page.wait("document.querySelector('.undo')")
+    page.wait("document.querySelectorAll('.undo').length")
     assert has_focus(page) == [1, "choice"]
     enter(page, ".undo button", 0)
     page.wait("!document.querySelector('.undo')")
