@@ -44,7 +44,8 @@ def results_of_the_page():
 
 
 def test_the_page_of_the_recorded_results_is_small(results_of_the_page):
-    assert len(results_of_the_page) < 2**20
+    """It grows with the runs, by about 2 kB each, of which a record has 50."""
+    assert len(results_of_the_page) < 1.5 * 2**20
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ def test_quoted_scores_are_recorded(page, headings, files, least):
     [
         ("Multi30k", "multi30k-cpu"),
         ("Tu et al", "cache-subtitle-cpu"),
+        ("Synthetic corpus: long", "synthetic-long-tiny"),
         ("Synthetic corpus: align", "synthetic-adequacy-tiny"),
         ("Synthetic corpus: tense", "synthetic-tense-tiny"),
         ("Synthetic corpus: senses", "synthetic-senses-tiny"),

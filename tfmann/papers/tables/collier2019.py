@@ -128,7 +128,7 @@ TABLES = {
         rows=(
             Row("luong", _TITLES["luong"]),
             Row("ntm_attention", _TITLES["ntm_attention"]),
-            Row("ntm_content", "the same, by content alone: no gate, no shift"),
+            Row("ntm_content", "NTM-style attention by content alone, no gate and no shift"),
             Row("mad_1", _TITLES["mad_1"]),
         ),
         scales=("tiny",),
