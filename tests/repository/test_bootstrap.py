@@ -220,7 +220,7 @@ def test_starts_from_nothing_after_a_killed_installation(checkout: Machine, kill
     deadly = checkout.add_python("python3.11", "3.11")
     script = deadly.read_text()
     assert killed_at in script
-    deadly.write_text(script.replace(killed_at, f"kill -9 $PPID; {killed_at}"))
+    deadly.write_text(script.replace(killed_at, f"kill -9 $PPID; exit 1; {killed_at}"))
     assert checkout.run("make", "install").returncode == 2
     venv = checkout.checkout / ".venv"
     assert venv.exists()

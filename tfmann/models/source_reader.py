@@ -47,15 +47,12 @@ def read_source(
         return with_weights(cell, weights).step(word, state, source)
 
     words = tf.TensorArray(tf.float32, steps, element_shape=inputs.shape[1:]).unstack(inputs)
-    names: list[str] = []
-    shapes: list[tf.Tensor] = []
-    if record:
-        outputs = step(inputs[0], state).diagnostics  # for names and shapes alone
-        outputs = diagnostics.select(outputs, record)
-        names, shapes = list(outputs), [outputs[name] for name in outputs]
+    recorded: dict[str, tf.Tensor] = {}
+    if record:  # for names and shapes alone
+        recorded = diagnostics.select(step(inputs[0], state).diagnostics, record)
     arrays = tuple(
-        tf.TensorArray(tf.float32, steps, element_shape=tf.TensorShape([None, *s.shape[1:]]))
-        for s in shapes
+        tf.TensorArray(tf.float32, steps, element_shape=tf.TensorShape([None, *first.shape[1:]]))
+        for first in recorded.values()
     )
     all_real = tf.reduce_min(length)  # up to here no sentence has ended
 
@@ -68,14 +65,14 @@ def read_source(
         after = tf.nest.map_structure(
             lambda new, old: tf.ensure_shape(new, old.shape), after, state
         )
-        new_arrays = tuple(a.write(time, out.diagnostics[n]) for a, n in zip(arrays, names))
+        new_arrays = tuple(a.write(time, out.diagnostics[n]) for a, n in zip(arrays, recorded))
         return time + 1, after, new_arrays
 
     state = tf.nest.map_structure(_any_batch, state)
     _, state, arrays = tf.while_loop(
         lambda time, *_: time < steps, body, (tf.constant(0), state, arrays)
     )
-    return state, {name: array.stack() for name, array in zip(names, arrays)}
+    return state, {name: array.stack() for name, array in zip(recorded, arrays)}
 
 
 def _choose(is_real: tf.Tensor, after: Any, before: Any) -> Any:
