@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
+from tfmann.cells.diagnostics import recorded_shapes
 from tfmann.cells.document_memory import DocumentMemory
 from tfmann.data.vocab import EOS_ID, SOS_ID
 from tfmann.decoding import beam_decoder
@@ -21,7 +22,6 @@ from tfmann.decoding.row_decoders import choose_step_by_step
 from tfmann.decoding.sampling import SamplingOptions, draw
 from tfmann.decoding.shortlist import Shortlist
 from tfmann.decoding.target_prefix import extend_limits
-from tfmann.decoding.teacher_forcing import recorded_shapes
 from tfmann.layers.beams import merge_beams, split_beams
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.memory import word_mixture

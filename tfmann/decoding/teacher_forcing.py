@@ -6,14 +6,13 @@ a hypothesis has the same score in a search and in a forced decoding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from tfmann.cells import diagnostics
 from tfmann.cells.base import StepOutput
-from tfmann.decoding.bound_cell import BoundCell, StepFunction
+from tfmann.decoding.bound_cell import BoundCell
 from tfmann.decoding.row_decoders import run_given_inputs, swap_batch_and_time
 from tfmann.decoding.word_memory_entries import Votes
 from tfmann.layers.compute_weights import compute_weights, with_weights
@@ -65,7 +64,7 @@ def teacher_forced(
     memory = bound.document_memory
     of_memory = memory.read_diagnostics if memory else ()
     of_steps = tuple(name for name in record if name not in of_memory)
-    shapes = recorded_shapes(step, inputs[0], prepared.state, of_steps)
+    shapes = diagnostics.recorded_shapes(step, inputs[0], prepared.state, of_steps)
     cell = BoundCell(step, prepared.state, model.cell.output_width, shapes)
     raw, recorded = run_given_inputs(
         cell, inputs, target_length, constants, model.hparams.decoder_backend
@@ -77,15 +76,6 @@ def teacher_forced(
         read = {name: read[name] for name in read if name in record}
     read = {name: swap_batch_and_time(value) for name, value in read.items()}
     return ForcedOutputs(swap_batch_and_time(outputs), embedded, {**recorded, **read}, raw)
-
-
-def recorded_shapes(
-    step: StepFunction, inputs: tf.Tensor, state: Any, record: tuple[str, ...]
-) -> Mapping[str, tf.Tensor]:
-    """Returns tensors of the shapes that a step records, by name; the step itself is not used."""
-    if not record:
-        return {}
-    return diagnostics.select(step(inputs, state).diagnostics, record)
 
 
 def forced_log_probs(

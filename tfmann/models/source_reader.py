@@ -47,9 +47,7 @@ def read_source(
         return with_weights(cell, weights).step(word, state, source)
 
     words = tf.TensorArray(tf.float32, steps, element_shape=inputs.shape[1:]).unstack(inputs)
-    recorded: dict[str, tf.Tensor] = {}
-    if record:  # for names and shapes alone
-        recorded = diagnostics.select(step(inputs[0], state).diagnostics, record)
+    recorded = diagnostics.recorded_shapes(step, inputs[0], state, record)
     arrays = tuple(
         tf.TensorArray(tf.float32, steps, element_shape=tf.TensorShape([None, *first.shape[1:]]))
         for first in recorded.values()
