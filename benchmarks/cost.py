@@ -103,7 +103,7 @@ def slots(args: argparse.Namespace) -> None:
 
 def peak(args: argparse.Namespace) -> None:
     """Measures the peak memory of an update at paper size, for 128 pairs of 50 words by default."""
-    for row in args.rows.split(","):
+    for row in args.rows:
         path = str(_ROOT / "hparams" / "collier2019" / f"vi_en_{row}.json")
         settings = json.loads(args.settings)
         result = timed_apart(settings, path, (args.sentences, args.words, args.words), 1)
@@ -128,7 +128,7 @@ def main(argv: list[str] | None = None) -> None:
     slots_parser.add_argument("--updates", type=int, default=10)
     peak_parser = kinds.add_parser("peak")
     peak_parser.set_defaults(what=peak)
-    peak_parser.add_argument("--rows", default=",".join(ROWS))
+    harness.add_choice(peak_parser, "rows", ROWS)
     peak_parser.add_argument("--settings", default="{}", help="additional hyperparameters, as JSON")
     for parser_of_kind, sentences, words in ((slots_parser, 64, 20), (peak_parser, 128, 51)):
         parser_of_kind.add_argument("--sentences", type=int, default=sentences, help="of the batch")

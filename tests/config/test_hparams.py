@@ -214,6 +214,7 @@ def test_settings_that_go_together_are_taken(changes):
         ("beam_width", {"infer_mode": "beam_search"}),
         ("length_penalty_weight", {"infer_mode": "beam_search"}),
         ("coverage_penalty_weight", {"infer_mode": "beam_search"}),
+        ("length_penalty_weights", {"infer_mode": "beam_search"}),
         ("beam_width", {"dev_infer_mode": "beam_search"}),
     ],
 )
@@ -261,6 +262,7 @@ def test_a_given_setting_of_training_without_effect_is_refused(name, changes):
             {"cell": "mad", "external_addressing": "dnc"},
             {"external_addressing": "ntm"},
         ),
+        ("compile_memory", {"cell": "mad", "batch_type": "tokens"}, {"batch_type": "sentences"}),
     ],
 )
 def test_a_given_setting_of_another_kind_of_memory_is_refused(name, idle, changes):

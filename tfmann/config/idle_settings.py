@@ -47,6 +47,8 @@ _CONDITIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "forget_bias": ("unit_type", ("lstm",)),
     "coverage_size": ("coverage_model", ("neural",)),
     "max_fertility": ("coverage_model", ("fertility",)),
+    "length_penalty_weights": ("infer_mode", ("beam_search",)),
+    "compile_memory": ("batch_type", ("sentences",)),  # other batches have many sizes
 }  # fmt: skip
 
 # The cell mad has the settings of both addressings, and reads those of one of them.
@@ -79,6 +81,10 @@ _READERS: Mapping[str, tuple[Callable[[HParams], bool], str]] = {
     ),
     "bucket_pool": (
         lambda h: not cell_spec(h.cell).has_cache, "a model whose sentences may come in any order"
+    ),
+    "compile_memory": (
+        lambda h: issubclass(cell_spec(h.cell).options, (NTMOptions, DNCOptions)),
+        "a model with the memory of the cells ntm, mad and dnc",
     ),
 }  # fmt: skip
 
