@@ -45,6 +45,35 @@ def test_a_gain_starts_where_the_documentation_says(kind, start):
     assert make("dot").gain is None and float(make("dot", gain=True).gain) == 1.0
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"cell": "luong"},
+        {"cell": "luong", "attention_score": "scaled_dot", "attention": "luong"},
+        {"cell": "ntm_attention", "attention_score": "cosine"},
+        {"cell": "key_value", "attention_score": "cosine"},
+        {"cell": "mad"},
+    ],
+)
+def test_a_gain_starts_where_the_settings_say(settings):
+    model = Seq2Seq(small_models.hparams(attention_gain_start=20.0, **settings), 9, 9)
+    assert float(model.cell.attention.score.gain) == 20.0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"cell": "luong", "attention": "luong"},
+        {"cell": "luong", "attention": "normed_bahdanau"},
+        {"cell": "ntm_attention"},
+        {"cell": "key_value"},
+    ],
+)
+def test_a_gain_that_is_not_there_does_not_start(settings):
+    with pytest.raises(UsageError, match="attention_gain_start=20.0: the scores have no gain"):
+        small_models.hparams(attention_gain_start=20.0, **settings)
+
+
 def test_cosines_are_bounded_however_wide_query_and_keys_become():
     score, (query, keys) = make("cosine"), draw_inputs(1e4)
     cosines = score.scores(tf.constant(query), score.prepare(tf.constant(keys)))

@@ -53,7 +53,7 @@ def test_the_settings_of_every_cell_are_settings_of_a_run():
     for name, spec in CELLS.items():
         assert issubclass(HParams, spec.options), name
     assert list(config.fields_of(CELLS["luong"].options)) == [
-        "attention_score", "attention", "attention_tanh"
+        "attention_score", "attention_gain_start", "attention", "attention_tanh"
     ]  # fmt: skip
 
 

@@ -63,7 +63,7 @@ class KeyValueCell(DecoderCell):
             self.value_kernel = weights.matrix("value_kernel", [units, units // 2])
         else:
             self.annotation_kernel = weights.matrix("annotation_kernel", [2 * units, units])
-        self.attention = DotProductAttention(hparams.attention_score, self.query_width, weights)
+        self.attention = DotProductAttention(hparams, self.query_width, weights)
         self.stack = DecoderStack(hparams, feed_width=0, weights=weights, bridge="zero")
         self.initial_kernel = weights.matrix("initial_kernel", [units, units])
         self.output_width, self.readout_width = units + self.read_width, units

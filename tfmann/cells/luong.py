@@ -57,9 +57,7 @@ class LuongCell(DecoderCell):
             self.attention = BahdanauAttention(annotation_width, units, weights, normed)
         else:
             gain = h.attention == "scaled_luong"
-            self.attention = LuongAttention(
-                h.attention_score, annotation_width, units, weights, gain
-            )
+            self.attention = LuongAttention(h, annotation_width, units, weights, gain)
         self.attention_kernel = weights.matrix(
             "attention_kernel", [annotation_width + units, units]
         )

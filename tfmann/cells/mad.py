@@ -49,9 +49,7 @@ class MADCell(DecoderCell):
         feed_width = annotation_width + read_width
         self.output_width, self.readout_width = units + feed_width, units
         self.controller = DecoderStack(hparams, feed_width, weights)
-        self.attention = LuongAttention(
-            hparams.attention_score, annotation_width, units, weights, gain=True
-        )
+        self.attention = LuongAttention(hparams, annotation_width, units, weights, gain=True)
         memory = DNCMemory if hparams.external_addressing == "dnc" else NTMMemory
         self.memory = memory(hparams, units, weights.scope("memory"))
         self.memory_numbers = self.memory.numbers

@@ -58,7 +58,7 @@ class NTMAttentionCell(DecoderCell):
         self.output_width = self.readout_width = units
         self.taps = 2 * hparams.shift_range + 1
         self.stack = DecoderStack(hparams, feed_width=units, weights=weights)
-        self.attention = LuongAttention(hparams.attention_score, annotation_width, units, weights)
+        self.attention = LuongAttention(hparams, annotation_width, units, weights)
         width = units + self.taps + 3  # of a head's parameters
         self.head_kernel = weights.matrix("head_kernel", [units, self.heads * width])
         start = np.zeros([self.heads, width])

@@ -88,6 +88,15 @@ def _rules_of_data(h: AllSettings) -> Rules:
     ]
 
 
+def _has_gain(h: AllSettings) -> bool:
+    """Whether the scores of attention have a learned gain, as layers/luong_attention.py has it."""
+    return (
+        h.attention_score != "dot"
+        or h.cell == "mad"
+        or (h.cell == "luong" and h.attention == "scaled_luong")
+    )
+
+
 def _rules_of_models(h: AllSettings) -> Rules:
     return [
         (
@@ -126,6 +135,11 @@ def _rules_of_models(h: AllSettings) -> Rules:
             h.attention_score != "dot" and h.cell == "luong" and "bahdanau" in h.attention,
             f"attention_score={h.attention_score!r} is about dot products, and "
             f"attention={h.attention!r} is additive: change one of them",
+        ),
+        (
+            h.attention_gain_start and not _has_gain(h),
+            f"attention_gain_start={h.attention_gain_start}: the scores have no gain to start "
+            "there; attention_score='cosine' gives them one",
         ),
         (
             h.is_transformer and h.num_units % h.transformer_heads,

@@ -28,6 +28,12 @@ class DotProductOptions(CellSettings):
         "starts at 5.",
         choices=("dot", "scaled_dot", "cosine"),
     )
+    # Adam moves one number by its rate at most in an update, so that a gain stays near its start.
+    attention_gain_start: float = field(
+        0.0,
+        "Where the learned gain of attention_score starts; 0: where its description says.",
+        minimum=0.0,
+    )
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from tfmann.config import DotProductOptions
 from tfmann.layers.beams import merge_beams, split_beams
 from tfmann.layers.initializers import VariableFactory
 from tfmann.layers.rnn import product
@@ -36,7 +37,14 @@ class DotProductScore(tf.keras.layers.Layer):
     the first too.
     """
 
-    def __init__(self, kind: str, units: int, weights: VariableFactory, gain: bool = False):
+    def __init__(
+        self,
+        kind: str,
+        units: int,
+        weights: VariableFactory,
+        gain: bool = False,
+        start: float = 0.0,
+    ):
         """Creates g.
 
         Args:
@@ -44,13 +52,14 @@ class DotProductScore(tf.keras.layers.Layer):
           units: U, width of queries and keys.
           weights: makes g, `attention_scale`, in the scope of the cell.
           gain: whether `dot` has a g as well.
+          start: where g starts; 0: where one of this kind does.
         """
         super().__init__(name="score")
         self.kind = kind
         self.divisor = units**0.5 if kind == "scaled_dot" else 1.0
         self.gain = None
         if gain or kind != "dot":
-            self.gain = weights.constant("attention_scale", _GAIN[kind])
+            self.gain = weights.constant("attention_scale", start or _GAIN[kind])
 
     def prepare(self, keys: tf.Tensor) -> tf.Tensor:
         """Maps keys `[B, S, U]` to `[B, U, S]`, such that a score is a plain product."""
@@ -70,10 +79,18 @@ class DotProductScore(tf.keras.layers.Layer):
 class DotProductAttention(tf.keras.layers.Layer):
     """`alpha = softmax_s(score(q, k_s))`, `c = sum_s alpha_s v_s`."""
 
-    def __init__(self, score: str, units: int, weights: VariableFactory, gain: bool = False):
+    def __init__(
+        self,
+        options: DotProductOptions,
+        units: int,
+        weights: VariableFactory,
+        gain: bool = False,
+    ):
         """Creates the score, with the arguments of `DotProductScore`."""
         super().__init__(name="attention")
-        self.score = DotProductScore(score, units, weights, gain)
+        self.score = DotProductScore(
+            options.attention_score, units, weights, gain, options.attention_gain_start
+        )
 
     def prepare(self, keys: tf.Tensor, values: tf.Tensor, mask: tf.Tensor) -> AttentionSource:
         """Prepares keys `[B, S, U]`, values `[B, S, D]` and mask `[B, S]` before the steps."""
@@ -95,14 +112,14 @@ class LuongAttention(DotProductAttention):
 
     def __init__(
         self,
-        score: str,
+        options: DotProductOptions,
         annotation_width: int,
         units: int,
         weights: VariableFactory,
         gain: bool = False,
     ):
         """Creates W_m `[D, U]` (`memory_kernel`) and the score."""
-        super().__init__(score, units, weights, gain)
+        super().__init__(options, units, weights, gain)
         self.memory_kernel = weights.matrix("memory_kernel", [annotation_width, units])
 
     def prepare_annotations(self, annotations: tf.Tensor, mask: tf.Tensor) -> AttentionSource:
