@@ -40,7 +40,7 @@ CLAIMS: tuple[AnyClaim, ...] = tuple(
     for rival, name in _RIVALS.items()
 ) + (
     Claim(_PAPER, _SECTION,
-          "In sentences longer than those of training, the encoder-decoder is better where the gain "
-          "of its scores starts at 20, not at 5.",
+          "In sentences longer than those of training, the encoder-decoder is better where the "
+          "gain of its scores starts at 20, not at 5.",
           "higher", "luong_gain", "luong", _TABLES, "test BLEU"),
 )  # fmt: skip
