@@ -355,13 +355,13 @@ def test_cost_measures_slots_and_peaks(monkeypatch, capfd, untraced):
     assert peak["parameters"] > 8 * (source + 2 * target)  # two embeddings and the projection
 
 
-@pytest.mark.thorough
 def test_cost_names_the_rows_that_it_knows(capfd):
     with pytest.raises(SystemExit):
         cost.main(["peak", "--rows=luong,typo"])
     assert "expected some of luong, ntm_attention, " in capfd.readouterr().err
 
 
+@pytest.mark.thorough
 def test_memory_tells_the_peak_of_a_training(tmp_path, capfd):
     argv = ["--pairs=200", "--vocabulary=30", "--steps=2", f"--work_dir={tmp_path}"]
     assert memory.main(argv) == 0
