@@ -145,6 +145,7 @@ def test_the_tables_of_tu_have_the_paper_s_scores_and_costs():
 COLLIER = ("vi-en", "ro-en")
 # rows that are in no paper: the row that each is like, and the settings in which it differs
 FURTHER = {
+    "luong_gain": ("luong", {"attention_gain_start"}),
     "ntm_hops": ("ntm_1", {"memory_hops"}),
     "dnc_2": ("dnc_1", {"read_heads"}),
     "dnc_msd": ("dnc_1", {"dnc_masking", "dnc_deallocation", "dnc_sharp_links"}),
