@@ -155,6 +155,29 @@ def test_the_same_command_again_chooses_the_same_length_penalty(first, tmp_path,
     assert json.loads((out / "results.json").read_text())["length_penalty"] == before
 
 
+def test_a_weight_that_was_chosen_is_forgotten_where_dev_is_translated_greedily_too(
+    first, tmp_path, monkeypatch
+):
+    """Evaluations do not read it, but the choice after training starts from that of the user."""
+    used, choose = [], length_penalty.choose
+
+    def recorded(n_best, search, references, hparams, weights):
+        used.append(hparams.length_penalty_weight)
+        return choose(n_best, search, references, hparams, weights)
+
+    monkeypatch.setattr(length_penalty, "choose", recorded)
+    out, command = tmp_path / "out", ["--dev_infer_mode=greedy", "--num_train_steps=3"]
+    shutil.copytree(first, out)
+    arguments = json.loads((out / "hparams.json").read_text())
+    arguments["length_penalty_weight"] = 0.0
+    (out / "hparams.json").write_text(json.dumps(arguments))
+    assert nmt.main([f"--out_dir={out}", *command]) == 0
+    assert config.read_json(out / "hparams.json")[dev_measure.WEIGHT] == 0.7
+    assert nmt.main([f"--out_dir={out}"]) == 0
+    assert used == [0.0, 0.0]
+    assert "evaluations keep" not in (out / "train.log").read_text()
+
+
 @pytest.mark.parametrize(
     "before, now, saved, kept",
     [
@@ -169,6 +192,10 @@ def test_evaluations_keep_a_length_penalty_that_was_chosen_after_them(before, no
     measures = [{} if weight is None else {dev_measure.WEIGHT: weight} for weight in (before, now)]
     weight = dev_measure.kept_weight(*measures, {dev_measure.WEIGHT: saved})
     assert weight == kept
+
+
+def measure(hparams, out_dir=""):
+    return dev_measure.measure(hparams, str(out_dir))
 
 
 def settings(data, **changes):
@@ -192,14 +219,14 @@ def settings(data, **changes):
 )  # fmt: skip
 def test_what_dev_bleu_depends_on(data, mode, changes, names):
     hparams = settings(data, infer_mode=mode)
-    before, now = map(dev_measure.measure, (hparams, hparams.replace(**changes)))
+    before, now = map(measure, (hparams, hparams.replace(**changes)))
     lines = dev_measure.differences(before, now)
     assert sorted(line.split()[0] for line in lines) == names
 
 
 def test_another_dev_set_is_another_measure(data):
-    before = dev_measure.measure(settings(data))
-    now = dev_measure.measure(settings(data, dev_prefix=str(data / "test")))
+    before = measure(settings(data))
+    now = measure(settings(data, dev_prefix=str(data / "test")))
     assert dev_measure.differences(before, now) == ["another dev set"]
 
 
@@ -209,21 +236,30 @@ def test_a_lexicon_that_was_moved_is_the_same_and_one_that_was_changed_is_not(da
     for path in (lexicon, moved):
         path.write_text("a b 1\n")
     hparams = settings(data, replace_unk=True, lexicon_file=str(lexicon))
-    before = dev_measure.measure(hparams)
+    before = measure(hparams)
     elsewhere = hparams.replace(lexicon_file=str(moved))
-    assert dev_measure.differences(before, dev_measure.measure(elsewhere)) == []
+    assert dev_measure.differences(before, measure(elsewhere)) == []
     older = {**before, "lexicon_file": str(lexicon)}  # from when paths were compared
-    assert dev_measure.differences(older, dev_measure.measure(elsewhere)) == []
+    assert dev_measure.differences(older, measure(elsewhere)) == []
     moved.write_text("a c 1\n")
-    now = dev_measure.measure(elsewhere)
+    now = measure(elsewhere)
     assert dev_measure.differences(before, now) == ["another lexicon or memory"]
-    memory = dev_measure.measure(settings(data, translation_memory=f"{lexicon},{lexicon}"))
-    without = dev_measure.measure(settings(data))
+    memory = measure(settings(data, translation_memory=f"{lexicon},{lexicon}"))
+    without = measure(settings(data))
     assert dev_measure.differences(without, memory) == ["another lexicon or memory"]
 
 
+def test_a_lexicon_in_the_folder_of_the_run_that_was_changed_is_another(data, tmp_path):
+    hparams, path = settings(data, replace_unk=True), tmp_path / "lexicon.txt"
+    path.write_text("a b 1\n")
+    before = measure(hparams, tmp_path)
+    path.write_text("a c 1\n")
+    now = measure(hparams, tmp_path)
+    assert dev_measure.differences(before, now) == ["another lexicon or memory"]
+
+
 def test_patience_begins_again_with_another_measure(data):
-    now, log = dev_measure.measure(settings(data)), []
+    now, log = measure(settings(data)), []
     state = TrainState(best_bleu=30.0, best_step=5, stale_evaluations=3, measure=now)
     dev_measure.compare(state, now, log.append)
     assert (state.best_bleu, state.stale_evaluations, log) == (30.0, 3, [])
@@ -234,5 +270,5 @@ def test_patience_begins_again_with_another_measure(data):
 
 def test_a_checkpoint_of_an_older_version_is_of_no_other_measure(data):
     state, log = TrainState(best_bleu=30.0, best_step=5), []
-    dev_measure.compare(state, dev_measure.measure(settings(data)), log.append)
+    dev_measure.compare(state, measure(settings(data)), log.append)
     assert (state.best_bleu, log) == (30.0, []) and state.measure

@@ -1,6 +1,7 @@
 """Inputs that changed since a run began: its text, vocabularies and lexicon."""
 
 import json
+from pathlib import Path
 
 import pytest
 from helpers.faults import flip_bit, truncate
@@ -9,6 +10,7 @@ from tfmann.config import HParams
 from tfmann.data import fingerprints, run_vocabularies, text_files
 from tfmann.errors import UserError
 from tfmann.utils.checksummed_json import add_checksum
+from tfmann.utils.run_folder import INPUTS
 
 
 @pytest.fixture
@@ -42,6 +44,30 @@ def test_text_that_changed_behind_its_path_is_refused(run, tmp_path, name):
     run_vocabularies.load(*run)  # to translate with it is another thing
     path.write_bytes(content)
     settle(run)
+
+
+@pytest.mark.parametrize("name", ["train.tgt1", "train.tgt10k", "dev.tgt0", "dev.tgt1"])
+def test_files_that_a_run_does_not_read_may_change(run, tmp_path, name):
+    """There is a `dev.tgt`, so `dev.tgt0` is no reference."""
+    settle(run)
+    (tmp_path / name).write_text("one")
+    hparams, out = run
+    fingerprints.record(hparams, out, {})
+    (tmp_path / name).write_text("another")
+    settle(run)
+    assert name not in Path(out, INPUTS).read_text()
+
+
+def test_a_second_reference_may_not_change(run, tmp_path):
+    hparams, out = run
+    (tmp_path / "dev.tgt").rename(tmp_path / "dev.tgt0")
+    for number in (0, 1):
+        text_files.write_lines(tmp_path / f"dev.tgt{number}", ["<unk>", "<s>", "</s>", "word"])
+    fingerprints.record(hparams, out, {})
+    settle(run)
+    flip_bit(tmp_path / "dev.tgt1")
+    with pytest.raises(UserError, match=r"dev.tgt1 \(dev_prefix\) has changed"):
+        settle(run)
 
 
 def test_other_text_on_another_path_is_a_wish(run, tmp_path):

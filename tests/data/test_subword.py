@@ -202,6 +202,19 @@ def test_the_vocabulary_of_a_model_covers_what_it_segments(model):
         assert 0 not in vocabulary.encode(segmenter.segment(line))
 
 
+def test_a_line_break_among_the_bytes_of_a_model_does_not_break_a_line(text, tmp_path):
+    sentencepiece = pytest.importorskip("sentencepiece")
+    prefix = str(tmp_path / "bytes")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(text), model_prefix=prefix, vocab_size=300, byte_fallback=True,
+        hard_vocab_limit=False, minloglevel=2,
+    )  # fmt: skip
+    joined = subword.make_segmenter("spm", f"{prefix}.model").join(
+        ["a", "<0x0A>", "b", "<0x0D>", "c"]
+    )
+    assert joined == "a b c"
+
+
 def test_the_vocabulary_of_a_model_with_other_specials(text):
     import sentencepiece
 

@@ -110,3 +110,4 @@ def test_the_overview_has_each_row_once_where_three_converged_seeds_are_evidence
     (part,) = overview(shown, [*base, *ours])  # without runs of the closer baseline
     assert part.rival.name == "luong"
     assert overview(shown, [*base, *of("rising", ours, **rising)]) == []
+    assert overview(shown, [*base, *of("mad_1", ours, steps=5)]) == []  # more or fewer updates

@@ -240,6 +240,7 @@ def test_a_difference_between_other_lengths_is_marked():
     second = record("c", 11.0, seed=2, significance=[comparison("a", 1.0, 10.0, 0.001, 0.009)])
     text = rendering.render(table(*rows, baselines=("a",)), "cpu", [*runs, second_baseline, second])
     assert cells(text, 3)["vs. A"].endswith("‡")
+    assert "‡: brevity penalties differ by more than 0.02 with some seed" in text
 
 
 def test_a_difference_is_that_of_the_scores_that_are_shown():

@@ -114,6 +114,19 @@ def test_phrases_in_greedy_search_may_be_no_longer_than_a_beam(loaded):
         assert status == 200 and "KATZE SIEHT" in answer["lines"][0]
 
 
+def test_the_phrases_of_a_line_have_a_limit_in_every_search(loaded):
+    """The work of a search grows with the square of their tokens."""
+    service = Service(loaded, LIMITS._replace(phrase_tokens=4))
+    body = {"lines": ["", "der hund"], "beam": 5}
+    with served(make_app(service)) as client:
+        for phrases, status in (("KATZE SIEHT", 200), ("KATZE SIEHT DIE", 422)):
+            answer = client.post("/translate", {**body, "constraints": [[], ["DIE HUND", phrases]]})
+            assert answer[0] == status
+    assert answer[1]["error"] == (
+        "line 2: the constraints have 5 tokens together: expected at most 4"
+    )
+
+
 @pytest.mark.parametrize(
     "body, status, words",
     [

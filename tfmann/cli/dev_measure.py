@@ -13,7 +13,7 @@ from tfmann import config
 from tfmann.cli.dev_evaluation import search_settings
 from tfmann.config import HParams
 from tfmann.config.search import SEARCHES
-from tfmann.data import corpus_paths, memory_files
+from tfmann.data import corpus_paths, lexicon, memory_files
 from tfmann.training.train_state import TrainState
 from tfmann.utils.files import file_digest
 
@@ -25,15 +25,17 @@ _MEMORIES = "memories"  # likewise, of the files that settings of translating na
 _OTHERS = {_DEV_TEXT: "another dev set", _MEMORIES: "another lexicon or memory"}
 # Settings of translating that leave the translations as they are.
 _WITHOUT_EFFECT = ("infer_batch_size", "decoder_backend", "length_penalty_weights")
-# Settings on which the best translation of one search alone depends, by that search.
+# Settings on which the best translation of one search alone depends, by that search. The weight is
+# recorded with all: the search after training has it.
 _SEARCHES = {**SEARCHES, "num_translations_per_input": "sample"}
 
 
-def measure(hparams: HParams) -> Measure:
+def measure(hparams: HParams, out_dir: str) -> Measure:
     """Returns all that the dev BLEU of an evaluation depends on, but for the weights.
 
     Args:
       hparams: the settings of a run; its dev set is read, and the lexicon and memories it names.
+      out_dir: its folder, where its lexicon is if the settings name none.
     """
     mode = hparams.replace(**search_settings(hparams)).infer_mode
     names = [
@@ -42,11 +44,16 @@ def measure(hparams: HParams) -> Measure:
         if field.kind == "inference"
         and not field.is_path
         and name not in _WITHOUT_EFFECT
-        and _SEARCHES.get(name, mode) == mode
+        and (_is_read(name, mode) or name == WEIGHT)
     ]
     settings = {name: getattr(hparams, name) for name in (*names, "dev_sentences")}
-    digests = {_DEV_TEXT: _digest(_dev_text(hparams)), _MEMORIES: _digest(_memories(hparams))}
+    memories = _digest(_memories(hparams, out_dir))
+    digests = {_DEV_TEXT: _digest(_dev_text(hparams)), _MEMORIES: memories}
     return {**settings, "infer_mode": mode, **digests}
+
+
+def _is_read(name: str, mode: str) -> bool:
+    return _SEARCHES.get(name, mode) == mode
 
 
 def _dev_text(hparams: HParams) -> list[str]:
@@ -55,9 +62,9 @@ def _dev_text(hparams: HParams) -> list[str]:
     return [text.source, *text.references, *documents]
 
 
-def _memories(hparams: HParams) -> list[str]:
-    lexicon = hparams.lexicon_file if hparams.replace_unk else None
-    return [*filter(None, (lexicon, hparams.shortlist)), *memory_files.paths(hparams)]
+def _memories(hparams: HParams, out_dir: str) -> list[str]:
+    of_unknown = lexicon.path(hparams, out_dir) if hparams.replace_unk else None
+    return [*filter(None, (of_unknown, hparams.shortlist)), *memory_files.paths(hparams)]
 
 
 def _digest(paths: Iterable[str]) -> str:
@@ -119,5 +126,5 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     return [
         _OTHERS.get(name, f"{name} {before.get(name)} -> {value}")
         for name, value in now.items()
-        if name in before and before[name] != value
+        if name in before and before[name] != value and _is_read(name, now["infer_mode"])
     ]

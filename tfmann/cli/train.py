@@ -111,7 +111,7 @@ class TrainingSession:
         for searcher in (translator.searcher, self._make_translator().searcher):
             searcher.require_room(len(dev_corpus), searcher.hypotheses())
         self.dev_evaluation = DevEvaluation(hparams, folder, translator, dev_corpus)
-        self.measure = dev_measure.measure(hparams)
+        self.measure = dev_measure.measure(hparams, folder.root)
         self._document_order = fingerprints.document_order(hparams) if cell.has_cache else ""
         self.board: Board | None = None
 
@@ -280,15 +280,17 @@ class TrainingSession:
         weight = dev_measure.kept_weight(state.measure, self.measure, self._saved)
         if weight is None:
             return
+        self.measure = {**self.measure, dev_measure.WEIGHT: weight}
+        settings = dev_evaluation.search_settings(self.hparams)
+        if self.hparams.replace(**settings).infer_mode != "beam_search":
+            return
         chosen = self.hparams.length_penalty_weight
         self.log(
             f"evaluations keep length_penalty_weight={weight:g}, so that dev bleu stays "
             f"comparable; {chosen:g} was chosen for translating"
         )
-        settings = dev_evaluation.search_settings(self.hparams)
         translator = self._make_translator(**settings, length_penalty_weight=weight)
         self.dev_evaluation.translator = translator
-        self.measure = {**self.measure, dev_measure.WEIGHT: weight}
 
     def _on_stats(self, step: int, stats: dict[str, float]) -> None:
         assert self.board is not None

@@ -46,11 +46,17 @@ def reference_paths(target: str) -> list[str]:
     """
     if os.path.exists(target):
         return [target]
+    paths = numbered_references(target)
+    if not paths:
+        raise UserError(f"there is neither {target} nor {target}0")
+    return paths
+
+
+def numbered_references(target: str) -> list[str]:
+    """Returns those of `PREFIX.tgt0`, `PREFIX.tgt1`, ... that exist, up to the first gap."""
     paths: list[str] = []
     while os.path.exists(f"{target}{len(paths)}"):
         paths.append(f"{target}{len(paths)}")
-    if not paths:
-        raise UserError(f"there is neither {target} nor {target}0")
     return paths
 
 

@@ -10,7 +10,6 @@ place. Another test decides nothing and may replace the first at any time.
 from __future__ import annotations
 
 import contextlib
-import glob
 import hashlib
 import json
 import os
@@ -18,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tfmann.config import DataSettings, HParams
+from tfmann.data import corpus_paths
 from tfmann.errors import UserError
 from tfmann.utils.checksummed_json import add_checksum, read_checked
 from tfmann.utils.files import file_digest, read_bytes, write_json
@@ -28,7 +28,8 @@ _FILES = ("subword_model", "lexicon_file", "shortlist")  # the other settings ar
 # run has its own vocabularies and subwords.
 _KEYS = ("train_prefix", "dev_prefix", "vocab_prefix", *_FILES)
 _TEST = "test_prefix"
-_TEXT = ("train_prefix", "dev_prefix", _TEST)
+_EVALUATED = ("dev_prefix", _TEST)  # these may have several references
+_TEXT = ("train_prefix", *_EVALUATED)
 _RECORDED = (*_KEYS, _TEST)
 # Settings on which depend, besides the text, the documents that training reads side by side.
 _ORDER = (
@@ -169,14 +170,15 @@ def _digests(hparams: DataSettings, key: str) -> dict[str, str]:
     if key not in _FILES:
         prefixes = hparams.train_prefixes if key == "train_prefix" else (setting,)
         paths = [path for prefix in prefixes for path in _text_files(hparams, prefix)]
+        target = f"{setting}.{hparams.tgt}"
+        if key in _EVALUATED and not os.path.isfile(target):
+            paths += corpus_paths.numbered_references(target)
     return {path: file_digest(path) for path in paths if os.path.isfile(path)}
 
 
 def _text_files(hparams: DataSettings, prefix: str) -> list[str]:
-    """Returns where both sides, further references and the documents of a prefix would be."""
-    source, target = f"{prefix}.{hparams.src}", f"{prefix}.{hparams.tgt}"
-    references = glob.glob(f"{glob.escape(target)}[0-9]*")
-    return [source, target, f"{prefix}.docs", *references]
+    """Returns where both sides and the documents of a prefix would be."""
+    return [f"{prefix}.{suffix}" for suffix in (hparams.src, hparams.tgt, "docs")]
 
 
 def _read(out_dir: str) -> dict[str, Any] | None:

@@ -146,9 +146,13 @@ class SentencePieceSegmenter(Segmenter):
         return [piece.decode("utf-8") for piece in pieces]
 
     def join(self, tokens: Sequence[str]) -> str:
-        """Returns the text of the pieces; `<unk>` becomes the model's mark for it, ` \u2047 `."""
+        """Returns the text of the pieces; `<unk>` becomes the model's mark for it, ` \u2047 `.
+
+        A line break becomes a space: models with bytes as pieces can write one.
+        """
         pieces = self._constant(list(tokens), dtype=self._string)
-        return self._tokenizer.detokenize(pieces).numpy().decode("utf-8")
+        text: str = self._tokenizer.detokenize(pieces).numpy().decode("utf-8")
+        return text.replace("\n", " ").replace("\r", " ")
 
 
 def make_segmenter(subword_option: str, model_path: PathLike | None = None) -> Segmenter:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tfmann.evaluation import bleu, significance
 from tfmann.evaluation.bleu import check_parallel, number_references
+from tfmann.utils.numbers import format_difference
 
 LIMITS = (10, 20, 30, 40, 50)  # words; longer sentences are a class of their own
 _LEVEL = 0.01
@@ -172,7 +173,7 @@ def _system_row(system: SystemScores, baseline: SystemScores) -> list[str]:
     sign_test = ["-", "-"]
     if system is not baseline:
         cells = [
-            f"{score.value:.2f} ({score.value - before.value:+.2f}, p {score.p:.3f})"
+            f"{score.value:.2f} ({format_difference(score.value - before.value)}, p {score.p:.3f})"
             f"{'†' if score.p < _LEVEL else ''}"
             for score, before in zip(system.scores, baseline.scores)
         ]
@@ -183,7 +184,7 @@ def _system_row(system: SystemScores, baseline: SystemScores) -> list[str]:
 def _length_row(length_class: LengthClass) -> list[str]:
     baseline, *further_scores = length_class.bleu
     words = length_range(length_class.shortest, length_class.longest)
-    cells = [f"{value:.2f} ({value - baseline:+.2f})" for value in further_scores]
+    cells = [f"{value:.2f} ({format_difference(value - baseline)})" for value in further_scores]
     return [words, str(length_class.sentences), f"{baseline:.2f}", *cells]
 
 

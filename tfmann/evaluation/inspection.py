@@ -17,6 +17,7 @@ from tfmann.evaluation.cache_statistics import cache_statistics, rank_sums
 from tfmann.evaluation.head_statistics import Key, Statistics, head_statistics
 from tfmann.evaluation.significance import RESAMPLES, RESAMPLES_SEED
 from tfmann.evaluation.trace import Trace
+from tfmann.utils.numbers import format_number
 
 FEW_UNITS = 10  # fewer of them say little about others
 _LEVELS = (2.5, 97.5)  # percent
@@ -286,11 +287,6 @@ def _rounded(mean: Mean) -> dict[str, Any]:
 
 def _round(values: Any) -> list[float | None]:
     return [None if value is None else round(value, 4) for value in values]
-
-
-def format_number(value: float, decimals: int = 2) -> str:
-    """Formats a number; what rounds to zero has no sign."""
-    return f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
 def _show(entry: Mapping[str, Any]) -> str:

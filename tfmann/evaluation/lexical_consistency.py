@@ -25,6 +25,7 @@ from tfmann.data.lexicon import Entry
 from tfmann.evaluation.bleu import check_parallel
 from tfmann.evaluation.comparison import System, table
 from tfmann.evaluation.significance import RESAMPLES
+from tfmann.utils.numbers import format_difference
 
 FREQUENT = 0.5  # of the source's words are the most frequent ones, which are left out
 Words = Sequence[Sequence[str]]
@@ -128,9 +129,10 @@ def report(systems: Sequence[System], measured: Sequence[Consistency]) -> str:
         interval = difference_interval(counts, measured[0])
         difference = ""
         if counts is not measured[0] and counts.pairs.any() and measured[0].pairs.any():
-            difference = f"{100 * (counts.within - measured[0].within):+.1f}"
+            difference = format_difference(100 * (counts.within - measured[0].within), 1)
             if interval:
-                difference += f" [{100 * interval[0]:+.1f}, {100 * interval[1]:+.1f}]"
+                low, high = (format_difference(100 * limit, 1) for limit in interval)
+                difference += f" [{low}, {high}]"
         rows.append([
             system.name, str(counts.pairs.sum()), _percent(counts.within), difference,
             str(counts.other_pairs), _percent(counts.across),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tfmann.evaluation.bleu import check_parallel
 from tfmann.evaluation.comparison import System, length_range, ranges, table
+from tfmann.utils.numbers import format_difference
 
 LIMITS = (0, 1, 10, 100, 1000)  # occurrences; more frequent words are a class of their own
 
@@ -55,9 +56,9 @@ def by_frequency(
     """
     check_parallel([("the reference", reference), *((s.name, s.lines) for s in systems)])
     sentences = [Counter(line.split()) for line in reference]
-    words: Counter[str] = sum(sentences, Counter())
+    words = _total(sentences)
     matched = [
-        sum((a & Counter(line.split()) for a, line in zip(sentences, system.lines)), Counter())
+        _total(a & Counter(line.split()) for a, line in zip(sentences, system.lines))
         for system in systems
     ]
     classes = []
@@ -74,12 +75,19 @@ def by_frequency(
     return classes
 
 
+def _total(counts: Iterable[Counter[str]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for of_sentence in counts:
+        total.update(of_sentence)  # a sum of counters would copy the total for each sentence
+    return total
+
+
 def report(systems: Sequence[System], classes: Sequence[FrequencyClass]) -> str:
     """Returns the classes as a Markdown table, each further system beside the first."""
     rows = [["in the training text", "words", *(system.name for system in systems)]]
     for row in classes:
         baseline, *others = (100 * share for share in row.recall)
-        cells = [f"{share:.1f} % ({share - baseline:+.1f})" for share in others]
+        cells = [f"{share:.1f} % ({format_difference(share - baseline, 1)})" for share in others]
         name = str(row.most) if row.least == row.most else length_range(row.least, row.most)
         rows.append([name, str(row.words), f"{baseline:.1f} %", *cells])
     title = "Recall of the first reference's words, by how often they are in the training text:"

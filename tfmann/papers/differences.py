@@ -82,7 +82,7 @@ def overview(table: Table, records: Sequence[Record]) -> list[Comparison]:
     """Compares each row with its closest baseline, where that is evidence of several seeds.
 
     The closest is the last of the table that the row is compared with, such as its gate alone for a
-    cache. Baselines themselves are left out.
+    cache. Baselines themselves are left out, and rows whose closest made fewer updates.
     """
     compared = comparisons(table, records)
     closest = {d.title: c.rival for c in compared for d in c.differences}
@@ -97,11 +97,18 @@ def overview(table: Table, records: Sequence[Record]) -> list[Comparison]:
                 and len(difference.by_seed) >= OVERVIEW_SEEDS
                 and difference.title not in baselines
                 and closest[difference.title] == rival
+                and _have_equal_updates(table, records, difference.title, rival)
             ],
         )
         for rival, differences in compared
     ]
     return [part for part in parts if part.differences]
+
+
+def _have_equal_updates(table: Table, records: Sequence[Record], title: str, rival: Row) -> bool:
+    row = next(row for row in table.rows if row.title == title)
+    pairs = pair_seeds("test BLEU", records, row.name, rival.name)
+    return all(update_counts.are_equal(*pair) for pair in pairs.records)
 
 
 def _difference(row: Row, rival: Row, records: Sequence[Record]) -> Difference | None:

@@ -205,11 +205,12 @@ def _significance(records: Sequence[Record]) -> Iterator[str]:
         shown = " (the greatest over the seeds, or over those whose number follows)"
         greatest = shown if several else ""
         agree = ", and no seed differs the other way" if several else ""
+        seed = " with some seed" if several else ""
         yield (
             f"vs.: difference in test BLEU{common}, p of the paired bootstrap (sacreBLEU's, about "
             f"one-sided) / of the sign test (two-sided){greatest}; †: both below "
             f"{metrics.SIGNIFICANCE_LEVEL}{agree}; ‡: brevity penalties differ by more than "
-            f"{metrics.BREVITY_TOLERANCE}, so lengths explain part of the difference"
+            f"{metrics.BREVITY_TOLERANCE}{seed}, so lengths explain part of the difference there"
         )
     runs = metrics.by_run(records)
     if any(

@@ -24,6 +24,7 @@ from tfmann.papers.metrics import Record
 from tfmann.papers.records import counted_records, read_records
 from tfmann.papers.seed_pairs import SeedPairs
 from tfmann.papers.tables import TABLES
+from tfmann.utils.numbers import format_difference, format_number
 
 NOT_MEASURED = "not yet measured"
 STATUSES = (FAILS, INCONCLUSIVE, HOLDS, NOT_MEASURED)
@@ -192,7 +193,7 @@ def _compare(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -
     """Compares runs with the same seeds."""
     low, high = _bounds(claim)
     ours, theirs = map(statistics.fmean, pairs.values())
-    evidence = f"{claim.measure} {ours:.2f} against {theirs:.2f}"
+    evidence = f"{claim.measure} {format_number(ours)} against {format_number(theirs)}"
     estimate = pairs.estimate()
     _, note = pairs.sentence_variance()
     evidence += f" ({_difference(pairs, estimate)}{_margin(claim)}){_recorded_tests(claim, pairs)}"
@@ -208,7 +209,8 @@ def _count(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -> 
     ours, theirs = map(statistics.fmean, pairs.values())
     percent = 100 * (ours / theirs - 1)
     status = HOLDS if low < percent < high else FAILS
-    evidence = f"{claim.measure} {ours:.2f} against {theirs:.2f} ({percent:+.2f}%), counted"
+    evidence = f"{claim.measure} {ours:.2f} against {theirs:.2f}"
+    evidence += f" ({format_difference(percent)}%), counted"
     return _verdict(status, measured, evidence, where)
 
 
@@ -260,9 +262,10 @@ def _p_values(p_inside: float, p_outside: float) -> str:
 
 def _difference(pairs: SeedPairs, estimate: verdicts.Estimate) -> str:
     if estimate.freedom == 0:
-        return f"{estimate.mean:+.2f}"
-    by_seed = ", ".join(f"{difference:+.2f}" for difference in pairs.differences())
-    return f"{estimate.mean:+.2f}, standard error {estimate.error:.2f}, seeds {by_seed}"
+        return format_difference(estimate.mean)
+    by_seed = ", ".join(map(format_difference, pairs.differences()))
+    mean = format_difference(estimate.mean)
+    return f"{mean}, standard error {estimate.error:.2f}, seeds {by_seed}"
 
 
 def _margin(claim: Claim) -> str:

@@ -10,10 +10,11 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 
 from tfmann.evaluation import significance, verdicts
-from tfmann.evaluation.inspection import DESCRIPTIONS, format_number
+from tfmann.evaluation.inspection import DESCRIPTIONS
 from tfmann.papers import agreements, metrics
 from tfmann.papers.claim import MemoryClaim
 from tfmann.papers.metrics import Record
+from tfmann.utils.numbers import format_number
 
 Entry = dict[str, Any]  # of a statistic, as `evaluation.inspection.record` has it
 
@@ -182,7 +183,7 @@ def evidence(claim: MemoryClaim, measured: MeasuredRuns) -> str:
       measured: the runs that it is about.
     """
     values = measured.values()
-    by_seed = f" (seeds {', '.join(f'{value:.2f}' for value in values)})" * (len(values) > 1)
+    by_seed = f" (seeds {', '.join(map(format_number, values))})" * (len(values) > 1)
     parts = [
         f"{DESCRIPTIONS[claim.statistic]}: {format_mean(measured.entries)}{by_seed}",
         "the claim: "

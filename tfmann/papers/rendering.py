@@ -22,6 +22,7 @@ from tfmann.papers.metrics import Record
 from tfmann.papers.records import read_results
 from tfmann.papers.table import Row, Table
 from tfmann.papers.tables import TABLES
+from tfmann.utils.numbers import format_difference
 
 NOT_MEASURED = "not yet measured"
 NOT_TRAINED = "not trained here"
@@ -304,9 +305,9 @@ def _difference(
     """
     scores = [[metrics.test_bleu(pair[side]) for pair in pairs] for side in (0, 1)]
     ours, theirs = map(statistics.fmean, scores)
-    cell = f"{ours - theirs:+.2f}"
+    cell = format_difference(ours - theirs)
     if theirs:
-        cell += f" ({100 * (ours / theirs - 1):+.1f}%)"
+        cell += f" ({format_difference(100 * (ours / theirs - 1), 1)}%)"
     if not tested:
         return cell
     tests = [metrics.significance_test(run, rival["row"]) for run, rival in tested]
@@ -320,7 +321,8 @@ def _difference(
 
 def _cost_cells(runs: Sequence[Record], several_seeds: bool) -> list[str]:
     first = runs[0]
-    updates = f"{'+' if first.get('start') else ''}{first['steps']}"
+    steps = " or ".join(map(str, sorted({run["steps"] for run in runs})))
+    updates = f"{'+' if first.get('start') else ''}{steps}"
     speed = ["-", "-"]  # of a row without training
     if not first.get("weights"):
         speed = [

@@ -21,6 +21,7 @@ from tfmann.papers.tables import TABLES
 from tfmann.report.curves import ticks
 from tfmann.report.html import render_template
 from tfmann.utils.files import atomic_write
+from tfmann.utils.numbers import format_difference
 
 _LINE = 18  # height of a heading
 _GAP = 12  # above a heading that is not the first
@@ -213,6 +214,5 @@ def _bar(difference: Difference, top: int, layout: Layout, place: Callable[[floa
 def _text(difference: Difference) -> str:
     """Returns `+1.38 [-0.30, +3.05], 3 seeds`."""
     seeds = len(difference.by_seed)
-    return f"{difference.mean:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}], " + (
-        f"{seeds} seeds" if seeds > 1 else "one seed"
-    )
+    mean, low, high = map(format_difference, (difference.mean, difference.low, difference.high))
+    return f"{mean} [{low}, {high}], " + (f"{seeds} seeds" if seeds > 1 else "one seed")

@@ -137,13 +137,11 @@ def _table_panels(tables: Mapping[str, Table], results: Results) -> list[TablePa
         for scale in scales:
             records = results.get((name, scale), [])
             at_scale = table.at(scale)
-            measured = {record["row"] for record in records}
             rendered = rendering.render_cells(at_scale, scale, records, unmeasured=True)
             if not records:
                 rendered = rendered._replace(title=_unmeasured_title(at_scale))
-            rows = enumerate(at_scale.rows)
-            systems = [(number, row.title) for number, row in rows if row.name in measured]
             charts = curves.charts(at_scale, records)
+            systems = charts[0].systems if charts else []
             panels.append(
                 TablePanel(
                     f"{name}-{scale}", rendered, charts, systems, bool(records),

@@ -71,13 +71,16 @@ class Engine:
         """Returns the number of translations of a line that a search of this width finds."""
         return beam or self.model.hparams.num_translations_per_input
 
-    def check(self, required: Sequence[LineRequirements], beam: int, widest: int) -> None:
+    def check(
+        self, required: Sequence[LineRequirements], beam: int, widest: int, most_tokens: int
+    ) -> None:
         """Checks phrases before their job waits; several threads may.
 
         Args:
           required: what the translations must contain.
           beam: the width of the search; 0 as the model's settings have it.
           widest: the greatest width for the phrases of a line in greedy search.
+          most_tokens: of the phrases of a line together; the work grows with their square.
 
         Raises:
           UserError: a translation cannot contain one, or the search of this width takes none, or
@@ -94,6 +97,11 @@ class Engine:
                         f"{where}: the constraints have {tokens} tokens together, and greedy "
                         f"search takes at most {widest - 1}: shorten them, or give a beam"
                     )
+            if tokens > most_tokens:
+                raise UserError(
+                    f"{where}: the constraints have {tokens} tokens together: expected at most "
+                    f"{most_tokens}"
+                )
 
     def warm_up(self) -> None:
         """Compiles the model's own search, so that the first request is as fast as the others."""

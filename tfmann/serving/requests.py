@@ -28,6 +28,7 @@ class Limits(NamedTuple):
     body_bytes: int = 1 << 20
     lines: int = 256  # of one request
     characters: int = 2000  # of one line
+    phrase_tokens: int = 64  # of the phrases of one line
     waiting_lines: int = 2048  # of all requests that wait
     seconds: float = 30.0  # until an answer
     beam: int = 16

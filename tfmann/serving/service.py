@@ -114,7 +114,9 @@ class Service:
                 422, f"n_best={request.n_best} is more than the search finds, {most}: raise beam"
             )
         try:
-            self.engine.check(request.required, request.beam, self.limits.beam)
+            self.engine.check(
+                request.required, request.beam, self.limits.beam, self.limits.phrase_tokens
+            )
         except UserError as error:
             raise RequestError(422, str(error)) from None
         if request.session:

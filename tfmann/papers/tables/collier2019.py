@@ -90,9 +90,7 @@ TABLES = {
     "vi-en": _VI_EN._replace(
         stand_in={
             "cpu": _VI_EN._replace(
-                rows=(*_VI_EN_PRINTED, *_FURTHER, *_WITHOUT_TRAINING),
-                scales=("cpu",),
-                baselines=("luong", "luong_gain"),
+                rows=(*_VI_EN_PRINTED, *_FURTHER, *_WITHOUT_TRAINING), scales=("cpu",)
             )
         }
     ),
