@@ -1,8 +1,12 @@
 """The models of the page: those that are shipped, and the user's."""
 
+import http.client
 import json
 import queue
 import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -121,3 +125,39 @@ def test_a_model_that_cannot_be_loaded_is_one_message(tmp_path):
         status, answer = client.post("/play/trace", {"model": folder.name, "lines": ["der"]})
     assert message.startswith(f"tfmann: {folder} holds no checkpoint yet") and log.empty()
     assert status == 503 and f"tfmann: {answer['error']}" == message
+
+
+def test_a_question_whose_client_has_gone_is_not_computed():
+    pytest.importorskip("starlette", reason="the extra `serve` is not installed")
+    pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
+    from tfmann.play import pages
+
+    begun, may_end = queue.Queue(), threading.Event()
+
+    class Slow:
+        def warm_up(self):
+            pass
+
+        def trace(self, name, lines, prefix):
+            begun.put(name)
+            may_end.wait(60)
+            return {"name": name}
+
+    with served(pages.make_app(Slow())) as client, ThreadPoolExecutor(2) as pool:
+
+        def ask(name):
+            return pool.submit(client.post, "/play/trace", {"model": name, "lines": ["a"]})
+
+        first = ask("first")
+        assert begun.get(timeout=60) == "first"
+        gone = http.client.HTTPConnection("127.0.0.1", client.port)
+        body, kind = '{"model": "second", "lines": ["a"]}', {"Content-Type": "application/json"}
+        gone.request("POST", "/play/trace", body, kind)
+        time.sleep(0.5)  # until it waits
+        gone.close()
+        time.sleep(0.5)
+        third = ask("third")
+        may_end.set()
+        assert first.result() == (200, {"name": "first"})
+        assert third.result() == (200, {"name": "third"})
+    assert begun.get(timeout=60) == "third" and begun.empty()

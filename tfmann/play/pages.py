@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,8 @@ def make_app(library: Library, host: str = "127.0.0.1", log: Any = None) -> Star
       log: takes the traceback of an error in the program, and what keeps the first model from
         being loaded.
     """
+    # one question at a time; those whose clients have gone leave its queue
+    worker = ThreadPoolExecutor(1, thread_name_prefix="trace")
 
     async def models(request: Request) -> Response:
         del request
@@ -60,9 +63,11 @@ def make_app(library: Library, host: str = "127.0.0.1", log: Any = None) -> Star
     async def trace(request: Request) -> Response:
         value = read_json(await app.read_body(request, LIMITS))
         name, lines, prefix = _question(value)
-        work = asyncio.to_thread(library.trace, name, lines, prefix)
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(worker, library.trace, name, lines, prefix)
+        answer = asyncio.wait_for(work, LIMITS.seconds)
         try:
-            return JSONResponse(await asyncio.wait_for(work, LIMITS.seconds))
+            return JSONResponse(await app.while_connected(request, answer))
         except asyncio.TimeoutError:
             raise RequestError(504, "no answer: the model takes too long") from None
 
@@ -84,6 +89,7 @@ def make_app(library: Library, host: str = "127.0.0.1", log: Any = None) -> Star
         # The process would abort if it ended while the thread is in TensorFlow. Errors of the
         # program come again with the first question, and are logged there.
         await asyncio.gather(warming, return_exceptions=True)
+        await asyncio.to_thread(worker.shutdown, cancel_futures=True)
 
     scripts = {f"/{path.name}": path.name for path in sorted(_STATIC.glob("*.js"))}
     routes = [

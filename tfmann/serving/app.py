@@ -39,7 +39,7 @@ def make_app(service: Service, host: str = "127.0.0.1", log: Any = None) -> Star
     async def translate(request: Request) -> Response:
         began = time.monotonic()
         body = await read_body(request, service.limits)
-        answer = await _while_connected(request, service.translate(body))
+        answer = await while_connected(request, service.translate(body))
         service.seconds.observe(time.monotonic() - began)
         return JSONResponse(answer)
 
@@ -148,7 +148,7 @@ async def read_body(request: Request, limits: Limits) -> bytes:
         raise RequestError(408, f"the request was not sent within {_BODY_SECONDS:g} s") from None
 
 
-async def _while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
+async def while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
     """Returns the result of `work`, which is cancelled if the client goes.
 
     Args:

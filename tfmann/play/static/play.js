@@ -7,9 +7,9 @@ import {
 
 // What is asked
 
-async function fetchJSON(path, body) {
+async function fetchJSON(path, body, signal) {
   const answer = await fetch(path, body && {
-    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+    signal, method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
   });
   const value = await answer.json().catch(() => ({ error: `the server answered ${answer.status}` }));
   if (!answer.ok) throw new Error(value.error);
@@ -87,18 +87,20 @@ async function ask(step = null, only = null) {
   const before = page.traces;
   if (only === null) {
     page.traces = page.traces.slice(0, page.chosen.length);
-    page.questions = page.questions.map((question) => question + 1);
+    for (const question of page.questions) question.abort();
   }
   await Promise.all(page.chosen.map(async (name, i) => {
     if (only !== null && only !== i) return;
-    const question = page.questions[i] += 1;
-    const superseded = () => question !== page.questions[i];
+    page.questions[i]?.abort();
+    const question = page.questions[i] = new AbortController();
+    const superseded = () => question.signal.aborted;
     const stage = $(`stage-${i}`);
     stage.classList.add("busy");
     stage.setAttribute("aria-busy", "true");
     if (!before[i]) showEmpty(i, "Loading the model …");
     try {
-      const trace = await fetchJSON("play/trace", { model: name, lines: page.lines, prefix: page.prefixes[i] });
+      const body = { model: name, lines: page.lines, prefix: page.prefixes[i] };
+      const trace = await fetchJSON("play/trace", body, question.signal);
       if (superseded()) return;
       if (page.prefixes[i].length && before[i]?.source === trace.source) {
         trace.before = before[i].before && only === null ? before[i].before : before[i].tokens;

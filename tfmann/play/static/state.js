@@ -3,7 +3,7 @@
 export const $ = (id) => document.getElementById(id);
 export const page = {
   models: [], glosses: {}, chosen: [], traces: [], prefixes: [[], []], step: 0, playing: 0, lines: [],
-  asked: 0, questions: [0, 0], // the last one, and that of each model
+  asked: 0, questions: [], // the number of the last one, and what aborts that of each model
 };
 
 export const model = (i) => page.models.find((one) => one.name === page.chosen[i]);
