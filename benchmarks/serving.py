@@ -126,7 +126,8 @@ class Load:
             except (OSError, http.client.HTTPException):
                 connection.close()
                 right = False
-            latencies.append(time.perf_counter() - begin)
+            if right:
+                latencies.append(time.perf_counter() - begin)
             errors += not right
         connection.close()
         with self._lock:
@@ -194,6 +195,8 @@ def soak(server: Server, lines: Sequence[str], requests: int) -> dict[str, Any]:
 
 def quantile(values: Sequence[float], share: float) -> float:
     """Returns the value below which that share of the values lies."""
+    if not values:
+        raise RuntimeError("no request was answered with 200")
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 

@@ -236,6 +236,18 @@ def test_the_quick_look_at_a_corpus(tmp_path, source, target, words):
         ({"cell": "luong", "shift_range": 1}, "--shift_range is of no use"),  # the default, too
         ({"cell": "mematt", "num_rounds": 2}, "only kvmematt$"),
         ({"cell": "cache", "bucket_pool": 9}, "only a model whose sentences may come in any order"),
+        (
+            {"cell": "transformer", "encoder_type": "transformer", "unit_type": "gru"},
+            "--unit_type is of no use with .*: only a model with recurrent layers reads it",
+        ),
+        (
+            {
+                "length_penalty_weights": "0,1",
+                "infer_mode": "beam_search",
+                "coverage_penalty_weight": 0.2,
+            },
+            "no length penalty is chosen then",
+        ),
         ({"compile_memory": False}, "only a model with the memory of the cells ntm, mad and dnc"),
         ({"cell": "luong", "plateau_patience": 3}, "--plateau_patience is of no use with decay_sc"),
         ({"vocab_prefix": "v", "vocab_size": 9}, "--vocab_size is of no use with vocab_prefix='v'"),

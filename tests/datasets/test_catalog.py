@@ -87,6 +87,18 @@ def test_a_truncated_body_is_completed_by_ranges(server, tmp_path):
     assert server.ranges == [None, f"bytes={server.stops_after}-"]
 
 
+def test_an_answer_without_a_length_that_breaks_off_is_not_taken(server, tmp_path):
+    """Within the last line, whose number is all that the manifest knows of the file."""
+    server.is_chunked, server.stops_after, server.honours_range = True, len(TEXT) - 3, False
+    manifest, folder = corpus(tmp_path, one_file(server.url, lines=5000))
+    with pytest.raises(UserError, match=r"it ended after [\d,]+ bytes\n.*bytes are kept"):
+        fetch(manifest, folder)
+    assert not (folder / "train.xx").exists()
+    server.is_chunked, server.stops_after, server.honours_range = False, None, True
+    fetch(manifest, folder)
+    assert (folder / "train.xx").read_bytes() == TEXT
+
+
 def test_ranges_that_end_early_are_kept_for_the_next_run(server, tmp_path):
     """As behind a proxy that ends every answer after some time."""
     server.stops_after = len(TEXT) // 5

@@ -53,6 +53,7 @@ def test_a_run_takes_the_folder_as_it_is(raw, tmp_path, more, capsys):
         for line in lines(output / f"dev.{suffix}"):
             text = line if settings.tokenizer == "" else line.replace(" .", ".")
             assert side.decode(side.encode(line)) == text or 0 in side.encode(line)
+    assert settings.bleu_tokenize == ("none" if "--tokenizer=none" in more else "13a")
     assert settings.tokenizer == ("moses" if len(more) == 2 and "spm" not in more[0] else "")
     record = json.loads((output / raw_corpus.RECORD).read_text("utf-8"))
     sizes = {name: len(lines(output / f"{name}.src")) for name in ("train", "dev", "test")}
@@ -316,3 +317,14 @@ def test_text_that_has_nothing_to_merge_is_named_by_its_files(raw, tmp_path, cap
     assert prepare.main(argv) == 1
     files = f"{output}/train.src, {output}/train.tgt"
     assert f"tfmann: {files}: no two symbols occur together twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "language, tokenizer", [("zh", "zh"), ("zh_CN", "zh"), ("ja", "char"), ("de", "13a")]
+)
+def test_words_without_spaces_are_split_for_bleu(raw, tmp_path, language, tokenizer):
+    for path in raw.glob("*.tgt"):
+        path.rename(path.with_suffix(f".{language}"))
+    more = ["--subwords=spm", "--vocab_size=60", f"--tgt={language}"]
+    assert prepare.main(command(raw, tmp_path / "out", *more)) == 0
+    assert run_settings(tmp_path / "out").bleu_tokenize == tokenizer

@@ -71,6 +71,19 @@ TOKENS = tf.RaggedTensorSpec([None, None], tf.string)
 KINDS = ["words", "no codes", "learned", "old", "new", "pieces"]
 
 
+def test_a_line_break_among_the_bytes_of_a_model_is_a_space(folder):
+    sentencepiece = pytest.importorskip("sentencepiece")
+    prefix = str(folder / "bytes")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(folder / "text"), model_prefix=prefix, vocab_size=400, byte_fallback=True,
+        hard_vocab_limit=False, minloglevel=2,
+    )  # fmt: skip
+    expected = subword.SentencePieceSegmenter(f"{prefix}.model")
+    tokens = ["a", "<0x0A>", "b", "<0x0D>", "c"]
+    join = compile_function(graph_segmentation.graph_segmenter(expected).join, TOKENS)
+    assert join(tf.ragged.constant([tokens])) == [expected.join(tokens)] == ["a b c"]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_tokens_and_the_same_text(folder, kind):
     expected, lines = segmenter(folder, kind), draw_lines()

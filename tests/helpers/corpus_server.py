@@ -22,6 +22,7 @@ class Server:
         self.stops_after = None  # bytes of an answer after which it closes the connection
         self.skips = 0  # bytes by which a range begins later than requested
         self.breaks = False  # closes with a reset instead
+        self.is_chunked = False  # sends no length, but one chunk without an end
         self.ranges = []
         outer = self
 
@@ -49,8 +50,15 @@ class Server:
         handler.send_response(status)
         if status == 206:
             handler.send_header("Content-Range", f"bytes {begin}-{len(self.content) - 1}/*")
-        handler.send_header("Content-Length", str(len(body)))
+        if self.is_chunked:
+            handler.protocol_version = "HTTP/1.1"
+            handler.send_header("Transfer-Encoding", "chunked")
+        else:
+            handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
+        if self.is_chunked:
+            handler.wfile.write(f"{len(body):x}\r\n".encode())
+            handler.close_connection = True
         if self.stops_after is not None:
             body = body[: self.stops_after]
         handler.wfile.write(body)

@@ -58,6 +58,11 @@ _KINDS = {
     "eval": ("data", "inference"),
     "tune": ("data", "inference"),
 }
+# Settings of translating that a mode reads, where it takes none of the others.
+_OWN = {
+    "lexicon": ("lexicon_file",),
+    "shortlist": ("shortlist", "shortlist_first", "shortlist_best"),
+}
 _TITLES = {
     "architecture": "the model",
     "data": "text and vocabulary",
@@ -78,6 +83,8 @@ def flag_help(values: Any, opening: str) -> str:
     lines = [_OPENING[mode] if mode else opening.strip(), "", "examples:"]
     lines += [textwrap.indent(example, "  ") for example in examples]
     lines += ["", "what to do:", *_flag_paragraphs(validation.flags_of(mode), values)]
+    if mode in _OWN:
+        lines += ["", "what it writes:", *_flag_paragraphs(_OWN[mode], values)]
     for kind in _KINDS.get(mode or "train", ("inference",)):  # training takes all
         for title, names in _groups(kind):
             lines += ["", f"{title}:", *_flag_paragraphs(names, values)]

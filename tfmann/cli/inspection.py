@@ -107,6 +107,11 @@ def _inspect(args: argparse.Namespace) -> None:
     input_checks.require_folder(args.output, "output")
     text = _read(args)
     by_document = any(run.reads_documents for run in (hparams, *of_others))
+    if args.documents and not by_document:
+        raise UsageError(
+            f"--documents is of no use: the cell {hparams.cell!r} translates every sentence by "
+            "itself"
+        )
     number = len(set(text.documents))
 
     import_tensorflow()

@@ -67,6 +67,11 @@ def _begins_with_final_states(h: HParams) -> bool:
     return h.final_states > 0 and not issubclass(cell_spec(h.cell).options, own_start)
 
 
+def _has_recurrent_layers(h: HParams) -> bool:
+    is_transformer = issubclass(cell_spec(h.cell).options, TransformerOptions)
+    return not (is_transformer and h.encoder_type == "transformer")
+
+
 # Settings that only some models read, such as those of their layers: which ones do, in words too.
 _READERS: Mapping[str, tuple[Callable[[HParams], bool], str]] = {
     "transformer_heads": (lambda h: h.is_transformer, "a Transformer"),
@@ -76,6 +81,10 @@ _READERS: Mapping[str, tuple[Callable[[HParams], bool], str]] = {
         lambda h: not issubclass(cell_spec(h.cell).options, RNNSearchOptions),
         "a decoder that can have several layers",
     ),
+    **{
+        name: (_has_recurrent_layers, "a model with recurrent layers")
+        for name in ("unit_type", "forget_bias", "recurrent_init_op")
+    },
     "bridge": (
         _begins_with_final_states, "a decoder that begins with the final states of an encoder"
     ),
@@ -118,7 +127,10 @@ def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
       names: settings that were given on a command line.
       hparams: all settings, with these.
     """
-    reasons = _replaced, _without_whole, _without_condition, _without_reader, _without_search
+    reasons = (
+        _replaced, _without_whole, _without_condition, _without_reader, _without_search,
+        _with_another_ranking,
+    )  # fmt: skip
     for name in names:
         for reason in reasons:
             words = reason(name, hparams)
@@ -175,4 +187,14 @@ def _without_search(name: str, hparams: HParams) -> str:
     return (
         f"with infer_mode={hparams.infer_mode!r}: give --infer_mode={SEARCHES[name]}, or leave it "
         "out"
+    )
+
+
+def _with_another_ranking(name: str, hparams: HParams) -> str:
+    """Returns what ranks translations so that no length penalty is chosen, "" if nothing does."""
+    if name != "length_penalty_weights" or not hparams.coverage_penalty_weight:
+        return ""
+    return (
+        f"with coverage_penalty_weight={hparams.coverage_penalty_weight}: no length penalty is "
+        "chosen then; leave out one of the two"
     )

@@ -187,9 +187,12 @@ def _copy(
             try:
                 chunk = response.read(_CHUNK)
             except http.client.IncompleteRead as error:
-                chunk = error.partial  # the caller checks the length
-                stream.write(chunk)
-                return copied + len(chunk)
+                stream.write(error.partial)
+                if expected is None:  # the caller has no length to check
+                    raise _StoppedEarlyError(
+                        f"it ended after {offset + copied + len(error.partial):,} bytes", lost=True
+                    ) from None
+                return copied + len(error.partial)
             except (OSError, http.client.HTTPException) as error:
                 raise _StoppedEarlyError(
                     f"the connection broke: {_words(error)}", lost=True

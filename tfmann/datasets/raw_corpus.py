@@ -319,6 +319,12 @@ def _rewrite(paths: list[str], pairs: Iterator[Pair]) -> int:
     return count
 
 
+def _bleu_tokenizer(language: str) -> str:
+    """Returns the tokeniser of BLEU for raw text; 13a would leave whole clauses unsplit in some."""
+    code = language.lower().replace("_", "-").partition("-")[0]
+    return {"zh": "zh", "ja": "char", "th": "char"}.get(code, "13a")
+
+
 def _learn(
     recipe: Recipe, directory: str, log: Callable[[str], None]
 ) -> tuple[dict[str, Any], list[_Side]]:
@@ -331,7 +337,8 @@ def _learn(
     texts = [os.path.join(directory, f"train.{language}") for language in languages]
     settings: dict[str, Any] = {"src": recipe.source, "tgt": recipe.target}
     settings.update(subword_option=recipe.subword_option, tokenizer=recipe.tokenizer)
-    settings["bleu_tokenize"] = "13a" if recipe.tokenizer or recipe.subwords == "spm" else "none"
+    is_raw = recipe.tokenizer or recipe.subwords == "spm"
+    settings["bleu_tokenize"] = _bleu_tokenizer(recipe.target) if is_raw else "none"
     model = None
     if recipe.subwords == "spm":
         log(f"learning {recipe.vocab_size:,} SentencePiece pieces on both sides of train")

@@ -118,7 +118,7 @@ class GraphSentencePiece(tf.Module):
 
     def join(self, tokens: tf.RaggedTensor) -> tf.Tensor:
         """Joins tokens to lines `[B]`."""
-        return self._tokenizer.detokenize(tokens)
+        return tf.strings.regex_replace(self._tokenizer.detokenize(tokens), "[\r\n]", " ")
 
 
 def graph_segmenter(segmenter: Segmenter) -> GraphWords | GraphBpe | GraphSentencePiece:
