@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfmann import config
+from tfmann.cli import validation
 from tfmann.cli.model_flags import add_model
 from tfmann.data import input_checks
 from tfmann.data.text_files import iter_lines, iter_parallel, number_lines, read_documents
@@ -108,10 +109,7 @@ def _inspect(args: argparse.Namespace) -> None:
     text = _read(args)
     by_document = any(run.reads_documents for run in (hparams, *of_others))
     if args.documents and not by_document:
-        raise UsageError(
-            f"--documents is of no use: the cell {hparams.cell!r} translates every sentence by "
-            "itself"
-        )
+        validation.require_documents("documents", hparams)
     number = len(set(text.documents))
 
     import_tensorflow()

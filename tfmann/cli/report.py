@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfmann import config
+from tfmann.cli import validation
 from tfmann.cli.model_flags import add_settings, given_settings
 from tfmann.config import HParams
 from tfmann.config.search import WORD_MEMORY_SETTINGS
@@ -259,10 +260,8 @@ def _memory(args: argparse.Namespace) -> None:
     memory = given_settings(args, WORD_MEMORY_SETTINGS)
     hparams = config.settings_of_command(args.out_dir, memory)
     memory_files.require(hparams)
-    if args.docs and not hparams.reads_documents:
-        raise UsageError(
-            f"--docs is of no use: the cell {hparams.cell!r} translates every sentence by itself"
-        )
+    if args.docs:
+        validation.require_documents("docs", hparams)
     sources, targets, documents = _read(args)
     if not 0 <= args.sentence < len(sources):
         raise UserError(

@@ -281,14 +281,14 @@ class TrainingSession:
         if weight is None:
             return
         self.measure = {**self.measure, dev_measure.WEIGHT: weight}
-        settings = dev_evaluation.search_settings(self.hparams)
-        if self.hparams.replace(**settings).infer_mode != "beam_search":
+        if self.measure["infer_mode"] != "beam_search":  # evaluations do not read it
             return
         chosen = self.hparams.length_penalty_weight
         self.log(
             f"evaluations keep length_penalty_weight={weight:g}, so that dev bleu stays "
             f"comparable; {chosen:g} was chosen for translating"
         )
+        settings = dev_evaluation.search_settings(self.hparams)
         translator = self._make_translator(**settings, length_penalty_weight=weight)
         self.dev_evaluation.translator = translator
 

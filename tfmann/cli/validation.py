@@ -276,11 +276,8 @@ def check_model(mode: str, flags: Any, hparams: HParams) -> None:
                 "--inference_input_file with --inference_ref_file"
             )
     documents = flags.inference_document_file
-    if documents and not hparams.reads_documents:
-        raise UsageError(
-            f"--inference_document_file is of no use: the cell {hparams.cell!r} translates every "
-            "sentence by itself"
-        )
+    if documents:
+        require_documents("inference_document_file", hparams)
     _check_history_of_model(flags.document_history, hparams)
     if flags.inference_constraint_file and hparams.infer_mode == "sample":
         raise UsageError(
@@ -354,12 +351,17 @@ def _files(*paths: str | None) -> list[str]:
     return [path for path in paths if path and os.path.isfile(path)]
 
 
-def _check_history_of_model(history: str | None, hparams: HParams) -> None:
-    if history and not hparams.reads_documents:
+def require_documents(flag: str, hparams: HParams) -> None:
+    """Raises UsageError for a flag about documents if the model looks at no other sentences."""
+    if not hparams.reads_documents:
         raise UsageError(
-            f"--document_history is of no use: the cell {hparams.cell!r} translates every sentence "
-            "by itself"
+            f"--{flag} is of no use: the cell {hparams.cell!r} translates every sentence by itself"
         )
+
+
+def _check_history_of_model(history: str | None, hparams: HParams) -> None:
+    if history:
+        require_documents("document_history", hparams)
     if history == "reference" and not hparams.reads_translations:
         raise UsageError(
             f"--document_history=reference is of no use: the cell {hparams.cell!r} reads the "

@@ -32,6 +32,7 @@ class Difference(NamedTuple):
       high: upper limit of the interval.
       is_evidence: whether there are several seeds, and all runs have converged.
       paper: the difference that the paper prints, or None.
+      has_equal_updates: whether both rows made as many updates, from the same start.
     """
 
     title: str
@@ -41,6 +42,7 @@ class Difference(NamedTuple):
     high: float
     is_evidence: bool
     paper: float | None
+    has_equal_updates: bool
 
 
 class Comparison(NamedTuple):
@@ -97,7 +99,7 @@ def overview(table: Table, records: Sequence[Record]) -> list[Comparison]:
                 and len(difference.by_seed) >= OVERVIEW_SEEDS
                 and difference.title not in baselines
                 and closest[difference.title] == rival
-                and _have_equal_updates(table, records, difference.title, rival)
+                and difference.has_equal_updates
             ],
         )
         for rival, differences in compared
@@ -105,18 +107,13 @@ def overview(table: Table, records: Sequence[Record]) -> list[Comparison]:
     return [part for part in parts if part.differences]
 
 
-def _have_equal_updates(table: Table, records: Sequence[Record], title: str, rival: Row) -> bool:
-    row = next(row for row in table.rows if row.title == title)
-    pairs = pair_seeds("test BLEU", records, row.name, rival.name)
-    return all(update_counts.are_equal(*pair) for pair in pairs.records)
-
-
 def _difference(row: Row, rival: Row, records: Sequence[Record]) -> Difference | None:
     """Compares two rows; None without common seeds, or without equal updates from the same row."""
     pairs = pair_seeds("test BLEU", records, row.name, rival.name)
     if not pairs.seeds:
         return None
-    if rival.start and not all(update_counts.are_equal(*pair) for pair in pairs.records):
+    equal_updates = all(update_counts.are_equal(*pair) for pair in pairs.records)
+    if rival.start and not equal_updates:
         return None
     estimate = pairs.estimate()
     low, high = verdicts.interval(estimate) if estimate.freedom else _of_sentences(pairs)
@@ -124,7 +121,9 @@ def _difference(row: Row, rival: Row, records: Sequence[Record]) -> Difference |
     if row.paper_test is not None and rival.paper_test is not None:
         paper = row.paper_test - rival.paper_test
     is_evidence = estimate.freedom > 0 and conditions.are_comparable(pairs, records)
-    return Difference(row.title, pairs.differences(), estimate.mean, low, high, is_evidence, paper)
+    return Difference(
+        row.title, pairs.differences(), estimate.mean, low, high, is_evidence, paper, equal_updates
+    )
 
 
 def _of_sentences(pairs: SeedPairs) -> tuple[float, float]:

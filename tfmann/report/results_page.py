@@ -39,7 +39,6 @@ class TablePanel(NamedTuple):
     anchor: str
     table: rendering.RenderedTable
     charts: list[curves.Chart]
-    systems: list[tuple[int, str]]  # number and title, for the legend
     measured: bool
     length_chart: curves.Chart | None
     difference_charts: list[DifferenceChart]
@@ -141,10 +140,9 @@ def _table_panels(tables: Mapping[str, Table], results: Results) -> list[TablePa
             if not records:
                 rendered = rendered._replace(title=_unmeasured_title(at_scale))
             charts = curves.charts(at_scale, records)
-            systems = charts[0].systems if charts else []
             panels.append(
                 TablePanel(
-                    f"{name}-{scale}", rendered, charts, systems, bool(records),
+                    f"{name}-{scale}", rendered, charts, bool(records),
                     length_chart(at_scale, records), difference_charts(at_scale, records),
                 )
             )  # fmt: skip
