@@ -32,7 +32,9 @@ def translate(monkeypatch):
 
         translator = SimpleNamespace(model=None, translate=n_best_lists)
         monkeypatch.setattr(dev_evaluation, "Perplexity", lambda model: None)
-        evaluation = dev_evaluation.DevEvaluation(HParams(dev_prefix="dev"), None, translator, None)
+        evaluation = dev_evaluation.DevEvaluation(
+            HParams(dev_prefix="dev"), None, translator, None, words=0
+        )
         return evaluation._translate(LINES, None), shown, stream.getvalue()
 
     return run

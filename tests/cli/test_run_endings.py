@@ -86,6 +86,42 @@ def test_a_run_that_was_stopped_before_its_first_evaluation_may_end_there(
             assert np.array_equal(checkpoint.read_arrays(str(tmp_path / other))[name], value), name
 
 
+def test_a_run_that_ends_between_two_evaluations_evaluates_its_last_weights(
+    data, tmp_path, monkeypatch, capsys
+):
+    """It was evaluated at step 2, is stopped at step 3, and told to end there."""
+
+    def stop_at_third(self, batch, step, *args):
+        if step == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return update(self, batch, step, *args)
+
+    update = TrainStep.update
+    monkeypatch.setattr(TrainStep, "update", stop_at_third)
+    argv = tiny_runs.flags(
+        data, tmp_path, num_train_steps=9, steps_per_external_eval=2, avg_ckpts=True
+    )
+    assert nmt.main(argv) == 128 + signal.SIGTERM
+    assert nmt.main([*argv, "--num_train_steps=3"]) == 0
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert [point["step"] for point in results["history"]] == [2, 3] and results["steps"] == 3
+    state = checkpoint.read_state(str(tmp_path / "checkpoints" / "step-00000003"))
+    assert "between" not in state and len(state["history"]) == 2
+    weights = [
+        checkpoint.read_arrays(str(tmp_path / "checkpoints" / f"step-0000000{step}"))
+        for step in (2, 3)
+    ]
+    average = checkpoint.read_arrays(str(tmp_path / "avg_checkpoints"))
+    for name, value in average.items():
+        mean = np.mean([arrays[name] for arrays in weights], axis=0)
+        np.testing.assert_allclose(value, mean, rtol=1e-5, atol=1e-7)
+    # told to end earlier than it has
+    assert nmt.main([*argv, "--num_train_steps=2"]) == 0
+    assert "has made 3 updates, more than num_train_steps=2" in "".join(capsys.readouterr())
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert [point["step"] for point in results["history"]] == [2, 3] and results["steps"] == 3
+
+
 def test_evaluations_may_be_greedy_and_of_the_first_sentences(data, tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(dev_evaluation, "write_lines", lambda _, lines: written.append(lines))

@@ -169,6 +169,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
             {"decay_scheme": "cosine", "decay_steps": 300, "warmup_steps": 300},
             "decay_steps=300 ends before the rate begins to fall",
         ),
+        (
+            {"decay_scheme": "plateau", "plateau_patience": 3, "early_stopping_patience": 3},
+            "early_stopping_patience=3 ends the run before plateau_patience=3 lets",
+        ),
         ({"cell": "dnc", "bridge": "zero"}, "bridge='zero' has none for it"),
         ({"cell": "ntm", "encoder_type": "transformer"}, "set encoder_type='memory'"),
         ({"cell": "cache", "cache_gate_loss_weight": 0.3}, "set cache_fusion='shallow'"),

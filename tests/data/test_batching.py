@@ -11,11 +11,11 @@ from tfmann.data.batching import (
     Batch,
     Position,
     TrainingBatches,
-    evaluation_batches,
     make_batch,
     pad_sources,
     shard_batch,
 )
+from tfmann.data.evaluation_batches import evaluation_batches
 from tfmann.data.vocab import EOS_ID, SOS_ID
 from tfmann.errors import UserError
 
@@ -149,6 +149,21 @@ def test_a_position_past_the_end_of_an_epoch_is_the_start_of_the_next():
     assert past[1] == next_one[1] and are_same(past[0], next_one[0])
 
 
+@pytest.mark.parametrize("before, after", [(16, 32), (32, 16), (16, 20)])
+def test_another_batch_size_leaves_as_great_a_share_of_the_epoch(before, after):
+    old = list(
+        itertools.islice(training(random_lengths(640), batch_size=before).batches(Position()), 14)
+    )
+    data = training(random_lengths(640), batch_size=after)
+    count = len(data.plan(0))
+    stream = data.batches(old[-1][1])
+    positions = [next(stream)[1] for _ in range(count)]
+    assert positions.index(Position(1)) + 1 == pytest.approx(count * (1 - 14 * before / 640), abs=1)
+    assert next(iter(data.batches(Position(0, 14))))[1] == Position(
+        0, 15, count
+    )  # of an older version
+
+
 # --- sizes ------------------------------------------------------------------------------------
 
 
@@ -263,3 +278,13 @@ def test_measuring_takes_every_pair_blank_and_long_ones_too():
         for row, s, t in zip(batch.sentences, batch.source_length, batch.target_length)
     }
     assert lengths == {0: (1, 4), 1: (4, 1), 2: (1, 1), 3: (91, 71), 4: (3, 6), 5: (2, 6)}
+
+
+def test_measuring_takes_fewer_of_the_long_pairs_at_once():
+    corpus = encoded([*random_lengths(100), (3, 90)])
+    batches = list(evaluation_batches(corpus, 16, append_source_eos=True, words=64))
+    sentences = [index for batch in batches for index in batch.sentences.tolist()]
+    assert sorted(sentences) == list(range(101)) and len(batches[-1].sentences) == 1
+    assert max(len(batch.sentences) for batch in batches) > 4
+    for batch in batches[:-1]:
+        assert len(batch.sentences) * batch.target_length.max() <= 64

@@ -7,7 +7,7 @@ import pytest
 from helpers.batches import are_same, encoded, random_lengths
 
 from tfmann.config import HParams
-from tfmann.data.batching import Position, TrainingBatches, evaluation_batches, make_batch
+from tfmann.data.batching import Position, TrainingBatches, make_batch
 from tfmann.data.document_batches import DocumentBatches, document_evaluation_batches
 from tfmann.data.documents import (
     assign_to_rows,
@@ -15,6 +15,7 @@ from tfmann.data.documents import (
     exchange_documents,
     sentences_by_document,
 )
+from tfmann.data.evaluation_batches import evaluation_batches
 from tfmann.data.vocab import EOS_ID
 
 SIZES = (5, 1, 9, 2, 2, 7, 4)  # sentences of the documents

@@ -127,7 +127,7 @@ def test_a_state_of_another_kind_is_noticed(content, tmp_path):
 
 WRONG = {
     "step": ["12", -1, 1.0, True, None, 1 << 63, {}],
-    "position": [7, [], [1], [0, "1"], [0, -1], {"epoch": 0, "batch": 0}],
+    "position": [7, [], [1], [0, "1"], [0, -1], [0, 1, -1], [0, 1, 2, 3], {"epoch": 0, "batch": 0}],
     "best_bleu": ["1", None, float("nan")],
     "best_step": [-2, "3"],
     "words": [1.5],

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -138,6 +139,20 @@ def test_a_full_disk_leaves_the_older_checkpoints(where, tmp_path, monkeypatch):
     assert is_checkpoint_of(older, 5) and checkpoint_series.latest(str(tmp_path)) == str(folder)
     assert is_checkpoint_of(folder, 1)
     assert sorted(os.listdir(tmp_path)) == ["step-00000005", "step-00000007"]
+
+
+def test_folders_that_cannot_be_synced_are_written_all_the_same(tmp_path, monkeypatch):
+    """As on some network file systems."""
+
+    def sync_files(handle, sync=os.fsync):
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", sync_files)
+    assert is_checkpoint_of(write(tmp_path, 7), 7)
+    assert is_checkpoint_of(write(tmp_path, 7, seed=2), 2)
+    assert os.listdir(tmp_path) == ["step-00000007"]
 
 
 def test_a_really_full_disk(tmp_path):

@@ -14,10 +14,11 @@ from tfmann import config
 from tfmann.cli import evaluation_summaries
 from tfmann.config import HParams
 from tfmann.data import corpus_paths
-from tfmann.data.batching import Batch, evaluation_batches
+from tfmann.data.batching import Batch
 from tfmann.data.corpus_paths import reference_paths
 from tfmann.data.document_batches import document_evaluation_batches
 from tfmann.data.encoded_corpus import EncodedCorpus
+from tfmann.data.evaluation_batches import evaluation_batches
 from tfmann.data.text_files import iter_lines, write_lines
 from tfmann.decoding.translation import Translation
 from tfmann.decoding.translator import Translator
@@ -29,6 +30,7 @@ from tfmann.utils.run_folder import RunFolder
 from tfmann.visualization.tensorboard import Board
 
 _BATCH_SIZE = 64
+_LEAST_WORDS, _MOST_WORDS = 256, 2048  # of a batch of which perplexity is measured
 
 
 class DevEvaluation:
@@ -40,6 +42,7 @@ class DevEvaluation:
         folder: RunFolder,
         translator: Translator,
         corpus: EncodedCorpus,
+        words: int,
     ):
         """Prepares the evaluation.
 
@@ -48,11 +51,14 @@ class DevEvaluation:
           folder: the folder of the run.
           translator: of the model that trains.
           corpus: the dev set, encoded.
+          words: target words that fit into memory in an update; perplexity is measured on about
+            as many at once.
         """
         self.hparams, self.folder, self.translator = hparams, folder, translator
         self._corpus, self._cell = corpus, config.cell_spec(hparams.cell)
         self._prefix = hparams.require("dev_prefix", "training needs it")
         self._perplexity = Perplexity(translator.model)
+        self._words = min(max(words, _LEAST_WORDS), _MOST_WORDS)
 
     def run(self, state: TrainState, board: Board) -> float:
         """Evaluates the model at a step, and adds the result to the history of `state`.
@@ -111,7 +117,8 @@ class DevEvaluation:
         eos = self.hparams.append_source_eos
         if self._cell.has_cache:
             return document_evaluation_batches(self._corpus, _BATCH_SIZE, eos)
-        return evaluation_batches(self._corpus, _BATCH_SIZE, eos, self._cell.history_size)
+        size = self._cell.history_size
+        return evaluation_batches(self._corpus, _BATCH_SIZE, eos, size, self._words)
 
     def _show_sharpness(
         self, state: TrainState, board: Board, current: sharpness.Sharpness

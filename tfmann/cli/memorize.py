@@ -98,7 +98,7 @@ def _run(args: argparse.Namespace) -> None:
 def _learn(args: argparse.Namespace, hparams: HParams, output: str) -> None:
     from tfmann import api
     from tfmann.data import lexical_memory_file, translation_table, word_links
-    from tfmann.data.batching import evaluation_batches
+    from tfmann.data.evaluation_batches import evaluation_batches
     from tfmann.data.lexical_memory_file import LexicalMemory
     from tfmann.decoding.forced_readouts import weights_digest
     from tfmann.training.lexical_attention import LexicalAttentionTrainer

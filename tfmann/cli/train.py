@@ -110,7 +110,8 @@ class TrainingSession:
         translator = self._make_translator(**dev_evaluation.search_settings(hparams))
         for searcher in (translator.searcher, self._make_translator().searcher):
             searcher.require_room(len(dev_corpus), searcher.hypotheses())
-        self.dev_evaluation = DevEvaluation(hparams, folder, translator, dev_corpus)
+        words = self.data.words_per_batch // self.train_step.parts
+        self.dev_evaluation = DevEvaluation(hparams, folder, translator, dev_corpus, words)
         self.measure = dev_measure.measure(hparams, folder.root)
         self._document_order = fingerprints.document_order(hparams) if cell.has_cache else ""
         self.board: Board | None = None
@@ -227,8 +228,7 @@ class TrainingSession:
             self.train_step.restore(latest)
             self.log(f"continuing from {latest}")
             state = TrainState.from_dict(checkpoint.read_state(latest))
-            is_evaluated = state.best_step >= 0
-            if not trainer.has_ended(self.hparams, state) or not is_evaluated:
+            if not trainer.has_ended(self.hparams, state) or not trainer.is_evaluated(state):
                 # there will be evaluations
                 self._keep_length_penalty(state)
                 if dev_measure.compare(state, self.measure, self.log) and self.workers.chief:

@@ -167,6 +167,11 @@ def _rules_of_training(h: AllSettings) -> Rules:
             f"warmup_steps={h.warmup_steps}: expected more",
         ),
         (
+            h.decay_scheme == "plateau" and 0 < h.early_stopping_patience <= h.plateau_patience,
+            f"early_stopping_patience={h.early_stopping_patience} ends the run before "
+            f"plateau_patience={h.plateau_patience} lets the rate fall: expected more",
+        ),
+        (
             h.gradient_accumulation > 1 and cell_spec(h.cell).has_cache,
             f"cell={h.cell!r} writes a document's sentences in their order, which "
             "gradient_accumulation would cut up: set it to 1",

@@ -51,6 +51,7 @@ class Position(NamedTuple):
 
     epoch: int = 0
     batch: int = 0
+    batches: int = 0  # of the epoch; 0 where it is unknown, or before the first
 
 
 class Share(NamedTuple):
@@ -163,16 +164,24 @@ class TrainingBatches:
         return [batches[i] for i in stream.permutation(len(batches))]
 
     def batches(self, start: Position) -> Iterator[tuple[Batch, Position]]:
-        """Yields batches without end from a position on, each with the position after it."""
-        epoch, number = start
+        """Yields batches without end from a position on, each with the position after it.
+
+        If the epoch of `start` had another number of batches, because the run continues with other
+        settings, as great a share of its batches is left.
+        """
+        epoch, number, expected = start
         while True:
             plan = self.plan(epoch)
+            if expected not in (0, len(plan)):
+                number = number * len(plan) // expected
             repetitions = itertools.islice(self._repetitions(plan), number, None)
             while number < len(plan):
                 number += 1
-                after = Position(epoch + 1, 0) if number == len(plan) else Position(epoch, number)
+                after = Position(epoch, number, len(plan))
+                if number == len(plan):
+                    after = Position(epoch + 1)
                 yield self._own_rows(plan[number - 1], epoch, next(repetitions)), after
-            epoch, number = epoch + 1, 0
+            epoch, number, expected = epoch + 1, 0, 0
 
     def _repetitions(self, plan: list[np.ndarray]) -> Iterator[np.ndarray]:
         """Yields for each batch how often each of its pairs came before in the epoch.
@@ -194,13 +203,7 @@ class TrainingBatches:
         size = self._hparams.batch_size
         if self._hparams.batch_type == "sentences":
             return list(chunks(order, size))
-        batches, begin, longest = [], 0, 0
-        for end, index in enumerate(order):
-            longest = max(longest, int(self._target[index]))
-            if end > begin and longest * (end - begin + 1) > size:
-                batches.append(order[begin:end])
-                begin, longest = end, int(self._target[index])
-        return [*batches, order[begin:]]
+        return cut_by_words(order, self._target, size)
 
     def _own_rows(self, indexes: np.ndarray, epoch: int, repetitions: np.ndarray) -> Batch:
         """Returns this process's rows of a batch, or a row without words if it has none."""
@@ -209,6 +212,8 @@ class TrainingBatches:
             batch = self._make(indexes[rows], epoch, repetitions[rows])
         else:
             batch = without_words(self._make(indexes[:1], epoch, repetitions[:1]))
+        if len(rows) == len(indexes):  # nothing is segmented twice
+            return batch._replace(totals=batch_totals(batch.target_length))
         return batch._replace(totals=batch_totals(self._lengths(indexes, epoch, repetitions)))
 
     def _lengths(self, indexes: np.ndarray, epoch: int, repetitions: np.ndarray) -> np.ndarray:
@@ -340,21 +345,15 @@ def pad_sources(
     return source, lengths
 
 
-def evaluation_batches(
-    corpus: Corpus, batch_size: int, append_source_eos: bool, history_size: int = 0
-) -> Iterator[Batch]:
-    """Yields all pairs, shortest targets first, to measure perplexity on."""
-    history = SourceHistory(corpus, history_size)
-    order = np.lexsort((np.diff(corpus.source_starts), np.diff(corpus.target_starts)))
-    for indexes in chunks(order, batch_size):
-        yield make_batch(
-            [corpus.source(i) for i in indexes],
-            [corpus.target(i) for i in indexes],
-            corpus.documents[indexes],
-            indexes,
-            append_source_eos,
-            [history.previous_sources(i) for i in indexes],
-        )
+def cut_by_words(order: np.ndarray, lengths: np.ndarray, words: int) -> list[np.ndarray]:
+    """Cuts `order` where a batch would have more than `words`, padding included."""
+    batches, begin, longest = [], 0, 0
+    for end, index in enumerate(order):
+        longest = max(longest, int(lengths[index]))
+        if end > begin and longest * (end - begin + 1) > words:
+            batches.append(order[begin:end])
+            begin, longest = end, int(lengths[index])
+    return [*batches, order[begin:]]
 
 
 def chunks(items: Items, size: int) -> Iterator[Items]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Callable
 
@@ -42,9 +42,10 @@ class DocumentBatches(TrainingBatches):
         documents = _documents(corpus, self.pairs)
         self._documents = documents
         self._rows = assign_to_rows(documents, hparams.batch_size)
-        self._first = np.array([document[0] for document in documents])
+        first = np.array([document[0] for document in documents])
+        self._is_first = _marked(first, len(corpus))
         lengths = np.array([len(document) for document in documents])
-        self._draws = self._weighted_draws(self._first, lengths)
+        self._draws = self._weighted_draws(first, lengths)
         self.summary += f"; {len(documents)} documents, {len(self._rows)} side by side"
 
     @property
@@ -75,7 +76,7 @@ class DocumentBatches(TrainingBatches):
 
     def _make(self, indexes: np.ndarray, epoch: int, repetitions: np.ndarray) -> Batch:
         make = partial(super()._make, epoch=epoch, repetitions=repetitions)
-        return _batch(make, indexes, self.pairs[0], self._first)
+        return _batch(make, indexes, self.pairs[0], self._is_first)
 
 
 def document_evaluation_batches(
@@ -83,7 +84,7 @@ def document_evaluation_batches(
 ) -> Iterator[Batch]:
     """Yields all pairs, `rows` documents side by side, to measure perplexity on."""
     documents = _documents(corpus, np.arange(len(corpus)))
-    first = np.array([document[0] for document in documents])
+    is_first = _marked([document[0] for document in documents], len(corpus))
 
     def make(indexes: np.ndarray) -> Batch:
         return make_batch(
@@ -95,7 +96,14 @@ def document_evaluation_batches(
         )
 
     for indexes in _table(assign_to_rows(documents, rows)):
-        yield _batch(make, indexes, 0, first)
+        yield _batch(make, indexes, 0, is_first)
+
+
+def _marked(indexes: Sequence[int] | np.ndarray, count: int) -> np.ndarray:
+    """Returns `count` booleans, True at the indexes."""
+    marks = np.zeros(count, bool)
+    marks[indexes] = True
+    return marks
 
 
 def _documents(corpus: Corpus, pairs: np.ndarray) -> list[np.ndarray]:
@@ -114,12 +122,12 @@ def _table(rows: list[list[np.ndarray]]) -> list[np.ndarray]:
 
 
 def _batch(
-    make: Callable[[np.ndarray], Batch], indexes: np.ndarray, filler: int, first: np.ndarray
+    make: Callable[[np.ndarray], Batch], indexes: np.ndarray, filler: int, is_first: np.ndarray
 ) -> Batch:
     """Makes a batch with its `starts`; an idle row holds the pair `filler`, without words."""
     idle = indexes == _IDLE
     batch = make(np.where(idle, filler, indexes))
     lengths = np.where(idle, 0, batch.target_length).astype(np.int32)
     return batch._replace(
-        target_length=lengths, starts=np.isin(indexes, first), totals=batch_totals(lengths)
+        target_length=lengths, starts=is_first[indexes] & ~idle, totals=batch_totals(lengths)
     )

@@ -23,7 +23,7 @@ import numpy as np
 
 from tfmann.errors import UserError
 from tfmann.training.checkpoint_state import problem_with
-from tfmann.utils.atomic_files import replace_folder, sync
+from tfmann.utils.atomic_files import replace_folder, sync_folder
 from tfmann.utils.checksummed_json import add_checksum, read_checked
 from tfmann.utils.files import error_reason, stream_digest, write_json
 from tfmann.utils.run_folder import present_folder, weights_folder
@@ -72,7 +72,7 @@ def write(
             json.dump(record, stream, indent=1)
             stream.flush()
             os.fsync(stream.fileno())
-        sync(temporary)
+        sync_folder(temporary)
         replace_folder(temporary, folder)
     except OSError as error:
         raise UserError(

@@ -94,6 +94,7 @@ def rebuild(folder: str, step: int, root: str, log: Callable[[str], None]) -> No
         weights, state = read_arrays(source), read_state(source)
     except Unreadable:
         if damage is None:
+            log(f"{problem}; the checkpoint of step {step} no longer exists, so they stay")
             return
         raise Unreadable(
             f"{damage}, and the checkpoint of step {step}, which had the same weights, no longer "

@@ -22,7 +22,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_position(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(_is_count, value))
+    # a position of older versions lacks the number of batches of the epoch
+    return isinstance(value, list) and len(value) in (2, 3) and all(map(_is_count, value))
 
 
 def _is_history(value: Any) -> bool:

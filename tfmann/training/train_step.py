@@ -102,9 +102,14 @@ class TrainStep:
             "give smaller sizes (num_units, embedding_size, num_layers, those of the cell)",
         )
 
+    @property
+    def parts(self) -> int:
+        """Number of parts into which replicas and accumulation cut a batch."""
+        return self.workers.share.all_replicas * self._accumulation
+
     def require_room(self, words: int) -> None:
         """Raises UsageError if an update over `words` target words does not fit into memory."""
-        h, parts = self.hparams, self.workers.share.all_replicas * self._accumulation
+        h, parts = self.hparams, self.parts
         projected = h.num_sampled_softmax or self.model.target_size
         numbers = min(projected, self.model.target_size) + self.model.cell.memory_numbers
         memory_limits.require_without_gpu(

@@ -86,7 +86,8 @@ def train(
                 _report(h, state, meter, hooks, bar)
             if due(evaluate_every):
                 _evaluate(train_step, state, hooks)
-                _halve_rate(h, state, hooks.log)
+                if not has_ended(h, state):
+                    _halve_rate(h, state, hooks.log)
             saving = due(evaluate_every) or due(save_every)
             if saving or stopping:
                 save(train_step, state, root, between=not saving)
@@ -102,11 +103,17 @@ def train(
 
 
 def _end(train_step: TrainStep, state: TrainState, root: str, hooks: Hooks) -> None:
-    """Evaluates a run that never was evaluated, and says if it ends before its last step."""
-    if state.best_step < 0:  # stopped before its first evaluation, and resumed to end there
+    """Evaluates a run that ends between two evaluations, and says if it ends otherwise than asked.
+
+    It was stopped there, and continues with a `num_train_steps` that is no greater.
+    """
+    last = train_step.hparams.num_train_steps
+    if not is_evaluated(state):
         _evaluate(train_step, state, hooks)
         save(train_step, state, root)
-    if state.step < train_step.hparams.num_train_steps:
+    if state.step > last:
+        hooks.log(f"the run has made {state.step} updates, more than num_train_steps={last}")
+    elif state.step < last:
         hooks.log(
             f"no better dev bleu in {state.stale_evaluations} evaluations: training ends here"
         )
@@ -181,6 +188,11 @@ def _halve_rate(hparams: TrainingSettings, state: TrainState, log: Callable[[str
     if hparams.decay_scheme == "plateau" and stale and stale % hparams.plateau_patience == 0:
         state.rate_halvings += 1
         log(f"no better dev bleu in {stale} evaluations: the learning rate is halved")
+
+
+def is_evaluated(state: TrainState) -> bool:
+    """Returns whether dev BLEU of the last update is known, and counts."""
+    return state.best_step >= 0 and bool(state.history) and state.history[-1]["step"] == state.step
 
 
 def has_ended(hparams: TrainingSettings, state: TrainState) -> bool:

@@ -36,8 +36,7 @@ def replacement_file(target: str) -> Iterator[BinaryIO]:
             stream.flush()
             os.fsync(stream.fileno())
             os.replace(stream.name, target)  # while it is locked
-        with contextlib.suppress(OSError):  # some systems cannot sync a folder
-            sync(os.path.dirname(target) or ".")
+        sync_folder(os.path.dirname(target) or ".")
     finally:
         with contextlib.suppress(FileNotFoundError):  # it was renamed
             os.unlink(stream.name)
@@ -96,7 +95,7 @@ def _put_in_place(complete: str, target: str, before: str) -> None:
         os.rename(target, before)
     os.rename(complete, target)
     shutil.rmtree(before, ignore_errors=True)
-    sync(os.path.dirname(os.path.abspath(target)))
+    sync_folder(os.path.dirname(os.path.abspath(target)))
 
 
 def remove_unlocked(path: str) -> None:
@@ -126,6 +125,15 @@ def sync(path: str | os.PathLike[str]) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def sync_folder(path: str | os.PathLike[str]) -> None:
+    """Forces a folder's list of names to disk, where the file system can: some network ones cannot.
+
+    An error leaves the names in place, only less safe in a power cut.
+    """
+    with contextlib.suppress(OSError):
+        sync(path)
 
 
 def _remove_leftovers(target: str) -> None:

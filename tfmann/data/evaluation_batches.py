@@ -1,0 +1,44 @@
+"""Batches of a set that is measured, not trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tfmann.data.batching import Batch, Corpus, SourceHistory, chunks, cut_by_words, make_batch
+
+
+def evaluation_batches(
+    corpus: Corpus,
+    batch_size: int,
+    append_source_eos: bool,
+    history_size: int = 0,
+    words: int | None = None,
+) -> Iterator[Batch]:
+    """Yields all pairs, shortest targets first, to measure perplexity on.
+
+    Args:
+      corpus: the pairs.
+      batch_size: pairs of a batch at most.
+      append_source_eos: whether `</s>` ends a source sentence.
+      history_size: how many source sentences before each come with it.
+      words: target words of a batch at most, padding included, unless one sentence has more.
+    """
+    history = SourceHistory(corpus, history_size)
+    target_lengths = np.diff(corpus.target_starts)
+    order = np.lexsort((np.diff(corpus.source_starts), target_lengths))
+    batches = chunks(order, batch_size)
+    if words is not None:
+        batches = (
+            part for full in batches for part in cut_by_words(full, target_lengths + 1, words)
+        )
+    for indexes in batches:
+        yield make_batch(
+            [corpus.source(i) for i in indexes],
+            [corpus.target(i) for i in indexes],
+            corpus.documents[indexes],
+            indexes,
+            append_source_eos,
+            [history.previous_sources(i) for i in indexes],
+        )
