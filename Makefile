@@ -41,7 +41,8 @@ install: $(INSTALLED) ## installs into .venv, as other targets do first; PYTHON=
 
 install-gpu: $(INSTALLED) ## adds the CUDA libraries, for an NVIDIA GPU
 	$(PY) -m pip freeze --exclude-editable >$(VENV)/pins.txt
-	$(PY) -m pip install --quiet -c $(VENV)/pins.txt --no-build-isolation -e '.[gpu]'
+	$(PY) -m pip install --quiet -c $(VENV)/pins.txt --no-build-isolation \
+		--config-settings editable_mode=compat -e '.[gpu]'
 
 # pytest caches the compiled tests, whatever the environment says: without the cache, each of the two
 # processes compiles them again, which doubles the time before the first test.

@@ -35,7 +35,9 @@ install() {
     pip="env PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install"
     $pip --require-hashes -r requirements.lock || return
     # setuptools is there, so building needs no environment of its own.
-    $pip --no-deps --no-build-isolation -e . || return
+    # The older kind of editable installation works in the folder above the checkout, too, where
+    # the checkout's own folder could be taken for the package.
+    $pip --no-deps --no-build-isolation --config-settings editable_mode=compat -e . || return
     .venv/bin/python -m pip check
 }
 

@@ -17,6 +17,11 @@ rm -rf "$dist" build
 mkdir -p "$dist" "$work/source" "$work/empty"
 build . build_sdist >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 tar -xzf "$dist"/tfmann-*.tar.gz -C "$work/source"
+# The documentation, the tests and what they read come with it.
+git ls-files | LC_ALL=C sort >"$work/tracked"
+(cd "$work"/source/tfmann-* && find . -type f | cut -c 3- | LC_ALL=C sort) >"$work/packed"
+missing=$(comm -23 "$work/tracked" "$work/packed")
+[ -z "$missing" ] || { echo "not in the source distribution: $missing" >&2; exit 1; }
 build "$work"/source/tfmann-* build_wheel >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 
 "$python" -m venv --without-pip "$work/venv"

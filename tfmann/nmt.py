@@ -17,12 +17,13 @@ from absl import flags
 from tfmann import __version__, config
 from tfmann.cli import validation
 from tfmann.cli.flag_help import flag_help
-from tfmann.config.other_names import OTHER_SETTINGS
+from tfmann.config.other_names import OTHER_SETTINGS, with_long_names
 from tfmann.config.search import DOCUMENT_HISTORIES
-from tfmann.data import input_checks
+from tfmann.data import fingerprints, input_checks
 from tfmann.datasets import raw_corpus
 from tfmann.errors import UsageError, interruptible, run_command
 from tfmann.utils import resources
+from tfmann.utils.arguments import with_home
 from tfmann.utils.tensorflow_import import import_tensorflow
 
 # How the errors of Python begin that absl gives as reasons, and what was expected.
@@ -130,7 +131,7 @@ def parse(argv: Sequence[str]) -> tuple[flags.FlagValues, dict[str, Any]]:
     """
     values = define_flags()
     try:
-        unparsed = values(["nmt", *argv])[1:]
+        unparsed = values(["nmt", *with_long_names(with_home(argv))])[1:]
     except UnicodeDecodeError as error:
         raise UsageError(f"--flagfile: {error}") from None
     except flags.UnrecognizedFlagError as error:
@@ -213,7 +214,7 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     if mode not in ("lexicon", "shortlist"):  # which make no search
         config.refuse_idle(explicit, hparams)
     if mode in _LEARNING:
-        _learn(mode, hparams, values.out_dir)
+        _learn(mode, hparams, values.out_dir, "train_prefix" not in explicit)
     else:
         validation.check_model(mode, values, hparams)
         import_tensorflow()
@@ -223,8 +224,8 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
             predict.run(mode, values, settings)
 
 
-def _learn(mode: str, hparams: config.HParams, out_dir: str) -> None:
-    """Runs a mode that learns from the training text."""
+def _learn(mode: str, hparams: config.HParams, out_dir: str, is_of_run: bool) -> None:
+    """Runs a mode that learns from the training text, which may be that of the run."""
     if mode == "train":
         input_checks.require_training_files(hparams, out_dir)
         import_tensorflow()
@@ -233,6 +234,8 @@ def _learn(mode: str, hparams: config.HParams, out_dir: str) -> None:
         train.train(hparams, out_dir, log=_print)
         return
     with interruptible():
+        if is_of_run:
+            fingerprints.require_same_text(hparams, out_dir, "train_prefix")
         if mode == "lexicon":
             from tfmann.cli.learn_lexicon import learn_lexicon
 

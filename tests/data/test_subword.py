@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tfmann.data.subword import (
     WordSegmenter,
     learn_bpe,
     make_segmenter,
+    sentencepiece_segment,
     sentencepiece_vocabulary,
     train_sentencepiece,
 )
@@ -176,6 +178,21 @@ def test_pieces_spell_the_line_again(model):
     assert segmenter.join([]) == ""
     assert "猫" in "".join(segmenter.segment("low 猫"))
     assert segmenter.join(segmenter.segment("low 猫")) == "low 猫"
+
+
+def test_pieces_spell_what_unicode_calls_alike_as_it_was(tmp_path):
+    """NFKC would make ASCII of all that a reference has and the model should write."""
+    line = "马看见鸟（12\u00a0m²），然后睡觉！ … ½ ﬁ x\u3000ｙ"
+    (tmp_path / "text").write_text(f"{line}\n" * 20, encoding="utf-8")
+    path = train_sentencepiece([tmp_path / "text"], tmp_path / "pieces", vocab_size=27)
+    segmenter, segment = make_segmenter("spm", path), sentencepiece_segment(path)
+    vocabulary = sentencepiece_vocabulary(path)
+    assert segmenter.join(segmenter.segment(line)) == line
+    assert segment(line) == segmenter.segment(line)
+    assert 0 not in vocabulary.encode(segment(line))
+    noisy = "\ufeff" + line.replace(" ", "\t\u200b\x07") + "\t"
+    assert segment(noisy) == segmenter.segment(noisy) == segment(line)
+    assert tempfile.gettempdir().encode() not in Path(path).read_bytes()
 
 
 def test_pieces_are_those_of_sentencepiece_itself(model):

@@ -148,7 +148,7 @@ def test_every_python_gets_the_packages_of_the_lock(checkout: Machine, version: 
     assert (result.returncode, result.stderr) == (0, "")
     assert calls_of_pip(checkout) == [
         "-m pip install --require-hashes -r requirements.lock",
-        "-m pip install --no-deps --no-build-isolation -e .",
+        "-m pip install --no-deps --no-build-isolation --config-settings editable_mode=compat -e .",
         "-m pip check",
     ]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tfmann import config
 from tfmann.cli.model_flags import add_model
 from tfmann.config.search import MODEL_ALONE
-from tfmann.data import corpus_paths, input_checks
+from tfmann.data import corpus_paths, fingerprints, input_checks
 from tfmann.errors import UsageError, interruptible, print_message, run_command
 from tfmann.utils.arguments import ArgumentParser
 from tfmann.utils.tensorflow_import import import_tensorflow
@@ -87,6 +87,7 @@ def _run(args: argparse.Namespace) -> None:
     text = corpus_paths.require_training_text(hparams)
     if hparams.dev_prefix:
         text = [*text, _sides(hparams, hparams.dev_prefix)]
+    fingerprints.require_same_text(hparams, args.model, *(set(names) - settings.keys()))
     output = args.output or os.path.join(args.model, _NAME)
     input_checks.refuse_overwriting_text("output", output, chain.from_iterable(text))
     input_checks.refuse_overwriting_model({"output": output}, args.model)

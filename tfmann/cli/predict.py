@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from tfmann import api, config
 from tfmann.cli import contrasts, history, validation
-from tfmann.data import file_shards, lexicon, memory_files
+from tfmann.data import file_shards, fingerprints, lexicon, memory_files
 from tfmann.data.corpus_paths import EvaluationSet, evaluation_sets
 from tfmann.data.text_files import (
     iter_documents,
@@ -27,6 +27,7 @@ from tfmann.training import checkpoint
 from tfmann.utils.files import atomic_write, readable_json
 from tfmann.utils.run_folder import HPARAMS
 
+_EVALUATED = "dev_prefix", "test_prefix"
 _LONG_LINE = 500  # words; hardly one sentence
 
 
@@ -262,6 +263,9 @@ def _evaluate(model: api.Model, values: Any) -> None:
     """
     traced = bool(values.gold_file) and model.has_alignments
     sets = _evaluation_sets(model, values)
+    if "input" not in sets:
+        for changed in fingerprints.changed_inputs(model.hparams, values.out_dir, _EVALUATED):
+            print_message(f"{changed} is not what the run read under this name: it is scored as is")
     body: dict[str, Any] = {"checkpoint": model.checkpoint, "scores": {}}
     if model.ensemble:
         body["ensemble"] = model.ensemble
@@ -281,6 +285,8 @@ def _evaluate(model: api.Model, values: Any) -> None:
 def _tune(values: Any, settings: dict[str, Any]) -> None:
     """Chooses the length penalty on dev, or on a file with references, and saves it."""
     hparams = config.settings_of_model(values.out_dir, settings)
+    if not values.inference_input_file and "dev_prefix" not in settings:
+        fingerprints.require_same_text(hparams, values.out_dir, "dev_prefix")
     settings = {**settings, **length_penalty.search_settings(hparams)}
     model = api.load(values.out_dir, values.ckpt, print_message, **settings)
     sets = _evaluation_sets(model, values)

@@ -71,12 +71,13 @@ def _parser() -> argparse.ArgumentParser:
 def _add_memory(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
     parser = commands.add_parser("memory", help="attention, rounds, addresses, cache of a sentence")
     parser.set_defaults(command=_memory)
-    parser.add_argument("--out_dir", required=True, help="folder of the run")
+    parser.add_argument("--out_dir", "--model", required=True, help="folder of the run")
     parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
     parser.add_argument("--input", required=True, help="source text, a sentence a line")
     parser.add_argument("--reference", help="its translation; without it the model's own is taken")
     parser.add_argument(
         "--docs",
+        "--documents",
         help="a number for the document of each line; without it a blank line ends a document",
     )
     parser.add_argument("--sentence", required=True, type=int, help="which line, from 0")
@@ -87,7 +88,7 @@ def _add_memory(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
 def _add_sentence(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
     parser = commands.add_parser("sentence", help="translates text and shows what the memory did")
     parser.set_defaults(command=_sentence)
-    parser.add_argument("--out_dir", required=True, help="folder of the run")
+    parser.add_argument("--out_dir", "--model", required=True, help="folder of the run")
     parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
     parser.add_argument(
         "--sentence",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tfmann import config, nmt
 from tfmann.cli import validation
 from tfmann.cli.model_flags import add_model, add_settings, given_settings
+from tfmann.config.other_names import SHORT_NAMES
 from tfmann.config.search import DOCUMENT_HISTORIES, SHORTLIST_SETTINGS, WORD_MEMORY_SETTINGS
 from tfmann.data import lexicon, memory_files
 from tfmann.data.text_files import stream_lines
@@ -43,15 +44,7 @@ _OF_FILES = (
 )  # fmt: skip
 
 # The flags of a file that `tfmann.nmt` has under other names.
-_NMT_NAMES = {
-    "inference_input_file": "input",
-    "inference_output_file": "output",
-    "inference_document_file": "documents",
-    "inference_ref_file": "reference",
-    "inference_prefix_file": "prefixes",
-    "inference_constraint_file": "constraints",
-    "num_translations_per_input": "n_best",
-}
+_NMT_NAMES = {name: short for name, short in SHORT_NAMES.items() if name != "out_dir"}
 _SAME_NAMES = ("ckpt", "ensemble", "document_history", "document_history_seed")
 
 _HELP = """\
@@ -283,6 +276,10 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="show the most attended source token of each token",
     )
+    for nmt_name, name in _NMT_NAMES.items():
+        kind = int if name == "n_best" else str
+        parser.add_argument(f"--{nmt_name}", dest=name, type=kind, help=argparse.SUPPRESS)
+    parser.set_defaults(n_best=1)
     add_settings(parser, _SETTINGS)
     return parser
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 # Flags and keys of tensorflow/nmt and other programs, whose nearest names here mean something else.
 OTHER_SETTINGS: Mapping[str, str] = {
@@ -41,6 +42,26 @@ COMMAND_FLAGS = frozenset(
      "inference_output_file", "inference_prefix_file", "inference_ref_file", "jobid", "mode",
      "num_workers", "out_dir", "print_hparams", "word_scores")
 )  # fmt: skip
+
+# Flags of `python -m tfmann.nmt` that other commands have under shorter names, which it takes too.
+SHORT_NAMES: Mapping[str, str] = {
+    "out_dir": "model",
+    "inference_input_file": "input",
+    "inference_output_file": "output",
+    "inference_document_file": "documents",
+    "inference_ref_file": "reference",
+    "inference_prefix_file": "prefixes",
+    "inference_constraint_file": "constraints",
+    "num_translations_per_input": "n_best",
+}
+_LONG_NAMES = {short: name for name, short in SHORT_NAMES.items()}
+
+
+def with_long_names(argv: Sequence[str]) -> list[str]:
+    """Returns a command line of `python -m tfmann.nmt` without short names of its flags."""
+    short = re.compile(rf"(--?)({'|'.join(_LONG_NAMES)})(?==|$)")
+    return [short.sub(lambda flag: flag[1] + _LONG_NAMES[flag[2]], word, count=1)
+            if short.match(word) else word for word in argv]  # fmt: skip
 
 
 def advice(name: str) -> str:

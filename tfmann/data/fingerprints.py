@@ -13,7 +13,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tfmann.config import DataSettings, HParams
@@ -96,17 +96,38 @@ def require_same_vocabularies(out_dir: str, vocabularies: Mapping[str, str]) -> 
 
 def require_same_inputs(hparams: DataSettings, out_dir: str) -> None:
     """Raises UserError if a file at the same path has changed since the run began."""
+    for changed in changed_inputs(hparams, out_dir, _KEYS):
+        raise UserError(
+            f"{changed} has changed since the run in {out_dir} began. Restore the file and give "
+            "the same command again, or give another out_dir."
+        )
+
+
+def require_same_text(hparams: DataSettings, out_dir: str, *keys: str) -> None:
+    """Raises UserError if text that a trained model is to learn from, by name, is another now.
+
+    A relative path may name another file in this folder than in that of the training.
+    """
+    for changed in changed_inputs(hparams, out_dir, keys):
+        raise UserError(
+            f"{changed} is not what the run in {out_dir} read under this name. Restore the file, "
+            "or go to the folder where the run was trained; a flag may name other text"
+        )
+
+
+def changed_inputs(hparams: DataSettings, out_dir: str, keys: Iterable[str]) -> Iterator[str]:
+    """Yields, for each of the settings that has one, a file that is another than the run read.
+
+    Only paths count that the settings still have, and files that exist.
+    """
     inputs = _read(out_dir) or {}
-    for key in _KEYS:
+    for key in keys:
         setting = getattr(hparams, key)
         if key not in inputs or inputs[key]["given"] != setting:
             continue
         changed = _changed_file(inputs[key], setting, _digests(hparams, key))
         if changed:
-            raise UserError(
-                f"{changed} ({key}) has changed since the run in {out_dir} began. Restore the "
-                "file and give the same command again, or give another out_dir."
-            )
+            yield f"{changed} ({key})"
 
 
 def _changed_file(

@@ -21,10 +21,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, final
 
+from tfmann.data import normalization
 from tfmann.data.text_files import iter_lines, write_lines
 from tfmann.data.vocab import SPECIALS, WHITE_SPACE, Vocabulary
 from tfmann.errors import UsageError, UserError
 from tfmann.utils.files import PathLike, atomic_write, read_bytes
+from tfmann.utils.tensorflow_import import import_tensorflow
 
 SUBWORD_OPTIONS = ("", "bpe", "spm")
 
@@ -127,6 +129,7 @@ class SentencePieceSegmenter(Segmenter):
 
     def __init__(self, model_path: PathLike) -> None:
         model = _read_model(model_path)
+        import_tensorflow()
         import tensorflow as tf
 
         tensorflow_text = _import_tensorflow_text(tf.__version__)
@@ -227,9 +230,8 @@ def train_sentencepiece(
     """Trains a unigram SentencePiece model on all lines; returns its path, `model_prefix`.model.
 
     The same text gives the same file: lines are not sampled, and one thread is used, because the
-    sums of several threads depend on how the lines are divided. U+2585 is replaced by a space,
-    because the library uses it itself and skips lines with it. It would also skip long lines: the
-    limit is raised to the longest.
+    sums of several threads depend on how the lines are divided. The library would skip lines with
+    U+2585, which becomes a space, and long lines, so that the limit is raised.
 
     Raises:
       UsageError: no text allows this vocab_size.
@@ -246,7 +248,7 @@ def train_sentencepiece(
     longest = max((len(line.encode()) for line in _all_lines(paths)), default=0)
     model = io.BytesIO()
 
-    def train() -> None:
+    def train(rules: str) -> None:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=(line.replace("\u2585", " ") for line in _all_lines(paths)),
             model_writer=model,
@@ -254,10 +256,12 @@ def train_sentencepiece(
             max_sentence_length=max(longest, _USUAL_LINE),
             num_threads=1,
             minloglevel=2,
+            normalization_rule_tsv=rules,
         )
 
     try:
-        _run_interruptibly(train)
+        with normalization.rule_file() as rules:
+            _run_interruptibly(lambda: train(rules))
     except RuntimeError as error:
         raise UserError(
             f"SentencePiece cannot train vocab_size={vocab_size} on {_names(paths)}: "
@@ -265,7 +269,7 @@ def train_sentencepiece(
         ) from None
     path = f"{os.fspath(model_prefix)}.model"
     with atomic_write(path) as stream:
-        stream.write(model.getvalue())
+        stream.write(normalization.without_rule_file(model.getvalue()))
     return path
 
 

@@ -5,9 +5,19 @@ from __future__ import annotations
 import argparse
 import difflib
 import itertools
+import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
+
+_HOME = re.compile(r"(?<=[=,])~(?=/)")
+
+
+def with_home(argv: Sequence[str]) -> list[str]:
+    """Returns a command line in which ~/ is the home folder: shells leave it in --flag=~/folder."""
+    home = os.path.expanduser("~")
+    return [_HOME.sub(lambda _: home, word) if word.startswith("-") else word for word in argv]
 
 
 class ArgumentParser(argparse.ArgumentParser):
@@ -24,7 +34,7 @@ class ArgumentParser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parses flags, of which none may be unknown."""
-        given = list(sys.argv[1:] if args is None else args)
+        given = with_home(sys.argv[1:] if args is None else args)
         if self._subparsers is None:  # else they are flags of a command, which has its own parser
             self._check_names(given)
         return super().parse_known_args(given, namespace)
