@@ -19,6 +19,8 @@ def run(tmp_path):
     for name in ("train", "dev", "test", "vocab"):
         for side in ("src", "tgt"):
             text_files.write_lines(tmp_path / f"{name}.{side}", ["<unk>", "<s>", "</s>", "word"])
+    for name in ("train", "dev"):
+        text_files.write_lines(tmp_path / f"{name}.docs", ["1", "1", "2", "2"])
     prefixes = {f"{name}_prefix": str(tmp_path / name) for name in ("train", "dev", "vocab")}
     hparams = HParams(src="src", tgt="tgt", test_prefix=str(tmp_path / "test"), **prefixes)
     out = tmp_path / "run"
@@ -33,7 +35,10 @@ def settle(run, **changes):
     return run_vocabularies.load_or_build(hparams.replace(**changes), out, print)
 
 
-@pytest.mark.parametrize("name", ["train.src", "train.tgt", "dev.src", "dev.tgt", "vocab.tgt"])
+@pytest.mark.parametrize(
+    "name",
+    ["train.src", "train.tgt", "train.docs", "dev.src", "dev.tgt", "dev.docs", "vocab.tgt"],
+)
 def test_text_that_changed_behind_its_path_is_refused(run, tmp_path, name):
     path = tmp_path / name
     settle(run)

@@ -93,6 +93,7 @@ def test_of_equal_pairs_the_line_with_the_greatest_weight_counts_and_takes_one_p
     )
     lists = shortlist_lexicon.read(tmp_path / "l", languages(), 2, 2)
     assert lists.of_source(3).tolist() == [3, 4] and lists.always.tolist() == [0, 1, 2, 6, 7]
+    assert not len(lists.of_source(1)), "<s> is no source token: its lines have the frequent words"
 
 
 @pytest.mark.parametrize("text", ["", "t1 s1 0.5\n", "s1 </s> 0.5\n", "<s> t1 1\n"])

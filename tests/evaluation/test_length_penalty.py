@@ -111,6 +111,19 @@ def test_the_end_of_a_translation_counts_in_its_length():
     assert length_penalty._best(n_best, 0.0, 1.0).text == "a"
 
 
+@pytest.mark.parametrize("searched_with", [0.0, 0.7, 2.0])
+@pytest.mark.parametrize("weight", [0.0, 0.4, 1.0, 1.5])
+def test_a_list_is_ranked_as_if_searched_with_the_other_weight(searched_with, weight):
+    """Each of the weights prefers another translation, so that none can be mixed up."""
+    log_probs = {"a": -4.0, "a b c": -4.26, "a b c d e f": -5.06, "a b c d e f g h i j k l": -8.24}
+    n_best = [translation(words, value, searched_with) for words, value in log_probs.items()]
+    expected = max(
+        log_probs, key=lambda words: log_probs[words] / penalty_of(len(words.split()) + 1, weight)
+    )
+    assert expected == dict(zip([0.0, 0.4, 1.0, 1.5], log_probs))[weight]
+    assert length_penalty._best(n_best, searched_with, weight).text == expected
+
+
 @pytest.mark.parametrize("variant", ["luong", "rnnsearch"])
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.5])
 def test_a_re_ranked_list_of_all_translations_agrees_with_the_search(variant, weight):

@@ -31,6 +31,20 @@ def train(train_step):
     return train_step.weight_arrays(), np.array(statistics)
 
 
+def twins():
+    """A batch of the same pair twice."""
+    batch = small_models.batch([(4, 3)] * 2)
+    for part in (batch.source, batch.target_in, batch.target_out):
+        part[1] = part[0]
+    return batch
+
+
+def loss_of_one(rate):
+    """The loss of one of the twins with dropout, in the first part of the first replica."""
+    alone = learner(dropout=rate).update(shard_batch(twins(), 2)[0], 3, 0.0)
+    return float(alone.cross_entropy)
+
+
 def main(folder):
     """Two replicas (`replicas.run_main`)."""
     replicas.two_cpus()
@@ -46,6 +60,8 @@ def main(folder):
         np.save(Path(folder, f"{name}.statistics.npy"), statistics)
         slots = mirrored.optimizer_arrays()
         checkpoint.write(str(Path(folder, name)), weights, slots, {})
+    both = learner(distribution="mirrored", dropout=0.5).update(twins(), 3, 0.0)
+    assert float(both.cross_entropy) != pytest.approx(2 * loss_of_one(0.5), rel=1e-3), "equal masks"
     poison(mirrored)
     mirrored.update(small_models.batch(BATCHES[0]), 8, 0.1)
     assert int(mirrored.bad_step.numpy()) == 8, "a replica's infinity went unnoticed"
@@ -89,13 +105,9 @@ def test_accumulated_gradients_make_the_update_of_the_whole_batch(case):
 
 @pytest.mark.thorough
 def test_parts_of_a_batch_draw_their_own_dropout():
-    twice = small_models.batch([(4, 3)] * 2)
-    for part in (twice.source, twice.target_in, twice.target_out):
-        part[1] = part[0]
     for rate, alike in ((0.0, True), (0.5, False)):
-        of_two_parts = learner(dropout=rate, gradient_accumulation=2).update(twice, 3, 0.0)
-        of_one_part = learner(dropout=rate).update(shard_batch(twice, 2)[0], 3, 0.0)
-        doubled = pytest.approx(2 * float(of_one_part.cross_entropy), rel=1e-5)
+        of_two_parts = learner(dropout=rate, gradient_accumulation=2).update(twins(), 3, 0.0)
+        doubled = pytest.approx(2 * loss_of_one(rate), rel=1e-5)
         assert (float(of_two_parts.cross_entropy) == doubled) == alike
 
 
