@@ -127,6 +127,14 @@ def test_a_document_whose_first_sentence_is_left_out_begins_with_the_next():
     assert {b.sentences[0]: bool(b.starts[0]) for b in batches} == {1: True, 2: False, 4: True}
 
 
+def test_documents_stay_apart_where_the_one_between_them_is_left_out():
+    ids = np.array([1, 1, 2, 1, 1])
+    lengths = [(4, 4), (5, 5), (2, 0), (3, 3), (4, 4)]
+    data = DocumentBatches(encoded(lengths, ids), HParams(batch_size=1))
+    batches = [batch for batch, _ in itertools.islice(data.batches(Position()), 4)]
+    assert {b.sentences[0] for b in batches if b.starts[0]} == {0, 3}
+
+
 def test_measuring_in_documents_sees_every_pair_once():
     ids = documents()
     corpus = encoded(random_lengths(len(ids)), ids)
