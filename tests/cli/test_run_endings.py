@@ -59,18 +59,23 @@ def test_a_run_that_has_ended_does_not_begin_again_without_its_checkpoints(
     assert nmt.main([f"--out_dir={out}"]) == 0
 
 
+def stop_in_update(monkeypatch, number):
+    """SIGTERM comes in the update of that number, from 0."""
+    update = TrainStep.update
+
+    def stopping_update(self, batch, step, *args):
+        if step == number:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return update(self, batch, step, *args)
+
+    monkeypatch.setattr(TrainStep, "update", stopping_update)
+
+
 def test_a_run_that_was_stopped_before_its_first_evaluation_may_end_there(
     data, tmp_path, monkeypatch
 ):
     """`num_train_steps` no greater than the step of its only checkpoint."""
-
-    def stop_at_second(self, batch, step, *args):
-        if step == 1:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return update(self, batch, step, *args)
-
-    update = TrainStep.update
-    monkeypatch.setattr(TrainStep, "update", stop_at_second)
+    stop_in_update(monkeypatch, 1)
     argv = tiny_runs.flags(data, tmp_path, num_train_steps=9, avg_ckpts=True)
     assert nmt.main(argv) == 128 + signal.SIGTERM
     assert not (tmp_path / "best_bleu").exists()
@@ -90,14 +95,7 @@ def test_a_run_that_ends_between_two_evaluations_evaluates_its_last_weights(
     data, tmp_path, monkeypatch, capsys
 ):
     """It was evaluated at step 2, is stopped at step 3, and told to end there."""
-
-    def stop_at_third(self, batch, step, *args):
-        if step == 2:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return update(self, batch, step, *args)
-
-    update = TrainStep.update
-    monkeypatch.setattr(TrainStep, "update", stop_at_third)
+    stop_in_update(monkeypatch, 2)
     argv = tiny_runs.flags(
         data, tmp_path, num_train_steps=9, steps_per_external_eval=2, avg_ckpts=True
     )
