@@ -109,6 +109,14 @@ def test_batches_mark_beginnings_and_have_no_words_where_a_row_has_ended():
     assert idle == 4 * len(plan) - len(ids) > 0
 
 
+def test_rows_that_have_ended_count_in_no_total():
+    data = document_batches(4)
+    batches = [b for b, _ in itertools.islice(data.batches(Position()), len(data.plan(0)))]
+    assert any((b.target_length == 0).any() for b in batches)
+    for b in batches:
+        assert b.totals.tolist() == [b.target_length.sum(), np.count_nonzero(b.target_length)]
+
+
 def test_parallel_documents_continue_from_a_position():
     uninterrupted = list(itertools.islice(document_batches().batches(Position()), 30))
     _, position = uninterrupted[12]

@@ -143,3 +143,20 @@ def test_closing_finishes_what_waits_and_takes_no_more():
         return await asyncio.gather(*tasks)
 
     assert asyncio.run(play()) == [0, 2, 4]
+
+
+def test_what_nobody_waits_for_leaves_its_room():
+    async def play():
+        gate = Gate()
+        async with Batcher(gate, batch_size=4, most_waiting=3) as batcher:
+            first = asyncio.create_task(batcher.submit(Work(0), 1))
+            await wait_for_batch(gate)
+            abandoned = asyncio.create_task(batcher.submit(Work(1), 2))
+            await asyncio.sleep(0.01)
+            abandoned.cancel()
+            gate.open.set()
+            await first
+            await batcher.submit(Work(2), 1)
+        return batcher.waiting
+
+    assert asyncio.run(play()) == 0
