@@ -111,9 +111,9 @@ def test_too_much_work_is_refused_and_what_nobody_waits_for_is_not_done():
             await asyncio.sleep(0.01)
             gate.open.set()
             assert await asyncio.gather(first, second) == [0, 4]
-        return gate.batches
+        return gate.batches, batcher.waiting
 
-    assert asyncio.run(play()) == [[0], [2]]
+    assert asyncio.run(play()) == ([[0], [2]], 0)
 
 
 def test_an_error_reaches_all_of_its_batch_and_no_other():
@@ -143,20 +143,3 @@ def test_closing_finishes_what_waits_and_takes_no_more():
         return await asyncio.gather(*tasks)
 
     assert asyncio.run(play()) == [0, 2, 4]
-
-
-def test_what_nobody_waits_for_leaves_its_room():
-    async def play():
-        gate = Gate()
-        async with Batcher(gate, batch_size=4, most_waiting=3) as batcher:
-            first = asyncio.create_task(batcher.submit(Work(0), 1))
-            await wait_for_batch(gate)
-            abandoned = asyncio.create_task(batcher.submit(Work(1), 2))
-            await asyncio.sleep(0.01)
-            abandoned.cancel()
-            gate.open.set()
-            await first
-            await batcher.submit(Work(2), 1)
-        return batcher.waiting
-
-    assert asyncio.run(play()) == 0

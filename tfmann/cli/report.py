@@ -1,6 +1,6 @@
 """Reports of results and of memories at work: `tfmann report`.
 
-    tfmann report --out_dir=RUN --sentence="..."    one model's memory, as page and PNG
+    tfmann report --model=RUN --sentence="..."      one model's memory, as page and PNG
     tfmann report memory ...                        the same for a line of a file, no page
     tfmann report runs --out_dir=runs               scores, curves and sentences of your runs
     tfmann report page                              all results as one HTML page
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from tfmann import config
 from tfmann.cli import validation
-from tfmann.cli.model_flags import add_settings, given_settings
+from tfmann.cli.model_flags import add_model, add_settings, given_settings
 from tfmann.config import HParams
 from tfmann.config.search import WORD_MEMORY_SETTINGS
 from tfmann.data import memory_files
@@ -71,8 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_memory(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
     parser = commands.add_parser("memory", help="attention, rounds, addresses, cache of a sentence")
     parser.set_defaults(command=_memory)
-    parser.add_argument("--out_dir", "--model", required=True, help="folder of the run")
-    parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
+    add_model(parser)
     parser.add_argument("--input", required=True, help="source text, a sentence a line")
     parser.add_argument("--reference", help="its translation; without it the model's own is taken")
     parser.add_argument(
@@ -88,8 +87,7 @@ def _add_memory(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
 def _add_sentence(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
     parser = commands.add_parser("sentence", help="translates text and shows what the memory did")
     parser.set_defaults(command=_sentence)
-    parser.add_argument("--out_dir", "--model", required=True, help="folder of the run")
-    parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
+    add_model(parser)
     parser.add_argument(
         "--sentence",
         required=True,
@@ -102,7 +100,7 @@ def _add_sentence(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
         help="a translation of each sentence, which the figures then show",
     )
     parser.add_argument("--n_best", type=int, default=3, help="translations shown (default: 3)")
-    parser.add_argument("--output", help="folder of page and figures (default: OUT_DIR/sentence)")
+    parser.add_argument("--output", help="folder of page and figures (default: MODEL/sentence)")
     add_settings(parser, WORD_MEMORY_SETTINGS)
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
@@ -163,7 +161,7 @@ def _sentence(args: argparse.Namespace) -> None:
             "each sentence needs one, or none has one"
         )
     memory = given_settings(args, WORD_MEMORY_SETTINGS)
-    hparams = config.settings_of_command(args.out_dir, memory)
+    hparams = config.settings_of_command(args.model, memory)
     memory_files.require(hparams)
     most = hparams.beam_width if hparams.infer_mode == "beam_search" else 1
     if args.n_best < 1:
@@ -173,8 +171,8 @@ def _sentence(args: argparse.Namespace) -> None:
     from tfmann import api
 
     settings = {**memory, "num_translations_per_input": min(args.n_best, most)}
-    model = api.load(args.out_dir, args.ckpt, print_message, **settings)
-    folder = args.output or os.path.join(args.out_dir, "sentence")
+    model = api.load(args.model, args.ckpt, print_message, **settings)
+    folder = args.output or os.path.join(args.model, "sentence")
     path = sentence_page.write(model, args.sentence, references, folder, print_message)
     if args.open:
         webbrowser.open(Path(path).resolve().as_uri())
@@ -259,7 +257,7 @@ def _tracer(
 
 def _memory(args: argparse.Namespace) -> None:
     memory = given_settings(args, WORD_MEMORY_SETTINGS)
-    hparams = config.settings_of_command(args.out_dir, memory)
+    hparams = config.settings_of_command(args.model, memory)
     memory_files.require(hparams)
     if args.docs:
         validation.require_documents("docs", hparams)
@@ -276,7 +274,7 @@ def _memory(args: argparse.Namespace) -> None:
     import_tensorflow()
     from tfmann import api
 
-    model = api.load(args.out_dir, args.ckpt, print_message, **memory)
+    model = api.load(args.model, args.ckpt, print_message, **memory)
     traces = _traces(
         model,
         sources[first:end],

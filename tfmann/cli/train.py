@@ -103,15 +103,16 @@ class TrainingSession:
             len(self.languages.target.vocabulary),
             workers,
         )
-        self.train_step.require_room(self.data.words_per_batch)
+        words = self.data.words_per_batch
+        self.train_step.require_room(words)
         self.lexicon = lexicon.load(hparams, folder.root)
         self._translators: list[Translator] = []
         self._saved = config.read_json(folder.path(HPARAMS)) if has_weights(folder.root) else {}
         translator = self._make_translator(**dev_evaluation.search_settings(hparams))
         for searcher in (translator.searcher, self._make_translator().searcher):
             searcher.require_room(len(dev_corpus), searcher.hypotheses())
-        words = self.data.words_per_batch // self.train_step.parts
-        self.dev_evaluation = DevEvaluation(hparams, folder, translator, dev_corpus, words)
+        at_once = words // self.train_step.parts
+        self.dev_evaluation = DevEvaluation(hparams, folder, translator, dev_corpus, at_once)
         self.measure = dev_measure.measure(hparams, folder.root)
         self._document_order = fingerprints.document_order(hparams) if cell.has_cache else ""
         self.board: Board | None = None

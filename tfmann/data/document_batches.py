@@ -9,10 +9,11 @@ from typing import Callable
 import numpy as np
 
 from tfmann.config import HParams
-from tfmann.data.batching import Batch, Corpus, Share, TrainingBatches, batch_totals, make_batch
+from tfmann.data.batching import Batch, Corpus, Share, TrainingBatches, batch_totals
 from tfmann.data.bpe_dropout import BpeDropout
 from tfmann.data.documents import assign_to_rows, document_starts
 from tfmann.data.encoded_corpus import EncodedCorpus
+from tfmann.data.evaluation_batches import whole_pairs
 
 _IDLE = -1  # in a plan: the row has no sentence left
 
@@ -87,13 +88,7 @@ def document_evaluation_batches(
     is_first = _marked([document[0] for document in documents], len(corpus))
 
     def make(indexes: np.ndarray) -> Batch:
-        return make_batch(
-            [corpus.source(i) for i in indexes],
-            [corpus.target(i) for i in indexes],
-            corpus.documents[indexes],
-            indexes,
-            append_source_eos,
-        )
+        return whole_pairs(corpus, indexes, append_source_eos)
 
     for indexes in _table(assign_to_rows(documents, rows)):
         yield _batch(make, indexes, 0, is_first)

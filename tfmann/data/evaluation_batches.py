@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -34,11 +35,17 @@ def evaluation_batches(
             part for full in batches for part in cut_by_words(full, target_lengths + 1, words)
         )
     for indexes in batches:
-        yield make_batch(
-            [corpus.source(i) for i in indexes],
-            [corpus.target(i) for i in indexes],
-            corpus.documents[indexes],
-            indexes,
-            append_source_eos,
-            [history.previous_sources(i) for i in indexes],
-        )
+        previous = [history.previous_sources(i) for i in indexes]
+        yield whole_pairs(corpus, indexes, append_source_eos, previous)
+
+
+def whole_pairs(
+    corpus: Corpus,
+    indexes: np.ndarray,
+    append_source_eos: bool,
+    previous: Sequence[list[Any]] = (),
+) -> Batch:
+    """Makes a batch of pairs of any length; `previous` has the source sentences before each."""
+    sources, targets = zip(*((corpus.source(i), corpus.target(i)) for i in indexes))
+    documents = corpus.documents[indexes]
+    return make_batch(sources, targets, documents, indexes, append_source_eos, previous)
