@@ -46,9 +46,5 @@ CLAIMS: tuple[AnyClaim, ...] = tuple(
           "higher", "luong_gain", "luong", _TABLES, "test BLEU"),
     Claim(_PAPER, _GAIN,
           "The encoder-decoder is better where the gain of its scores starts at 20, not at 5.",
-          "higher", "luong_gain", "luong", ("vi-en",), "test BLEU"),
-    Claim(_PAPER, _GAIN,
-          "NTM-style attention is better than an encoder-decoder whose scores start with a gain "
-          "of 20.",
-          "higher", "ntm_attention", "luong_gain", ("vi-en",), "test BLEU"),
+          "higher", "luong", "luong_gain_5", ("vi-en",), "test BLEU"),
 )  # fmt: skip

@@ -57,10 +57,12 @@ _VI_EN_PRINTED = _printed(
     },
     "the paper's figure is the one that tensorflow/nmt reports for the other direction",
 )
-_LUONG_GAIN = Row("luong_gain", "encoder-decoder whose scores start with a gain of 20, not 5")
+# The rows that start from 5 were trained first, so the others are compared with them too.
+_LUONG_GAIN_5 = Row("luong_gain_5", "encoder-decoder whose scores start with a gain of 5, not 20")
 # Rows that the paper lacks, at the small scale.
 _FURTHER = (
-    _LUONG_GAIN,
+    _LUONG_GAIN_5,
+    Row("mad_1_gain_5", "M.A.D., 1 R/W head, whose scores start with a gain of 5, not 20"),
     Row("ntm_hops", "pure MANN, NTM, 1 R/W head, two reads a step"),
     Row("dnc_2", "pure MANN, DNC, 2 read heads"),
     Row(
@@ -72,6 +74,15 @@ _WITHOUT_TRAINING = (
     with_neural_cache("luong", "encoder-decoder"),  # of the talks, if their boundaries are known
     with_lexical_memory("luong", "encoder-decoder"),
 )
+
+
+def _with_small(table: Table, rows: tuple[Row, ...]) -> Table:
+    """Returns a table with rows of its own at the small scale."""
+    baselines = (*table.baselines, _LUONG_GAIN_5.name)
+    small = table._replace(rows=rows, scales=("cpu",), baselines=baselines)
+    return table._replace(stand_in={"cpu": small})
+
+
 _VI_EN = Table(
     title="Collier & Beel 2019, Table 1: Vietnamese to English, BLEU",
     manifest="iwslt15_vi_en.json",
@@ -86,39 +97,36 @@ _VI_EN = Table(
     attention_base="luong",
 )
 
+_RO_EN_PRINTED = _printed(
+    {
+        "luong": (30.0, 29.2),
+        "ntm_attention": (30.0, 28.7),
+        "mad_1": (29.8, 28.9),
+        "mad_2": (29.7, 28.3),
+        "ntm_1": (28.9, 27.7),
+        "ntm_2": (28.0, 27.3),
+        "dnc_1": (27.8, 27.5),
+    },
+    "the paper's figures are those of Sennrich et al. 2016 (Nematus, mteval-v13a)",
+)
+_RO_EN = Table(
+    title="Collier & Beel 2019, Table 2: Romanian to English, BLEU",
+    manifest="wmt16_ro_en.json",
+    paper_pairs=600_000,
+    folder="collier2019",
+    prefix="ro_en_",
+    dev="newsdev2016",
+    test="newstest2016",
+    # the paper's number; with 50,000 words most of a small model's work would be the vocabulary
+    bpe_merges={"paper": 89_500, "cpu": 8_000},
+    rows=_RO_EN_PRINTED,
+    baselines=("luong",),
+    attention_base="luong",
+)
+
 TABLES = {
-    "vi-en": _VI_EN._replace(
-        stand_in={
-            "cpu": _VI_EN._replace(
-                rows=(*_VI_EN_PRINTED, *_FURTHER, *_WITHOUT_TRAINING), scales=("cpu",)
-            )
-        }
-    ),
-    "ro-en": Table(
-        title="Collier & Beel 2019, Table 2: Romanian to English, BLEU",
-        manifest="wmt16_ro_en.json",
-        paper_pairs=600_000,
-        folder="collier2019",
-        prefix="ro_en_",
-        dev="newsdev2016",
-        test="newstest2016",
-        # the paper's number; with 50,000 words most of a small model's work would be the vocabulary
-        bpe_merges={"paper": 89_500, "cpu": 8_000},
-        rows=_printed(
-            {
-                "luong": (30.0, 29.2),
-                "ntm_attention": (30.0, 28.7),
-                "mad_1": (29.8, 28.9),
-                "mad_2": (29.7, 28.3),
-                "ntm_1": (28.9, 27.7),
-                "ntm_2": (28.0, 27.3),
-                "dnc_1": (27.8, 27.5),
-            },
-            "the paper's figures are those of Sennrich et al. 2016 (Nematus, mteval-v13a)",
-        ),
-        baselines=("luong",),
-        attention_base="luong",
-    ),
+    "vi-en": _with_small(_VI_EN, (*_VI_EN_PRINTED, *_FURTHER, *_WITHOUT_TRAINING)),
+    "ro-en": _with_small(_RO_EN, (*_RO_EN_PRINTED, _LUONG_GAIN_5)),
     "synthetic-long": Table(
         title="Synthetic corpus (an invented language), tested on longer sentences than it trains "
         "on: systems of Collier & Beel 2019, BLEU, alignment error and adequacy",
@@ -129,7 +137,7 @@ TABLES = {
         test="test",
         rows=(
             Row("luong", _TITLES["luong"]),
-            _LUONG_GAIN,
+            Row("luong_gain", "encoder-decoder whose scores start with a gain of 20, not 5"),
             Row("ntm_attention", _TITLES["ntm_attention"]),
             Row("ntm_content", "NTM-style attention by content alone, no gate and no shift"),
             Row("mad_1", _TITLES["mad_1"]),
