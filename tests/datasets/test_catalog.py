@@ -34,11 +34,33 @@ def test_a_good_download_arrives_and_is_not_repeated(server, tmp_path, capsys):
     assert server.ranges == [None]
 
 
-def test_a_changed_file_is_downloaded_again(server, tmp_path):
+def test_a_changed_file_is_downloaded_again_and_stays_beside_the_new_one(server, tmp_path, capsys):
     manifest, folder = corpus(tmp_path, one_file(server.url))
     (folder / "train.xx").write_bytes(TEXT + b"more\n")
     fetch(manifest, folder)
     assert (folder / "train.xx").read_bytes() == TEXT
+    assert (folder / "train.xx.old").read_bytes() == TEXT + b"more\n"
+    assert f"{folder / 'train.xx'}.old now" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_replaced_stays(server, tmp_path):
+    manifest, folder = corpus(tmp_path, one_file(server.url, lines=4999))
+    (folder / "train.xx").write_bytes(b"mine\n")
+    with pytest.raises(UserError, match="expected 4,999"):
+        fetch(manifest, folder)
+    assert (folder / "train.xx").read_bytes() == b"mine\n"
+
+
+def test_a_known_variant_is_not_downloaded(server, tmp_path):
+    accepted = [{"lines": 4999, "note": "without the first line"}]
+    entry = one_file(server.url, lines=5000, accept_lines=accepted)
+    manifest, folder = corpus(tmp_path, entry, {**entry, "path": "train.yy"})
+    variant = TEXT.split(b"\n", 1)[1]
+    for name in ("train.xx", "train.yy"):
+        (folder / name).write_bytes(variant)
+    fetch(manifest, folder)
+    assert server.ranges == []
+    assert (folder / "train.xx").read_bytes() == variant
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from typing import BinaryIO
 from tfmann.data.text_files import Measured, iter_parallel, measure
 from tfmann.datasets import dialogues
 from tfmann.datasets.archives import extract, extract_member
-from tfmann.datasets.download import download, problem_with
+from tfmann.datasets.download import download, problem_with, put_in_place
 from tfmann.datasets.manifest import FileEntry, Manifest, load_manifest
 from tfmann.datasets.sgml import to_plain_text
 from tfmann.errors import UserError, run_command
@@ -104,6 +104,9 @@ class Report:
 def fetch(manifest: Manifest, directory: PathLike) -> Report:
     """Downloads the missing files of a corpus, and checks all of them.
 
+    A file of a known variant is used as it is. Any other file that is not as published is replaced,
+    and stays as `NAME.old`.
+
     Raises:
       UserError: a file cannot be downloaded; says whether this machine is offline, and how to
         use a local copy. Complete files stay, so that running again continues. Or the corpus
@@ -125,7 +128,7 @@ def fetch(manifest: Manifest, directory: PathLike) -> Report:
 def _fetch_file(manifest: Manifest, entry: FileEntry, directory: str) -> str:
     """Downloads a file or extracts it from its archives, unless it exists; returns its path."""
     path = os.path.join(directory, *entry.path.split("/"))
-    if os.path.isfile(path) and problem_with(path, entry) is None:
+    if os.path.isfile(path) and (_is_variant(path, entry) or problem_with(path, entry) is None):
         return path
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
@@ -164,7 +167,7 @@ def _extract_file(archives: Sequence[str], entry: FileEntry, path: str) -> None:
                 raise UserError(
                     f"{names} of {' and '.join(archives)} is not what was expected: {problem}"
                 )
-            os.replace(joined, path)
+            put_in_place(joined, path)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
 
@@ -242,6 +245,12 @@ def _variant(entry: FileEntry, measured: Measured, path: str) -> str:
     raise UserError(
         f"{path} has {measured.lines:,} lines; expected {' or '.join(f'{n:,}' for n in expected)}"
     )
+
+
+def _is_variant(path: str, entry: FileEntry) -> bool:
+    """Returns whether a file has the line count of a known variant."""
+    accepted = {other.lines for other in entry.accept_lines}
+    return bool(accepted) and measure(path).lines in accepted
 
 
 def _how_to_use_local_files(manifest: Manifest) -> str:

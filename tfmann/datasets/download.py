@@ -57,8 +57,16 @@ def problem_with(path: str, entry: FileEntry) -> str | None:
     return None
 
 
+def put_in_place(new: str, path: str) -> None:
+    """Moves a file that passed its checks to `path`; a file that is there stays as `path`.old."""
+    if os.path.isfile(path):
+        os.replace(path, f"{path}.old")
+        print(f"{path} was not as published; it is {path}.old now", file=sys.stderr, flush=True)
+    os.replace(new, path)
+
+
 def download(entry: FileEntry, path: str) -> None:
-    """Downloads a file; replaces `path` only if it passes its checks.
+    """Downloads a file; replaces `path`, as `put_in_place` does, only if it passes its checks.
 
     Raises:
       UserError: no mirror delivered the right file (names each with its failure), or the disk is
@@ -69,7 +77,7 @@ def download(entry: FileEntry, path: str) -> None:
     for url in entry.urls:
         try:
             _from_mirror(url, part, entry)
-            os.replace(part, path)
+            put_in_place(part, path)
             return
         except _MirrorError as failure:
             failures.append((url, failure))
