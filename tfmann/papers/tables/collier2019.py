@@ -78,7 +78,7 @@ _WITHOUT_TRAINING = (
 
 def _with_small(table: Table, rows: tuple[Row, ...]) -> Table:
     """Returns a table with rows of its own at the small scale."""
-    baselines = (*table.baselines, _LUONG_GAIN_5.name)
+    baselines = (_LUONG_GAIN_5.name, *table.baselines)
     small = table._replace(rows=rows, scales=("cpu",), baselines=baselines)
     return table._replace(stand_in={"cpu": small})
 
