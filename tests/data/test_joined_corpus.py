@@ -60,7 +60,7 @@ def test_draws_are_those_of_an_endless_stream():
     for part, (units, rate) in enumerate((([0, 1, 2], 2.0), ([3, 4], 6.0))):
         stream, position = [], 0  # (first pair, unit)
         for number in range(20):
-            order = np.random.Generator(np.random.PCG64([5, part, number]))
+            order = np.random.Generator(np.random.PCG64([5, part, number, 1]))
             for i in order.permutation(len(units)):
                 stream.append((position, units[i]))
                 position += lengths[units[i]]

@@ -77,7 +77,8 @@ class WeightedDraws:
         begin, end = int(rate * epoch), int(rate * (epoch + 1))
         total, drawn = int(self._lengths[units].sum()), [np.zeros([0], np.int64)]
         for number in range(begin // total, -(-end // total)):
-            stream = np.random.Generator(np.random.PCG64([self._seed, part, number]))
+            # the 1 keeps it apart from the order of the epoch `part`: final zeros do not count
+            stream = np.random.Generator(np.random.PCG64([self._seed, part, number, 1]))
             order = units[stream.permutation(len(units))]
             starts = number * total + np.cumsum(self._lengths[order]) - self._lengths[order]
             drawn.append(order[(begin <= starts) & (starts < end)])
