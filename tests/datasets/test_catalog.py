@@ -268,7 +268,7 @@ def test_a_silent_server_is_given_up(tmp_path, monkeypatch):
         manifest, folder = corpus(tmp_path, one_file(f"http://127.0.0.1:{door.getsockname()[1]}/"))
         with pytest.raises(UserError, match="offline.*timed out"):
             fetch(manifest, folder)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 25  # the usual timeout is 30
 
 
 def test_a_folder_that_cannot_be_made_is_named(server, tmp_path):

@@ -32,6 +32,6 @@ def run_main(path, folder):
         env={**os.environ, "PYTHONPATH": python_path()},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=900,
     )
     assert result.returncode == 0 and "done" in result.stdout, result.stderr

@@ -55,7 +55,7 @@ def test_a_run_saves_before_the_table_s_command_ends(tmp_path, work, number, sta
     with table:
         assert table.stdout.readline() == "started\n"
         (os.killpg if whole_group else os.kill)(table.pid, number)
-        message = table.communicate(timeout=20)[1]
+        message = table.communicate(timeout=120)[1]
     assert table.returncode == status
     assert (tmp_path / "saved").read_text() == "saved\n"
     assert ("resumes" in message) == (number == signal.SIGINT)

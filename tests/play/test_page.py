@@ -1,7 +1,7 @@
 """The page in a real browser, and the addresses behind it."""
 
 import json
-import time
+import threading
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -45,16 +45,17 @@ def test_questions_that_cannot_be_answered_are_refused(client, body, status):
 def test_the_server_does_not_end_while_a_model_is_loaded(monkeypatch):
     """A process that ends while another thread is in TensorFlow would abort."""
     pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
-    loaded = []
+    loaded, may_end = [], threading.Event()
 
     def load_slowly():
-        time.sleep(1)
+        may_end.wait(60)
         loaded.append(True)
 
     models = library.Library([])
     monkeypatch.setattr(models, "warm_up", load_slowly)
     with served(pages.make_app(models)):
         assert not loaded
+        threading.Timer(0.5, may_end.set).start()
     assert loaded
 
 

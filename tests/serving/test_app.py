@@ -20,7 +20,7 @@ pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
 from tfmann.serving.app import make_app  # noqa: E402
 
 LINES = ["der hund", "", "die katze sieht die katze", "größe một chó", "。"]
-LIMITS = Limits(body_bytes=4000, lines=9, characters=60, sessions=3, beam=5)
+LIMITS = Limits(body_bytes=4000, lines=9, characters=60, sessions=3, beam=5, seconds=300)
 
 
 @pytest.fixture(scope="module")
