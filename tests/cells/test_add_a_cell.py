@@ -1,5 +1,6 @@
 """The worked example of docs/add_a_cell.md, executed in a copy of the project."""
 
+import functools
 import os
 import re
 import shutil
@@ -43,9 +44,9 @@ def test_the_page_has_three_new_files_and_edits_the_registry():
     assert edited == ["tfmann/config/cells.py"] * 3
 
 
-@pytest.mark.slow
-def test_the_files_of_the_page_are_a_cell(tmp_path):
-    project = tmp_path / "project"
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    project = tmp_path_factory.mktemp("add_a_cell") / "project"
     for folder in ("tfmann", "tests", "hparams"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / folder, project / folder, ignore=ignored)
@@ -54,19 +55,30 @@ def test_the_files_of_the_page_are_a_cell(tmp_path):
     for name, content in files().items():
         (project / name).write_text(content, encoding="utf-8")
     edit(project)
+    return project
 
-    def run(*command):
-        done = subprocess.run(
-            [sys.executable, "-m", *command], cwd=project, capture_output=True, text=True,
-            env={**os.environ, "PYTHONPATH": str(project), "TF_CPP_MIN_LOG_LEVEL": "3"},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-        return done.stdout
 
+def run_in(project, *command):
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=project, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(project), "TF_CPP_MIN_LOG_LEVEL": "3"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def test_the_cell_of_the_page_follows_its_equations(project):
+    test = "tests/cells/test_luong_coverage.py"
+    assert "1 passed" in run_in(project, "pytest", "-q", "-p", "no:cacheprovider", test)
+
+
+@pytest.mark.slow
+def test_the_files_of_the_page_are_a_cell(project, tmp_path):
+    run = functools.partial(run_in, project)
     sources = [name for name in files() if name.endswith(".py")] + ["tfmann/config/cells.py"]
     run("ruff", "check", "--isolated", "--line-length=100", *sources)
-    tests = ["tests/cells/test_luong_coverage.py", "tests/repository/test_architecture.py"]
-    tests += ["tests/config/test_declarations.py", "-k", "cover or cell"]
+    tests = ["tests/repository/test_architecture.py", "tests/config/test_declarations.py"]
+    tests += ["-k", "cover or cell"]
     assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider", *tests)
     models = project / "tests" / "helpers" / "small_models.py"  # where the page ends
     first = '    "luong": {"cell": "luong"},\n'

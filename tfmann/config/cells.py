@@ -252,29 +252,50 @@ class CellSpec:
         return self.has_cache or self.history_size > 0
 
 
-CELLS: Mapping[str, CellSpec] = {
-    "cache": CellSpec("cache", "CacheCell", CacheOptions, has_cache=True),
-    "coverage": CellSpec("coverage", "CoverageCell", CoverageOptions),
-    "dnc": CellSpec("dnc", "DNCCell", DNCCellOptions, has_alignments=False),
-    "key_value": CellSpec("key_value", "KeyValueCell", KeyValueOptions),
-    "kvmematt": CellSpec("kvmematt", "KVMemAttCell", KVMemAttOptions),
-    "kvmematt_transformer": CellSpec("transformer", "TransformerCell", TransformerOptions),
-    "luong": CellSpec("luong", "LuongCell", LuongOptions),
-    "mad": CellSpec("mad", "MADCell", MADOptions),
-    "mematt": CellSpec("kvmematt", "KVMemAttCell", RNNSearchOptions),
-    "memdec": CellSpec("memdec", "MemDecCell", MemDecOptions),
-    "ntm": CellSpec("ntm", "NTMCell", NTMCellOptions, has_alignments=False),
-    "ntm_attention": CellSpec("ntm_attention", "NTMAttentionCell", NTMAttentionOptions),
-    "past_future": CellSpec("past_future", "PastFutureCell", PastFutureOptions),
-    "previous": CellSpec(
-        "previous", "PreviousCell", RNNSearchOptions, history="annotations", history_size=1
+def _by_name(*entries: tuple[str, CellSpec]) -> Mapping[str, CellSpec]:
+    """Returns the entries by name.
+
+    Raises:
+      TypeError: two have the same name, or the settings of one are not among `CellOptions`.
+    """
+    cells: dict[str, CellSpec] = {}
+    for name, spec in entries:
+        if name in cells:
+            raise TypeError(f"CELLS in config/cells.py has two entries {name!r}")
+        if not issubclass(CellOptions, spec.options):
+            options = spec.options.__name__
+            raise TypeError(f"config/cells.py: {options} has to be among the bases of CellOptions")
+        cells[name] = spec
+    return cells
+
+
+CELLS: Mapping[str, CellSpec] = _by_name(
+    ("cache", CellSpec("cache", "CacheCell", CacheOptions, has_cache=True)),
+    ("coverage", CellSpec("coverage", "CoverageCell", CoverageOptions)),
+    ("dnc", CellSpec("dnc", "DNCCell", DNCCellOptions, has_alignments=False)),
+    ("key_value", CellSpec("key_value", "KeyValueCell", KeyValueOptions)),
+    ("kvmematt", CellSpec("kvmematt", "KVMemAttCell", KVMemAttOptions)),
+    ("kvmematt_transformer", CellSpec("transformer", "TransformerCell", TransformerOptions)),
+    ("luong", CellSpec("luong", "LuongCell", LuongOptions)),
+    ("mad", CellSpec("mad", "MADCell", MADOptions)),
+    ("mematt", CellSpec("kvmematt", "KVMemAttCell", RNNSearchOptions)),
+    ("memdec", CellSpec("memdec", "MemDecCell", MemDecOptions)),
+    ("ntm", CellSpec("ntm", "NTMCell", NTMCellOptions, has_alignments=False)),
+    ("ntm_attention", CellSpec("ntm_attention", "NTMAttentionCell", NTMAttentionOptions)),
+    ("past_future", CellSpec("past_future", "PastFutureCell", PastFutureOptions)),
+    (
+        "previous",
+        CellSpec(
+            "previous", "PreviousCell", RNNSearchOptions, history="annotations", history_size=1
+        ),
     ),
-    "rnnsearch": CellSpec("rnnsearch", "RNNSearchCell", RNNSearchOptions),
-    "summary": CellSpec(
-        "summary", "SummaryCell", RNNSearchOptions, history="summary", history_size=3
+    ("rnnsearch", CellSpec("rnnsearch", "RNNSearchCell", RNNSearchOptions)),
+    (
+        "summary",
+        CellSpec("summary", "SummaryCell", RNNSearchOptions, history="summary", history_size=3),
     ),
-    "transformer": CellSpec("transformer", "TransformerCell", TransformerOptions),
-}
+    ("transformer", CellSpec("transformer", "TransformerCell", TransformerOptions)),
+)
 
 
 def cell_spec(name: str) -> CellSpec:

@@ -88,12 +88,11 @@ def _rules_of_data(h: AllSettings) -> Rules:
     ]
 
 
-def _has_gain(h: AllSettings) -> bool:
-    """Whether the scores of attention have a learned gain, as layers/luong_attention.py has it."""
-    return (
-        h.attention_score != "dot"
-        or h.cell == "mad"
-        or (h.cell == "luong" and h.attention == "scaled_luong")
+def _lacks_gain(h: AllSettings) -> bool:
+    """Whether the scores of attention have no learned gain, which only those of `dot` may lack."""
+    without = h.cell in ("key_value", "ntm_attention")
+    return h.attention_score == "dot" and (
+        without or (h.cell == "luong" and h.attention != "scaled_luong")
     )
 
 
@@ -137,7 +136,7 @@ def _rules_of_models(h: AllSettings) -> Rules:
             f"attention={h.attention!r} is additive: change one of them",
         ),
         (
-            h.attention_gain_start and not _has_gain(h),
+            h.attention_gain_start and _lacks_gain(h),
             f"attention_gain_start={h.attention_gain_start}: the scores have no gain to start "
             "there; attention_score='cosine' gives them one",
         ),

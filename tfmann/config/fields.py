@@ -117,6 +117,32 @@ class Settings:
         return {key: getattr(self, key) for key in fields_of(type(self))}
 
 
+def check_declarations(record: type[Settings]) -> None:
+    """Checks how the parts of a `Settings` class declare their fields.
+
+    Raises:
+      TypeError: two parts declare the same field, a part is no dataclass, or a default was given
+        without `field`.
+    """
+    fields = {item.name: item for item in dataclasses.fields(record)}
+    declared: dict[str, str] = {}
+    for part in record.__mro__:
+        annotations = vars(part).get("__annotations__", {}) if issubclass(part, Settings) else {}
+        for key, kind in annotations.items():
+            if str(kind).startswith("ClassVar"):
+                continue
+            if key not in fields:
+                raise TypeError(f"{part.__name__} has to be a @dataclass(frozen=True): {key!r}")
+            if "help" not in fields[key].metadata:
+                raise TypeError(f"{part.__name__}: declare {key!r} by field(default, help)")
+            if key in declared:
+                raise TypeError(
+                    f"the setting {key!r} is declared by {declared[key]} and by {part.__name__}: "
+                    "inherit the class that has it, or take another name"
+                )
+            declared[key] = part.__name__
+
+
 def fields_of(record: type[Settings]) -> Mapping[str, Field]:
     """Returns the fields of a `Settings` class by their keys, those of its bases included."""
     kinds = {

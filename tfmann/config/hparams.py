@@ -11,7 +11,7 @@ from typing import Any
 from tfmann.config import other_names
 from tfmann.config.cells import cell_spec
 from tfmann.config.combinations import AllSettings, check_combinations
-from tfmann.config.fields import Field, fields_of
+from tfmann.config.fields import Field, check_declarations, fields_of
 from tfmann.errors import UsageError
 
 
@@ -51,6 +51,7 @@ class HParams(AllSettings):
         return dataclasses.replace(self, **changes)
 
 
+check_declarations(HParams)
 FIELDS: Mapping[str, Field] = fields_of(HParams)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Callable, NamedTuple
 
 import tensorflow as tf
 
+from tfmann.cells import contract
 from tfmann.cells.base import StepOutput
 
 StepFunction = Callable[..., StepOutput]  # of inputs [B, I], state and what `run` is given
@@ -50,8 +51,7 @@ class BoundCell(tf.keras.layers.Layer):
         super().__init__(name="bound_cell")
         self._step, self._first_state = step, state
         leaves = tf.nest.flatten(state)
-        if any(not leaf.dtype.is_floating for leaf in leaves):
-            raise TypeError("every leaf of a cell's state must be a float tensor")
+        self._output_width = output_width
         self._shapes = [tf.shape(leaf)[1:] for leaf in leaves]
         self._static_shapes = [leaf.shape[1:] for leaf in leaves]
         self.recorded = dict(recorded or {})
@@ -88,6 +88,7 @@ class BoundCell(tf.keras.layers.Layer):
             leaves.append(leaf)
         logical = tf.nest.pack_sequence_as(self._first_state, leaves)
         result = self._step(inputs, logical, *constants)
+        contract.require_step(result, logical, self._output_width)
         new_leaves = tuple(_flatten(leaf) for leaf in tf.nest.flatten(result.state))
         diagnostics = tuple(_flatten(result.diagnostics[name]) for name in self.recorded)
         return result.output, FlatState(new_leaves, diagnostics)

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfmann import config
+from tfmann.cells import contract
 from tfmann.cells.base import DecoderCell, EncoderOutput
 from tfmann.config import HParams
 from tfmann.errors import UsageError
@@ -52,11 +53,31 @@ class Projection(NamedTuple):
 
 
 def make_cell(hparams: HParams, annotation_width: int, weights: VariableFactory) -> DecoderCell:
-    """Builds the cell that `hparams.cell` names, of the class that its registry entry names."""
-    spec = config.cell_spec(hparams.cell)
-    module = importlib.import_module(f"tfmann.cells.{spec.module}")
-    cell_class: type[DecoderCell] = getattr(module, spec.class_name)
-    return cell_class(hparams, annotation_width, weights)
+    """Builds the cell that `hparams.cell` names, of the class that its registry entry names.
+
+    Raises:
+      TypeError: the entry names no cell, or the cell does not say how wide its output is.
+    """
+    cell = _cell_class(hparams.cell)(hparams, annotation_width, weights)
+    for name in ("output_width", "readout_width"):
+        if not isinstance(getattr(cell, name, None), int):
+            raise TypeError(f"{type(cell).__name__}.__init__ has to set self.{name}, a number")
+    return cell
+
+
+def _cell_class(name: str) -> type[DecoderCell]:
+    spec, cells = config.cell_spec(name), "tfmann.cells"
+    entry = f"the entry {name!r} of CELLS in config/cells.py"
+    try:
+        module = importlib.import_module(f"{cells}.{spec.module}")
+    except ModuleNotFoundError as error:
+        if error.name != f"{cells}.{spec.module}":
+            raise
+        raise TypeError(f"{entry}: there is no module {error.name}") from None
+    found = getattr(module, spec.class_name, None)
+    if not (isinstance(found, type) and issubclass(found, DecoderCell)):
+        raise TypeError(f"{entry}: {module.__name__} has no DecoderCell {spec.class_name!r}")
+    return found
 
 
 class Seq2Seq(tf.Module):
@@ -171,6 +192,7 @@ class Seq2Seq(tf.Module):
         cell = with_weights(self.cell, weights)
         constants = cell.prepare(encoded)
         state, diagnostics = self.cell.initial_state(encoded), {}  # in float32
+        contract.require_state(state)
         if self.encoder is None:
             words = tf.transpose(embedded, [1, 0, 2])
             inputs = cell.prepare_inputs(words, noise.scope("source"))
@@ -202,7 +224,9 @@ class Seq2Seq(tf.Module):
     ) -> tf.Tensor:
         """Maps cell outputs `[M, O]` and their input words `[M, E]` to what is projected."""
         noise = noise or DropoutMasks.none()
-        return self.compute_cell(dtype).readout(outputs, embedded, noise.scope("cell"))
+        mapped = self.compute_cell(dtype).readout(outputs, embedded, noise.scope("cell"))
+        contract.require_width("readout", mapped, self.readout_width)
+        return mapped
 
     def projection(
         self, dtype: tf.DType = tf.float32, multiple_of: int = 1, words: tf.Tensor | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfmann.cells import diagnostics
+from tfmann.cells import contract, diagnostics
 from tfmann.cells.base import DecoderCell, StepOutput
 from tfmann.layers.compute_weights import with_weights
 from tfmann.ops.loop_gradients import LoopGradients
@@ -44,7 +44,9 @@ def read_source(
 
     def step(word: tf.Tensor, state: Any, constants: Any = constants.source) -> StepOutput:
         weights, source = constants
-        return with_weights(cell, weights).step(word, state, source)
+        result = with_weights(cell, weights).step(word, state, source)
+        contract.require_step(result, state, cell.output_width)
+        return result
 
     words = tf.TensorArray(tf.float32, steps, element_shape=inputs.shape[1:]).unstack(inputs)
     recorded = diagnostics.recorded_shapes(step, inputs[0], state, record)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
@@ -72,7 +73,12 @@ def by_name(variables: Sequence[Any]) -> dict[str, Any]:
     """
     named = {variable.name.split(":")[0]: variable for variable in variables}
     if len(named) != len(variables):
-        raise ValueError("two variables have the same name")
+        names = collections.Counter(variable.name.split(":")[0] for variable in variables)
+        twice = ", ".join(name for name, count in names.items() if count > 1)
+        raise ValueError(
+            f"two weights have the same name: {twice}; a cell makes its weights with the "
+            "VariableFactory that it is given, under different names"
+        )
     return named
 
 
