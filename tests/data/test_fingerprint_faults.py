@@ -163,3 +163,26 @@ def test_a_given_lexicon_that_changed_is_refused(run, tmp_path):
     text_files.write_lines(lexicon, ["word wert 1"])
     with pytest.raises(UserError, match=r"lexicon \(lexicon_file\) has changed"):
         settle((hparams, run[1]))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"src_max_len": 7}, {"tgt_max_len": 7}, {"max_len_policy": "filter"}, {"batch_size": 7},
+     {"random_seed": 7}, {"train_weights": "1"}],
+)  # fmt: skip
+def test_what_changes_the_documents_side_by_side_is_noticed(run, changes):
+    hparams, _ = run
+    order = fingerprints.document_order(hparams)
+    assert fingerprints.document_order(hparams.replace(num_units=7)) == order
+    assert fingerprints.document_order(hparams.replace(**changes)) != order
+
+
+def test_moved_text_has_the_same_order_of_documents_and_changed_text_another(run, tmp_path):
+    hparams, _ = run
+    order = fingerprints.document_order(hparams)
+    for suffix in ("src", "tgt", "docs"):
+        (tmp_path / f"train.{suffix}").rename(tmp_path / f"moved.{suffix}")
+    moved = hparams.replace(train_prefix=str(tmp_path / "moved"))
+    assert fingerprints.document_order(moved) == order
+    flip_bit(tmp_path / "moved.docs")
+    assert fingerprints.document_order(moved) != order

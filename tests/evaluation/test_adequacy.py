@@ -96,6 +96,28 @@ def test_of_equally_rare_words_the_longest_is_the_head():
     assert judge(["of", "cats"], ["cats"], sure, Counter(["of", "cats"])).under == []
 
 
+def test_of_words_of_equal_length_too_the_first_is_the_head():
+    sure, frequency = [(0, 0), (0, 1)], Counter(["old", "cat"])
+    assert judge(["old", "cat"], ["old"], sure, frequency).under == []
+    assert judge(["old", "cat"], ["cat"], sure, frequency).under == [0]
+
+
+def test_a_head_that_is_there_twice_is_translated_by_either():
+    assert judge_words("x so", None, ["so", "so"], [(0, 0), (0, 1)]) == ([], [], [])
+
+
+def test_one_of_several_words_is_paired_with_that_at_its_share_of_the_sentence():
+    reference, diagonal = "red a b c red d e f".split(), [(i, i) for i in range(8)]
+    assert judge_words("x x red x", None, reference, diagonal)[0] == [0, 1, 2, 3, 5, 6, 7]
+    # as close to the diagonal as the other: the first
+    assert judge_words("x red x", None, ["red", "a", "red"], diagonal[:3])[0] == [1, 2]
+
+
+def test_of_words_as_near_to_a_superfluous_one_the_first_is_repeated():
+    reference, sure = ["red", "a", "red"], [(i, i) for i in range(3)]
+    assert judge_words("red x red y red", None, reference, sure)[2] == [0]
+
+
 def test_source_words_without_a_sure_link_are_not_judged():
     counts = adequacy([["a", "b", "c"]], [["x", "y"]], [[]], [[(1, 0)]])
     assert counts == Adequacy(3, [Judgement(judged=[1], under=[1], reworded=[], over=[])])

@@ -54,6 +54,23 @@ def test_matches_by_hand():
     assert statistics["greatest_weight"] == pytest.approx(np.mean([0.5, 0.8, 0.6, 0.6]))
 
 
+def test_entropy_is_a_share_of_that_of_matching_all_slots_alike():
+    shares = [-(match * np.log(match)).sum() / np.log(3) for match in BY_RECENCY]
+    assert values(trace())["entropy"] == pytest.approx(np.mean(shares))
+
+
+@pytest.mark.parametrize("filled", [1, 2])
+def test_entropy_and_phrases_are_of_two_slots_or_more(filled):
+    measured = values(cache_trace(Slots(list("ab")[:filled], np.arange(filled)), ["a", "b"]))
+    assert ("entropy" in measured, "phrase" in measured) == (filled == 2, filled == 2)
+
+
+def test_matches_are_shares_of_what_is_matched_at_all():
+    halved = trace()
+    halved._arrays["cache_match"] /= 2
+    assert values(halved) == pytest.approx(values(trace()))
+
+
 def test_gates_by_hand():
     statistics = values(trace(), frozenset(["felt"]))
     assert statistics["gate"] == pytest.approx(GATES.mean())
@@ -113,9 +130,11 @@ def test_what_has_no_cache_or_an_empty_one_has_no_statistics():
     with pytest.raises(ValueError, match="no cache"):
         rank_sums(head_trace())
     nothing = trace()  # as `cache_matching=nothing` leaves it
-    nothing._arrays["cache_match"][:] = 0.0
-    statistics = values(nothing)
-    assert "exact" not in statistics and statistics["gate"] == pytest.approx(GATES.mean())
+    for steps in ([2], slice(None)):
+        nothing._arrays["cache_match"][steps] = 0.0
+        statistics = values(nothing)
+        assert not {"exact", "phrase"} & statistics.keys()
+        assert statistics["gate"] == pytest.approx(GATES.mean())
 
 
 def test_sums_by_rank():
@@ -129,3 +148,4 @@ def test_kinds_of_words():
         "end", "punctuation", "other", "other", "punctuation"
     ]  # fmt: skip
     assert frequent_words([["b", "a", ",", ","], ["a", "b", "c", ","]], 2) == {"a", "b"}
+    assert frequent_words([["b", "a"]], 1) == {"a"}  # of equally frequent ones

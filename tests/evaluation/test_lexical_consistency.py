@@ -12,7 +12,12 @@ from tfmann.data import text_files
 from tfmann.data.lexicon import Entry
 from tfmann.errors import UserError
 from tfmann.evaluation import lexical_consistency
-from tfmann.evaluation.lexical_consistency import difference_interval, measure, translations
+from tfmann.evaluation.lexical_consistency import (
+    Consistency,
+    difference_interval,
+    measure,
+    translations,
+)
 
 ENTRIES = [Entry("bank", "bench", 0.4), Entry("bank", "bank", 0.5), Entry("ufer", "shore", 0.9),
            Entry("bank", "bench", 0.3)]  # fmt: skip
@@ -110,9 +115,23 @@ def test_the_interval_is_of_resampled_documents():
     assert (half.within, steady.within) == (0.5, 1.0)
     assert low == pytest.approx(-0.5 - 1.96 * error, abs=0.06)
     assert high == pytest.approx(-0.5 + 1.96 * error, abs=0.06)
-    assert difference_interval(steady, steady) == (0.0, 0.0)
+    assert difference_interval(half, half) == difference_interval(steady, steady) == (0.0, 0.0)
     single = measure(sources, sources, [1] * 40, lexicon)
     assert difference_interval(single, single) is None
+
+
+def test_the_interval_has_95_of_100_resamples():
+    pairs = np.ones(400, np.int64)
+    half, all_alike = (Consistency(pairs, alike, 0, 0) for alike in (np.arange(400) % 2, pairs))
+    reach = 1.96 * math.sqrt(0.5 * 0.5 / 400)
+    expected = pytest.approx((-0.5 - reach, -0.5 + reach), abs=0.004)
+    assert difference_interval(half, all_alike) == expected
+
+
+def test_resamples_without_pairs_say_nothing_of_a_difference():
+    pairs = np.array([1, 0])
+    alike, unlike = (Consistency(pairs, part * pairs, 0, 0) for part in (1, 0))
+    assert difference_interval(alike, unlike) == (1.0, 1.0)
 
 
 def write_files(folder, **changes):

@@ -5,7 +5,7 @@ import math
 import statistics
 
 import pytest
-from helpers.claims import FLAT, claim, history, judge_claim, runs, status
+from helpers.claims import FLAT, claim, history, judge_claim, resampled, runs, status
 from helpers.records import record
 
 from benchmarks.speed import cells
@@ -46,6 +46,18 @@ def test_a_row_without_training_has_converged_if_that_with_its_weights_has():
     records[1]["history"] = history(9.0, 10.0, 10.0, 10.0, 11.0)
     (verdict,) = judge_claim(claim(), records)
     assert "not converged: dev BLEU was still rising, luong by 0.33" in verdict.conditions
+
+
+def test_every_seed_counts_of_a_row_whose_weights_another_has():
+    records = runs([12.0, 12.1, 12.2], [10.0] * 3)
+    for run in records[::2]:  # those of mad_1
+        del run["history"]
+        run["weights"] = "base"
+    bases = [record("base", seed=seed, **FLAT) for seed in (1, 2, 3)]
+    assert status(claim(), [*records, *bases]) == HOLDS
+    bases[-1]["history"] = history(9.0, 10.0, 10.0, 10.0, 11.0)
+    (verdict,) = judge_claim(claim(), [*records, *bases])
+    assert verdict.conditions.endswith("dev BLEU was still rising, base by 0.33")
 
 
 @pytest.mark.parametrize(
@@ -248,8 +260,8 @@ def test_a_control_is_on_the_corpus_of_its_table():
 
 
 def test_runs_of_other_corpora_prove_nothing():
-    pairs = {"train": 133_000, "test": 1268}
-    for changed in ({"train": 50_000}, {"test": 1000}):
+    pairs = {"train": 133_000, "dev": 1553, "test": 1268}
+    for changed in ({"train": 50_000}, {"dev": 1000}, {"test": 1000}):
         for row in ("mad_1", "luong"):
             records = runs([12.0, 12.1, 12.2], [10.0] * 3, pairs=pairs)
             assert status(claim(), records) == HOLDS
@@ -263,6 +275,18 @@ def test_runs_of_other_corpora_prove_nothing():
             if "train" in changed:
                 assert verdict.conditions.startswith("50,000 and 133,000 pairs")
                 assert verdict.corpus.startswith("a part of")
+
+
+@pytest.mark.parametrize(
+    ("resamples", "expected"),
+    [(resampled([10.0] * 1000), HOLDS), (resampled([10.0] * 1000, 99), INCONCLUSIVE), ({}, HOLDS)],
+)
+def test_runs_with_other_tested_sentences_prove_nothing(resamples, expected):
+    records = runs([12.0, 12.1, 12.2], [10.0] * 3)
+    records[-1]["resampled"] = {**records[-1]["resampled"], "test": resamples.get("test", {})}
+    (verdict,) = judge_claim(claim(), records)
+    assert verdict.status == expected
+    assert verdict.evidence.startswith("not the same corpus; ") == (expected == INCONCLUSIVE)
 
 
 def test_runs_with_other_nouns_in_the_test_prove_nothing():

@@ -22,6 +22,14 @@ def test_bleu_lost_to_errors_is_what_the_references_would_add():
     assert LOST(record("cache", 13.0, histories={"reference": with_references})) == -0.5
 
 
+def test_bleu_with_a_history_is_the_mean_over_all_tests():
+    own, first, second = (record("x", bleu)["best"]["test"] for bleu in (11.0, 12.0, 15.0))
+    with_references = {"test": first, "more_tests": {"other": second}}
+    run = record("cache", histories={"reference": with_references}, more_tests={"other": own})
+    assert metrics.history_bleu(run, "reference") == 13.5
+    assert LOST(run) == 13.5 - (10.0 + 11.0) / 2
+
+
 def test_bleu_lost_to_errors_varies_with_the_sentences():
     """The loss is a difference of two scores, so each resample has one of its own."""
     draws = np.random.default_rng(3)

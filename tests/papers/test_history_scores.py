@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from helpers.records import record
 from helpers.toy_table import settings_of, started_command
 
+from tfmann.data.text_files import write_lines
 from tfmann.evaluation import significance
 from tfmann.evaluation.verdicts import HOLDS, INCONCLUSIVE
 from tfmann.papers import (
@@ -104,6 +106,32 @@ def test_documents_are_resampled_if_there_are_enough():
         [invent_output(60, many), invent_output(60, few)], SETTINGS
     )
     assert "documents" not in of_two_tests and of_two_tests["sentences"] == 120
+
+
+def test_selected_translations_keep_their_references_and_documents():
+    output = Output(["x", "y", "z"], [["a", "b", "c"], ["d", "e", "f"]], [4, 4, 5])
+    assert output.select([0, 2]) == Output(["x", "z"], [["a", "c"], ["d", "f"]], [4, 5])
+    unknown = output._replace(documents=None)
+    assert unknown.select([1]) == Output(["y"], [["b"], ["e"]], None)
+
+
+def test_a_pair_is_seen_with_any_of_its_references(tmp_path):
+    files = {
+        "train.src": "abcx", "train.tgt": "121d",
+        "test.src": "abcd", "test.tgt0": "1111", "test.tgt1": "2223",
+    }  # fmt: skip
+    for name, lines in files.items():
+        write_lines(tmp_path / name, lines)
+    train, (source, *references) = (
+        [str(tmp_path / name) for name in files if name.startswith(split)]
+        for split in ("train", "test")
+    )
+    corpus = SimpleNamespace(
+        training_files=train,
+        test_sources=lambda raw: {"output_test": source},
+        test_references=lambda raw: {"output_test": references},
+    )
+    assert output_scores.unseen_sentences(corpus) == {"output_test": [3]}
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 from helpers.records import alignment_scores, comparison, record, table
 
-from tfmann.papers import claims, rendering, seed_settings
+from tfmann.papers import claims, metrics, rendering, seed_settings
 from tfmann.papers.table import Row
 from tfmann.papers.tables import TABLES
 
@@ -44,6 +44,16 @@ def test_several_seeds_are_one_line_of_mean_and_deviation():
         "1",
     )
     assert "mean ± sample standard deviation" in text
+
+
+def test_scores_of_several_tests_are_their_means():
+    scores = record("a", 13.0, brevity=0.8)["best"]["test"]
+    scores[0]["details"] = scores[0]["details"].replace("ratio = 0.905", "ratio = 1.005")
+    run = record("a", more_tests={"other": scores})
+    line = cells(rendering.render(table(Row("a", "A")), "cpu", [run]))
+    assert (line["ours dev"], line["ours test"], line["chrF"]) == ("10.00", "11.50", "12.5")
+    assert (line["brevity penalty"], line["length ratio"]) == ("0.850", "0.955")
+    assert metrics.brevity_penalty(run, "dev") == 0.9
 
 
 def test_seeds_far_apart_are_listed_one_by_one():

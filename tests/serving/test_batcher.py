@@ -95,6 +95,22 @@ def test_work_of_one_name_goes_in_order_and_ends_before_the_next_begins():
     assert log == ["begin 1", "end 1", "begin 2", "end 2", "begin 3", "end 3"]
 
 
+def test_work_of_one_name_keeps_its_order_though_its_keys_differ():
+    async def play():
+        gate = Gate()
+        async with Batcher(gate, batch_size=8, most_waiting=100, gather_seconds=0) as batcher:
+            first = asyncio.create_task(batcher.submit(Work(0), 1))
+            await wait_for_batch(gate)
+            requests = [(1, "a", ""), (2, "b", "me"), (3, "a", "me"), (4, "a", "another")]
+            tasks = [asyncio.create_task(batcher.submit(Work(n), 1, k, a)) for n, k, a in requests]
+            await asyncio.sleep(0.01)
+            gate.open.set()
+            await asyncio.gather(first, *tasks)
+        return gate.batches
+
+    assert asyncio.run(play()) == [[0], [1, 4], [2], [3]]
+
+
 def test_too_much_work_is_refused_and_what_nobody_waits_for_is_not_done():
     async def play():
         gate = Gate()
