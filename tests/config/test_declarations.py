@@ -5,13 +5,16 @@ import importlib
 import inspect
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import tfmann
 from tfmann import config
-from tfmann.config import CELLS, FIELDS, HParams
+from tfmann.config import CELLS, FIELDS, HParams, cells, fields
+from tfmann.config.cells import CellSpec
+from tfmann.config.memory_options import CellSettings
 from tfmann.errors import UsageError
 
 PACKAGE = Path(tfmann.__file__).parent
@@ -109,6 +112,46 @@ def test_no_setting_is_declared_twice():
                 assert not (of_settings and default), f"{path}:{node.lineno}"
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get":
                 assert len(node.args) < 2 or not is_key(node.args[0]), f"{path}:{node.lineno}"
+
+
+@dataclass(frozen=True)
+class Slots(CellSettings):
+    slots: int = fields.field(3, "Slots.")
+
+
+@dataclass(frozen=True)
+class OtherSlots(CellSettings):
+    slots: int = fields.field(4, "Slots.")
+
+
+class Undecorated(CellSettings):
+    width: int = fields.field(3, "Width.")
+
+
+@dataclass(frozen=True)
+class Plain(CellSettings):
+    depth: int = 3
+
+
+@pytest.mark.parametrize(
+    "bases, message",
+    [
+        ((OtherSlots, Slots), "setting 'slots' is declared by OtherSlots and by Slots: inherit"),
+        ((Undecorated, Slots), r"Undecorated has to be a @dataclass\(frozen=True\): 'width'"),
+        ((Plain,), r"Plain: declare 'depth' by field\(default, help\)"),
+    ],
+)
+def test_settings_that_are_not_declared_as_the_others_are_refused(bases, message):
+    with pytest.raises(TypeError, match=message):
+        fields.check_declarations(dataclass(frozen=True)(type("All", bases, {})))
+
+
+def test_a_second_entry_of_a_name_and_settings_of_no_run_are_refused():
+    luong = ("luong", CellSpec("luong", "LuongCell", CELLS["luong"].options))
+    with pytest.raises(TypeError, match="two entries 'luong'"):
+        cells._by_name(luong, luong)
+    with pytest.raises(TypeError, match="Slots has to be among the bases of CellOptions"):
+        cells._by_name(("mine", CellSpec("mine", "MineCell", Slots)))
 
 
 def is_key(node):

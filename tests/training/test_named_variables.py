@@ -69,5 +69,5 @@ def test_assign_fitting_refuses_what_cannot_fit_and_sets_nothing(saved, words):
 
 
 def test_two_variables_of_one_name_are_a_mistake_of_ours():
-    with pytest.raises(ValueError, match="same name"):
+    with pytest.raises(ValueError, match="same name: a;"):
         named_variables.by_name([*variables(a=1), *variables(a=2)])
