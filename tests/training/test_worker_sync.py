@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import textwrap
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ from tfmann.config import HParams
 from tfmann.data.batching import Position, Share, TrainingBatches, shard_batch
 from tfmann.data.document_batches import DocumentBatches
 from tfmann.errors import UsageError, UserError
-from tfmann.training import tf_config
+from tfmann.training import tf_config, trainer
 from tfmann.training.tf_config import Task
+from tfmann.training.train_state import TrainState
 from tfmann.training.worker_sync import WorkerLost, Workers
 
 HOSTS = ["a:2222", "b:2222", "c:2222"]
@@ -279,3 +281,15 @@ def test_the_manifest_for_kubernetes_is_right(tmp_path):
         for index in (0, 1)
     ]
     assert tasks == [(0, 2, "mine-0.mine:2222"), (1, 2, "mine-1.mine:2222")]
+
+
+@pytest.mark.parametrize("is_evaluated", [True, False])
+def test_a_worker_evaluates_the_last_weights_if_the_chief_does(monkeypatch, is_evaluated):
+    """It has no history of its own, and as many exchanges as the chief."""
+    calls = []
+    monkeypatch.setattr(trainer, "_evaluate", lambda *_: calls.append("evaluate"))
+    monkeypatch.setattr(trainer, "save", lambda *_: calls.append("save"))
+    chief_says = SimpleNamespace(chief=False, reduce_any=lambda own: own or not is_evaluated)
+    train_step = SimpleNamespace(workers=chief_says, hparams=SimpleNamespace(num_train_steps=4))
+    trainer._end(train_step, TrainState(step=4, best_step=4), "root", hooks=None)
+    assert calls == ([] if is_evaluated else ["evaluate", "save"])

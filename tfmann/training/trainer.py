@@ -107,8 +107,8 @@ def _end(train_step: TrainStep, state: TrainState, root: str, hooks: Hooks) -> N
 
     It was stopped there, and continues with a `num_train_steps` that is no greater.
     """
-    last = train_step.hparams.num_train_steps
-    if not is_evaluated(state):
+    last, workers = train_step.hparams.num_train_steps, train_step.workers
+    if workers.reduce_any(workers.chief and not is_evaluated(state)):  # others have no history
         _evaluate(train_step, state, hooks)
         save(train_step, state, root)
     if state.step > last:
