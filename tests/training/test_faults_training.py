@@ -161,7 +161,7 @@ def test_a_disk_that_fills_up_and_is_emptied(forked, data, undisturbed, tmp_path
     with disk(tmp_path / "disk", "3m") as mount_point:
         argv = command(data, mount_point / "out")
         message = forked.refused(argv, prepare=["run_faults:fill_at", 5, str(mount_point)])
-        assert "No space left on device" in message and "the same command again" in message
+        assert "No space left on device" in message and "repeat the command" in message
         assert checkpoint_series.steps(str(mount_point / "out" / "checkpoints")) == [3]
         assert not list((mount_point / "out").rglob("*.tmp*"))
         (mount_point / "filler").unlink()
