@@ -60,20 +60,26 @@ def test_what_waits_while_a_batch_runs_is_the_next_batch():
     assert results == [2, 4, 6, 8, 10] and waiting == 0
 
 
-def test_a_batch_has_one_key_and_no_more_than_its_size():
+def batches_of(requests, batch_size):
+    """The batches of work 0 and of requests that come meanwhile: number, size, key and name."""
+
     async def play():
         gate = Gate()
-        async with Batcher(gate, batch_size=4, most_waiting=100, gather_seconds=0) as batcher:
+        async with Batcher(gate, batch_size, most_waiting=100, gather_seconds=0) as batcher:
             first = asyncio.create_task(batcher.submit(Work(0), 1))
             await wait_for_batch(gate)
-            requests = [(1, 3, "a"), (2, 3, "b"), (3, 3, "a"), (4, 3, "a"), (5, 1, "b")]
-            tasks = [asyncio.create_task(batcher.submit(Work(n), s, k)) for n, s, k in requests]
+            tasks = [asyncio.create_task(batcher.submit(Work(n), *rest)) for n, *rest in requests]
             await asyncio.sleep(0.01)
             gate.open.set()
             await asyncio.gather(first, *tasks)
         return gate.batches
 
-    assert asyncio.run(play()) == [[0], [1, 3], [2, 5], [4]]
+    return asyncio.run(play())
+
+
+def test_a_batch_has_one_key_and_no_more_than_its_size():
+    requests = [(1, 3, "a"), (2, 3, "b"), (3, 3, "a"), (4, 3, "a"), (5, 1, "b")]
+    assert batches_of(requests, batch_size=4) == [[0], [1, 3], [2, 5], [4]]
 
 
 def test_work_of_one_name_goes_in_order_and_ends_before_the_next_begins():
@@ -96,19 +102,8 @@ def test_work_of_one_name_goes_in_order_and_ends_before_the_next_begins():
 
 
 def test_work_of_one_name_keeps_its_order_though_its_keys_differ():
-    async def play():
-        gate = Gate()
-        async with Batcher(gate, batch_size=8, most_waiting=100, gather_seconds=0) as batcher:
-            first = asyncio.create_task(batcher.submit(Work(0), 1))
-            await wait_for_batch(gate)
-            requests = [(1, "a", ""), (2, "b", "me"), (3, "a", "me"), (4, "a", "another")]
-            tasks = [asyncio.create_task(batcher.submit(Work(n), 1, k, a)) for n, k, a in requests]
-            await asyncio.sleep(0.01)
-            gate.open.set()
-            await asyncio.gather(first, *tasks)
-        return gate.batches
-
-    assert asyncio.run(play()) == [[0], [1, 4], [2], [3]]
+    requests = [(1, 1, "a", ""), (2, 1, "b", "me"), (3, 1, "a", "me"), (4, 1, "a", "another")]
+    assert batches_of(requests, batch_size=8) == [[0], [1, 4], [2], [3]]
 
 
 def test_too_much_work_is_refused_and_what_nobody_waits_for_is_not_done():

@@ -90,9 +90,9 @@ def _rules_of_data(h: AllSettings) -> Rules:
 
 def _lacks_gain(h: AllSettings) -> bool:
     """Whether the scores of attention have no learned gain, which only those of `dot` may lack."""
-    without = h.cell in ("key_value", "ntm_attention")
     return h.attention_score == "dot" and (
-        without or (h.cell == "luong" and h.attention != "scaled_luong")
+        h.cell in ("key_value", "ntm_attention")
+        or (h.cell == "luong" and h.attention != "scaled_luong")
     )
 
 

@@ -128,7 +128,7 @@ def fetch(manifest: Manifest, directory: PathLike) -> Report:
 def _fetch_file(manifest: Manifest, entry: FileEntry, directory: str) -> str:
     """Downloads a file or extracts it from its archives, unless it exists; returns its path."""
     path = os.path.join(directory, *entry.path.split("/"))
-    if os.path.isfile(path) and (_is_variant(path, entry) or problem_with(path, entry) is None):
+    if os.path.isfile(path) and (problem_with(path, entry) is None or _is_variant(path, entry)):
         return path
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
@@ -71,10 +70,10 @@ def by_name(variables: Sequence[Any]) -> dict[str, Any]:
     Raises:
       ValueError: two have the same name.
     """
-    named = {variable.name.split(":")[0]: variable for variable in variables}
-    if len(named) != len(variables):
-        names = collections.Counter(variable.name.split(":")[0] for variable in variables)
-        twice = ", ".join(name for name, count in names.items() if count > 1)
+    names = [variable.name.split(":")[0] for variable in variables]
+    named = dict(zip(names, variables))
+    if len(named) != len(names):
+        twice = ", ".join(name for name in named if names.count(name) > 1)
         raise ValueError(
             f"two weights have the same name: {twice}; a cell makes its weights with the "
             "VariableFactory that it is given, under different names"
