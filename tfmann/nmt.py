@@ -99,8 +99,10 @@ def define_flags() -> flags.FlagValues:
 
 
 def _define_settings(values: flags.FlagValues) -> None:
-    """Defines one flag per setting."""
+    """Defines one flag per setting; raises TypeError if it has the name of another flag."""
     for name, field in config.FIELDS.items():
+        if name in values:
+            raise TypeError(f"--{name} is a flag of the command line: rename the setting")
         if field.choices is not None:
             flags.DEFINE_enum(
                 name,

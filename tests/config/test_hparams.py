@@ -60,6 +60,21 @@ def test_an_unknown_key_is_refused_with_the_nearest_name(tmp_path, key, nearest)
         config.read_json(path)
 
 
+def test_an_unknown_cell_is_named_before_the_settings_that_only_it_has(tmp_path):
+    with pytest.raises(UsageError) as error:
+        config.read_json(json_file(tmp_path, {"slots_of_mine": 8, "cell": "mine"}))
+    lines = str(error.value).splitlines()
+    assert len(lines) == 2 and "cell: 'mine' is not one of " in lines[0]
+    assert "slots_of_mine" in lines[1]
+
+
+def test_a_setting_with_the_name_of_a_flag_of_the_command_is_refused_by_name(monkeypatch):
+    fields = {**config.FIELDS, "out_dir": config.FIELDS["num_units"]}
+    monkeypatch.setattr(config, "FIELDS", fields)
+    with pytest.raises(TypeError, match="--out_dir is a flag of the command line"):
+        nmt.define_flags()
+
+
 def test_a_key_that_is_like_none_gets_no_suggestion(tmp_path):
     with pytest.raises(UsageError) as error:
         config.read_json(json_file(tmp_path, {"zzzz": 1}))

@@ -74,7 +74,7 @@ def _read_object(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise UsageError(f"{path}: expected one flat JSON object, got {type(values).__name__}")
     settings = {key: value for key, value in values.items() if key != BASE}
-    faults = [*unknown_keys(settings), *_wrong_values(settings)]
+    faults = [*_wrong_values(settings), *unknown_keys(settings)]  # a cell before its settings
     if faults:  # all of them: a file of another program has many
         raise UsageError("\n".join(f"{path}: {fault}" for fault in faults))
     return values
