@@ -111,3 +111,21 @@ def test_the_overview_has_each_row_once_where_three_converged_seeds_are_evidence
     assert part.rival.name == "luong"
     assert overview(shown, [*base, *of("rising", ours, **rising)]) == []
     assert overview(shown, [*base, *of("mad_1", ours, steps=5)]) == []  # more or fewer updates
+
+
+def test_seeds_that_all_have_the_same_difference_are_no_evidence():
+    records = runs([11.0] * 3, [11.0] * 3, spread=0.0)
+    assert not only(records).is_evidence and only(records).mean == 0.0
+    assert overview(SHOWN, records) == []
+    assert only(runs([11.0] * 3, [11.0] * 3, spread=0.4)).is_evidence  # other sentences differ
+
+
+def test_the_overview_compares_a_row_with_the_baseline_that_it_names():
+    rows = Row("luong", "L"), Row("longer", "LONGER"), Row("mad_1", "M", closest="luong")
+    shown = table(*rows, baselines=("luong", "longer"))
+    records = runs(OURS, THEIRS)
+    rising = {"row": "longer", "history": history(9.0, 10.0, 10.0, 10.0, 10.5)}
+    records += [{**record, **rising} for record in records if record["row"] == "luong"]
+    (part,) = overview(shown, records)
+    assert part.rival.name == "luong"
+    assert [difference.title for difference in part.differences] == ["M"]

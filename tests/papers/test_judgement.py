@@ -115,6 +115,16 @@ def test_an_inconclusive_verdict_has_the_first_thing_in_its_way():
     assert verdict.obstacle == judgement.OTHER
 
 
+@pytest.mark.parametrize("expect", ["alike", "no gain"])
+def test_seeds_that_are_all_alike_do_not_show_that_others_are(expect):
+    similar = claim(expect, margin=0.7)
+    (verdict,) = judge_claim(similar, runs([10.0] * 7, [10.0] * 7, spread=0.0))
+    assert (verdict.status, verdict.obstacle) == (INCONCLUSIVE, judgement.OTHER)
+    assert verdict.evidence.startswith("all seeds differ by the same amount")
+    assert "adjusted for" not in verdict.evidence
+    assert status(similar, runs([10.0] * 6 + [10.01], [10.0] * 7, spread=0.0)) == HOLDS
+
+
 def test_a_seed_to_the_contrary_counts_in_the_error_and_more_seeds_outweigh_it():
     few = judge_claim(claim(), runs([12.0] * 3 + [9.5], [10.0] * 4))[0]
     assert few.status == INCONCLUSIVE and "seeds +2.00, +2.00, +2.00, -0.50" in few.evidence

@@ -117,12 +117,9 @@ def p_above(estimated: Estimate, bound: float) -> float:
     """Returns the one-sided p value of "the true difference is at or below this bound"."""
     if math.isinf(bound):
         return 0.0 if bound < 0 else 1.0
-    if estimated.freedom == 0:
+    if estimated.freedom == 0 or estimated.error == 0:  # equal seeds do not show how others differ
         return 1.0
-    distance = estimated.mean - bound
-    if estimated.error == 0:  # systems that never differ; an equal difference may be a chance
-        return 0.0 if distance > 0 and estimated.mean == 0 else 1.0
-    return student_tail(distance / estimated.error, estimated.freedom)
+    return student_tail((estimated.mean - bound) / estimated.error, estimated.freedom)
 
 
 def p_below(estimated: Estimate, bound: float) -> float:

@@ -30,7 +30,8 @@ class Difference(NamedTuple):
       mean: of these.
       low: lower limit of the interval; the mean itself if no error is known.
       high: upper limit of the interval.
-      is_evidence: whether there are several seeds, and all runs have converged.
+      is_evidence: whether there are several seeds that are not all equal, and all runs have
+        converged.
       paper: the difference that the paper prints, or None.
       has_equal_updates: whether both rows made as many updates, from the same start.
     """
@@ -83,11 +84,13 @@ def comparisons(table: Table, records: Sequence[Record]) -> list[Comparison]:
 def overview(table: Table, records: Sequence[Record]) -> list[Comparison]:
     """Compares each row with its closest baseline, where that is evidence of several seeds.
 
-    The closest is the last of the table that the row is compared with, such as its gate alone for a
-    cache. Baselines themselves are left out, and rows whose closest made fewer updates.
+    The closest is the one that the row names, or the last of the table that the row is compared
+    with, such as its gate alone for a cache. Baselines themselves are left out, and rows whose
+    closest made fewer updates.
     """
     compared = comparisons(table, records)
-    closest = {d.title: c.rival for c in compared for d in c.differences}
+    closest = {d.title: c.rival.name for c in compared for d in c.differences}
+    closest.update({row.title: row.closest for row in table.rows if row.closest})
     baselines = {row.title for row in table.rows if row.name in table.baselines}
     parts = [
         Comparison(
@@ -98,7 +101,7 @@ def overview(table: Table, records: Sequence[Record]) -> list[Comparison]:
                 if difference.is_evidence
                 and len(difference.by_seed) >= OVERVIEW_SEEDS
                 and difference.title not in baselines
-                and closest[difference.title] == rival
+                and closest[difference.title] == rival.name
                 and difference.has_equal_updates
             ],
         )
@@ -120,7 +123,8 @@ def _difference(row: Row, rival: Row, records: Sequence[Record]) -> Difference |
     paper = None
     if row.paper_test is not None and rival.paper_test is not None:
         paper = row.paper_test - rival.paper_test
-    is_evidence = estimate.freedom > 0 and conditions.are_comparable(pairs, records)
+    has_error = estimate.freedom > 0 and estimate.error > 0
+    is_evidence = has_error and conditions.are_comparable(pairs, records)
     return Difference(
         row.title, pairs.differences(), estimate.mean, low, high, is_evidence, paper, equal_updates
     )

@@ -70,7 +70,8 @@ def _seeds_apart(records: Sequence[Record]) -> Iterator[str]:
     for row, runs in metrics.by_row(records).items():
         scores = list(map(metrics.test_bleu, runs))
         if max(scores) - min(scores) > _SEEDS_APART:
-            values = ", ".join(f"{score:.2f}" for score in scores)
+            seeds = map(metrics.seed_of, runs)
+            values = ", ".join(f"{score:.2f} (seed {seed})" for score, seed in zip(scores, seeds))
             yield f"seeds far apart: test BLEU of {row} is {values}"
 
 
@@ -114,7 +115,7 @@ def _without_training(records: Sequence[Record]) -> Iterator[str]:
     for (row, weights), searches in seeds_by_row.items():
         several = sum(map(len, searches.values())) > 1
         texts = [
-            f"{text} (seed {', '.join(map(str, seeds))})" if several else text
+            f"{text} (seed {', '.join(map(str, sorted(seeds)))})" if several else text
             for text, seeds in searches.items()
         ]
         yield (
@@ -210,16 +211,9 @@ def _significance(records: Sequence[Record]) -> Iterator[str]:
             f"vs.: difference in test BLEU{common}, p of the paired bootstrap (sacreBLEU's, about "
             f"one-sided) / of the sign test (two-sided){greatest}; †: both below "
             f"{metrics.SIGNIFICANCE_LEVEL}{agree}; ‡: brevity penalties differ by more than "
-            f"{metrics.BREVITY_TOLERANCE}{seed}, so lengths explain part of the difference there"
+            f"{metrics.BREVITY_TOLERANCE}{seed}, so lengths explain part of the difference there; "
+            "§: the two were not tested, or one of them was decoded again after the test"
         )
-    runs = metrics.by_run(records)
-    if any(
-        metrics.test_is_outdated(record, runs[test["baseline"], metrics.seed_of(record)])
-        for record in records
-        for test in record.get("significance", ())
-        if (test["baseline"], metrics.seed_of(record)) in runs
-    ):
-        yield "§: no p value, because one of the two was decoded again after the test"
 
 
 def _bootstrap_signatures(records: Sequence[Record]) -> list[str]:

@@ -37,6 +37,7 @@ ONE_SEED, RISING, OTHER, UNPROVEN = OBSTACLES = (
 Results = Mapping[tuple[str, str], Sequence[Record]]
 
 _ONE_SEED = "one seed only, which another could contradict"
+_EQUAL_SEEDS = "all seeds differ by the same amount, so how far another may differ is unknown"
 _COUNTED = "counted; training does not change it"
 
 
@@ -171,14 +172,14 @@ def _memory_cases(claim: MemoryClaim, results: Results) -> Iterator[_Case | Verd
 
 
 def _settle(case: _Case, estimate: verdicts.Estimate, gaps: Iterable[str] = ()) -> _Case | Verdict:
-    """Returns a case, or its verdict if it has one seed, few sentences, or rising or mixed runs.
+    """Returns a case, or its verdict if one seed, equal, rising or mixed runs, or gaps decide it.
 
     Args:
       case: the case.
       estimate: of its mean.
       gaps: what its statistics lack to prove anything; '' for nothing.
     """
-    reasons = [_ONE_SEED] * (estimate.freedom == 0)
+    reasons = [_ONE_SEED] * (estimate.freedom == 0) + [_EQUAL_SEEDS] * (estimate.error == 0)
     reasons += [*filter(None, gaps), *case.conditions.reservations]
     if not reasons:
         return case

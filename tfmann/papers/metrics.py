@@ -28,11 +28,11 @@ def by_run(records: Iterable[Record]) -> dict[tuple[str, int], Record]:
 
 
 def by_row(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Returns the records of each row, in their order."""
+    """Returns the records of each row, in the order of their seeds."""
     rows: dict[str, list[Record]] = {}
     for record in records:
         rows.setdefault(record["row"], []).append(record)
-    return rows
+    return {row: sorted(runs, key=seed_of) for row, runs in rows.items()}
 
 
 def trained_part(record: Record) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -124,7 +125,7 @@ def render_cells(
     runs_by_row = {row: measured.get(row.name, []) for row in table.rows}
     runs_by_row = {row: runs for row, runs in runs_by_row.items() if runs or unmeasured}
     columns = _columns(table, records)
-    heading = columns.heading(table)
+    heading = columns.heading()
     notes = list(dict.fromkeys(row.note for row in runs_by_row if row.note))
     printed = _printed_figures(table, columns.paper)
     rows = []
@@ -157,6 +158,7 @@ def render_cells(
 class _Columns(NamedTuple):
     """The columns of a table that have a value in some row."""
 
+    table: Table
     paper: list[_PaperColumn]
     measured: list[_MeasuredColumn]
     rivals: list[Row]
@@ -164,9 +166,9 @@ class _Columns(NamedTuple):
     decoding_speed: bool
     runs: Mapping[tuple[str, int], Record]  # by row and seed
 
-    def heading(self, table: Table) -> list[str]:
+    def heading(self) -> list[str]:
         return [
-            "system", f"paper {table.dev}", f"paper {table.test}",
+            "system", f"paper {self.table.dev}", f"paper {self.table.test}",
             *(column.heading for column in self.paper),
             *(column.heading for column in self.measured),
             *(f"vs. {row.title}" for row in self.rivals),
@@ -186,28 +188,32 @@ class _Columns(NamedTuple):
     def _rival_cell(self, rival: Row, runs: Sequence[Record]) -> str:
         """Compares a row with a rival; marks different lengths and p values that are left out.
 
-        A rival that is there for its equal number of updates is compared with no other number.
+        A rival that is there for its equal number of updates is compared with no other number, and
+        a baseline only with those before it.
         """
+        if rival.name not in self.table.compared_with(runs[0]["row"], ()):
+            return "-"
         pairs = [
             (run, self.runs[rival.name, metrics.seed_of(run)])
             for run in runs
             if (rival.name, metrics.seed_of(run)) in self.runs
         ]
-        if rival.equal_updates and not all(update_counts.are_equal(*pair) for pair in pairs):
+        is_fair = not rival.equal_updates or all(itertools.starmap(update_counts.are_equal, pairs))
+        if not pairs or not is_fair:
             return "-"
         tested = [pair for pair in pairs if metrics.significance_test(pair[0], rival.name)]
-        if not tested:
-            return "-"
-        outdated = any(metrics.test_is_outdated(*pair) for pair in tested)
-        cell = _difference(pairs, [] if outdated else tested)
+        if any(metrics.test_is_outdated(*pair) for pair in tested):
+            tested = []
+        cell = _difference(pairs, tested)
         if any(metrics.lengths_differ(*pair) for pair in pairs):
             cell += " ‡"
-        return f"{cell} §" if outdated else cell
+        return cell if tested else f"{cell} §"
 
 
 def _columns(table: Table, records: Sequence[Record]) -> _Columns:
     rows = [record["row"] for record in records]
     return _Columns(
+        table,
         [
             column for column in _PAPER_COLUMNS
             if any(column.value(row) is not None for row in table.rows)

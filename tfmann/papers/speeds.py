@@ -72,10 +72,11 @@ def evidence(claim: SpeedClaim, record: Record, runs: Sequence[float]) -> str:
     """Describes the shares of speed."""
     device = "GPU" if record["hardware"]["gpus"] else "CPU"
     of = " and ".join(claim.rival.values()) or "the baseline"
+    turns = "runs of each, in their order" if claim.rival else "pairs of runs"
     source = "the claim" if claim.rival else "paper"
     return (
         f"{statistics.geometric_mean(runs):.0%} of {of}'s words/s on a {device} (mean of "
-        f"{len(runs)} pairs of runs, {min(runs):.0%} to {max(runs):.0%}; {source}: {_range(claim)})"
+        f"{len(runs)} {turns}, {min(runs):.0%} to {max(runs):.0%}; {source}: {_range(claim)})"
     )
 
 

@@ -56,6 +56,7 @@ class Row(NamedTuple):
     paper_adequacy: tuple[float, float] | None = None  # % under- and over-translated words
     weights: str = ""  # the row whose weights it has, without training
     search: SearchGrid | None = None  # of a row without training
+    closest: str = ""  # the baseline that differs from it least; empty: the last of the table
     # whether it is trained on only to have as many updates as the rows that are compared with it
     equal_updates: bool = False
 

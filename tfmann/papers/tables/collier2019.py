@@ -62,7 +62,11 @@ _LUONG_GAIN_5 = Row("luong_gain_5", "encoder-decoder whose scores start with a g
 # Rows that the paper lacks, at the small scale.
 _FURTHER = (
     _LUONG_GAIN_5,
-    Row("mad_1_gain_5", "M.A.D., 1 R/W head, whose scores start with a gain of 5, not 20"),
+    Row(
+        "mad_1_gain_5",
+        "M.A.D., 1 R/W head, whose scores start with a gain of 5, not 20",
+        closest=_LUONG_GAIN_5.name,
+    ),
     Row("ntm_hops", "pure MANN, NTM, 1 R/W head, two reads a step"),
     Row("dnc_2", "pure MANN, DNC, 2 read heads"),
     Row(
