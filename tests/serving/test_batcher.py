@@ -120,11 +120,14 @@ def test_too_much_work_is_refused_and_what_nobody_waits_for_is_not_done():
             assert refused.value.status == 503
             abandoned.cancel()
             await asyncio.sleep(0.01)
+            assert batcher.waiting == 1, "its place is free while the batch still runs"
+            third = asyncio.create_task(batcher.submit(Work(4), 2))
+            await asyncio.sleep(0.01)
             gate.open.set()
-            assert await asyncio.gather(first, second) == [0, 4]
+            assert await asyncio.gather(first, second, third) == [0, 4, 8]
         return gate.batches, batcher.waiting
 
-    assert asyncio.run(play()) == ([[0], [2]], 0)
+    assert asyncio.run(play()) == ([[0], [2, 4]], 0)
 
 
 def test_an_error_reaches_all_of_its_batch_and_no_other():

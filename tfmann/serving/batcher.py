@@ -102,10 +102,22 @@ class Batcher:
                 503, f"the server is busy: {self.waiting} lines wait; come back in a moment"
             )
         answer = asyncio.get_running_loop().create_future()
-        self._queue.append(_Waiting(work, size, key, alone, answer))
+        item = _Waiting(work, size, key, alone, answer)
+        self._queue.append(item)
         self.waiting += size
         self._wake.set()
-        return await answer
+        try:
+            return await answer
+        except asyncio.CancelledError:  # the client has gone: its place is free at once
+            self._remove(item)
+            raise
+
+    def _remove(self, item: _Waiting) -> None:
+        """Removes work from the queue, unless a batch has it."""
+        remaining = deque(other for other in self._queue if other is not item)
+        if len(remaining) < len(self._queue):
+            self._queue = remaining
+            self.waiting -= item.size
 
     async def _serve(self) -> None:
         several = False
