@@ -45,10 +45,10 @@ def translator(name):
     return make_translator(model, translations.languages(), model.hparams, None)
 
 
-def run(name, history=None, size=32, chunk=0):
+def run(name, history=None, size=32, chunk=0, lines=LINES, documents=IDS):
     system = translator(name)
     system.hparams = system.hparams.replace(infer_batch_size=size)  # not part of the trace
-    n_best_lists = system.translate(LINES, chunk=chunk, documents=IDS, history=history)
+    n_best_lists = system.translate(lines, chunk=chunk, documents=documents, history=history)
     return [n_best[0] for n_best in n_best_lists]
 
 
@@ -73,6 +73,14 @@ def test_the_own_history_changes_nothing(name):
     assert_same(run(name, history=expected), expected)
     as_text = [(line, translation.text) for line, translation in zip(LINES, expected)]
     assert_same(run(name, history=as_text), expected)
+
+
+@pytest.mark.parametrize("name", ["cache", "previous", "summary"])
+def test_a_blank_line_is_the_same_in_a_given_history(name):
+    lines = ["a3 a9 a14", "", "a12 a3", "a4"]
+    expected = run(name, lines=lines, documents=[1] * 4)
+    for history in (expected, [(line, best.text) for line, best in zip(lines, expected)]):
+        assert_same(run(name, history, lines=lines, documents=[1] * 4), expected)
 
 
 @pytest.mark.quick("cache", "neural")

@@ -186,7 +186,7 @@ class TextProcessor:
                     f"line {count} has no history: expected an entry for each line"
                 ) from None
             yield SourceLine(text, ids, document, list(before), pair)
-            if pair is not None:
+            if pair is not None and ids:
                 before.extend([pair.source] if pair.source else [])
             elif ids or blank_lines_count:  # a blank line that ends a document is no part of it
                 before.append(ids)
