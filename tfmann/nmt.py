@@ -194,7 +194,10 @@ def _settings(values: flags.FlagValues, explicit: dict[str, Any]) -> config.HPar
 
 
 def _settings_path(values: flags.FlagValues) -> str | None:
-    """Returns the path of the JSON file of settings, if one is given."""
+    """Returns the path of the JSON file of settings, if one is given; refuses an empty name."""
+    for name in ("hparams_path", "data"):
+        if values[name].value == "":  # of a variable of the shell, which is not set
+            raise UsageError(f"--{name} is empty: give a name, or leave the flag out")
     return resources.settings_path(values.hparams_path) if values.hparams_path else None
 
 

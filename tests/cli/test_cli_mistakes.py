@@ -442,6 +442,12 @@ def test_a_second_file_of_settings_is_refused(capsys, name):
     fails(["--print_hparams", f"--{name}=a", f"--{name}=b"], capsys, 2, words)
 
 
+@pytest.mark.parametrize("name", ["hparams_path", "data"])
+def test_an_empty_name_of_a_file_of_settings_is_refused(capsys, name):
+    """As from a variable of the shell that is not set; defaults would be trained with."""
+    fails(["--print_hparams", f"--{name}="], capsys, 2, f"--{name} is empty: give a name")
+
+
 def test_an_empty_text_is_answered_with_a_note(model, tmp_path, capsys):
     empty = tmp_path / "empty"
     empty.touch()

@@ -51,11 +51,15 @@ def test_a_run_that_has_ended_does_not_begin_again_without_its_checkpoints(
     shutil.rmtree(out / "checkpoints")
     before = checkpoint.read_state(str(out / "best_bleu"))
     assert nmt.main([f"--out_dir={out}"]) == 1
-    assert f"the run in {out} has ended, and checkpoints/ there is empty" in capsys.readouterr().err
+    message = f"the run in {out} has weights in best_bleu, and checkpoints/ there is empty"
+    assert message in capsys.readouterr().err
     assert checkpoint.read_state(str(out / "best_bleu")) == before
-    (
-        out / "results.json"
-    ).unlink()  # killed between its first best weights and its first checkpoint
+    (out / "results.json").unlink()  # it has not ended
+    state = out / "best_bleu" / "state.json"
+    state.write_text(json.dumps({**before, "history": 2 * before["history"]}))
+    assert nmt.main([f"--out_dir={out}"]) == 1 and message in capsys.readouterr().err
+    # killed between its first best weights and its first checkpoint
+    state.write_text(json.dumps({**before, "history": before["history"][:1]}))
     assert nmt.main([f"--out_dir={out}"]) == 0
 
 

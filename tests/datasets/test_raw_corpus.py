@@ -211,6 +211,22 @@ def test_what_the_user_puts_into_the_folder_is_not_of_the_corpus(raw, tmp_path):
                                                                ".prepared"}  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["dev.src", "dev.docs", "spm.model"])
+def test_what_the_user_puts_into_the_folder_is_not_replaced(raw, tmp_path, capsys, name):
+    output = tmp_path / "out"
+    words = command(raw, output, "--subwords=words", "--tokenizer=none")
+    without_dev = [flag for flag in words if not flag.startswith("--dev_prefix")]
+    assert prepare.main(without_dev) == 0
+    (output / name).write_text("mine\n", "utf-8")
+    capsys.readouterr()
+    again = command(raw, output, "--vocab_size=60") if name == "spm.model" else words
+    assert prepare.main(again) == 2
+    printed = capsys.readouterr().err
+    assert f"{output / name} is not a file that `tfmann prepare` wrote" in printed
+    assert (output / name).read_text("utf-8") == "mine\n"
+    assert raw_corpus.load_settings(str(output))["src"] == "src", "as it was prepared before"
+
+
 def test_what_was_interrupted_is_prepared_again(raw, tmp_path, monkeypatch):
     output = tmp_path / "out"
     arguments = command(raw, output, "--vocab_size=60")
@@ -254,6 +270,7 @@ def test_a_folder_of_other_files_is_left_alone(raw, tmp_path, capsys):
         (["--max_length=-1"], "expected at least 0"),
         (["--tokenizer=moses"], "leave out --tokenizer=moses"),
         (["--min_frequency=3"], "--min_frequency=3 is of no use with --subwords=spm"),
+        (["--train_prefix="], "--train_prefix is empty: expected the PREFIX"),
         (["--train_prefix=nothing"], "no such file: nothing.src (nor nothing.src.gz)"),
         (["--vocab_size=100000"], "SentencePiece cannot train vocab_size=100000"),
         (["--vocab_size=1"], "vocab_size=1: SentencePiece takes from 4 to 1,000,000 pieces"),

@@ -105,6 +105,13 @@ def test_a_dev_score_without_progress_halves_the_rate():
     assert learning_rate(h.replace(decay_scheme=""), 5, run.rate_halvings) == 1.0
 
 
+def test_a_run_that_ends_where_the_rate_is_halved_goes_on_with_the_lower_rate():
+    h = HParams(decay_scheme="plateau", plateau_patience=2, early_stopping_patience=4)
+    run, log = TrainState(step=7, stale_evaluations=4), []
+    trainer._halve_rate(h, run, log.append)
+    assert run.rate_halvings == 1 and not log, "the run has ended, unless it is given more patience"
+
+
 def test_a_checkpoint_from_before_the_plateau_is_read():
     values = TrainState(step=7).as_dict()
     del values["rate_halvings"]

@@ -103,6 +103,8 @@ def _prepare(arguments: argparse.Namespace) -> None:
 
 
 def _recipe(arguments: argparse.Namespace) -> Recipe:
+    if not arguments.train_prefix:
+        raise UsageError("--train_prefix is empty: expected the PREFIX of the training text")
     if arguments.src == arguments.tgt:
         raise UsageError(f"--src and --tgt are both {arguments.src!r}: they are different files")
     for name in ("src", "tgt"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 
@@ -32,7 +33,7 @@ def require_training_files(hparams: HParams, out_dir: str) -> None:
     Raises:
       UsageError: a required setting is missing, or updates would have a rate of 0.
       UserError: a file is missing; a new run's text is empty or has unequal line counts; dev or
-        test cannot be read or have unequal line counts; the run has ended and lost its checkpoints.
+        test cannot be read or have unequal line counts; the run has lost its checkpoints.
     """
     _refuse_to_begin_again(out_dir)
     hparams.require_suffixes()
@@ -56,17 +57,29 @@ def require_training_files(hparams: HParams, out_dir: str) -> None:
 
 
 def _refuse_to_begin_again(out_dir: str) -> None:
-    """Raises UserError if a run has ended, and no checkpoint is left to continue from.
+    """Raises UserError if a run has best weights, and no checkpoint is left to continue from.
 
-    It would begin at step 0, and its first evaluation would replace the best weights.
+    It would begin at step 0, and its first evaluation would replace the best weights. A run that
+    was killed between its first evaluation and its first checkpoint may begin again.
     """
-    ended = has_weights(out_dir) and os.path.exists(os.path.join(out_dir, RESULTS))
-    if ended and not has_steps(out_dir):
+    if has_steps(out_dir) or not has_weights(out_dir):
+        return
+    state = os.path.join(present_folder(os.path.join(out_dir, BEST)), "state.json")
+    if os.path.exists(os.path.join(out_dir, RESULTS)) or _count_evaluations(state) > 1:
         raise UserError(
-            f"the run in {out_dir} has ended, and {CHECKPOINTS}/ there is empty: training would "
-            f"begin again, and replace {BEST}. --mode=eval scores these weights; to train further, "
-            f"give another out_dir and --init_checkpoint={out_dir}"
+            f"the run in {out_dir} has weights in {BEST}, and {CHECKPOINTS}/ there is empty: "
+            "training would begin again, and replace them. --mode=eval scores these weights; to "
+            f"train further, give another out_dir and --init_checkpoint={out_dir}"
         )
+
+
+def _count_evaluations(path: str) -> int:
+    """Returns how often a run was evaluated until its best, by the state saved there; 0 if lost."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return len(json.load(stream)["history"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
 
 
 def _refuse_updates_in_vain(hparams: HParams, out_dir: str) -> None:

@@ -124,6 +124,7 @@ def prepare_corpus(
     for texts in paths.values():
         raw_text.require_parallel(texts)
     _claim(directory, record)
+    raw_text.refuse_replacing(_names_of_texts(recipe, prefixes), directory, record)
     with _unfinished_folder(directory) as folder:
         splits: dict[str, Any] = {}
         for split, texts in paths.items():
@@ -133,6 +134,7 @@ def prepare_corpus(
             settings[f"{name}_prefix"] = name
             splits[name]["sides"] = _measure_split(sides, folder, name)
         files = _digests(folder, _written(recipe, prefixes, settings))
+        raw_text.refuse_replacing(os.listdir(folder), directory, record)
         _replace_files(folder, directory, record, prefixes)
     record = {
         "settings": settings, "splits": splits, "recipe": recipe_record, "inputs": inputs,
@@ -218,10 +220,15 @@ def _removed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
 
 
+def _names_of_texts(recipe: Recipe, splits: Iterable[str]) -> list[str]:
+    suffixes = (recipe.source, recipe.target, "docs")
+    return [f"{split}.{suffix}" for split in splits for suffix in suffixes]
+
+
 def _written(recipe: Recipe, prefixes: Mapping[str, str], settings: Mapping[str, Any]) -> list[str]:
     """Returns the names of the files that are written; not every split has documents."""
     languages = (recipe.source, recipe.target)
-    names = [f"{split}.{suffix}" for split in prefixes for suffix in (*languages, "docs")]
+    names = _names_of_texts(recipe, prefixes)
     if "subword_model" in settings:
         names.append(settings["subword_model"])
     if "vocab_prefix" in settings:
@@ -259,7 +266,7 @@ def _unfinished_folder(directory: str) -> Iterator[str]:
             try:
                 yield folder
             except UserError as error:  # about a text by its name in the end
-                raise UserError(str(error).replace(folder, directory)) from None
+                raise type(error)(str(error).replace(folder, directory)) from None
     except OSError as error:
         raise UserError(f"cannot write in {directory}: {error_reason(error)}") from None
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from tfmann.data.text_files import document_id, iter_lines, stream_lines
 from tfmann.errors import UsageError, UserError
@@ -42,6 +43,25 @@ def refuse_folder(paths: Iterable[str], directory: str) -> None:
                       os.path.dirname(os.path.realpath(path))):  # fmt: skip
             raise UsageError(
                 f"{path} is in the folder that is written, and would be lost: give another --output"
+            )
+
+
+def refuse_replacing(names: Iterable[str], directory: str, record: Mapping[str, Any]) -> None:
+    """Raises UsageError if a file to be replaced in a prepared folder is the user's own.
+
+    Args:
+      names: of the files to be replaced or removed.
+      directory: the folder.
+      record: of what `tfmann prepare` has written there; without one, as after a kill, all files
+        count as its own.
+    """
+    ours = record.get("files", {})
+    for name in sorted(names):
+        path = os.path.join(directory, name)
+        if ours and name not in ours and os.path.exists(path):
+            raise UsageError(
+                f"{path} is not a file that `tfmann prepare` wrote, and would be lost: move it, or "
+                "give another --output"
             )
 
 

@@ -86,8 +86,7 @@ def train(
                 _report(h, state, meter, hooks, bar)
             if due(evaluate_every):
                 _evaluate(train_step, state, hooks)
-                if not has_ended(h, state):
-                    _halve_rate(h, state, hooks.log)
+                _halve_rate(h, state, hooks.log)
             saving = due(evaluate_every) or due(save_every)
             if saving or stopping:
                 save(train_step, state, root, between=not saving)
@@ -183,11 +182,15 @@ def _evaluate(train_step: TrainStep, state: TrainState, hooks: Hooks) -> None:
 
 
 def _halve_rate(hparams: TrainingSettings, state: TrainState, log: Callable[[str], None]) -> None:
-    """Halves the rate if dev BLEU has not risen for `plateau_patience` evaluations."""
+    """Halves the rate if dev BLEU has not risen for `plateau_patience` evaluations.
+
+    A run that ends here does so too, for it may be continued.
+    """
     stale = state.stale_evaluations
     if hparams.decay_scheme == "plateau" and stale and stale % hparams.plateau_patience == 0:
         state.rate_halvings += 1
-        log(f"no better dev bleu in {stale} evaluations: the learning rate is halved")
+        if not has_ended(hparams, state):
+            log(f"no better dev bleu in {stale} evaluations: the learning rate is halved")
 
 
 def is_evaluated(state: TrainState) -> bool:
