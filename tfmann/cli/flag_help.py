@@ -8,6 +8,7 @@ from typing import Any
 
 from tfmann import config
 from tfmann.cli import validation
+from tfmann.config.other_names import SHORT_NAMES
 
 _EXAMPLES = {
     "train": """\
@@ -20,22 +21,22 @@ tfmann translate --model=runs/mine --input=FILE --output=FILE
 tfmann translate --model=runs/mine --ensemble=runs/b,runs/c --input=FILE --output=FILE
 python -m tfmann.nmt --out_dir=runs/mine --inference_input_file=FILE --alignment_file=FILE""",
     "eval": """\
-tfmann evaluate --out_dir=runs/mine
-tfmann evaluate --out_dir=runs/mine --inference_input_file=FILE --inference_ref_file=FILE""",
+tfmann evaluate --model=runs/mine
+tfmann evaluate --model=runs/mine --input=FILE --reference=FILE""",
     "score": """\
-tfmann score --out_dir=runs/mine --inference_input_file=FILE --inference_ref_file=FILE""",
+tfmann score --model=runs/mine --input=FILE --reference=FILE""",
     "align": """\
-tfmann align --out_dir=runs/mine --inference_input_file=FILE --inference_ref_file=FILE""",
+tfmann align --model=runs/mine --input=FILE --reference=FILE""",
     "tune": """\
-tfmann tune --out_dir=runs/mine""",
+tfmann tune --model=runs/mine""",
     "lexicon": """\
-tfmann lexicon --out_dir=runs/mine
+tfmann lexicon --model=runs/mine
 tfmann translate --model=runs/mine --replace_unk --input=FILE""",
     "shortlist": """\
-tfmann shortlist --out_dir=runs/mine
+tfmann shortlist --model=runs/mine
 tfmann translate --model=runs/mine --shortlist=runs/mine/shortlist.txt --input=FILE""",
     "export": """\
-tfmann export --out_dir=runs/mine --beam_width=5 --export_dir=runs/mine/export""",
+tfmann export --model=runs/mine --beam_width=5 --export_dir=runs/mine/export""",
 }
 _OPENING = {
     "train": "Trains and evaluates a model; the command that began a run also continues it.\n"
@@ -111,8 +112,9 @@ def _flag_paragraphs(names: Iterable[str], values: Any) -> Iterator[str]:
     for name in names:
         flag = values[name]
         default = "" if flag.default is None else f" (default: {flag.default!r})"
+        short = f" or --{SHORT_NAMES[name]}" if name in SHORT_NAMES else ""
         yield textwrap.fill(
-            f"--{name}: {flag.help}{default}",
+            f"--{name}{short}: {flag.help}{default}",
             width=100,
             initial_indent="  ",
             subsequent_indent="      ",

@@ -123,8 +123,7 @@ def prepare_corpus(
         log(f"{changed} is not what `tfmann prepare` wrote: preparing it again")
     for texts in paths.values():
         raw_text.require_parallel(texts)
-    _claim(directory, record)
-    raw_text.refuse_replacing(_names_of_texts(recipe, prefixes), directory, record)
+    _claim(directory, record, _names_of_texts(recipe, prefixes))
     with _unfinished_folder(directory) as folder:
         splits: dict[str, Any] = {}
         for split, texts in paths.items():
@@ -134,7 +133,6 @@ def prepare_corpus(
             settings[f"{name}_prefix"] = name
             splits[name]["sides"] = _measure_split(sides, folder, name)
         files = _digests(folder, _written(recipe, prefixes, settings))
-        raw_text.refuse_replacing(os.listdir(folder), directory, record)
         _replace_files(folder, directory, record, prefixes)
     record = {
         "settings": settings, "splits": splits, "recipe": recipe_record, "inputs": inputs,
@@ -245,8 +243,9 @@ def _digests(directory: str, names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _claim(directory: str, record: Mapping[str, Any]) -> None:
-    """Makes the folder, or refuses one of something else."""
+def _claim(directory: str, record: Mapping[str, Any], texts: Iterable[str]) -> None:
+    """Makes the folder, or refuses one of something else, or with other texts of these names."""
+    raw_text.refuse_replacing(texts, directory, record)
     try:
         if not record and os.path.isdir(directory) and not _only_ours(directory):
             raise UsageError(
@@ -278,7 +277,11 @@ def _replace_files(
 
     Otherwise a split that is no longer given would stay, or the documents of earlier text, which
     a run would read. Other files may be the user's.
+
+    Raises:
+      UsageError: such a file would be replaced.
     """
+    raw_text.refuse_replacing(os.listdir(folder), directory, record)
     if record:
         os.unlink(os.path.join(directory, RECORD))
         suffixes = (record["recipe"]["source"], record["recipe"]["target"], "docs")
