@@ -6,9 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from helpers import tiny_runs
+from helpers import small_models, tiny_runs
 
 from tfmann import nmt
+from tfmann.decoding.searcher import Searcher
 from tfmann.errors import UsageError, run_command
 from tfmann.utils import memory_limits
 
@@ -89,6 +90,18 @@ def test_what_is_too_large_is_refused_with_its_bytes(
     assert stderr.startswith("tfmann: ") and stderr.count("\n") == 1, stderr
     assert re.search(words, stderr), stderr
     assert not (tmp_path / "out" / "hparams.json").exists()
+
+
+def test_a_search_counts_what_states_have_for_each_source_token(monkeypatch):
+    """Every hypothesis of `mematt` has its own annotations `[S, D]`."""
+    model, other = map(small_models.model, ("mematt", "rnnsearch"))
+    searcher = Searcher(model, model.hparams)
+    numbers = 2 * 3 * (model.target_size + model.hparams.num_units + 10 * 16)  # D = 16
+    monkeypatch.setattr(memory_limits, "available_memory", lambda: 4.0 * numbers)
+    searcher.require_room(2, 3, 10)
+    with pytest.raises(UsageError, match="a search for 2 sentences with 3 hypotheses each"):
+        searcher.require_room(2, 3, 11)
+    Searcher(other, other.hparams).require_room(2, 3, 1000)
 
 
 def without_room_for_a_thread():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import functools
+import math
 from collections.abc import Mapping, MutableMapping
 from typing import Any, NamedTuple, Protocol
 
@@ -105,6 +106,11 @@ class DecoderCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
         """The shapes of a state without the batch; source positions are unknown (None)."""
         shapes = [self._shapes_of_state(positions) for positions in (1, 2)]
         return tf.nest.map_structure(tf.TensorShape.most_specific_compatible_shape, *shapes)
+
+    def state_numbers(self, positions: int) -> int:
+        """Returns the floats that a hypothesis has in its state, over so many source positions."""
+        shapes = (shape.as_list() for shape in tf.nest.flatten(self.state_size))
+        return sum(math.prod(positions if n is None else n for n in shape) for shape in shapes)
 
     def _shapes_of_state(self, positions: int) -> Any:
         width, units = self.annotation_width, self.hparams.num_units

@@ -94,7 +94,7 @@ class DocumentTranslator(Translator):
         if not documents:
             last.number = last.number if set(numbers) <= {last.number} else None
             return results
-        self.searcher.require_room(len(documents), self._hypotheses(lines))
+        self._require_search_room(len(documents), lines)
         run = self._search_function(with_attention, lines)
         first, final = documents[0][0], documents[-1][-1]
         continues = set(numbers[: first + 1]) == {last.number}
@@ -145,7 +145,7 @@ class DocumentTranslator(Translator):
             caches.append(cache)
         results = [[self.text.blank_translations() for _ in texts] for texts in documents]
         every_line = list(chain.from_iterable(lines))
-        self.searcher.require_room(len(documents), self._hypotheses(every_line))
+        self._require_search_room(len(documents), every_line)
         run = self._search_function(False, every_line)
         for step in range(max(map(len, documents), default=0)):
             continuing = [

@@ -57,6 +57,10 @@ class EnsembleCell:
         """Numbers of memory that a row has for itself, of all members."""
         return sum(cell.memory_numbers for cell in self.cells)
 
+    def state_numbers(self, positions: int) -> int:
+        """Returns the floats that a row has in its states, over so many source positions."""
+        return sum(cell.state_numbers(positions) for cell in self.cells)
+
     def prepare(self, encoded: EncodedByMembers) -> tuple:
         """Returns what the members' steps read."""
         return tuple(cell.prepare(part) for cell, part in zip(self.cells, encoded.members))

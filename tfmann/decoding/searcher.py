@@ -35,16 +35,24 @@ class Searcher:
         widths = {"beam_search": h.beam_width, "sample": h.num_translations_per_input}
         return widths.get(h.infer_mode, 4 ** ((phrase_tokens.bit_length() + 1) // 2))
 
-    def require_room(self, sentences: int, width: int) -> None:
-        """Raises UsageError if `width` hypotheses of `sentences` do not fit into memory."""
+    def require_room(self, sentences: int, width: int, positions: int = 1) -> None:
+        """Raises UsageError if `width` hypotheses of `sentences` do not fit into memory.
+
+        Args:
+          sentences: their number.
+          width: hypotheses of each.
+          positions: tokens of the longest source; some cells have numbers for each in their states.
+        """
+        cell = self.model.cell
         rows = min(sentences, self.hparams.infer_batch_size)
         smaller = {
             "beam_search": "infer_batch_size, beam_width or memory",
             "sample": "infer_batch_size, num_translations_per_input or memory",
             "greedy": "infer_batch_size or memory" + (", or shorter phrases" if width > 1 else ""),
         }
+        numbers = max(cell.memory_numbers, cell.state_numbers(positions))
         memory_limits.require_without_gpu(
-            rows * width * (self.model.target_size + self.model.cell.memory_numbers),
+            rows * width * (self.model.target_size + numbers),
             f"a search for {rows} sentences with {width} hypotheses each",
             f"give a smaller {smaller[self.hparams.infer_mode]}",
         )

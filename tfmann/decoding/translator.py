@@ -124,7 +124,7 @@ class Translator:
         results = [self.text.blank_translations() for _ in lines]
         for order in self._group_by_width(lines):
             group = [lines[index] for index in order]
-            self.searcher.require_room(len(order), self._hypotheses(group))
+            self._require_search_room(len(order), group)
             run = self._search_function(with_attention, group)
             for indexes in chunks(order, self.hparams.infer_batch_size):
                 batch = [lines[index] for index in indexes]
@@ -147,6 +147,11 @@ class Translator:
     def _hypotheses(self, lines: Sequence[SourceLine]) -> int:
         """Returns the hypotheses of each of the lines."""
         return self.searcher.hypotheses(target_requirements.most_phrase_tokens(lines))
+
+    def _require_search_room(self, sentences: int, lines: Sequence[SourceLine]) -> None:
+        """Raises UsageError if a search for so many of the lines at once does not fit in memory."""
+        longest = max((len(line.ids) for line in lines), default=0)
+        self.searcher.require_room(sentences, self._hypotheses(lines), longest + 1)  # </s>
 
     def begin_document(self) -> Any:
         """Returns the state of a document before its first line, as `resume` takes it."""
