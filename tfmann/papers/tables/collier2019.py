@@ -144,7 +144,7 @@ TABLES = {
             Row("luong_gain", "encoder-decoder whose scores start with a gain of 20, not 5"),
             Row("ntm_attention", _TITLES["ntm_attention"]),
             Row("ntm_content", "NTM-style attention by content alone, no gate and no shift"),
-            Row("mad_1", _TITLES["mad_1"]),
+            Row("mad_1", f"{_TITLES['mad_1']}, whose scores start with a gain of 20 too"),
         ),
         scales=("tiny",),
         seeds=(1, 2, 3, 4, 5),
