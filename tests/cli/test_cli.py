@@ -151,6 +151,7 @@ def test_help_names_every_flag_with_its_default(capsys):
     for name in ("out_dir", "hparams_path", "mode", "ckpt", "alignment_file"):
         assert f"--{name}: " in help_text
     assert "--num_units: Width U of every layer. (default: 32)" in help_text
+    assert "--out_dir: Folder of the run: everything is written here. Also: --model" in help_text
 
 
 @pytest.mark.parametrize(

@@ -112,9 +112,9 @@ def _flag_paragraphs(names: Iterable[str], values: Any) -> Iterator[str]:
     for name in names:
         flag = values[name]
         default = "" if flag.default is None else f" (default: {flag.default!r})"
-        short = f" or --{SHORT_NAMES[name]}" if name in SHORT_NAMES else ""
+        short = f" Also: --{SHORT_NAMES[name]}" if name in SHORT_NAMES else ""
         yield textwrap.fill(
-            f"--{name}{short}: {flag.help}{default}",
+            f"--{name}: {flag.help}{default}{short}",
             width=100,
             initial_indent="  ",
             subsequent_indent="      ",

@@ -138,7 +138,7 @@ def _rules_of_models(h: AllSettings) -> Rules:
         (
             h.attention_gain_start and _lacks_gain(h),
             f"attention_gain_start={h.attention_gain_start}: the scores have no gain to start "
-            "there; attention_score='cosine' gives them one",
+            "there; attention_score='cosine' gives them one, attention_gain_start=0 leaves it out",
         ),
         (
             h.is_transformer and h.num_units % h.transformer_heads,

@@ -225,6 +225,10 @@ TABLES = {
         test="test_2016_flickr",
         rows=(
             Row("luong", "GRU, Luong attention, input feeding"),
+            Row(
+                "luong_gain_5",
+                "GRU, Luong attention, input feeding, 6,000 updates from a gain of 5, not 20",
+            ),
             Row("rnnsearch", "RNNSearch (Bahdanau et al. 2015, two GRUs)"),
             Row("rnnsearch_float32", "RNNSearch, matrix products in float32 instead of bfloat16"),
             Row("rnnsearch_sampled", "RNNSearch, trained with a sampled softmax"),
