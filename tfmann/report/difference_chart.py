@@ -149,7 +149,7 @@ def overview_chart(results: Mapping[tuple[str, str], Sequence[Record]]) -> Diffe
         table = TABLES[name].at(scale)
         compared = overview(table, results[name, scale])
         if compared:
-            subject = re.split(", BLEU|: systems of", table.title)[0]
+            subject, *_ = table.title.split(", BLEU")
             scales = f"scale {scale}" if len(TABLES[name].scales) > 1 else ""
             notes = filter(None, (subject, scales, metrics.stand_in(results[name, scale])))
             headings.append(("heading", ", ".join(notes)))
