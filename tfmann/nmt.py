@@ -194,16 +194,23 @@ def _settings(values: flags.FlagValues, explicit: dict[str, Any]) -> config.HPar
 
 
 def _settings_path(values: flags.FlagValues) -> str | None:
-    """Returns the path of the JSON file of settings, if one is given; refuses an empty name."""
-    for name in ("hparams_path", "data"):
-        if values[name].value == "":  # of a variable of the shell, which is not set
-            raise UsageError(f"--{name} is empty: give a name, or leave the flag out")
-    return resources.settings_path(values.hparams_path) if values.hparams_path else None
+    """Returns the path of the JSON file of settings, if one is given."""
+    name = _given_name(values, "hparams_path")
+    return resources.settings_path(name) if name else None
 
 
 def _with_data(values: flags.FlagValues, explicit: dict[str, Any]) -> dict[str, Any]:
     """Adds the settings of `--data` to those that were given explicitly, which win."""
-    return {**raw_corpus.load_settings(values.data), **explicit} if values.data else explicit
+    folder = _given_name(values, "data")
+    return {**raw_corpus.load_settings(folder), **explicit} if folder else explicit
+
+
+def _given_name(values: flags.FlagValues, flag: str) -> str | None:
+    """Returns the name that a flag gives, None if it was not given; refuses an empty one."""
+    name: str | None = values[flag].value
+    if name == "":  # of a variable of the shell, which is not set
+        raise UsageError(f"--{flag} is empty: give a name, or leave the flag out")
+    return name
 
 
 def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:

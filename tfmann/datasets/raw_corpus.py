@@ -301,7 +301,7 @@ def _write_split(
     recipe: Recipe, split: str, paths: list[str], directory: str, log: Callable[[str], None]
 ) -> dict[str, Any]:
     """Writes the cleaned text of a split; only training pairs are left out."""
-    names = [f"{split}.{recipe.source}", f"{split}.{recipe.target}", f"{split}.docs"]
+    names = _names_of_texts(recipe, [split])
     outputs = [os.path.join(directory, name) for name in names[: len(paths)]]
     for path, output in zip(paths, outputs):
         write_lines(output, raw_text.lines(path))

@@ -64,6 +64,11 @@ class Estimate(NamedTuple):
     error: float
     freedom: int
 
+    @property
+    def is_testable(self) -> bool:
+        """True if seeds differ; one seed, or equal ones, do not show how far another may be."""
+        return self.freedom > 0 and self.error > 0
+
 
 def estimate(
     differences: Sequence[float] | np.ndarray,
@@ -117,7 +122,7 @@ def p_above(estimated: Estimate, bound: float) -> float:
     """Returns the one-sided p value of "the true difference is at or below this bound"."""
     if math.isinf(bound):
         return 0.0 if bound < 0 else 1.0
-    if estimated.freedom == 0 or estimated.error == 0:  # equal seeds do not show how others differ
+    if not estimated.is_testable:
         return 1.0
     return student_tail((estimated.mean - bound) / estimated.error, estimated.freedom)
 

@@ -123,8 +123,7 @@ def _difference(row: Row, rival: Row, records: Sequence[Record]) -> Difference |
     paper = None
     if row.paper_test is not None and rival.paper_test is not None:
         paper = row.paper_test - rival.paper_test
-    has_error = estimate.freedom > 0 and estimate.error > 0
-    is_evidence = has_error and conditions.are_comparable(pairs, records)
+    is_evidence = estimate.is_testable and conditions.are_comparable(pairs, records)
     return Difference(
         row.title, pairs.differences(), estimate.mean, low, high, is_evidence, paper, equal_updates
     )
