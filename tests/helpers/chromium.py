@@ -74,9 +74,13 @@ class Page:
         self.call("Emulation.setEmulatedMedia", features=[scheme, still])
 
     def open(self, url):
-        """Opens an address, from nothing even where it differs by its hash alone."""
+        """Opens an address, from nothing even where it differs by its hash alone.
+
+        Returns when its scripts have run: a navigation answers before the page is read.
+        """
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=url)
+        self.wait("location.href !== 'about:blank' && document.readyState === 'complete'")
 
     def run(self, expression):
         """The value of a JavaScript expression, awaited if it is a promise."""
