@@ -75,9 +75,10 @@ class Model:
         """Returns the same weights with other settings of the search, e.g. `beam_width=5`.
 
         Raises:
-          UsageError: an unknown setting, or one that would be another model.
+          UsageError: an unknown setting, one of training, or one that would be another model.
           UserError: a file that a setting names cannot be used.
         """
+        config.refuse_settings_of_training(settings, "a trained model")
         saved = self.hparams.as_dict()
         hparams = config.merge_saved(saved, settings, where=self.checkpoint)
         parts = self._translator.searcher.model, self._translator.languages, hparams
@@ -343,14 +344,15 @@ def load(
 
     Raises:
       UserError: there is no readable model of this configuration.
-      UsageError: an unknown setting, or one that would be another model; or runs that cannot be an
-        ensemble.
+      UsageError: an unknown setting, one of training, or one that would be another model; or runs
+        that cannot be an ensemble.
       TypeError: `ensemble` is one string, or a folder is no path.
     """
     if isinstance(ensemble, (str, bytes)):
         raise TypeError("ensemble: expected a list of folders, ['runs/b'], not one string")
     root, *others = map(_folder, [out_dir, *ensemble])
     given = _folder(ckpt) if ckpt else None
+    config.refuse_settings_of_training(settings, "a trained model")
     hparams = config.settings_of_model(root, settings)
     members = ensemble_runs.load_settings(root, hparams, others)
     languages = run_vocabularies.load(hparams, root)

@@ -220,8 +220,10 @@ def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     if mode in _LEARNING:
         hparams = config.settings_for_training(values.out_dir, path, explicit)
     else:
-        validation.refuse_settings_of_training(mode, explicit)
-        settings = {**(config.read_json(path) if path else {}), **explicit}
+        config.refuse_settings_of_training(explicit, f"--mode={mode}", "--")
+        of_file = config.read_json(path) if path else {}  # which may be of a training, too
+        settings = {name: of_file[name] for name in of_file if not config.is_of_training(name)}
+        settings.update(explicit)
         hparams = config.settings_of_model(values.out_dir, settings)
     if mode not in ("lexicon", "shortlist"):  # which make no search
         config.refuse_idle(explicit, hparams)

@@ -81,6 +81,10 @@ def test_settings_of_the_search_may_change_and_no_others(folder):
         tfmann.load(str(root), beam_widht=3)
     with pytest.raises(UsageError, match="beam_width"):
         tfmann.load(str(root), beam_width=0)
+    with pytest.raises(UsageError, match="a trained model does not use dropout: training does"):
+        tfmann.load(str(root), dropout=0.1)
+    with pytest.raises(UsageError, match="batch_size: did you mean infer_batch_size"):
+        loaded.with_search(batch_size=8)
 
 
 def test_checkpoint_of_another_model_is_refused(folder):

@@ -116,20 +116,6 @@ def check_flags(mode: str, flags: Any) -> None:
     _check_outputs(flags)
 
 
-def refuse_settings_of_training(mode: str, names: Iterable[str]) -> None:
-    """Raises UsageError for the first of the settings `names` that a trained model does not read.
-
-    Args:
-      mode: that uses the model.
-      names: settings that were given on the command line.
-    """
-    for name in names:
-        if config.FIELDS[name].kind == "training" and name != "random_seed":  # it draws samples
-            other = f"infer_{name}"
-            hint = f"did you mean --{other}?" if other in config.FIELDS else "training does"
-            raise UsageError(f"--mode={mode} does not use --{name}: {hint}")
-
-
 def _is_stream(source: str | None) -> bool:
     """Returns whether a text can be read once only: standard input, or a pipe."""
     return source == "-" or (bool(source) and Path(str(source)).is_fifo())

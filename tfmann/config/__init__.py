@@ -33,6 +33,8 @@ from tfmann.config.memory_options import (
     NTMOptions,
 )
 from tfmann.config.run_settings import (
+    is_of_training,
+    refuse_settings_of_training,
     settings_for_training,
     settings_of_command,
     settings_of_model,
@@ -71,12 +73,14 @@ __all__ = [
     "changes",
     "chosen",
     "fields_of",
+    "is_of_training",
     "make",
     "merge_saved",
     "read_json",
     "reads_documents",
     "reads_translations",
     "refuse_idle",
+    "refuse_settings_of_training",
     "refuse_unread",
     "require_alignments",
     "save",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tfmann.config.fields import fields_of
@@ -58,6 +58,26 @@ def _refuse_another_start(
                 f"--{name} is of no use: {out_dir} has weights, from which its training continues. "
                 "Leave it out, or give another out_dir for a new run"
             )
+
+
+def is_of_training(name: str) -> bool:
+    """Returns whether no use of a trained model reads a setting."""
+    return FIELDS[name].kind == "training" and name != "random_seed"  # it draws samples
+
+
+def refuse_settings_of_training(names: Iterable[str], user: str, prefix: str = "") -> None:
+    """Raises UsageError for the first of the settings `names` that a trained model does not read.
+
+    Args:
+      names: settings that were given; unknown ones are left to others.
+      user: what uses the model, for the message.
+      prefix: of the names, there.
+    """
+    for name in names:
+        if name in FIELDS and is_of_training(name):
+            other = f"infer_{name}"
+            hint = f"did you mean {prefix}{other}?" if other in FIELDS else "training does"
+            raise UsageError(f"{user} does not use {prefix}{name}: {hint}")
 
 
 def settings_of_model(out_dir: str, settings: Mapping[str, Any]) -> HParams:
