@@ -78,9 +78,9 @@ class Model:
           UsageError: an unknown setting, one of training, or one that would be another model.
           UserError: a file that a setting names cannot be used.
         """
-        config.refuse_settings_of_training(settings, "a trained model")
         saved = self.hparams.as_dict()
         hparams = config.merge_saved(saved, settings, where=self.checkpoint)
+        config.refuse_settings_of_training(settings, "a trained model")
         parts = self._translator.searcher.model, self._translator.languages, hparams
         words = self._translator.text.lexicon
         if not settings.keys().isdisjoint({"replace_unk", "lexicon_file"}):
@@ -352,8 +352,8 @@ def load(
         raise TypeError("ensemble: expected a list of folders, ['runs/b'], not one string")
     root, *others = map(_folder, [out_dir, *ensemble])
     given = _folder(ckpt) if ckpt else None
-    config.refuse_settings_of_training(settings, "a trained model")
     hparams = config.settings_of_model(root, settings)
+    config.refuse_settings_of_training(settings, "a trained model")
     members = ensemble_runs.load_settings(root, hparams, others)
     languages = run_vocabularies.load(hparams, root)
     words = lexicon.load(hparams, root)

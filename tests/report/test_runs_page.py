@@ -242,7 +242,7 @@ def test_a_long_name_of_a_run_does_not_widen_the_page(runs):
     with chromium.chromium() as page:
         page.size(320, 700)
         page.open((runs / "runs.html").as_uri())
-        page.wait("document.querySelectorAll('.legend button').length && document.fonts.status")
+        assert page.run("document.querySelectorAll('.legend button').length")
         assert page.run("document.documentElement.scrollWidth") <= 320
         assert not page.errors
 
@@ -252,7 +252,7 @@ def test_the_tip_of_a_point_names_its_run(runs):
     assert command.main(["runs", f"--out_dir={runs}", "--nofigures"]) == 0
     with chromium.chromium() as page:
         page.open((runs / "runs.html").as_uri())
-        page.wait("document.querySelectorAll('.legend button').length && document.fonts.status")
+        assert page.run("document.querySelectorAll('.legend button').length")
         shown = page.run("[...document.querySelectorAll('circle title')].map(t => t.textContent)")
         assert {"luong: 6.50 at 20 updates", "new: 40.00 at 10 updates"} <= set(shown)
         assert page.run("getComputedStyle(document.querySelector('circle')).r") == "3px"

@@ -69,12 +69,12 @@ def refuse_settings_of_training(names: Iterable[str], user: str, prefix: str = "
     """Raises UsageError for the first of the settings `names` that a trained model does not read.
 
     Args:
-      names: settings that were given; unknown ones are left to others.
+      names: settings that were given, all of them known.
       user: what uses the model, for the message.
       prefix: of the names, there.
     """
     for name in names:
-        if name in FIELDS and is_of_training(name):
+        if is_of_training(name):
             other = f"infer_{name}"
             hint = f"did you mean {prefix}{other}?" if other in FIELDS else "training does"
             raise UsageError(f"{user} does not use {prefix}{name}: {hint}")
