@@ -208,7 +208,7 @@ CONTEXTS = {
 }
 
 
-@pytest.mark.quick("cache", "summary")
+@pytest.mark.quick("cache")
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_contrasts_are_scored_in_their_documents(context, tmp_path, folder, capsys):
     model = write_model(tmp_path, "rnnsearch", unit_type="gru", **CONTEXTS[context])

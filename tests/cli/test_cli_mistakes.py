@@ -99,6 +99,7 @@ def test_what_is_learned_does_not_overwrite_its_model(model, source, capsys, lea
     assert tree(model) == before
 
 
+@pytest.mark.thorough
 def test_a_device_may_be_both(model):
     argv = command(model, inference_input_file="/dev/null", inference_output_file="/dev/null")
     assert run_in_a_process(argv).returncode == 0

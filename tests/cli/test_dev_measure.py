@@ -114,6 +114,7 @@ def test_a_length_penalty_that_the_user_gives_outlives_a_kill(first, tmp_path, m
     assert state["measure"][dev_measure.WEIGHT] == 0.3 and state["best_step"] == 4
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_between_two_saves_is_none_of_the_last_with_another_measure(
     first, tmp_path, monkeypatch
 ):
@@ -155,6 +156,7 @@ def test_the_same_command_again_chooses_the_same_length_penalty(first, tmp_path,
     assert json.loads((out / "results.json").read_text())["length_penalty"] == before
 
 
+@pytest.mark.thorough
 def test_a_weight_that_was_chosen_is_forgotten_where_dev_is_translated_greedily_too(
     first, tmp_path, monkeypatch
 ):

@@ -17,7 +17,7 @@ from tfmann.utils import resources
 
 CONFIGURATIONS = [tiny_runs.ROOT / "hparams" / name for name in resources.settings_names()]
 TINY = [path.stem for path in CONFIGURATIONS if path.parent.name == "tiny"]
-QUICK = ["luong", "ntm", "kvmematt", "cache"]
+QUICK = ["ntm", "cache"]
 WITHOUT_ALIGNMENTS = ("dnc", "dnc_content_only", "dnc_msd", "ntm", "ntm_hops")
 
 

@@ -51,7 +51,7 @@ MODELS = {
 }
 
 
-@pytest.mark.quick("luong", "cache")
+@pytest.mark.quick("cache")
 @pytest.mark.parametrize("name", MODELS)
 def test_answers_are_what_the_command_line_translates(tmp_path, name):
     variant, changes = MODELS[name]

@@ -163,12 +163,13 @@ def test_a_document_of_blank_lines_ends_the_one_before(chunk):
     assert within[3][0].score != pytest.approx(expected[3][0].score, abs=1e-4)
 
 
+@pytest.mark.quick("deep")
 @pytest.mark.parametrize("name", ["deep", "shallow"])
 def test_beam_of_one_is_greedy_across_sentences(name):
     translations.assert_same(run(name, beam_width=1), run(name, infer_mode="greedy"), atol=2e-5)
 
 
-@pytest.mark.quick("deep", "shallow", "summary")
+@pytest.mark.quick("deep", "summary")
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_a_forced_translation_has_the_score_of_its_search(name):
     n_best_lists = run(name)

@@ -243,7 +243,7 @@ def test_a_wide_beam_finds_every_translation_with_the_phrases(kind):
         assert [h.ids for h in in_steps] == [h.ids for h in everything]
 
 
-@pytest.mark.quick("luong-joining", "ntm-heads-words")
+@pytest.mark.quick("luong-joining")
 @pytest.mark.parametrize(
     ("variant", "kind"),
     [("luong", "words"), ("luong", "open"), ("luong", "joining"), ("ntm-heads", "words")],
@@ -323,6 +323,7 @@ def test_a_limit_leaves_room_for_the_prefix_and_the_phrases():
     assert ANY_WORD not in hypotheses.ids
 
 
+@pytest.mark.thorough
 def test_the_last_word_of_a_phrase_may_begin_a_longer_word_of_another():
     # like `the house` and `houseboat`: 4, 6 and 10 continue words, and the limit fits no others
     lists = [[(7, 8, 3), (3, 4)], [(5, 5, 8), (8, 6)], [(8, 3, 3), (3, 4)], [(5, 8), (8, 10)]]

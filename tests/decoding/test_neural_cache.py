@@ -160,6 +160,7 @@ def test_a_document_in_parts_is_translated_as_in_one_piece(name):
     translations.assert_same(results, expected[2:])
 
 
+@pytest.mark.quick("beam_search")
 @pytest.mark.parametrize("mode", ["greedy", "beam_search", "sample"])
 def test_a_forced_translation_has_the_score_of_its_search(mode):
     results = [n_best[0] for n_best in run("rnnsearch", infer_mode=mode)]

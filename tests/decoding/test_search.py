@@ -1,5 +1,6 @@
 """The searches against slow independent ones, and two roads to each result."""
 
+import itertools
 from collections import Counter
 from functools import partial
 
@@ -36,26 +37,37 @@ from tfmann.decoding.sampling import SamplingOptions
 PENALTIES = [(0.0, 0.0), (0.8, 0.0), (0.0, 0.3), (0.8, 0.3)]  # (alpha, beta)
 
 
-@pytest.mark.quick(*small_models.QUICK_VARIANTS)
+@pytest.mark.quick(*(f"0-{variant}" for variant in small_models.QUICK_VARIANTS))
 @pytest.mark.parametrize("variant", list(small_models.VARIANTS))
-def test_beam_search_equals_the_oracle(variant):
+@pytest.mark.parametrize("turn", [0, 1])
+def test_beam_search_equals_the_oracle(turn, variant):
     number, lengths = list(small_models.VARIANTS).index(variant), set()
-    for round_ in range(2):
-        seed, width = 100 * round_ + number, 2 + (number + round_) % 4
+    width, penalties = 2 + (number + turn) % 4, PENALTIES[(number + turn) % 2 :: 2]
+    seeds = itertools.count(number + 100 * turn, step=1000)
+    while len(lengths) < 2:  # hypotheses of one length show nothing
+        seed = next(seeds)
         model, batch = large_model(variant, seed), small_models.batch(LENGTHS, seed)
         steppers = [Stepper(model, batch, row) for row in range(len(LENGTHS))]
-        for turn, (alpha, beta) in enumerate(PENALTIES[round_::2]):
-            expected = [oracle.beam_search(s, (), width, LIMIT, alpha, beta) for s in steppers]
-            best = (1, width)[(turn + number) % 2]  # a search for fewer stops sooner
-            actual = run_beam(model, batch, width, alpha, beta, best)
-            assert actual.ids.shape[:2] == (len(LENGTHS), best)
-            for row in range(len(LENGTHS)):
-                check(actual, row, expected[row], best, batch.source_length[row])
-            lengths |= {len(hypothesis.ids) for hypotheses in expected for hypothesis in hypotheses}
-    assert len(lengths) > 1, "hypotheses of one length show nothing"
+        expected = [
+            [oracle.beam_search(step, (), width, LIMIT, alpha, beta) for step in steppers]
+            for alpha, beta in penalties
+        ]
+        lengths = {len(hypothesis.ids) for row in expected[0] for hypothesis in row}
+    for best, of_rows, (alpha, beta) in zip((1, width), expected, penalties):
+        actual = run_beam(model, batch, width, alpha, beta, best)  # for fewer it stops sooner
+        assert actual.ids.shape[:2] == (len(LENGTHS), best)
+        for row in range(len(LENGTHS)):
+            check(actual, row, of_rows[row], best, batch.source_length[row])
 
 
-@pytest.mark.quick(*(f"0.8-{variant}" for variant in small_models.QUICK_VARIANTS))
+@pytest.mark.quick(
+    "0.8-luong",
+    "0.8-ntm-heads",
+    "0.8-kvmematt-3",
+    "0.8-coverage-neural",
+    "0.8-memdec",
+    "0.8-transformer-window",
+)
 @pytest.mark.parametrize("variant", list(small_models.VARIANTS))
 @pytest.mark.parametrize("alpha", [0.0, 0.8])
 def test_hypothesis_is_what_forced_decoding_of_it_says(variant, alpha):
@@ -98,16 +110,28 @@ def test_coverage_counts_a_position_whose_attention_is_exactly_nothing():
     assert unseen, "every position was looked at a little"
 
 
+def compiled_beam_search(model, limit):
+    """A search for the three best as a function of source and length, traced once."""
+    options = search.SearchOptions(limit, with_alignments=True)
+    signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)]
+
+    @tf.function(input_signature=signature, autograph=False)
+    def run(source, length):
+        beam = BeamOptions(3, 0.8, 0.3, num_best=3)
+        return search.beam_search(model, model.prepare(source, length), beam, options)
+
+    return run
+
+
 @pytest.mark.quick("luong", "ntm-heads")
 @pytest.mark.parametrize("variant", SOME_VARIANTS)
 def test_no_result_depends_on_the_rest_of_its_batch(variant):
     model, batch = large_model(variant, 3), small_models.batch(LENGTHS, 3)
+    compiled = compiled_beam_search(model, 0)  # each sentence has its own limit
 
     def run(rows, padding=0):
-        source, length = batch.source[rows], batch.source_length[rows]
-        source = np.pad(source, [(0, 0), (0, padding)], constant_values=5)
-        part = batch._replace(source=source, source_length=length)
-        return run_beam(model, part, 3, 0.8, 0.3, best=3, limit=0)  # each its own limit
+        source = np.pad(batch.source[rows], [(0, 0), (0, padding)], constant_values=5)
+        return as_arrays(compiled(source, batch.source_length[rows]))
 
     together = run([0, 1, 2, 3])
     assert together.lengths[3].max() > together.lengths[1].max(), "all end together"
@@ -117,12 +141,8 @@ def test_no_result_depends_on_the_rest_of_its_batch(variant):
     padded = run([0, 1, 2, 3], padding=20)
     for row in range(len(LENGTHS)):
         width = int(batch.source_length[row])
-        sentence, length = batch.source[row : row + 1, :width], batch.source_length[row : row + 1]
-        hypotheses = run_beam(
-            model, batch._replace(source=sentence, source_length=length),
-            3, 0.8, 0.3, best=3, limit=0,
-        )  # fmt: skip
-        assert_same_hypotheses(together, row, hypotheses, 0)
+        alone = compiled(batch.source[row : row + 1, :width], batch.source_length[row : row + 1])
+        assert_same_hypotheses(together, row, as_arrays(alone), 0)
         assert_same_hypotheses(together, row, padded, row)
 
 
@@ -131,19 +151,12 @@ def test_no_result_depends_on_the_rest_of_its_batch(variant):
 def test_compiled_search_equals_the_eager_one(variant, rewritten_graphs):
     # of any batch size, and of one whose size the graph knows
     model, batch = large_model(variant, 4), small_models.batch(LENGTHS, 4)
-    beam = BeamOptions(3, 0.8, 0.3, num_best=3)
-    options = search.SearchOptions(with_alignments=True)
-
-    def run(source, length):
-        return search.beam_search(model, model.prepare(source, length), beam, options)
-
-    ids, lengths = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
-    compiled = tf.function(run, input_signature=[ids, lengths], autograph=False)
-    of_known_size = tf.function(run, autograph=False)
-    for rows in (slice(0, 4), slice(1, 3)):
+    compiled = compiled_beam_search(model, 0)
+    of_known_size = tf.function(compiled.python_function, autograph=False)
+    for rows, functions in ((slice(0, 4), [compiled]), (slice(1, 3), [compiled, of_known_size])):
         source, length = tf.constant(batch.source[rows]), tf.constant(batch.source_length[rows])
-        eager = as_arrays(run(source, length))
-        for function in (compiled, of_known_size):
+        eager = as_arrays(compiled.python_function(source, length))
+        for function in functions:
             hypotheses = as_arrays(function(source, length))
             for row in range(len(batch.source[rows])):
                 assert_same_hypotheses(eager, row, hypotheses, row)
@@ -162,6 +175,7 @@ def test_wide_beam_finds_the_best_of_all_translations(variant, alpha, beta):
         check(actual, row, expected, count, length)
 
 
+@pytest.mark.quick("True")
 @pytest.mark.parametrize("bias", [False, True])
 def test_large_vocabulary_is_searched_by_blocks(bias):
     size = 12 * BLOCK - 5  # no multiple: the last block is filled up
@@ -251,7 +265,7 @@ def products(graph):
     return Counter(tf.as_dtype(n.attr["T"].type).name for n in nodes if n.op == "MatMul")
 
 
-@pytest.mark.quick("0-luong", "3-ntm-heads", "3-rnnsearch")
+@pytest.mark.quick("0-luong", "3-rnnsearch")
 @pytest.mark.bfloat16
 @pytest.mark.parametrize("variant", SOME_VARIANTS)
 @pytest.mark.parametrize("beam_width", [0, 3])

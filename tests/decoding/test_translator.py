@@ -32,6 +32,7 @@ def test_batches_and_chunks_change_nothing(size, chunk):
     np.testing.assert_allclose(scores(actual), scores(expected), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_a_model_that_is_searched_in_many_ways_is_no_warning(caplog):
     greedy = {"infer_mode": "greedy", "num_translations_per_input": 1}
     model = Model(translator("luong", **greedy), "")
@@ -56,6 +57,7 @@ def test_blank_lines_stay_blank_and_cost_nothing(monkeypatch):
     assert list(system.translate([])) == []
 
 
+@pytest.mark.quick("beam_search")
 @pytest.mark.parametrize("infer_mode", ["greedy", "beam_search"])
 def test_the_least_length_and_repeated_words_are_settings(infer_mode, untraced):
     mode = {"infer_mode": infer_mode, "num_translations_per_input": 1, "tgt_max_len_infer": 9}
@@ -142,6 +144,7 @@ def test_longer_sources_are_cut():
     assert texts(run(["a3 a9 a14 a5"])) != texts(expected[:1])
 
 
+@pytest.mark.quick("beam_search")
 @pytest.mark.parametrize("mode", ["beam_search", "greedy", "sample"])
 def test_longer_translations_are_ended(untraced, mode):
     count = 1 if mode == "greedy" else 3

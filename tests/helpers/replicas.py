@@ -23,11 +23,11 @@ def python_path():
     return os.pathsep.join([str(TESTS.parent), str(TESTS), *([inherited] if inherited else [])])
 
 
-def run_main(path, folder):
-    """Calls `main(folder)` of the test module at `path`, which prints `done` at its end."""
+def run_main(path, folder, *arguments):
+    """Calls `main(folder, *arguments)` of a test module, which prints `done` at its end."""
     module = Path(path).stem
     result = subprocess.run(
-        [sys.executable, "-c", f"import {module}; {module}.main({str(folder)!r})"],
+        [sys.executable, "-c", f"import {module}; {module}.main{(str(folder), *arguments)!r}"],
         cwd=Path(path).parent,
         env={**os.environ, "PYTHONPATH": python_path()},
         capture_output=True,

@@ -1,5 +1,8 @@
 """Small models with large random weights, and searches of them step by step."""
 
+import dataclasses
+import functools
+
 import numpy as np
 import tensorflow as tf
 from helpers import small_models
@@ -45,27 +48,33 @@ def run_beam(model, batch, width, alpha=0.0, beta=0.0, best=1, limit=LIMIT):
     return as_arrays(search.beam_search(model, prepare(model, batch), beam, options))
 
 
-def step_function(model):
-    """The decoder's step as a compiled function, which the sentences of a model share."""
-    if "step_function" not in vars(model):
+@functools.lru_cache(maxsize=16)
+def _shared_step(hparams, target_size):
+    """A model and its decoder's step, which all models of these settings take turns to use.
 
-        @tf.function(autograph=False, reduce_retracing=True)
-        def step(token, state, source):
-            embedded = model.embed_target(token)
-            inputs = model.cell.prepare_inputs(embedded, DropoutMasks.none())
-            out = model.cell.step(inputs, state, source)
-            logits = model.projection()(model.readout(out.output, embedded))
-            return logits, out.state, out.diagnostics["alignments"]
+    The step is a compiled function: to trace it takes longer than all that a test asks of it.
+    """
+    model = Seq2Seq(hparams, small_models.SOURCE_SIZE, target_size)
 
-        model.step_function = step
-    return model.step_function
+    @tf.function(autograph=False, reduce_retracing=True)
+    def step(token, state, source):
+        embedded = model.embed_target(token)
+        inputs = model.cell.prepare_inputs(embedded, DropoutMasks.none())
+        out = model.cell.step(inputs, state, source)
+        logits = model.projection()(model.readout(out.output, embedded))
+        return logits, out.state, out.diagnostics["alignments"]
+
+    return model, step
 
 
 class Stepper:
     """One sentence's decoder as the oracles want it; a state is the ids that were read."""
 
     def __init__(self, model, batch, row):
-        self._step, length = step_function(model), int(batch.source_length[row])
+        self._model, length = model, int(batch.source_length[row])
+        settings = dataclasses.replace(model.hparams, random_seed=0)
+        self._borrower, self._step = _shared_step(settings, model.target_size)
+        self._borrower.weights_of = None  # those of this model may have changed
         self.prepared = model.prepare(
             tf.constant(batch.source[row : row + 1, :length]), tf.constant([length])
         )
@@ -74,6 +83,7 @@ class Stepper:
     def __call__(self, token, prefix):
         read = (*prefix, token)
         if read not in self._known:
+            self._lend_weights()
             before = self._known[prefix][1]
             outputs = self._step(tf.constant([token]), before, self.prepared.source)
             logits, state, alignments = outputs
@@ -82,6 +92,13 @@ class Stepper:
             self._known[read] = (log_probs, state, alignments[0].numpy())
         log_probs, _, alignment = self._known[read]
         return log_probs, read, alignment
+
+    def _lend_weights(self):
+        if self._borrower.weights_of is not self._model:
+            pairs = zip(self._borrower.variables, self._model.variables, strict=True)
+            for variable, value in pairs:
+                variable.assign(value)
+            self._borrower.weights_of = self._model
 
 
 def check(hypotheses, row, expected, best, source_length):

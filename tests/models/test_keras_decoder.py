@@ -102,7 +102,7 @@ def test_a_state_that_is_not_the_cell_s_is_refused(name, source):
         )
 
 
-@pytest.mark.quick("kvmematt", "mad", "transformer")
+@pytest.mark.quick("mad")
 @pytest.mark.parametrize("name", ATTENDING)
 def test_a_model_of_symbolic_inputs_is_trained_saved_and_loaded(name, source, tmp_path):
     words, annotations, _ = source

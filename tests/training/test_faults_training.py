@@ -122,6 +122,7 @@ def test_a_damaged_checkpoint_between_two_saves_is_passed_over(
     assert differing_files(begun_run, undisturbed) == []
 
 
+@pytest.mark.thorough
 def test_a_clock_that_goes_backwards_and_a_full_terminal(forked, data, undisturbed, begun_run):
     """Files are from the future; nothing can be printed, and `train.log` has it all."""
     for path in begun_run.rglob("*"):

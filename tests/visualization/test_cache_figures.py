@@ -48,6 +48,7 @@ def test_where_nothing_was_kept_there_is_nothing_to_draw():
     assert cache_figures.cache_figure(without) is None
 
 
+@pytest.mark.quick("1-1", "80-25")
 @pytest.mark.parametrize("count", [1, 25])
 @pytest.mark.parametrize("steps", [1, 80])
 def test_any_number_of_slots_and_words(count, steps):
