@@ -53,7 +53,9 @@ def has_fewer_updates(name, scale):
 
 
 def has_a_longer_schedule(name, scale, hparams):
-    """Whether a row is a pure MANN, which learns more slowly, at this scale."""
+    """Whether a row learns more slowly, at this scale: a pure MANN, or NTM-style attention."""
+    if name == "synthetic-long":
+        return hparams.cell == "ntm_attention"
     return scale == "cpu" and name in ("vi-en", "ro-en") and hparams.encoder_type == "memory"
 
 
