@@ -105,23 +105,37 @@ def _corpus(out_dir: Path, documents: bool) -> Path:
 
 
 def _train(name: str, recipe: Recipe, out_dir: Path) -> None:
-    run = out_dir / name
-    if (run / "results.json").exists():
-        return
-    corpus = _corpus(out_dir, recipe.documents)
+    run, corpus = out_dir / name, _corpus(out_dir, recipe.documents)
     settings = {
         **SIZES,
-        "train_prefix": corpus / "train",
-        "dev_prefix": corpus / "dev",
-        "vocab_prefix": corpus / "vocab",
+        "train_prefix": str(corpus / "train"),
+        "dev_prefix": str(corpus / "dev"),
+        "vocab_prefix": str(corpus / "vocab"),
         "num_train_steps": recipe.steps,
         **dict(recipe.changes),
     }
     if recipe.start:
-        settings["init_checkpoint"] = out_dir / recipe.start / "best_bleu"
+        settings["init_checkpoint"] = str(out_dir / recipe.start / "best_bleu")
+    if (run / "results.json").exists():
+        _require_same_settings(run, recipe, settings)
+        return
     flags = [f"--{key}={value}" for key, value in settings.items()]
     command = ["train", f"--hparams_path={recipe.hparams}", f"--out_dir={run}", *flags]
     subprocess.run([sys.executable, "-m", "tfmann", *command], check=True)
+
+
+def _require_same_settings(run: Path, recipe: Recipe, settings: dict[str, Any]) -> None:
+    """Raises SystemExit if a finished run was trained with other settings than the recipe's."""
+    from tfmann import config
+    from tfmann.utils import resources
+
+    saved = json.loads((run / "hparams.json").read_text(encoding="utf-8"))
+    changes = config.changes(saved, config.make(settings, resources.settings_path(recipe.hparams)))
+    if changes:
+        raise SystemExit(
+            f"{run} was trained with other settings than today's: {', '.join(changes)}. "
+            "Delete it, or give another --out_dir"
+        )
 
 
 def _provenance() -> dict[str, Any]:

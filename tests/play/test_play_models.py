@@ -4,9 +4,10 @@ import importlib.util
 from pathlib import Path
 
 import numpy as np
+import pytest
 from helpers.command_line import write_model
 
-from tfmann import api
+from tfmann import api, config
 from tfmann.training import checkpoint
 from tfmann.utils import resources
 
@@ -25,6 +26,18 @@ def test_every_recipe_has_settings_and_a_start():
     for recipe in recipes.values():
         assert resources.settings_path(recipe.hparams)
         assert not recipe.start or recipe.start in recipes
+
+
+def test_a_run_of_other_settings_is_not_packed(tmp_path):
+    recipe, settings = script().RECIPES["luong"], {"random_seed": 1, "num_train_steps": 1500}
+    hparams = config.make(settings, resources.settings_path(recipe.hparams))
+    config.save(hparams, tmp_path / "hparams.json")
+    script()._require_same_settings(tmp_path, recipe, settings)
+    config.save(hparams.replace(dropout=0.4), tmp_path / "hparams.json")
+    with pytest.raises(
+        SystemExit, match=r"other settings than today's: dropout 0\.4 -> .*\. Delete"
+    ):
+        script()._require_same_settings(tmp_path, recipe, settings)
 
 
 def test_a_compressed_model_is_smaller_and_the_same(tmp_path):

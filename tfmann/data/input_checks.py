@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 
@@ -15,6 +14,7 @@ from tfmann.utils.run_folder import (
     BEST,
     CHECKPOINTS,
     RESULTS,
+    count_evaluations,
     files_of_model,
     has_steps,
     has_weights,
@@ -64,22 +64,12 @@ def _refuse_to_begin_again(out_dir: str) -> None:
     """
     if has_steps(out_dir) or not has_weights(out_dir):
         return
-    state = os.path.join(present_folder(os.path.join(out_dir, BEST)), "state.json")
-    if os.path.exists(os.path.join(out_dir, RESULTS)) or _count_evaluations(state) > 1:
+    if os.path.exists(os.path.join(out_dir, RESULTS)) or count_evaluations(out_dir) > 1:
         raise UserError(
             f"the run in {out_dir} has weights in {BEST}, and {CHECKPOINTS}/ there is empty: "
             "training would begin again, and replace them. --mode=eval scores these weights; to "
             f"train further, give another out_dir and --init_checkpoint={out_dir}"
         )
-
-
-def _count_evaluations(path: str) -> int:
-    """Returns how often a run was evaluated until its best, by the state saved there; 0 if lost."""
-    try:
-        with open(path, encoding="utf-8") as stream:
-            return len(json.load(stream)["history"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0
 
 
 def _refuse_updates_in_vain(hparams: HParams, out_dir: str) -> None:

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import glob
 import itertools
+import json
 import os
 import re
 import shutil
@@ -101,6 +102,16 @@ def last_step(root: str) -> int | None:
     """Returns the step of a run's last checkpoint, by its name; None if there is none."""
     matches = map(STEP.fullmatch, _checkpoints(root))
     return max((int(match[1]) for match in matches if match), default=None)
+
+
+def count_evaluations(root: str) -> int:
+    """Returns how often a run was evaluated until its best, by the state saved there; 0 if lost."""
+    state = os.path.join(present_folder(os.path.join(root, BEST)), "state.json")
+    try:
+        with open(state, encoding="utf-8") as stream:
+            return len(json.load(stream)["history"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
 
 
 def _checkpoints(root: str) -> list[str]:
