@@ -145,6 +145,8 @@ class TrainingSession:
             f"{self.train_step.strategy.num_replicas_in_sync} replica(s){worker_count}, "
             f"step {state.step}"
         )
+        if advice := strategy.precision_advice(self.hparams.precision):
+            self.log(advice)
         self.board = Board(self.folder.path("train_log"))
         self.board.hparams(config.chosen(self.hparams))
         hooks = trainer.Hooks(self.log, self._on_stats, self.evaluate, self._on_best)

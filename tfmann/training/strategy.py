@@ -10,6 +10,7 @@ from tfmann.config import RunSettings
 from tfmann.errors import UserError
 from tfmann.training import tf_config
 from tfmann.training.worker_sync import WorkerLost, Workers
+from tfmann.utils import processor
 
 
 def join(hparams: RunSettings) -> Workers:
@@ -29,6 +30,15 @@ def join(hparams: RunSettings) -> Workers:
     if hparams.distribution == "none":
         return Workers(tf.distribute.get_strategy())
     return Workers(_mirrored())
+
+
+def precision_advice(precision: str) -> str:
+    """Returns what to say if the processor trains faster in another precision; else nothing."""
+    if precision != "mixed_bfloat16" or tf.config.list_physical_devices("GPU"):
+        return ""
+    if processor.multiplies_bfloat16() is not False:
+        return ""
+    return "this processor does not multiply in bfloat16: --precision=float32 may be faster"
 
 
 @functools.cache

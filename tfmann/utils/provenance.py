@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tfmann import __version__
+from tfmann.utils import processor
 
 _PACKAGES = ("tensorflow", "tensorflow-addons", "tensorflow-text", "sacrebleu", "numpy")
 
@@ -25,7 +26,7 @@ def provenance() -> dict[str, Any]:
             "python": platform.python_version(),
             **{name: _version(name) for name in _PACKAGES},
         },
-        "hardware": {"cpu": _processor(), "cores": os.cpu_count(), "gpus": _gpus()},
+        "hardware": {"cpu": processor.name(), "cores": os.cpu_count(), "gpus": _gpus()},
     }
 
 
@@ -53,16 +54,6 @@ def _revision() -> str:
         return git("rev-parse", "--short=12", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-
-
-def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def _gpus() -> list[str]:
