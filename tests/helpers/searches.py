@@ -48,23 +48,35 @@ def run_beam(model, batch, width, alpha=0.0, beta=0.0, best=1, limit=LIMIT):
     return as_arrays(search.beam_search(model, prepare(model, batch), beam, options))
 
 
-@functools.lru_cache(maxsize=16)
-def _shared_step(hparams, target_size):
-    """A model and its decoder's step, which all models of these settings take turns to use.
+class SharedStep:
+    """A decoder's step as a compiled function, for which all models of some settings lend weights.
 
-    The step is a compiled function: to trace it takes longer than all that a test asks of it.
+    To trace it takes longer than all that a test asks of it.
     """
-    model = Seq2Seq(hparams, small_models.SOURCE_SIZE, target_size)
 
-    @tf.function(autograph=False, reduce_retracing=True)
-    def step(token, state, source):
-        embedded = model.embed_target(token)
-        inputs = model.cell.prepare_inputs(embedded, DropoutMasks.none())
-        out = model.cell.step(inputs, state, source)
-        logits = model.projection()(model.readout(out.output, embedded))
-        return logits, out.state, out.diagnostics["alignments"]
+    def __init__(self, hparams, target_size):
+        model = self._model = Seq2Seq(hparams, small_models.SOURCE_SIZE, target_size)
+        self.lender = None  # whose weights it has; None where these may have changed
 
-    return model, step
+        @tf.function(autograph=False, reduce_retracing=True)
+        def step(token, state, source):
+            embedded = model.embed_target(token)
+            inputs = model.cell.prepare_inputs(embedded, DropoutMasks.none())
+            out = model.cell.step(inputs, state, source)
+            logits = model.projection()(model.readout(out.output, embedded))
+            return logits, out.state, out.diagnostics["alignments"]
+
+        self._step = step
+
+    def __call__(self, lender, *inputs):
+        if self.lender is not lender:
+            for variable, value in zip(self._model.variables, lender.variables, strict=True):
+                variable.assign(value)
+            self.lender = lender
+        return self._step(*inputs)
+
+
+shared_step = functools.lru_cache(maxsize=16)(SharedStep)
 
 
 class Stepper:
@@ -73,8 +85,8 @@ class Stepper:
     def __init__(self, model, batch, row):
         self._model, length = model, int(batch.source_length[row])
         settings = dataclasses.replace(model.hparams, random_seed=0)
-        self._borrower, self._step = _shared_step(settings, model.target_size)
-        self._borrower.weights_of = None  # those of this model may have changed
+        self._step = shared_step(settings, model.target_size)
+        self._step.lender = None
         self.prepared = model.prepare(
             tf.constant(batch.source[row : row + 1, :length]), tf.constant([length])
         )
@@ -83,22 +95,14 @@ class Stepper:
     def __call__(self, token, prefix):
         read = (*prefix, token)
         if read not in self._known:
-            self._lend_weights()
             before = self._known[prefix][1]
-            outputs = self._step(tf.constant([token]), before, self.prepared.source)
-            logits, state, alignments = outputs
+            inputs = tf.constant([token]), before, self.prepared.source
+            logits, state, alignments = self._step(self._model, *inputs)
             logits = logits[0].numpy().astype(np.float64)
             log_probs = logits - np.logaddexp.reduce(logits)
             self._known[read] = (log_probs, state, alignments[0].numpy())
         log_probs, _, alignment = self._known[read]
         return log_probs, read, alignment
-
-    def _lend_weights(self):
-        if self._borrower.weights_of is not self._model:
-            pairs = zip(self._borrower.variables, self._model.variables, strict=True)
-            for variable, value in pairs:
-                variable.assign(value)
-            self._borrower.weights_of = self._model
 
 
 def check(hypotheses, row, expected, best, source_length):
