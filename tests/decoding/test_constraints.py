@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers import small_models
-from helpers.searches import LENGTHS, Stepper, as_arrays, check, large_model, prepare
+from helpers.searches import LENGTHS, SIGNATURE, Stepper, as_arrays, check, large_model, prepare
 from hypothesis import example, given
 from hypothesis import strategies as st
 from oracles import beam as oracle
@@ -123,9 +123,8 @@ def test_a_compiled_search_in_stretches_equals_the_eager_one():
     def run(source, length):
         return search.beam_search(model, model.prepare(source, length), beam, options)
 
-    signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)]
     compiled = as_arrays(
-        tf.function(run, input_signature=signature, autograph=False)(
+        tf.function(run, input_signature=SIGNATURE, autograph=False)(
             batch.source, batch.source_length
         )
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers import small_models
+from helpers.searches import SIGNATURE
 
 from tfmann.decoding import backend, search
 from tfmann.decoding.beam import BeamOptions
@@ -26,7 +27,6 @@ BEAMS = {
         OPTIONS._replace(constraints=Constraints(2, 2)),
     ),
 }
-SIGNATURE = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)]
 pytestmark = pytest.mark.skipif(
     backend.addons_or_none() is None, reason="tensorflow_addons cannot be imported"
 )

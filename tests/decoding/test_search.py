@@ -12,6 +12,7 @@ from helpers.searches import (
     EOS,
     LENGTHS,
     LIMIT,
+    SIGNATURE,
     SOME_VARIANTS,
     SOS,
     WITH_ALIGNMENTS,
@@ -53,8 +54,9 @@ def test_beam_search_equals_the_oracle(turn, variant):
             for alpha, beta in penalties
         ]
         lengths = {len(hypothesis.ids) for row in expected[0] for hypothesis in row}
-    for best, of_rows, (alpha, beta) in zip((1, width), expected, penalties):
-        actual = run_beam(model, batch, width, alpha, beta, best)  # for fewer it stops sooner
+    bests = (1, width) if number % 4 < 2 else (width, 1)  # a search for fewer stops sooner
+    for best, of_rows, (alpha, beta) in zip(bests, expected, penalties):
+        actual = run_beam(model, batch, width, alpha, beta, best)
         assert actual.ids.shape[:2] == (len(LENGTHS), best)
         for row in range(len(LENGTHS)):
             check(actual, row, of_rows[row], best, batch.source_length[row])
@@ -113,9 +115,8 @@ def test_coverage_counts_a_position_whose_attention_is_exactly_nothing():
 def compiled_beam_search(model, limit):
     """A search for the three best as a function of source and length, traced once."""
     options = search.SearchOptions(limit, with_alignments=True)
-    signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)]
 
-    @tf.function(input_signature=signature, autograph=False)
+    @tf.function(input_signature=SIGNATURE, autograph=False)
     def run(source, length):
         beam = BeamOptions(3, 0.8, 0.3, num_best=3)
         return search.beam_search(model, model.prepare(source, length), beam, options)
@@ -271,7 +272,6 @@ def products(graph):
 @pytest.mark.parametrize("beam_width", [0, 3])
 def test_a_search_makes_its_matrix_products_in_the_set_type(variant, beam_width):
     model, batch = small_models.model(variant), small_models.batch(LENGTHS, 4)
-    signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)]
     hypotheses, counts = {}, {}
 
     def run(dtype, source, length):
@@ -282,7 +282,7 @@ def test_a_search_makes_its_matrix_products_in_the_set_type(variant, beam_width)
         return search.beam_search(model, prepared, BeamOptions(beam_width), options)
 
     for dtype in (tf.float32, tf.bfloat16):
-        compiled = tf.function(partial(run, dtype), input_signature=signature, autograph=False)
+        compiled = tf.function(partial(run, dtype), input_signature=SIGNATURE, autograph=False)
         hypotheses[dtype] = as_arrays(compiled(batch.source, batch.source_length))
         counts[dtype] = products(compiled.get_concrete_function().graph)
     assert set(counts[tf.float32]) == {"float32"}

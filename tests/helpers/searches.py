@@ -11,11 +11,13 @@ from tfmann.decoding import search
 from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.teacher_forcing import forced_log_probs
 from tfmann.layers.dropout import DropoutMasks
+from tfmann.models import seq2seq
 from tfmann.models.seq2seq import Seq2Seq
 
 LENGTHS = [(5, 1), (0, 1), (2, 1), (7, 1)]  # the second sentence is a blank line
 LIMIT = 6
 WITH_ALIGNMENTS = search.SearchOptions(LIMIT, with_alignments=True)
+SIGNATURE = [seq2seq.IDS, seq2seq.LENGTHS]  # of a function of source ids and lengths
 SOS, EOS = 1, 2
 SOME_VARIANTS = ["luong", "ntm-heads", "rnnsearch"]
 
