@@ -21,6 +21,7 @@ from tfmann import config
 from tfmann.cells.diagnostics import SHAPES
 from tfmann.layers import initializers as weights_module
 from tfmann.layers.dropout import DropoutMasks
+from tfmann.models import seq2seq
 from tfmann.models.history_encoder import History
 from tfmann.training import named_variables
 
@@ -33,7 +34,7 @@ def compiled(built):
     def run(batch, history):
         return decode(built, small_models.batch(LENGTHS)._replace(**batch), history)
 
-    ids, lengths = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
+    ids, lengths = seq2seq.IDS, seq2seq.LENGTHS
     parts = {"source": ids, "source_length": lengths, "target_in": ids, "target_length": lengths}
     document = History(tf.TensorSpec([None, None, None], tf.int32), ids)
     function = tf.function(run, input_signature=[parts, document], autograph=False)

@@ -6,6 +6,7 @@ import tensorflow as tf
 from helpers import small_models
 from helpers.cell_runs import gradients
 from helpers.memory_cells import VARIANTS, build, run_oracle
+from helpers.searches import SIGNATURE
 from oracles import mad
 
 from tfmann.cells.base import EncoderOutput
@@ -190,9 +191,7 @@ def test_a_sentence_does_not_depend_on_its_batch(cell, encoder_type, changes):
     batch = small_models.batch(LENGTHS)
     beam = BeamOptions(4, num_best=4)
 
-    ids, lengths = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
-
-    @tf.function(input_signature=[ids, lengths], autograph=False)
+    @tf.function(input_signature=SIGNATURE, autograph=False)
     def run(source, length):
         return search.beam_search(
             model, model.prepare(source, length), beam, search.SearchOptions(6)

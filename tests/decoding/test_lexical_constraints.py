@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 from helpers import small_models
 from helpers.searches import (
+    SIGNATURE,
     Stepper,
     as_arrays,
     assert_same_hypotheses,
@@ -20,7 +21,14 @@ from oracles import beam as free_oracle
 from oracles import lexical as oracle
 
 from tfmann.data.vocab import EOS_ID
-from tfmann.decoding import backend, beam_banks, lexical_constraints, next_words, search
+from tfmann.decoding import (
+    backend,
+    beam_banks,
+    lexical_constraints,
+    next_words,
+    search,
+    target_prefix,
+)
 from tfmann.decoding.beam import Beam, BeamOptions, Continuations, StepRules
 from tfmann.decoding.beam_scoring import select
 from tfmann.decoding.constraints import Constraints
@@ -165,8 +173,7 @@ def compiled_search(
             return search.greedy(model, prepared, options, beam.beam_width)
         return search.beam_search(model, prepared, beam, options)
 
-    ids = tf.TensorSpec([None, None], tf.int32)
-    signature = [ids, tf.TensorSpec([None], tf.int32), lexical_constraints.SIGNATURE, ids]
+    signature = [*SIGNATURE, lexical_constraints.SIGNATURE, target_prefix.SIGNATURE]
     return tf.function(run, input_signature=signature, autograph=False)
 
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 from helpers import small_models
 from helpers.command_line import LINES as GERMAN_LINES
 from helpers.command_line import command, write_model
-from helpers.searches import LENGTHS, Stepper, as_arrays, check, large_model, prepare
+from helpers.searches import LENGTHS, SIGNATURE, Stepper, as_arrays, check, large_model, prepare
 from helpers.translations import LINES, assert_same, languages, scores, texts, translator
 from oracles import beam as oracle
 from oracles.shortlist import restrict
@@ -191,9 +191,7 @@ def test_the_best_words_of_a_wide_shortlist_are_found_by_blocks():
     lines = [SourceLine("", [0], 0, []), *lines_of(batch)[1:]]  # one has all words
     choices, beam = options(lists, lines, 3), BeamOptions(3, num_best=3)
 
-    ids, lengths = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
-
-    @tf.function(autograph=False, input_signature=[ids, lengths, shortlist.SIGNATURE])
+    @tf.function(autograph=False, input_signature=[*SIGNATURE, shortlist.SIGNATURE])
     def run(source, length, lists_of_batch):
         wide = choices._replace(shortlist=lists_of_batch)
         return search.beam_search(model, model.prepare(source, length), beam, wide)
