@@ -109,6 +109,22 @@ def test_brevity_penalties_are_those_of_the_split_that_is_compared():
         assert verdict.conditions.endswith(apart) == is_said, verdict.conditions
 
 
+@pytest.mark.parametrize("change", ["signature", "beam_width"])
+def test_runs_that_were_searched_or_scored_otherwise_are_not_compared(change):
+    records = runs([11.0, 11.1, 11.2], [10.0, 10.0, 10.0], 0.01)
+    assert status(claim(), records) == HOLDS
+    for number, run in enumerate(records):  # another version of sacreBLEU changes nothing
+        run["best"]["test"][0]["signature"] = f"case:lc|version:2.{number}"
+    assert status(claim(), records) == HOLDS
+    if change == "signature":
+        records[3]["best"]["test"][0]["signature"] = "case:mixed|version:2.0"
+    else:
+        records[3]["hparams"]["beam_width"] = 1
+    (verdict,) = judge_claim(claim(), records)
+    assert verdict.status == INCONCLUSIVE
+    assert verdict.evidence.startswith("not the same search or scores; ")
+
+
 def test_the_paper_s_own_corpus_is_distinguished_from_others():
     def corpus(tested_claim, name, scale, **more):
         records = [record(row, **more) for row in (tested_claim.row, tested_claim.rival)]
@@ -337,7 +353,8 @@ def test_a_system_has_not_converged_if_its_frozen_weights_have_not():
         for run in records:
             run["inspection"] = {"unit": "sentence", "units": 99, "statistics": [
                 {"head": "cache", "phase": "target", "name": "gate", "mean": 0.9,
-                 "interval": [0.89, 0.91], "sentences": 99, "units": 99},
+                 "interval": [0.89, 0.91], "sentences": 99, "units": 99,
+                 "untrained": {"mean": 0.1, "interval": [0.09, 0.11]}},
             ]}  # fmt: skip
         (of_head,) = judge_claim(head, records)
         assert of_head.conditions == verdict.conditions

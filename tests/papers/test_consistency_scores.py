@@ -69,7 +69,7 @@ def test_percentages_columns_and_footnote():
     heading = text.splitlines()[2]
     assert "| consistent | consistent, two documents |" in heading
     assert "| 75.00 | 50.00 |" in text
-    assert "the first reference: 90.00% of 40, 50.00%" in text
+    assert "; first reference: 90.00% of 40, 50.00%" in text
     silent = record("a", lexical_consistency={**dict.fromkeys(COUNTS, 0), "reference": COUNTS})
     assert metrics.consistency_percentage(silent) is None
 

@@ -8,6 +8,7 @@ import pytest
 from helpers.claims import FLAT, claim, judge_claim, resampled
 from helpers.records import record
 
+from tfmann.evaluation.verdicts import FAILS, INCONCLUSIVE
 from tfmann.papers import metrics, seed_pairs
 
 LOST = metrics.MEASURES["BLEU lost to errors in the history"]
@@ -65,6 +66,23 @@ def test_bleu_lost_to_errors_varies_with_the_sentences():
         changed["resampled"] = resampled([12.0] * 1000, seed=2)  # drawn otherwise than the rest
         pairs = seed_pairs.pair_seeds(lower.measure, others, "mad_1", "luong")
         assert pairs.sentence_variance() == (0.0, "valid for these test sentences only")
+
+
+def test_a_rival_that_does_not_use_its_history_loses_nothing_and_proves_nothing():
+    def run(row, seed, lost):
+        with_references = {"test": record(row, 12 + lost)["best"]["test"]}
+        return record(row, 12.0, seed=seed, histories={"reference": with_references}, **FLAT)
+
+    lower = claim("lower", measure="BLEU lost to errors in the history")
+    losses = {1: 0.9, 2: 1.0, 3: 1.1}
+    ours = [run("mad_1", seed, lost) for seed, lost in losses.items()]
+    used = [run("luong", seed, 0.1 * seed) for seed in losses]
+    (verdict,) = judge_claim(lower, [*ours, *used])
+    assert verdict.status == FAILS
+    (verdict,) = judge_claim(lower, [*ours, *(run("luong", seed, 0.0) for seed in losses)])
+    assert verdict.status == INCONCLUSIVE
+    assert "; luong without use of the history; BLEU lost" in verdict.evidence
+    assert verdict.evidence.endswith("adjusted for 1 test: p 1.000 (contrary p 1.000)")
 
 
 def test_shares_are_in_percent():

@@ -1,5 +1,6 @@
 """Statistics of heads as evidence for a claim."""
 
+import numpy as np
 import pytest
 from helpers.claims import NO_FOLDER
 from helpers.records import record
@@ -88,7 +89,9 @@ def test_what_untrained_weights_do_has_not_been_learned():
     unmeasured = runs(0.70, 0.72, 0.74)
     for run in unmeasured:
         del run["inspection"]["statistics"][0]["untrained"]
-    assert judge_records(unmeasured).status == HOLDS
+    verdict = judge_records(unmeasured)
+    assert verdict.status == INCONCLUSIVE
+    assert verdict.evidence.startswith("without untrained weights; ")
 
 
 def test_evidence_shows_seeds_and_untrained_weights():
@@ -241,11 +244,41 @@ def test_the_patterns_in_a_cache_are_judged_where_a_record_has_them():
             assert verdict.status == status, verdict
 
 
+def of_cache(row, seed, weights, spread=0.001):
+    """A run whose cache matches its slots with these probabilities, the latest first."""
+    half = {**entry(0.9, name="recent_half"), "head": "cache", "phase": "target"}
+    inspected = {
+        "unit": "document", "units": 100, "statistics": [half],
+        "recency": weights, "recency_intervals": [[w - spread, w + spread] for w in weights],
+        "recency_untrained": [0.02] * len(weights), "recency_untrained_intervals":
+        [[0.02, 0.02]] * len(weights),
+    }  # fmt: skip
+    return record(row, seed=seed, inspection=inspected, **FLAT)
+
+
+@pytest.mark.parametrize(
+    ("decay", "expected"),
+    [(0.96, INCONCLUSIVE), (0.93, INCONCLUSIVE), (0.8, HOLDS)],  # of the larger cache
+)
+def test_a_larger_cache_has_to_attend_more_to_as_many_of_the_latest_slots(decay, expected):
+    """The smaller one decays by 0.93 a slot; in half of the larger one there are more slots."""
+    (claim,) = [claim for claim in CLAIMS if getattr(claim, "statistic", "") == "latest_slots"]
+    records = []
+    for seed in (1, 2, 3):
+        for row, size, rate in (("cache", 25, 0.93), ("cache_100", 100, decay)):
+            weights = (rate + seed / 1000) ** np.arange(size)
+            records.append(of_cache(row, seed, list(weights / weights.sum())))
+    results = {("synthetic-tense", "tiny"): records}
+    ((_, verdict),) = judgement.judge([claim], results, NO_FOLDER)
+    assert verdict.status == expected, verdict
+    assert verdict.evidence.count("matching of the 12 latest slots: ") == 1
+
+
 def test_the_claims_name_statistics_and_rows_that_exist():
     claims = [claim for claim in CLAIMS if isinstance(claim, MemoryClaim)]
     assert {claim.paper for claim in claims} == {"Collier & Beel 2019", "Tu et al. 2018"}
     for claim in claims:
-        assert claim.statistic in DESCRIPTIONS and claim.phase in (SOURCE, TARGET)
+        assert memory_statistics.describe(claim.statistic) and claim.phase in (SOURCE, TARGET)
         for name in claim.tables:
             rows = {row.name for row in TABLES[name].rows}
             assert {claim.row, claim.control or claim.row} <= rows, claim
@@ -254,7 +287,8 @@ def test_the_claims_name_statistics_and_rows_that_exist():
 def test_evidence_names_a_statistic_without_the_one_before_it():
     for claim in CLAIMS:
         if isinstance(claim, MemoryClaim):
-            assert not DESCRIPTIONS[claim.statistic].startswith(("the same", "difference")), claim
+            words = memory_statistics.describe(claim.statistic)
+            assert not words.startswith(("the same", "difference")), claim
 
 
 def test_the_tests_that_were_measured_are_named():
@@ -327,6 +361,6 @@ def test_only_seeds_with_a_null_are_compared_with_it():
     records = of_seeds((0.70, 0.72, 0.74), (0.10, 0.12, 0.11))
     for run in records[1:]:
         del run["inspection"]["statistics"][0]["untrained"]
-    assert judge_records(records).status == INCONCLUSIVE  # one seed against the null proves nothing
-    del records[0]["inspection"]["statistics"][0]["untrained"]
-    assert judge_records(records).status == HOLDS
+    (null,) = memory_statistics.measured_runs(CLAIM, records).nulls_passed(0.5)
+    assert null.differences == [0.70 - 0.10]
+    assert judge_records(records).status == INCONCLUSIVE

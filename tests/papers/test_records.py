@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from statistics import fmean, stdev
 
 import pytest
 from helpers.records import record
 
 from tfmann.errors import UserError
 from tfmann.papers import records, table_runs
+from tfmann.papers.metrics import RESAMPLED_UNITS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,3 +64,18 @@ def test_recorded_repetitions_are_of_the_scored_translations():
                 words = run["repetition"][0]["ngrams"]
                 details = run["best"]["test"][0]["details"]
                 assert f" hyp_len = {words} " in details, (path.name, run["row"], run["seed"])
+
+
+def test_recorded_resamples_are_of_the_scored_translations():
+    """The mean of the resamples is near the score, in standard deviations of the resamples."""
+    checked = 0
+    for path in sorted((ROOT / "results").glob("*.jsonl")):
+        for run in records.read_records(path):
+            for split in ("dev", "test"):
+                scores = (run.get("resampled") or {}).get(split, {}).get("bleu")
+                if scores and "more_tests" not in run:
+                    error = fmean(scores) / RESAMPLED_UNITS - run["best"][split][0]["value"]
+                    spread = stdev(scores) / RESAMPLED_UNITS
+                    assert abs(error) < 0.4 * spread, (path.name, run["row"], run["seed"], split)
+                    checked += 1
+    assert checked > 500

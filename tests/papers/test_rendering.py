@@ -330,7 +330,7 @@ def test_of_several_seeds_the_worst_p_is_shown():
     of_baseline = table(Row("a", "A"), Row("b", "B"), baselines=("a",))
     text = rendering.render(of_baseline, "cpu", [record("a"), *runs])
     assert cells(text, 2)["vs. A"] == "+1.50 (+15.0%)†, p 0.004 / 0.002"
-    assert "(the greatest over the seeds, or over" in text
+    assert "(the largest over the seeds that" in text
 
 
 def test_a_difference_is_over_all_seeds_that_both_have():
@@ -390,7 +390,7 @@ def test_other_histories_and_unseen_pairs_are_shown():
         without_histories["ours test, other document"],
     ) == ("8.50", "-")
     assert "unseen pairs: the 30 of 40 test pairs that are not in training too" in text
-    assert "other document: test BLEU where each sentence has before it those of another" in text
+    assert "other document: test BLEU with the history of another document of" in text
 
 
 def test_the_devices_of_the_runs_are_named():

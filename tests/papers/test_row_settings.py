@@ -25,7 +25,7 @@ LUONG = {"luong", "luong_gain_5"}  # of Multi30k; no system of Meng et al.
 # the same system, trained in another way: what differs
 NO_SYSTEMS = {
     "rnnsearch_float32": {"precision": "float32"},
-    # smoothing gives mass to every word, and the sample has some
+    # smoothing spreads probability over every word, but only a sample is scored
     "rnnsearch_sampled": {"num_sampled_softmax": 1000, "label_smoothing": 0.0},
 }
 # what differs in a Transformer, which is no system of Meng et al.

@@ -27,7 +27,8 @@ hypotheses "at or below low" and "at or above high" are both rejected by one-sid
 finite interval these are the two one-sided tests of equivalence (TOST, Schuirmann 1987). The
 contrary is proven if the difference is shown to lie outside. Otherwise the verdict is inconclusive:
 a test that does not reject proves nothing. The p values of several claims are adjusted by Holm
-1979, so that the probability of any false proof among them is at most `LEVEL`.
+1979, separately for the claims and for their contraries, so that the probability of any false proof
+is at most `LEVEL` among either.
 
 A share of speed is judged likewise: a turn of its measurement counts as a seed, the logarithm of a
 turn's share as D_s, and there are no sentences (`tfmann.papers.speeds`).

@@ -80,7 +80,8 @@ class MemoryClaim(NamedTuple):
       tables: our tables that can test the claim, the paper's own first.
       head: as in `evaluation.head_statistics.Key`.
       phase: as there.
-      statistic: as there; a key of `evaluation.inspection.DESCRIPTIONS`.
+      statistic: as there; a key of `evaluation.inspection.DESCRIPTIONS`, or `latest_slots`
+        (`memory_statistics.LATEST`).
       above: the true mean is above it according to the claim.
       below: the true mean is below it. One of the two limits is finite: 0.5 where the paper says
         what the system mostly does, 0 for a difference from chance.

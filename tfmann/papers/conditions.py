@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tfmann import config
 from tfmann.papers import metrics, seed_settings, update_counts
 from tfmann.papers.claim import Claim, MemoryClaim, SpeedClaim
 from tfmann.papers.metrics import Record
@@ -15,6 +16,10 @@ from tfmann.papers.tables import PAPERS, TABLES
 MAX_RISE = 0.1  # dev BLEU: runs that rise by more on average at their end have not converged
 RISING = "not converged"  # the reservation
 _END = 0.2  # the last share of the updates, in which a rise is looked for
+_SEARCH = (
+    "infer_mode", "beam_width", "coverage_penalty_weight", "no_repeat_ngram_size", "replace_unk",
+    "tgt_min_len_infer", "tgt_max_len_infer",
+)  # fmt: skip
 _WHOLE = 0.9  # of the paper's number of pairs; fewer are a part of its corpus
 
 
@@ -73,6 +78,7 @@ def conditions(
         "seeds with other settings": bool(other_settings),
         "not the same number of updates": not is_fair,
         "not the same corpus": not _same_corpus(records),
+        "not the same search or scores": not _same_evaluation(records),
     }
     found = tuple(reason for reason, is_found in reservations.items() if is_found)
     return Conditions(corpus, "; ".join(parts), found)
@@ -101,7 +107,7 @@ def are_comparable(pairs: SeedPairs, of_table: Sequence[Record]) -> bool:
     """
     records = [*pairs.runs, *pairs.rival_runs]
     problems = _not_converged(pairs, of_table), _other_settings(pairs)
-    return not any(problems) and _same_corpus(records)
+    return not any(problems) and _same_corpus(records) and _same_evaluation(records)
 
 
 def rise_at_end(record: Record) -> float | None:
@@ -244,6 +250,19 @@ def _same_corpus(records: Sequence[Record]) -> bool:
     tested = {record.get("resampled", {}).get("test", {}).get("sentences") for record in records}
     nouns = {record.get("senses", {}).get("nouns") for record in records}
     return len(tested - {None}) <= 1 and len(nouns - {None}) <= 1
+
+
+def _same_evaluation(records: Sequence[Record]) -> bool:
+    """Returns whether runs were searched alike and scored by the same metric.
+
+    The length penalty and the settings of a memory without training may differ: dev chooses them.
+    """
+    fields = config.fields_of(config.HParams)
+    searches = {
+        tuple(record.get("hparams", {}).get(key, fields[key].default) for key in _SEARCH)
+        for record in records
+    }
+    return len(searches) <= 1 and len(set(map(metrics.bleu_signature, records)) - {None}) <= 1
 
 
 def _brevity_penalties(pairs: SeedPairs, split: str) -> str:

@@ -147,8 +147,8 @@ def _histories(records: Sequence[Record]) -> Iterator[str]:
     histories = {history for record in records for history in record.get("histories", ())}
     if histories:
         yield (
-            "other document: test BLEU where each sentence has before it those of another document "
-            "of similar length; reference history: those of its own with the reference translations"
+            "other document: test BLEU with the history of another document of similar length; "
+            "reference history: with that of its own document and the reference translations"
         )
 
 
@@ -191,10 +191,10 @@ def _consistency(records: Sequence[Record]) -> Iterator[str]:
             for prefix in ("", "other_")
         )
         yield (
-            "consistent: % of the pairs of occurrences of a source word in a document that have "
-            "the same translation, by a lexicon of IBM Model 1; two documents: the same of pairs "
-            f"in two documents; the first reference: {within:.2f}% of {reference['pairs']}, "
-            f"{across:.2f}%"
+            "consistent: % of repeated source words in a document, counted in pairs of "
+            "occurrences, that have the same translation (by an IBM Model 1 lexicon); two "
+            "documents: the same for pairs across documents; first reference: "
+            f"{within:.2f}% of {reference['pairs']}, {across:.2f}%"
         )
 
 
@@ -203,13 +203,15 @@ def _significance(records: Sequence[Record]) -> Iterator[str]:
     if tests:
         several = len({metrics.seed_of(record) for record in records}) > 1
         common = " over the seeds that both have" if several else ""
-        shown = " (the greatest over the seeds, or over those whose number follows)"
-        greatest = shown if several else ""
+        shown = (
+            " (the largest over the seeds that were tested; their number follows if some were not)"
+        )
+        largest = shown if several else ""
         agree = ", and no seed differs the other way" if several else ""
         seed = " with some seed" if several else ""
         yield (
             f"vs.: difference in test BLEU{common}, p of the paired bootstrap (sacreBLEU's, about "
-            f"one-sided) / of the sign test (two-sided){greatest}; †: both below "
+            f"one-sided) / of the sign test (two-sided){largest}; †: both below "
             f"{metrics.SIGNIFICANCE_LEVEL}{agree}; ‡: brevity penalties differ by more than "
             f"{metrics.BREVITY_TOLERANCE}{seed}, so lengths explain part of the difference there; "
             "§: the two were not tested, or one of them was decoded again after the test"

@@ -1,11 +1,11 @@
 """Verdicts on the papers' claims, from our records.
 
 A claim says in which interval the true difference of two rows lies. It holds if that is proven, and
-does not hold if the contrary is, with at most 5% of false proofs among all claims of a paper
-(`tfmann.evaluation.verdicts` has the statistics). A margin is part of the claim and comes from the
-paper's own figures, or is our choice where it prints none. One seed proves nothing, since another
-could contradict it; neither do runs that have not converged (`conditions.rise_at_end`). Parameters
-are counted, which needs no proof.
+does not hold if the contrary is. At most 5% of papers get a false "holds", and at most 5% a false
+"does not hold" (`tfmann.evaluation.verdicts` has the statistics). A margin is part of the claim and
+comes from the paper's own figures, or is our choice where it prints none. One seed proves nothing,
+since another could contradict it; neither do runs that have not converged
+(`conditions.rise_at_end`). Parameters are counted, which needs no proof.
 """
 
 from __future__ import annotations
@@ -201,7 +201,10 @@ def _compare(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -
     evidence += f"; {note}" if note and estimate.freedom else ""
     p_inside = verdicts.p_inside(estimate, low, high)
     p_outside = verdicts.p_outside(estimate, low, high)
-    return _settle(_Case(measured, evidence, where, p_inside, p_outside), estimate)
+    case = _Case(measured, evidence, where, p_inside, p_outside)
+    if unused := pairs.unused_history():  # it counts in the adjustment, and proves nothing
+        case = _Case(measured, f"{unused}; {evidence}", where, 1.0, 1.0)
+    return _settle(case, estimate)
 
 
 def _count(claim: Claim, pairs: SeedPairs, measured: str, where: Conditions) -> Verdict:

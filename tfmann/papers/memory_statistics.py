@@ -18,6 +18,9 @@ from tfmann.utils.numbers import format_number
 
 Entry = dict[str, Any]  # of a statistic, as `evaluation.inspection.record` has it
 
+LATEST = "latest_slots"  # from the record's curve of matching by recency
+_LATEST_SLOTS = 12  # about half of the paper's cache of 25
+
 _ONE_TEST = "the test set"
 _INTERVAL = 2 * NormalDist().inv_cdf(0.975)  # standard errors that a 95% interval is wide
 
@@ -85,9 +88,12 @@ class MeasuredRuns:
         return f"of {self._units} {unit}s only, too few to speak for others"
 
     def uncontrolled(self, claim: MemoryClaim) -> str:
-        """Returns which control of a claim was not measured; '' if every seed has its control."""
-        lacks = claim.control and None in self.nulls[claim.control]
-        return f"without {claim.control}, the control" if lacks else ""
+        """Returns which comparisons of a claim were not measured; '' if every seed has them all."""
+        lacking = ["untrained weights"] if len(self.untrained) < len(self.entries) else []
+        for name, entries in self.nulls.items():
+            if None in entries:
+                lacking.append(f"{name}, the control" if name == claim.control else name)
+        return f"without {' and '.join(lacking)}" if lacking else ""
 
     def nulls_passed(self, low: float) -> list[PassedNull]:
         """Returns how far each null is passed in the direction of a claim that has a limit.
@@ -185,7 +191,7 @@ def evidence(claim: MemoryClaim, measured: MeasuredRuns) -> str:
     values = measured.values()
     by_seed = f" (seeds {', '.join(map(format_number, values))})" * (len(values) > 1)
     parts = [
-        f"{DESCRIPTIONS[claim.statistic]}: {format_mean(measured.entries)}{by_seed}",
+        f"{describe(claim.statistic)}: {format_mean(measured.entries)}{by_seed}",
         "the claim: "
         + (f"above {claim.above:g}" if math.isfinite(claim.above) else f"below {claim.below:g}"),
     ]
@@ -198,7 +204,7 @@ def evidence(claim: MemoryClaim, measured: MeasuredRuns) -> str:
         parts.append(f"with untrained weights {format_mean(measured.untrained)}{more}")
     for name, entries in measured.nulls.items():
         if found := [entry for entry in entries if entry is not None]:
-            of = f"of {name}" if name == claim.control else DESCRIPTIONS[name]
+            of = f"of {name}" if name == claim.control else describe(name)
             parts.append(f"{of} {format_mean(found)}")
     if measured.base_entries:
         parts.append(f"two seeds of {claim.base} {format_mean(measured.base_entries)}")
@@ -257,6 +263,12 @@ def describe_extent(measured: int, total: int) -> str:
     return f"all {total:,}" if measured == total else f"the first {measured:,} of {total:,}"
 
 
+def describe(statistic: str) -> str:
+    """Returns what a statistic is, in words."""
+    latest = f"matching of the {_LATEST_SLOTS} latest slots"
+    return latest if statistic == LATEST else DESCRIPTIONS[statistic]
+
+
 def _first_part(record: Record) -> str:
     """Returns which part of the test set was measured; '' if all of it, or if that is unknown."""
     measured = extent(record)
@@ -265,8 +277,31 @@ def _first_part(record: Record) -> str:
 
 def _entries(claim: MemoryClaim, record: Record) -> dict[str, Entry]:
     """Returns the statistics of the claim's head and phase by their names."""
-    return {
+    entries = {
         entry["name"]: entry
         for entry in statistics_of(record)
         if (entry["head"], entry["phase"]) == (claim.head, claim.phase)
     }
+    if claim.statistic == LATEST and "recent_half" in entries:
+        entries[LATEST] = _latest_slots(record["inspection"], entries["recent_half"])
+    return entries
+
+
+def _latest_slots(inspected: Record, recent_half: Entry) -> Entry:
+    """Returns the matching probability of the latest slots, which a larger cache has too.
+
+    The more recent half of a larger cache has more slots, and so more of the probability even if
+    all slots match equally. The interval is an upper bound, as if all slots rose and fell together.
+
+    Args:
+      inspected: what was measured, with the mean matching probability by recency.
+      recent_half: the entry whose sentences are those of the curve.
+    """
+
+    def total(key: str) -> Entry:
+        means, intervals = (inspected[name][:_LATEST_SLOTS] for name in (key, f"{key}_intervals"))
+        limits = zip(*intervals) if all(intervals) else ()
+        return {"mean": sum(filter(None, means)), "interval": [*map(sum, limits)] or None}
+
+    nulls = {"untrained": total("recency_untrained")} if "recency_untrained" in inspected else {}
+    return {**recent_half, "name": LATEST, **total("recency"), **nulls}

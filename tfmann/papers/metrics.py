@@ -70,6 +70,12 @@ def _test_mean(record: Record, metric: int) -> float:
     return statistics.fmean(scores[metric]["value"] for scores in _scores(record, "test"))
 
 
+def bleu_signature(record: Record) -> str | None:
+    """Returns sacreBLEU's signature of test BLEU without its version; None of a run without it."""
+    scores = record.get("best", {}).get("test")
+    return scores[0]["signature"].split("|version:")[0] if scores else None
+
+
 def brevity_penalty(record: Record, split: str = "test") -> float:
     """Returns BLEU's brevity penalty on dev, or averaged over all test sets; 1 if long enough."""
     return _mean_lengths(record, split)[0]

@@ -87,6 +87,17 @@ class SeedPairs:
             return [float(error) for error in self._resampled.std(axis=1, ddof=1)]
         return self._recorded_errors or [0.0] * len(self.seeds)
 
+    def unused_history(self) -> str:
+        """Returns which row's history changes no translation, so that errors in it do no harm.
+
+        '' if the measure is another one, or both rows use their history.
+        """
+        if self.measure != _LOST:
+            return ""
+        rows = zip((self.runs, self.rival_runs), self.values())
+        unused = [runs[0]["row"] for runs, values in rows if not any(values)]
+        return f"{' and '.join(unused)} without use of the history" if unused else ""
+
     @functools.cached_property
     def _resamples(self) -> list[list[Record]]:
         """The resamples of each seed that has them; empty if they are not the same for all."""

@@ -137,7 +137,7 @@ def _matching() -> tuple[AnyClaim, ...]:
         MemoryClaim(_PAPER, "4.2, Figure 3", "The larger the cache, the more it attends to the "
                      f"most recent history: one of {_LARGE} slots more than one of 25.",
                      f"cache_{_LARGE}", ("cache-subtitle", *_SYNTHETIC), "cache", "target",
-                     "recent_half", above=0.5, control="cache"),
+                     "latest_slots", above=0.0, control="cache"),
         MemoryClaim(_PAPER, "4.5, Figure 4", "The cache matches slots that hold the word to be "
                      "translated more than slots in general.", "cache",
                      (*_CACHE_TABLES, *_SYNTHETIC), "cache", "target", "exact_gain", above=0.0),
