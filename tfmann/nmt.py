@@ -69,9 +69,9 @@ def define_flags() -> flags.FlagValues:
         "document_history",
         None,
         DOCUMENT_HISTORIES,
-        "What a sentence has before it: its own document as translated (own, the default) or with "
-        "the translations of --inference_ref_file (reference), or another document of similar "
-        "length (other).",
+        "History of each sentence. own (default): its document, with the model's translations; "
+        "reference: its document, with the translations of --inference_ref_file; other: another "
+        "document of similar length.",
         flag_values=values,
     )
     counts: dict[str, tuple[int | None, str]] = {
@@ -144,7 +144,7 @@ def parse(argv: Sequence[str]) -> tuple[flags.FlagValues, dict[str, Any]]:
     except (flags.Error, ValueError) as error:  # ValueError: --nocell=3, of a boolean
         raise UsageError(_plain(str(error))) from None
     if unparsed:
-        raise UsageError(f"what is {unparsed[0]!r}? Settings are given as --name=value")
+        raise UsageError(f"unexpected argument {unparsed[0]!r}: write settings as --name=value")
     explicit = {name: getattr(values, name) for name in config.FIELDS if values[name].present}
     for name, value in explicit.items():
         config.FIELDS[name].check(name, value)

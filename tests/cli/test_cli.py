@@ -169,7 +169,7 @@ def test_help_names_every_flag_with_its_default(capsys):
         (["--share_vocab=perhaps"], "share_vocab"),
         (["--cell=lstm"], "cell.*lstm.*luong"),
         (["--mode=translate"], "mode.*translate.*infer"),
-        (["file.json"], "what is 'file.json'"),
+        (["file.json"], "unexpected argument 'file.json'"),
         ([], "--out_dir is not given"),
         (["--mode=train"], "--out_dir is not given"),
         (["--out_dir=x", "--mode=infer"], "needs --inference_input_file"),

@@ -113,7 +113,7 @@ def test_documents_are_refused_by_what_cannot_use_them(folder, tmp_path_factory,
     )
     fails(argv, capsys, 2, "every sentence by itself")
     argv = command(plain, mode="eval", inference_document_file=folder / "docs")
-    fails(argv, capsys, 2, "give --inference_input_file")
+    fails(argv, capsys, 2, "describes the lines of --inference_input_file: give both")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_the_history_of_the_references_and_of_another_document(model, folder, ca
     [
         ({"document_history": "reference"}, "reference needs --inference_ref_file, the reference"),
         ({"document_history": "mine"}, "document_history.*own"),
-        ({"document_history_seed": 2}, "document_history_seed is of --document_history=other"),
+        ({"document_history_seed": 2}, "document_history_seed applies only to --d"),
         ({"document_history": "other", "document_history_seed": -1}, "seed=-1: expected 0 or more"),
         ({"document_history": "other", "inference_input_file": "-"}, "give a file, not standard"),
         (
@@ -187,8 +187,8 @@ def test_a_history_is_refused_by_what_does_not_read_it(folder, tmp_path_factory,
     flags = {"inference_input_file": folder / "in", "inference_ref_file": folder / "in"}
     plain = write_model(tmp_path_factory.mktemp("plain"))
     argv = command(plain, document_history="other", **flags)
-    fails(argv, capsys, 2, "--document_history is of no use: the cell 'luong' translates every")
-    with pytest.raises(UsageError, match="a history is of no use: the cell 'luong' translates"):
+    fails(argv, capsys, 2, "--document_history has no effect: the cell 'luong' translates every")
+    with pytest.raises(UsageError, match="a history has no effect: the cell 'luong' translates"):
         list(api.load(str(plain)).translate(LINES, history=[None] * len(LINES)))
     summary = write_model(tmp_path_factory.mktemp("summary"), "rnnsearch", cell="summary")
     argv = command(summary, document_history="reference", **flags)

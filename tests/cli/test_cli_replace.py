@@ -96,7 +96,7 @@ def test_a_loaded_model_replaces_them_from_now_on(model, tmp_path):
     [
         ({"replace_unk": True, "lexicon_file": "absent"}, 1, "no file absent: learn it with"),
         ({"replace_unk": True, "lexicon_file": "bad"}, 1, "bad, line 2: 'b' is no line"),
-        ({"lexicon_file": "bad"}, 2, "--lexicon_file is of no use without replace_unk"),
+        ({"lexicon_file": "bad"}, 2, "--lexicon_file has no effect without replace_unk"),
         ({"mode": "eval", "inference_ref_file": "bad", "replace_unk": True,
           "lexicon_file": "absent"}, 1, "no file absent"),
     ],

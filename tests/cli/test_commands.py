@@ -102,7 +102,7 @@ def test_no_help_loads_tensorflow():
         (["train", "--mode=eval"], "`tfmann train` is --mode=train: leave out --mode"),
         (["score", "--mode", "eval"], "`tfmann score` is --mode=score"),
         (["train"], "--out_dir is not given.*--help has examples"),
-        (["translate", "--model=x", "--output=y"], "--output is of a file: give --input"),
+        (["translate", "--model=x", "--output=y"], "--output applies only to files: give --input"),
         (["translate", "--model=x", "--input=y", "--alignments"], "shown line by line"),
         (["fetch", "tvsubs.json", "--directory=x"], "no such file.*did you mean tvsub.json"),
         (["settings", "tiny/luongg.json"], "no such file.*did you mean tiny/luong.json"),

@@ -155,7 +155,7 @@ def test_a_network_without_a_gain_is_said_to_have_none(
     dev = f"--dev={folder / 'tm.src'},{folder / 'tm.tgt'}"
     flags = f"--adapt={tmp_path / 'network'}", "--neighbors=1", "--tau=5"
     assert datastore(folder, dev, *flags) == 0
-    assert ("does no worse without the memory" in capsys.readouterr().err) == said
+    assert ("the network gains nothing over the model alone" in capsys.readouterr().err) == said
 
 
 def test_a_development_set_that_is_like_nothing_in_the_memory_is_refused(folder, tmp_path, capsys):
@@ -185,7 +185,7 @@ def test_a_development_set_that_is_part_of_the_memory_is_refused(
     [
         ([], 2, "nothing to do: give --output, the folder to write, or --dev"),
         (["--dev=a,b", "--keys"], 2, "--keys are written into a folder: give --output"),
-        (["--output=x", "--pairs=2"], 2, "--pairs is of no use without --dev"),
+        (["--output=x", "--pairs=2"], 2, "--pairs has no effect without --dev"),
         (["--dev=a"], 2, "--dev=a: expected two files with a comma between them"),
         (["--dev=absent,b"], 1, "no such file: absent"),
         (["--output={folder}"], 1, "holds other files than a datastore"),
@@ -194,7 +194,7 @@ def test_a_development_set_that_is_part_of_the_memory_is_refused(
         (["--translation_memory=a,b", "--output=x"], 1, "no such file: a"),
         (["--model=absent", "--output=x"], 1, "absent holds no trained model"),
         (["--adapt=x", "--output=y"], 2, "--adapt trains on a development set: give --dev"),
-        (["--output=x", "--tau=2"], 2, "--neighbors and --tau are of no use without --adapt"),
+        (["--output=x", "--tau=2"], 2, "--neighbors and --tau have no effect without --adapt"),
         (["--dev=a,b", "--adapt=x", "--neighbors=6"], 2, "--neighbors=6: expected a power of 2"),
         (["--dev=a,b", "--adapt=x", "--neighbors=0"], 2, "--neighbors=0: expected a power of 2"),
         (["--dev=a,b", "--adapt=x", "--tau=nan"], 2, "--tau=nan: expected a number of at least"),

@@ -42,7 +42,7 @@ def continued(first, tmp_path, *flags):
 
 
 def otherwise(log):
-    return [line for line in log if line.startswith("dev bleu is measured otherwise")]
+    return [line for line in log if line.startswith("dev bleu is measured differently")]
 
 
 def test_a_run_measured_otherwise_looks_for_its_best_again(first, tmp_path):
@@ -53,7 +53,7 @@ def test_a_run_measured_otherwise_looks_for_its_best_again(first, tmp_path):
     assert (best["step"], state["best_step"], state["stale_evaluations"]) == (4, 4, 0)
     assert state["best_bleu"] == state["history"][-1]["dev_bleu"]
     (line,) = otherwise(log)
-    assert "(dev_sentences 0 -> 5)" in line and f", {before['best_bleu']:.2f} at 2," in line
+    assert "(dev_sentences 0 -> 5)" in line and f"({before['best_bleu']:.2f} at step 2)" in line
     assert not any("best bleu -1" in line for line in log)
 
 

@@ -190,7 +190,11 @@ def test_mistakes_are_one_line(pure_mann, text, tmp_path, capsys):
         ([*model_and_input, f"--output={text / 'src'}"], 2, "the same file"),
         ([*model_and_input, f"--output={pure_mann / 'hparams.json'}"], 2, "the model's hparams.js"),
         ([*model_and_input, f"--documents={short}"], 1, "unequal line counts"),
-        ([*model_and_input, f"--documents={text / 'docs'}"], 2, "--documents is of no use: the ce"),
+        (
+            [*model_and_input, f"--documents={text / 'docs'}"],
+            2,
+            "--documents has no effect: the ce",
+        ),
         ([*model_and_input, f"--reference={short}"], 1, "unequal|has \\d+"),
         ([*model_and_input, f"--attention_of={tmp_path}"], 1, "no trained model"),
         ([f"--model={pure_mann}", f"--input={blank}"], 1, "no sentence"),

@@ -158,11 +158,15 @@ def test_a_cell_without_alignments_says_so(tmp_path, capsys):
 def test_wrong_command_lines_are_refused_before_tensorflow(folder, tmp_path, capsys):
     for argv, status, words in (
         ([f"--model={tmp_path / 'none'}"], 1, "no trained model"),
-        ([f"--model={folder}", "--n_best=4"], 2, "--n_best=4: beam_search has from 1 to 3"),
-        ([f"--model={folder}", "--n_best=2", "--infer_mode=greedy"], 2, "greedy has from 1 to 1"),
+        ([f"--model={folder}", "--n_best=4"], 2, "--n_best=4: expected 1 to 3 with infer"),
+        (
+            [f"--model={folder}", "--n_best=2", "--infer_mode=greedy"],
+            2,
+            "1 to 1 with infer_mode=greedy",
+        ),
         ([f"--model={folder}", "--beam_width=0"], 2, "beam_width"),
         ([f"--model={folder}", "--replace_unk"], 1, "lexicon"),
-        ([f"--model={folder}", "--lexicon_file=x"], 2, "--lexicon_file is of no use without repl"),
+        ([f"--model={folder}", "--lexicon_file=x"], 2, "--lexicon_file has no effect without repl"),
     ):
         assert translate.main(argv) == status
         assert words in capsys.readouterr().err
@@ -172,7 +176,7 @@ def test_wrong_command_lines_are_refused_before_tensorflow(folder, tmp_path, cap
     ("flags", "words"),
     [
         (["--output={source}"], "--output and --input are the same file"),
-        (["--documents={source}"], "--documents is of no use"),
+        (["--documents={source}"], "--documents has no effect"),
         (["--document_history=reference"], "needs --reference, the reference translations"),
         (["--prefixes={other}", "--output={other}"], "--output and --prefixes are the same file"),
         (["--constraints={source}", "--infer_mode=sample"], "drawn with --constraints: give"),

@@ -188,7 +188,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
             {"decay_scheme": "plateau", "plateau_patience": 3, "early_stopping_patience": 3},
             "early_stopping_patience=3 ends the run before plateau_patience=3 lets",
         ),
-        ({"cell": "dnc", "bridge": "zero"}, "bridge='zero' has none for it"),
+        ({"cell": "dnc", "bridge": "zero"}, "bridge='zero' passes on none"),
         ({"cell": "ntm", "encoder_type": "transformer"}, "set encoder_type='memory'"),
         ({"cell": "cache", "cache_gate_loss_weight": 0.3}, "set cache_fusion='shallow'"),
     ],
@@ -240,7 +240,7 @@ def test_settings_that_go_together_are_taken(changes):
 def test_a_given_setting_of_a_search_that_is_not_made_is_refused(name, changes):
     needed = next(iter(changes)).replace("dev_", "")
     greedy = HParams(infer_mode="greedy")
-    with pytest.raises(UsageError, match=f"^--{name} is of no use with.*give --{needed}"):
+    with pytest.raises(UsageError, match=f"^--{name} has no effect with.*give --{needed}"):
         config.refuse_idle([name], greedy)
     config.refuse_idle([name, "infer_batch_size"], greedy.replace(**changes))
 
@@ -263,7 +263,7 @@ def test_a_given_setting_of_a_search_that_is_not_made_is_refused(name, changes):
 def test_a_given_setting_of_training_without_effect_is_refused(name, changes):
     glorot = HParams(init_op="glorot_uniform", embedding_init_op="glorot_uniform", unit_type="gru")
     needed = next(iter(changes))
-    with pytest.raises(UsageError, match=f"^--{name} is of no use with.*give --{needed}"):
+    with pytest.raises(UsageError, match=f"^--{name} has no effect with.*give --{needed}"):
         config.refuse_idle([name], glorot)
     config.refuse_idle([name, "random_seed"], glorot.replace(**changes))
 
@@ -286,7 +286,7 @@ def test_a_given_setting_of_training_without_effect_is_refused(name, changes):
 )
 def test_a_given_setting_of_another_kind_of_memory_is_refused(name, idle, changes):
     hparams, needed = HParams(**idle), next(iter(changes))
-    with pytest.raises(UsageError, match=f"^--{name} is of no use with.*give --{needed}"):
+    with pytest.raises(UsageError, match=f"^--{name} has no effect with.*give --{needed}"):
         config.refuse_idle([name], hparams)
     config.refuse_idle([name, "cell"], hparams.replace(**changes))
 
@@ -300,7 +300,7 @@ def test_only_mad_has_an_addressing_to_choose(name):
 @pytest.mark.parametrize("name", ["vocab_size", "vocab_min_frequency"])
 def test_the_pieces_of_a_model_are_no_counted_vocabulary(name):
     pieces = HParams(subword_option="spm", subword_model="m")
-    with pytest.raises(UsageError, match=f"^--{name} is of no use with subword_option='spm': "):
+    with pytest.raises(UsageError, match=f"^--{name} has no effect with subword_option='spm': "):
         config.refuse_idle([name], pieces)
     config.refuse_idle([name], pieces.replace(subword_option="bpe"))
 

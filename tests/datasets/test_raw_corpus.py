@@ -269,7 +269,7 @@ def test_a_folder_of_other_files_is_left_alone(raw, tmp_path, capsys):
         (["--max_ratio=0.5"], "expected at least 1"),
         (["--max_length=-1"], "expected at least 0"),
         (["--tokenizer=moses"], "leave out --tokenizer=moses"),
-        (["--min_frequency=3"], "--min_frequency=3 is of no use with --subwords=spm"),
+        (["--min_frequency=3"], "--min_frequency=3 has no effect with --subwords=spm"),
         (["--train_prefix="], "--train_prefix is empty: expected the PREFIX"),
         (["--train_prefix=nothing"], "no such file: nothing.src (nor nothing.src.gz)"),
         (["--vocab_size=100000"], "SentencePiece cannot train vocab_size=100000"),

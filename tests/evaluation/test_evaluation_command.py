@@ -76,7 +76,7 @@ def test_adequacy_of_files(write, capsys):
         (["adequacy", "--hypothesis", "t", "--reference", "one"], 1, "t and one do not match"),
         (["adequacy", "--hypothesis", "t", "--reference", "t", "--gold", "g"], 2, "--source"),
         (["adequacy", "--hypothesis", "t", "--reference", "t", "--source", "t"], 2, "--gold"),
-        (["adequacy", "--hypothesis", "t", "--reference", "t", "--alignment", "g"], 2, "of no use"),
+        (["adequacy", "--hypothesis", "t", "--reference", "t", "--alignment", "g"], 2, "no effect"),
         (
             ["adequacy", "--hypothesis", "t", "--reference", "t", "--source", "t", "--gold",
              "short"],

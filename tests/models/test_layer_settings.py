@@ -38,7 +38,7 @@ def is_taken(name, hparams):
     try:
         config.refuse_idle([name], hparams)
     except UsageError as error:
-        assert str(error).startswith(f"--{name} is of no use with cell=")
+        assert str(error).startswith(f"--{name} has no effect with cell=")
         return False
     return True
 

@@ -181,7 +181,7 @@ def test_only_what_the_sentence_needs_goes_through_the_model(models, texts, tmp_
         ({"docs": ["one"] * 5, "reference": None}, 1, "docs, line 1: expected the document's id"),
         ({"input": [], "reference": None, "docs": None}, 1, "input is empty"),
         ({"input": ["a", "", "c", "d", "e"], "sentence": 1}, 1, "line of .*input is blank"),
-        ({"model": "luong"}, 2, "--docs is of no use: the cell 'luong'"),
+        ({"model": "luong"}, 2, "--docs has no effect: the cell 'luong'"),
         ({"model": "nowhere"}, 1, "nowhere holds no trained model"),
         ({"input": None}, 1, "no such file: .*input"),
         ({"figures": "input"}, 1, "cannot create the folder"),

@@ -170,7 +170,7 @@ SHRUNK = {
     "steps_per_external_eval": 20, "infer_mode": "greedy", "tgt_max_len_infer": 12,
     "num_attention_images": 0, "precision": "float32",
 }  # fmt: skip
-WARNING = "the attention has collapsed: its scores have outgrown the softmax; attention_score"
+WARNING = "the attention has collapsed: its dot products saturate the softmax; attention_score"
 
 
 def trained(folder, hparams_path, **changes):

@@ -112,7 +112,7 @@ def _write(
         + ", ".join(f"{k}: {share:.3f}" for k, share in shares.items())
     )
     if trained.loss >= trained.model_loss:
-        print_message("on the words held back, the model does no worse without the memory")
+        print_message("the network gains nothing over the model alone on the held-out words")
     memory = model.hparams.translation_memory
     flags = meta_network_file.flags(settings)
     print_message(

@@ -65,8 +65,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--keys",
         action="store_true",
-        help="also store the readouts of all pairs, so that translation decodes none of them by "
-        "force: R float16 numbers a target token",
+        help="also store the readouts of all pairs, so that translation needs no forced decoding: "
+        "R float16 numbers per target token",
     )
     parser.add_argument(
         "--dev",
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--adapt",
         metavar="FILE",
-        help="train the network of adaptive kNN-MT on the pairs of --dev, which are none of the "
+        help="train the network of adaptive kNN-MT on the pairs of --dev, which must not be in the "
         "memory, and write it to a file for translation_memory_adaptive",
     )
     parser.add_argument(
@@ -98,7 +98,7 @@ def _run(args: argparse.Namespace) -> None:
     if args.keys and not args.output:
         raise UsageError("--keys are written into a folder: give --output")
     if args.pairs is not None and not args.dev:
-        raise UsageError("--pairs is of no use without --dev")
+        raise UsageError("--pairs has no effect without --dev")
     _check_adaptation(args)
     if args.output:
         if os.path.isdir(args.translation_memory):
@@ -128,7 +128,7 @@ def _run(args: argparse.Namespace) -> None:
 def _check_adaptation(args: argparse.Namespace) -> None:
     if not args.adapt:
         if args.neighbors is not None or args.tau is not None:
-            raise UsageError("--neighbors and --tau are of no use without --adapt")
+            raise UsageError("--neighbors and --tau have no effect without --adapt")
         return
     if not args.dev:
         raise UsageError("--adapt trains on a development set: give --dev")

@@ -112,9 +112,9 @@ def compare(state: TrainState, now: Measure, log: Callable[[str], None]) -> bool
     if differing:
         if state.best_bleu >= 0:
             log(
-                f"dev bleu is measured otherwise from here ({', '.join(differing)}): the best so "
-                f"far, {state.best_bleu:.2f} at {state.best_step}, is not compared with it, and "
-                "the next evaluation replaces best_bleu"
+                f"dev bleu is measured differently from here on ({', '.join(differing)}): it is "
+                f"not comparable with the best so far ({state.best_bleu:.2f} at step "
+                f"{state.best_step}), and the next evaluation replaces best_bleu"
             )
         state.best_bleu, state.stale_evaluations = -1.0, 0
     state.measure = now

@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--input", required=True, help="source text, one sentence a line")
     targets = parser.add_mutually_exclusive_group()
     targets.add_argument("--reference", help="a translation of each line, to run the model over")
-    targets.add_argument("--translations", help="the model's own, rather than to translate again")
+    targets.add_argument("--translations", help="the model's own earlier translations of --input")
     parser.add_argument(
         "--documents",
         help="a number for the document of each line; without it a blank line ends a document",

@@ -121,7 +121,7 @@ def usage() -> str:
     ]
     other_commands = {
         "version": "tfmann's version and those of the packages it works with",
-        "help": "this; `tfmann help COMMAND` or `tfmann COMMAND -h` tells about one",
+        "help": "this list; `tfmann help COMMAND` or `tfmann COMMAND -h`: help on one command",
     }
     groups = {title: {n: c.help for n, c in group.items()} for title, group in GROUPS.items()}
     for title, group in {**groups, "other": other_commands}.items():

@@ -163,8 +163,8 @@ def _with_remark(lines: Iterable[str], first: int, cap: int) -> Iterator[str]:
     for number, line in enumerate(lines, start=first + 1):
         if not is_named and (words := len(line.split())) > _LONG_LINE:
             print_message(
-                f"line {number} has {words:,} words, and takes long: is it one sentence? "
-                "src_max_len_infer cuts longer ones"
+                f"line {number} has {words:,} words, which takes long: is it a single sentence? "
+                "--src_max_len_infer=N truncates longer lines"
             )
             is_named = True
         yield line
@@ -187,14 +187,14 @@ def _infer_part(model: api.Model, values: Any) -> None:
     outputs = [path for path in (values.inference_output_file, values.alignment_file) if path]
     with file_shards.write_shards(outputs, job, fingerprint) as streams:
         _infer(model, values, streams[0], streams[1] if len(streams) > 1 else None, None, lines)
-    print_message(f"job {job.jobid} of {job.num_workers}: lines {lines.start} to {lines.stop}")
+    print_message(f"job {job.jobid} of {job.num_workers}: lines {lines.start + 1} to {lines.stop}")
     conflicting = file_shards.conflicting_jobs(
         values.inference_output_file, job.num_workers, fingerprint
     )
     if conflicting:
         print_message(
-            "of another text, model, lexicon or other settings, and not joined with it: the parts "
-            f"of {', '.join(f'job {number}' for number in conflicting)}"
+            f"not joined with {', '.join(f'job {number}' for number in conflicting)}: their parts "
+            "were made from another text, model or lexicon, or with other settings"
         )
 
 

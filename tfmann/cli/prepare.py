@@ -72,12 +72,12 @@ def _parser() -> argparse.ArgumentParser:
         default=1,
         help="of bpe and words: rarer tokens become <unk> (%(default)s)",
     )
-    cleaning = parser.add_argument_group("cleaning of the training pairs; empty ones always go")
+    cleaning = parser.add_argument_group("cleaning; pairs with an empty side are always removed")
     cleaning.add_argument("--max_length", type=int, default=0, help="words of a side; 0: no limit")
     cleaning.add_argument(
         "--max_ratio", type=float, default=0.0, help="longer side over shorter; 0: no limit"
     )
-    cleaning.add_argument("--drop_duplicates", action="store_true", help="equal pairs but one")
+    cleaning.add_argument("--drop_duplicates", action="store_true", help="remove repeated pairs")
     cleaning.add_argument("--drop_copies", action="store_true", help="pairs whose sides are equal")
     return parser
 
@@ -121,7 +121,7 @@ def _recipe(arguments: argparse.Namespace) -> Recipe:
         raise UsageError("--subwords=spm works on raw text: leave out --tokenizer=moses")
     if arguments.subwords == "spm" and arguments.min_frequency > 1:
         raise UsageError(
-            f"--min_frequency={arguments.min_frequency} is of no use with --subwords=spm, which "
+            f"--min_frequency={arguments.min_frequency} has no effect with --subwords=spm, which "
             "has pieces for rare words: leave it out, or give --subwords=bpe or words"
         )
     default = "none" if arguments.subwords == "spm" else "moses"

@@ -94,20 +94,20 @@ def _add_compare(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
         "--tokenize",
         default="none",
         choices=TOKENIZERS,
-        help="sacreBLEU's, of BLEU: none for tokenised text, 13a for detokenised (default: none)",
+        help="sacreBLEU tokeniser: none for tokenised text, 13a for detokenised (default: none)",
     )
     parser.add_argument("--lowercase", action="store_true", help="ignore case")
     parser.add_argument(
         "--training",
         metavar="FILE",
-        help="target side of the training text: also print which share of the first reference's "
-        "words each system has, by how often they are in it",
+        help="target side of the training text: also print each system's recall of the words of "
+        "the first reference, by their frequency in this text",
     )
     parser.add_argument(
         "--documents",
         metavar="FILE",
-        help="the document of each line: also print whether words that come again in one are "
-        "translated as before; needs --source and --lexicon",
+        help="document number of each line: also print lexical consistency, how often a repeated "
+        "word of a document is translated as before; needs --source and --lexicon",
     )
     parser.add_argument(
         "--lexicon",
@@ -215,7 +215,7 @@ def _adequacy(args: argparse.Namespace) -> str:
     if bool(args.source) != bool(args.gold):
         raise UsageError("--gold needs --source, and --source needs --gold")
     if args.alignment and not args.gold:
-        raise UsageError("--alignment is of no use without --source and --gold")
+        raise UsageError("--alignment has no effect without --source and --gold")
     paths = [args.hypothesis, *args.reference, *filter(None, [args.source])]
     texts = [words_of(iter_lines(path)) for path in paths]
     check_parallel(list(zip(paths, texts)))

@@ -247,7 +247,7 @@ class TrainingSession:
         """Empties the caches of a checkpoint if their documents are not those that continue."""
         if state.document_order not in ("", self._document_order):  # "": of an older version
             self.train_step.caches = ()
-            self.log("other documents continue from here: the caches are empty")
+            self.log("the training documents have changed: caches start empty")
         state.document_order = self._document_order
 
     def _start_weights(self) -> None:

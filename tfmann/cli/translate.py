@@ -201,7 +201,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _converse(args: argparse.Namespace) -> None:
     for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
         if stream is None:
-            raise UserError(f"standard {name} is closed: there is nobody to talk with")
+            raise UserError(f"standard {name} is closed: give --input=FILE and --output=FILE")
     _talk(_begin(args))
 
 
@@ -287,7 +287,7 @@ def _parser() -> argparse.ArgumentParser:
 def _begin(args: argparse.Namespace) -> Conversation:
     for name in _OF_FILES:
         if getattr(args, name) is not None:
-            raise UsageError(f"--{name} is of a file: give --input")
+            raise UsageError(f"--{name} applies only to files: give --input")
     settings = {**given_settings(args, _SETTINGS), "num_translations_per_input": 1}
     hparams = config.settings_of_command(args.model, settings)
     lexicon.require(hparams, args.model)
@@ -302,7 +302,7 @@ def _begin(args: argparse.Namespace) -> Conversation:
     )
     if not 1 <= args.n_best <= most:
         raise UsageError(
-            f"--n_best={args.n_best}: {hparams.infer_mode} has from 1 to {most} of a line"
+            f"--n_best={args.n_best}: expected 1 to {most} with infer_mode={hparams.infer_mode}"
         )
     import_tensorflow()
     from tfmann import api

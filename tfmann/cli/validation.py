@@ -38,7 +38,7 @@ _USED = {
     ),
     "ensemble": (
         ("infer", "score", "align", "eval"),
-        "an ensemble translates and scores; nothing is made of it for its first run",
+        "an ensemble translates, scores, aligns and evaluates, and does nothing else",
     ),
     "alignment_file": (
         ("infer",),
@@ -50,11 +50,11 @@ _USED = {
         "training takes documents from TRAIN_PREFIX.docs",
     ),
     "inference_contrast_file": (("score",), "it is compared with --inference_ref_file there"),
-    "word_scores": (("score",), "it is what the lines of scores have"),
+    "word_scores": (("score",), "it adds the scores of tokens to --mode=score"),
     "inference_prefix_file": (("infer",), "it is what translations begin with"),
     "inference_constraint_file": (("infer",), "it is what translations contain"),
     "document_history": (("infer",), "it is what translations depend on"),
-    "document_history_seed": (("infer",), "it is of --document_history=other"),
+    "document_history_seed": (("infer",), "it applies only to --document_history=other"),
     "gold_file": (
         ("align", "eval"),
         "it is for --mode=align, or eval, with --inference_input_file and --inference_ref_file",
@@ -106,7 +106,7 @@ def check_flags(mode: str, flags: Any) -> None:
         raise UsageError("--word_scores is not for --inference_contrast_file: give one of them")
     if flags.inference_document_file and not source:
         raise UsageError(
-            "--inference_document_file is of the lines of a file: give --inference_input_file"
+            "--inference_document_file describes the lines of --inference_input_file: give both"
         )
     _check_history(flags)
     if flags.gold_file and (not source or _is_stream(source)):
@@ -128,7 +128,9 @@ def _check_history(flags: Any) -> None:
             "--document_history=reference needs --inference_ref_file, the reference translations"
         )
     if flags.document_history_seed is not None and history != "other":
-        raise UsageError("--document_history_seed is of --document_history=other: give that")
+        raise UsageError(
+            "--document_history_seed applies only to --document_history=other: give that too"
+        )
     if (flags.document_history_seed or 0) < 0:
         raise UsageError(
             f"--document_history_seed={flags.document_history_seed}: expected 0 or more"
@@ -341,7 +343,7 @@ def require_documents(flag: str, hparams: HParams) -> None:
     """Raises UsageError for a flag about documents if the model looks at no other sentences."""
     if not hparams.reads_documents:
         raise UsageError(
-            f"--{flag} is of no use: the cell {hparams.cell!r} translates every sentence by itself"
+            f"--{flag} has no effect: the cell {hparams.cell!r} translates every sentence by itself"
         )
 
 
@@ -350,6 +352,6 @@ def _check_history_of_model(history: str | None, hparams: HParams) -> None:
         require_documents("document_history", hparams)
     if history == "reference" and not hparams.reads_translations:
         raise UsageError(
-            f"--document_history=reference is of no use: the cell {hparams.cell!r} reads the "
+            f"--document_history=reference has no effect: the cell {hparams.cell!r} reads the "
             "previous source sentences, not their translations"
         )

@@ -78,8 +78,8 @@ class CacheOptions(RNNSearchOptions):
     cache_gate_loss_weight: float = field(
         0.0,
         "cache, shallow fusion: weight of a loss that opens the gate where P_cache of the "
-        "reference's word is greater than the model's own probability of it, and shuts it where it "
-        "is less, times the difference; not of the paper.",
+        "reference word is higher than the model's own probability, and closes it where it is "
+        "lower, in proportion to the difference (not in the paper); 0: none.",
         minimum=0.0,
     )
     cache_overwrite: bool = field(
@@ -127,7 +127,7 @@ class PastFutureOptions(RNNSearchOptions):
     )
     auxiliary_loss_weight: float = field(
         1.0,
-        "past_future cell: weight of the losses of what each layer has changed by; 0: none.",
+        "past_future cell: weight of the losses on the change of each layer; 0: none.",
         minimum=0.0,
     )
 
@@ -179,9 +179,9 @@ class NTMAttentionOptions(ShiftOptions, DotProductOptions):
     )
     head_scale: float = field(
         1.0,
-        "ntm_attention cell: factor of what h_t adds to the biases of strength, gate, shift and "
-        "sharpening. Adam moves a sum of U products U times as fast as a bias; 1/sqrt(U) makes up "
-        "for a part of it.",
+        "ntm_attention cell: factor on the projections of h_t to strength, gate, shift and "
+        "sharpening. Under Adam a sum over U units changes U times as fast as a bias; 1/sqrt(U) "
+        "compensates for part of this.",
         minimum=0,
     )
 

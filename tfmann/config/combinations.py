@@ -105,15 +105,15 @@ def _rules_of_models(h: AllSettings) -> Rules:
         ),
         (
             h.cell in ("ntm", "mad") and h.head_start == "tape" and h.shift_range < 1,
-            "head_start='tape' moves a slot a step: it needs shift_range of at least 1",
+            "head_start='tape' moves one slot per step: it needs a shift_range of at least 1",
         ),
         (
             not cell_spec(h.cell).has_alignments
             and h.encoder_type != "memory"
             and (h.bridge == "zero" or not h.final_states),
-            f"the cell {h.cell!r} reads the source itself, or begins with the final states of an "
-            f"encoder, and encoder_type={h.encoder_type!r} with bridge={h.bridge!r} has none for "
-            "it: set encoder_type='memory'",
+            f"the cell {h.cell!r} needs encoder_type='memory', or an encoder that passes on its "
+            f"final states; encoder_type={h.encoder_type!r} with bridge={h.bridge!r} passes on "
+            "none: set encoder_type='memory'",
         ),
         (
             h.dnc_content_only and h.dnc_sharp_links,
@@ -177,8 +177,9 @@ def _rules_of_training(h: AllSettings) -> Rules:
         ),
         (
             h.num_sampled_softmax and h.label_smoothing,
-            "label_smoothing gives mass to every word, and num_sampled_softmax="
-            f"{h.num_sampled_softmax} looks at some: set one of them to 0",
+            "label_smoothing spreads probability over the whole vocabulary, but "
+            f"num_sampled_softmax={h.num_sampled_softmax} scores only a sample of it: set one of "
+            "them to 0",
         ),
         (
             h.num_sampled_softmax and h.cell == "cache" and h.cache_fusion == "shallow",

@@ -152,7 +152,7 @@ def merge_saved(saved: Mapping[str, Any], explicit: Mapping[str, Any], where: st
         changed += [f"src={target!r} (saved: {source!r})", f"tgt={source!r} (saved: {target!r})"]
     if changed:
         raise UsageError(
-            f"{where} holds a model that was trained otherwise: {', '.join(changed)}. "
-            "Use another out_dir, or leave these settings as they were."
+            f"{where} holds a model with other settings: {', '.join(changed)}. "
+            "Use another out_dir, or keep the saved values."
         )
     return make(merged)

@@ -113,7 +113,7 @@ def refuse_unread(names: Iterable[str], cell: str) -> None:
     for name in names:
         if cell not in readers.get(name, [cell]):
             raise UsageError(
-                f"--{name} is of no use: the cell {cell!r} does not read it, only "
+                f"--{name} has no effect: the cell {cell!r} does not read it, only "
                 f"{', '.join(readers[name])}"
             )
 
@@ -135,7 +135,7 @@ def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
         for reason in reasons:
             words = reason(name, hparams)
             if words:
-                raise UsageError(f"--{name} is of no use {words}")
+                raise UsageError(f"--{name} has no effect {words}")
 
 
 def _replaced(name: str, hparams: HParams) -> str:

@@ -42,7 +42,7 @@ class ShiftOptions(CellSettings):
 
     shift_range: int = field(
         1,
-        "How far an address moves in a step; J = 2 * shift_range + 1 taps.",
+        "Largest shift of an address per step, in slots; kernel of J = 2 * shift_range + 1 taps.",
         minimum=0,
         maximum=PARTS,
     )
@@ -72,8 +72,8 @@ class HopOptions(CellSettings):
 
     memory_hops: int = field(
         1,
-        "ntm, dnc: hops n in a step: n reads, each by a state that has taken in the one before; "
-        "there is one write.",
+        "ntm, dnc: number of reads per step; each uses a state updated with the previous read. "
+        "There is always one write.",
         minimum=1,
         maximum=PARTS,
     )
@@ -89,7 +89,7 @@ class DNCOptions(ExternalMemoryOptions):
 
     dnc_masking: bool = field(
         False,
-        "DNC memory: every head says by a mask which of the W numbers its content lookup compares.",
+        "DNC memory: every head emits a mask of the W components that its content lookup compares.",
     )
     dnc_mask_floor: float = field(
         0.0,
@@ -98,7 +98,7 @@ class DNCOptions(ExternalMemoryOptions):
         below=1.0,
     )
     dnc_deallocation: bool = field(
-        False, "DNC memory: what the free gates set free is also erased, by the same share."
+        False, "DNC memory: slots freed by the free gates are also erased, to the same degree."
     )
     dnc_sharp_links: bool = field(
         False,
@@ -133,13 +133,13 @@ class NTMOptions(ExternalMemoryOptions, ShiftOptions):
 
     address_start: float = field(
         0.0,
-        "Added to the first slot's number in the softmax of an NTM's first addresses; 0: "
-        "they begin spread over all slots.",
+        "Initial bias of an NTM's addresses towards the first slot (added to its logit); 0: the "
+        "initial addresses are spread over all slots.",
     )
     head_start: str = field(
         "zero",
-        "ntm, mad: how an NTM's heads begin: all biases 0; or as on a tape, each write one "
-        "slot further than the last, and reads by content.",
+        "ntm, mad: initial biases of an NTM's heads. zero: all 0; tape: each write goes one slot "
+        "further than the last, and reads go by content.",
         choices=("zero", "tape"),
     )
 

@@ -55,8 +55,8 @@ def _refuse_another_start(
         before, is_path = saved.get(name, FIELDS[name].default), FIELDS[name].is_path
         if explicit[name] != before and not (is_path and (before or not explicit[name])):
             raise UsageError(
-                f"--{name} is of no use: {out_dir} has weights, from which its training continues. "
-                "Leave it out, or give another out_dir for a new run"
+                f"--{name} has no effect: {out_dir} has weights, from which its training "
+                "continues. Leave it out, or give another out_dir for a new run"
             )
 
 

@@ -131,8 +131,8 @@ class SearchSettings(Settings):
     )
     translation_memory_tau: float = field(
         100.0,
-        "translation_memory: squared distance of readouts at which the share of the memory is 0, "
-        "and temperature of its distribution.",
+        "translation_memory: temperature of its distribution, and the squared distance of readouts "
+        "from which on the weight of the memory is 0.",
         minimum=1e-6,
     )
     translation_memory_lambda: float | None = field(

@@ -57,21 +57,20 @@ class OptimizerSettings(Settings):
     warmup_steps: int = field(0, "Warm-up length, in steps.", minimum=0)
     warmup_scheme: str = field(
         "t2t",
-        "How the rate rises in warmup_steps: t2t, exponentially from a hundredth; linear.",
+        "How the rate rises during warmup_steps: t2t: exponentially from 1/100 of it; linear.",
         choices=("t2t", "linear"),
     )
     decay_scheme: str = field(
         "",
-        "How the rate falls: luong5, luong10 and luong234 halve it 5, 10 and 4 times from the "
-        "half or two thirds of the run on, the last time at its end; plateau halves it when dev "
-        "BLEU stops rising; inverse_sqrt and cosine fall from the end of the warm-up on.",
+        "How the learning rate falls. luong5, luong10: 5 or 10 halvings in the second half of the "
+        "run; luong234: 4 in its last third (the last halving is due at its end); plateau: a "
+        "halving when dev BLEU stops rising; inverse_sqrt, cosine: from the end of the warm-up.",
         choices=("", "luong5", "luong10", "luong234", "plateau", "inverse_sqrt", "cosine"),
     )
     decay_steps: int = field(
         0,
-        "Updates over which the rate falls; it stays as it is after them, and a cosine has to end "
-        "with the run. 0: num_train_steps. "
-        "Where a file gives both, change it together with num_train_steps.",
+        "Updates over which the rate falls; afterwards it is constant. A cosine has to end with "
+        "the run. 0: num_train_steps. If a settings file gives both, change both.",
         minimum=0,
     )
     plateau_patience: int = field(
@@ -94,8 +93,8 @@ class UpdateSettings(Settings):
     )
     gradient_accumulation: int = field(
         1,
-        "Parts of a batch whose gradients are computed one after the other and summed: the "
-        "update is that of the whole batch, its memory about that of a part.",
+        "Number of parts into which a batch is split; their gradients are summed. The update is "
+        "that of the whole batch, and takes about the memory of one part.",
         minimum=1,
         maximum=_PARTS,
     )

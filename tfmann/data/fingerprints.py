@@ -90,7 +90,7 @@ def require_same_vocabularies(out_dir: str, vocabularies: Mapping[str, str]) -> 
         if vocabularies.get(name, fingerprint) != fingerprint:
             raise UserError(
                 f"{os.path.join(out_dir, name)} has changed since this model was trained, and the "
-                "weights are of no use with another one. Put the file back from a copy."
+                "weights do not fit another one. Put the file back from a copy."
             )
 
 

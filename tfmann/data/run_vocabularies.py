@@ -193,7 +193,7 @@ def _refuse_others(hparams: HParams, saved: HParams, languages: LanguagePair, ou
         if reason:
             raise UsageError(
                 f"{out_dir} holds a model with its own {name}, and {changed} {reason}. "
-                "Use another out_dir, or leave these settings as they were."
+                "Use another out_dir, or keep the saved values."
             )
 
 

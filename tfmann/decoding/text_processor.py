@@ -65,8 +65,8 @@ class TextProcessor:
         """
         if history is not None and not self.hparams.reads_documents:
             raise UsageError(
-                f"a history is of no use: the cell {self.hparams.cell!r} translates every sentence "
-                "by itself"
+                f"a history has no effect: the cell {self.hparams.cell!r} translates every "
+                "sentence by itself"
             )
         numbered = number_lines(lines, documents)
         encoded = ((line, self.source_ids(line), document) for line, document in numbered)

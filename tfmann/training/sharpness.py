@@ -132,7 +132,7 @@ def lines(sharpness: Sharpness) -> list[str]:
         f"  {head}: entropy {measures['entropy']:.2f} of uniform, "
         f"greatest weight {measures['greatest_weight']:.2f}, "
         + (f"{measures['end_weight']:.2f} on </s>, " if "end_weight" in measures else "")
-        + f"{measures['distinct_positions']:.2f} positions a step"
+        + f"{measures['distinct_positions']:.2f} positions per step"
         for head, measures in sharpness.items()
     ]
 
@@ -155,10 +155,12 @@ def remedy(cell: Any) -> str:
     """Advises a setting that usually helps an attention that has collapsed."""
     score = getattr(getattr(cell, "attention", None), "score", None)
     if score is not None and score.kind == "dot":
-        outgrown = "its scores have outgrown the softmax"
+        saturated = "its dot products saturate the softmax"
         if "attention_score" in fields_of(cell_spec(cell.hparams.cell).options):
-            return f"{outgrown}; attention_score=cosine bounds them"
-        return f"{outgrown}; bound them in the cell's code (score 'cosine'), or lower learning_rate"
+            return f"{saturated}; attention_score=cosine bounds them"
+        return (
+            f"{saturated}; bound them in the cell's code (score 'cosine'), or lower learning_rate"
+        )
     if hasattr(cell, "head_scales") and cell.hparams.head_scale == 1:
         return "its heads move fast; sharpening_start=-3 with head_scale=1/sqrt(U) usually helps"
     return "a lower learning_rate usually helps"
