@@ -20,7 +20,7 @@ from tfmann.cli.flag_help import flag_help
 from tfmann.config.other_names import OTHER_SETTINGS, with_long_names
 from tfmann.config.search import DOCUMENT_HISTORIES
 from tfmann.data import fingerprints, input_checks
-from tfmann.datasets import raw_corpus
+from tfmann.datasets import corpus_record
 from tfmann.errors import UsageError, interruptible, run_command
 from tfmann.utils import resources
 from tfmann.utils.arguments import with_home
@@ -202,7 +202,7 @@ def _settings_path(values: flags.FlagValues) -> str | None:
 def _with_data(values: flags.FlagValues, explicit: dict[str, Any]) -> dict[str, Any]:
     """Adds the settings of `--data` to those that were given explicitly, which win."""
     folder = _given_name(values, "data")
-    return {**raw_corpus.load_settings(folder), **explicit} if folder else explicit
+    return {**corpus_record.load_settings(folder), **explicit} if folder else explicit
 
 
 def _given_name(values: flags.FlagValues, flag: str) -> str | None:

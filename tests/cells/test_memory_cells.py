@@ -270,5 +270,5 @@ def test_heads_begin_as_on_a_tape_where_set(cell, heads):
 
 
 def test_a_tape_needs_a_tap_to_move_by():
-    with pytest.raises(UsageError, match="needs shift_range of at least 1"):
+    with pytest.raises(UsageError, match="needs a shift_range of at least 1"):
         HParams(cell="ntm", encoder_type="memory", head_start="tape", shift_range=0)

@@ -12,7 +12,7 @@ import pytest
 from helpers.command_line import SPECIALS, WORDS, command, fails, tree
 
 from tfmann import config, nmt
-from tfmann.data import run_vocabularies, subword, text_files
+from tfmann.data import run_vocabularies, subword, subword_learning, text_files
 from tfmann.data.vocab import Vocabulary
 from tfmann.training import checkpoint, checkpoint_series
 
@@ -251,7 +251,7 @@ def test_weights_that_have_learned_other_words_start_no_model(trained, corpus, t
 
 def test_the_words_of_another_run_come_with_its_subwords(trained, corpus, tmp_path, capsys):
     """With its vocabulary alone, nearly all tokens would be unknown, and the run would train."""
-    subword.learn_bpe([corpus / "train.src", corpus / "train.tgt"], tmp_path / "codes", 8)
+    subword_learning.learn_bpe([corpus / "train.src", corpus / "train.tgt"], tmp_path / "codes", 8)
     bpe = {"subword_option": "bpe", "subword_model": tmp_path / "codes", "num_train_steps": 1}
     units = tmp_path / "units"
     assert nmt.main(training(corpus, units, **bpe)) == 0
@@ -374,7 +374,7 @@ def test_two_corpora_are_trained_by_their_weights(corpus, tmp_path, capsys):
 
 @pytest.mark.thorough
 def test_a_run_with_bpe_dropout_resumes_as_if_it_had_not_stopped(corpus, tmp_path, capsys):
-    subword.learn_bpe([corpus / "train.src", corpus / "train.tgt"], tmp_path / "codes", 8)
+    subword_learning.learn_bpe([corpus / "train.src", corpus / "train.tgt"], tmp_path / "codes", 8)
     words = " ".join(WORDS) + " " + " ".join(WORDS).upper()
     usual = subword.BpeSegmenter(tmp_path / "codes").segment(words)
     letters = sorted({*words} - {" "})

@@ -45,6 +45,46 @@ def test_raw_text_that_is_split_at_spaces_gets_advice(log_of, tmp_path):
     assert "--tokenizer=moses" in advice
 
 
+OTHER_RAW = {
+    "a quote": 'He said "yes".', "Hindi": "मैं हिन्दी में लिखता हूँ।",
+    "Arabic": "هل تحب الكتب؟", "Chinese with spaces": "我 喜欢 书。",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", OTHER_RAW.values(), ids=OTHER_RAW)
+def test_raw_text_of_other_languages_and_marks_is_recognised(log_of, tmp_path, line):
+    (advice,) = advice_of(log_of([line] * 16, TOKENS))
+    assert advice.startswith(f"{tmp_path}/train.src: words and punctuation are not separated")
+
+
+def test_text_without_spaces_is_named(log_of, tmp_path):
+    (advice,) = advice_of(log_of(["我喜欢这本书吗"] * 16, TOKENS))
+    assert advice.startswith(f"{tmp_path}/train.src: most lines are one token.")
+
+
+@pytest.mark.parametrize(
+    ("changes", "effect"),
+    [({}, "BLEU counts subwords as words"), ({"subword_option": "bpe"}, "it is segmented again")],
+)
+def test_text_that_is_segmented_into_subwords_already_is_named(log_of, tmp_path, changes, effect):
+    if changes:
+        (tmp_path / "codes").write_text("#version: 0.2\nd e\n")
+        changes = {**changes, "subword_model": tmp_path / "codes"}
+    lines = ["der hu@@ nd sieht", "die kat@@ ze ."] * 8
+    (line,) = [line for line in log_of(lines, TOKENS, **changes).splitlines() if "marks of" in line]
+    assert line.startswith(f"{tmp_path}/train.src: the text has the marks of subwords")
+    assert effect in line
+
+
+def test_a_dev_set_of_mostly_unknown_tokens_is_pointed_out(log_of, tmp_path):
+    (tmp_path / "other.src").write_text("völlig andere wörter\n" * 4)
+    (tmp_path / "other.tgt").write_text("der hund\n" * 4)
+    log = log_of(TOKENS, TOKENS, dev_prefix=tmp_path / "other")
+    (line,) = [line for line in log.splitlines() if "100.00%" in line]
+    assert "tokens in other.src (is it segmented like the training text?), 0.00% of" in line
+    assert log.count("is it segmented") == 1
+
+
 def test_only_the_raw_side_is_named(log_of, tmp_path):
     (advice,) = advice_of(log_of(TOKENS, RAW))
     assert advice.startswith(f"{tmp_path}/train.tgt: words and punctuation")
@@ -58,11 +98,15 @@ def test_only_the_raw_corpus_is_named(log_of, tmp_path):
     assert advice.startswith(f"{tmp_path}/more.src and {tmp_path}/more.tgt: words")
 
 
-@pytest.mark.parametrize("lines, changes", [(TOKENS, {}), (RAW, {"tokenizer": "moses"})])
+@pytest.mark.parametrize(
+    "lines, changes",
+    [(TOKENS, {}), (["Haus", "Hund"] * 8, {}), (RAW, {"tokenizer": "moses"})],
+)
 def test_text_that_needs_no_advice_gets_none(log_of, lines, changes):
     if changes:
         pytest.importorskip("sacremoses", reason="the extra `moses` is not installed")
-    assert not advice_of(log_of(lines, lines, **changes))
+    log = log_of(lines, lines, **changes)
+    assert not advice_of(log) and "the marks of" not in log and "is it segmented" not in log
 
 
 def test_a_run_says_that_dev_and_test_are_training_text(log_of, tmp_path):

@@ -13,7 +13,8 @@ from helpers.command_line import LINES, ROOT, write_model
 
 from tfmann import api, nmt
 from tfmann.cli import translate
-from tfmann.data.subword import sentencepiece_vocabulary, train_sentencepiece
+from tfmann.data.subword import sentencepiece_vocabulary
+from tfmann.data.subword_learning import train_sentencepiece
 from tfmann.data.text_files import write_lines
 from tfmann.errors import UsageError, UserError
 from tfmann.utils import memory_limits

@@ -14,7 +14,8 @@ from tfmann.data.batching import Position, Share, TrainingBatches
 from tfmann.data.bpe_dropout import BpeDropout, segment_with_dropout
 from tfmann.data.document_batches import DocumentBatches
 from tfmann.data.joined_corpus import JoinedCorpus
-from tfmann.data.subword import BpeSegmenter, learn_bpe
+from tfmann.data.subword import BpeSegmenter
+from tfmann.data.subword_learning import learn_bpe
 from tfmann.data.text_encoder import LanguagePair, TextEncoder
 from tfmann.data.vocab import UNK_ID, Vocabulary
 from tfmann.errors import UsageError

@@ -12,7 +12,8 @@ import pytest
 from tfmann.data import corpus_paths, text_files
 from tfmann.data import encoded_corpus as encode_module
 from tfmann.data.encoded_corpus import encode
-from tfmann.data.subword import BpeSegmenter, WordSegmenter, learn_bpe
+from tfmann.data.subword import BpeSegmenter, WordSegmenter
+from tfmann.data.subword_learning import learn_bpe
 from tfmann.data.text_encoder import LanguagePair, TextEncoder
 from tfmann.data.vocab import Vocabulary
 from tfmann.errors import UserError

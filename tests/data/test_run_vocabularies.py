@@ -5,7 +5,8 @@ import pytest
 from tfmann import config
 from tfmann.config import HParams
 from tfmann.data import run_vocabularies, text_files
-from tfmann.data.subword import WordSegmenter, learn_bpe
+from tfmann.data.subword import WordSegmenter
+from tfmann.data.subword_learning import learn_bpe
 from tfmann.data.text_encoder import TextEncoder
 from tfmann.data.vocab import SPECIALS, Vocabulary
 from tfmann.errors import UsageError

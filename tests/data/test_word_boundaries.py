@@ -8,8 +8,8 @@ from tfmann.data.subword import (
     SentencePieceSegmenter,
     WordSegmenter,
     sentencepiece_vocabulary,
-    train_sentencepiece,
 )
+from tfmann.data.subword_learning import train_sentencepiece
 from tfmann.data.text_encoder import TextEncoder
 from tfmann.data.text_files import write_lines
 from tfmann.data.vocab import Vocabulary

@@ -44,6 +44,7 @@ def test_a_rule_leaves_out_its_pairs_and_no_other(rules, left_out, reason):
 
 
 def test_a_pair_is_a_duplicate_only_if_both_sides_are():
-    pairs = [Pair("a", "x", 0), Pair("a", "y", 0), Pair("ax", "", 0), Pair("a", "x", 0)]
+    pairs = [Pair("a", "x", 0), Pair("a", "y", 0), Pair("ab", "c", 0), Pair("a", "bc", 0)]
+    pairs.append(pairs[0])
     cleaned_pairs = list(Cleaner(CleaningRules(drop_duplicates=True)).clean(pairs))
-    assert cleaned_pairs == pairs[:2]
+    assert cleaned_pairs == pairs[:4]

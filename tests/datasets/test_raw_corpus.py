@@ -11,7 +11,7 @@ import pytest
 from tfmann import config, nmt, synthetic
 from tfmann.cli import prepare
 from tfmann.data import run_vocabularies
-from tfmann.datasets import raw_corpus
+from tfmann.datasets import corpus_record, raw_corpus
 from tfmann.errors import UserError
 from tfmann.utils import resources
 
@@ -34,7 +34,7 @@ def lines(path):
 
 
 def run_settings(output):
-    return config.HParams(**raw_corpus.load_settings(str(output)))
+    return config.HParams(**corpus_record.load_settings(str(output)))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_run_takes_the_folder_as_it_is(raw, tmp_path, more, capsys):
             assert side.decode(side.encode(line)) == text or 0 in side.encode(line)
     assert settings.bleu_tokenize == ("none" if "--tokenizer=none" in more else "13a")
     assert settings.tokenizer == ("moses" if len(more) == 2 and "spm" not in more[0] else "")
-    record = json.loads((output / raw_corpus.RECORD).read_text("utf-8"))
+    record = json.loads((output / corpus_record.RECORD).read_text("utf-8"))
     sizes = {name: len(lines(output / f"{name}.src")) for name in ("train", "dev", "test")}
     assert sizes == {name: split["pairs"] for name, split in record["splits"].items()}
     ids = [i for line in lines(output / "dev.tgt") for i in languages.target.encode(line)]
@@ -81,7 +81,7 @@ def test_special_symbols_in_the_text_are_unknown_as_they_are_to_a_run(raw, tmp_p
     (raw / "dev.src").write_text("<s> <unk>\n" + "</s>\n" * 9, "utf-8")
     argv = command(raw, tmp_path / "out", "--subwords=words", "--tokenizer=none")
     assert prepare.main(argv) == 0
-    counts = raw_corpus.read_record(str(tmp_path / "out"))["splits"]["dev"]["sides"]["src"]
+    counts = corpus_record.read_record(str(tmp_path / "out"))["splits"]["dev"]["sides"]["src"]
     assert (counts["tokens"], counts["unknown_percent"]) == (11, 100)
 
 
@@ -111,7 +111,7 @@ def test_documents_stay_with_their_sentences(raw, tmp_path):
 def test_documents_of_earlier_text_go_even_if_its_record_is_lost(raw, tmp_path):
     output = tmp_path / "out"
     assert prepare.main(command(raw, output, "--vocab_size=60")) == 0
-    (output / raw_corpus.RECORD).unlink()  # as the message about a damaged one says
+    (output / corpus_record.RECORD).unlink()  # as the message about a damaged one says
     (raw / "train.docs").unlink()
     assert prepare.main(command(raw, output, "--vocab_size=60")) == 0
     assert not (output / "train.docs").exists()
@@ -164,7 +164,7 @@ def test_what_was_changed_afterwards_is_refused_and_prepared_again(raw, tmp_path
     for damage in (lambda: changed.write_bytes(whole[: len(whole) // 2]), changed.unlink):
         damage()
         with pytest.raises(UserError, match=f"{re.escape(str(changed))} is not what"):
-            raw_corpus.load_settings(str(output))
+            corpus_record.load_settings(str(output))
         capsys.readouterr()
         assert prepare.main(argv) == 0
         assert f"{changed} is not what" in capsys.readouterr().out
@@ -204,9 +204,9 @@ def test_what_the_user_puts_into_the_folder_is_not_of_the_corpus(raw, tmp_path):
     (output / "notes").write_text("first\n", "utf-8")
     assert prepare.main(command(raw, output, *options, "--drop_duplicates")) == 0
     (output / "notes").write_text("second\n", "utf-8")
-    assert raw_corpus.load_settings(str(output))["src"] == "src"
+    assert corpus_record.load_settings(str(output))["src"] == "src"
     assert (output / "run" / "train.log").exists()
-    files = set(raw_corpus.read_record(str(output))["files"])
+    files = set(corpus_record.read_record(str(output))["files"])
     assert files == {path.name for path in output.iterdir()} - {"run", "notes", "data.json",
                                                                ".prepared"}  # fmt: skip
 
@@ -224,7 +224,46 @@ def test_what_the_user_puts_into_the_folder_is_not_replaced(raw, tmp_path, capsy
     printed = capsys.readouterr().err
     assert f"{output / name} is not a file that `tfmann prepare` wrote" in printed
     assert (output / name).read_text("utf-8") == "mine\n"
-    assert raw_corpus.load_settings(str(output))["src"] == "src", "as it was prepared before"
+    assert corpus_record.load_settings(str(output))["src"] == "src", "as it was prepared before"
+
+
+def test_what_an_earlier_version_prepared_is_prepared_again(raw, tmp_path, capsys):
+    output = tmp_path / "out"
+    arguments = command(raw, output, "--vocab_size=60")
+    assert prepare.main(arguments) == 0
+    record = json.loads((output / "data.json").read_text("utf-8"))
+    assert record.pop("rules") == 2
+    for words, stays in (("what an earlier `tfmann prepare` wrote: preparing it again", record),
+                         ("has been prepared so already", None)):  # fmt: skip
+        if stays:
+            (output / "data.json").write_text(json.dumps(stays), "utf-8")
+        capsys.readouterr()
+        assert prepare.main(arguments) == 0
+        assert words in capsys.readouterr().out
+
+
+def test_a_name_that_is_not_utf_8_is_recorded(raw, tmp_path):
+    for suffix in ("src", "tgt"):
+        os.link(raw / f"train.{suffix}", os.fsencode(raw) + b"/tr\xe4in." + suffix.encode())
+    prefix = os.fsdecode(os.fsencode(raw) + b"/tr\xe4in")
+    argv = command(raw, tmp_path / "out", "--subwords=words", "--tokenizer=none")
+    assert prepare.main([*argv, f"--train_prefix={prefix}"]) == 0
+    inputs = corpus_record.read_record(tmp_path / "out")["inputs"]
+    assert "train: tr\udce4in.src" in inputs
+
+
+def test_a_rule_that_leaves_out_many_pairs_is_pointed_out(raw, tmp_path, capsys):
+    """As where one side has no spaces, so that its lines are one word."""
+    words = command(raw, tmp_path / "out", "--subwords=words", "--tokenizer=none")
+    assert prepare.main([*words, "--max_length=400"]) == 0
+    assert "words are counted between spaces" not in capsys.readouterr().out
+    text = (raw / "train.src").read_text("utf-8")
+    lines = text.splitlines()
+    joined = [line.replace(" ", "") for line in lines[20:]]
+    (raw / "train.src").write_text("\n".join([*lines[:20], *joined]) + "\n", "utf-8")
+    assert prepare.main([*words, "--max_ratio=2"]) == 0
+    printed = capsys.readouterr().out
+    assert "% of the pairs left out (lengths too different): words are counted between" in printed
 
 
 def test_what_was_interrupted_is_prepared_again(raw, tmp_path, monkeypatch):
@@ -234,7 +273,7 @@ def test_what_was_interrupted_is_prepared_again(raw, tmp_path, monkeypatch):
         patch.setattr(raw_corpus, "train_sentencepiece", _raise)
         assert prepare.main(arguments) == 1
     with pytest.raises(UserError, match="tfmann prepare"):
-        raw_corpus.load_settings(str(output))
+        corpus_record.load_settings(str(output))
     assert prepare.main(arguments) == 0
 
 
@@ -246,7 +285,7 @@ def test_a_preparation_that_fails_leaves_the_earlier_one(raw, tmp_path, monkeypa
         patch.setattr(raw_corpus, "train_sentencepiece", _raise)
         assert prepare.main(command(raw, output, "--vocab_size=70", "--drop_duplicates")) == 1
     assert {path.name: path.read_bytes() for path in output.iterdir()} == before
-    assert raw_corpus.load_settings(str(output))["src"] == "src"
+    assert corpus_record.load_settings(str(output))["src"] == "src"
 
 
 def _raise(*_):
@@ -289,11 +328,19 @@ def test_what_cannot_be_is_one_message(raw, tmp_path, capsys, more, message):
     assert message in printed and printed.count("\n") == 1
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"settings": {}}'])
+RECORDED = '{"settings": {}, "inputs": {}, "splits": {}, "recipe": {"source": "a", "target": "b"}'
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["{", "[]", "{}", '{"settings": {}}', "[" * 100_000, RECORDED + ', "files": []}',
+     RECORDED.replace('"splits": {}', '"splits": []') + "}"],
+    ids=range(7),
+)  # fmt: skip
 def test_a_damaged_record_is_named(tmp_path, content):
-    (tmp_path / raw_corpus.RECORD).write_text(content)
+    (tmp_path / corpus_record.RECORD).write_text(content)
     with pytest.raises(UserError, match=r"data\.json is damaged: delete it"):
-        raw_corpus.load_settings(str(tmp_path))
+        corpus_record.load_settings(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -329,15 +376,15 @@ def test_a_damaged_archive_is_named(raw, tmp_path, capsys):
 def test_text_that_has_nothing_to_merge_is_named_by_its_files(raw, tmp_path, capsys, tokenizer):
     for side in ("src", "tgt"):
         (raw / f"train.{side}").write_text("a\n" * len((raw / "train.docs").read_text().split()))
-    output = tmp_path / "out"
-    argv = command(raw, output, "--subwords=bpe", "--vocab_size=9", f"--tokenizer={tokenizer}")
-    assert prepare.main(argv) == 1
-    files = f"{output}/train.src, {output}/train.tgt"
+    argv = command(raw, tmp_path / "out", "--subwords=bpe", "--vocab_size=9")
+    assert prepare.main([*argv, f"--tokenizer={tokenizer}"]) == 1
+    files = f"{raw}/train.src, {raw}/train.tgt"
     assert f"tfmann: {files}: no two symbols occur together twice" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    "language, tokenizer", [("zh", "zh"), ("zh_CN", "zh"), ("ja", "char"), ("de", "13a")]
+    "language, tokenizer",
+    [("zh", "zh"), ("zh_CN", "zh"), ("ja", "char"), ("km", "char"), ("yue", "zh"), ("de", "13a")],
 )
 def test_words_without_spaces_are_split_for_bleu(raw, tmp_path, language, tokenizer):
     for path in raw.glob("*.tgt"):

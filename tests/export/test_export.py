@@ -11,7 +11,7 @@ from helpers import exports
 from helpers.command_line import LINES, ROOT, WORDS, command, fails, tree, write_model
 
 from tfmann import nmt
-from tfmann.data import subword, text_files
+from tfmann.data import subword_learning, text_files
 from tfmann.data.subword import make_segmenter, sentencepiece_vocabulary
 from tfmann.errors import UserError
 from tfmann.export import export_folder
@@ -58,7 +58,7 @@ def piece_model(tmp_path_factory):
     text_files.write_lines(
         folder / "text", [" ".join(draw.choices(WORDS, k=6)) for _ in range(200)]
     )
-    pieces = subword.train_sentencepiece([folder / "text"], folder / "text", vocab_size=32)
+    pieces = subword_learning.train_sentencepiece([folder / "text"], folder / "text", vocab_size=32)
     words = sentencepiece_vocabulary(pieces).tokens
     return write_model(folder, words=words, subword_option="spm", subword_model=pieces)
 
@@ -187,7 +187,7 @@ def test_the_next_lines_of_no_document(name, tmp_path):
 @pytest.mark.slow
 def test_byte_pairs(tmp_path):
     text_files.write_lines(tmp_path / "text", [" ".join(WORDS)] * 9)
-    subword.learn_bpe([tmp_path / "text"], tmp_path / "codes", num_merges=12)
+    subword_learning.learn_bpe([tmp_path / "text"], tmp_path / "codes", num_merges=12)
     settings = {"subword_option": "bpe", "subword_model": str(tmp_path / "codes")}
     units = sorted(set(make_segmenter(*settings.values()).segment(" ".join(WORDS))))
     assert any(unit.endswith("@@") for unit in units)

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from helpers import small_models
 
-from tfmann.data import subword
+from tfmann.data import subword, subword_learning
 from tfmann.data.text_encoder import LanguagePair, TextEncoder
 from tfmann.data.vocab import EOS_ID, UNK_ID, Vocabulary
 from tfmann.decoding.text_processor import TextProcessor
@@ -34,14 +34,14 @@ def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("text")
     lines = [" ".join(line.split()) for line in draw_lines(seed=2)]
     (root / "text").write_text("\n".join(line for line in lines if line), encoding="utf-8")
-    subword.learn_bpe([root / "text"], root / "learned", num_merges=50)
+    subword_learning.learn_bpe([root / "text"], root / "learned", num_merges=50)
     # merges that overlap, that come twice, that join what ends a word, in an order of their own
     merges = [f"{a} {b}" for a in ("x", "y", "xx", "yx") for b in ("x", "y", "xx", "y</w>", "a")]
     merges += ["x </w>", "y </w>", "xy </w>", "x x", "< /", "</ w>"]
     random.Random(4).shuffle(merges)
     for name, head in (("old", ""), ("new", "#version: 0.2\n")):
         (root / name).write_text(head + "\n".join(merges) + "\n", encoding="utf-8")
-    subword.train_sentencepiece([root / "text"], root / "pieces", vocab_size=95)
+    subword_learning.train_sentencepiece([root / "text"], root / "pieces", vocab_size=95)
     return root
 
 

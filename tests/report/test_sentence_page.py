@@ -8,7 +8,8 @@ from helpers.command_line import WORDS, write_model
 
 from tfmann import api
 from tfmann.cli.report import main
-from tfmann.data.subword import learn_bpe, make_segmenter
+from tfmann.data.subword import make_segmenter
+from tfmann.data.subword_learning import learn_bpe
 from tfmann.data.text_files import write_lines
 from tfmann.decoding.translation import without_eos
 from tfmann.report import figures

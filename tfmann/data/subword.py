@@ -10,22 +10,17 @@ other characters that Unicode calls white space (U+00A0, U+2028 ...) stay inside
 from __future__ import annotations
 
 import abc
-import contextlib
 import hashlib
 import io
-import os
 import re
-import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
-from tfmann.data import normalization
-from tfmann.data.text_files import iter_lines, write_lines
-from tfmann.data.vocab import SPECIALS, WHITE_SPACE, Vocabulary
+from tfmann.data.text_files import iter_lines
+from tfmann.data.vocab import WHITE_SPACE, Vocabulary
 from tfmann.errors import UsageError, UserError
-from tfmann.utils.files import PathLike, atomic_write, read_bytes
+from tfmann.utils.files import PathLike, read_bytes
 from tfmann.utils.tensorflow_import import import_tensorflow
 
 SUBWORD_OPTIONS = ("", "bpe", "spm")
@@ -35,8 +30,6 @@ _JOINT = re.compile(r"@@ |@@ ?$")
 _CODES_VERSION = re.compile(r"#version: 0\.[12]")
 _CACHED_WORDS = 500_000  # limit of the segmenter's cache, which would grow with the corpus
 _WORD = re.compile(r"[^ \t\r\n]+")
-_USUAL_LINE = 4192  # bytes; SentencePiece's default, which is part of a model's file
-_MOST_PIECES = 1_000_000  # that SentencePiece considers
 
 
 class Segmenter(abc.ABC):
@@ -181,98 +174,6 @@ def make_segmenter(subword_option: str, model_path: PathLike | None = None) -> S
     return WordSegmenter()
 
 
-def learn_bpe(
-    input_paths: Iterable[PathLike],
-    output_path: PathLike,
-    num_merges: int,
-    segmenters: Sequence[Segmenter] = (),
-) -> None:
-    """Learns merge operations jointly over several files (arXiv 1508.07909, section 3.2).
-
-    Stops early, with fewer merges, when no pair of symbols occurs twice.
-
-    Args:
-      input_paths: the files.
-      output_path: the file to write.
-      num_merges: at most.
-      segmenters: give the words of each file; without them, these are between spaces.
-
-    Raises:
-      UserError: a file cannot be read or written, or there is nothing to merge.
-    """
-    if num_merges < 1:
-        raise UsageError(f"num_merges={num_merges}: at least 1 merge must be learned")
-    from subword_nmt.learn_bpe import learn_bpe as learn
-
-    paths = list(input_paths)
-    text = (
-        " ".join(segmenter.segment(line))
-        for path, segmenter in zip(paths, segmenters or [WordSegmenter()] * len(paths))
-        for line in iter_lines(path)
-    )
-    codes = io.StringIO(newline="\n")
-    try:
-        with _quiet_unless_watched():
-            learn(text, codes, num_merges)
-    except ValueError as error:
-        # subword-nmt takes the maximum of an empty list when no pair of symbols is left.
-        if "empty" not in str(error):
-            raise
-    merges = codes.getvalue().split("\n")[:-1]
-    if len(merges) < 2:  # the version line alone
-        raise UserError(f"{_names(paths)}: no two symbols occur together twice; nothing to merge")
-    write_lines(output_path, merges)
-
-
-def train_sentencepiece(
-    input_paths: Iterable[PathLike], model_prefix: PathLike, vocab_size: int
-) -> str:
-    """Trains a unigram SentencePiece model on all lines; returns its path, `model_prefix`.model.
-
-    The same text gives the same file: lines are not sampled, and one thread is used, because the
-    sums of several threads depend on how the lines are divided. The library would skip lines with
-    U+2585, which becomes a space, and long lines, so that the limit is raised.
-
-    Raises:
-      UsageError: no text allows this vocab_size.
-      UserError: a file cannot be read or written, or the text does not allow this vocab_size.
-    """
-    import sentencepiece
-
-    if not len(SPECIALS) < vocab_size <= _MOST_PIECES:
-        raise UsageError(
-            f"vocab_size={vocab_size}: SentencePiece takes from {len(SPECIALS) + 1} to "
-            f"{_MOST_PIECES:,} pieces"
-        )
-    paths = list(input_paths)
-    longest = max((len(line.encode()) for line in _all_lines(paths)), default=0)
-    model = io.BytesIO()
-
-    def train(rules: str) -> None:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=(line.replace("\u2585", " ") for line in _all_lines(paths)),
-            model_writer=model,
-            vocab_size=vocab_size,
-            max_sentence_length=max(longest, _USUAL_LINE),
-            num_threads=1,
-            minloglevel=2,
-            normalization_rule_tsv=rules,
-        )
-
-    try:
-        with normalization.rule_file() as rules:
-            _run_interruptibly(lambda: train(rules))
-    except RuntimeError as error:
-        raise UserError(
-            f"SentencePiece cannot train vocab_size={vocab_size} on {_names(paths)}: "
-            f"{_failure(error) or 'no text'}"
-        ) from None
-    path = f"{os.fspath(model_prefix)}.model"
-    with atomic_write(path) as stream:
-        stream.write(normalization.without_rule_file(model.getvalue()))
-    return path
-
-
 def sentencepiece_vocabulary(model_path: PathLike) -> Vocabulary:
     """Returns the pieces of a model as a vocabulary, the three specials first.
 
@@ -288,41 +189,8 @@ def sentencepiece_vocabulary(model_path: PathLike) -> Vocabulary:
     return Vocabulary.from_tokens(piece for piece in pieces if not WHITE_SPACE.search(piece))
 
 
-def _run_interruptibly(work: Callable[[], None]) -> None:
-    """Runs a library's code in a thread, so that a signal need not wait until it returns."""
-    errors: list[Exception] = []
-
-    def run() -> None:
-        try:
-            work()
-        except Exception as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-
-
 def _fingerprint(kind: str, content: bytes) -> str:
     return hashlib.sha256(kind.encode("ascii") + b"\0" + content).hexdigest()
-
-
-def _quiet_unless_watched() -> contextlib.AbstractContextManager:
-    """Keeps subword-nmt's progress bar, thousands of lines, out of log files."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        return contextlib.nullcontext()
-    return contextlib.redirect_stderr(io.StringIO())
-
-
-def _all_lines(paths: Sequence[PathLike]) -> Iterator[str]:
-    for path in paths:
-        yield from iter_lines(path)
-
-
-def _names(paths: Sequence[PathLike]) -> str:
-    return ", ".join(str(path) for path in paths)
 
 
 def _read_codes(path: PathLike) -> str:
@@ -389,12 +257,12 @@ def _processor(model: bytes, path: PathLike):  # noqa: ANN202 (sentencepiece has
     try:
         processor.LoadFromSerializedProto(model)
     except RuntimeError as error:
-        reason = _failure(error) or "it cannot be read as one"
+        reason = sentencepiece_failure(error) or "it cannot be read as one"
         raise UserError(f"{path} is no SentencePiece model: {reason}") from None
     return processor
 
 
-def _failure(error: Exception) -> str:
+def sentencepiece_failure(error: Exception) -> str:
     """Returns SentencePiece's message without its source line, the failed condition and a flag."""
     message = str(error).rpartition("]")[2].strip()
     return message.partition(" or decrease character_coverage")[0]

@@ -18,7 +18,11 @@ _LINES = 2000  # the first lines of a file, which are checked
 _RAW_SHARE = 0.5  # of the lines: tokenized text has next to none, raw text nearly all
 _SEEN_SHARE = 0.5  # of an evaluation set's pairs: short sentences recur in a real corpus
 _OTHER_SPACE = re.compile(r"[^\S \t\r\n]")  # such as U+00A0
-_RAW_END = re.compile(r"[^\W\d_][.!?,;:]+[\"'»”)]*\s*$")  # a letter, and punctuation attached to it
+_MARKS = ".!?,;:。？！।؟…"
+_RAW_END = re.compile(rf"[^\s\d{_MARKS}][{_MARKS}]+[\"'»”)」]*\s*$")  # attached to a word
+_LONG_TOKEN = 5  # characters of a line that is one token; a word alone is often shorter
+_SUBWORD_SHARE = 0.05  # of the tokens
+_UNKNOWN_SHARE = 0.2  # of the tokens of a file; text segmented like the training text has less
 
 
 def unknown_tokens(corpus: EncodedCorpus, names: tuple[str, str]) -> str:
@@ -31,48 +35,78 @@ def unknown_tokens(corpus: EncodedCorpus, names: tuple[str, str]) -> str:
     parts = []
     for name, ids in zip(names, (corpus.source_ids, corpus.target_ids)):
         share = float(np.mean(ids == UNK_ID)) if len(ids) else 0.0
-        parts.append(f"{share:.2%} of {len(ids):,} tokens in {name}")
+        remark = " (is it segmented like the training text?)" if share > _UNKNOWN_SHARE else ""
+        parts.append(f"{share:.2%} of {len(ids):,} tokens in {name}{remark}")
     return f"unknown: {', '.join(parts)}"
 
 
-def is_raw(path: PathLike) -> bool:
-    """Returns whether most lines of a text end in punctuation that is attached to a word.
-
-    Raises:
-      UserError: the file cannot be read.
-    """
-    lines = [line for line in itertools.islice(iter_lines(path), _LINES) if line.strip()]
-    raw = sum(bool(_RAW_END.search(line)) for line in lines)
-    return raw > _RAW_SHARE * len(lines)
+def is_raw(line: str) -> bool:
+    """Returns whether a line ends in punctuation that is attached to a word."""
+    return bool(_RAW_END.search(line))
 
 
-def is_joined(path: PathLike) -> bool:
-    """Returns whether most lines have other spaces than U+0020 alone, and so are one token.
+def is_joined(line: str) -> bool:
+    """Returns whether a line has other spaces than U+0020 alone, and so is one token."""
+    return " " not in line.strip() and bool(_OTHER_SPACE.search(line))
 
-    Raises:
-      UserError: the file cannot be read.
-    """
-    lines = [line for line in itertools.islice(iter_lines(path), _LINES) if line.strip()]
-    joined = sum(" " not in line.strip() and bool(_OTHER_SPACE.search(line)) for line in lines)
-    return joined > _RAW_SHARE * len(lines)
+
+def is_one_token(line: str) -> bool:
+    """Returns whether a line has no space and is longer than most words."""
+    return " " not in line.strip() and len(line.strip()) > _LONG_TOKEN
+
+
+_ADVICE = {
+    is_joined: "words are not separated by the plain space U+0020 but by other spaces, such as "
+    "U+00A0, so that each line is one token: replace these",
+    is_one_token: "most lines are one token. If words are not separated by spaces, as in Chinese "
+    "or Japanese, `tfmann prepare` learns subwords of the text.",
+    is_raw: "words and punctuation are not separated, so that 'house' and 'house.' are different "
+    "words. `tfmann prepare` learns subwords of raw text, or --tokenizer=moses separates them.",
+}
 
 
 def raw_text_advice(paths: tuple[PathLike, PathLike]) -> str:
-    """Returns a warning that names the raw text among files that are split at spaces, or ""."""
-    joined = [str(path) for path in paths if is_joined(path)]
-    if joined:
-        return (
-            f"{' and '.join(joined)}: words are not separated by the plain space U+0020 but by "
-            "other spaces, such as U+00A0, so that each line is one token: replace these"
-        )
-    raw = [str(path) for path in paths if is_raw(path)]
-    if not raw:
+    """Returns a warning that names the raw text among files that are split at spaces, or "".
+
+    Raises:
+      UserError: a file cannot be read.
+    """
+    lines = {str(path): _first_lines(path) for path in paths}
+    for is_affected, advice in _ADVICE.items():
+        found = [
+            path
+            for path, first in lines.items()
+            if sum(map(is_affected, first)) > _RAW_SHARE * len(first)
+        ]
+        if found:
+            return f"{' and '.join(found)}: {advice}"
+    return ""
+
+
+def subword_advice(paths: tuple[PathLike, PathLike], subword_option: str) -> str:
+    """Returns a warning that names text that is segmented into subwords already, or "".
+
+    Raises:
+      UserError: a file cannot be read.
+    """
+    found = []
+    for path in paths:
+        tokens = [token for line in _first_lines(path) for token in line.split()]
+        marked = sum(token.endswith("@@") or token.startswith("\u2581") for token in tokens)
+        if marked > _SUBWORD_SHARE * len(tokens):
+            found.append(str(path))
+    if not found:
         return ""
+    effect = "it is segmented again" if subword_option else "BLEU counts subwords as words"
     return (
-        f"{' and '.join(raw)}: words and punctuation are not separated, so that 'house' and "
-        "'house.' are different words. `tfmann prepare` learns subwords of raw text, or "
-        "--tokenizer=moses separates them."
+        f"{' and '.join(found)}: the text has the marks of subwords, such as `@@`, and {effect}: "
+        "give text without them, and the subwords' model (--subword_option, --subword_model)"
     )
+
+
+def _first_lines(path: PathLike) -> list[str]:
+    """Returns those of the first lines that are not blank."""
+    return [line for line in itertools.islice(iter_lines(path), _LINES) if line.strip()]
 
 
 def seen_pairs(

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple
 
-from tfmann.data.subword import learn_bpe
+from tfmann.data.subword_learning import learn_bpe
 from tfmann.data.text_files import iter_lines, measure, write_lines
 from tfmann.datasets import tokenization
 from tfmann.datasets.catalog import Report

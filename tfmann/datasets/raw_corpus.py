@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -18,12 +17,8 @@ from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
 from tfmann.data.moses import make_segmenters
-from tfmann.data.subword import (
-    learn_bpe,
-    sentencepiece_segment,
-    sentencepiece_vocabulary,
-    train_sentencepiece,
-)
+from tfmann.data.subword import sentencepiece_segment, sentencepiece_vocabulary
+from tfmann.data.subword_learning import learn_bpe, train_sentencepiece
 from tfmann.data.text_files import (
     Pair,
     iter_lines,
@@ -34,13 +29,20 @@ from tfmann.data.text_files import (
 from tfmann.data.vocab import EOS_ID, NoTokenError, Vocabulary
 from tfmann.datasets import raw_text
 from tfmann.datasets.cleaning import Cleaner, CleaningRules
+from tfmann.datasets.corpus_record import (
+    RECORD,
+    changed_file,
+    file_digests,
+    read_record,
+    write_record,
+)
 from tfmann.errors import UsageError, UserError
 from tfmann.utils import atomic_files
-from tfmann.utils.files import atomic_write, error_reason, file_digest, open_binary
+from tfmann.utils.files import atomic_write, error_reason
 
-RECORD = "data.json"
 _MARK = ".prepared"  # a folder of ours, even where preparing it was interrupted
-_PATHS = ("train_prefix", "dev_prefix", "test_prefix", "vocab_prefix", "subword_model")
+_MANY = 0.2  # of the pairs; a rule that leaves out more may not suit the language
+_RULES = {"spm": 2, "bpe": 1, "words": 1}  # versions of how subwords and vocabularies are learned
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,18 +115,16 @@ def prepare_corpus(
         for split, texts in paths.items()
         for path in texts
     }
-    recipe_record = dataclasses.asdict(recipe)
     record = read_record(directory)
-    if record and (record["recipe"], record["inputs"]) == (recipe_record, inputs):
-        changed = _changed_file(record, directory)
-        if not changed:
-            log(f"{directory} has been prepared so already")
+    if record and (record["recipe"], record["inputs"]) == (dataclasses.asdict(recipe), inputs):
+        if _is_up_to_date(record, directory, log):
             return record
-        log(f"{changed} is not what `tfmann prepare` wrote: preparing it again")
     for texts in paths.values():
         raw_text.require_parallel(texts)
     _claim(directory, record, _names_of_texts(recipe, prefixes))
-    with _unfinished_folder(directory) as folder:
+    names = {name: path for split, texts in paths.items()
+             for name, path in zip(_names_of_texts(recipe, [split]), texts)}  # fmt: skip
+    with _unfinished_folder(directory, names) as folder:
         splits: dict[str, Any] = {}
         for split, texts in paths.items():
             splits[split] = _write_split(recipe, split, texts, folder, log)
@@ -132,70 +132,26 @@ def prepare_corpus(
         for name in prefixes:
             settings[f"{name}_prefix"] = name
             splits[name]["sides"] = _measure_split(sides, folder, name)
-        files = _digests(folder, _written(recipe, prefixes, settings))
+        files = file_digests(folder, _written(recipe, prefixes, settings))
         _replace_files(folder, directory, record, prefixes)
     record = {
-        "settings": settings, "splits": splits, "recipe": recipe_record, "inputs": inputs,
-        "files": files,
+        "settings": settings, "splits": splits, "recipe": dataclasses.asdict(recipe),
+        "inputs": inputs, "files": files, "rules": _RULES[recipe.subwords],
     }  # fmt: skip
-    _save_record(record, directory)
+    write_record(record, directory)
     return record
 
 
-def _save_record(record: Mapping[str, Any], directory: str) -> None:
-    with atomic_write(os.path.join(directory, RECORD)) as stream:
-        stream.write(json.dumps(record, indent=1, ensure_ascii=False).encode())
-
-
-def load_settings(directory: str) -> dict[str, Any]:
-    """Returns the settings of a run on a prepared folder, its paths joined to the folder.
-
-    Raises:
-      UsageError: the folder has no record that can be read.
-      UserError: a file has changed since it was prepared, or is gone.
-    """
-    record = read_record(directory)
-    if not record:
-        raise UsageError(f"{directory} holds no {RECORD}: `tfmann prepare` writes it")
-    changed = _changed_file(record, directory)
-    if changed:
-        raise UserError(
-            f"{changed} is not what `tfmann prepare` wrote: give that command once more, which "
-            "prepares it again"
-        )
-    settings = dict(record["settings"])
-    for key in _PATHS:
-        if key in settings:
-            settings[key] = os.path.join(directory, settings[key])
-    return settings
-
-
-def read_record(directory: str) -> dict[str, Any]:
-    """Returns the record of a prepared folder, or an empty one if there is none.
-
-    Raises:
-      UserError: the record is damaged.
-    """
-    path = os.path.join(directory, RECORD)
-    if not os.path.exists(path):
-        return {}
-    with open_binary(path) as stream:
-        try:
-            record = json.load(stream)
-            record["settings"], record["inputs"], record["splits"]
-            record["recipe"]["source"], record["recipe"]["target"]
-        except (ValueError, KeyError, TypeError):
-            raise UserError(f"{path} is damaged: delete it, and prepare the corpus again") from None
-    return record
-
-
-def _changed_file(record: Mapping[str, Any], directory: str) -> str:
-    """Returns the path of a file that is not as it was recorded, or an empty text."""
-    for name, digest in record.get("files", {}).items():
-        path = os.path.join(directory, name)
-        if not os.path.isfile(path) or file_digest(path) != digest:
-            return path
-    return ""
+def _is_up_to_date(record: Mapping[str, Any], directory: str, log: Callable[[str], None]) -> bool:
+    """Returns whether a folder made by the same recipe is whole and by the present rules."""
+    changed = changed_file(record, directory)
+    is_current = record.get("rules", 1) == _RULES[record["recipe"]["subwords"]]
+    if is_current and not changed:
+        log(f"{directory} has been prepared so already")
+        return True
+    reason = f"{changed} is not what" if is_current else f"{directory} is what an earlier"
+    log(f"{reason} `tfmann prepare` wrote: preparing it again")
+    return False
 
 
 def summary(record: Mapping[str, Any]) -> list[str]:
@@ -234,15 +190,6 @@ def _written(recipe: Recipe, prefixes: Mapping[str, str], settings: Mapping[str,
     return names
 
 
-def _digests(directory: str, names: Iterable[str]) -> dict[str, str]:
-    """Returns the SHA-256 of those files that are there, by name."""
-    return {
-        name: file_digest(os.path.join(directory, name))
-        for name in sorted(names)
-        if os.path.exists(os.path.join(directory, name))
-    }
-
-
 def _claim(directory: str, record: Mapping[str, Any], texts: Iterable[str]) -> None:
     """Makes the folder, or refuses one of something else, or with other texts of these names."""
     raw_text.refuse_replacing(texts, directory, record)
@@ -258,14 +205,22 @@ def _claim(directory: str, record: Mapping[str, Any], texts: Iterable[str]) -> N
 
 
 @contextlib.contextmanager
-def _unfinished_folder(directory: str) -> Iterator[str]:
-    """Makes a folder in the prepared one, which stays as it is until all can be replaced."""
+def _unfinished_folder(directory: str, paths: Mapping[str, str]) -> Iterator[str]:
+    """Makes a folder in the prepared one, which stays as it is until all can be replaced.
+
+    Args:
+      directory: the prepared folder.
+      paths: of the user's file that each file of text is made from; errors name it.
+    """
     try:
         with atomic_files.temporary_folder(os.path.join(directory, "unfinished")) as folder:
             try:
                 yield folder
-            except UserError as error:  # about a text by its name in the end
-                raise type(error)(str(error).replace(folder, directory)) from None
+            except UserError as error:
+                message = str(error)
+                for name, path in paths.items():
+                    message = message.replace(os.path.join(folder, name), path)
+                raise type(error)(message.replace(folder, directory)) from None
     except OSError as error:
         raise UserError(f"cannot write in {directory}: {error_reason(error)}") from None
 
@@ -314,6 +269,10 @@ def _write_split(
         removed = _removed(cleaner.removed)
         raise UserError(f"{' and '.join(paths[:2])}: the rules leave no pair: {removed}")
     log(f"{split}: {count:,} pairs, {sum(cleaner.removed.values()):,} left out")
+    for reason in ("too long", "lengths too different"):
+        share = cleaner.removed[reason] / (count + sum(cleaner.removed.values()))
+        if share > _MANY:
+            log(f"{share:.0%} of the pairs left out ({reason}): words are counted between spaces")
     return {"pairs": count, "removed": dict(cleaner.removed)}
 
 
@@ -332,7 +291,8 @@ def _rewrite(paths: list[str], pairs: Iterator[Pair]) -> int:
 def _bleu_tokenizer(language: str) -> str:
     """Returns the tokeniser of BLEU for raw text; 13a would leave whole clauses unsplit in some."""
     code = language.lower().replace("_", "-").partition("-")[0]
-    return {"zh": "zh", "ja": "char", "th": "char"}.get(code, "13a")
+    by_character = dict.fromkeys(("ja", "km", "lo", "my", "th"), "char")
+    return {"zh": "zh", "yue": "zh", **by_character}.get(code, "13a")
 
 
 def _learn(
@@ -352,7 +312,8 @@ def _learn(
     model = None
     if recipe.subwords == "spm":
         log(f"learning {recipe.vocab_size:,} SentencePiece pieces on both sides of train")
-        model = train_sentencepiece(texts, os.path.join(directory, "spm"), recipe.vocab_size)
+        prefix = os.path.join(directory, "spm")
+        model = train_sentencepiece(texts, prefix, recipe.vocab_size, log)
     elif recipe.subwords == "bpe":
         log(f"learning {recipe.vocab_size:,} merges on both sides of train")
         model = os.path.join(directory, "bpe.codes")
