@@ -11,6 +11,7 @@ import tensorflow as tf
 from tfmann.data.batching import chunks, pad_pairs
 from tfmann.decoding.teacher_forcing import teacher_forced
 from tfmann.models.seq2seq import IDS, LENGTHS, Prepared, Seq2Seq
+from tfmann.ops.gradients import without_gradients
 
 IdPair = tuple[list[int], list[int]]  # of source and target, without `</s>`
 
@@ -22,7 +23,9 @@ class ForcedReadouts:
         """Compiles nothing yet; pairs are decoded `batch_size` at a time."""
         self._model, self._batch_size, self._append_eos = model, batch_size, append_source_eos
         self._run = tf.function(
-            self._compute, autograph=False, input_signature=[IDS, LENGTHS, IDS, LENGTHS]
+            without_gradients(self._compute),
+            autograph=False,
+            input_signature=[IDS, LENGTHS, IDS, LENGTHS],
         )
 
     def is_like(self, other: ForcedReadouts) -> bool:

@@ -31,6 +31,7 @@ from tfmann.decoding.translation import (
 from tfmann.decoding.word_memory_entries import collect, take_votes
 from tfmann.models import history_encoder
 from tfmann.models.seq2seq import BATCH_SIGNATURE, IDS, LENGTHS, Prepared, Seq2Seq
+from tfmann.ops.gradients import without_gradients
 
 _BATCHES_PER_CHUNK = 64  # their lines are sorted by length together
 Pair = tuple[SourceLine, list[int]]  # a source line and the target's ids, without `</s>`
@@ -263,7 +264,8 @@ class Translator:
     ) -> tf.types.experimental.GenericFunction:
         if key not in self._compiled:
             self._compiled[key] = tf.function(
-                functools.partial(run),  # TensorFlow warns where one function is traced often
+                # a new one each time: TensorFlow warns where one function is traced often
+                without_gradients(functools.partial(run)),
                 autograph=False,  # nothing here needs it, and it takes seconds
                 input_signature=signature,
             )

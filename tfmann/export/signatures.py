@@ -17,6 +17,7 @@ from tfmann.decoding import search
 from tfmann.decoding.translator import Translator
 from tfmann.export.document_state import document_state, pack, unpack
 from tfmann.export.graph_text import EncodedLines, SourceText, TargetText
+from tfmann.ops.gradients import without_gradients
 
 _LINES = tf.TensorSpec([None], tf.string)
 _ROWS = tf.TensorSpec([], tf.int32)
@@ -111,4 +112,4 @@ def _first_rows(outputs: dict[str, tf.Tensor], count: tf.Tensor) -> dict[str, tf
 def _trace(run: Any, **signature: Any) -> Any:
     """Returns the concrete function of `run` for arguments of these specs, by name."""
     named = {name: tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in signature.items()}
-    return tf.function(run, autograph=False).get_concrete_function(**named)
+    return tf.function(without_gradients(run), autograph=False).get_concrete_function(**named)

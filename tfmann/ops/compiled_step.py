@@ -19,6 +19,7 @@ from typing import Any, Callable
 import tensorflow as tf
 
 from tfmann.ops import row_products
+from tfmann.ops.gradients import custom_gradient
 
 SMALLEST = 2048  # numbers of a memory; compiling does not pay for fewer
 _COMPILES = contextvars.ContextVar("compiles_steps", default=False)
@@ -59,7 +60,7 @@ class MemoryStep:
             return self._compute(memory, keys, dots, squares, **present)
         structure: list[Any] = []
 
-        @tf.custom_gradient
+        @custom_gradient
         def run(memory: tf.Tensor, keys: tf.Tensor, *values: tf.Tensor):
             dots = row_products.times_transposed(keys, memory)
             squares = row_products.squared_lengths(memory)

@@ -12,6 +12,8 @@ from typing import Callable
 
 import tensorflow as tf
 
+from tfmann.ops.gradients import custom_gradient
+
 
 def scan(
     unit_type: str,
@@ -102,7 +104,7 @@ def _gru(
 ) -> tuple[tf.Tensor, ...]:
     """Computes `h' = z h + (1-z) c`, `c = tanh(p_c + r (h U_c))`."""
 
-    @tf.custom_gradient
+    @custom_gradient
     def run(projected: tf.Tensor, kernel: tf.Tensor, initial: tf.Tensor):
         cast = tf.cast(kernel, dtype)
         units = kernel.shape[1]
@@ -149,7 +151,7 @@ def _lstm(
 ) -> tuple[tf.Tensor, ...]:
     """Computes `c' = f c + i g`, `h' = o tanh(c')`."""
 
-    @tf.custom_gradient
+    @custom_gradient
     def run(projected: tf.Tensor, kernel: tf.Tensor, initial: tf.Tensor):
         cast = tf.cast(kernel, dtype)
 

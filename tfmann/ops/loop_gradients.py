@@ -18,6 +18,7 @@ from typing import Any, Callable
 
 import tensorflow as tf
 
+from tfmann.ops.gradients import custom_gradient
 from tfmann.ops.step_reader import empty_list, list_with
 
 
@@ -75,7 +76,7 @@ class StepMatrix:
             return tf.matmul(values, self.tensor)
         self._used = True
 
-        @tf.custom_gradient
+        @custom_gradient
         def run(values: tf.Tensor, inputs: tf.Tensor, errors: tf.Tensor):
             del inputs, errors
 
@@ -105,7 +106,7 @@ class _LoopMatrix:
         rank = tensor.shape.rank
         *sentences, height, width = tf.unstack(tf.shape(tensor), rank)  # [] or [B], I, O
 
-        @tf.custom_gradient
+        @custom_gradient
         def run(tensor: tf.Tensor):
             def gradient(d_inputs: tf.Tensor, d_errors: tf.Tensor) -> tf.Tensor:
                 x = self._concat(d_inputs, [*sentences, height])

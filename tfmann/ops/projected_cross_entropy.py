@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from tfmann.ops.gradients import custom_gradient
+
 _SMALLEST = 1e-30  # above it a float32 probability has all its digits
 
 
@@ -36,7 +38,7 @@ def projected_cross_entropy(
     if bias is None:
         bias = tf.zeros([])  # adds nothing, gets a gradient that is not used
 
-    @tf.custom_gradient
+    @custom_gradient
     def run(readout: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor):
         inputs, weights = tf.cast(readout, dtype), tf.cast(kernel, dtype)
         logits = tf.cast(tf.matmul(inputs, weights), tf.float32)

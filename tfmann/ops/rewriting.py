@@ -14,9 +14,10 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from tfmann.ops import row_products
+from tfmann.ops.gradients import custom_gradient
 
 
-@tf.custom_gradient
+@custom_gradient
 def erase_and_add_by_one_head(
     memory: tf.Tensor, weights: tf.Tensor, erase: tf.Tensor, add: tf.Tensor
 ):
@@ -35,7 +36,7 @@ def erase_and_add_by_one_head(
     return result, gradient
 
 
-@tf.custom_gradient
+@custom_gradient
 def erase_and_add_by_rows(memory: tf.Tensor, weights: tf.Tensor, erase: tf.Tensor, add: tf.Tensor):
     """Computes `M prod_h(1 - w_h e_h^T) + sum_h w_h a_h^T` `[B, N, W]`, for `row_by_row`.
 
@@ -80,7 +81,7 @@ def _erased(memory: tf.Tensor, columns: Sequence, rows: Sequence) -> tf.Tensor:
     return memory
 
 
-@tf.custom_gradient
+@custom_gradient
 def update_link_by_rows(link: tf.Tensor, precedence: tf.Tensor, write_weights: tf.Tensor):
     """Computes `L[i, j] = (1 - w_i - w_j) L[i, j] + w_i p_j`, diagonal 0: `[B, H, N, N]`.
 

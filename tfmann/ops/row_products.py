@@ -18,6 +18,8 @@ from collections.abc import Iterator
 import tensorflow as tf
 from tensorflow.python.ops import control_flow_util
 
+from tfmann.ops.gradients import custom_gradient
+
 _ROW_BY_ROW = contextvars.ContextVar("row_by_row", default=False)
 
 
@@ -41,7 +43,7 @@ def times(rows: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
     if not _ROW_BY_ROW.get():
         return tf.matmul(rows, matrix)
 
-    @tf.custom_gradient
+    @custom_gradient
     def run(rows: tf.Tensor, matrix: tf.Tensor):
         result = tf.concat([tf.matmul(row, matrix) for row in _each(rows)], axis=-2)
         return result, lambda d: (times_transposed(d, matrix), outer(rows, d))
@@ -54,7 +56,7 @@ def times_transposed(rows: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
     if not _ROW_BY_ROW.get():
         return tf.matmul(rows, matrix, transpose_b=True)
 
-    @tf.custom_gradient
+    @custom_gradient
     def run(rows: tf.Tensor, matrix: tf.Tensor):
         products = [tf.matmul(row, matrix, transpose_b=True) for row in _each(rows)]
         return tf.concat(products, axis=-2), lambda d: (times(d, matrix), outer(d, rows))
@@ -62,7 +64,7 @@ def times_transposed(rows: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
     return run(rows, matrix)
 
 
-@tf.custom_gradient
+@custom_gradient
 def squared_lengths(matrix: tf.Tensor):
     """Computes the squared lengths `[B, N]` of the rows of `[B, N, W]`.
 

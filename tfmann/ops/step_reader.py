@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from tfmann.ops.gradients import custom_gradient
+
 
 class StepReader:
     """Reads `values [T, ...]` a step at a time."""
@@ -22,7 +24,7 @@ class StepReader:
         self._array = array.unstack(tf.stop_gradient(values))
         self._steps = steps
 
-        @tf.custom_gradient
+        @custom_gradient
         def gradient_list(values: tf.Tensor):
             def gradient(d: tf.Tensor) -> tf.Tensor:
                 return tf.raw_ops.TensorListStack(
@@ -37,7 +39,7 @@ class StepReader:
     def read(self, time: tf.Tensor) -> tf.Tensor:
         """Returns the values of a step, `[...]`."""
 
-        @tf.custom_gradient
+        @custom_gradient
         def step(values: tf.Tensor, gradients: tf.Tensor):
             del gradients
             return tf.identity(values), lambda d: (None, list_with(d, time, self._steps))

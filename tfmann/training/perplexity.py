@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from tfmann.data.batching import Batch
 from tfmann.models.seq2seq import BATCH_SIGNATURE, Seq2Seq
+from tfmann.ops.gradients import without_gradients
 from tfmann.training import sharpness
 from tfmann.training.document_inputs import document_context, document_inputs, signature
 from tfmann.training.objective import Loss, sum_loss
@@ -30,7 +31,7 @@ class Perplexity:
         """Compiles at the first use."""
         self._model = model
         self._sums = tf.function(
-            self._sum_batch,
+            without_gradients(self._sum_batch),
             autograph=False,  # nothing here needs it, and it takes seconds
             input_signature=[BATCH_SIGNATURE, signature(model)],
         )
