@@ -11,6 +11,7 @@ from helpers.command_line import write_model
 from helpers.http_server import served
 
 from tfmann import api
+from tfmann.serving.engine import Abandoned, Engine, Job
 from tfmann.serving.requests import Limits, RequestError
 from tfmann.serving.service import Service
 
@@ -230,11 +231,11 @@ def test_requests_that_come_together_are_one_batch(loaded, monkeypatch):
     sizes, has_begun, gate = [], threading.Event(), threading.Event()
     translate = service.batcher._run
 
-    def wait_and_translate(jobs):
+    def wait_and_translate(jobs, is_wanted):
         sizes.append(len(jobs))
         has_begun.set()
         assert gate.wait(30)
-        return translate(jobs)
+        return translate(jobs, is_wanted)
 
     monkeypatch.setattr(service.batcher, "_run", wait_and_translate)
     answers = {}
@@ -262,7 +263,7 @@ def test_requests_that_come_together_are_one_batch(loaded, monkeypatch):
 def test_requests_that_take_too_long_or_wait_too_long_are_refused(loaded, monkeypatch):
     service = Service(loaded, LIMITS._replace(seconds=0.3))
     gate, translate = threading.Event(), service.batcher._run
-    monkeypatch.setattr(service.batcher, "_run", lambda jobs: gate.wait(30) and translate(jobs))
+    monkeypatch.setattr(service.batcher, "_run", lambda *batch: gate.wait(30) and translate(*batch))
     with served(make_app(service)) as client:
         status, answer = client.post("/translate", {"text": "der"})
         assert status == 504 and "no answer within 0.3 s" in answer["error"]
@@ -280,10 +281,23 @@ def test_requests_that_take_too_long_or_wait_too_long_are_refused(loaded, monkey
         )
 
 
+def test_lines_that_nobody_waits_for_any_more_are_not_translated(loaded, documents):
+    """Else a request with much work would keep the server busy long after its time limit."""
+    for model in (loaded, documents):
+        engine = Engine(model)
+        lines = ["der hund"] * (2 * model.hparams.infer_batch_size + 1)
+        answers = iter([True, False])
+        with pytest.raises(Abandoned):
+            engine.run([Job(lines)], lambda answers=answers: next(answers))
+        assert list(answers) == []
+        (result,) = engine.run([Job(["der"])])
+        assert len(result.n_best) == 1
+
+
 def test_an_error_of_the_program_is_one_message_and_a_log(loaded, monkeypatch):
     service, log = Service(loaded, LIMITS), []
 
-    def broken(jobs):
+    def broken(jobs, is_wanted):
         raise ZeroDivisionError("secret")
 
     monkeypatch.setattr(service.batcher, "_run", broken)
@@ -359,7 +373,9 @@ def test_a_late_answer_adds_nothing_to_its_document(documents, monkeypatch):
 
         assert are_alike(translate_line(DOCUMENT[0])[1], expected[:1])
         service.limits = LIMITS._replace(seconds=0.2)
-        monkeypatch.setattr(service.batcher, "_run", lambda jobs: gate.wait(30) and translate(jobs))
+        monkeypatch.setattr(
+            service.batcher, "_run", lambda *batch: gate.wait(30) and translate(*batch)
+        )
         assert translate_line("hund hund hund")[0] == 504
         gate.set()
         service.limits = LIMITS
@@ -371,10 +387,10 @@ def test_a_client_that_goes_adds_nothing_to_its_document(documents, monkeypatch)
     service = Service(documents, LIMITS)
     has_begun, gate, translate = threading.Event(), threading.Event(), service.batcher._run
 
-    def wait_and_translate(jobs):
+    def wait_and_translate(*batch):
         has_begun.set()
         assert gate.wait(30)
-        return translate(jobs)
+        return translate(*batch)
 
     with served(make_app(service)) as client:
 

@@ -30,7 +30,7 @@ class Gate:
     def __init__(self):
         self.batches, self.open, self.entered = [], threading.Event(), threading.Event()
 
-    def __call__(self, jobs):
+    def __call__(self, jobs, is_wanted):
         self.batches.append(list(jobs))
         self.entered.set()
         assert self.open.wait(10)
@@ -131,7 +131,7 @@ def test_too_much_work_is_refused_and_what_nobody_waits_for_is_not_done():
 
 
 def test_an_error_reaches_all_of_its_batch_and_no_other():
-    def run(jobs):
+    def run(jobs, is_wanted):
         if 1 in jobs:
             raise ValueError("one")
         return jobs
@@ -143,6 +143,69 @@ def test_an_error_reaches_all_of_its_batch_and_no_other():
             return await batcher.submit(Work(2), 1)
 
     assert asyncio.run(play()) == 2
+
+
+def test_a_batch_learns_that_nobody_waits_for_it_any_more():
+    answers, told = threading.Event(), threading.Event()
+    wanted = []
+
+    def run(jobs, is_wanted):
+        for event in (answers, told):
+            wanted.append(is_wanted())
+            assert event.wait(10)
+        wanted.append(is_wanted())
+        raise ValueError("nobody reads this")
+
+    async def play():
+        async with Batcher(run, batch_size=4, most_waiting=9) as batcher:
+            tasks = [asyncio.create_task(batcher.submit(Work(n), 1)) for n in (1, 2)]
+            while not wanted:
+                await asyncio.sleep(0.001)
+            tasks[0].cancel()
+            await asyncio.sleep(0.001)
+            answers.set()
+            while len(wanted) < 2:
+                await asyncio.sleep(0.001)
+            tasks[1].cancel()
+            await asyncio.sleep(0.001)
+            told.set()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    errors = asyncio.run(play())
+    assert all(isinstance(error, asyncio.CancelledError) for error in errors)
+    assert wanted == [True, True, False]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_answer_that_comes_with_the_time_limit_is_given(fails):
+    """Its work has ended, and has saved its document: the client must not send it again."""
+
+    class Slow(Work):
+        def end(self, result):
+            asyncio.get_running_loop().call_soon(
+                task.cancel
+            )  # before the waiting coroutine goes on
+            if fails:
+                raise RequestError(409, "gone")
+            return super().end(result)
+
+    async def submit(batcher):
+        nonlocal task
+        task = asyncio.create_task(batcher.submit(Slow(3), 1))
+        return await task
+
+    async def play():
+        gate = Gate()
+        gate.open.set()
+        async with Batcher(gate, batch_size=4, most_waiting=9) as batcher:
+            return await submit(batcher)
+
+    task = None
+    if fails:
+        with pytest.raises(RequestError, match="gone"):
+            asyncio.run(play())
+    else:
+        assert asyncio.run(play()) == 6
 
 
 def test_closing_finishes_what_waits_and_takes_no_more():

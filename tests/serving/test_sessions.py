@@ -1,11 +1,14 @@
 """Documents that continue, expire, and are refused where there are too many."""
 
+import asyncio
 import json
+import threading
 from types import SimpleNamespace
 
 import pytest
 
 from tfmann.decoding.translation import Translation
+from tfmann.serving import service
 from tfmann.serving.engine import Result
 from tfmann.serving.requests import Limits, RequestError, read_translate
 from tfmann.serving.service import _answer, _Work
@@ -95,3 +98,50 @@ def test_one_too_many_is_refused_and_none_is_dropped():
     assert sessions.get("a").state == 1 and sessions.get("b").state == 2
     assert sessions.end("a") and not sessions.end("a")
     assert sessions.get("c") is None
+
+
+def test_requests_of_a_session_keep_their_order_though_their_kinds_differ(monkeypatch):
+    opened, batches = threading.Event(), []
+    best = SimpleNamespace(text="x", score=0.0)
+
+    class Engine:
+        documents = True
+
+        def __init__(self, model):
+            self.model = model
+
+        def most(self, beam):
+            return 1
+
+        def check(self, *required):
+            pass
+
+        def run(self, jobs, is_wanted):
+            batches.append([job.lines[0] for job in jobs])
+            assert opened.wait(10)
+            return [Result([[best]], (job.state or "") + job.lines[0], 1, True) for job in jobs]
+
+    monkeypatch.setattr(service, "Engine", Engine)
+    hparams = SimpleNamespace(infer_batch_size=8, cell="cache")
+
+    async def play():
+        served = service.Service(SimpleNamespace(hparams=hparams, checkpoint="c"))
+
+        def ask(line, **more):
+            body = json.dumps({"lines": [line], **more}).encode()
+            return asyncio.create_task(served.translate(body))
+
+        async with served.batcher:
+            tasks = [ask("0")]
+            while not batches:
+                await asyncio.sleep(0.001)
+            tasks += [ask("1"), ask("2", session="me", beam=3), ask("3", session="me")]
+            tasks.append(ask("4", session="me", prefixes=["p"]))
+            await asyncio.sleep(0.01)
+            opened.set()
+            answers = await asyncio.gather(*tasks)
+        sentences = [answer["session"]["sentences"] for answer in answers[2:]]
+        return sentences, served._sessions.peek("me").state
+
+    assert asyncio.run(play()) == ([1, 2, 3], "234")
+    assert batches == [["0"], ["1"], ["2"], ["3"], ["4"]]

@@ -152,6 +152,7 @@ class DocumentTranslator(Translator):
                 n for n, document in enumerate(lines) if step < len(document) and document[step].ids
             ]
             for numbers in chunks(continuing, self.hparams.infer_batch_size):
+                self.before_batch()
                 batch = [lines[n][step] for n in numbers]
                 before = tf.nest.map_structure(
                     lambda *parts: tf.concat(parts, 0), *(caches[n] for n in numbers)

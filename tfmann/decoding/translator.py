@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,7 @@ class Translator:
       text: encodes lines and decodes translations.
       lists: what the shortlist of a sentence is made of, which `make_translator` reads; None:
         translations may have any word.
+      before_batch: is called before each batch of `resume`; an error that it raises ends the call.
     """
 
     lists: TranslationLists | None = None
@@ -76,6 +77,7 @@ class Translator:
         self.model, self.languages, self.hparams = model, languages, hparams
         self.searcher = Searcher(model, hparams)
         self.text = TextProcessor(languages, hparams, lexicon)
+        self.before_batch: Callable[[], None] = lambda: None
         self._compiled: dict[tuple, tf.types.experimental.GenericFunction] = {}
 
     def translate(
@@ -128,6 +130,7 @@ class Translator:
             self._require_search_room(len(order), group)
             run = self._search_function(with_attention, group)
             for indexes in chunks(order, self.hparams.infer_batch_size):
+                self.before_batch()
                 batch = [lines[index] for index in indexes]
                 hypotheses = run(*self._search_inputs(batch, group))
                 for index, n_best in zip(indexes, self._decode(hypotheses, batch, with_attention)):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tfmann.serving.requests import RequestError
 
-Run = Callable[[Sequence[Any]], Sequence[Any]]
+Run = Callable[[Sequence[Any], Callable[[], bool]], Sequence[Any]]
 
 
 class Work(Protocol):
@@ -56,7 +56,9 @@ class Batcher:
         """Starts nothing yet.
 
         Args:
-          run: maps the jobs of a batch to their results, in order; called in the thread.
+          run: maps the jobs of a batch to their results, in order; called in the thread. It also
+            gets a function that returns whether anybody still waits for one of them, and may raise
+            an error if nobody does.
           batch_size: a batch is full at this sum of sizes; the last job may go beyond it.
           most_waiting: above this sum of sizes a job is refused, unless nothing waits.
           gather_seconds: see the class.
@@ -108,8 +110,10 @@ class Batcher:
         self._wake.set()
         try:
             return await answer
-        except asyncio.CancelledError:  # the client has gone: its place is free at once
-            self._remove(item)
+        except asyncio.CancelledError:
+            if answer.done() and not answer.cancelled():  # at the last moment: its work has ended
+                return answer.result()
+            self._remove(item)  # the client has gone: its place is free at once
             raise
 
     def _remove(self, item: _Waiting) -> None:
@@ -166,9 +170,13 @@ class Batcher:
             return
         self._observe(sum(item.size for item, _ in begun))
         jobs = [job for _, job in begun]
+
+        def is_wanted() -> bool:
+            return not all(item.answer.done() for item, _ in begun)
+
         loop = asyncio.get_running_loop()
         try:
-            results = list(await loop.run_in_executor(self._thread, self._run, jobs))
+            results = list(await loop.run_in_executor(self._thread, self._run, jobs, is_wanted))
         except Exception as error:
             for item, _ in begun:
                 with _failing(item):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfmann.data.text_files import number_lines
@@ -48,6 +49,10 @@ class Result(NamedTuple):
     state: Any
     sentences: int
     continues: bool
+
+
+class Abandoned(Exception):
+    """Nobody waits for the translations any more."""
 
 
 class Engine:
@@ -107,9 +112,20 @@ class Engine:
         """Compiles the model's own search, so that the first request is as fast as the others."""
         self.run([Job(["."])])
 
-    def run(self, jobs: Sequence[Job]) -> list[Result]:
-        """Translates jobs of one beam width; see the class."""
+    def run(
+        self, jobs: Sequence[Job], is_wanted: Callable[[], bool] = lambda: True
+    ) -> list[Result]:
+        """Translates jobs of one beam width; see the class.
+
+        Args:
+          jobs: the jobs.
+          is_wanted: whether somebody still waits for a result; asked before each batch of lines.
+
+        Raises:
+          Abandoned: nobody waits any more.
+        """
         translator = self._search(jobs[0].beam).translator
+        translator.before_batch = functools.partial(_require, is_wanted)
         documents_of_jobs = [_documents(job.lines) for job in jobs]
         texts, states, required = [], [], []
         for job, documents in zip(jobs, documents_of_jobs):
@@ -156,6 +172,11 @@ class Engine:
                 self._searches.popitem(last=False)
         self._searches.move_to_end(beam)
         return self._searches[beam]
+
+
+def _require(is_wanted: Callable[[], bool]) -> None:
+    if not is_wanted():
+        raise Abandoned
 
 
 def _documents(lines: Sequence[str]) -> list[list[int]]:
