@@ -86,10 +86,13 @@ def test_another_text_than_the_corpora_of_the_run_needs_no_weights(tmp_path, mon
     more = {"train_prefix": "a,b", "train_weights": "3,1"}
     config.save(config.HParams(src="de", tgt="en", **more), tmp_path / "hparams.json")
     read = []
-    monkeypatch.setattr(memorize_command, "_learn", lambda _, h, output: read.append(h))
+    monkeypatch.setattr(memorize_command, "_learn", lambda _, h, *to: read.append((h, *to)))
     argv = ["memorize", f"--model={tmp_path}", f"--train_prefix={tmp_path / 'train'}"]
     assert main.main(argv) == 0
-    assert (read[0].train_prefixes, read[0].corpus_weights) == ((str(tmp_path / "train"),), ())
+    ((h, encoded, output),) = read
+    assert (h.train_prefixes, h.corpus_weights) == ((str(tmp_path / "train"),), ())
+    assert output == str(tmp_path / "lexical_memory.npz")
+    assert not encoded.startswith(str(tmp_path)), "the run's folder is for its own text"
 
 
 @pytest.mark.parametrize("saved", [{"translation_memory": "a,b"}, {"lexical_memory": "absent"}])

@@ -82,9 +82,26 @@ def test_words_are_the_most_probable_ones(model):
 
 
 @pytest.mark.quick("luong")
+def test_the_last_line_has_the_length_and_repeats_as_little_as_the_settings_ask(model):
+    greedy = {"infer_mode": "greedy", "num_translations_per_input": 1}
+    found = set()
+    for settings in ({}, {"no_repeat_ngram_size": 1}, {"tgt_min_len_infer": 6}):
+        searched = model.with_search(**greedy, **settings)
+        [[best]] = searched.translate(LINES[-1:])
+        assert trace_line(searched, LINES[-1:])["tokens"] == best.tokens
+        found.add(best.text)
+    assert len(found) > 1, "the settings change nothing here"
+
+
+@pytest.mark.quick("luong")
 def test_a_forced_word_that_the_model_cannot_write_is_refused(model):
-    with pytest.raises(RequestError, match="'unheard-of' is not in the model's vocab.* into <unk>"):
-        trace_line(model, LINES[:1], ["unheard-of"])
+    for word, message in {
+        "unheard-of": "'unheard-of' is not in the model's vocab.* into <unk>",
+        "HUND DER": "'HUND DER' is not in the model's vocab.* into HUND DER: give one token",
+        "<s>": "'<s>' stands for the beginning",
+    }.items():
+        with pytest.raises(RequestError, match=message):
+            trace_line(model, LINES[:1], [word])
 
 
 @pytest.mark.quick("previous")

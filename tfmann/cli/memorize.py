@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -93,10 +94,15 @@ def _run(args: argparse.Namespace) -> None:
     input_checks.refuse_overwriting_model({"output": output}, args.model)
     input_checks.require_folder(output, "output")
     import_tensorflow()
-    _learn(args, hparams, output)
+    if settings.keys() <= {"train_weights"}:  # the text of the run, which has been encoded there
+        _learn(args, hparams, os.path.join(args.model, "encoded"), output)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        _learn(args, hparams, folder, output)
 
 
-def _learn(args: argparse.Namespace, hparams: HParams, output: str) -> None:
+def _learn(args: argparse.Namespace, hparams: HParams, folder: str, output: str) -> None:
+    """Learns the memory; encoded text is in `folder`."""
     from tfmann import api
     from tfmann.data import lexical_memory_file, translation_table, word_links
     from tfmann.data.evaluation_batches import evaluation_batches
@@ -107,7 +113,6 @@ def _learn(args: argparse.Namespace, hparams: HParams, output: str) -> None:
 
     translator = api.load(args.model, args.ckpt, print_message, **MODEL_ALONE).translator
     model, languages = translator.model, translator.languages
-    folder = os.path.join(args.model, "encoded")
     corpus = _corpus(hparams, hparams.train_prefixes, languages, folder)
     print_message("aligning the words of the training text")
     pairs = ((corpus.source(i), corpus.target(i)) for i in range(len(corpus)))

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tfmann.data.vocab import EOS_ID, SOS_ID
 from tfmann.decoding import search
-from tfmann.decoding.constraints import UNCONSTRAINED, forbid, no_words
+from tfmann.decoding.constraints import UNCONSTRAINED, Constraints, add_words, forbid, no_words
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
 
@@ -24,9 +24,14 @@ class Continuation(NamedTuple):
 
 
 def continue_words(
-    model: Seq2Seq, prepared: Prepared, prefix: Sequence[int], max_length: int, count: int
+    model: Seq2Seq,
+    prepared: Prepared,
+    prefix: Sequence[int],
+    max_length: int,
+    count: int,
+    constraints: Constraints = UNCONSTRAINED,
 ) -> Continuation:
-    """Follows `prefix`, then takes the most probable word at every step.
+    """Follows `prefix`, then takes the most probable word that is allowed at every step.
 
     Steps run one by one, uncompiled, because the page translates one sentence at a time.
 
@@ -36,20 +41,22 @@ def continue_words(
       prefix: the first words; an `</s>` among them ends the translation.
       max_length: T at most, or 0 (`SearchOptions`); a longer prefix is followed to its end.
       count: n, the words of a step to return.
+      constraints: on the words after the prefix.
     """
     project, cell = model.projection(), model.compute_cell(tf.float32)
     step = search.step_words(model, cell, prepared.encoded, prepared.source, project)
-    limits = search.SearchOptions(max_length).step_limits(prepared.encoded.length)
+    options = search.SearchOptions(max_length, constraints=constraints)
+    limits = options.step_limits(prepared.encoded.length)
     limit = int(limits[0])
     state, word = prepared.state, SOS_ID
     ids: list[int] = []
     rows: list[tuple[float, np.ndarray, np.ndarray]] = []
-    words = no_words(tf.constant([1]), limits, UNCONSTRAINED)
+    words = no_words(tf.constant([1]), limits, constraints)
     while word != EOS_ID:
         out = step(tf.constant([word]), state)
         state, time = out.state, len(ids)
         log_probs = tf.nn.log_softmax(out.output)
-        allowed = forbid(out.output, words, tf.constant(time), UNCONSTRAINED)
+        allowed = forbid(out.output, words, tf.constant(time), constraints)
         word = int(tf.argmax(allowed[0]))
         if time < len(prefix):
             word = prefix[time]
@@ -58,5 +65,6 @@ def continue_words(
         nearest = tf.math.top_k(log_probs[0], min(count, model.target_size))
         rows.append((float(log_probs[0, word]), nearest.indices.numpy(), nearest.values.numpy()))
         ids.append(word)
+        words = add_words(words, tf.constant([word]), tf.constant(time))
     chosen, indices, values = zip(*rows)
     return Continuation(ids, np.array(chosen), np.array(indices), np.array(values))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfmann.cells.diagnostics import EVERYTHING
-from tfmann.data.vocab import EOS
+from tfmann.data.vocab import EOS, SOS
+from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.continuation import Continuation, continue_words
 from tfmann.decoding.translation import Translation, without_eos
 from tfmann.evaluation.trace import Trace
@@ -62,6 +63,7 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
         vocabulary.encode(prefix),
         model.hparams.tgt_max_len_infer,
         _NEAREST,
+        Constraints(model.hparams.tgt_min_len_infer, model.hparams.no_repeat_ngram_size),
     )
     tokens = vocabulary.decode(produced.ids)
     last = Translation(line, 0.0, source_tokens, tokens, None)
@@ -101,6 +103,8 @@ def _as_history(tokens: Sequence[str]) -> list[str]:
 def _check_prefix(language: TextEncoder, prefix: Sequence[str]) -> None:
     """Refuses a token that the model could not write."""
     for token in prefix:
+        if token == SOS:
+            raise RequestError(422, f"{SOS!r} stands for the beginning, and no translation has it")
         if token not in language.vocabulary:
             pieces = language.vocabulary.decode(language.encode(token))
             raise RequestError(

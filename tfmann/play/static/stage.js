@@ -120,7 +120,7 @@ function nearest(place, i, trace, step, act) {
   const other = node("form", { class: "other" }, field);
   other.onsubmit = (event) => {
     event.preventDefault();
-    if (field.value.trim()) act.force(i, target, field.value.trim().split(/\s+/)[0]);
+    if (field.value.trim()) act.force(i, target, field.value.trim());
   };
   const intro = target + 1 === prefix.length
     ? "This word was forced. Nearest by probability:" : "Nearest by probability; click one to say it here and see what changes:";
