@@ -15,7 +15,7 @@ from typing import Any
 from absl import flags
 
 from tfmann import __version__, config
-from tfmann.cli import validation
+from tfmann.cli import mode_settings, validation
 from tfmann.cli.flag_help import flag_help
 from tfmann.config.other_names import OTHER_SETTINGS, with_long_names
 from tfmann.config.search import DOCUMENT_HISTORIES
@@ -216,11 +216,11 @@ def _given_name(values: flags.FlagValues, flag: str) -> str | None:
 def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:
     mode = values.mode or ("infer" if values.inference_input_file else "train")
     validation.check_flags(mode, values)
+    mode_settings.check(mode, explicit)
     path, explicit = _settings_path(values), _with_data(values, explicit)
     if mode in _LEARNING:
         hparams = config.settings_for_training(values.out_dir, path, explicit)
     else:
-        config.refuse_settings_of_training(explicit, f"--mode={mode}", "--")
         of_file = config.read_json(path) if path else {}  # which may be of a training, too
         settings = {name: of_file[name] for name in of_file if not config.is_of_training(name)}
         settings.update(explicit)

@@ -79,7 +79,7 @@ def test_a_line_that_takes_long_is_named_once(model, tmp_path, capsys):
         assert nmt.main([*argv, f"--src_max_len_infer={cap}"]) == 0
         message = capsys.readouterr().err
         assert message.count("takes long") == count
-        assert not count or "line 2 has 600 words, and takes long" in message
+        assert not count or "line 2 has 600 words, which takes long" in message
 
 
 def test_translations_contain_the_phrases_of_a_file(model, tmp_path, capsys):

@@ -305,9 +305,19 @@ def test_a_trained_model_takes_no_setting_of_training(model, source, capsys, mod
     for name, hint in (
         ("batch_size", "did you mean --infer_batch_size?"),
         ("dropout", "training does"),
+        ("src_max_len", "did you mean --src_max_len_infer?"),
+        ("train_prefix", "training does"),
+        ("max_len_policy", "training does"),
     ):
         words = re.escape(f"--mode={mode} does not use --{name}: {hint}")
         fails([*argv, f"--{name}={config.FIELDS[name].default}"], capsys, 2, words)
+
+
+@pytest.mark.parametrize("mode", ["lexicon", "shortlist"])
+def test_what_learns_from_the_text_alone_takes_no_other_settings(model, capsys, mode):
+    for flag, reader in (("--beam_width=3", "translation"), ("--learning_rate=3", "training")):
+        words = re.escape(f"--mode={mode} does not use {flag.partition('=')[0]}: {reader} does")
+        fails(command(model, flag, f"--mode={mode}"), capsys, 2, words)
 
 
 def test_a_file_may_have_settings_of_a_search_that_is_not_made(model, source, tmp_path):

@@ -73,8 +73,8 @@ def test_a_link_to_what_is_read_is_not_written(tmp_path):
     "module, closed, words",
     [
         ("nmt --inference_input_file=- --out_dir", "<&-", b"standard input is closed: give a file"),
-        ("cli.translate --model", "<&-", b"standard input is closed: there is nobody"),
-        ("cli.translate --model", ">&-", b"standard output is closed: there is nobody"),
+        ("cli.translate --model", "<&-", b"standard input is closed: give --input="),
+        ("cli.translate --model", ">&-", b"standard output is closed: give --input="),
     ],
 )
 def test_closed_streams_are_named_before_anything_is_loaded(module, closed, words, tmp_path):

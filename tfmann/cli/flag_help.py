@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tfmann import config
-from tfmann.cli import validation
+from tfmann.cli import mode_settings, validation
 from tfmann.config.other_names import SHORT_NAMES
 
 _EXAMPLES = {
@@ -51,19 +51,6 @@ _OPENING = {
     "--shortlist_best translations of each token, and --shortlist_first frequent tokens.",
     "export": "Writes a SavedModel, which plain TensorFlow loads.",
 }  # fmt: skip
-# The kinds of settings that a mode takes; a mode that is not listed takes those of its search.
-_KINDS = {
-    "train": ("architecture", "data", "training", "inference"),
-    "lexicon": ("data",),
-    "shortlist": ("data",),
-    "eval": ("data", "inference"),
-    "tune": ("data", "inference"),
-}
-# Settings of translating that a mode reads, where it takes none of the others.
-_OWN = {
-    "lexicon": ("lexicon_file",),
-    "shortlist": ("shortlist", "shortlist_first", "shortlist_best"),
-}
 _TITLES = {
     "architecture": "the model",
     "data": "text and vocabulary",
@@ -84,9 +71,10 @@ def flag_help(values: Any, opening: str) -> str:
     lines = [_OPENING[mode] if mode else opening.strip(), "", "examples:"]
     lines += [textwrap.indent(example, "  ") for example in examples]
     lines += ["", "what to do:", *_flag_paragraphs(validation.flags_of(mode), values)]
-    if mode in _OWN:
-        lines += ["", "what it writes:", *_flag_paragraphs(_OWN[mode], values)]
-    for kind in _KINDS.get(mode or "train", ("inference",)):  # training takes all
+    if mode in mode_settings.OWN:
+        title = "what it writes:" if mode in mode_settings.KINDS else "the sets:"
+        lines += ["", title, *_flag_paragraphs(mode_settings.OWN[mode], values)]
+    for kind in mode_settings.KINDS.get(mode or "train", ("inference",)):  # training takes all
         for title, names in _groups(kind):
             lines += ["", f"{title}:", *_flag_paragraphs(names, values)]
     if mode and mode != "train":
