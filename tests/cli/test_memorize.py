@@ -89,9 +89,11 @@ def test_another_text_than_the_corpora_of_the_run_needs_no_weights(tmp_path, mon
     monkeypatch.setattr(memorize_command, "_learn", lambda _, h, *to: read.append((h, *to)))
     argv = ["memorize", f"--model={tmp_path}", f"--train_prefix={tmp_path / 'train'}"]
     assert main.main(argv) == 0
-    ((h, encoded, output),) = read
+    ((h, folders, output),) = read
     assert (h.train_prefixes, h.corpus_weights) == ((str(tmp_path / "train"),), ())
     assert output == str(tmp_path / "lexical_memory.npz")
+    assert folders["dev_prefix"] == str(tmp_path / "encoded")
+    encoded = folders["train_prefix"]
     assert not encoded.startswith(str(tmp_path)), "the run's folder is for its own text"
 
 

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -94,15 +94,16 @@ def _run(args: argparse.Namespace) -> None:
     input_checks.refuse_overwriting_model({"output": output}, args.model)
     input_checks.require_folder(output, "output")
     import_tensorflow()
-    if settings.keys() <= {"train_weights"}:  # the text of the run, which has been encoded there
-        _learn(args, hparams, os.path.join(args.model, "encoded"), output)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        _learn(args, hparams, folder, output)
+    with tempfile.TemporaryDirectory() as temporary:
+        encoded = os.path.join(args.model, "encoded")  # of the text of the run alone
+        folders = {name: temporary if name in settings else encoded for name in names}
+        _learn(args, hparams, folders, output)
 
 
-def _learn(args: argparse.Namespace, hparams: HParams, folder: str, output: str) -> None:
-    """Learns the memory; encoded text is in `folder`."""
+def _learn(
+    args: argparse.Namespace, hparams: HParams, folders: Mapping[str, str], output: str
+) -> None:
+    """Learns the memory; `folders` are those of encoded text, by the setting of its prefix."""
     from tfmann import api
     from tfmann.data import lexical_memory_file, translation_table, word_links
     from tfmann.data.evaluation_batches import evaluation_batches
@@ -113,7 +114,7 @@ def _learn(args: argparse.Namespace, hparams: HParams, folder: str, output: str)
 
     translator = api.load(args.model, args.ckpt, print_message, **MODEL_ALONE).translator
     model, languages = translator.model, translator.languages
-    corpus = _corpus(hparams, hparams.train_prefixes, languages, folder)
+    corpus = _corpus(hparams, hparams.train_prefixes, languages, folders["train_prefix"])
     print_message("aligning the words of the training text")
     pairs = ((corpus.source(i), corpus.target(i)) for i in range(len(corpus)))
     links = word_links.count_links(pairs, print_message)
@@ -138,7 +139,7 @@ def _learn(args: argparse.Namespace, hparams: HParams, folder: str, output: str)
         **provenance(),
     }
     if hparams.dev_prefix:
-        dev = _corpus(hparams, (hparams.dev_prefix,), languages, folder)
+        dev = _corpus(hparams, (hparams.dev_prefix,), languages, folders["dev_prefix"])
         fit = trainer.evaluate(evaluation_batches(dev, args.batch_size, hparams.append_source_eos))
         record["dev"] = fit._asdict()
         print_message(f"dev: {_describe(fit)}")

@@ -257,9 +257,8 @@ def _same_evaluation(records: Sequence[Record]) -> bool:
 
     The length penalty and the settings of a memory without training may differ: dev chooses them.
     """
-    fields = config.fields_of(config.HParams)
     searches = {
-        tuple(record.get("hparams", {}).get(key, fields[key].default) for key in _SEARCH)
+        tuple(record.get("hparams", {}).get(key, config.FIELDS[key].default) for key in _SEARCH)
         for record in records
     }
     return len(searches) <= 1 and len(set(map(metrics.bleu_signature, records)) - {None}) <= 1

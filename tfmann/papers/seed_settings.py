@@ -23,10 +23,9 @@ def differing(records: Sequence[Record]) -> dict[str, list[str]]:
     A record that is older than a setting was made as the setting's default is. A rate that falls
     over `decay_steps=0` updates falls over all of them, so it is no other than with their number.
     """
-    fields = config.fields_of(config.HParams)
     settings = [record.get("hparams", {}) for record in records]
     differing_values = {}
-    for key, rule in fields.items():
+    for key, rule in config.FIELDS.items():
         if rule.kind in ("architecture", "training") and not rule.is_path and key not in _OF_A_RUN:
             chosen = [of_run.get(key, rule.default) for of_run in settings]
             if key == "decay_steps":
