@@ -36,8 +36,10 @@ TABLE = ("vi-en", "cpu")  # any table
 BASE = "base"
 SENTENCE_OWN, SENTENCE, DOCUMENT = 0.8, 0.6, 0.4  # standard deviations of a statistic, log odds
 UNCHANGED = 0.6  # log odds: above the limit of the claim, with untrained weights too
+LEARNED = 3.0  # log odds: far above those of untrained weights, so that only the limit is in doubt
 WITHOUT_VALUE = 0.2  # share of the sentences that a statistic does not apply to
 IN_DOCUMENTS = 0.25  # share of the documents that one `IN_FEW` applies to
+SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:2.4.3"
 CONVERGED = [{"step": 100 * number, "dev_bleu": 10.0} for number in range(1, 6)]
 
 Record = dict[str, Any]
@@ -111,7 +113,7 @@ def _run(
       with_resamples: record the resamples; else the tests and intervals of older records.
     """
     details = "0/0/0/0 (BP = 1.000 ratio = 1.000 hyp_len = 1 ref_len = 1)"
-    test = [{"value": float(bleu[0]), "details": details}]
+    test = [{"value": float(bleu[0]), "details": details, "signature": SIGNATURE}]
     run = {"row": row, "seed": seed, "best": {"test": test}, "history": CONVERGED}
     if with_resamples:
         resampled = {
@@ -156,11 +158,10 @@ def _about_addresses(rng: np.random.Generator, case: Case) -> tuple[list[AnyClai
         common += rng.normal(0, DOCUMENT, (sizes.documents, case.claims))[units]
     few = units < IN_DOCUMENTS * sizes.documents if case.evidence == IN_FEW else units >= 0
 
-    def measure() -> list[Record]:
-        """Measures the statistics of all claims with the weights of one more run."""
-        odds = common + rng.normal(0, SENTENCE_OWN, common.shape)
+    def measure(shift: float) -> list[Record]:
+        """Measures all statistics with one more run's weights, shifted by so much in log odds."""
+        odds = common + rng.normal(0, SENTENCE_OWN, common.shape) + shift
         odds += rng.normal(0, sizes.luck, case.claims)
-        odds += UNCHANGED * (case.evidence == UNTRAINED)
         values = _skewed(odds, sizes) if case.evidence == SKEWED else share(odds)
         values[(rng.random(common.shape) < WITHOUT_VALUE) | ~few[:, None]] = np.nan
         intervals = inspection.bootstrap_intervals(values, units)
@@ -172,15 +173,13 @@ def _about_addresses(rng: np.random.Generator, case: Case) -> tuple[list[AnyClai
             )
         ]  # fmt: skip
 
+    trained, untrained = (UNCHANGED, UNCHANGED) if case.evidence == UNTRAINED else (0.0, -LEARNED)
     records = []
     for seed in range(sizes.seeds):
-        statistics = measure()
-        if case.evidence == UNTRAINED:
-            statistics = [
-                {**entry, "untrained": null} for entry, null in zip(statistics, measure())
-            ]
+        statistics = zip(measure(trained), measure(untrained))
         measured = {
-            "statistics": statistics, "units": int(units[-1]) + 1,
+            "statistics": [{**entry, "untrained": null} for entry, null in statistics],
+            "units": int(units[-1]) + 1,
             "unit": "document" if sizes.documents else "sentence",
         }  # fmt: skip
         records.append({"row": "row", "seed": seed, "history": CONVERGED, "inspection": measured})
