@@ -91,9 +91,11 @@ def test_missing_files_of_a_trained_model_are_named_before_tensorflow_is_there(t
         cell="dnc", encoder_type="memory", src="src", tgt="tgt", dev_prefix=f"{tmp_path}/in"
     )
     config.save(saved, tmp_path / "hparams.json")
-    source, absent = tmp_path / "in", tmp_path / "absent"
+    source, absent, no_input = tmp_path / "in", tmp_path / "absent", {"inference_input_file": ""}
     cases = [
         (1, "absent holds no trained model", {"out_dir": absent}),
+        (1, "absent holds no trained model", {**no_input, "mode": "lexicon", "out_dir": absent}),
+        (1, "absent holds no trained model", {**no_input, "mode": "shortlist", "out_dir": absent}),
         (1, "no such file: .*absent", {"inference_input_file": absent}),
         (1, "no such file: .*absent", {"inference_ref_file": absent}),
         (1, "neither .*in.tgt nor", {"mode": "eval", "inference_input_file": ""}),

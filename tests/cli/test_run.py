@@ -68,6 +68,26 @@ def test_a_shipped_configuration_trains(name, data, trained):
     assert checkpoint_series.steps(str(out / "checkpoints")) == [STEPS - 1, STEPS]
 
 
+def test_each_file_and_each_figure_of_the_log_is_explained(trained):
+    out, page = trained("ntm"), (tiny_runs.ROOT / "docs" / "runs.md").read_text()
+    written = {re.sub(r"^vocab\..+", "vocab.SRC", path.name) for path in out.iterdir()}
+    files = set(re.findall(r"`([\w.]+)/?[^`]*`", page[: page.index("Other commands")]))
+    assert written <= files and {"checkpoints", "vocab.SRC"} <= written
+    log = (out / "train.log").read_text()
+    (line,) = re.findall(r"^step 4 (lr .*), ", log, re.MULTILINE)
+    figures = re.split(r" [\d.]+s? ?", line)
+    assert {"lr", "gN", "best bleu"} <= set(figures)
+    for figure in set(figures) - {"at", ""}:
+        assert f"| `{figure}` |" in page, figure
+    measures = re.findall(r"^  \w+: (entropy.*)", log, re.MULTILINE)[0]
+    assert (
+        re.sub(r"[\d.]+", "N", measures)
+        == "entropy N of uniform, greatest weight N, N positions per step"
+    )
+    for measure in ("entropy", "greatest weight", "on </s>", "positions per step"):
+        assert f"| `{measure}` |" in page
+
+
 @pytest.mark.quick(*QUICK)
 @pytest.mark.parametrize("name", TINY)
 def test_a_trained_configuration_translates_scores_and_aligns(name, data, trained, tmp_path):

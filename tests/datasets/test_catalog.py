@@ -41,6 +41,11 @@ def test_a_changed_file_is_downloaded_again_and_stays_beside_the_new_one(server,
     assert (folder / "train.xx").read_bytes() == TEXT
     assert (folder / "train.xx.old").read_bytes() == TEXT + b"more\n"
     assert f"{folder / 'train.xx'}.old now" in capsys.readouterr().err
+    (folder / "train.xx").write_bytes(TEXT + b"even more\n")
+    fetch(manifest, folder)
+    assert (folder / "train.xx.old").read_bytes() == TEXT + b"more\n"
+    assert (folder / "train.xx.old2").read_bytes() == TEXT + b"even more\n"
+    assert f"{folder / 'train.xx'}.old2 now" in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_replaced_stays(server, tmp_path):

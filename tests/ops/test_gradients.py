@@ -1,6 +1,7 @@
 """Custom gradients: those of a trained graph, and none where nothing is trained."""
 
 import gc
+import logging
 import weakref
 from pathlib import Path
 
@@ -45,6 +46,20 @@ def test_an_error_does_not_turn_gradients_off():
     with tf.GradientTape() as tape:
         results = three_times(values)
     np.testing.assert_array_equal(tape.gradient(results, values), [30.0])
+
+
+def test_many_functions_of_one_method_are_no_warning(caplog):
+    """Each model that is loaded compiles its own."""
+    tensorflow = logging.getLogger("tensorflow")
+    tensorflow.addHandler(caplog.handler)
+    try:
+        for number in range(6):
+            tf.function(without_gradients(three_times), autograph=False)(
+                tf.constant([float(number)])
+            )
+    finally:
+        tensorflow.removeHandler(caplog.handler)
+    assert caplog.messages == []
 
 
 def test_nothing_else_registers_gradients():

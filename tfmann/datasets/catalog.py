@@ -105,7 +105,7 @@ def fetch(manifest: Manifest, directory: PathLike) -> Report:
     """Downloads the missing files of a corpus, and checks all of them.
 
     A file of a known variant is used as it is. Any other file that is not as published is replaced,
-    and stays as `NAME.old`.
+    and stays as `NAME.old`, or `NAME.old2` and so on if there is one already.
 
     Raises:
       UserError: a file cannot be downloaded; says whether this machine is offline, and how to

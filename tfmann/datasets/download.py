@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import itertools
 import os
 import ssl
 import sys
@@ -58,10 +59,15 @@ def problem_with(path: str, entry: FileEntry) -> str | None:
 
 
 def put_in_place(new: str, path: str) -> None:
-    """Moves a file that passed its checks to `path`; a file that is there stays as `path`.old."""
+    """Moves a file that passed its checks to `path`.
+
+    A file that is there stays as `path`.old, or `path`.old2 and so on if there is one already.
+    """
     if os.path.isfile(path):
-        os.replace(path, f"{path}.old")
-        print(f"{path} was not as published; it is {path}.old now", file=sys.stderr, flush=True)
+        names = (f"{path}.old{number}" for number in itertools.chain([""], itertools.count(2)))
+        old = next(name for name in names if not os.path.lexists(name))
+        os.replace(path, old)
+        print(f"{path} was not as published; it is {old} now", file=sys.stderr, flush=True)
     os.replace(new, path)
 
 

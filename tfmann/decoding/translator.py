@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -267,8 +266,7 @@ class Translator:
     ) -> tf.types.experimental.GenericFunction:
         if key not in self._compiled:
             self._compiled[key] = tf.function(
-                # a new one each time: TensorFlow warns where one function is traced often
-                without_gradients(functools.partial(run)),
+                without_gradients(run),
                 autograph=False,  # nothing here needs it, and it takes seconds
                 input_signature=signature,
             )

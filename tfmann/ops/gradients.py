@@ -38,7 +38,10 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def without_gradients(function: _Function) -> _Function:
-    """Returns a function whose results have no custom gradients, in a graph or outside of one."""
+    """Returns a function whose results have no custom gradients, in a graph or outside of one.
+
+    It is a new object for TensorFlow too, which warns where one function is traced often.
+    """
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -48,4 +51,4 @@ def without_gradients(function: _Function) -> _Function:
         finally:
             _NEEDED.reset(token)
 
-    return run  # type: ignore[return-value]
+    return functools.partial(run)  # type: ignore[return-value]
