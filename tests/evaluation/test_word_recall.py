@@ -28,6 +28,13 @@ def test_classes_without_words_are_left_out():
     assert [(c.least, c.most, c.words, c.matched) for c in classes] == [(11, 100, 2, [2])]
 
 
+def test_words_are_those_that_spaces_separate():
+    (row,) = by_frequency(
+        [System("a", ["10 euro 000", "x y"])], ["10\u00a0000 euro", "x\u3000y"], {}
+    )
+    assert (row.words, row.matched) == (3, [1])
+
+
 def test_other_line_counts_are_refused():
     with pytest.raises(UserError, match="first"):
         by_frequency([FIRST], REFERENCE[:2], OCCURRENCES)

@@ -13,8 +13,11 @@ from helpers.command_line import LINES, ROOT, WORDS, command, fails, tree, write
 from tfmann import nmt
 from tfmann.data import subword_learning, text_files
 from tfmann.data.subword import make_segmenter, sentencepiece_vocabulary
+from tfmann.data.vocab import EOS_ID
 from tfmann.errors import UserError
 from tfmann.export import export_folder
+from tfmann.export.document_state import SourceState
+from tfmann.export.graph_text import EncodedLines
 from tfmann.training import checkpoint
 
 
@@ -167,6 +170,20 @@ def test_what_is_kept_of_documents(name, tmp_path):
         model, IN_ORDER, tmp_path, flags, range(len(IN_ORDER))
     )
     assert in_one_pass != expected
+
+
+def test_the_kept_sentences_are_as_wide_as_the_longest_of_them():
+    state, kept = SourceState(2), SourceState(2).empty(tf.constant(2))
+    for lines, width in ((["a b c d", "a"], 5), (["a", ""], 5), (["", "a b"], 3), (["", ""], 3)):
+        words = tf.strings.split(lines)
+        ids = tf.ragged.map_flat_values(lambda flat: tf.fill(tf.shape(flat), 7), words)
+        ids = ids.to_tensor(EOS_ID)
+        length = tf.cast(words.row_lengths(), tf.int32)
+        encoded = EncodedLines(length == 0, words, ids, length + 1, tf.constant(""))
+        kept = state.update(kept, encoded, None, None)
+        assert kept.ids.shape == (2, 2, width)
+    np.testing.assert_array_equal(kept.ids, [[[2, 2, 2]] * 2, [[7, 7, 2], [2, 2, 2]]])
+    np.testing.assert_array_equal(kept.length, [[1, 1], [3, 1]])
 
 
 @pytest.mark.thorough

@@ -171,6 +171,12 @@ def test_a_source_of_padding_alone_gives_numbers(name, source):
     np.testing.assert_allclose(outputs[:1], layer([words[:1], annotations[:1]]), atol=1e-5)
 
 
+def test_a_call_without_words_is_refused(source):
+    words, annotations, _ = source
+    with pytest.raises(UsageError, match="at least one word"):
+        KerasDecoder("luong", num_units=U)([words[:, :0], annotations])
+
+
 def test_without_a_mask_every_position_is_real(source):
     words, annotations, _ = source
     layer = KerasDecoder("rnnsearch", num_units=U)

@@ -14,6 +14,7 @@ from helpers.records import record, write_results
 from helpers.traces import cache_trace
 
 from tfmann.cli import report as command
+from tfmann.config import HParams
 from tfmann.data.documents import document_starts
 from tfmann.data.text_files import write_lines
 from tfmann.evaluation.trace import Trace
@@ -167,6 +168,18 @@ def test_figures_of_other_text_are_drawn_again(runs):
     render_page(runs, model, number=1, drawn=1)
     assert [name for name, *_ in model.calls] == ["rnnsearch", "cache"] * 2
     assert model.calls[3][1][:2] == [(SOURCES[0], "X"), ("q r .", REFERENCES[1])]
+
+
+def test_figures_of_another_memory_of_words_are_drawn_again(runs):
+    model, memory = Model(), runs.parent / "memory.npz"
+    settings = HParams(lexical_memory=str(memory), src="src", tgt="tgt").as_dict()
+    path = runs / "synthetic-tense" / "tiny" / "rnnsearch" / "hparams.json"
+    path.write_text(json.dumps(settings))
+    for content in ("one", "one", "another"):
+        if not memory.exists() or memory.read_text() != content:
+            memory.write_text(content)
+        render_page(runs, model, number=1, drawn=1)
+    assert [name for name, *_ in model.calls] == ["rnnsearch", "cache", "rnnsearch"]
 
 
 def test_figures_that_cannot_be_kept_are_on_the_page(runs):

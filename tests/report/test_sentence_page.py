@@ -52,6 +52,18 @@ def test_figures_are_of_the_reference_if_there_is_one(folder, tmp_path):
     assert "KATZE &amp; HUND" in text
 
 
+def test_a_page_shows_any_bytes_and_no_figures_of_an_earlier_call(folder, tmp_path):
+    mine = [tmp_path / name for name in ("sentence_1_mine.png", "sentence_2.png")]
+    for path in mine:
+        path.write_bytes(b"mine")
+    page(tmp_path, f"--out_dir={folder}", *(f"--sentence={line}" for line in SOURCE))
+    assert (tmp_path / "sentence_2_cache.png").exists()
+    text = page(tmp_path, f"--out_dir={folder}", "--sentence=caf\udce9 \u202ehund")
+    assert r"caf\udce9" in text and "\u202e" not in text and "\ufffdhund" in text
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"index.html", "sentence_1_attention.png", *(path.name for path in mine)}
+
+
 def test_its_own_translation_has_the_subwords_that_the_model_chose(tmp_path, monkeypatch):
     write_lines(tmp_path / "text", [" ".join(WORDS)] * 9)
     learn_bpe([tmp_path / "text"], tmp_path / "codes", num_merges=12)

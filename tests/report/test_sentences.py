@@ -1,6 +1,10 @@
 """The words in which two texts differ, and the closest of several references."""
 
-from tfmann.report.sentences import Piece, closest, word_differences
+import pytest
+
+from tfmann.evaluation.gold_alignments import GoldAlignment
+from tfmann.report.runs import SystemRun, TranslatedTest
+from tfmann.report.sentences import Piece, closest, compare_systems, word_differences
 
 
 def test_differences_are_marked_word_by_word():
@@ -12,6 +16,25 @@ def test_differences_are_marked_word_by_word():
     assert word_differences("a b", "") == [Piece("added", "a b")]
     assert word_differences("A b", "a b", lowercase=True) == [Piece("same", "A b")]
     assert [piece.kind for piece in word_differences("A b", "a b")] == ["missing", "added", "same"]
+
+
+def test_a_space_that_does_not_break_is_a_part_of_its_word():
+    kinds = [piece.kind for piece in word_differences("10\u00a0000 euro", "10 000 euro")]
+    assert kinds == ["missing", "added", "same"]
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_words_are_left_out_by_the_same_case_as_differences(lowercase):
+    links = frozenset({(0, 0), (1, 1)})
+    run = SystemRun("a", "a", "luong", "x", ["the dog"])
+    test = TranslatedTest(
+        ["Der Hund"], [["The Dog"]], None, [GoldAlignment(links, links)], lowercase, [run]
+    )
+    (output,) = compare_systems(test, [0])[0].systems
+    assert output.under_translated == ([] if lowercase else ["Der", "Hund"])
+    assert {piece.kind for piece in output.to_reference} == (
+        {"same"} if lowercase else {"missing", "added"}
+    )
 
 
 def test_the_closest_reference_is_taken():

@@ -212,7 +212,7 @@ def _page(args: argparse.Namespace) -> None:
 
 
 def _write_page(path: str, text: str) -> None:
-    content = text.encode("utf-8")
+    content = text.encode("utf-8", "backslashreplace")  # names of folders may be any bytes
     with atomic_write(path) as file:
         file.write(content)
     print_message(f"{path} ({len(content) / 2**20:.1f} MB)")

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tfmann.data.lexicon import iter_entries
+from tfmann.data.subword import WordSegmenter
 from tfmann.data.text_files import iter_documents, iter_lines
 from tfmann.errors import UsageError, UserError, run_command
 from tfmann.evaluation import comparison, lexical_consistency, word_recall
@@ -129,7 +130,7 @@ def _compare(args: argparse.Namespace) -> str:
     check_parallel([(path, texts[path]) for path in paths])
     systems = [comparison.System(path, texts[path]) for path in args.system]
     references = [texts[path] for path in args.reference]
-    lengths = [len(line.split()) for line in texts[args.source or args.reference[0]]]
+    lengths = list(map(len, words_of(texts[args.source or args.reference[0]])))
     options = {"tokenize": args.tokenize, "lowercase": args.lowercase}
     report = comparison.report(
         comparison.compare(systems, references, **options),
@@ -154,8 +155,9 @@ def _recall(
     systems: Sequence[comparison.System], reference: Sequence[str], args: argparse.Namespace
 ) -> str:
     """Returns the table of recall by frequency in the training text."""
+    segment = WordSegmenter().segment
     occurrences = Counter(
-        word for line in iter_lines(args.training) for word in _fold(line, args).split()
+        word for line in iter_lines(args.training) for word in segment(_fold(line, args))
     )
     return word_recall.report(systems, word_recall.by_frequency(systems, reference, occurrences))
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tfmann.evaluation.bleu import check_parallel
 from tfmann.evaluation.comparison import System, length_range, ranges, table
+from tfmann.evaluation.gold_alignments import words_of
 from tfmann.utils.numbers import format_difference
 
 LIMITS = (0, 1, 10, 100, 1000)  # occurrences; more frequent words are a class of their own
@@ -55,10 +56,10 @@ def by_frequency(
       UserError: line counts differ.
     """
     check_parallel([("the reference", reference), *((s.name, s.lines) for s in systems)])
-    sentences = [Counter(line.split()) for line in reference]
+    sentences = list(map(Counter, words_of(reference)))
     words = _total(sentences)
     matched = [
-        _total(a & Counter(line.split()) for a, line in zip(sentences, system.lines))
+        _total(a & Counter(b) for a, b in zip(sentences, words_of(system.lines)))
         for system in systems
     ]
     classes = []

@@ -61,13 +61,11 @@ class SourceState:
         """Returns the state with these sources, blank ones too, in place of the oldest."""
         del prepared, hypotheses
         count = tf.cast(lines.words.row_lengths(), tf.int32)
-        width = tf.maximum(tf.reduce_max(count) + 1, tf.shape(state.ids)[2])
-        ids = pad_to(lines.ids, tf.maximum(width, tf.shape(lines.ids)[1]))
-        before = pad_to(state.ids[:, 1:], tf.shape(ids)[1])
-        return History(
-            tf.concat([before, ids[:, None]], axis=1),
-            tf.concat([state.length[:, 1:], count[:, None] + 1], axis=1),
-        )
+        length = tf.concat([state.length[:, 1:], count[:, None] + 1], axis=1)
+        longest = tf.maximum(tf.reduce_max(length), 1)  # there may be no documents
+        before = pad_to(state.ids[:, 1:, :longest], longest)
+        ids = pad_to(lines.ids[:, :longest], longest)
+        return History(tf.concat([before, ids[:, None]], axis=1), length)
 
 
 DocumentState = Union[CacheState, SourceState]

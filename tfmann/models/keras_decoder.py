@@ -103,7 +103,7 @@ class KerasDecoder(tf.keras.layers.Layer):
         """Runs a step for each word.
 
         Args:
-          inputs: words `[B, T, E]` and annotations `[B, S, D]`.
+          inputs: words `[B, T, E]`, T at least 1, and annotations `[B, S, D]`.
           mask: of the words, which is not read, and of the annotations, `[B, S]` bool; None: all
             positions are real.
           return_attention_scores: also return the attention `[B, T, S]`.
@@ -173,6 +173,8 @@ def _require_masks_and_dense_inputs(inputs: Sequence[tf.Tensor], mask: Any) -> N
             "KerasDecoder(): expected mask=[None, mask of the annotations], and it is a tensor of "
             f"shape {mask.shape}"
         )
+    if inputs[0].shape[1] == 0:
+        raise UsageError("KerasDecoder(): expected at least one word, and there is none")
     if any(isinstance(each, tf.RaggedTensor) for each in inputs):
         raise UsageError(
             "KerasDecoder(): expected dense words and annotations: pad a ragged tensor with "

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tfmann.evaluation import comparison
+from tfmann.evaluation.gold_alignments import words_of
 from tfmann.papers.metrics import Record
 from tfmann.papers.output_scores import Output
 from tfmann.papers.table import Table
@@ -61,7 +62,7 @@ def measure(
     """
     by_shortest: dict[int, list[comparison.LengthClass]] = {}
     for sources, output in tests:
-        lengths = [len(line.split()) for line in sources]
+        lengths = list(map(len, words_of(sources)))
         system = comparison.System("the translations", output.translations)
         for scores in comparison.by_length(
             [system], output.references, lengths, tokenize=tokenize, lowercase=lowercase

@@ -7,6 +7,7 @@ are cached in its folder, so that a page is rebuilt without loading any model.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -14,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
-from tfmann import config
+from tfmann import __version__, config
+from tfmann.data import memory_files
 from tfmann.data.documents import document_starts
 from tfmann.data.text_files import number_lines
 from tfmann.errors import UserError
@@ -129,7 +131,10 @@ def caption(name: str) -> str:
 
 
 def _cache_key(test: TranslatedTest, run: SystemRun, numbers: Sequence[int]) -> str:
-    """Returns a hash that changes with whatever the figures show."""
+    """Returns a hash that changes with whatever the figures show.
+
+    The large files of a memory are recognised by their size and the time of their last change.
+    """
     files = []
     for name in (os.path.join(BEST, "state.json"), HPARAMS):
         try:
@@ -138,8 +143,24 @@ def _cache_key(test: TranslatedTest, run: SystemRun, numbers: Sequence[int]) -> 
             files.append("")
     lines, ids = _traced_lines(test, run, numbers)
     texts = [(test.sources[i], run.translations[i]) for i in lines]
-    contents = [files, run.title, list(numbers), lines, ids, texts]
+    contents = [
+        __version__, files, _memory_state(run.folder), run.title, list(numbers), lines, ids, texts
+    ]  # fmt: skip
     return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
+
+
+def _memory_state(folder: str) -> list[tuple[str, int, int]]:
+    """Returns the name, size and time of each file of a run's word memory."""
+    state = []
+    try:
+        paths = memory_files.contents(config.settings_of_model(folder, {}))
+    except UserError:  # drawing says what is wrong with them
+        return []
+    for path in paths:
+        with contextlib.suppress(OSError):
+            found = os.stat(path)
+            state.append((path, found.st_size, found.st_mtime_ns))
+    return state
 
 
 def _read_cache(path: Path, key: str) -> list[Drawing] | None:

@@ -16,6 +16,8 @@ def render_template(name: str, **values: Any) -> str:
     import jinja2
     from markupsafe import Markup
 
+    from tfmann.visualization.drawing import without_overrides
+
     loader = jinja2.PackageLoader("tfmann.report")
     environment = jinja2.Environment(
         loader=loader,
@@ -23,6 +25,7 @@ def render_template(name: str, **values: Any) -> str:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=lambda value: without_overrides(value) if type(value) is str else value,
     )
     for key, file in _GLOBALS.items():
         environment.globals[key] = Markup(loader.get_source(environment, file)[0])

@@ -64,6 +64,7 @@ def write(
     else:
         traces = model.trace_translations([n_best[0] for n_best in translations], documents)
     sentences = []
+    sentence_figures.remove_figures(folder)
     for number, (source, n_best, trace) in enumerate(zip(sources, translations, traces)):
         reference = references[number] if references else None
         drawings = _write_figures(trace, number, folder, log)
@@ -75,7 +76,7 @@ def write(
         "sentence.html", sentences=sentences, settings=model.hparams, checkpoint=model.checkpoint
     )
     with atomic_write(path) as file:
-        file.write(text.encode("utf-8"))
+        file.write(text.encode("utf-8", "backslashreplace"))
     log(path)
     return path
 

@@ -63,8 +63,8 @@ def choose_sentences(test: TranslatedTest, count: int) -> list[int]:
     first = set() if test.documents is None else set(document_starts(test.documents).tolist())
     candidates = [
         i
-        for i, reference in enumerate(test.references[0])
-        if SHORTEST <= len(reference.split()) <= LONGEST and i not in first
+        for i, words in enumerate(words_of(test.references[0]))
+        if SHORTEST <= len(words) <= LONGEST and i not in first
     ] or list(range(len(test.sources)))
     varied = [i for i in candidates if len({run.translations[i] for run in test.runs}) > 1]
     candidates = varied if len(varied) >= count else candidates
@@ -76,7 +76,10 @@ def compare_systems(test: TranslatedTest, numbers: Sequence[int]) -> list[Senten
     """Returns these sentences with their context and the outputs of all systems."""
     begin = document_starts(test.documents).tolist() if test.documents is not None else None
     frequency = Counter(
-        word for references in test.references for words in words_of(references) for word in words
+        word
+        for references in test.references
+        for words in words_of(references)
+        for word in _keys(words, test.lowercase)
     )
     sentences = []
     for i in numbers:
@@ -97,6 +100,7 @@ def _system_output(
     over_translated: list[str] = []
     if test.gold is not None:
         source, target, words = words_of([test.sources[i], test.references[0][i], text])
+        target, words = _keys(target, test.lowercase), _keys(words, test.lowercase)
         judgement = judge(target, words, test.gold[i].sure, frequency)
         under_translated = [source[k] for k in judgement.under]
         over_translated = [source[k] for k in judgement.over]
@@ -121,7 +125,7 @@ def word_differences(text: str, other: str, lowercase: bool = False) -> list[Pie
       other: the reference, or a baseline's translation.
       lowercase: words that differ only in case are the same.
     """
-    words, other_words = text.split(), other.split()
+    words, other_words = words_of([text, other])
     matcher = SequenceMatcher(None, _keys(other_words, lowercase), _keys(words, lowercase), False)
     pieces = []
     for kind, i, j, k, m in matcher.get_opcodes():
@@ -137,13 +141,9 @@ def word_differences(text: str, other: str, lowercase: bool = False) -> list[Pie
 
 def closest(text: str, references: Sequence[str], lowercase: bool = False) -> str:
     """Returns the reference that has most in common with a translation."""
-    words = _keys(text.split(), lowercase)
-    return max(
-        references,
-        key=lambda reference: SequenceMatcher(
-            None, _keys(reference.split(), lowercase), words, False
-        ).ratio(),
-    )
+    words, *others = (_keys(words, lowercase) for words in words_of([text, *references]))
+    similarities = [SequenceMatcher(None, other, words, False).ratio() for other in others]
+    return references[similarities.index(max(similarities))]
 
 
 def _keys(words: list[str], lowercase: bool) -> list[str]:

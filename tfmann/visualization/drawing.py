@@ -44,6 +44,8 @@ _FONTS = (
     "Noto Sans Thai",
 )
 
+_OVERRIDES = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
+
 
 def printable(token: str) -> str:
     """Returns a token as a label: control characters become U+FFFD, long words are cut."""
@@ -150,7 +152,13 @@ def colour_map() -> Colormap:
     return colours.with_extremes(bad="#dddddd")  # NaN: grey, unlike any weight
 
 
+def without_overrides(text: str) -> str:
+    """Replaces what would turn the direction of the text around it by U+FFFD."""
+    return text.translate(_OVERRIDES)
+
+
 def without_controls(text: str) -> str:
-    """Replaces control characters, lone surrogates and line separators by U+FFFD."""
+    """Replaces controls, also of the direction, lone surrogates and line separators by U+FFFD."""
     categories = ("Cc", "Cs", "Zl", "Zp")
+    text = without_overrides(text)
     return "".join("\ufffd" if unicodedata.category(c) in categories else c for c in text)

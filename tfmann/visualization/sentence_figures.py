@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Callable
 
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from tfmann.evaluation.trace import Trace
+
+
+_NAMES = "attention|coverage|rounds|(read|write)_head_[0-9]+|cache|word_memory"
 
 
 def sentence_figures(trace: Trace, title: str = "") -> Iterator[tuple[str, Figure]]:
@@ -69,6 +74,7 @@ def write_sentence(
       UserError: a file cannot be written.
     """
     make_folder(folder)
+    remove_figures(folder, str(number))
     start = os.path.join(folder, f"sentence_{number}")
     for name, figure in sentence_figures(trace, f"sentence {number}"):
         image_files.save_figure(figure, f"{start}_{name}.png")
@@ -106,13 +112,22 @@ def write_recency(
       UserError: the file cannot be written.
     """
     make_folder(folder)
+    path = os.path.join(folder, "recency.png")
     averages = cache_figures.recency(traces)
     if not np.isfinite(averages).any():
+        with contextlib.suppress(FileNotFoundError):  # of an earlier call
+            os.unlink(path)
         log("the cache is empty when every sentence begins: no recency")
         return
-    path = os.path.join(folder, "recency.png")
     image_files.save_figure(cache_figures.recency_figure(averages, name), path)
     log(path)
+
+
+def remove_figures(folder: str, number: str = "[0-9]+") -> None:
+    """Removes what an earlier call has written of the sentence `number`, or of all sentences."""
+    written = re.compile(f"sentence_{number}_({_NAMES})[.](png|md)")
+    for name in filter(written.fullmatch, os.listdir(folder)):
+        os.unlink(os.path.join(folder, name))
 
 
 def make_folder(folder: str) -> None:
